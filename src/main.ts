@@ -5,7 +5,7 @@
 
 async function main(): Promise<void> {
   const words = Bun.argv.slice(2);
-  const [{ run }, { services }] = await Promise.all([import("./cli/run.ts"), import("./services.ts")]);
+  const [{ run }, { services }] = await Promise.all([import("./cli/run.ts"), import("./node/services.ts")]);
   process.exitCode = await run(words, services(process.env));
   // Everything is settled, written and closed: nothing that still ticks may keep a stopped node alive.
   if (words[0] === "serve") process.exit();

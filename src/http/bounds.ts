@@ -1,9 +1,10 @@
 /** What a node gives those who ask for too much: memory, descriptors, patience. Made once, and handed to the doors. */
-import { BodyTurns } from "./body-turns.ts";
+
+import { MemoryBudget } from "../body/memory.ts";
+import { BodyTurns } from "../body/turns.ts";
 import { type ClientAddress, clientAddresses, type Forwarding } from "./client-address.ts";
 import type { Collector } from "./collector.ts";
 import { type Leftovers, leftovers } from "./leftovers.ts";
-import { MemoryBudget } from "./memory.ts";
 import { type Machine, type Pressure, type PressureLimits, pressure } from "./pressure.ts";
 import { type Slowness, slowness, slownessLimits } from "./slowness.ts";
 

@@ -1,4 +1,6 @@
 /** One HTTP request on its way through the service: who, since when, and the signal that ends its work. */
+
+import type { Reservation } from "../body/memory.ts";
 import { Fault, type FaultCode, faultCatalogue } from "../inference/fault.ts";
 import type { Usage } from "../inference/usage.ts";
 import type { BillingSource } from "../store/ledger.ts";
@@ -6,9 +8,8 @@ import type { RequestTrace } from "../telemetry/traces.ts";
 import { breather, type Pause } from "../time/breather.ts";
 import { Cancellation, type Signal } from "../time/cancellation.ts";
 import type { Place } from "../time/present.ts";
-import type { Tried } from "../usage/opened.ts";
+import type { Tried } from "../usage/engine-answer.ts";
 import type { Caller, Ended } from "../usage/run.ts";
-import type { Reservation } from "./memory.ts";
 
 /** What the log says of a request, beyond its line. Never content, never a secret. */
 export interface CallNotes {

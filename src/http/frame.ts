@@ -3,14 +3,32 @@
  * it, work is a straight line that returns a Response or throws a Fault.
  */
 import { SlowRefusal } from "../auth/unknown-credentials.ts";
+import type { UnreadBodies } from "../body/unread.ts";
 import { asFault, Fault } from "../inference/fault.ts";
-import type { RequestTrace } from "../telemetry/traces.ts";
+import type { RequestTrace, Traces } from "../telemetry/traces.ts";
 import { refuseAmbiguous } from "./ambiguous.ts";
+import type { Bounds } from "./bounds.ts";
 import { Call, type Connection } from "./call.ts";
-import type { Dependencies } from "./dependencies.ts";
-import type { FaultBody } from "./fault-body.ts";
 import { json } from "./json.ts";
+import type { Lifecycle } from "./lifecycle.ts";
 import { callersWords } from "./log-line.ts";
+
+/** The parts of a node that the frame needs. */
+export interface FrameDependencies {
+  bounds: Pick<Bounds, "pressure" | "slowness">;
+  unread: UnreadBodies;
+  lifecycle: Lifecycle;
+  /** Null: nothing is traced. */
+  traces: Pick<Traces, "begin"> | null;
+  /** Whether this answer's connection should be made anew, since another worker has fewer. */
+  letsGo(): boolean;
+  /** A request has ended, its last byte written: logged, counted, no longer open. */
+  closed(call: Call, status: number): void;
+  /** 32 hex digits of a UUIDv7. */
+  newId(): string;
+}
+
+export type FaultBody = (fault: Fault, requestId: string, request: Request) => unknown;
 
 export interface Framed {
   /** The path as routed, for logs and metrics. */
@@ -26,7 +44,7 @@ export interface Framed {
 
 export type Serve = (request: Request, connection: Connection) => Promise<Response>;
 
-export function frame(dependencies: Dependencies, framed: Framed): Serve {
+export function frame(dependencies: FrameDependencies, framed: Framed): Serve {
   const { pressure, slowness } = dependencies.bounds;
   /** Whether the wait before a slow refusal was to its end. */
   const waited = (call: Call) => {
@@ -70,7 +88,7 @@ function toldOf(fault: Fault, call: Call, { failed }: Framed): Fault {
   }
 }
 
-function begunTrace({ traces }: Dependencies, { requestId, request, route }: Call): RequestTrace | null {
+function begunTrace({ traces }: FrameDependencies, { requestId, request, route }: Call): RequestTrace | null {
   if (traces === null) return null;
   const { method, headers } = request;
   return traces.begin({ id: requestId, method, route, headers, words: callersWords(headers) });

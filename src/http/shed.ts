@@ -1,11 +1,16 @@
 /** Refusals of what does not fit: the request's memory, or one more connection. Each is counted. */
-import { Fault } from "../inference/fault.ts";
-import { type Pause, small_bytes } from "../time/breather.ts";
-import type { Call } from "./call.ts";
-import type { Dependencies } from "./dependencies.ts";
-import type { Shortage } from "./memory.ts";
 
-type Needs = Pick<Dependencies, "bounds" | "metrics">;
+import type { Shortage } from "../body/memory.ts";
+import { Fault } from "../inference/fault.ts";
+import type { Metrics } from "../telemetry/metrics.ts";
+import { type Pause, small_bytes } from "../time/breather.ts";
+import type { Bounds } from "./bounds.ts";
+import type { Call } from "./call.ts";
+
+interface Needs {
+  bounds: Bounds;
+  metrics: Pick<Metrics, "shed">;
+}
 
 /** What a request costs beyond its body, the buffers of its streams among it. */
 const request_bytes = 64 * 1024;
@@ -30,7 +35,7 @@ function refuse(dependencies: Needs, shortage: Shortage | null): void {
 }
 
 /** The pauses between the steps of work on this request's body: a large one takes turns with those of others. */
-export function takesTurns({ bounds }: Pick<Dependencies, "bounds">, call: Call): Pause {
+export function takesTurns({ bounds }: Pick<Needs, "bounds">, call: Call): Pause {
   const announced = Number(call.request.headers.get("content-length") ?? Number.POSITIVE_INFINITY);
   const isSmall = announced <= small_bytes && !call.request.headers.has("content-encoding");
   if (!isSmall && call.memory) call.pause = bounds.turns.ofBody(call.memory.keyId);

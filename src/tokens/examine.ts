@@ -1,10 +1,11 @@
 /** The body of a request for a count → what is known of it. Runs in the worker. */
+
+import { parseJsonBody } from "../body/parse.ts";
 import type { AnswerPart } from "../inference/answer-part.ts";
 import { type Media, mediaOf } from "../inference/media.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import { decodeRequest, type MessagesOptions } from "../protocol/anthropic-messages/decode-request.ts";
 import { validateCountTokens } from "../protocol/anthropic-messages/validate.ts";
-import { parseJsonBody } from "../protocol/json-body.ts";
 import { openaiChatUpstream } from "../protocol/openai-chat/codec.ts";
 import { decodeRequest as decodeResponses } from "../protocol/openai-responses/decode-request.ts";
 import {
@@ -27,7 +28,7 @@ import {
 } from "./tokenizers.ts";
 
 export interface ExamineRequest {
-  /** Looked over already (src/protocol/body-scan.ts). */
+  /** Looked over already (src/body/scan.ts). */
   body: Uint8Array;
   /** `chat` and `answer`: a request and an answer of our own making; the others are requests for a count. */
   of: "messages" | "responses" | "chat" | "answer";

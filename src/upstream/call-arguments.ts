@@ -2,8 +2,9 @@
  * The arguments of an answer's calls, looked over as they are written: they are JSON within JSON, which is parsed for clients
  * whose protocol has it as an object. docs/design/errors-and-streams.md, Answers that are bounded.
  */
+
+import { BodyScan, type ShapeLimits } from "../body/scan.ts";
 import type { InferenceEvent } from "../inference/event.ts";
-import { BodyScan, type ShapeLimits } from "../protocol/body-scan.ts";
 import { assertReadable, unseen_bytes } from "./engine-json.ts";
 
 /** Depth and names are those of one call, values and members those of all of them. */

@@ -2,11 +2,12 @@
  * JSON that an engine wrote: looked over before it is parsed, as a client's is, and parsed in steps where it is large. What is
  * beyond the limits is an UnreadableAnswer. docs/design/errors-and-streams.md, Answers that are bounded.
  */
-import { BodyScan, type BodyShape, excessOf, lookingOver, type ShapeLimits } from "../protocol/body-scan.ts";
-import { Gathering } from "../protocol/gathering.ts";
-import { isQuick, parseInSteps } from "../protocol/json-steps.ts";
+
+import { Gathering } from "../body/gathering.ts";
+import { isQuick, parseInSteps } from "../body/json-steps.ts";
+import { release } from "../body/release.ts";
+import { BodyScan, type BodyShape, excessOf, lookingOver, type ShapeLimits } from "../body/scan.ts";
 import { UnreadableAnswer } from "../protocol/parts-bound.ts";
-import { release } from "../protocol/release.ts";
 import { breather, inTurns } from "../time/breather.ts";
 import type { Reply } from "./http1/exchange.ts";
 

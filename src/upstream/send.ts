@@ -1,9 +1,10 @@
 /** One request to one engine, once: whether it may be sent again is decided by whoever knows what was shown. */
+
+import { jsonPieces } from "../body/json-pieces.ts";
+import { joined, type OwnBytes } from "../body/own-bytes.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import type { UpstreamAsk, UpstreamCodec } from "../protocol/codec.ts";
 import type { JsonObject } from "../protocol/json.ts";
-import { jsonPieces } from "../protocol/json-pieces.ts";
-import { joined, type OwnBytes } from "../protocol/own-bytes.ts";
 import { breather } from "../time/breather.ts";
 import type { Client, Post, Where } from "./http1/client.ts";
 import type { Reply } from "./http1/exchange.ts";

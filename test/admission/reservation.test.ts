@@ -382,6 +382,20 @@ describe("the lease", () => {
     await endsAt(sentAt_ms + 55_000, clock, reservation);
   });
 
+  test("is extended by one checkpoint at a time: while one is unanswered no other is sent", async () => {
+    const { clock, ledger, entered, sent } = node();
+    const reservation = await entered();
+    let answer = () => {};
+    ledger.wire = () => new Promise((resolve) => (answer = () => resolve("well")));
+    await clock.advance(9_000);
+    expect(new Set(sent("checkpoint").map(({ number }) => number))).toEqual(new Set([1]));
+    ledger.wire = () => "well";
+    answer();
+    await clock.advance(4_000);
+    expect(sent("checkpoint").at(-1)!.number).toBeGreaterThan(1);
+    expect(reservation.signal.aborted).toBe(false);
+  });
+
   test("a node that was frozen past it forwards nothing, though no timer has told it yet", async () => {
     const { clock, entered } = node();
     const reservation = await entered();

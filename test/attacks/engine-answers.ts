@@ -1,7 +1,7 @@
 // Answers of an engine, as dense, as deep and as odd as may be: whole, as an event of a stream, as the arguments of a call.
 // Whatever an engine says, only the request that asked it may end.
 
-import { bytesPerMember, bytesPerName, bytesPerValue } from "../../src/protocol/body-scan.ts";
+import { bytesPerMember, bytesPerName, bytesPerValue } from "../../src/body/scan.ts";
 import { upstreamProtocols } from "../../src/upstream/codecs.ts";
 import { answerLimits } from "../../src/upstream/engine-json.ts";
 import type { Attack, Sent, Target } from "./attack.ts";

@@ -119,6 +119,18 @@ describe("what runs", () => {
     await it.stop();
   });
 
+  test("is not lost sight of when an earlier request of its key is given up twice", async () => {
+    const it = rig({ every_ms: 5 });
+    const { standing } = it.begin("a");
+    standing[Symbol.dispose]();
+    const later = it.begin("a");
+    standing[Symbol.dispose]();
+    it.says("a", credential("a", {}, true));
+    // No message tells of it: the look at every key with a running request finds it.
+    await until(() => later.ended.includes("revoked_api_key"));
+    await it.stop();
+  });
+
   test("ends without a message too, and not while the directory is away", async () => {
     const it = rig({ every_ms: 5 });
     const { ended } = it.begin("a");

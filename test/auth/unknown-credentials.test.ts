@@ -195,6 +195,8 @@ describe("failures of one address", () => {
     expect(await it.with(made(), "a")).toBe("invalid_api_key");
     expect(await it.with(made(), "a")).toBe("slow rate_limit_exceeded");
     for (const address of ["b", "c"]) expect(await it.with(made(), address)).toBe("invalid_api_key");
+    // The one that failed longest ago is forgotten, and no other.
+    for (const address of ["b", "c"]) expect(await it.with(made(), address)).toBe("slow rate_limit_exceeded");
     expect(await it.with(made(), "a")).toBe("invalid_api_key");
   });
 });

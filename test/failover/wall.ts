@@ -130,6 +130,10 @@ const faults: Record<string, (asked: Asked) => void> = {
     void socket.write(
       isStreamed ? sse + endOf({ ...dialect, closing: emptied(dialect) }) : json(200, whole(dialect, null)),
     ),
+  filtered: ({ socket, dialect }) =>
+    void socket.write(
+      sse + endOf({ ...dialect, closing: [{ choices: [{ index: 0, delta: {}, finish_reason: "content_filter" }] }] }),
+    ),
   forever: ({ socket }) => void socket.write(refusal(429, "rate_limited", "retry-after: 1e9\r\n")),
 };
 

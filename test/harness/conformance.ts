@@ -3,10 +3,10 @@
  * than the contract is to clients: a field that it does not name is a finding here, though clients must expect new ones.
  */
 import type { TSchema } from "typebox";
-import { commonFaults, faultHeaders, faultHeadersOf, faultSchemas, statusesOf } from "../../src/http/openapi/faults.ts";
-import { headers as contractHeaders } from "../../src/http/openapi/headers.ts";
-import type { Content, Operation } from "../../src/http/operation.ts";
-import { metricsOperations, operations, unlistedOperations } from "../../src/http/operations.ts";
+import { commonFaults, faultHeaders, faultHeadersOf, faultSchemas, statusesOf } from "../../src/api/openapi/faults.ts";
+import { headers as contractHeaders } from "../../src/api/openapi/headers.ts";
+import type { Content, Operation } from "../../src/api/operation.ts";
+import { metricsOperations, operations, unlistedOperations } from "../../src/api/operations.ts";
 import { type FaultCode, faultCatalogue } from "../../src/inference/fault.ts";
 import { MessagesError } from "../../src/protocol/anthropic-messages/contract.ts";
 import { type Contract, contract } from "../../src/protocol/contract.ts";

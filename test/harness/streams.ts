@@ -1,6 +1,6 @@
 /** Whether the frames of an event stream come as its protocol's grammar says. */
 import type { TSchema } from "typebox";
-import type { StreamGrammar } from "../../src/http/operation.ts";
+import type { StreamGrammar } from "../../src/api/operation.ts";
 import { MessagesError } from "../../src/protocol/anthropic-messages/contract.ts";
 import { ChatError } from "../../src/protocol/openai-chat/contract.ts";
 import { framesOf, namedEvent, type Problems, parsed } from "./frames.ts";

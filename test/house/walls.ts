@@ -6,6 +6,7 @@ import { codeOf, headOf, importsOf, packageOf, resolved, type Tree } from "./sou
 
 const spine = [
   "protocol",
+  "body",
   "tokens",
   "store",
   "auth",
@@ -16,24 +17,26 @@ const spine = [
   "usage",
   "telemetry",
   "http",
+  "api",
 ];
 const leftOf = (room: string) => ["schema", "time", "inference", "sse", ...spine.slice(0, spine.indexOf(room))];
 
-/** What each room may look at, besides itself. `main` alone knows all. */
+/** The modules that each module may import, besides its own. `node` alone may import all. */
 const sights: Record<string, readonly string[]> = {
   schema: [],
   time: [],
   inference: [],
   sse: [],
   ...Object.fromEntries(spine.map((room) => [room, leftOf(room)])),
-  cli: [...leftOf("http"), "http", "config", "simulator"],
-  workers: [...leftOf("http"), "http"],
+  cli: [...leftOf("api"), "api", "config", "simulator"],
+  workers: leftOf("api"),
   config: leftOf("http"),
   simulator: ["inference", "sse", "protocol"],
   memory: ["time", "inference", "store"],
   redis: ["time", "inference", "store"],
   postgres: ["time", "inference", "store", "db"],
   db: ["inference", "store", "postgres"],
+  main: ["cli", "node"],
 };
 
 /** Only these may import the package. `instead`: where everybody else gets the same. */
@@ -41,31 +44,31 @@ const technologies: { packages: RegExp; rooms: RegExp; instead: string }[] = [
   {
     packages: /^(drizzle-orm|drizzle-kit|postgres|@electric-sql\/pglite)$/,
     rooms: /^(src\/postgres|db)\//,
-    instead: "the interfaces of src/store (Directory, Ledger), handed over by src/main.ts",
+    instead: "the interfaces of src/store (Directory, Ledger), handed over by src/node",
   },
   {
     packages: /^ioredis$/,
     rooms: /^src\/redis\//,
-    instead: "the interfaces of src/store (Rates), handed over by src/main.ts",
+    instead: "the interfaces of src/store (Rates), handed over by src/node",
   },
   {
     packages: /^(gpt-tokenizer|llama3-tokenizer-js)$/,
     rooms: /^src\/tokens\//,
-    instead: "the counter of src/tokens, handed over by src/main.ts",
+    instead: "the counter of src/tokens, handed over by src/node",
   },
   {
     packages: /^(prom-client|@opentelemetry\/.*)$/,
     rooms: /^src\/telemetry\//,
-    instead: "the metrics and traces of src/telemetry, handed over by src/main.ts",
+    instead: "the metrics and traces of src/telemetry, handed over by src/node",
   },
   {
     packages: /^(elysia|@elysiajs\/.*)$/,
-    rooms: /^src\/(http|simulator)\//,
-    instead: "src/http, which alone turns requests into calls and results into responses",
+    rooms: /^src\/(http|api|simulator)\//,
+    instead: "src/api, which alone turns requests into calls and results into responses",
   },
   {
     packages: /^(typebox|@sinclair\/typebox)$/,
-    rooms: /^src\/(schema\/|protocol\/(.*\/)?contract\.ts$|config\/|management\/|http\/)/,
+    rooms: /^src\/(schema\/|protocol\/(.*\/)?contract\.ts$|config\/|management\/|api\/)/,
     instead: "the types and checks that src/protocol/*/contract.ts exports",
   },
 ];
@@ -94,7 +97,7 @@ const impure: { touch: RegExp; name: string; instead: string }[] = [
   },
 ];
 
-/** The files directly under src are the room of main.ts. */
+/** The module of a file. `src/main.ts` is its own. */
 export function roomOf(path: string): string {
   const [top = "", room = "", ...rest] = path.split("/");
   if (top !== "src") return top;
@@ -105,7 +108,7 @@ export function roomOf(path: string): string {
 export function wrongDirections(tree: Tree): string[] {
   const wrong = edges(tree).flatMap(({ path, line, file }) => {
     const [from, to] = [roomOf(path), roomOf(file)];
-    if (from === to || from === "main" || !file.endsWith(".ts") || path === "src/assets.d.ts") return [];
+    if (from === to || from === "node" || !file.endsWith(".ts") || path === "src/assets.d.ts") return [];
     const sight = sights[from];
     if (sight === undefined)
       return [`${path}: ${from} is no room of the house. Rooms: ${Object.keys(sights).join(", ")}`];
@@ -118,10 +121,11 @@ export function wrongDirections(tree: Tree): string[] {
 }
 
 function insteadOf(from: string, to: string): string {
-  if (["postgres", "redis", "memory"].includes(to)) return "the interfaces of src/store, handed over by src/main.ts";
-  if (to === "config") return "take the value as an argument; src/main.ts hands it over";
+  if (["postgres", "redis", "memory"].includes(to)) return "the interfaces of src/store, handed over by src/node";
+  if (to === "config") return "take the value as an argument; src/node hands it over";
   if (to === "simulator") return "HTTP, like any other engine";
-  if (to === "main") return "nobody imports main; move the thing to the room that defines it";
+  if (to === "main" || to === "node")
+    return `nobody but main imports ${to}; move the thing to the room that defines it`;
   return `let ${to} call ${from}, or take what is needed as an argument whose type ${from} defines`;
 }
 
@@ -194,11 +198,12 @@ export function untoldFaults(codes: readonly string[], tests: Tree, document: st
 }
 
 /** Faults that nothing raises: neither constructed with their code, nor made of a violation or a refusal that has it. */
+/** `new Fault("code", …`, and the verbs' `fail(message, "code")`. */
+const raises = /(?:\b(?:new Fault|super|unauthorized)\(|\bcode:|\bnew ManagementError\(\w+,)\s*"(\w+)"|"(\w+)",?\s*\)/g;
+
 export function unraisedFaults(codes: readonly string[], tree: Tree): string[] {
   const raised = new Set<string>();
-  for (const source of tree.values())
-    for (const [, code] of source.matchAll(/(?:\b(?:new Fault|super|unauthorized)\(|\bcode:)\s*"(\w+)"/g))
-      raised.add(code!);
+  for (const source of tree.values()) for (const [, code, last] of source.matchAll(raises)) raised.add((code ?? last)!);
   return codes
     .filter((code) => !raised.has(code))
     .map(

@@ -6,9 +6,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import Ajv from "ajv/dist/2020";
 import fc from "fast-check";
+import { openapiDocument } from "../../src/api/openapi/document.ts";
+import { operations } from "../../src/api/operations.ts";
 import { defaultModels } from "../../src/config/models.ts";
-import { openapiDocument } from "../../src/http/openapi/document.ts";
-import { operations } from "../../src/http/operations.ts";
 import { Fault } from "../../src/inference/fault.ts";
 import { refuseImages } from "../../src/inference/image-url.ts";
 import type { InferenceRequest } from "../../src/inference/request.ts";
@@ -76,7 +76,7 @@ function unstored(wire: ResponsesRequest): ResponsesRequest {
 
 /** Served by a chat engine, as the default catalog is, and with the images that it lets through. */
 function capable(request: InferenceRequest): void {
-  refuseImages(request, { denyPrivate: false, deniedHosts: [] });
+  refuseImages(request, { deny_private: false, denied_hosts: [] });
   const model = models.find(({ id }) => id === request.model)!;
   assertCapable({ ...model, routes: [{ upstream: { protocol: "openai-chat" } } as Route] }, request);
 }

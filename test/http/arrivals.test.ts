@@ -1,11 +1,11 @@
 // Requests that one poll brings are handled together, when all of them have come as far: docs/design/runtime.md, Bun as a server.
 import { expect, test } from "bun:test";
 import Type from "typebox";
-import type { Dependencies } from "../../src/http/dependencies.ts";
+import type { Dependencies } from "../../src/api/dependencies.ts";
+import { createChatCompletion } from "../../src/api/operations/chat.ts";
+import { serveOperation } from "../../src/api/serve-operation.ts";
 import { json } from "../../src/http/json.ts";
 import { lifecycle } from "../../src/http/lifecycle.ts";
-import { createChatCompletion } from "../../src/http/operations/chat.ts";
-import { serveOperation } from "../../src/http/serve-operation.ts";
 import { Fault } from "../../src/inference/fault.ts";
 import { plentifulBounds } from "../harness/bounds.ts";
 

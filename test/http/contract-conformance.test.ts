@@ -1,6 +1,6 @@
 /** The check that holds every answer of a test run against the contract: it finds what it should, and nothing else. */
 import { describe, expect, test } from "bun:test";
-import { operations } from "../../src/http/operations.ts";
+import { operations } from "../../src/api/operations.ts";
 import { Fault } from "../../src/inference/fault.ts";
 import { encodeFault as encodeMessagesFault } from "../../src/protocol/anthropic-messages/fault.ts";
 import { encodeFault } from "../../src/protocol/openai-chat/fault.ts";

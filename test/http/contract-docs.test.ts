@@ -1,7 +1,7 @@
 /** /docs shows the contract and asks no other host for anything. */
 import { describe, expect, test } from "bun:test";
 import { gunzipSync } from "node:zlib";
-import { docsPage, docsScript } from "../../src/http/openapi/page.ts";
+import { docsPage, docsScript } from "../../src/api/openapi/page.ts";
 
 const script = docsScript();
 const asking = (headers: Record<string, string>) => script(new Headers(headers));

@@ -1,8 +1,8 @@
 /** The request examples of the contract, as published, against the running service on its default catalog. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { exampleModel } from "../../src/api/operation.ts";
+import { operations } from "../../src/api/operations.ts";
 import { defaultModels } from "../../src/config/models.ts";
-import { exampleModel } from "../../src/http/operation.ts";
-import { operations } from "../../src/http/operations.ts";
 import { type Sluice, startSluice } from "../harness/sluice.ts";
 
 let service: Sluice;

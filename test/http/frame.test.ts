@@ -1,7 +1,7 @@
 // Whatever is thrown around a request, it is answered once and closed: docs/design/errors-and-streams.md, Errors.
 import { expect, test } from "bun:test";
-import type { Dependencies } from "../../src/http/dependencies.ts";
-import { faultBodyOf } from "../../src/http/fault-body.ts";
+import type { Dependencies } from "../../src/api/dependencies.ts";
+import { faultBodyOf } from "../../src/api/fault-body.ts";
 import { frame } from "../../src/http/frame.ts";
 import { lifecycle } from "../../src/http/lifecycle.ts";
 import { Fault } from "../../src/inference/fault.ts";

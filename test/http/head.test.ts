@@ -1,6 +1,6 @@
 /** HEAD answers as GET does, without the body: with GET's length, or with none (RFC 9110, 8.6). */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { operations } from "../../src/http/operations.ts";
+import { operations } from "../../src/api/operations.ts";
 import { model, type Service, startService } from "../harness/engine.ts";
 import { rawClient, untilClosed } from "../harness/raw-client.ts";
 

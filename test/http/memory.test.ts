@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { MemoryBudget, type Reservation } from "../../src/body/memory.ts";
 import { memoryLimits } from "../../src/http/bounds.ts";
-import { MemoryBudget, type Reservation } from "../../src/http/memory.ts";
 import { descriptorsKept, pressure } from "../../src/http/pressure.ts";
 
 const limits = { node_bytes_max: 1000, key_bytes_max: 400 };

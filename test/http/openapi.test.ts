@@ -4,10 +4,10 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { Errors } from "typebox/value";
+import { openapiDocument, renderOpenapi } from "../../src/api/openapi/document.ts";
+import { type ContractModel, exampleModel } from "../../src/api/operation.ts";
+import { operations } from "../../src/api/operations.ts";
 import { defaultModels } from "../../src/config/models.ts";
-import { openapiDocument, renderOpenapi } from "../../src/http/openapi/document.ts";
-import { type ContractModel, exampleModel } from "../../src/http/operation.ts";
-import { operations } from "../../src/http/operations.ts";
 
 const root = join(import.meta.dir, "../..");
 const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string };

@@ -4,17 +4,17 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import Type, { type TObject } from "typebox";
-import { app, mount, operatorApp } from "../../src/http/app.ts";
-import type { Dependencies } from "../../src/http/dependencies.ts";
+import { app, mount, operatorApp } from "../../src/api/app.ts";
+import type { Dependencies } from "../../src/api/dependencies.ts";
+import { openapiDocument } from "../../src/api/openapi/document.ts";
+import { type Operation, operation } from "../../src/api/operation.ts";
+import { metricsOperations, operations, probes, unlistedOperations } from "../../src/api/operations.ts";
+import { parametersOf } from "../../src/api/parameters.ts";
+import { unreadBodies, unreadLimits } from "../../src/body/unread.ts";
 import { lifecycle } from "../../src/http/lifecycle.ts";
 import { type Listening, listen } from "../../src/http/listen.ts";
-import { managementOperations } from "../../src/http/management/operations.ts";
-import { openapiDocument } from "../../src/http/openapi/document.ts";
-import { type Operation, operation } from "../../src/http/operation.ts";
-import { metricsOperations, operations, probes, unlistedOperations } from "../../src/http/operations.ts";
-import { parametersOf } from "../../src/http/parameters.ts";
-import { unreadBodies, unreadLimits } from "../../src/http/unread.ts";
 import { Fault } from "../../src/inference/fault.ts";
+import { verbs } from "../../src/management/verbs.ts";
 import type { Scope } from "../../src/store/directory.ts";
 import { plentifulBounds } from "../harness/bounds.ts";
 
@@ -219,11 +219,11 @@ describe("what is served", () => {
   test("is what the list says, on each port", () => {
     expect(idsOf(app(dependencies(), { metrics: true }))).toEqual(named(served));
     expect(idsOf(app(dependencies(), { metrics: false }))).toEqual(named([...operations, ...unlistedOperations]));
-    const entrance = { authenticate: neverAsked, manageFor: neverAsked, tls: "off", version: "1" } as const;
+    const entrance = { authenticate: neverAsked, contextFor: neverAsked, tls: "off", version: "1" } as const;
     const operator = idsOf(operatorApp(dependencies(), entrance));
     const documentation = ["getManagementContract", "getManagementDocs", "getManagementDocsScript"];
-    const verbs = managementOperations.map(({ verb }) => verb);
-    expect(operator).toEqual(new Set([...named([...metricsOperations, ...probes]), ...verbs, ...documentation]));
+    const names = verbs.map(({ name }) => name);
+    expect(operator).toEqual(new Set([...named([...metricsOperations, ...probes]), ...names, ...documentation]));
   });
 
   test("is the value that the contract describes, but for the script of its page and the metrics", () => {

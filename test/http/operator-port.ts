@@ -1,12 +1,14 @@
 /** A node's operator's port over a database of its own, and operators of each role: for tests of the management interface. */
-import { administering } from "../../src/administering.ts";
+
+import { operatorApp } from "../../src/api/app.ts";
+import type { Dependencies } from "../../src/api/dependencies.ts";
+import { unreadBodies, unreadLimits } from "../../src/body/unread.ts";
 import type { OperatorTls } from "../../src/config/configuration.ts";
-import { operatorApp } from "../../src/http/app.ts";
-import type { Dependencies } from "../../src/http/dependencies.ts";
 import { lifecycle } from "../../src/http/lifecycle.ts";
 import { listen } from "../../src/http/listen.ts";
-import { unreadBodies, unreadLimits } from "../../src/http/unread.ts";
-import type { Management } from "../../src/management/management.ts";
+import { client, type Transport } from "../../src/management/client.ts";
+import type { Management } from "../../src/management/verbs.ts";
+import { administering } from "../../src/node/administering.ts";
 import { ledger } from "../../src/postgres/ledger.ts";
 import { plans } from "../../src/postgres/plans.ts";
 import { refusedRequests } from "../../src/postgres/refused.ts";
@@ -19,6 +21,7 @@ export interface OperatorPort {
   url: string;
   /** On the node itself. */
   manage: Management;
+  act: Transport;
   /** Of an operator of this role; an `organization-admin` is of `acme`. */
   tokens: Record<Role, string>;
   ask(path: string, asked?: Asked): Promise<Answer>;
@@ -43,14 +46,14 @@ export interface Answer {
 export async function operatorPort({ db }: Owned, options: { tls?: OperatorTls } = {}): Promise<OperatorPort> {
   const book = ledger(db, { recovery: "checkpoint" });
   await plans(db).publish([...plansNamed("starter", "pro").values()], null);
-  const { manageAs, entrance } = administering(
+  const { actAs, entrance } = administering(
     {
       database: db,
       ledger: book,
       refused: refusedRequests(db),
       catalog: () => ({
         ...{ plans: plansNamed("starter", "pro"), models: ["acme/writer-1"] },
-        pricing: { currency: "EUR", pricePerMillionUnits: 0.04, provider: "Example AI" },
+        pricing: { currency: "EUR", price_per_million_units: 0.04, provider: "Example AI" },
       }),
       server: { operator: { host: "127.0.0.1", port: 0, ...options } } as never,
       limits: { failed_authentications_per_minute: 300 } as never,
@@ -59,10 +62,11 @@ export async function operatorPort({ db }: Owned, options: { tls?: OperatorTls }
     "1.2.3",
   );
   const listening = listen(operatorApp(dependencies(), entrance), { host: "127.0.0.1", port: 0, idle_ms: 60_000 });
-  const manage = manageAs("cli:test");
+  const act = actAs("cli:test");
+  const manage = client(act);
   for (const slug of ["acme", "globex"]) await manage.createOrganization({ slug });
   const token = async (role: Role, organization: string | null = null) =>
-    (await manage.createOperator({ name: `a-${role}`, role, organization })).secret;
+    (await manage.createOperator({ name: `a-${role}`, role, organization })).token!;
   const tokens = {
     admin: await token("admin"),
     viewer: await token("viewer"),
@@ -70,6 +74,7 @@ export async function operatorPort({ db }: Owned, options: { tls?: OperatorTls }
   };
   return {
     url: listening.url,
+    act,
     manage,
     tokens,
     async ask(path, { method = "GET", token = tokens.admin, body, headers = {} } = {}) {

@@ -1,8 +1,8 @@
 /** What of a large body reaches an engine in the caller's own bytes, over real sockets, and what of it is written anew. */
 import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { gzipSync } from "node:zlib";
+import { OwnBytes } from "../../src/body/own-bytes.ts";
 import { Call } from "../../src/http/call.ts";
-import { OwnBytes } from "../../src/protocol/own-bytes.ts";
 import { type Sluice, startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
 

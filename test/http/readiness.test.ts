@@ -1,10 +1,10 @@
 /** /readyz reads the checks' last words: nothing that hangs delays it, and what hangs makes it fail. */
 import { describe, expect, test } from "bun:test";
 import { checksumOf, migrations } from "../../db/migrate.ts";
+import { type AskingCheck, type CheckResult, type ReadinessCheck, readinessOf } from "../../src/api/readiness.ts";
 import type { Reloadable } from "../../src/config/reload.ts";
-import { type AskingCheck, type CheckResult, type ReadinessCheck, readinessOf } from "../../src/http/readiness.ts";
+import { readinessChecks } from "../../src/node/readiness-checks.ts";
 import type { Database } from "../../src/postgres/database.ts";
-import { readinessChecks } from "../../src/readiness-checks.ts";
 import { VirtualClock } from "../admission/virtual-time.ts";
 
 const draining = { draining: false };

@@ -5,18 +5,18 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Elysia } from "elysia";
 import { admission } from "../../src/admission/admission.ts";
-import type { Adapter, InferenceWire } from "../../src/http/adapter.ts";
-import type { Dependencies } from "../../src/http/dependencies.ts";
-import { infer } from "../../src/http/infer.ts";
+import type { Adapter, InferenceWire } from "../../src/api/adapter.ts";
+import type { Dependencies } from "../../src/api/dependencies.ts";
+import { infer } from "../../src/api/infer.ts";
+import type { Operation } from "../../src/api/operation.ts";
+import { chatAdapter, createChatCompletion } from "../../src/api/operations/chat.ts";
+import { createMessage, messagesAdapter } from "../../src/api/operations/messages.ts";
+import { createResponse, responsesAdapter } from "../../src/api/operations/responses.ts";
+import type { InferenceInput } from "../../src/api/prepare.ts";
+import { serveOperation } from "../../src/api/serve-operation.ts";
+import { unreadBodies, unreadLimits } from "../../src/body/unread.ts";
 import { lifecycle } from "../../src/http/lifecycle.ts";
 import { listen } from "../../src/http/listen.ts";
-import type { Operation } from "../../src/http/operation.ts";
-import { chatAdapter, createChatCompletion } from "../../src/http/operations/chat.ts";
-import { createMessage, messagesAdapter } from "../../src/http/operations/messages.ts";
-import { createResponse, responsesAdapter } from "../../src/http/operations/responses.ts";
-import type { InferenceInput } from "../../src/http/prepare.ts";
-import { serveOperation } from "../../src/http/serve-operation.ts";
-import { unreadBodies, unreadLimits } from "../../src/http/unread.ts";
 import { ledger } from "../../src/postgres/ledger.ts";
 import type { CatalogModel } from "../../src/routing/catalog.ts";
 import { uuidOf } from "../../src/store/ids.ts";
@@ -176,7 +176,7 @@ function serve(saboteur: Saboteur): Bench {
     },
     arrivals: { take() {} },
     tokenCounter: { examine: () => Promise.reject(new Error("not asked")) },
-    messages: () => ({ keepBillingLine: false }) as never,
+    messages: () => ({ keep_billing_line: false }) as never,
     limits: {
       ...{
         body_bytes_max: 1e7,
@@ -194,7 +194,7 @@ function serve(saboteur: Saboteur): Bench {
     readiness: () => [],
     routes: async () => [],
     letsGo: () => false,
-    images: () => ({ denyPrivate: false, deniedHosts: [] }),
+    images: () => ({ deny_private: false, denied_hosts: [] }),
     configurationHash: () => "",
     documentation: {} as never,
     lifecycle: lifecycle(),

@@ -1,7 +1,7 @@
 /** A path that names nothing says so, says what was asked for, and what was probably meant. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
-import { operations } from "../../src/http/operations.ts";
+import { operations } from "../../src/api/operations.ts";
 import { errorOf, model, type Service, startService } from "../harness/engine.ts";
 import { rawClient } from "../harness/raw-client.ts";
 

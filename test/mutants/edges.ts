@@ -123,7 +123,7 @@ export const edges: Mutant[] = [
   },
   {
     name: "the operator's port answers to any name",
-    file: "src/http/app.ts",
+    file: "src/api/app.ts",
     find: "return mount(dependencies, mounted, hostsNamed(management.names));",
     replace: "return mount(dependencies, mounted);",
     caughtBy: ["test/http/host.test.ts > a node"],
@@ -163,7 +163,7 @@ export const edges: Mutant[] = [
   },
   {
     name: "a formula begins behind a semicolon",
-    file: "src/management/report-json.ts",
+    file: "src/management/report-csv.ts",
     find: "/(?:^|[;\\t\\r\\n])",
     replace: "/(?:^)",
     caughtBy: ["test/cli/usage-report.test.ts"],

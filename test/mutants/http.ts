@@ -9,15 +9,15 @@ export const http: Mutant[] = [
     file: "src/http/shed.ts",
     find: "if (!isSmall && call.memory) call.pause = bounds.turns.ofBody(call.memory.keyId);",
     replace: 'if (!isSmall && !call.memory) call.pause = bounds.turns.ofBody("");',
-    caughtBy: ["test/http/body-turns.test.ts > whether it takes turns"],
+    caughtBy: ["test/body/turns.test.ts > whether it takes turns"],
     rule: "docs/design/service.md, Large bodies take turns",
   },
   {
     name: "a key with many large bodies has more turns",
-    file: "src/http/body-turns.ts",
+    file: "src/body/turns.ts",
     find: "    this.#waiting.delete(keyId);\n    if (line.length > 0) this.#waiting.set(keyId, line);",
     replace: "    if (line.length === 0) this.#waiting.delete(keyId);",
-    caughtBy: ["test/http/body-turns.test.ts > keys take turns"],
+    caughtBy: ["test/body/turns.test.ts > keys take turns"],
     rule: "docs/design/service.md, Large bodies take turns",
   },
   {
@@ -30,7 +30,7 @@ export const http: Mutant[] = [
   },
   {
     name: "a 405 does not say that HEAD is served",
-    file: "src/http/app.ts",
+    file: "src/api/app.ts",
     find: 'return method === "get" ? ["GET", "HEAD"] : [method.toUpperCase()];',
     replace: "return [method.toUpperCase()];",
     caughtBy: [`${doors} > a known path with another method`],
@@ -46,7 +46,7 @@ export const http: Mutant[] = [
   },
   {
     name: "a compressed body that hardly unpacks may be of any size",
-    file: "src/http/decompress.ts",
+    file: "src/body/decompress.ts",
     find: "if (bytes > body_bytes_max) throw tooLarge(body_bytes_max);",
     replace: "",
     caughtBy: ["test/http/body-shape.test.ts > hardly unpacks at all"],
@@ -54,7 +54,7 @@ export const http: Mutant[] = [
   },
   {
     name: "a compressed body may grow without a bound",
-    file: "src/http/decompress.ts",
+    file: "src/body/decompress.ts",
     find: "sent * body_ratio_max)",
     replace: "80 * sent * body_ratio_max)",
     caughtBy: ["test/http/body-shape.test.ts > unpacks to any ratio"],
@@ -62,7 +62,7 @@ export const http: Mutant[] = [
   },
   {
     name: "requests of one poll are handled one by one",
-    file: "src/http/serve-operation.ts",
+    file: "src/api/serve-operation.ts",
     find: "      await othersArrived();\n",
     replace: "",
     caughtBy: ["test/http/arrivals.test.ts"],
@@ -70,7 +70,7 @@ export const http: Mutant[] = [
   },
   {
     name: "a body is read before the credential is looked at",
-    file: "src/http/serve-operation.ts",
+    file: "src/api/serve-operation.ts",
     find: `    const principal = scope === null ? null : await authorize(dependencies, call, scope);
     if (principal) call.holds(dependencies.bounds.memory.reservation(principal.key.id));
     if (body && principal) {
@@ -94,7 +94,7 @@ export const http: Mutant[] = [
   },
   {
     name: "what a request refers to is looked up before its model",
-    file: "src/http/prepare.ts",
+    file: "src/api/prepare.ts",
     find: `  const model = allowedModel(catalog, body.value.model, principal.key.allowedModels);
   const resolved = adapter.resolve && (await adapter.resolve(body.value, principal.organization));`,
     replace: `  const resolved = adapter.resolve && (await adapter.resolve(body.value, principal.organization));
@@ -104,7 +104,7 @@ export const http: Mutant[] = [
   },
   {
     name: "a key may do what its scopes do not say",
-    file: "src/http/authorize.ts",
+    file: "src/api/authorize.ts",
     find: '  if (scope !== "any") requireScope(principal, scope);\n',
     replace: "",
     caughtBy: [`${doors} > a key without the scope is 403`],
@@ -144,7 +144,7 @@ export const http: Mutant[] = [
   },
   {
     name: "a database that is slow for two seconds takes all nodes out",
-    file: "src/readiness-checks.ts",
+    file: "src/node/readiness-checks.ts",
     find: "whyNoAdmission(database, admission_ms)",
     replace: "whyNoAdmission(database, admission_ms / 2)",
     caughtBy: ["test/http/readiness.test.ts > is an answer in the time"],
@@ -152,7 +152,7 @@ export const http: Mutant[] = [
   },
   {
     name: "a process that stood still takes itself out",
-    file: "src/http/readiness.ts",
+    file: "src/api/readiness.ts",
     find: ", clock);\n    countdown.set(check_ms);",
     replace: ", clock);\n    countdown.set(0);",
     caughtBy: ["test/http/readiness.test.ts > does not blame whom it asks"],
@@ -160,7 +160,7 @@ export const http: Mutant[] = [
   },
   {
     name: "a probe hears what was known a second ago",
-    file: "src/http/readiness.ts",
+    file: "src/api/readiness.ts",
     find: '    if ("read" in check) return check.read();\n',
     replace: "",
     caughtBy: ["test/http/readiness.test.ts > of what this process knows"],
@@ -168,7 +168,7 @@ export const http: Mutant[] = [
   },
   {
     name: "a schema that is not told is none",
-    file: "src/readiness-checks.ts",
+    file: "src/node/readiness-checks.ts",
     find: "        // Whether it takes admissions is another check.\n",
     replace: '        last = "the database does not say which schema it has";\n',
     caughtBy: ["test/http/readiness.test.ts > is its schema"],
@@ -208,7 +208,7 @@ export const http: Mutant[] = [
   },
   {
     name: "a body's members are not limited",
-    file: "src/protocol/body-scan.ts",
+    file: "src/body/scan.ts",
     find: "if (shape.members > members_max)",
     replace: "if (shape.members > 2 * members_max)",
     caughtBy: ["test/http/body-shape.test.ts > and so many members"],
@@ -216,7 +216,7 @@ export const http: Mutant[] = [
   },
   {
     name: "a body's names are not limited",
-    file: "src/protocol/body-scan.ts",
+    file: "src/body/scan.ts",
     find: "if (shape.names > names_max)",
     replace: "if (shape.names > 2 * names_max)",
     caughtBy: ["test/http/body-shape.test.ts > and so many different names"],
@@ -224,7 +224,7 @@ export const http: Mutant[] = [
   },
   {
     name: "a quote after two backslashes is taken for escaped",
-    file: "src/protocol/json-bytes.ts",
+    file: "src/body/json-bytes.ts",
     find: "return (to - at) % 2 === 1;",
     replace: "return to - at > 0;",
     caughtBy: ["test/fuzz/fuzz.test.ts"],
@@ -232,10 +232,10 @@ export const http: Mutant[] = [
   },
   {
     name: "a comma that is missing between two steps is not missed",
-    file: "src/protocol/json-steps.ts",
+    file: "src/body/json-steps.ts",
     find: "      if (this.#bytes[from] !== comma) throw broken();\n      from += 1;",
     replace: "      if (this.#bytes[from] === comma) from += 1;",
-    caughtBy: ["test/protocol/json-steps.test.ts"],
+    caughtBy: ["test/body/json-steps.test.ts"],
     rule: "docs/design/service.md, Cost before trust",
   },
   {

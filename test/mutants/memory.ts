@@ -4,7 +4,7 @@ const budget = "test/http/memory.test.ts";
 const held = "test/attacks/held-bodies.test.ts";
 const rule = "docs/design/service.md, Memory in flight";
 
-const ownBytes = "test/protocol/own-bytes.test.ts";
+const ownBytes = "test/body/own-bytes.test.ts";
 const ownRule = "docs/design/service.md, The caller's own bytes";
 const bodyRule = "docs/design/service.md, Cost before trust";
 
@@ -20,7 +20,7 @@ export const memory: Mutant[] = [
   {
     name: "a stream holds its body to the end",
     file: "src/usage/run.ts",
-    find: "if (opened.isFinal && !tokenizing?.hasPrompt) letGo(asked.request);",
+    find: "if (progress.isFinal && !tokenizing?.hasPrompt) letGo(asked.request);",
     replace: "void letGo;",
     caughtBy: ["test/usage/run.test.ts", "test/attacks/given-back.test.ts"],
     rule,
@@ -28,7 +28,7 @@ export const memory: Mutant[] = [
   {
     name: "a prompt that is to be counted is gone",
     file: "src/usage/run.ts",
-    find: "if (opened.isFinal && !tokenizing?.hasPrompt) letGo(asked.request);",
+    find: "if (progress.isFinal && !tokenizing?.hasPrompt) letGo(asked.request);",
     replace: "letGo(asked.request);",
     caughtBy: ["test/usage/run.test.ts"],
     rule,
@@ -43,7 +43,7 @@ export const memory: Mutant[] = [
   },
   {
     name: "what is given back is heard of twice",
-    file: "src/http/memory.ts",
+    file: "src/body/memory.ts",
     find: "this.#hold(-less);",
     replace: "void less;",
     caughtBy: [budget],
@@ -83,31 +83,31 @@ export const memory: Mutant[] = [
   },
   {
     name: "a string is cut between the halves of a character",
-    file: "src/protocol/json-pieces.ts",
+    file: "src/body/json-pieces.ts",
     find: "return isTrailing ? at - 1 : at;",
     replace: "return at;",
-    caughtBy: ["test/protocol/json-pieces.test.ts"],
+    caughtBy: ["test/body/json-pieces.test.ts"],
     rule: bodyRule,
   },
   {
     name: "a long name is taken for a value",
-    file: "src/protocol/json-steps.ts",
+    file: "src/body/json-steps.ts",
     find: "return top.isArray || top.colon >= Math.max(top.from, top.comma);",
     replace: "return true;",
-    caughtBy: ["test/protocol/json-steps.test.ts"],
+    caughtBy: ["test/body/json-steps.test.ts"],
     rule: bodyRule,
   },
   {
     name: "a control character passes in a long string",
-    file: "src/protocol/json-string.ts",
+    file: "src/body/json-string.ts",
     find: "if (byte < 0x20) throw",
     replace: "if (byte < 0) throw",
-    caughtBy: ["test/protocol/json-steps.test.ts"],
+    caughtBy: ["test/body/json-steps.test.ts"],
     rule: bodyRule,
   },
   {
     name: "what an engine is handed has a name twice",
-    file: "src/protocol/own-bytes.ts",
+    file: "src/body/own-bytes.ts",
     find: "this.#members(asked, written) === members;",
     replace: "this.#members(asked, written) >= Math.min(members, 0);",
     caughtBy: [ownBytes],
@@ -115,7 +115,7 @@ export const memory: Mutant[] = [
   },
   {
     name: "a member of the body that repeats is handed on",
-    file: "src/protocol/own-bytes.ts",
+    file: "src/body/own-bytes.ts",
     find: "found.has(name) ? null : { name",
     replace: "{ name",
     caughtBy: [ownBytes],
@@ -123,7 +123,7 @@ export const memory: Mutant[] = [
   },
   {
     name: "what stands between members that are handed on goes with them",
-    file: "src/protocol/own-bytes.ts",
+    file: "src/body/own-bytes.ts",
     find: "if (last && last.to + 1 === from)",
     replace: "if (last && from > 0)",
     caughtBy: [ownBytes],
@@ -131,7 +131,7 @@ export const memory: Mutant[] = [
   },
   {
     name: "a member that the engine is not asked passes for the same",
-    file: "src/protocol/own-bytes.ts",
+    file: "src/body/own-bytes.ts",
     find: "for (const name in asked) if (asked[name] !== undefined) unmatched--;",
     replace: "unmatched = 0;",
     caughtBy: [ownBytes],
@@ -163,7 +163,7 @@ export const memory: Mutant[] = [
   },
   {
     name: "where a member stands is counted from the last piece",
-    file: "src/protocol/body-scan.ts",
+    file: "src/body/scan.ts",
     find: "const before = this.bytes - 1;",
     replace: "const before = -1;",
     caughtBy: [ownBytes],
@@ -171,10 +171,10 @@ export const memory: Mutant[] = [
   },
   {
     name: "bytes over which a string was unescaped are handed on",
-    file: "src/protocol/json-steps.ts",
+    file: "src/body/json-steps.ts",
     find: "isIntact &&= !bytes.subarray(at, after).includes(backslash);",
     replace: "isIntact &&= at > backslash - bytes.length;",
-    caughtBy: ["test/protocol/json-steps.test.ts"],
+    caughtBy: ["test/body/json-steps.test.ts"],
     rule: ownRule,
   },
   {
@@ -203,7 +203,7 @@ export const memory: Mutant[] = [
   },
   {
     name: "a key has no share of the memory",
-    file: "src/http/memory.ts",
+    file: "src/body/memory.ts",
     find: 'if (ofKey > own && ofKey + bytes > key_bytes_max) return "key";',
     replace: "",
     caughtBy: [budget, held],
@@ -211,7 +211,7 @@ export const memory: Mutant[] = [
   },
   {
     name: "a node has no budget of memory",
-    file: "src/http/memory.ts",
+    file: "src/body/memory.ts",
     find: 'if (this.#bytes + bytes > node_bytes_max) return "node";',
     replace: "",
     caughtBy: [budget],
@@ -219,7 +219,7 @@ export const memory: Mutant[] = [
   },
   {
     name: "who is alone is refused where the process is full",
-    file: "src/http/memory.ts",
+    file: "src/body/memory.ts",
     find: "if (this.#bytes === own) return null;",
     replace: "",
     caughtBy: [budget],
@@ -227,7 +227,7 @@ export const memory: Mutant[] = [
   },
   {
     name: "what a request held stays reserved after it",
-    file: "src/http/memory.ts",
+    file: "src/body/memory.ts",
     find: "this.#hold(-less);",
     replace: "",
     caughtBy: [budget],
@@ -235,7 +235,7 @@ export const memory: Mutant[] = [
   },
   {
     name: "a running request holds twice what it grows to",
-    file: "src/http/memory.ts",
+    file: "src/body/memory.ts",
     find: "this.#grow(bytes - (this.#bytes - this.#answer_bytes));",
     replace: "this.#grow(bytes);",
     caughtBy: [budget],
@@ -259,7 +259,7 @@ export const memory: Mutant[] = [
   },
   {
     name: "the last descriptors are for anybody",
-    file: "src/http/serve-operation.ts",
+    file: "src/api/serve-operation.ts",
     find: "    if (scope !== null) requireDescriptors(dependencies);\n",
     replace: "",
     caughtBy: ["test/attacks/connections.test.ts > where descriptors run out"],

@@ -2,7 +2,7 @@ import type { Mutant } from "./mutant.ts";
 
 const rule = "docs/design/runtime.md, Warming up";
 const books = "test/store/dry-run.test.ts";
-const moments = "test/warm-up.test.ts";
+const moments = "test/node/warm-up.test.ts";
 
 export const warming: Mutant[] = [
   {
@@ -31,7 +31,7 @@ export const warming: Mutant[] = [
   },
   {
     name: "a node waits for its warming, however long that takes",
-    file: "src/warm-up.ts",
+    file: "src/node/warm-up.ts",
     find: "await Promise.race([served(), ended]);",
     replace: "await served();",
     caughtBy: [`${moments} > waits no longer`],
@@ -39,7 +39,7 @@ export const warming: Mutant[] = [
   },
   {
     name: "a node warms up though it has requests",
-    file: "src/warm-up.ts",
+    file: "src/node/warm-up.ts",
     find: "const goesOn = () => isIdle() && !stopped.aborted;",
     replace: "const goesOn = () => !stopped.aborted;",
     caughtBy: [`${moments} > does nothing while`],

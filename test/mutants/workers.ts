@@ -55,7 +55,7 @@ export const workers: Mutant[] = [
   },
   {
     name: "workers outlive their supervisor",
-    file: "src/worker.ts",
+    file: "src/node/worker.ts",
     find: 'onLost: (lost) => void process.on("disconnect", lost),',
     replace: "onLost: () => {},",
     caughtBy: [`${living} > without their supervisor`],
@@ -79,7 +79,7 @@ export const workers: Mutant[] = [
   },
   {
     name: "a worker that cannot admit goes unsaid",
-    file: "src/membership.ts",
+    file: "src/node/membership.ts",
     find: "others.length > 0",
     replace: "others.length < 0",
     caughtBy: ["test/workers/ports.test.ts > a worker that hangs"],

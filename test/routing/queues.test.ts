@@ -157,6 +157,20 @@ test("what is reserved is for organizations that have less than that there, howe
   expect((await other.slot)!.route).toBe(only);
 });
 
+test("what is reserved is taken in turn: a request that came later does not pass one that waits for more of it", async () => {
+  const only = route("only", { tokens_in_flight_max: 1000, reserved_percent: 50 });
+  const at = queues(() => 0);
+  const busy = at.enter(only, claim("busy", 500));
+  // It is quiet there, and a part of what is reserved is in use.
+  const early = at.enter(only, claim("early", 300));
+  const large = at.wait([only], claim("large", 400));
+  expect(at.open([only], claim("late", 100))).toEqual([]);
+  early.release();
+  expect((await large.slot)!.route).toBe(only);
+  expect(at.open([only], claim("late", 100))).toEqual([only]);
+  busy.release();
+});
+
 test("an organization may take as many places as are still free: one that has none finds one", () => {
   const only = route("only", { concurrent_max: 1, queue_max: 16 });
   const at = queues(() => 0);

@@ -48,9 +48,15 @@ test("stopping waits for what is under way, and nothing comes after it", async (
   });
   work.ask(0);
   await started.promise;
-  const stopped = work.stop();
+  let isStopped = false;
+  const stopped = work.stop().then(() => {
+    isStopped = true;
+  });
+  await Bun.sleep(0);
+  expect([isStopped, ended]).toEqual([false, 0]);
   finish.resolve();
   await stopped;
+  expect(ended).toBe(1);
   work.ask(0);
   await Bun.sleep(20);
   expect(ended).toBe(1);

@@ -2,11 +2,12 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
 import type { InferenceEvent } from "../../src/inference/event.ts";
 import { Fault } from "../../src/inference/fault.ts";
-import type { CatalogModel } from "../../src/routing/catalog.ts";
+import type { CatalogModel, Route } from "../../src/routing/catalog.ts";
 import { health } from "../../src/routing/health.ts";
+import { queues } from "../../src/routing/queues.ts";
 import { Cancellation, type Signal } from "../../src/time/cancellation.ts";
 import { client } from "../../src/upstream/http1/client.ts";
-import { defaultTimeouts, type UpstreamTimeouts } from "../../src/upstream/target.ts";
+import { type Capacity, defaultTimeouts, type UpstreamTimeouts } from "../../src/upstream/target.ts";
 import type { AttemptRequest } from "../../src/usage/attempt-request.ts";
 import { type Attempted, Attempts, type AttemptsParts } from "../../src/usage/attempts.ts";
 import { startWall, type Wall } from "../failover/wall.ts";
@@ -42,7 +43,15 @@ interface Told {
   isFinalAtFirst: boolean;
 }
 
-type Way = string | { model: string; priority?: number; contextTokens?: number; url?: string };
+type Way = string | { model: string; priority?: number; contextTokens?: number; url?: string; capacity?: Capacity };
+
+const roomy: Capacity = {
+  concurrent_max: null,
+  tokens_in_flight_max: null,
+  reserved_percent: 0,
+  queue_max: 1000,
+  queue_ms_max: 30_000,
+};
 
 /** Routes by the engine's name of the model, one priority after the other; `dead` is an address where nobody listens. */
 function modelOf(ways: readonly Way[], timeouts: Partial<UpstreamTimeouts>): CatalogModel {
@@ -57,6 +66,7 @@ function modelOf(ways: readonly Way[], timeouts: Partial<UpstreamTimeouts>): Cat
         priority = index,
         contextTokens,
         url,
+        capacity,
       } = typeof way === "string" ? ({ model: way } as Exclude<Way, string>) : way;
       return {
         ...{ model, priority, weight: 1, ...(contextTokens ? { contextTokens } : {}) },
@@ -68,6 +78,7 @@ function modelOf(ways: readonly Way[], timeouts: Partial<UpstreamTimeouts>): Cat
             apiKey: null,
           },
           timeouts: { ...defaultTimeouts, ...timeouts },
+          ...(capacity ? { capacity } : {}),
         },
       };
     }),
@@ -114,15 +125,15 @@ async function outcomeOf(ways: readonly Way[], options: Options = {}): Promise<T
   const events: InferenceEvent[] = [];
   let isFinalAtFirst = false;
   for await (const batch of opened.events) {
-    if (events.every(({ type }) => type !== "part-start")) isFinalAtFirst = opened.isFinal;
+    if (events.every(({ type }) => type !== "part-start")) isFinalAtFirst = opened.progress.isFinal;
     events.push(...batch);
   }
   // Of an answer that begins anew, what came before is void.
   expect(grammarProblem(events.slice(events.findLastIndex(isStart)))).toBeNull();
   const last = events.at(-1);
   const fault = last?.type === "response-failed" ? last.fault : null;
-  const { attempts, isAtEngine } = opened;
-  return { events, fault, kinds, attempts, route: opened.route?.model, isAtEngine, isFinalAtFirst };
+  const { attempts, isAtEngine, route } = opened.progress;
+  return { events, fault, kinds, attempts, route: route?.model, isAtEngine, isFinalAtFirst };
 }
 
 const isStart = ({ type }: InferenceEvent) => type === "response-start";
@@ -301,6 +312,28 @@ test("an empty answer is asked for elsewhere; where all are empty, it is the ans
   const told = await outcomeOf(["empty-1", "empty-2"]);
   expect(told.events.at(-1)).toEqual({ type: "response-end", reason: "stop" });
   expect(told.attempts).toBe(2);
+});
+
+test("an answer that a filter or the request's own limit ended before its first word is its answer, and asked for nowhere else", async () => {
+  const told = await outcomeOf(["filtered", "ok"]);
+  expect(told.events.at(-1)).toEqual({ type: "response-end", reason: "content_filter" });
+  expect(told).toMatchObject({ fault: null, kinds: ["answered"], attempts: 1 });
+  expect(wall.asked).toEqual(["filtered"]);
+});
+
+test("a caller that leaves in the moment in which it gets a slot gives the slot back", async () => {
+  const leaving = new Cancellation();
+  const slots = queues(() => performance.now());
+  const way = { model: "ok", capacity: { ...roomy, concurrent_max: 1 } };
+  const claim = { organizationId: "other", tokens: 1, share: { weight: 1, priority: 0 } };
+  const [route] = modelOf([way], {}).routes as [Route];
+  const taken = slots.enter(route, claim);
+  const asked = outcomeOf([way], { signal: leaving, parts: { queues: slots } });
+  await until(() => slots.lengthOf(route) === 1, 5_000, "the request to wait");
+  taken.release();
+  leaving.abort(new Fault("internal_error", "the caller left"));
+  expect(await asked).toMatchObject({ attempts: 0, fault: { message: "the caller left" } });
+  expect(slots.open([route], claim)).toEqual([route]);
 });
 
 test("an outage is not multiplied: without budget a request that was sent is not sent elsewhere", async () => {

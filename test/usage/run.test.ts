@@ -1,12 +1,13 @@
 /** Whoever gets a grant settles it, once: however its answer ends, and whoever leaves. */
 import { describe, expect, test } from "bun:test";
-import type { RatedEntry } from "../../src/admission/rates.ts";
+import type { Entry } from "../../src/admission/entrance.ts";
 import type { Settlement } from "../../src/admission/reservation.ts";
 import type { InferenceEvent } from "../../src/inference/event.ts";
 import { Fault } from "../../src/inference/fault.ts";
 import { noUsage, type Usage } from "../../src/inference/usage.ts";
 import { noLimits } from "../../src/store/plan.ts";
 import { Cancellation } from "../../src/time/cancellation.ts";
+import { nowhereYet, type Tried } from "../../src/usage/engine-answer.ts";
 import { outputCalibration } from "../../src/usage/output-calibration.ts";
 import { type Caller, type Ended, type RunParts, type RunRequest, runs } from "../../src/usage/run.ts";
 
@@ -53,7 +54,13 @@ const said = () => ({ ...asked.request, turns: [{ role: "user" as const, parts: 
 
 function bench(
   batches: InferenceEvent[][],
-  options: { refusal?: Fault; early?: boolean; counted?: () => Promise<number>; isFinal?: () => boolean } = {},
+  options: {
+    refusal?: Fault;
+    early?: boolean;
+    counted?: () => Promise<number>;
+    isFinal?: () => boolean;
+    tried?: Tried[];
+  } = {},
 ) {
   const settlements: Settlement[] = [];
   const learned: Usage[] = [];
@@ -86,7 +93,7 @@ function bench(
   };
   const parts = {
     admission: {
-      async enter(entry: RatedEntry) {
+      async enter(entry: Entry) {
         if (options.early) entry.ahead?.();
         await Promise.resolve();
         if (options.refusal) throw options.refusal;
@@ -110,12 +117,18 @@ function bench(
     outputCalibration: outputCalibration(),
     watcher: { granted() {}, ended() {} },
     open: () => ({
-      ...{ route: { upstream: { name: "main" } }, windowTokens: null, events: events() },
-      get isFinal() {
-        return options.isFinal?.() ?? true;
-      },
-      get isAtEngine() {
-        return engine.asked > 0;
+      events: events(),
+      progress: {
+        ...nowhereYet(),
+        route: { upstream: { name: "main" } },
+        tried: options.tried ?? [],
+        attempts: options.tried?.length ?? 1,
+        get isFinal() {
+          return options.isFinal?.() ?? true;
+        },
+        get isAtEngine() {
+          return engine.asked > 0;
+        },
       },
     }),
   } as unknown as RunParts;
@@ -233,6 +246,20 @@ describe("a run that was granted is settled once", () => {
     await Bun.sleep(0);
     expect(other.settlements).toHaveLength(1);
   });
+});
+
+test("the record of an answer that took two attempts names both, and that of a first attempt its engine alone", async () => {
+  const tried: Tried[] = [
+    { upstream: "spare", outcome: "failed", ms: 3 },
+    { upstream: "main", outcome: "answered", ms: 9 },
+  ];
+  const twice = bench(whole, { tried });
+  await read(await twice.start());
+  expect(twice.settlements[0]!.route).toEqual({ upstream: "main", attempts: 2, firstPart_ms: 7, tried });
+  expect(twice.ended[0]!.tried).toEqual(tried);
+  const once = bench(whole, { tried: tried.slice(1) });
+  await read(await once.start());
+  expect(once.settlements[0]!.route).toEqual({ upstream: "main", attempts: 1, firstPart_ms: 7 });
 });
 
 test("a run whose lease is lost ends its caller's work, with the reason", async () => {

@@ -1,6 +1,6 @@
 /** A connection to an engine. It carries one exchange at a time, and says whether another may follow. */
 import type { Socket } from "bun";
-import { release } from "../../protocol/release.ts";
+import { release } from "../../body/release.ts";
 import type { Listening, Signal } from "../../time/cancellation.ts";
 import type { Together } from "../../time/together.ts";
 import { Exchange, type Line, type Reply } from "./exchange.ts";

@@ -1,5 +1,5 @@
 /** One request and its answer on a connection: what came waits here until it is read, and holds the engine back meanwhile. */
-import { release } from "../../protocol/release.ts";
+import { release } from "../../body/release.ts";
 import { othersTurn } from "../../time/breather.ts";
 import type { HeaderFields, ResponseHead } from "./head.ts";
 import { ResponseParser, type ResponseSink } from "./parser.ts";

@@ -69,6 +69,11 @@ describe("a custom tool", () => {
     });
   });
 
+  test("is sent no fragment without text: what is JSON around its input is not heard of", () => {
+    const fragments = streamed(calls('{"in', 'put": ', '"a', "b", '"', "}"));
+    expect(fragments.slice(1).map(({ custom }) => custom?.input)).toEqual(["a", "b"]);
+  });
+
   test("is called with plain text, however the engine cut its JSON", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), fc.array(fc.nat(), { maxLength: 6 }), (input, cuts) => {

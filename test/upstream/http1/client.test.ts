@@ -195,6 +195,29 @@ describe("a connection", () => {
     expect(requests).toEqual([0, 1, 2]);
   });
 
+  test("whose answer came before the engine had read the whole request serves none: the rest would be read as the next", async () => {
+    const requests: number[] = [];
+    let connections = 0;
+    const server = createServer((socket) => {
+      sockets.add(socket);
+      const number = connections++;
+      socket.on("error", () => {});
+      socket.once("data", () => {
+        requests.push(number);
+        socket.pause();
+        ok(socket, "", 0);
+      });
+    });
+    servers.push(server);
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/chat`;
+    const one = fresh();
+    const large = "x".repeat(32_000_000);
+    for (let count = 0; count < 2; count++) expect(await textOf(await post(one, url, { body: large }))).toBe("ok");
+    expect(requests).toEqual([0, 1]);
+    expect(one.idle()).toBe(0);
+  });
+
   test("that the engine has closed while it lay idle is not used", async () => {
     const { url, requests } = await engine((socket, request, nth) => {
       ok(socket, request, nth);

@@ -1,0 +1,91 @@
+/**
+ * ANSWER: a run becomes what its caller reads: encoded in the protocol, kept where it is to be kept, and sent. A failure
+ * before the first part is thrown, so that it has its true status.
+ */
+
+import type { Call } from "../http/call.ts";
+import { json } from "../http/json.ts";
+import { giveBackBody } from "../http/shed.ts";
+import { endsAfter, primed, sseResponse } from "../http/stream.ts";
+import { isLetGo } from "../inference/let-go.ts";
+import type { Result } from "../inference/result.ts";
+import { collect } from "../inference/result.ts";
+import { breather } from "../time/breather.ts";
+import type { Run } from "../usage/run.ts";
+import type { Adapter, InferenceWire } from "./adapter.ts";
+import type { Dependencies } from "./dependencies.ts";
+import { limitHeaders } from "./limit-headers.ts";
+import type { Prepared } from "./prepare.ts";
+import { usageHeaders } from "./usage-headers.ts";
+
+/** `ended` ends the run: called by a stream when it closes (`call.streaming`), by whoever made the run otherwise. */
+export async function answer<Wire extends InferenceWire, Reply>(
+  dependencies: Dependencies,
+  call: Call,
+  { operation, codec, saver }: Adapter<Wire, Reply>,
+  { wire, request, principal, identity, inputTokensExpected }: Prepared<Wire>,
+  run: Run,
+  ended: () => Promise<void>,
+): Promise<Response> {
+  const endedAtSeconds = clockedOnce();
+  const encoded = (result: Result) => codec.response.encode(result, wire, endedAtSeconds());
+  const save = saver?.(wire, principal.organization.id);
+  const headers = {
+    ...usageHeaders(run.grant.windows, run.grant.source),
+    ...limitHeaders(operation, run.rates, Date.now()),
+  };
+  if (!request.stream) {
+    const result = await collect(run.events);
+    const size = sizeOf(result);
+    await breather(size);
+    const reply = encoded(result);
+    await save?.(reply);
+    await breather(size);
+    return json(200, reply, headers);
+  }
+
+  const events = save ? endsAfter(run.events, (result) => save(encoded(result))) : run.events;
+  const stream = await primed(events, dependencies.limits.first_event_hold_ms);
+  // What is to be stored needs all of it.
+  if (!save && isLetGo(request)) giveBackBody(call);
+  const context = {
+    requestId: call.requestId,
+    identity,
+    inputTokensEstimate: Math.max(1, inputTokensExpected),
+    endedAtSeconds,
+  };
+  const encoder = codec.stream.encoder(wire, context);
+  call.streaming = true;
+  return sseResponse(stream, {
+    encoder,
+    heartbeat_ms: dependencies.limits.heartbeat_ms,
+    headers,
+    left: () => call.leave(),
+    closed: () => void closed(dependencies, call, ended),
+  });
+}
+
+/** Roughly, in bytes. */
+function sizeOf({ parts }: Result): number {
+  return parts.reduce((sum, { text, logprobs }) => sum + text.length + 1024 * (logprobs?.length ?? 0), 0);
+}
+
+/** The stream has ended or was left: the run ends, then the log is told what it used. */
+async function closed(dependencies: Dependencies, call: Call, ended: () => Promise<void>): Promise<void> {
+  call.answered();
+  try {
+    await ended();
+    dependencies.closed(call, 200);
+  } catch (cause) {
+    dependencies.log.event("error", "unhandled", { request_id: call.requestId, cause: String(cause) });
+  }
+}
+
+/** Unix seconds of the first time that it is asked, by whoever tells it. */
+function clockedOnce(): () => number {
+  let at: number | undefined;
+  return () => {
+    at ??= Math.floor(Date.now() / 1000);
+    return at;
+  };
+}

@@ -1,0 +1,108 @@
+/**
+ * HTTP: the only room that knows Elysia, Request and Response. The app mounts the operations, each at its method and path.
+ */
+import { Elysia } from "elysia";
+import { RuntimeConnection } from "../http/connection.ts";
+import { frame, identified, methodNotAllowed, type Serve } from "../http/frame.ts";
+import { hostsNamed, otherHost } from "../http/host.ts";
+import { json } from "../http/json.ts";
+import { Fault } from "../inference/fault.ts";
+import { encodeFault } from "../protocol/openai-chat/fault.ts";
+import type { Dependencies } from "./dependencies.ts";
+import { faultBodyOf } from "./fault-body.ts";
+import type { ManagementEntrance } from "./management/gate.ts";
+import { managementServed } from "./management/mounted.ts";
+import type { Operation } from "./operation.ts";
+import { metricsOperations, operations, operatorProbes, unlistedOperations } from "./operations.ts";
+import { hasId, isIdThere } from "./path.ts";
+import { serveOperation } from "./serve-operation.ts";
+import { unknownPath } from "./unknown-path.ts";
+
+/** The service as clients see it; `metrics` says whether /metrics is on this port. */
+export function app(dependencies: Dependencies, options: { metrics: boolean }) {
+  return mount(dependencies, [...operations, ...unlistedOperations, ...(options.metrics ? metricsOperations : [])]);
+}
+
+/** The operations that only the operator's own port answers, and only to its own names. */
+export function operatorApp(dependencies: Dependencies, management: ManagementEntrance) {
+  const mounted = [...metricsOperations, ...operatorProbes, ...managementServed(management)];
+  return mount(dependencies, mounted, hostsNamed(management.names));
+}
+
+/**
+ * Whatever is mounted is an operation: with its scope, its guards and its description. `answersTo`: whether a `Host` is one
+ * that it answers to.
+ */
+export function mount(
+  dependencies: Dependencies,
+  mounted: readonly Operation[],
+  answersTo: (host: string | null) => boolean = () => true,
+) {
+  const elysia = new Elysia({ strictPath: true, handler: { standardHostname: false } });
+  // The frame answers faults; what comes here is a defect of the frame itself.
+  elysia.onError(({ error }) => {
+    const requestId = `req_${dependencies.newId()}`;
+    dependencies.log.event("error", "unhandled", { request_id: requestId, cause: String(error) });
+    const fault = new Fault("internal_error", "The service failed to handle this request. Please try again.");
+    return identified(json(500, encodeFault(fault, requestId)), requestId);
+  });
+  const paths = [...Map.groupBy(mounted, ({ path }) => path).values()] as [Operation, ...Operation[]][];
+  const unknown = frame(dependencies, unknownPath(paths.map(([first]) => first)));
+  const misdirected = frame(dependencies, otherHost);
+  const route = (method: string, pattern: string, serve: Serve, detail: object) =>
+    elysia.route(
+      method,
+      pattern,
+      ({ request, server }) => {
+        const serving = answersTo(request.headers.get("host")) ? serve : misdirected;
+        return serving(request, new RuntimeConnection(dependencies, request, server));
+      },
+      {
+        parse: "none",
+        detail,
+      },
+    );
+  for (const here of paths) {
+    const [first] = here;
+    const pattern = patternOf(first);
+    const whereIdIs = (serve: Serve): Serve =>
+      hasId(first)
+        ? (request, connection) => (isIdThere(first, request) ? serve : unknown)(request, connection)
+        : serve;
+    for (const operation of here) {
+      const { operationId, tag, summary, description } = operation;
+      const serve = whereIdIs(serveOperation(dependencies, operation));
+      for (const method of methodsOf(operation))
+        route(method, pattern, serve, { operationId, tags: [tag], summary, description });
+    }
+    route("ALL", pattern, whereIdIs(otherMethod(dependencies, here)), { hide: true });
+  }
+  route("ALL", "/*", unknown, { hide: true });
+  return elysia;
+}
+
+/** HEAD is GET to all who answer, so that what is said of it, and its length, is the same. */
+function methodsOf({ method }: Operation): string[] {
+  return method === "get" ? ["GET", "HEAD"] : [method.toUpperCase()];
+}
+
+function otherMethod(dependencies: Dependencies, here: readonly [Operation, ...Operation[]]): Serve {
+  const [{ path, faultShape }] = here;
+  const allow = here.flatMap(methodsOf).join(", ");
+  return frame(dependencies, {
+    path,
+    faultBody: faultBodyOf(faultShape),
+    work({ request }) {
+      for (const { refusesMethod } of here) {
+        const refusal = refusesMethod?.(request);
+        if (refusal) throw refusal;
+      }
+      throw methodNotAllowed(request.method, allow);
+    },
+  });
+}
+
+/** An id without a prefix may hold slashes, as ids of models do. */
+function patternOf({ path, idPrefix }: Operation): string {
+  return path.replace("{id}", idPrefix === undefined ? "*" : ":id");
+}

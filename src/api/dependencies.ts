@@ -1,0 +1,79 @@
+/** The parts of a node that the operations need; `src/node/node.ts` makes the value. */
+import type { Arrivals } from "../admission/arrivals.ts";
+import type { Standings } from "../auth/standing.ts";
+import type { Principal } from "../auth/verdict.ts";
+import type { BodyLimits } from "../body/read.ts";
+import type { Bounds } from "../http/bounds.ts";
+import type { FrameDependencies } from "../http/frame.ts";
+import type { Log } from "../http/log.ts";
+import type { ImageSettings } from "../inference/image-url.ts";
+import type { MessagesOptions } from "../protocol/anthropic-messages/decode-request.ts";
+import type { Catalog } from "../routing/catalog.ts";
+import type { RouteView } from "../routing/view.ts";
+import type { Ledger } from "../store/ledger.ts";
+import type { Rates } from "../store/rates.ts";
+import type { ResponseStore } from "../store/responses.ts";
+import type { Metrics } from "../telemetry/metrics.ts";
+import type { TokenCounter } from "../tokens/counter.ts";
+import type { InputEstimate } from "../usage/input-estimate.ts";
+import type { RefusedLog } from "../usage/refused.ts";
+import type { Runs } from "../usage/run.ts";
+import type { Readiness } from "./readiness.ts";
+
+export interface Dependencies extends FrameDependencies {
+  /** The catalog in force at this moment; a plan that did not change stays the same object. */
+  catalog(): Catalog;
+  authenticate(headers: Headers, address: string): Promise<Principal>;
+  /** Whether those whose requests run may go on. */
+  standings: Pick<Standings, "begin">;
+  arrivals: Arrivals;
+  runs: Runs;
+  ledger: Pick<Ledger, "windows" | "budgets" | "receipt">;
+  rates: Pick<Rates, "read">;
+  /** Receipts of requests that were refused. */
+  refused: Pick<RefusedLog, "add" | "find">;
+  inputEstimate: Pick<InputEstimate, "tokens" | "expected">;
+  /** Responses that can be gone on from. */
+  responses: { store: ResponseStore; settings(): ResponseSettings };
+  tokenCounter: Pick<TokenCounter, "examine">;
+  messages(): MessagesOptions;
+  /** Which images an engine may be asked to fetch. */
+  images(): ImageSettings;
+  limits: BodyLimits & StreamLimits & ConnectionLimits;
+  bounds: Bounds;
+  readiness: Readiness["results"];
+  /** As each process of this node knows them; for operators alone. */
+  routes(): Promise<readonly RouteView[]>;
+  /** Of the configuration in force. */
+  configurationHash(): string;
+  documentation: Documentation;
+  metrics: Metrics;
+  log: Log;
+}
+
+export interface Documentation {
+  /** The contract for the catalog in force, as JSON text. */
+  openapi(): string;
+  page(): Promise<Response>;
+  /** What the page loads, for a request with these headers. */
+  script(asked: Headers): Promise<Response>;
+}
+
+export interface ResponseSettings {
+  /** Off: none is kept, and none is found. */
+  store: boolean;
+  /** Of each organization's together. */
+  organization_bytes_max: number;
+}
+
+export interface ConnectionLimits {
+  /** How long a connection may be silent, and a request's head may take to arrive. */
+  idle_ms: number;
+}
+
+export interface StreamLimits {
+  /** How long the 200 of a stream is held back for the first part of the answer. */
+  first_event_hold_ms: number;
+  /** The longest silence on a stream. */
+  heartbeat_ms: number;
+}

@@ -1,0 +1,36 @@
+/** The body of a fault, in the protocol of its path; on paths that several protocols share, in that of whoever asks. */
+
+import type { FaultBody } from "../http/frame.ts";
+import type { Fault } from "../inference/fault.ts";
+import { encodeFault as messagesFault } from "../protocol/anthropic-messages/fault.ts";
+import { encodeFault as openaiFault } from "../protocol/openai-chat/fault.ts";
+import { encodeFault as responsesFault } from "../protocol/openai-responses/fault.ts";
+import type { FaultShape } from "./operation.ts";
+import { pathOf } from "./path.ts";
+
+export function faultBodyOf(shape: FaultShape = "error"): FaultBody {
+  return faultBodies[shape];
+}
+
+const faultBodies: Record<FaultShape, FaultBody> = {
+  error: openaiFault,
+  messages: messagesFault,
+  responses: responsesFault,
+  client: faultBodyForClient,
+};
+
+/** Clients of Messages send the version of it that they speak, and only they. */
+export function isMessagesClient(request: Request): boolean {
+  return request.headers.has("anthropic-version");
+}
+
+/** The body of a fault, for whoever asks. */
+function faultBodyForClient(fault: Fault, requestId: string, request: Request): unknown {
+  return (isMessagesClient(request) ? messagesFault : openaiFault)(fault, requestId);
+}
+
+/** Of a path that names nothing: below `/v1/messages` it was meant for Messages. */
+export function faultBodyForPath(fault: Fault, requestId: string, request: Request): unknown {
+  if (pathOf(request).startsWith("/v1/messages")) return messagesFault(fault, requestId);
+  return faultBodyForClient(fault, requestId, request);
+}

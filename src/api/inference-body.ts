@@ -1,0 +1,43 @@
+/** The body of an inference request, as a guard: read within bounds, parsed once, checked against its contract. */
+import type { TSchema } from "typebox";
+import { type JsonBody, readJson } from "../body/read.ts";
+import type { Call } from "../http/call.ts";
+import { reserve, takesTurns } from "../http/shed.ts";
+import type { Catalog } from "../routing/catalog.ts";
+import type { RequestBody } from "./operation.ts";
+
+/** `validate` throws the Fault of the first offence; `extraParams` are the fields that the model accepts beyond the contract. */
+export function inferenceBody<Wire>(
+  schema: TSchema,
+  validate: (body: unknown, extraParams: readonly string[]) => Wire,
+): RequestBody<JsonBody<Wire>> {
+  return {
+    schema,
+    async read(dependencies, call) {
+      const pause = takesTurns(dependencies, call);
+      const hold = (held: number) => reserve(dependencies, call, held);
+      const { value, bytes, own } = await readJson(call.request, dependencies.limits, hold, pause);
+      if (own) call.keeps(own);
+      const catalog = dependencies.catalog();
+      noteAsked(call, catalog, value);
+      await pause(bytes);
+      const wire = validate(value, extraParamsOf(catalog, value));
+      await pause(bytes);
+      return { value: wire, bytes, own };
+    },
+  };
+}
+
+/** What a refusal's receipt can say before the body is judged: a model that there is, and whether it was to stream. */
+function noteAsked({ notes }: Call, catalog: Catalog, body: unknown): void {
+  if (typeof body !== "object" || body === null) return;
+  const { model, stream } = body as { model?: unknown; stream?: unknown };
+  if (typeof model === "string" && catalog.models.has(model)) notes.model = model;
+  notes.stream = stream === true;
+}
+
+/** The catalog's `extra_params` of the model that the body names, if it names one. */
+function extraParamsOf(catalog: Catalog, body: unknown): readonly string[] {
+  const model = (body as { model?: unknown } | null)?.model;
+  return (typeof model === "string" && catalog.models.get(model)?.extraParams) || [];
+}

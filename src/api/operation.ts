@@ -1,0 +1,153 @@
+/**
+ * AN OPERATION, as one value: its path, its scope, what it takes and answers, its faults, its examples and its handler.
+ * The list in operations.ts mounts these values, guards them and describes them in the OpenAPI document; a new operation
+ * is one new file and one new entry there.
+ */
+import type { Static, TObject, TSchema } from "typebox";
+import type { Principal } from "../auth/verdict.ts";
+import type { Call } from "../http/call.ts";
+import type { Fault, FaultCode } from "../inference/fault.ts";
+import type { Model } from "../inference/model.ts";
+import type { Capability } from "../inference/request.ts";
+import type { Tag as ManagementTag } from "../management/verb.ts";
+import type { Scope } from "../store/directory.ts";
+import type { IdPrefix } from "../store/ids.ts";
+import type { Operation as MeteredOperation } from "../store/ledger.ts";
+import type { Dependencies } from "./dependencies.ts";
+import type { HeaderName } from "./openapi/headers.ts";
+
+/** What the document needs to know of the catalog in force. */
+export type ContractModel = Pick<Model, "id" | "capabilities" | "extraParams">;
+
+/** The model that examples name; the document has the first of the catalog in its place. */
+export const anyModel = "vendor/model";
+
+/** `any`: a key is needed, whatever its scopes. `null`: none is. */
+export type RequiredScope = Scope | "any" | null;
+
+interface Declared<
+  Required extends RequiredScope,
+  Params extends TObject,
+  Query extends TObject,
+  Headers extends TObject,
+  Body,
+> {
+  operationId: string;
+  method: "get" | "post" | "put" | "patch" | "delete";
+  /** As OpenAPI writes it: `/v1/models/{id}`. */
+  path: string;
+  /** Of the ids in its path; what does not begin so is no path of this operation. Empty: any without a slash. */
+  idPrefix?: IdPrefix | "";
+  tag: Tag;
+  summary: string;
+  description: string;
+  scope: Required;
+  /** What the ledger calls it, where it is metered: its refusals are counted, and have receipts. */
+  metered?: MeteredOperation;
+  /** An object of parameters for each place that has any. See parameters.ts for the keywords that describe them. */
+  params?: Params;
+  query?: Query;
+  headers?: Headers;
+  request?: RequestBody<Body>;
+  success: Success;
+  /** Every code it may refuse or fail with; each status among them is one JSON answer. */
+  faults: readonly FaultCode[];
+  /** Whether other error statuses, in the same shape, are described by `default`. */
+  otherFaults: boolean;
+  /** What its 429 tells of limits, in headers. */
+  limitRefusalHeaders?: readonly HeaderName[];
+  /** The shape of its refusals; `error` unless said otherwise. */
+  faultShape?: FaultShape;
+  /** What its clients read of a fault in headers, beyond what all operations send. */
+  faultHeaders?(fault: Fault): Record<string, string>;
+  /** Refuses another method in words of its own; where it answers null, it is 405. */
+  refusesMethod?(request: Request): Fault | null;
+  examples: readonly Example[];
+  /** Called when the credential, the scope, the parameters and the body are in order. Throws Faults. */
+  handle(
+    dependencies: Dependencies,
+    call: Call,
+    input: Input<Required, Params, Query, Headers, Body>,
+  ): Response | Promise<Response>;
+}
+
+/** What the frame has checked before a handler is called. */
+export interface Input<Required, Params extends TObject, Query extends TObject, Headers extends TObject, Body> {
+  principal: Required extends null ? null : Principal;
+  /** As they were sent: still percent-encoded. */
+  params: Static<Params>;
+  query: Static<Query>;
+  headers: Static<Headers>;
+  body: Body;
+}
+
+/** `schema` describes the body; `read` reads it from the request, bounded, and checks it. Throws the Fault of its first offence. */
+export interface RequestBody<Body> {
+  schema: TSchema;
+  read(dependencies: Dependencies, call: Call): Promise<Body>;
+}
+
+export type Operation = Declared<RequiredScope, TObject, TObject, TObject, unknown>;
+
+type Nothing = TObject<Record<never, never>>;
+
+/** The handler's types follow from what is declared; who holds the list need not know them. */
+export function operation<
+  Required extends RequiredScope,
+  Params extends TObject = Nothing,
+  Query extends TObject = Nothing,
+  Headers extends TObject = Nothing,
+  Body = null,
+>(declared: Declared<Required, Params, Query, Headers, Body>): Operation {
+  return declared as unknown as Operation;
+}
+
+/** `messages`, `responses`: in the words of that protocol. `client`: `Error`, or Messages' words, as whoever asks reads them. */
+export type FaultShape = "error" | "messages" | "responses" | "client";
+
+export type Tag = "Models" | "Inference" | "Usage" | "Health" | "Documentation" | ManagementTag;
+
+export interface Success {
+  description: string;
+  /** The body of 200, by media type. */
+  content: Record<string, Content>;
+  headers: readonly HeaderName[];
+  /** Further statuses that are an answer and not a fault (`/readyz` says 503 in its own words). */
+  also?: Record<number, { description: string; content: Record<string, Content>; headers: readonly HeaderName[] }>;
+}
+
+/**
+ * `schema` describes a JSON body; in an event stream, each event's data, in the order that `grammar` says. `example` is
+ * what is shown.
+ */
+export interface Content {
+  schema: TSchema;
+  grammar?: StreamGrammar;
+  description?: string;
+  example?: unknown;
+}
+
+export type StreamGrammar = "chat" | "messages" | "responses";
+
+/** A request that works as written, on a model of the catalog that has the capabilities it needs. */
+export interface Example {
+  /** A key in the document: `streamed`. */
+  name: string;
+  summary: string;
+  needs: readonly Capability[];
+  request(modelId: string): ExampleRequest;
+  /** Status and media type of the answer. */
+  status: number;
+  contentType: string;
+}
+
+export interface ExampleRequest {
+  path: string;
+  headers?: Record<string, string>;
+  body?: unknown;
+}
+
+/** The first model of the catalog that has what an example needs; null where there is none. */
+export function exampleModel(models: readonly ContractModel[], needs: readonly Capability[]): string | null {
+  return models.find((model) => needs.every((need) => model.capabilities.has(need)))?.id ?? null;
+}

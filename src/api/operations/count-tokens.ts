@@ -1,0 +1,45 @@
+/** POST /v1/messages/count_tokens: any valid key; no usage, no window, none of the plan's limits. The body is looked into by a worker. */
+
+import { json } from "../../http/json.ts";
+import { CountTokensRequest, TokenEstimate } from "../../protocol/anthropic-messages/contract.ts";
+import { allowedModel } from "../../routing/catalog.ts";
+import { credentialFaults } from "../openapi/faults.ts";
+import { operation } from "../operation.ts";
+import { countedBody, inputTokensOf, tokenizersOf } from "../token-count.ts";
+import { jsonType } from "./examples.ts";
+import { countRequests } from "./messages-examples.ts";
+
+export const countTokens = operation({
+  operationId: "countTokens",
+  method: "post",
+  path: "/v1/messages/count_tokens",
+  tag: "Inference",
+  summary: "Count the tokens of a message",
+  description:
+    "How many input tokens a message would have. The count uses the model's own tokenizer and chat template if the service has them; otherwise it is an estimate from what the engine reported for other requests. It costs nothing, opens no usage window, and is not held to the limits of the plan. A key can send ten times the requests per minute of its plan, and at least 1,200.",
+  scope: "any",
+  request: countedBody(CountTokensRequest),
+  success: {
+    description: "The count.",
+    headers: [],
+    content: { [jsonType]: { schema: TokenEstimate, example: { input_tokens: 19 } } },
+  },
+  faults: [...credentialFaults.filter((code) => code !== "missing_scope"), "model_not_allowed"],
+  otherFaults: true,
+  faultShape: "messages",
+  examples: countRequests,
+  async handle(dependencies, call, { principal, body }) {
+    const catalog = dependencies.catalog();
+    const bytes = body.byteLength;
+    const asked = {
+      body,
+      of: "messages" as const,
+      options: dependencies.messages(),
+      tokenizers: tokenizersOf(catalog),
+    };
+    const found = await dependencies.tokenCounter.examine(asked);
+    const model = allowedModel(catalog, found.model, principal.key.allowedModels);
+    call.notes.model = model.id;
+    return json(200, { input_tokens: inputTokensOf(dependencies, model, found, bytes) });
+  },
+});

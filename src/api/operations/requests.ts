@@ -1,0 +1,93 @@
+/** GET /v1/service/requests/{id}: what one request of the calling organization used and cost. It names no upstream. */
+import Type from "typebox";
+import { json } from "../../http/json.ts";
+import { Fault } from "../../inference/fault.ts";
+import { receiptShown, refusedShown } from "../../management/receipt.ts";
+import { RequestReceipt } from "../../management/receipt-shape.ts";
+import { uuidOf } from "../../store/ids.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { credentialFaults } from "../openapi/faults.ts";
+import { operation } from "../operation.ts";
+import { jsonType } from "./examples.ts";
+
+const window = { usage_percent_before: 12.5, usage_percent_after: 12.92, reset_at: "2026-11-21T08:00:00.000Z" };
+const example = {
+  object: "service.request",
+  id: "req_01a1fd39bc7c7647888383851a8aba9d",
+  operation: "chat.completions",
+  model: "acme/writer-1",
+  stream: true,
+  key_id: "key_01a1fd39bc7c7647888383851a8aba9d",
+  created_at: "2026-11-21T03:00:00.000Z",
+  ended_at: "2026-11-21T03:00:04.120Z",
+  outcome: "completed",
+  stopped_by: null,
+  error_code: null,
+  attempts: 1,
+  recovered: false,
+  usage: {
+    input_tokens: 812,
+    cached_input_tokens: 1024,
+    cache_write_tokens: 0,
+    output_tokens: 305,
+    reasoning_tokens: 120,
+    source: "reported",
+  },
+  prices: { input: 100, cached_input: 10, cache_write: 125, output: 400 },
+  units: { held: 1720000, charged: 213440, uncharged: 0 },
+  billing_source: "plan",
+  windows: { session: window, week: window, month: window },
+};
+
+export const getRequest = operation({
+  operationId: "getRequest",
+  method: "get",
+  path: "/v1/service/requests/{id}",
+  idPrefix: "req_",
+  tag: "Usage",
+  summary: "Read a receipt",
+  description:
+    "What one inference request of your organization used and cost. You can also read it while the request runs. Refused requests have receipts too, at most ten per second for each organization. Receipts are kept for at least 30 days.",
+  scope: "usage:read",
+  params: Type.Object({
+    id: Type.String({
+      description: "The request's id, from the `x-service-request-id` header of its response.",
+      pattern: "^req_[0-9a-f]{32}$",
+      example: example.id,
+    }),
+  }),
+  success: {
+    description: "The receipt.",
+    headers: [],
+    content: {
+      [jsonType]: {
+        schema: RequestReceipt,
+        example,
+      },
+    },
+  },
+  faults: [...credentialFaults, "request_not_found"],
+  otherFaults: true,
+  // An id is made by a request: there is none that works as written.
+  examples: [],
+  async handle(dependencies, _call, { principal, params: { id } }) {
+    const receipt = uuidOf(id, "req_") ? await receiptOf(dependencies, principal.organization.id, id) : null;
+    if (receipt) return json(200, receipt);
+    throw new Fault(
+      "request_not_found",
+      "There is no such request in this organization. Only authenticated inference requests have receipts, for at least 30 days.",
+      { param: "id" },
+    );
+  },
+});
+
+async function receiptOf(
+  dependencies: Dependencies,
+  organizationId: string,
+  id: string,
+): Promise<RequestReceipt | null> {
+  const receipt = await dependencies.ledger.receipt(organizationId, id);
+  if (receipt) return receiptShown(receipt);
+  const refused = await dependencies.refused.find(id);
+  return refused?.organizationId === organizationId ? refusedShown(refused) : null;
+}

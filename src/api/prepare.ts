@@ -1,0 +1,121 @@
+/**
+ * PREPARE: may this request run, and as what: in the decided order of checks, up to where something would be held. The
+ * answer is a value; a refusal is a thrown Fault.
+ */
+import { activePlan, outputTokensAllowed, requireContext } from "../admission/allowance.ts";
+import type { Principal } from "../auth/verdict.ts";
+import type { JsonBody } from "../body/read.ts";
+import type { Call } from "../http/call.ts";
+import { reserve, reserveAnswer } from "../http/shed.ts";
+import { bytesOf, leaveOut, summaryTokens } from "../inference/compaction.ts";
+import { withoutLostHints } from "../inference/hints.ts";
+import { refuseImages } from "../inference/image-url.ts";
+import { mediaOf } from "../inference/media.ts";
+import type { InferenceRequest } from "../inference/request.ts";
+import { allowedModel, assertCapable, type CatalogModel } from "../routing/catalog.ts";
+import type { Operation } from "../store/ledger.ts";
+import type { RateReadings } from "../store/rates.ts";
+import { breathing } from "../time/breather.ts";
+import type { RunRequest } from "../usage/run.ts";
+import type { Adapter, InferenceWire } from "./adapter.ts";
+import type { Dependencies } from "./dependencies.ts";
+import { limitHeaders } from "./limit-headers.ts";
+import { sessionOf } from "./session.ts";
+
+export interface Prepared<Wire> extends RunRequest {
+  /** What the answer needs of the body, with what is stored in place of what refers to it. */
+  wire: Wire;
+}
+
+/** An inference request as it comes from the frame: authorized, its body checked. */
+export interface InferenceInput<Wire> {
+  principal: Principal;
+  body: JsonBody<Wire>;
+}
+
+export async function prepare<Wire extends InferenceWire, Reply>(
+  dependencies: Dependencies,
+  call: Call,
+  { principal, body }: InferenceInput<Wire>,
+  adapter: Adapter<Wire, Reply>,
+): Promise<Prepared<Wire>> {
+  const { operation, codec } = adapter;
+  const catalog = dependencies.catalog();
+  const model = allowedModel(catalog, body.value.model, principal.key.allowedModels);
+  const resolved = adapter.resolve && (await adapter.resolve(body.value, principal.organization));
+  const wire = resolved?.wire ?? body.value;
+  const askedBytes = body.bytes + (resolved?.bytes ?? 0);
+  reserve(dependencies, call, askedBytes);
+  const steps = codec.request.decodingSteps?.(wire);
+  const decoded = steps ? await breathing(steps, askedBytes, call.pause) : codec.request.decode(wire);
+  dependencies.bounds.leftovers.translated(askedBytes);
+  await call.pause(askedBytes);
+  assertCapable(model, decoded);
+  refuseImages(decoded, dependencies.images());
+  const request = withoutLostHints(decoded, model);
+  call.notes.model = model.id;
+  call.notes.stream = request.stream;
+
+  const plan = activePlan(catalog.plans, principal.organization);
+  const inputBytes = request.compaction ? await fittedBytes(dependencies, call, model, request) : askedBytes;
+  const inputTokens = dependencies.inputEstimate.tokens(model, request, inputBytes);
+  const media = mediaOf(request);
+  const expected = dependencies.inputEstimate.expected(model, media, inputBytes);
+  requireContext(model, request.compaction ? expected : inputTokens);
+  return {
+    ...{
+      requestId: call.requestId,
+      principal,
+      operation,
+      wire: codec.request.remainder(wire),
+      request,
+      model,
+      plan,
+      inputTokens,
+      media,
+      inputBytes,
+      own: body.own,
+    },
+    inputTokensExpected: Math.min(expected, inputTokens),
+    outputTokensAllowed: Math.max(
+      outputTokensAllowed(model, inputTokens),
+      request.compaction ? summaryTokens(model) : 1,
+    ),
+    identity: {
+      responseId: adapter.idPrefix + dependencies.newId(),
+      createdAtSeconds: Math.floor(Date.now() / 1000),
+      model: model.id,
+    },
+    affinity: { organizationId: principal.organization.id, session: sessionOf(call.request.headers) },
+    rateHeaders: rateHeadersOf(operation),
+    holdAnswer: answerHold(dependencies, call),
+  };
+}
+
+function answerHold(dependencies: Dependencies, call: Call): NonNullable<RunRequest["holdAnswer"]> {
+  return (bytes) => reserveAnswer(dependencies, call, bytes);
+}
+
+/**
+ * The size of a conversation that is to be told in short, without what is expected not to fit beside its summary. The
+ * engine has the last word on that (usage/compacting.ts).
+ */
+async function fittedBytes(
+  { inputEstimate }: Dependencies,
+  { pause }: Call,
+  model: CatalogModel,
+  request: InferenceRequest,
+): Promise<number> {
+  const bytes = bytesOf(request.turns);
+  const expected = inputEstimate.expected(model, mediaOf(request), bytes);
+  const room = model.contextTokens - summaryTokens(model);
+  await pause(bytes);
+  if (expected <= room) return bytes;
+  leaveOut(request, room / expected);
+  return bytesOf(request.turns);
+}
+
+/** Not in the function above: what lives as long as the answer would hold all that is known there, the body above all. */
+function rateHeadersOf(operation: Operation) {
+  return (readings: RateReadings) => limitHeaders(operation, readings, Date.now());
+}

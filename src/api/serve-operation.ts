@@ -1,0 +1,72 @@
+/**
+ * What stands before every handler, in the decided order (docs/design/service.md, Order of checks): credential,
+ * organization and scope; how often the key has asked; parameters; body. An operation declares what it needs; nobody checks it by hand.
+ */
+import { planOf } from "../admission/allowance.ts";
+import type { Principal } from "../auth/verdict.ts";
+import type { Call } from "../http/call.ts";
+import { frame, type Serve } from "../http/frame.ts";
+import { requireDescriptors } from "../http/shed.ts";
+import { together } from "../time/together.ts";
+import { authorize } from "./authorize.ts";
+import { refused } from "./decision.ts";
+import type { Dependencies } from "./dependencies.ts";
+import { faultBodyOf } from "./fault-body.ts";
+import type { Operation } from "./operation.ts";
+import { guard } from "./parameters.ts";
+import { idIn, queryOf } from "./path.ts";
+
+export function serveOperation(dependencies: Dependencies, operation: Operation): Serve {
+  const { path, scope, metered, faultShape, request: body } = operation;
+  const guarded = guardsOf(operation);
+  const soon = together();
+  /**
+   * When all requests of this poll have come as far: docs/design/runtime.md, Bun as a server. What is refused before is
+   * answered at once: while an answer is outstanding the runtime takes no further request of its connection.
+   */
+  const othersArrived = () => new Promise<void>((resolve) => soon(resolve));
+  const work = async (call: Call) => {
+    if (scope !== null) requireDescriptors(dependencies);
+    const principal = scope === null ? null : await authorize(dependencies, call, scope);
+    if (principal) call.holds(dependencies.bounds.memory.reservation(principal.key.id));
+    if (body && principal) {
+      countArrival(dependencies, operation, principal);
+      call.keepOpen();
+      await othersArrived();
+    }
+    const parameters = guarded(call.request);
+    const read = body ? await body.read(dependencies, call) : null;
+    call.bodyIsRead = body !== undefined;
+    return operation.handle(dependencies, call, { principal, ...parameters, body: read });
+  };
+  return frame(dependencies, {
+    path,
+    isTraced: scope !== null,
+    faultBody: faultBodyOf(faultShape),
+    ...(operation.faultHeaders ? { faultHeaders: operation.faultHeaders } : {}),
+    ...(metered ? { failed: (call, fault) => refused(dependencies, call, metered, fault) } : {}),
+    work,
+  });
+}
+
+/** What carries a body costs a parse, also where it is refused in the end. */
+function countArrival({ arrivals, catalog }: Dependencies, { metered }: Operation, principal: Principal): void {
+  const { key, organization } = principal;
+  const plan = planOf(catalog().plans, organization) ?? undefined;
+  arrivals.take(key.id, metered ? "inference" : "count", plan);
+}
+
+/** An id in the path is text: whether it may be one, the route has decided (path.ts). */
+function guardsOf({ path, params, query, headers }: Operation) {
+  const guardQuery = query && guard(query);
+  const guardHeaders = headers && guard(headers);
+  return (request: Request) => ({
+    params: params ? { id: idIn(path, request) } : {},
+    query: guardQuery ? guardQuery(textIn(queryOf(request))) : {},
+    headers: guardHeaders ? guardHeaders(textIn(request.headers)) : {},
+  });
+}
+
+function textIn(values: URLSearchParams | Headers): (name: string) => string | null {
+  return (name) => values.get(name);
+}

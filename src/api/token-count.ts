@@ -1,0 +1,37 @@
+/** Operations that count the tokens of an input share this: the body is read for a worker, and the count is made of what it found. */
+import type { TSchema } from "typebox";
+import { readJsonBytes } from "../body/read.ts";
+import { reserve, takesTurns } from "../http/shed.ts";
+import type { Model } from "../inference/model.ts";
+import type { Catalog } from "../routing/catalog.ts";
+import type { Examined } from "../tokens/examine.ts";
+import type { Dependencies } from "./dependencies.ts";
+import type { RequestBody } from "./operation.ts";
+
+/** A body that a worker parses and checks. */
+export function countedBody(schema: TSchema): RequestBody<Uint8Array> {
+  return {
+    schema,
+    read(dependencies, call) {
+      const hold = (held: number) => reserve(dependencies, call, held);
+      return readJsonBytes(call.request, dependencies.limits, hold, takesTurns(dependencies, call));
+    },
+  };
+}
+
+/** The tokenizer of each model that names one, by the model's id. */
+export function tokenizersOf({ models }: Catalog): Record<string, string> {
+  const named: Record<string, string> = {};
+  for (const { id, tokenizer } of models.values()) if (tokenizer !== undefined) named[id] = tokenizer;
+  return named;
+}
+
+/** Input tokens: the worker's count, or the middle estimate of so many bytes where it has none. */
+export function inputTokensOf(
+  { inputEstimate }: Pick<Dependencies, "inputEstimate">,
+  model: Pick<Model, "id">,
+  { media, textTokens }: Examined,
+  bytes: number,
+): number {
+  return textTokens === null ? inputEstimate.expected(model, media, bytes) : textTokens + media.tokens;
+}

@@ -1,0 +1,87 @@
+/**
+ * Paths that name nothing: 404, with the path that was asked for and the one that was probably meant. Most of them come
+ * from a base URL that lacks `/v1`, or has it where the client adds it itself.
+ */
+
+import type { Framed } from "../http/frame.ts";
+import { Fault } from "../inference/fault.ts";
+import { masked } from "../inference/masked.ts";
+import { closestName } from "../schema/closest.ts";
+import { faultBodyForPath, faultBodyOf } from "./fault-body.ts";
+import type { Operation } from "./operation.ts";
+import { ending, hasId, pathOf } from "./path.ts";
+
+/** What answers, whatever the method, where none of these operations does. */
+export function unknownPath(operations: readonly Operation[]): Framed {
+  const meantBy = signpost(operations);
+  const contract = operations.some(({ path }) => path === managementContract) ? managementContract : "/openapi.json";
+  return {
+    path: "/*",
+    work({ request }) {
+      const asked = pathOf(request);
+      const meant = meantBy(asked);
+      const advice = meant
+        ? `You probably mean '${excerpt(meant.path)}'.${baseUrlAdvice(asked, meant.path)}`
+        : `${contract} lists all paths.`;
+      throw new Fault("route_not_found", `There is nothing at '${excerpt(asked)}'. ${advice}`);
+    },
+    faultBody(fault, requestId, request) {
+      const meant = meantBy(pathOf(request));
+      const body = meant ? faultBodyOf(meant.operation.faultShape) : faultBodyForPath;
+      return body(fault, requestId, request);
+    },
+  };
+}
+
+const managementContract = "/management.json";
+
+interface Meant {
+  path: string;
+  operation: Operation;
+}
+
+/** The operation that a path was probably meant for: the one that it ends like, else the one that is spelled nearly so. */
+function signpost(all: readonly Operation[]): (asked: string) => Meant | null {
+  const targets = all.filter(({ path }) => path !== "/").map((operation) => ({ operation, end: ending(operation) }));
+  const spelled = targets.map(({ operation }) => operation).filter((operation) => !hasId(operation));
+
+  return (asked) => {
+    const path = asked.replaceAll(/\/{2,}/g, "/").replace(/\/$/, "");
+    if (path.length > path_chars_max) return null;
+    const [longest] = targets
+      .map(({ operation, end }) => ({ operation, at: path.search(end) }))
+      .filter(({ at }) => at >= 0)
+      .sort((one, other) => one.at - other.at);
+    if (longest) {
+      const { operation, at } = longest;
+      return { operation, path: (operation.path.startsWith("/v1/") ? "/v1" : "") + path.slice(at) };
+    }
+    const alike = spelled.filter((operation) => depthOf(operation.path) === depthOf(path));
+    const name = closestName(
+      path,
+      alike.map((operation) => operation.path),
+    );
+    const operation = alike.find((operation) => operation.path === name);
+    return operation ? { operation, path: operation.path } : null;
+  };
+}
+
+function depthOf(path: string): number {
+  return path.split("/").length;
+}
+
+function baseUrlAdvice(asked: string, meant: string): string {
+  if (meant === `/v1${asked}`) return " End the base URL of your client with '/v1'.";
+  if (asked === `/v1${meant}`) return " Remove '/v1' from the base URL of your client, which adds it.";
+  return "";
+}
+
+/** Longer paths are nobody's slip. */
+const path_chars_max = 1024;
+const excerpt_chars_max = 120;
+
+/** The path in the form in which it may stand in a message: short, printable, and without a secret. */
+function excerpt(path: string): string {
+  const safe = masked(path).replaceAll(/[^\x21-\x7e]/g, "?");
+  return safe.length > excerpt_chars_max ? `${safe.slice(0, excerpt_chars_max)}…` : safe;
+}

@@ -1,0 +1,176 @@
+/**
+ * The caller's own bytes of a large body, until an engine is asked: what it is asked that the body says in the same words
+ * is handed on as it was written. That spares writing it anew, and keeps numbers that no double holds.
+ *
+ * A member of the body is handed on where what was parsed of it is what the engine is asked, and no name repeats anywhere
+ * in it: of two, an engine may read the one that was not metered. docs/design/service.md, The caller's own bytes.
+ */
+import { singleForms, type WireForms } from "../protocol/wire-forms.ts";
+import { closingBrace, comma } from "./json-bytes.ts";
+import { release } from "./release.ts";
+import type { Mark } from "./scan.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Less is written as quickly. */
+const handed_bytes_min = 4096;
+
+/** Where a member stands: its name from behind the mark before it, and its value up to the mark behind it. */
+interface Member {
+  name: string;
+  from: number;
+  to: number;
+  /** Of all that it holds, repeated names too. */
+  members: number;
+}
+
+export interface HandedOn {
+  /** What has to be written. */
+  rest: Fields;
+  /** The other members. */
+  handed: Uint8Array[];
+}
+
+export class OwnBytes implements Disposable {
+  #kept: { bytes: Uint8Array; marks: readonly Mark[]; value: unknown } | null;
+
+  /** `value` was parsed from `bytes`, and both are used up. */
+  constructor(bytes: Uint8Array, marks: readonly Mark[], value: unknown) {
+    this.#kept = { bytes, marks, value };
+  }
+
+  /** Objects, lists and texts of so many bytes. Once: for a second engine all of it is written. */
+  handOn(asked: Fields, forms = singleForms, bytes_min = handed_bytes_min): HandedOn {
+    const kept = this.#kept;
+    this.#kept = null;
+    if (!kept) return { rest: asked, handed: [] };
+    const { bytes, marks } = kept;
+    const body = kept.value as Fields;
+    const large = membersAt(marks, bytes).filter(({ from, to }) => to - from >= bytes_min);
+    const comparison = new Comparison(forms);
+    const same = large.filter(
+      ({ name, members }) => Object.hasOwn(asked, name) && comparison.isSame(asked[name], body[name], members),
+    );
+    if (same.length === 0) {
+      release(bytes);
+      return { rest: asked, handed: [] };
+    }
+    const rest: Record<string, unknown> = { ...asked };
+    for (const { name } of same) rest[name] = undefined;
+    return { rest, handed: piecesOf(same, bytes) };
+  }
+
+  letGo(): void {
+    if (this.#kept) release(this.#kept.bytes);
+    this.#kept = null;
+  }
+
+  [Symbol.dispose](): void {
+    this.letGo();
+  }
+}
+
+/** The members of the body itself whose names do not repeat. */
+function membersAt(marks: readonly Mark[], bytes: Uint8Array): Member[] {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const found = new Map<string, Member | null>();
+  for (let at = 0; at + 2 < marks.length; at += 2) {
+    const [before, colon, behind] = [marks[at]!, marks[at + 1]!, marks[at + 2]!];
+    const from = before.at + 1;
+    const name = JSON.parse(text.toString("utf8", from, colon.at)) as string;
+    found.set(name, found.has(name) ? null : { name, from, to: behind.at, members: behind.members - colon.members });
+  }
+  return [...found.values()].filter((member) => member !== null);
+}
+
+class Comparison {
+  readonly #forms: WireForms;
+
+  constructor(forms: WireForms) {
+    this.#forms = forms;
+  }
+
+  /** `members`: that the bytes of `written` hold. */
+  isSame(asked: unknown, written: unknown, members: number): boolean {
+    const isLarge = typeof asked === "object" || typeof asked === "string";
+    return isLarge && this.#members(asked, written) === members;
+  }
+
+  /** How many members `written` holds, at any depth; -1 where `asked`, as JSON, is something else. */
+  #members(asked: unknown, written: unknown): number {
+    if (typeof written !== "object" || written === null) {
+      // What is beyond a double would be written as null.
+      if (typeof asked === "number" && !Number.isFinite(asked)) return -1;
+      const isSaid = Array.isArray(asked)
+        ? typeof written === "string" && this.#forms.textOf(asked) === written
+        : asked === written;
+      return isSaid ? 0 : -1;
+    }
+    if (typeof asked === "string" && Array.isArray(written)) return this.#ofText(asked, written);
+    if (typeof asked !== "object" || asked === null || Array.isArray(asked) !== Array.isArray(written)) return -1;
+    return Array.isArray(written)
+      ? this.#ofItems(asked as unknown[], written)
+      : this.#ofFields(asked as Fields, written as Fields);
+  }
+
+  #ofText(asked: string, written: readonly unknown[]): number {
+    return this.#forms.textOf(written) === asked ? Object.keys(written[0] as Fields).length : -1;
+  }
+
+  #ofItems(asked: readonly unknown[], written: readonly unknown[]): number {
+    if (asked.length !== written.length) return -1;
+    let members = 0;
+    for (let at = 0; at < written.length; at++) {
+      const inside = this.#members(asked[at], written[at]);
+      if (inside < 0) return -1;
+      members += inside;
+    }
+    return members;
+  }
+
+  #ofFields(asked: Fields, written: Fields): number {
+    let members = 0;
+    let unmatched = 0;
+    for (const name in written) {
+      members += 1;
+      if (asked[name] === undefined && this.#forms.isImplied(name, written[name])) continue;
+      const inside = name === "__proto__" ? -1 : this.#members(asked[name], written[name]);
+      if (inside < 0) return -1;
+      members += inside;
+      unmatched++;
+    }
+    // A tool's schema goes on as it was parsed.
+    if (asked === written) return members;
+    for (const name in asked) if (asked[name] !== undefined) unmatched--;
+    return unmatched === 0 || this.#areImplied(asked, written, -unmatched) ? members : -1;
+  }
+
+  /** Whether so many members of `asked`, all that the caller left out, say nothing more. */
+  #areImplied(asked: Fields, written: Fields, count: number): boolean {
+    let implied = 0;
+    for (const name in asked) if (!Object.hasOwn(written, name) && this.#forms.isImplied(name, asked[name])) implied++;
+    return implied === count;
+  }
+}
+
+/** The whole: what was written of the rest, in pieces, and the members that are handed on. */
+export function joined(written: Uint8Array[], handed: Uint8Array[]): Uint8Array[] {
+  if (handed.length === 0) return written;
+  const last = written.at(-1)!;
+  // In place of the closing bracket.
+  last[last.length - 1] = comma;
+  return [...written, ...handed];
+}
+
+/** Members that stand side by side are one piece, and the mark behind each piece becomes the one that is needed there. */
+function piecesOf(members: readonly Member[], bytes: Uint8Array): Uint8Array[] {
+  const spans: { from: number; to: number }[] = [];
+  for (const { from, to } of members) {
+    const last = spans.at(-1);
+    if (last && last.to + 1 === from) last.to = to;
+    else spans.push({ from, to });
+  }
+  for (const { to } of spans) bytes[to] = comma;
+  bytes[spans.at(-1)!.to] = closingBrace;
+  return spans.map(({ from, to }) => bytes.subarray(from, to + 1));
+}

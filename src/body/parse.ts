@@ -1,0 +1,72 @@
+/** The bytes of a body → its JSON value, strictly UTF-8, bounded in depth. Faults: invalid_json. Pure. */
+import { Fault } from "../inference/fault.ts";
+import { isQuick, type Parsed, parseInSteps } from "./json-steps.ts";
+import { type BodyScan, tooDeep } from "./scan.ts";
+
+export interface ScannedBody {
+  bytes: Uint8Array;
+  /** Null: too small to cost much, whatever its shape, and not looked over. */
+  shape: BodyScan | null;
+}
+
+const strict = new TextDecoder("utf-8", { fatal: true });
+
+/** In one go, however long it takes. */
+export function parseJsonBody(bytes: Uint8Array): unknown {
+  if (bytes.byteLength === 0) throw new Fault("invalid_json", "The request has no body. Send a JSON object.");
+  let text: string;
+  try {
+    text = strict.decode(bytes);
+  } catch (cause) {
+    throw noUtf8(cause);
+  }
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw noJson(whereOf(cause), cause);
+  }
+}
+
+/** The same with pauses, where it could take long. What was not looked over is held to its depth here. */
+export function* parsingSteps({ bytes, shape }: ScannedBody, depth_max: number): Generator<void, Parsed, void> {
+  if (shape === null) {
+    const value = parseJsonBody(bytes);
+    if (isDeeper(value, depth_max)) throw tooDeep(depth_max);
+    return { value, isIntact: true };
+  }
+  if (isQuick(shape)) return { value: parseJsonBody(bytes), isIntact: true };
+  try {
+    return yield* parseInSteps(bytes);
+  } catch (cause) {
+    throw cause instanceof SyntaxError ? noJson("", cause) : noUtf8(cause);
+  }
+}
+
+function noUtf8(cause: unknown): Fault {
+  return new Fault("invalid_json", "The request body is not valid UTF-8.", { cause });
+}
+
+function noJson(where: string, cause: unknown): Fault {
+  return new Fault("invalid_json", `The request body is not valid JSON${where}.`, { cause });
+}
+
+/** The parser's own words quote the body; only a position may pass. */
+function whereOf(cause: unknown): string {
+  const at = /position (\d+)/.exec(String((cause as Error)?.message))?.[1];
+  return at ? ` (at position ${at})` : "";
+}
+
+/** Counts levels of objects and arrays; a value's leaves cost nothing. */
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  if (levels === 0) return true;
+  if (Array.isArray(value)) {
+    for (const item of value) if (typeof item === "object" && isDeeper(item, levels - 1)) return true;
+    return false;
+  }
+  for (const key in value) {
+    const item = (value as Record<string, unknown>)[key];
+    if (typeof item === "object" && isDeeper(item, levels - 1)) return true;
+  }
+  return false;
+}

@@ -1,0 +1,143 @@
+/**
+ * A request's body: bounded in bytes (after decompression), in shape and in time before anything is made of it; then
+ * decoded strictly as UTF-8 and JSON. Faults: invalid_content_type, request_too_large, invalid_json.
+ * Rules: docs/design/service.md, Cost before trust.
+ */
+import { Fault } from "../inference/fault.ts";
+import { breather, inTurns, type Pause, small_bytes } from "../time/breather.ts";
+import { tooLarge, type UnpackingLimits, unpackerFor } from "./decompress.ts";
+import { Gathering } from "./gathering.ts";
+import { OwnBytes } from "./own-bytes.ts";
+import { parsingSteps, type ScannedBody } from "./parse.ts";
+import { readAtOnce, readPieces, type TakePiece } from "./pieces.ts";
+import { release } from "./release.ts";
+import { assertShape, BodyScan, lookingOver, type ShapeLimits } from "./scan.ts";
+
+export interface BodyLimits extends ShapeLimits, UnpackingLimits {
+  body_read_ms: number;
+}
+
+export interface JsonBody<Value = unknown> {
+  value: Value;
+  /** Size after decompression. */
+  bytes: number;
+  /** Of a large one that was looked over; null: what goes on of it is written anew. */
+  own: OwnBytes | null;
+}
+
+/** Hears how many bytes are held of a body, before they are; a Fault that it throws refuses the request. */
+export type Hold = (bytes: number) => void;
+
+/** `pause` gives a large body its turns among the others. */
+export async function readJson(
+  request: Request,
+  limits: BodyLimits,
+  hold: Hold,
+  pause: Pause = breather,
+): Promise<JsonBody> {
+  const { bytes, shape } = await readBody(request, { limits, hold, pause, unseen_bytes: unseenBytes(limits) });
+  const size = bytes.byteLength;
+  await pause(size);
+  const { value, isIntact } = await inTurns(parsingSteps({ bytes, shape }, limits.body_depth_max), pause);
+  const own = isIntact && shape?.marks ? new OwnBytes(bytes, shape.marks, value) : null;
+  if (!own && size > kept_bytes) release(bytes);
+  return { value, bytes: size, own };
+}
+
+/** The memory of a smaller one is left to the collector. */
+const kept_bytes = 1024 * 1024;
+
+/** So small a body is not felt, and cannot break a limit: a value takes a byte at least, a member five, a new name six. */
+function unseenBytes({ body_values_max, body_members_max, body_names_max }: ShapeLimits): number {
+  return Math.min(small_bytes, body_values_max, 5 * body_members_max, 6 * body_names_max);
+}
+
+/** The bytes of a body that says it is JSON, decompressed and looked over, not yet parsed. */
+export async function readJsonBytes(
+  request: Request,
+  limits: BodyLimits,
+  hold: Hold,
+  pause: Pause = breather,
+): Promise<Uint8Array> {
+  return (await readBody(request, { limits, hold, pause, unseen_bytes: 0 })).bytes;
+}
+
+interface Reading {
+  limits: BodyLimits;
+  hold: Hold;
+  pause: Pause;
+  /** Up to this a body is not looked over: so small a one can hold no more than it may. */
+  unseen_bytes: number;
+}
+
+async function readBody(request: Request, { limits, hold, pause, unseen_bytes }: Reading): Promise<ScannedBody> {
+  requireJson(request.headers.get("content-type"));
+  const unpack = unpackerFor(request.headers.get("content-encoding"));
+  const announced = announcedBytes(request, limits, hold);
+  const body = unpack ? new Gathering(0, keep) : new Gathering(announced, release);
+  let scan = null as BodyScan | null;
+  const look: TakePiece = (piece) => {
+    hold(body.bytes + piece.byteLength);
+    body.add(piece);
+    if (body.bytes <= unseen_bytes) return;
+    scan ??= new BodyScan();
+    return lookOver(scan, body.from(scan.bytes), limits, pause);
+  };
+  if (unpack) {
+    const sent = new Gathering(announced, release);
+    await readInto(request, announced, limits, (piece) => {
+      hold(sent.bytes + piece.byteLength);
+      sent.add(piece);
+    });
+    await unpack(sent.from(0), limits, look);
+  } else await readInto(request, announced, limits, look);
+  if (scan) assertShape(scan, limits);
+  return { bytes: body.from(0), shape: scan };
+}
+
+const saysJson = /^\s*application\/json\s*(;|$)/i;
+
+function requireJson(contentType: string | null): void {
+  if (contentType !== null && saysJson.test(contentType)) return;
+  throw new Fault(
+    "invalid_content_type",
+    "The content type of the request must be application/json. Set the 'content-type' header.",
+  );
+}
+
+/** 0 where it isn't said. */
+function announcedBytes(request: Request, { body_bytes_max }: BodyLimits, hold: Hold): number {
+  const announced = Number(request.headers.get("content-length") ?? 0);
+  if (announced > body_bytes_max) throw tooLarge(body_bytes_max);
+  hold(announced);
+  return announced;
+}
+
+async function readInto(request: Request, announced: number, limits: BodyLimits, take: TakePiece): Promise<void> {
+  const { body_bytes_max: bytes_max, body_read_ms: ms } = limits;
+  const isSmall = announced > 0 && announced <= small_bytes;
+  // The runtime makes a stream of a body where it is asked for one.
+  const stream = isSmall ? null : request.body;
+  if (!isSmall && !stream) return;
+  const reading = await (stream ? readPieces(stream, { bytes_max, ms }, take) : readAtOnce(request, ms, take));
+  if (reading === "too_large") throw tooLarge(bytes_max);
+  if (reading === "late") throw unfinished(ms);
+  if (reading !== "whole") throw new Fault("invalid_json", "The request body ended early. Send it again.");
+}
+
+function unfinished(ms: number): Fault {
+  return new Fault(
+    "invalid_json",
+    `The request body did not arrive within ${Math.round(ms / 1000)} seconds. Send it again.`,
+    { headers: { connection: "close" } },
+  );
+}
+
+/** What was unpacked shares its memory with what is to come. */
+function keep(): void {}
+
+/** Refuses what no body of the largest size may be; what this one may be shows at its end. */
+async function lookOver(scan: BodyScan, piece: Uint8Array, limits: BodyLimits, pause: Pause): Promise<void> {
+  const check = () => assertShape(scan, limits, limits.body_bytes_max);
+  for (const bytes of lookingOver(scan, piece, check)) await pause(bytes);
+}

@@ -1,0 +1,41 @@
+/** The connection that a request came on: its address, and the runtime's timeout of it. */
+import type { Bounds } from "./bounds.ts";
+import type { Connection } from "./call.ts";
+import { isLoopback } from "./client-address.ts";
+import { seconds } from "./listen.ts";
+
+interface ConnectionDependencies {
+  bounds: Pick<Bounds, "clientAddress">;
+  limits: { idle_ms: number };
+}
+
+type Server = Pick<Bun.Server<unknown>, "requestIP" | "timeout">;
+
+/** A request's connection as the runtime knows it. */
+export class RuntimeConnection implements Connection {
+  readonly #dependencies: ConnectionDependencies;
+  readonly #request: Request;
+  readonly #server: Server | null;
+
+  constructor(dependencies: ConnectionDependencies, request: Request, server: Server | null) {
+    this.#dependencies = dependencies;
+    this.#request = request;
+    this.#server = server;
+  }
+
+  address(): string {
+    return this.#dependencies.bounds.clientAddress(this.#peer(), this.#request.headers);
+  }
+
+  isLocal(): boolean {
+    return isLoopback(this.#peer());
+  }
+
+  keepOpen(isKept: boolean): void {
+    this.#server?.timeout(this.#request, isKept ? 0 : seconds(this.#dependencies.limits.idle_ms));
+  }
+
+  #peer(): string {
+    return this.#server?.requestIP(this.#request)?.address ?? "";
+  }
+}

@@ -1,0 +1,65 @@
+/** Administration of a serving node, wired: the verbs for whoever acts, and the management interface of the operator's port. */
+
+import type { ManagementEntrance } from "../api/management/gate.ts";
+import { operatorAuthentication } from "../auth/operator.ts";
+import { unknownCredentialLimits } from "../auth/unknown-credentials.ts";
+import type { ServerSettings, ServiceLimits } from "../config/configuration.ts";
+import { direct, type Transport } from "../management/client.ts";
+import { type ManagementOptions, managementContext } from "../management/context.ts";
+import { administration } from "../postgres/administration.ts";
+import type { Database } from "../postgres/database.ts";
+
+interface Parts extends Pick<ManagementOptions, "ledger" | "refused"> {
+  database: Database;
+  catalog: ManagementOptions["catalog"];
+  server: ServerSettings;
+  limits: ServiceLimits;
+  /** Tells this node that a key or an organization changed. */
+  changed(keyOrOrganizationId: string): void;
+}
+
+export interface Administering {
+  /** On the node itself, where the file system is the guard: all verbs. */
+  actAs(actor: string): Transport;
+  entrance: ManagementEntrance;
+}
+
+/** `version`: the contract's. */
+export function administering(parts: Parts, version: string): Administering {
+  const { database, ledger, refused, catalog, server, limits, changed } = parts;
+  const contextFor = (who: Pick<ManagementOptions, "actor" | "within" | "repeatKey">, address: string | null) => {
+    const store = administration(database, { address, isServed: true });
+    return managementContext({
+      ...who,
+      administration: store,
+      operators: store,
+      plans: store,
+      notices: store,
+      ledger,
+      refused,
+      catalog,
+      now_ms: Date.now,
+      newUuid: () => Bun.randomUUIDv7(),
+      random: (bytes) => crypto.getRandomValues(new Uint8Array(bytes)),
+      changed: async (id) => changed(id),
+    });
+  };
+  return {
+    actAs: (actor) => direct(contextFor({ actor }, null)),
+    entrance: {
+      authenticate: operatorAuthentication({
+        operators: administration(database),
+        now_ms: () => performance.now(),
+        limits: {
+          ...unknownCredentialLimits,
+          failures_of_one_address_per_minute: limits.failed_authentications_per_minute,
+        },
+      }),
+      contextFor: ({ operator, address, repeatKey }) =>
+        contextFor({ actor: `operator:${operator.name}`, within: operator.organizationId, repeatKey }, address),
+      tls: server.operator?.tls ?? "off",
+      names: server.operator ? [server.operator.host.toLowerCase(), ...(server.operator.names ?? [])] : [],
+      version,
+    },
+  };
+}

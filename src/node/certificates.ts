@@ -1,0 +1,68 @@
+/** Every certificate that a node shows or is shown, for `sluice doctor`. */
+import { isIP } from "node:net";
+import { connect } from "node:tls";
+import type { SeenCertificate } from "../cli/certificates.ts";
+import { described, readCertificates, tlsTexts } from "../config/certificate.ts";
+import type { Configuration } from "../config/configuration.ts";
+import { readFileBounded } from "../config/source.ts";
+
+const connect_ms = 5000;
+
+/** What cannot be read or reached is left out: other checks of the doctor say so. */
+export async function certificatesOf({ server, storage, upstreams }: Configuration): Promise<SeenCertificate[]> {
+  const { databaseUrl, redisUrl, redisTls } = storage;
+  const wildcard = ["0.0.0.0", "::", "127.0.0.1", "::1", "localhost"].includes(server.host);
+  const files = [
+    fileSeen("of this server", server.tls?.certificateFile, wildcard ? null : server.host),
+    fileSeen("for Redis", redisTls?.identity?.certificateFile, null),
+  ];
+  const peers = upstreams
+    .filter(({ url }) => url.startsWith("https:"))
+    .map(({ name, url }) => peerSeen(`of engine ${name}`, url, 443, {}));
+  if (redisUrl && /^rediss:/i.test(redisUrl)) {
+    peers.push(peerSeen("of Redis", redisUrl, 6379, tlsTexts(redisTls, readFileBounded)()));
+  }
+  if (databaseUrl) {
+    const { clientCertificateFile, presented } = await import("../postgres/presented.ts");
+    files.push(fileSeen("for the database", clientCertificateFile(databaseUrl) ?? undefined, null));
+    peers.push(
+      presented(databaseUrl, connect_ms).then((one) => one && seen("of the database", one.host, one.certificate)),
+    );
+  }
+  return [...files, ...(await Promise.all(peers))].filter((one) => one !== null);
+}
+
+function seen(whose: string, host: string | null, certificate: string | Uint8Array): SeenCertificate {
+  return { whose, host, ...described(certificate) };
+}
+
+function fileSeen(whose: string, file: string | undefined, host: string | null): SeenCertificate | null {
+  const read = file === undefined ? null : readCertificates(file, readFileBounded);
+  return read && "text" in read ? seen(whose, host, read.text) : null;
+}
+
+/** Whoever vouches for it; nothing is sent. */
+function peerSeen(whose: string, url: string, usualPort: number, own: object): Promise<SeenCertificate | null> {
+  const { hostname, port } = new URL(url);
+  const host = hostname.replace(/^\[|\]$/g, "");
+  const named = isIP(host) ? {} : { servername: host };
+  const { promise, resolve } = Promise.withResolvers<SeenCertificate | null>();
+  const socket = connect({
+    host,
+    port: Number(port || usualPort),
+    ...named,
+    rejectUnauthorized: false,
+    ...own,
+  });
+  const end = (found: SeenCertificate | null) => {
+    socket.destroy();
+    resolve(found);
+  };
+  socket.setTimeout(connect_ms, () => end(null));
+  socket.once("error", () => end(null));
+  socket.once("secureConnect", () => {
+    const { raw } = socket.getPeerCertificate();
+    end(raw ? seen(whose, host, raw) : null);
+  });
+  return promise;
+}

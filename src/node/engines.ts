@@ -1,0 +1,103 @@
+/** What a node knows of its engines: the client, the health of routes and what is in flight, with the checks that ask them. */
+import type { Configuration } from "../config/configuration.ts";
+import type { Log } from "../http/log.ts";
+import { checks } from "../routing/checks.ts";
+import { type Health, health } from "../routing/health.ts";
+import { loads } from "../routing/loads.ts";
+import { type Names, names } from "../routing/names.ts";
+import { type Pool, pool } from "../routing/pool.ts";
+import { type Queues, queues } from "../routing/queues.ts";
+import { forgetOthers, type Replicas, replicas } from "../routing/replicas.ts";
+import type { Problem } from "../routing/resolution.ts";
+import { type Tallies, tallies } from "../routing/tallies.ts";
+import { type RouteView, routesOf } from "../routing/view.ts";
+import { Lateness } from "../time/lateness.ts";
+import { type Client, client } from "../upstream/http1/client.ts";
+import { type Resolve, resolve as resolveName } from "../upstream/resolve.ts";
+import { disposable } from "./foundation.ts";
+import { tellResolved } from "./telling-names.ts";
+
+export interface Engines extends AsyncDisposable {
+  client: Client;
+  replicas: Replicas;
+  health: Health;
+  pool: Pool;
+  queues: Queues;
+  tallies: Tallies;
+  names: Names;
+  /** All that this process was late until now. */
+  late_ms(): number;
+  /** As they are now. */
+  routes(): RouteView[];
+  /** How many addresses each upstream has whose name is resolved anew. */
+  addresses(): [upstream: string, addresses: number][];
+}
+
+interface Parts {
+  configuration(): Configuration;
+  log: Log;
+  /** Told of each resolution of an upstream's name. */
+  resolved?(upstream: string, problem: Problem | null): void;
+  resolve?: Resolve;
+}
+
+export function engines({ configuration, log, resolve = resolveName, resolved }: Parts): Engines {
+  const ending = new AsyncDisposableStack();
+  const now_ms = () => performance.now();
+  const configured = () => configuration().upstreams;
+  const naming = names({
+    resolve,
+    upstreams: configured,
+    now_ms,
+    resolved(upstream, told) {
+      if (told.after.addresses.join() !== told.before.addresses.join()) change();
+      resolved?.(upstream.name, told.after.problem);
+      tellResolved(log, upstream, told);
+    },
+  });
+  ending.defer(() => naming.stop());
+  const lateness = new Lateness();
+  ending.defer(() => lateness.stop());
+  const known = replicas(naming.addressesOf);
+  const one = {
+    client: client(),
+    health: health(),
+    pool: pool(),
+    queues: queues(now_ms),
+    replicas: known,
+    tallies: tallies(),
+    names: naming,
+  };
+  ending.defer(() => one.client.close());
+
+  const upstreams = () => known.of(configured());
+  function change(): void {
+    known.changed();
+    forgetOthers(upstreams(), [one.health, one.pool, one.queues, one.tallies]);
+  }
+
+  const checking = checks({
+    ...one,
+    upstreams,
+    now_ms,
+    turned: ({ name: upstream, address: replica }, isUp) =>
+      log.event(isUp ? "info" : "error", isUp ? "upstream_up" : "upstream_down", {
+        upstream,
+        ...(replica ? { replica } : {}),
+      }),
+  });
+  ending.defer(() => checking.stop());
+  const loading = loads({ ...one, upstreams, now_ms });
+  ending.defer(() => loading.stop());
+  const made = {
+    ...one,
+    late_ms: () => lateness.total_ms(),
+    routes: () => routesOf(configuration().catalog, one, now_ms()),
+    addresses: () =>
+      configured().flatMap((each) => (each.resolve ? [[each.name, naming.addressesOf(each).length]] : [])) as [
+        string,
+        number,
+      ][],
+  };
+  return disposable(made, ending);
+}

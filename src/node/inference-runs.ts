@@ -1,0 +1,97 @@
+/** The runs of requests over the engines: what is measured and logged of each attempt and each end. */
+import type { Admission } from "../admission/admission.ts";
+import type { Log } from "../http/log.ts";
+import { retryBudgets } from "../routing/budget.ts";
+import type { Share } from "../routing/fair-queue.ts";
+import type { Metrics } from "../telemetry/metrics.ts";
+import type { Traces } from "../telemetry/traces.ts";
+import { idleClock } from "../time/clock.ts";
+import type { TokenCounter } from "../tokens/counter.ts";
+import { answerCount, hasTokenizer, isCountable, promptCount } from "../tokens/prompt-count.ts";
+import { type Attempted, Attempts, type AttemptsParts } from "../usage/attempts.ts";
+import { Compacting, type Open } from "../usage/compacting.ts";
+import type { InputEstimate } from "../usage/input-estimate.ts";
+import type { OutputCalibration } from "../usage/output-calibration.ts";
+import { type Ended, type RunRequest, type Runs, runs, type Tokenizing } from "../usage/run.ts";
+import type { Engines } from "./engines.ts";
+
+interface Parts {
+  admission: Admission;
+  counter: TokenCounter;
+  inputEstimate: InputEstimate;
+  outputCalibration: OutputCalibration;
+  engines: Engines;
+}
+
+interface Told {
+  /** Of plans, where requests wait for engines. */
+  shares(): ReadonlyMap<string, Share>;
+  metering: AttemptsParts["settings"];
+  metrics: Metrics;
+  traces: Pick<Traces, "inference"> | null;
+  log: Log;
+}
+
+export function inferenceRuns(parts: Parts, told: Told): Runs {
+  const { admission, counter, inputEstimate, outputCalibration, engines } = parts;
+  const { metrics, traces, log } = told;
+  const attemptsParts: AttemptsParts = {
+    ...engines,
+    budget: retryBudgets(),
+    now_ms: () => performance.now(),
+    clock: idleClock(),
+    draw: Math.random,
+    shareOf: (plan) => told.shares().get(plan) ?? { weight: 1, priority: 0 },
+    attempted(attempt) {
+      engines.tallies.ended(attempt.route.upstream, attempt.end.kind);
+      attempted(attempt, told);
+    },
+    waited: metrics.waited,
+    firstPart: (route, ms) => metrics.firstPart(route.upstream.name, ms / 1000),
+    settings: told.metering,
+  };
+  const open: Open = (attemptRequest, progress) => new Attempts(attemptsParts, attemptRequest, progress);
+  return runs({
+    admission,
+    inputEstimate,
+    tokenizing: tokenizingBy(counter),
+    outputCalibration,
+    watcher: {
+      granted: (source) => metrics.decision("granted", source),
+      ended(ended) {
+        metrics.inference(ended, ended.traceId);
+        traces?.inference(ended);
+        if (ended.reportRejected) log.event("warn", "report_rejected", reportShown(ended));
+      },
+    },
+    open: (attemptRequest) =>
+      attemptRequest.request.compaction ? new Compacting(open, attemptRequest) : open(attemptRequest),
+  });
+}
+
+function tokenizingBy(counter: TokenCounter): (asked: RunRequest) => Tokenizing | null {
+  const countPrompt = promptCount(counter);
+  const countAnswer = answerCount(counter);
+  return (asked) => {
+    if (!hasTokenizer(asked.model)) return null;
+    return {
+      hasPrompt: isCountable(asked),
+      prompt: () => countPrompt(asked),
+      answer: (parts) => countAnswer(asked.model, parts),
+    };
+  };
+}
+
+/** What an operator has to mend is said loudly, each time: it costs every request an attempt. */
+function attempted({ model, route, end }: Attempted, { metrics, log }: Told): void {
+  const { name: upstream, address: replica } = route.upstream;
+  metrics.attempt(upstream, end.kind);
+  const where = { upstream, ...(replica ? { replica } : {}), model };
+  if (end.unread) log.event("warn", "upstream_unreadable", { ...where, reason: end.unread });
+  if (end.kind === "refused") log.event("error", "upstream_refused", { ...where, status: end.status });
+}
+
+/** What an engine said, for the log, which names no engine: `request show` does. */
+function reportShown({ requestId, model, reportRejected }: Ended) {
+  return { request_id: requestId, model, ...reportRejected };
+}

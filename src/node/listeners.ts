@@ -1,0 +1,100 @@
+/** What a node listens on: the API's port, with a certificate that may be renewed, and the operator's. */
+
+import { app, operatorApp } from "../api/app.ts";
+import type { Dependencies } from "../api/dependencies.ts";
+import type { ManagementEntrance } from "../api/management/gate.ts";
+import { type Identity, type IdentityFiles, readIdentity } from "../config/certificate.ts";
+import type { ServerSettings, ServiceLimits } from "../config/configuration.ts";
+import { readFileBounded } from "../config/source.ts";
+import { freePort, listen } from "../http/listen.ts";
+import type { Log } from "../http/log.ts";
+import { renewal } from "./renewal.ts";
+
+interface ListenerParts {
+  server: ServerSettings;
+  limits: ServiceLimits;
+  log: Log;
+  onReload(reload: () => void): void;
+  /** Whether other workers of this node listen on the same ports. */
+  isShared: boolean;
+}
+
+/** They are made; none of them listens yet. */
+export interface PreparedListeners {
+  /** Throws where somebody else has a port, which `listen` would say too. */
+  checkPorts(): void;
+  listen(): Listeners;
+}
+
+export interface Listeners {
+  url: string;
+  /** The certificate stays what it is. */
+  keep(): Promise<void>;
+  /** Resolves when connections for the API are refused; whoever had connected before is heard. */
+  refuse(): Promise<void>;
+  /** Resolves when all requests of the API have their answers. */
+  stop(): Promise<void>;
+  stopOperator(): Promise<void>;
+}
+
+export function listeners(
+  dependencies: Dependencies,
+  management: ManagementEntrance,
+  { server, limits, log, onReload, isShared }: ListenerParts,
+): PreparedListeners {
+  const identity = server.tls ? identityIn(server.tls) : null;
+  const operatorIdentity = server.operator?.tls === "on" ? identity : null;
+  return {
+    checkPorts() {
+      // Of ports that are shared, the supervisor has looked.
+      if (!isShared) for (const each of [server, server.operator]) if (each) freePort(each);
+    },
+    listen: () =>
+      started(dependencies, management, {
+        ...{ server, limits, log, onReload, isShared },
+        identity,
+        operatorIdentity,
+      }),
+  };
+}
+
+interface Identities {
+  identity: Identity | null;
+  operatorIdentity: Identity | null;
+}
+
+function started(
+  dependencies: Dependencies,
+  management: ManagementEntrance,
+  { server, limits, log, onReload, isShared, identity, operatorIdentity }: ListenerParts & Identities,
+): Listeners {
+  const api = app(dependencies, { metrics: server.operator === null });
+  const listening = listen(api, { ...server, ...limits, isShared }, identity);
+  const operator = server.operator
+    ? listen(operatorApp(dependencies, management), { ...server.operator, ...limits, isShared }, operatorIdentity)
+    : null;
+  const renewed = {
+    renew(next: Identity) {
+      listening.renew(next);
+      if (operatorIdentity) operator?.renew(next);
+    },
+  };
+  const certificate =
+    server.tls && identity
+      ? renewal(server.tls, identity, { readFile: readFileBounded, listening: renewed, log })
+      : null;
+  onReload(() => certificate?.look());
+  return {
+    url: listening.url,
+    keep: async () => certificate?.stop(),
+    refuse: listening.refuse,
+    stop: listening.stop,
+    stopOperator: async () => operator?.stop(),
+  };
+}
+
+function identityIn(files: IdentityFiles): Identity {
+  const read = readIdentity(files, readFileBounded);
+  if ("problem" in read) throw new Error(read.problem);
+  return read.identity;
+}

@@ -1,0 +1,63 @@
+/** What is different where a process is one worker of a node: its settings, checks and readings. */
+
+import { type CheckResult, isFailing, type ReadinessCheck } from "../api/readiness.ts";
+import type { Configuration } from "../config/configuration.ts";
+import { memoryMarkBytes } from "../config/machine.ts";
+import { limitsOfOne } from "../config/workers.ts";
+import type { Metrics } from "../telemetry/metrics.ts";
+import type { Member } from "../workers/member.ts";
+
+const every_ms = 1000;
+/** What the other workers say is theirs to say. */
+const ofTheNode: readonly string[] = ["workers", "draining"];
+
+/** A worker has its share of the node's limits, and the ports that the supervisor has found. */
+export function settingsOf({ limits, metering, server, storage }: Configuration, member: Member | null) {
+  const known = { ...limits, memory_bytes: limits.memory_bytes || memoryMarkBytes() };
+  if (member === null) return { limits: known, metering, server, storage };
+  const { workers, port, operatorPort } = member;
+  const operator = server.operator && { ...server.operator, port: operatorPort ?? server.operator.port };
+  return { limits: limitsOfOne(known, workers), metering, server: { ...server, port, operator }, storage };
+}
+
+/** Why this worker cannot admit requests exactly; null: it can. */
+export function problemOf(results: readonly CheckResult[]): string | null {
+  const failing = results.filter((one) => isFailing(one) && !ofTheNode.includes(one.name));
+  return failing.length > 0 ? failing.map(({ name, problem }) => `${name}: ${problem}`).join("; ") : null;
+}
+
+/** A balancer's probe reaches one worker, and its requests all of them: the node is ready where each that serves is. */
+export function workersChecks(member: Member | null): ReadinessCheck[] {
+  if (member === null) return [];
+  return [
+    {
+      name: "workers",
+      severity: "required",
+      every_ms,
+      read() {
+        const others = member.node().failing.filter(({ worker }) => worker !== member.number);
+        return others.length > 0
+          ? others.map(({ worker, problem }) => `worker ${worker}: ${problem}`).join("; ")
+          : null;
+      },
+    },
+    {
+      name: "workers_serving",
+      severity: "warning",
+      every_ms,
+      read() {
+        const { serving, wanted } = member.node();
+        return serving < wanted ? `${serving} of ${wanted} workers serve` : null;
+      },
+    },
+  ];
+}
+
+export function workersReadings({ read }: Pick<Metrics, "read">, member: Member | null): void {
+  const node = () => member?.node() ?? { wanted: 1, serving: 1, deaths: 0 };
+  read("node_workers", () => [
+    [{ state: "wanted" }, node().wanted],
+    [{ state: "serving" }, node().serving],
+  ]);
+  read("node_worker_deaths_total", () => node().deaths);
+}

@@ -1,0 +1,104 @@
+/** What a start and a reload check, publish and tell of the configuration. */
+import { isDeepStrictEqual } from "node:util";
+import type { Configuration } from "../config/configuration.ts";
+import { lostPlans, takesPlansAway, usedBy } from "../config/plan-use.ts";
+import type { Agree, Reloadable } from "../config/reload.ts";
+import type { Log } from "../http/log.ts";
+import type { Plan, PlanStore, PlanUse } from "../store/plan.ts";
+
+/** Asks the database. */
+type ReadUse = () => Promise<PlanUse[]>;
+
+/** At a start: the notices, and loudly which organizations are on plans that there are not. */
+export async function tellAtStart(
+  configuration: Reloadable,
+  use: ReadUse,
+  inForce: ReadonlyMap<string, Plan>,
+  log: Log,
+): Promise<void> {
+  logNotices(configuration, log);
+  for (const lost of lostPlans(await use(), inForce)) {
+    const next = "their inference is answered 402: define the plan, or move them with sluice org plan";
+    log.event("error", "plan_missing", { problem: usedBy(lost), next });
+  }
+}
+
+export interface Publishing {
+  store: Pick<PlanStore, "publish" | "taken">;
+  /** How long ago the file was changed; null: there is none. */
+  fileAge_ms(): number | null;
+  log: Log;
+}
+
+/**
+ * Puts the file's plans into force, unless a file that was changed later has put its own. Rejects when the store is away,
+ * and where the file names plans that were made at run time.
+ */
+export async function publishPlans(
+  { catalog: { plans } }: Configuration,
+  { store, log }: Publishing,
+  age_ms: number | null,
+) {
+  const outcome = await store.publish([...plans.values()], age_ms);
+  const next = "its plans are not in force: to have them all the same, touch the file and reload";
+  if (typeof outcome === "object") throw new Error(whyTaken(outcome.taken));
+  if (outcome === "older")
+    log.event("warn", "plans_older", { problem: "a file that was changed later is known", next });
+  if (outcome === "published") log.event("info", "plans_published", { plans: plans.size });
+}
+
+export interface ReloadNeeds {
+  use: ReadUse;
+  /** Finds out where the names of new engines lead. */
+  prepareNames(next: Configuration): Promise<void>;
+}
+
+/** A bad new file leaves the old one in force, and says so; so does one that takes a plan away that is in use. */
+export async function reload(
+  configuration: Reloadable,
+  { use, prepareNames }: ReloadNeeds,
+  publishing: Publishing,
+  agree?: Agree,
+): Promise<void> {
+  const { log } = publishing;
+  const before = configuration.current();
+  const outcome = await configuration.reload(async (next) => {
+    const taken = await madeAtRunTime(next, publishing.store);
+    const lost = await refusals(configuration.current(), next, use);
+    await prepareNames(next);
+    return [...taken, ...lost];
+  }, agree);
+  logNotices(configuration, log);
+  if (!outcome.ok) {
+    log.event("error", "configuration_refused", { problems: outcome.problems, in_force: "the previous one" });
+    return;
+  }
+  const after = configuration.current();
+  // Whoever reloads other plans wants them, also of a file that kept its old date.
+  const isChanged = !isDeepStrictEqual(before.catalog.plans, after.catalog.plans);
+  await publishPlans(after, publishing, isChanged ? 0 : publishing.fileAge_ms()).catch((cause) =>
+    log.event("error", "plans_unpublished", { cause: String(cause), next: "reload again when the database is back" }),
+  );
+  log.event("info", "configuration_reloaded", { models: after.catalog.models.size, hash: configuration.hash() });
+}
+
+async function refusals(before: Configuration, next: Configuration, use: ReadUse): Promise<string[]> {
+  const plans = next.catalog.plans;
+  if (next.reload.force || !takesPlansAway(before.catalog.plans, plans)) return [];
+  const advice = "move them with sluice org plan, or set reload.force";
+  return lostPlans(await use(), plans, before.catalog.plans).map((lost) => `${usedBy(lost)}; ${advice}`);
+}
+
+/** While the store is away, the publication looks. */
+async function madeAtRunTime({ catalog }: Configuration, store: Pick<PlanStore, "taken">): Promise<string[]> {
+  const taken = await store.taken([...catalog.plans.keys()]).catch((): string[] => []);
+  return taken.length > 0 ? [whyTaken(taken)] : [];
+}
+
+const whyTaken = (names: readonly string[]) =>
+  `sluice.yaml names what was made at run time: plan ${names.map((name) => `'${name}'`).join(", ")}; a name stands in ` +
+  "one place only: rename it in the file, or first remove it with sluice plan remove";
+
+function logNotices(configuration: Reloadable, log: Log): void {
+  for (const notice of configuration.current().notices) log.event("warn", "notice", { notice });
+}

@@ -1,0 +1,52 @@
+/** Notices that the certificate's files have changed, and has the new one served. */
+import { described, type Identity, type IdentityFiles, readIdentity } from "../config/certificate.ts";
+import type { ReadFile } from "../config/source.ts";
+import type { Listening } from "../http/listen.ts";
+import type { Log } from "../http/log.ts";
+import { repeating } from "../time/repeating.ts";
+
+export interface Renewal {
+  /** Looks at once. */
+  look(): void;
+  stop(): Promise<void>;
+}
+
+/** Two small files: often enough that nobody waits, and nothing that could be felt. */
+const look_ms = 5000;
+
+export function renewal(
+  files: IdentityFiles,
+  first: Identity,
+  { readFile, listening, log }: { readFile: ReadFile; listening: Pick<Listening, "renew">; log: Pick<Log, "event"> },
+): Renewal {
+  let current = first;
+  /** Said once, and not at each look. */
+  let refused: string | null = null;
+
+  const look = (): void => {
+    const problem = renewed();
+    if (problem !== null && problem !== refused) {
+      log.event("error", "certificate_refused", { problem, in_force: "the previous one" });
+    }
+    refused = problem;
+  };
+
+  function renewed(): string | null {
+    const read = readIdentity(files, readFile);
+    if ("problem" in read) return read.problem;
+    const { identity } = read;
+    if (identity.certificate === current.certificate && identity.key === current.key) return null;
+    try {
+      listening.renew(identity);
+    } catch {
+      return `${files.certificateFile}, which cannot be served`;
+    }
+    current = identity;
+    const { names, expires } = described(identity.certificate);
+    log.event("info", "certificate_renewed", { names, expires: expires.toISOString() });
+    return null;
+  }
+
+  const { stop } = repeating(async () => look(), { every: look_ms });
+  return { look, stop };
+}

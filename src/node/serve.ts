@@ -1,0 +1,136 @@
+/** A serving node, from its configuration to its exit code: built, warmed, listening, drained. */
+
+import { metricsOperations, probes } from "../api/operations.ts";
+import { adminSocket } from "../cli/socket.ts";
+import { engineNames } from "../config/engine-names.ts";
+import type { Reloadable } from "../config/reload.ts";
+import { type Log, logTo } from "../http/log.ts";
+import { client } from "../management/client.ts";
+import { planUse } from "../postgres/plan-use.ts";
+import { systemClock } from "../time/clock.ts";
+import type { Member } from "../workers/member.ts";
+import type { Foundation, Serving } from "./foundation.ts";
+import { type Listeners, listeners } from "./listeners.ts";
+import { settingsOf } from "./membership.ts";
+import { type Node, startNode } from "./node.ts";
+import { reload, tellAtStart } from "./reloading.ts";
+import { type WarmUpParts, warmUp, warmUpInIdleMoments } from "./warm-up.ts";
+import { createDemo, type Demo, welcomeText } from "./welcome.ts";
+
+export async function serve(serving: Serving): Promise<number> {
+  const { configuration, database, member } = serving;
+  const log = logOf(configuration, member);
+  const outage = (event: string) => (cause: unknown) => log.event("warn", event, { cause: String(cause) });
+  const foundation: Foundation = { serving, settings: settingsOf(configuration.current(), member), log, outage };
+  {
+    await using ending = new AsyncDisposableStack();
+    ending.defer(() => database.close());
+    const node = ending.use(await startNode(foundation));
+    await served(foundation, node, ending);
+  }
+  log.event("info", "stopped");
+  log.flush();
+  return 0;
+}
+
+/** From a node that is built to one that has drained. */
+async function served(foundation: Foundation, node: Node, ending: AsyncDisposableStack): Promise<void> {
+  const { serving, settings, log, outage } = foundation;
+  const { configuration, database, member } = serving;
+  const isEmbedded = database.kind === "pglite";
+  if (isEmbedded) {
+    const { dataDir } = settings.storage;
+    const socket = await adminSocket({ dataDir, actAs: node.actAs, failed: outage("administration_failed") });
+    ending.defer(() => socket.stop());
+  }
+  const use = () => planUse(database);
+  await Promise.all([
+    tellAtStart(configuration, use, node.inForce.plans(), log),
+    node.readinessBegan,
+    node.prepareNames(configuration.current()),
+  ]);
+  const prepared = listeners(node.dependencies, node.entrance, {
+    server: settings.server,
+    limits: settings.limits,
+    log,
+    onReload: serving.onReload,
+    isShared: member !== null,
+  });
+  const stopping = serving.stopAsked();
+  const warming = warmingOf(foundation, node, stopping);
+  prepared.checkPorts();
+  if (!isEmbedded) await warmUp(warming);
+  await node.existingRead;
+  if (warming.stopped.aborted) return;
+  // Before the ports open, so that a script that waits for /readyz finds the key.
+  const demo = isEmbedded ? await demoOf(serving, node) : null;
+  const listening = prepared.listen();
+  const needs = { use, prepareNames: node.prepareNames };
+  const reloaded = () => reload(configuration, needs, node.publishing, member?.agree).then(node.inForce.read);
+  serving.onReload(() => void reloaded().catch(outage("limits_unread")));
+  if (isEmbedded) {
+    if (demo) serving.say(welcomeText(demo, listening.url));
+    const warmed = warmUpInIdleMoments(warming, () => node.lifecycle.openCount === 0);
+    ending.defer(() => warmed);
+  }
+  if (member) member.serving(listening.url, node.report);
+  else serving.say(`sluice is serving on ${listening.url}\n`);
+  await untilStopped(foundation, { listening, lifecycle: node.lifecycle }, stopping);
+}
+
+function warmingOf({ settings, log }: Foundation, node: Node, stopping: Promise<unknown>): WarmUpParts {
+  const stopped = new AbortController();
+  void stopping.then(() => stopped.abort());
+  return {
+    warm_up_ms: settings.server.warm_up_ms,
+    start: node.startWarmNode,
+    ledger: node.ledger,
+    log,
+    stopped: stopped.signal,
+  };
+}
+
+function demoOf({ configuration, isTerminal }: Serving, node: Node): Promise<Demo | null> {
+  return createDemo({
+    manage: client(node.actAs("service")),
+    catalog: node.dependencies.catalog(),
+    dataDir: configuration.current().storage.dataDir,
+    now_ms: Date.now(),
+    isTerminal,
+  });
+}
+
+interface Draining extends Pick<Node, "lifecycle"> {
+  listening: Listeners;
+}
+
+/** Resolves when the requests that are open have their answers, or have had their time. */
+async function untilStopped(
+  { serving: { stopAsked, member }, settings: { limits }, log }: Foundation,
+  { listening, lifecycle }: Draining,
+  stopping: Promise<NodeJS.Signals>,
+): Promise<void> {
+  const signal = await stopping;
+  await listening.keep();
+  if (member?.isAlone()) log.event("warn", "supervisor_lost");
+  log.event("info", "draining", { signal, open_requests: lifecycle.openCount });
+  lifecycle.startDraining();
+  const again = stopAsked();
+  await Promise.race([Bun.sleep(signal === "SIGINT" ? 0 : limits.drain_delay_ms), again]);
+  await listening.refuse();
+  await Promise.race([lifecycle.finish(limits.drain_ms), again.then(() => lifecycle.finish(0))]);
+  await Promise.race([listening.stop(), Bun.sleep(500)]);
+  await listening.stopOperator();
+}
+
+function logOf(configuration: Reloadable, member: Member | null): Log {
+  return logTo({
+    worker: member?.number,
+    write: (text) => void process.stderr.write(text),
+    clock: systemClock(),
+    level: () => configuration.current().log.level,
+    format: () => configuration.current().log.format,
+    probes: new Set([...probes, ...metricsOperations].map(({ path }) => path)),
+    hidden: () => engineNames(configuration.current()),
+  });
+}

@@ -1,0 +1,280 @@
+/**
+ * Fills the CLI's services with the rooms that do the work. Each is loaded when a command first needs it:
+ * `org list` through a server's socket reads neither a database driver nor the service itself.
+ */
+import { randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import packageJson from "../../package.json" with { type: "json" };
+import type { Services } from "../cli/services.ts";
+import { processTerminal } from "../cli/terminal.ts";
+import { systemUser } from "../cli/user.ts";
+import { tlsTexts } from "../config/certificate.ts";
+import type { Configuration, StorageSettings } from "../config/configuration.ts";
+import { configurationPath, readEnvironment } from "../config/environment.ts";
+import { coresOf, descriptorLimit, memoryMarkBytes } from "../config/machine.ts";
+import { ConfigurationError } from "../config/problem.ts";
+import { type Reloadable, reloadable } from "../config/reload.ts";
+import { needsSimulator, withSimulatorAt } from "../config/simulator.ts";
+import { fileAge_ms, type ReadFile, readFileBounded } from "../config/source.ts";
+import { type Room, workersIn } from "../config/workers.ts";
+import type { Database } from "../postgres/database.ts";
+import type { Simulator } from "../simulator/server.ts";
+import type { Member } from "../workers/member.ts";
+import { isContainer } from "./welcome.ts";
+
+/** Set by the build to the version and the commit it was made from. */
+declare const SLUICE_BUILD: string | undefined;
+const isCompiled = typeof SLUICE_BUILD !== "undefined";
+
+export function services(environment: NodeJS.ProcessEnv): Services {
+  const version = typeof SLUICE_BUILD === "undefined" ? packageJson.version : SLUICE_BUILD;
+  const terminal = processTerminal(environment);
+  return {
+    version,
+    schema: async () => (await import("../../db/migrate.ts")).migrations.at(-1)!.name,
+    terminal,
+    environment,
+    user: systemUser(),
+    now_ms: Date.now,
+    newUuid: () => Bun.randomUUIDv7(),
+    random: (bytes) => randomBytes(bytes),
+    prompts: async () => (await import("../cli/prompts.ts")).clackPrompts(),
+    storage: () => storageOf(environment),
+    configuration: async () => loaded(environment),
+    openStore: async (storage) => {
+      const created = creates(storage) ? storage.dataDir : null;
+      const [database, { administration }, { ledger }, { refusedRequests }] = await Promise.all([
+        openForCommand(storage),
+        import("../postgres/administration.ts"),
+        import("../postgres/ledger.ts"),
+        import("../postgres/refused.ts"),
+      ]);
+      // Without this line, whoever forgot DATABASE_URL would look for organizations in an empty database.
+      if (created) terminal.err(`sluice: created an embedded database in ${created}; DATABASE_URL is not set\n`);
+      const directory = administration(database);
+      return {
+        administration: directory,
+        operators: directory,
+        plans: directory,
+        notices: directory,
+        // It is only read here: what a lapsed hold is charged does not matter.
+        ledger: ledger(database, { recovery: "checkpoint" }),
+        refused: refusedRequests(database),
+        close: () => database.close(),
+      };
+    },
+    async migrate(storage) {
+      const [database, { migrate }] = await Promise.all([connected(storage), import("../../db/migrate.ts")]);
+      try {
+        return await migrate(database);
+      } finally {
+        await database.close();
+      }
+    },
+    async inspectDatabase(storage) {
+      const [database, { differing, schemaOf }] = await Promise.all([
+        connected(storage),
+        import("../../db/migrate.ts"),
+      ]);
+      try {
+        const { whyNoSessions } = await import("../postgres/sessions.ts");
+        const pooled = await whyNoSessions(database);
+        if (pooled) throw new Error(`The database cannot be used: ${pooled}.`);
+        const schema = await schemaOf(database);
+        const where = database.kind === "postgres" ? "Postgres" : `The embedded database in ${storage.dataDir}`;
+        return { says: `${where} responds.`, schema: { is: schema.is, problem: differing(schema) } };
+      } finally {
+        await database.close();
+      }
+    },
+    descriptorLimit: () => descriptorLimit(),
+    room: roomHere,
+    async inspectRedis(url) {
+      const { redisConnection } = await import("../redis/connection.ts");
+      const redis = redisConnection(url, () => {}, tlsTexts(storageOf(environment).redisTls, readFileBounded));
+      try {
+        await redis.ping(2000);
+        return "Redis responds.";
+      } finally {
+        redis.close();
+      }
+    },
+    certificates: async (configuration) => (await import("./certificates.ts")).certificatesOf(configuration),
+    async draftConfiguration({ url, protocol, apiKey }) {
+      const { initConfiguration } = await import("../config/init.ts");
+      return initConfiguration({ url, protocol, apiKey, fetch, nowSeconds: Math.floor(Date.now() / 1000) });
+    },
+    async openapi(of) {
+      if (of === "management") {
+        const { renderManagement } = await import("../api/management/document.ts");
+        return renderManagement(packageJson.version);
+      }
+      const [{ renderOpenapi }, { operations }, { defaultModels }] = await Promise.all([
+        import("../api/openapi/document.ts"),
+        import("../api/operations.ts"),
+        import("../config/models.ts"),
+      ]);
+      return renderOpenapi(operations, defaultModels(), packageJson.version);
+    },
+    serve: async ({ migrate, worker }) => {
+      const member = worker === undefined ? null : await (await import("./worker.ts")).joinedAs(worker);
+      const readFile = member ? await readingOf(member, environment) : readFileBounded;
+      const first = await loaded(environment, readFile);
+      const workers = member ? 1 : workersIn(first.server.workers, roomHere(first));
+      if (workers > 1) return supervised({ environment, configuration: first, workers, migrate, say: terminal.out });
+      const { configuration, stop } = await configurationInForce(environment, first, readFile);
+      const { serve } = await import("./serve.ts");
+      const { storage, server } = configuration.current();
+      const database = await openForServing(storage, migrate && server.migrates, member?.workers ?? 1);
+      const reloads = (reload: () => void) => void process.on("SIGHUP", reload);
+      try {
+        return await serve({
+          version,
+          contractVersion: packageJson.version,
+          isCompiled,
+          configuration,
+          database,
+          isTerminal: terminal.width !== null && !isContainer(environment),
+          say: terminal.out,
+          stopAsked: member?.stopAsked ?? stopAsked,
+          onReload: member?.onReload ?? reloads,
+          fileAge_ms: () => fileAge_ms(configurationPath(environment).path, Date.now()),
+          member,
+        });
+      } finally {
+        await stop();
+      }
+    },
+    async simulate({ host, port }) {
+      const { startSimulator } = await import("../simulator/server.ts");
+      return startSimulator({ hostname: host, port });
+    },
+    untilStopped: async () => void (await stopAsked()),
+  };
+}
+
+/** Throws ConfigurationError. */
+function storageOf(environment: NodeJS.ProcessEnv): StorageSettings {
+  const read = readEnvironment(environment, readFileBounded);
+  if ("problems" in read) throw new ConfigurationError(read.problems);
+  return read.settings.storage;
+}
+
+/** Throws ConfigurationError. */
+async function loaded(environment: NodeJS.ProcessEnv, readFile: ReadFile = readFileBounded): Promise<Configuration> {
+  const { load } = await loader(environment, readFile);
+  const configuration = load();
+  if (configuration instanceof ConfigurationError) throw configuration;
+  return configuration;
+}
+
+async function loader(environment: NodeJS.ProcessEnv, readFile: ReadFile) {
+  const { loadConfiguration } = await import("../config/load.ts");
+  const load = () => loadConfiguration({ env: environment, readFile, simulatorUrl: null });
+  return { load };
+}
+
+/** What the workers of a node may take together. */
+function roomHere({ limits }: Configuration): Room {
+  return { cores: coresOf(), memory_bytes: limits.memory_bytes || memoryMarkBytes() };
+}
+
+async function readingOf(member: Member, environment: NodeJS.ProcessEnv): Promise<ReadFile> {
+  const { readingWith } = await import("./worker.ts");
+  return readingWith(member, configurationPath(environment).path, readFileBounded);
+}
+
+interface Supervised {
+  environment: NodeJS.ProcessEnv;
+  configuration: Configuration;
+  workers: number;
+  migrate: boolean;
+  say(text: string): void;
+}
+
+async function supervised({ environment, configuration, workers, migrate, say }: Supervised): Promise<number> {
+  const [{ supervise }, { fileRead }] = await Promise.all([import("./supervise.ts"), import("./worker.ts")]);
+  const program = isCompiled ? [process.execPath] : [process.execPath, ...process.execArgv, Bun.main];
+  const { path } = configurationPath(environment);
+  return supervise({
+    ...{ workers, configuration, environment, say, stopAsked, room: roomHere(configuration) },
+    command: [...program, "serve", ...(migrate ? [] : ["--no-migrate"]), "--worker"],
+    readFile: () => fileRead(path, readFileBounded),
+    onReload: (reload) => void process.on("SIGHUP", reload),
+  });
+}
+
+/** What serves: reloadable, and with the simulator running from the moment when a route first needs it. */
+async function configurationInForce(environment: NodeJS.ProcessEnv, read: Configuration, readFile: ReadFile) {
+  const { load } = await loader(environment, readFile);
+  let simulator: Simulator | null = null;
+  const prepare = async (configuration: Configuration): Promise<Configuration> => {
+    if (!needsSimulator(configuration)) return configuration;
+    simulator ??= await (await import("../simulator/server.ts")).startSimulator();
+    return withSimulatorAt(configuration, simulator.url);
+  };
+  const first = await prepare(read);
+  const configuration: Reloadable = reloadable(first, { load, prepare });
+  return { configuration, stop: async () => simulator?.stop() };
+}
+
+/** A command changes no schema: it brings one along where it creates the database, and else refuses any but its own. */
+async function openForCommand(storage: StorageSettings): Promise<Database> {
+  const isNew = creates(storage);
+  return opened(storage, async (database) => {
+    const { assertCurrent, migrate } = await import("../../db/migrate.ts");
+    await (isNew ? migrate(database) : assertCurrent(database));
+  });
+}
+
+async function openForServing(storage: StorageSettings, mayMigrate: boolean, workers: number): Promise<Database> {
+  const isNew = creates(storage);
+  const prepare = async (database: Database) => {
+    const [{ prepareToServe }, { whyNoSessions }] = await Promise.all([
+      import("../../db/migrate.ts"),
+      import("../postgres/sessions.ts"),
+    ]);
+    const problem = await whyNoSessions(database);
+    if (problem) throw new Error(`cannot use the database: ${problem}`);
+    await prepareToServe(database, mayMigrate || isNew);
+  };
+  return opened(storage, prepare, workers);
+}
+
+async function opened(
+  storage: StorageSettings,
+  prepare: (database: Database) => Promise<void>,
+  workers = 1,
+): Promise<Database> {
+  const database = await connected(storage, workers);
+  try {
+    await prepare(database);
+    return database;
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+}
+
+/** Whether opening creates a database. */
+function creates({ databaseUrl, dataDir }: StorageSettings): boolean {
+  return !databaseUrl && !existsSync(embeddedFolder(dataDir));
+}
+
+const embeddedFolder = (dataDir: string) => join(dataDir, "postgres");
+
+/** `workers`: how many processes share the connections of a node. */
+async function connected(storage: StorageSettings, workers = 1): Promise<Database> {
+  if (storage.databaseUrl) {
+    const { poolShare, serverDatabase } = await import("../postgres/server.ts");
+    return serverDatabase(storage.databaseUrl, { connections_max: poolShare(workers) });
+  }
+  return (await import("../postgres/embedded.ts")).embeddedDatabase(embeddedFolder(storage.dataDir), { isCompiled });
+}
+
+function stopAsked(): Promise<NodeJS.Signals> {
+  return new Promise((resolve) => {
+    for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, resolve);
+  });
+}

@@ -1,0 +1,157 @@
+/** The stores of a node, made once: the ledger, rates, refused and stored requests, what was learned of models. */
+import { standbyRates } from "../admission/standby-rates.ts";
+import { tlsTexts } from "../config/certificate.ts";
+import { readFileBounded } from "../config/source.ts";
+import type { Log } from "../http/log.ts";
+import { memoryRates } from "../memory/rates.ts";
+import { calibrations } from "../postgres/calibration.ts";
+import type { Database } from "../postgres/database.ts";
+import { ledger } from "../postgres/ledger.ts";
+import { lostReceipts } from "../postgres/lost.ts";
+import { postgresRates } from "../postgres/rates.ts";
+import { refusedRequests } from "../postgres/refused.ts";
+import { keptResponses } from "../postgres/responses.ts";
+import { signsOf } from "../postgres/signs.ts";
+import { type RedisConnection, redisConnection } from "../redis/connection.ts";
+import { redisRates } from "../redis/rates.ts";
+import { redisReceipts } from "../redis/receipts.ts";
+import type { Ledger } from "../store/ledger.ts";
+import type { Rates } from "../store/rates.ts";
+import type { StoreWatcher } from "../store/watcher.ts";
+import type { Metrics } from "../telemetry/metrics.ts";
+import { systemClock } from "../time/clock.ts";
+import { bookCheck } from "../usage/book-check.ts";
+import { bookUpkeep } from "../usage/book-upkeep.ts";
+import { calibrationSaver } from "../usage/calibration-saver.ts";
+import { databaseWatch } from "../usage/database-watch.ts";
+import { forgetting } from "../usage/forgetting.ts";
+import { inputEstimate } from "../usage/input-estimate.ts";
+import { outputCalibration } from "../usage/output-calibration.ts";
+import { type ReceiptWatch, receiptWatch } from "../usage/receipt-watch.ts";
+import { refusedLog } from "../usage/refused.ts";
+import { disposable, type Foundation } from "./foundation.ts";
+
+export type Stores = Awaited<ReturnType<typeof startStores>>;
+
+type Watched = Pick<Metrics, "locked" | "receiptsLost"> & StoreWatcher;
+
+export async function startStores({ serving, log, outage }: Foundation, metrics: Watched) {
+  await using ending = new AsyncDisposableStack();
+  const { database, configuration } = serving;
+  const { metering, storage } = configuration.current();
+  const redisTls = tlsTexts(storage.redisTls, readFileBounded);
+  const redis = storage.redisUrl
+    ? redisConnection(storage.redisUrl, outage("redis_unreachable"), redisTls, metrics)
+    : null;
+  ending.defer(() => redis?.close());
+  const rates = ratesOver(database, redis, log);
+  ending.defer(() => rates.close());
+  const book = ledger(database, { recovery: metering.recovery, locked: metrics.locked });
+  const watch = watchOf({ database, book, redis, log, outage, receiptsLost: metrics.receiptsLost });
+  ending.defer(() => watch?.stop());
+  // The embedded one is looked after by this process itself.
+  const signs = database.kind === "postgres" ? databaseWatch(() => signsOf(database)) : null;
+  ending.defer(() => signs?.stop());
+  const refused = refusedLog({
+    store: refusedRequests(database),
+    now_ms: () => performance.now(),
+    failed: outage("refusals_unwritten"),
+  });
+  ending.defer(() => refused.stop());
+  const responses = keptResponses(database, { kept_days: () => configuration.current().responses.kept_days });
+  const rounds = forgetting({ forget: responses.forget, failed: outage("responses_unforgotten") });
+  ending.defer(() => rounds.stop());
+  const looked = ending.use(startUpkeep(book, log, outage));
+  const learned = ending.use(await startLearning(database, outage));
+  return disposable(
+    {
+      redis,
+      rates,
+      ledger: watch ? { ...book, run: watch.run } : book,
+      signs: () => signs?.signs() ?? null,
+      timeline: () => watch?.timeline() ?? Number.NaN,
+      refused,
+      responses,
+      checks: looked.checks,
+      upkeep: looked.upkeep,
+      inputEstimate: learned.inputEstimate,
+      outputCalibration: learned.outputCalibration,
+    },
+    ending,
+  );
+}
+
+/** The rounds over the ledger: whether its totals agree, and whether its partitions are made ahead. */
+function startUpkeep(book: Ledger, log: Log, outage: Foundation["outage"]) {
+  const ending = new AsyncDisposableStack();
+  const checks = bookCheck({
+    ledger: book,
+    found: (differences) => log.event("error", "usage_mismatch", { differences: differences.slice(0, 20) }),
+    failed: outage("usage_unchecked"),
+  });
+  ending.defer(() => checks.stop());
+  const upkeep = bookUpkeep({
+    ledger: book,
+    putOff: (what) => log.event("info", "usage_upkeep_put_off", { what }),
+    failed: outage("usage_upkeep_failed"),
+  });
+  ending.defer(() => upkeep.stop());
+  return disposable({ checks, upkeep }, ending);
+}
+
+/** The sizes of inputs and outputs that were learned of models, recalled and saved. */
+async function startLearning(database: Database, outage: Foundation["outage"]) {
+  await using ending = new AsyncDisposableStack();
+  const estimate = inputEstimate();
+  const calibration = outputCalibration();
+  const learning = calibrationSaver({
+    store: calibrations(database),
+    input: estimate.ratios,
+    output: calibration.sums,
+    failed: outage("calibration_unreachable"),
+  });
+  ending.defer(() => learning.stop());
+  await learning.recall();
+  return disposable({ inputEstimate: estimate, outputCalibration: calibration }, ending);
+}
+
+/** One node counts by itself; several by Redis, and by their database where there is none, or while it is away. */
+function ratesOver(database: Database, redis: RedisConnection | null, log: Log): Rates {
+  if (database.kind === "pglite") return memoryRates(() => performance.now());
+  const standby = postgresRates(database);
+  if (!redis) return standby;
+  return standbyRates({
+    first: redisRates(redis),
+    standby,
+    clock: systemClock(),
+    turned(cause) {
+      if (cause === null) log.event("info", "rates_counted_in_redis");
+      else log.event("warn", "rates_counted_in_database", { cause: String(cause) });
+    },
+  });
+}
+
+interface WatchParts extends Pick<Foundation, "log" | "outage"> {
+  database: Database;
+  book: Ledger;
+  redis: RedisConnection | null;
+  receiptsLost(count: number): void;
+}
+
+/** An embedded database has no replicas that could take over. */
+function watchOf({ database, book, redis, log, outage, receiptsLost }: WatchParts): ReceiptWatch | null {
+  if (database.kind === "pglite") return null;
+  return receiptWatch({
+    ledger: book,
+    store: lostReceipts(database),
+    memory: redis ? redisReceipts(redis) : null,
+    moved: ({ from, to }) => log.event("warn", "database_moved", { from, to }),
+    lost(some) {
+      receiptsLost(some.length);
+      const units = some.reduce((sum, { charged }) => sum + charged, 0);
+      const requests = some.slice(0, 20).map(({ requestId }) => requestId);
+      log.event("error", "receipts_lost", { receipts: some.length, units, requests });
+    },
+    failed: outage("receipts_unwatched"),
+  });
+}

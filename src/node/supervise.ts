@@ -1,0 +1,85 @@
+/** A node of several workers, wired: the supervisor with real processes, its log, its signals. */
+import type { Configuration } from "../config/configuration.ts";
+import { type Room, tooSmall } from "../config/workers.ts";
+import { freePort } from "../http/listen.ts";
+import { type Log, logTo } from "../http/log.ts";
+import { systemClock } from "../time/clock.ts";
+import type { Child } from "../workers/crew.ts";
+import { wholeLines } from "../workers/lines.ts";
+import type { FileRead, Word } from "../workers/messages.ts";
+import { supervisor } from "../workers/supervisor.ts";
+
+export interface Supervising {
+  workers: number;
+  room: Room;
+  configuration: Configuration;
+  /** The command that starts a worker, but for its number. */
+  command: readonly string[];
+  environment: NodeJS.ProcessEnv;
+  readFile(): FileRead;
+  say(text: string): void;
+  stopAsked(): Promise<NodeJS.Signals>;
+  onReload(reload: () => void): void;
+}
+
+export async function supervise(parts: Supervising): Promise<number> {
+  const { workers, configuration, readFile } = parts;
+  const log = logOf(configuration);
+  const { server } = configuration;
+  const notice = tooSmall(workers, parts.room);
+  if (notice !== null) log.event("warn", "notice", { notice });
+  const written: Promise<void>[] = [];
+  const node = supervisor({
+    ...{ workers, log, readFile, now_ms: () => performance.now() },
+    // Nobody else has them: what shares a port would share it with a stranger, too.
+    port: freePort(server),
+    operatorPort: server.operator && freePort(server.operator),
+    start(worker, hear) {
+      const { child, lines } = started([...parts.command, String(worker)], parts.environment, hear);
+      written.push(lines);
+      return child;
+    },
+  });
+  parts.onReload(node.reload);
+  const stopping = (async () => {
+    node.stop(await parts.stopAsked());
+    node.stop(await parts.stopAsked());
+  })();
+  void stopping;
+  const url = await Promise.race([node.began, node.ended.then(() => null)]);
+  if (url !== null) parts.say(`sluice is serving on ${url}\n`);
+  const code = await node.ended;
+  await Promise.all(written);
+  log.flush();
+  return code;
+}
+
+/** Its own lines, which have no `worker` unless they are about one. */
+function logOf({ log: { level, format } }: Configuration): Log {
+  return logTo({
+    write: (text) => void process.stderr.write(text),
+    clock: systemClock(),
+    level: () => level,
+    format: () => format,
+    probes: new Set(),
+    hidden: () => [],
+  });
+}
+
+function started(command: string[], env: NodeJS.ProcessEnv, hear: (word: Word) => void) {
+  const child = Bun.spawn(command, {
+    env,
+    stdio: ["ignore", "inherit", "pipe"],
+    ipc: (word: Word) => hear(word),
+  });
+  const lines = wholeLines(child.stderr, (text) => void process.stderr.write(text));
+  const one: Child = {
+    send(order) {
+      // Whoever is gone is heard of by its end.
+      if (child.exitCode === null && child.signalCode === null) child.send(order);
+    },
+    kill: () => child.kill("SIGKILL"),
+    ended: child.exited.then((code) => ({ code, signal: child.signalCode === null ? null : String(child.signalCode) })),
+  };
+  return { child: one, lines };
+}

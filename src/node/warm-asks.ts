@@ -1,0 +1,64 @@
+/** What a node asks itself to warm up, and what it is answered: the examples of the contract, in every protocol. */
+import { exampleModel, type Operation } from "../api/operation.ts";
+import { jsonType } from "../api/operations/examples.ts";
+import { operations } from "../api/operations.ts";
+import type { Catalog, CatalogModel } from "../routing/catalog.ts";
+import { othersTurn } from "../time/breather.ts";
+
+export interface Ask {
+  path: string;
+  headers: Record<string, string>;
+  body: string;
+}
+
+const metered: readonly Operation[] = operations.filter((one) => one.metered !== undefined);
+
+/** Every example of every protocol, streamed and not, of a model at each kind of engine; but of what no model there can. */
+export function asksOf({ models }: Pick<Catalog, "models">): Ask[] {
+  const protocolOf = ({ routes }: CatalogModel) => routes[0]!.upstream.protocol;
+  const kinds = [...Map.groupBy(models.values(), protocolOf).values()];
+  return metered.flatMap(({ examples }) =>
+    examples.flatMap(({ needs, contentType, request }) =>
+      kinds.flatMap((alike) => {
+        const model = exampleModel(alike, needs);
+        if (model === null) return [];
+        const { path, headers = {}, body } = request(model);
+        const streams = contentType === jsonType ? [false, true] : [true];
+        return streams.map((stream) => ({ path, headers, body: JSON.stringify({ ...(body as object), stream }) }));
+      }),
+    ),
+  );
+}
+
+/** An engine of every protocol: whatever it is asked, it answers as the contract's examples do. */
+export function startEngine(): { url: string; stop(): Promise<void> } {
+  const answers = new Map(metered.map(({ path, success }) => [path, success.content]));
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    development: false,
+    async fetch(request) {
+      const { stream } = (await request.json()) as { stream?: boolean };
+      const content = answers.get(new URL(request.url).pathname);
+      if (!content) return new Response(null, { status: 404 });
+      return stream ? streamed(String(content[streamType]?.example)) : Response.json(content[jsonType]?.example);
+    },
+  });
+  return { url: `http://127.0.0.1:${server.port}/v1`, stop: () => server.stop(true) };
+}
+
+const streamType = "text/event-stream";
+
+/** Frame by frame, each in a turn of its own. */
+function streamed(text: string): Response {
+  const frames = text.split(/(?<=\n\n)/).map((frame) => new TextEncoder().encode(frame));
+  const body = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      await othersTurn();
+      const frame = frames.shift();
+      if (frame) controller.enqueue(frame);
+      else controller.close();
+    },
+  });
+  return new Response(body, { headers: { "content-type": streamType } });
+}

@@ -1,0 +1,225 @@
+/**
+ * A node for warming up (docs/design/runtime.md, Warming up): the same code as the one that will serve, from HTTP to the
+ * batches of the ledger, over an engine and a client within this process. Whatever remembers, counts or tells is its own,
+ * and nobody hears of it; all else is like that of the node, down to the shapes of objects, by which the compiler goes.
+ */
+import { admission } from "../admission/admission.ts";
+import { arrivals } from "../admission/arrivals.ts";
+import { mount } from "../api/app.ts";
+import type { Dependencies } from "../api/dependencies.ts";
+import { operations } from "../api/operations.ts";
+import { authenticator } from "../auth/authenticate.ts";
+import { hashKey, key_random_bytes, newKey } from "../auth/key.ts";
+import { standings } from "../auth/standing.ts";
+import { unreadBodies, unreadLimits } from "../body/unread.ts";
+import type { Configuration } from "../config/configuration.ts";
+import { lifecycle } from "../http/lifecycle.ts";
+import { listen } from "../http/listen.ts";
+import { logTo } from "../http/log.ts";
+import { noUsage } from "../inference/usage.ts";
+import type { Catalog } from "../routing/catalog.ts";
+import type { Credential } from "../store/directory.ts";
+import type { DryRun, DryRunCaller } from "../store/dry-run.ts";
+import { idOf } from "../store/ids.ts";
+import type { Admit, Command, Ledger } from "../store/ledger.ts";
+import { noLimits, type Plan } from "../store/plan.ts";
+import type { Rates } from "../store/rates.ts";
+import { prometheusMetrics } from "../telemetry/metrics.ts";
+import { Cancellation, type Signal } from "../time/cancellation.ts";
+import { systemClock } from "../time/clock.ts";
+import type { TokenCounter } from "../tokens/counter.ts";
+import { readAtMost } from "../upstream/body.ts";
+import { client } from "../upstream/http1/client.ts";
+import { defaultTimeouts, type Upstream } from "../upstream/target.ts";
+import { inputEstimate } from "../usage/input-estimate.ts";
+import { outputCalibration } from "../usage/output-calibration.ts";
+import { closing } from "./closing.ts";
+import { engines } from "./engines.ts";
+import { inferenceRuns } from "./inference-runs.ts";
+import { type Ask, asksOf, startEngine } from "./warm-asks.ts";
+
+export interface WarmNode extends AsyncDisposable {
+  /** To be handed to the dry run of the ledger. */
+  caller: DryRunCaller;
+  /** Resolves when all is settled, with how many requests were answered. */
+  serve(dryRun: DryRun, round: Round): Promise<number>;
+}
+
+export interface Round {
+  /** At most. */
+  requests: number;
+  concurrent: number;
+  /** Asked before each request. */
+  goesOn(): boolean;
+  signal: AbortSignal;
+}
+
+export interface WarmParts {
+  configuration: Configuration;
+  /** Of the node that will serve. */
+  like: Dependencies;
+  bounds: Dependencies["bounds"];
+  counter: TokenCounter;
+  rates: Rates;
+}
+
+/** What only answers, and says the same to everybody. */
+type Shared =
+  | ("messages" | "images" | "limits" | "newId" | "configurationHash" | "documentation" | "tokenCounter")
+  | ("readiness" | "routes" | "letsGo");
+
+const answer_bytes_max = 1024 * 1024;
+
+export function startWarmNode({ configuration, like, bounds, counter, rates }: WarmParts): WarmNode {
+  const ending = new AsyncDisposableStack();
+  const engine = startEngine();
+  ending.defer(engine.stop);
+  const catalog = catalogAt(engine.url, like.catalog());
+  const { caller, key } = newCaller([...catalog.plans.keys()][0]!);
+  let credential: Credential | null = null;
+  const authentication = authenticator({
+    directory: { credential: async () => credential, touch: async () => {} },
+    now_ms: () => performance.now(),
+  });
+  ending.defer(() => authentication.stop());
+  const standing = standings({ authenticator: authentication, ends: configuration.metering.end_revoked });
+  ending.defer(() => standing.stop());
+  const metrics = prometheusMetrics({ version: "", isPrivate: true, organizations_max: () => 0 });
+  const log = logTo({
+    ...{ write() {}, clock: systemClock(), probes: new Set<string>(), hidden: () => [] },
+    ...{ level: () => configuration.log.level, format: () => configuration.log.format },
+  });
+  ending.defer(() => log.flush());
+  // Nothing of an engine is looked at from time to time, for it is in the catalog alone.
+  const atWarmEngine = { ...configuration, catalog, upstreams: [] };
+  const known = ending.use(engines({ configuration: () => atWarmEngine, log }));
+  const learned = { inputEstimate: inputEstimate(), outputCalibration: outputCalibration() };
+  const life = lifecycle();
+  const own: Omit<Dependencies, Shared> = {
+    catalog: () => catalog,
+    standings: standing,
+    authenticate: authentication.authenticate,
+    arrivals: arrivals(() => performance.now()),
+    runs: { start: unasked },
+    ledger: { windows: unasked, budgets: unasked, receipt: unasked },
+    rates,
+    refused: { add() {}, find: unasked },
+    inputEstimate: learned.inputEstimate,
+    responses: { store: nothingKept, settings: () => ({ store: false, organization_bytes_max: 0 }) },
+    ...{ bounds, unread: unreadBodies(unreadLimits(like.limits.body_bytes_max)) },
+    ...{ lifecycle: life, metrics, traces: null, log },
+    closed: closing({ bounds, lifecycle: life, metrics, log }),
+  };
+  const dependencies: Dependencies = { ...like, ...own };
+  const told = {
+    ...{ metering: () => configuration.metering, shares: () => configuration.shares },
+    ...{ metrics, traces: null, log },
+  };
+  const listening = listen(
+    mount(
+      dependencies,
+      operations.filter(({ metered }) => metered !== undefined),
+    ),
+    {
+      ...{ host: "127.0.0.1", port: 0, idle_ms: like.limits.idle_ms },
+    },
+  );
+  ending.defer(() => listening.breakOff());
+  const { port } = new URL(listening.url);
+  const asks = asksOf(catalog);
+  const http = client();
+  ending.defer(() => http.close());
+  let asked = 0;
+
+  async function ask(one: Ask, signal: Signal): Promise<boolean> {
+    const { path, headers, body } = one;
+    const own = { "content-type": "application/json", authorization: `Bearer ${key}`, ...headers };
+    const endpoint = http.at(one, () => ({ url: `http://127.0.0.1:${port}${path}`, headers: own, tls: null }));
+    const { connect_ms } = defaultTimeouts;
+    const reply = await endpoint.post({ headers: {}, body, connect_ms, isFresh: false, connected() {}, signal });
+    await readAtMost(reply, answer_bytes_max);
+    return reply.status === 200;
+  }
+
+  return {
+    caller,
+    async serve(dryRun, { requests, concurrent, goesOn, signal }) {
+      credential = dryRun.credential;
+      const admitting = admission({
+        ledger: { run: ofEveryVerb(dryRun.run), recover: unasked },
+        ...{ rates, metering: configuration.metering, grant_ms: () => configuration.limits.grant_ms },
+        ...{ settled: metrics.settled, waited: metrics.grant, sent: metrics.batch },
+      });
+      const work = new Cancellation();
+      signal.addEventListener("abort", () => work.abort(signal.reason), { once: true });
+      dependencies.runs = inferenceRuns({ ...learned, admission: admitting, counter, engines: known }, told);
+      let [left, answered] = [requests, 0];
+      const one = async () => {
+        while (left-- > 0 && goesOn()) if (await ask(asks[asked++ % asks.length]!, work)) answered += 1;
+      };
+      try {
+        await Promise.all(Array.from({ length: concurrent }, one));
+      } finally {
+        await admitting.stop(signal.aborted ? 0 : settle_ms);
+      }
+      return answered;
+    },
+    [Symbol.asyncDispose]: () => ending.disposeAsync(),
+  };
+}
+
+const settle_ms = 1_000;
+
+/** Where a batch admits a request, another follows that lets it grow and says how far it is. */
+function ofEveryVerb(run: Ledger["run"]): Ledger["run"] {
+  return async (commands) => {
+    const answers = await run(commands);
+    const admit = commands.find((command): command is Admit => command.verb === "admit");
+    if (admit) await run(furtherOf(admit));
+    return answers;
+  };
+}
+
+function furtherOf({ requestId, organizationId, limits, lease_ms }: Admit): Command[] {
+  const names = { requestId, organizationId, number: 1 };
+  return [
+    { verb: "grow", ...names, limits, unitsTotal: 1e6, unitsTotal_min: 1e6 },
+    { verb: "checkpoint", ...names, usage: noUsage, lease_ms },
+  ];
+}
+
+/** The same models, at that engine; and of the plans the one that limits most, so high that nothing reaches it. */
+function catalogAt(url: string, { models, plans }: Catalog): Catalog {
+  const moved = ({ resolve: _, ...upstream }: Upstream): Upstream => ({
+    ...upstream,
+    ...{ url, apiKey: upstream.apiKey === null ? null : "warm-up" },
+    ...(upstream.headers ? { headers: {} } : {}),
+  });
+  const all = [...models.values()].map((model) => ({
+    ...model,
+    routes: model.routes.map((route) => ({ ...route, upstream: moved(route.upstream) })),
+  }));
+  const limited = (plan: Plan) => Object.values(plan).filter((limit) => limit !== null).length;
+  const [most = noLimits] = [...plans.values()].sort((one, other) => limited(other) - limited(one));
+  return { models: new Map(all.map((model) => [model.id, model])), plans: new Map([[most.name, ample(most)]]) };
+}
+
+function ample(plan: Plan): Plan {
+  const units = { session: 1e15, week: 1e15, month: 1e15 };
+  return { ...plan, ...units, requestsPerMinute: 1e9, tokensPerMinute: 1e12, concurrentRequests: 1e6 };
+}
+
+function newCaller(plan: string): { caller: DryRunCaller; key: string } {
+  const key = newKey(crypto.getRandomValues(new Uint8Array(key_random_bytes)));
+  const newId = () => Bun.randomUUIDv7();
+  const ids = { organizationId: idOf(newId(), "org_"), keyId: idOf(newId(), "key_") };
+  return { caller: { ...ids, keyHash: hashKey(key), plan }, key };
+}
+
+async function unasked(): Promise<never> {
+  throw new Error("warming up asks for no such thing");
+}
+
+const nothingKept: Dependencies["responses"]["store"] = {
+  ...{ keep: unasked, conversation: unasked, turns: unasked, find: unasked, remove: unasked, forget: unasked },
+};

@@ -1,0 +1,110 @@
+/**
+ * Warming up (docs/design/runtime.md, Warming up): a process runs its code slowly until it has run it often, and a
+ * connection to the database plans what it is asked first. So a node asks itself before others do.
+ */
+import type { Log } from "../http/log.ts";
+import type { DryRun, DryRunning } from "../store/dry-run.ts";
+import type { Round, WarmNode } from "./warm-node.ts";
+
+export interface WarmUpParts {
+  warm_up_ms: number;
+  start(): WarmNode;
+  ledger: DryRunning;
+  log: Pick<Log, "event">;
+  /** The process is asked to stop. */
+  stopped: AbortSignal;
+}
+
+/** What the compiler takes for often; beyond it, a second more gains little. */
+const requests_max = 1000;
+/** Of connections of the ledger beside the first: for their plans. */
+const requests_further = 64;
+const concurrent = 16;
+
+/** Before a node is ready. Resolves when it is warm, its time is over, or it is asked to stop; never rejects. */
+export async function warmUp({ warm_up_ms, start, ledger, log, stopped }: WarmUpParts): Promise<void> {
+  if (warm_up_ms === 0 || stopped.aborted) return;
+  const began_ms = performance.now();
+  const elapsed_ms = () => performance.now() - began_ms;
+  const over = new AbortController();
+  const late = setTimeout(() => over.abort(), warm_up_ms);
+  const signal = AbortSignal.any([stopped, over.signal]);
+  const ended = aborted(signal);
+  let requests = 0;
+
+  async function served(): Promise<void> {
+    await using node = start();
+    let isFirst = true;
+    const serving = async (dryRun: DryRun) => {
+      // What is under way then has the rest of the time to end well, or its connection would be lost with it.
+      const until_ms = warm_up_ms * (isFirst ? 0.7 : 0.85);
+      const goesOn = () => elapsed_ms() < until_ms;
+      const round: Round = { requests: isFirst ? requests_max : requests_further, concurrent, goesOn, signal };
+      isFirst = false;
+      requests += await node.serve(dryRun, round);
+    };
+    await ledger.dryRun(node.caller, serving, signal);
+  }
+
+  try {
+    await Promise.race([served(), ended]);
+    if (!stopped.aborted) log.event("info", "warmed_up", { requests, ms: Math.round(elapsed_ms()) });
+  } catch (cause) {
+    log.event("warn", "warm_up_failed", { cause: String(cause) });
+  } finally {
+    clearTimeout(late);
+    over.abort();
+  }
+}
+
+const aborted = (signal: AbortSignal) =>
+  new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+
+/** The embedded database takes its time for each, and is not there for many. */
+const idle_requests_max = 400;
+/** Of one slice: a request that comes meanwhile waits for the last of them. */
+const slice_requests = 8;
+/** A moment is idle when nothing is asked for so long, and the event loop is not late. */
+const idle_ms = 20;
+const late_ms_max = 10;
+/** From when a node began to serve, and after a moment that was not idle. */
+const busy_ms = 250;
+
+/** While a node serves, in its idle moments. Resolves when it is warm, its time is over, or it is asked to stop; never rejects. */
+export async function warmUpInIdleMoments(parts: WarmUpParts, isIdle: () => boolean): Promise<void> {
+  const { warm_up_ms, start, ledger, log, stopped } = parts;
+  let [requests, worked_ms] = [0, 0];
+  const goesOn = () => isIdle() && !stopped.aborted;
+  const ended = aborted(stopped);
+  const pause = (ms: number) => Promise.race([Bun.sleep(ms), ended]);
+  const isWarm = () => requests >= idle_requests_max || worked_ms >= warm_up_ms;
+
+  /** Until something else is to be done. The node for warming up is there for no longer. */
+  async function whileIdle(): Promise<void> {
+    await using node = start();
+    const slice = async (dryRun: DryRun) => {
+      const round = { requests: slice_requests, concurrent: slice_requests, goesOn, signal: stopped };
+      requests += await node.serve(dryRun, round);
+    };
+    while (!isWarm() && (await idleFor(idle_ms, goesOn, pause))) {
+      const began_ms = performance.now();
+      await ledger.dryRun(node.caller, slice, stopped);
+      worked_ms += performance.now() - began_ms;
+    }
+  }
+
+  try {
+    while (!isWarm() && !stopped.aborted) if (await idleFor(busy_ms, goesOn, pause)) await whileIdle();
+    if (worked_ms > 0 && !stopped.aborted) log.event("info", "warmed_up", { requests, ms: Math.round(worked_ms) });
+  } catch (cause) {
+    if (!stopped.aborted) log.event("warn", "warm_up_failed", { cause: String(cause) });
+  }
+}
+
+/** `pause` is as long as it is told, or until the node is to stop. */
+async function idleFor(ms: number, isIdle: () => boolean, pause: (ms: number) => Promise<unknown>): Promise<boolean> {
+  if (!isIdle()) await pause(busy_ms);
+  const began_ms = performance.now();
+  await pause(ms);
+  return isIdle() && performance.now() - began_ms < ms + late_ms_max;
+}

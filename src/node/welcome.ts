@@ -1,0 +1,81 @@
+/**
+ * The first start on the embedded database creates a demo organization with a key, before anybody can be served, and then
+ * prints a command that works. A terminal shows the key; an output that may be kept (a pipe, a container's log) names the
+ * file that has it.
+ */
+import { existsSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { compact } from "../inference/compact.ts";
+import type { Management } from "../management/verbs.ts";
+import type { Catalog } from "../routing/catalog.ts";
+
+const demo_slug = "demo";
+const demo_plan = "pro";
+const demo_days = 30;
+
+export interface DemoSettings {
+  manage: Management;
+  catalog: Catalog;
+  dataDir: string;
+  now_ms: number;
+  /** Whether only a person sees what is printed. */
+  isTerminal: boolean;
+}
+
+export interface Demo {
+  secret: string;
+  /** Where the key is kept for its owner; null where it is printed. */
+  file: string | null;
+  expiresAt: string;
+  /** The public id of a model that it may use. */
+  model: string;
+}
+
+/** Creates the demo organization and its key; null if there is an organization already. */
+export async function createDemo(settings: DemoSettings): Promise<Demo | null> {
+  const { manage, catalog, dataDir, now_ms, isTerminal } = settings;
+  if ((await manage.pageOrganizations({ limit: 1 })).data.length > 0) return null;
+  const plan = catalog.plans.has(demo_plan) ? demo_plan : [...catalog.plans.keys()][0];
+  await manage.createOrganization({ slug: demo_slug, name: "Demo organization", ...compact({ plan }) });
+  const expiresAt = new Date(now_ms + demo_days * 86_400_000).toISOString();
+  const { key } = await manage.createKey({ organization: demo_slug, name: "demo", expires: expiresAt });
+  const secret = key!;
+  const file = isTerminal ? null : keptIn(dataDir, secret);
+  const [model = ""] = catalog.models.keys();
+  return { secret, file, expiresAt, model };
+}
+
+/** A text that names the demo's key, and a command that uses it at `url`. */
+export function welcomeText({ secret, file, expiresAt, model }: Demo, url: string): string {
+  const until = `It expires on ${expiresAt.slice(0, 10)}.`;
+  const created = file
+    ? `Created a demo organization. Its API key is in a file that only you can read. ${until}`
+    : `Created a demo organization. Its API key, which cannot be shown again. ${until}`;
+  const key = file ? `$(cat '${file.replaceAll("'", "'\\''")}')` : secret;
+  return `${created}
+
+  ${file ?? secret}
+
+Try it:
+
+  curl ${url}/v1/chat/completions \\
+    -H "authorization: Bearer ${key}" \\
+    -H "content-type: application/json" \\
+    -d '{"model": "${model}", "messages": [{"role": "user", "content": "Hello"}]}'
+
+`;
+}
+
+/** A new file, so that no link and nobody's older rights count. */
+function keptIn(dataDir: string, secret: string): string {
+  const file = join(dataDir, "demo-key");
+  rmSync(file, { force: true });
+  writeFileSync(file, `${secret}\n`, { mode: 0o600, flag: "wx" });
+  return file;
+}
+
+/** What a container writes to its terminal goes into its log as well. */
+export function isContainer(environment: NodeJS.ProcessEnv): boolean {
+  const marks = ["/.dockerenv", "/run/.containerenv"];
+  return environment.KUBERNETES_SERVICE_HOST !== undefined || marks.some((mark) => existsSync(mark));
+}

@@ -1,0 +1,48 @@
+/** A process that is one worker of a node: its channel to the supervisor, and the signals that it gets itself. */
+import type { ReadFile } from "../config/source.ts";
+import { type Channel, joined, type Member } from "../workers/member.ts";
+import type { FileRead, Order, Word } from "../workers/messages.ts";
+
+export async function joinedAs(number: number): Promise<Member> {
+  return joined(number, channelToParent(), signalled());
+}
+
+/** The first one drains this process, further ones change nothing: who hurries it is the supervisor, that gets them too. */
+function signalled(): Promise<NodeJS.Signals> {
+  process.on("SIGHUP", () => {});
+  return new Promise((resolve) => {
+    for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => resolve(signal));
+  });
+}
+
+function channelToParent(): Channel {
+  if (!process.send) throw new Error("--worker is for processes that sluice serve starts itself; set SLUICE_WORKERS");
+  // Its lines go to the supervisor: when that is gone, nobody reads them.
+  process.stderr.on("error", () => {});
+  return {
+    send(word: Word) {
+      if (process.connected) process.send!(word);
+    },
+    onOrder: (take) => void process.on("message", (order) => take(order as Order)),
+    onLost: (lost) => void process.on("disconnect", lost),
+  };
+}
+
+/** sluice.yaml as all workers read it; everything else from disk. */
+export function readingWith(member: Member, path: string, readFile: ReadFile): ReadFile {
+  return (asked) => (asked === path ? bytesOf(member.file()) : readFile(asked));
+}
+
+function bytesOf(file: FileRead): Uint8Array | null {
+  if ("bytes" in file) return file.bytes;
+  throw Object.assign(new Error("the file cannot be read"), { code: file.code });
+}
+
+/** As the supervisor reads it, for all. */
+export function fileRead(path: string, readFile: ReadFile): FileRead {
+  try {
+    return { bytes: readFile(path) };
+  } catch (cause) {
+    return { code: cause instanceof Error && "code" in cause ? String(cause.code) : "unknown" };
+  }
+}

@@ -1,0 +1,43 @@
+/** What goes to an engine in pieces is, byte for byte, what JSON.stringify would have made of it at once. */
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { jsonPieces } from "../../src/body/json-pieces.ts";
+
+const joined = (value: unknown, piece?: number) => Buffer.concat([...jsonPieces(value, piece)]).toString();
+const text = fc.oneof(
+  fc.string({ unit: "binary", maxLength: 40 }),
+  fc.constantFrom("😀".repeat(9), "\ud83d", "\ude00\ud83d", '"\\\n', "é€"),
+);
+const value = fc.letrec<{ value: unknown }>((tie) => ({
+  value: fc.oneof(
+    { depthSize: "medium" },
+    text,
+    fc.constantFrom(null, true, 0, -2.5e-7),
+    fc.array(tie("value"), { maxLength: 8 }),
+    fc.dictionary(fc.oneof(text, fc.constantFrom("__proto__", "1")), fc.oneof(tie("value"), fc.constant(undefined)), {
+      maxKeys: 8,
+    }),
+  ),
+})).value;
+
+test("any value, in pieces of any size", () => {
+  fc.assert(
+    fc.property(value, fc.integer({ min: 1, max: 300 }), (one, piece) => {
+      expect(joined(one, piece)).toBe(JSON.stringify(one));
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+test("a field that is absent leaves no comma, and one absent from a list is null", () => {
+  const one = { a: undefined, b: [undefined, "x".repeat(50)], c: undefined, d: {}, e: [], f: undefined };
+  for (const piece of [1, 20, 60]) expect(joined(one, piece)).toBe(JSON.stringify(one));
+});
+
+test("no piece is much larger than it is to be, whatever is large", () => {
+  const piece = 1000;
+  const large = { text: "é".repeat(50_000), ["n".repeat(20_000)]: Array.from({ length: 5_000 }, (_, at) => [at, "s"]) };
+  const pieces = [...jsonPieces(large, piece)];
+  expect(Buffer.concat(pieces).toString()).toBe(JSON.stringify(large));
+  for (const { byteLength } of pieces) expect(byteLength).toBeLessThan(8 * piece);
+});

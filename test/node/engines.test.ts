@@ -1,0 +1,96 @@
+/** What a node knows of engines behind one name, through changes of addresses and reloads. */
+import { afterEach, expect, test } from "bun:test";
+import type { Configuration } from "../../src/config/configuration.ts";
+import { type Engines, engines } from "../../src/node/engines.ts";
+import type { Answer } from "../../src/upstream/resolve.ts";
+import { configured } from "../config/reading.ts";
+import { until } from "../harness/until.ts";
+
+const ending: AsyncDisposableStack[] = [];
+afterEach(async () => {
+  for (const one of ending.splice(0)) await one.disposeAsync();
+});
+
+function text(resolve: string, more = ""): Configuration {
+  return configured(`upstreams: { vllm: { url: "http://engines.test:8000/v1", resolve: ${resolve} }${more} }
+models:
+  - id: acme/m
+    created: 1790000000
+    context_window: 8192
+    prices: { input: 1, output: 2 }
+    routes: [{ upstream: vllm, model: m }${more ? ", { upstream: more, model: m, priority: 1 }" : ""}]
+`);
+}
+
+async function node(first: Configuration, answer: () => Promise<Answer>) {
+  const stack = new AsyncDisposableStack();
+  ending.push(stack);
+  const events: { event: string; fields: Record<string, unknown> }[] = [];
+  const state = { configuration: first, resolutions: 0 };
+  const known = stack.use(
+    engines({
+      configuration: () => state.configuration,
+      log: {
+        request() {},
+        event: (_, event, fields = {}) => void events.push({ event, fields }),
+        flush() {},
+      },
+      resolve: answer,
+      resolved() {
+        state.resolutions += 1;
+      },
+    }),
+  );
+  await known.names.prepare(first.upstreams);
+  return { known, state, events };
+}
+
+const to = (...addresses: string[]): Answer => ({ addresses, ttl_ms: null, failedFamily: null });
+const routesOf = ({ replicas }: Engines, { catalog }: Configuration) =>
+  replicas.routesOf(catalog.models.get("acme/m")!);
+
+test("a reload keeps the breakers and the load of addresses that stay; a change of addresses forgets those that go", async () => {
+  let answer = to("10.0.0.1", "10.0.0.2");
+  const { known, state, events } = await node(text("{ interval_ms: 100 }"), async () => answer);
+  const visit = { key: () => 7, tokens: 100 };
+  const [first, second] = routesOf(known, state.configuration);
+  for (const route of [first!, second!])
+    for (let count = 0; count < 3; count++) known.health.ended(route, { kind: "failed" }, count, performance.now());
+  known.pool.begun(second!, visit, true, 0);
+  const next = text("{ interval_ms: 200 }", ', more: { url: "http://10.1.1.1:8000/v1" }');
+  await known.names.prepare(next.upstreams);
+  state.configuration = next;
+  expect(known.routes()).toMatchObject([
+    { replica: "10.0.0.1", state: "open", requests: 0 },
+    { replica: "10.0.0.2", state: "open", requests: 1, tokens: 100 },
+    { upstream: "more", state: "closed" },
+  ]);
+  answer = to("10.0.0.2", "10.0.0.3");
+  await until(() => known.routes()[1]?.replica === "10.0.0.3", 5_000, "the change");
+  answer = to("10.0.0.1", "10.0.0.2");
+  await until(() => known.routes()[0]?.replica === "10.0.0.1", 5_000, "the change back");
+  expect(known.routes().map((route) => route.state)).toEqual(["closed", "open", "closed"]);
+  expect(events.filter(({ event }) => event === "upstream_resolved").map(({ fields }) => fields)).toEqual([
+    { upstream: "vllm", addresses: 2, added: ["10.0.0.1", "10.0.0.2"], lost: [] },
+    { upstream: "vllm", addresses: 2, added: ["10.0.0.3"], lost: ["10.0.0.1"] },
+    { upstream: "vllm", addresses: 2, added: ["10.0.0.1"], lost: ["10.0.0.3"] },
+  ]);
+});
+
+test("too many addresses are said once, with what to do, and a long list is cut", async () => {
+  const many = Array.from({ length: 300 }, (_, index) => `10.0.${index >> 8}.${index & 255}`);
+  const { known, state, events } = await node(text("{ interval_ms: 100, addresses_max: 20 }"), async () => to(...many));
+  await until(() => state.resolutions > 3, 5_000, "some more answers");
+  expect(routesOf(known, state.configuration)).toHaveLength(20);
+  expect(known.addresses()).toEqual([["vllm", 20]]);
+  const told = events.filter(({ event }) => event === "upstream_unresolved");
+  expect(told).toHaveLength(1);
+  expect(told[0]!.fields).toMatchObject({
+    problem: "many",
+    addresses: 20,
+    next: expect.stringContaining("addresses_max"),
+  });
+  const { added } = events.find(({ event }) => event === "upstream_resolved")!.fields as { added: string[] };
+  expect(added).toHaveLength(17);
+  expect(added.at(-1)).toBe("and 4 more");
+});

@@ -1,0 +1,106 @@
+/** The demo's key: shown to a person, else in a file of its owner's, and good for a month. */
+import { expect, test } from "bun:test";
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { keyPattern } from "../../src/auth/key.ts";
+import { management } from "../../src/management/client.ts";
+import { createDemo, welcomeText } from "../../src/node/welcome.ts";
+import { memoryDirectory } from "../auth/memory-directory.ts";
+import { shell } from "../cli/shell.ts";
+import { freePort } from "../harness/daemon.ts";
+import { startSluice } from "../harness/sluice.ts";
+import { until } from "../harness/until.ts";
+import { emptyLedger } from "../management/empty-ledger.ts";
+import { listKeys } from "../management/lists.ts";
+
+const day_ms = 86_400_000;
+
+async function welcomed(isTerminal: boolean, prepare: (file: string) => void = () => {}) {
+  const dataDir = mkdtempSync(join(tmpdir(), "sluice-welcome-"));
+  const file = join(dataDir, "demo-key");
+  prepare(file);
+  const directory = memoryDirectory();
+  const { catalog } = await shell().services.configuration();
+  const manage = management({
+    administration: directory,
+    ...emptyLedger(),
+    catalog: () => ({ plans: catalog.plans, models: [...catalog.models.keys()] }),
+    actor: "service",
+    now_ms: () => directory.clock.now_ms,
+    newUuid: () => Bun.randomUUIDv7(),
+    random: (bytes) => crypto.getRandomValues(new Uint8Array(bytes)),
+  });
+  let said = "";
+  const again = async () => {
+    const demo = await createDemo({ manage, catalog, dataDir, now_ms: directory.clock.now_ms, isTerminal });
+    if (demo) said += welcomeText(demo, "http://localhost:1");
+  };
+  await again();
+  const [key] = await listKeys(manage, { organization: "demo" });
+  const days = ((key?.expiresAt?.getTime() ?? 0) - directory.clock.now_ms) / day_ms;
+  return { said: () => said, file, days, again, clean: () => rmSync(dataDir, { recursive: true }) };
+}
+
+test("a terminal shows it once, and no file has it", async () => {
+  const { said, file, days, again, clean } = await welcomed(true);
+  expect(said()).toMatch(new RegExp(`^ {2}${keyPattern}$`, "m"));
+  expect([days, existsSync(file)]).toEqual([30, false]);
+  const once = said();
+  await again();
+  expect(said()).toBe(once);
+  clean();
+});
+
+test("what may be kept does not: a new file of mode 0600 has it, and a command that reads it", async () => {
+  const elsewhere = join(mkdtempSync(join(tmpdir(), "sluice-elsewhere-")), "file");
+  for (const prepare of [
+    () => {},
+    (at: string) => {
+      writeFileSync(at, "old");
+      chmodSync(at, 0o644);
+    },
+    (at: string) => symlinkSync(elsewhere, at),
+  ]) {
+    const { said, file, days, clean } = await welcomed(false, prepare);
+    expect(said()).not.toMatch(new RegExp(keyPattern));
+    expect(said()).toContain(`$(cat '${file}')`);
+    expect(readFileSync(file, "utf8")).toMatch(new RegExp(`^${keyPattern}\n$`));
+    expect([statSync(file).mode & 0o777, days, existsSync(elsewhere)]).toEqual([0o600, 30, false]);
+    clean();
+  }
+  rmSync(join(elsewhere, ".."), { recursive: true });
+});
+
+test("a server whose output is a pipe prints no key", async () => {
+  const node = await startSluice({ store: "pglite" });
+  expect(node.stdout() + node.stderr()).not.toMatch(new RegExp(keyPattern));
+  expect((await node.fetch("/v1/models")).status).toBe(200);
+  await node.stop();
+}, 60_000);
+
+test("when the node is ready for the first time its key is there, and no request is refused", async () => {
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const dataDir = mkdtempSync(join(tmpdir(), "sluice-ready-"));
+  const starting = startSluice({ store: "pglite", dataDir, env: { PORT: `${port}` } });
+  const isReady = async () => (await fetch(`${url}/readyz`).catch(() => null))?.status === 200;
+  await until(isReady, 30_000, "the node to be ready");
+  const key = readFileSync(join(dataDir, "demo-key"), "utf8").trim();
+  const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+  const models = (await (await fetch(`${url}/v1/models`, { headers })).json()) as { data: { id: string }[] };
+  const body = JSON.stringify({ model: models.data[0]?.id, messages: [{ role: "user", content: "Hello" }] });
+  const ask = async () => (await fetch(`${url}/v1/chat/completions`, { method: "POST", headers, body })).status;
+  expect(await Promise.all(Array.from({ length: 32 }, ask))).toEqual(Array(32).fill(200));
+  await (await starting).stop();
+  rmSync(dataDir, { recursive: true });
+}, 60_000);
