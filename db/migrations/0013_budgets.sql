@@ -146,8 +146,7 @@ create function usage_set_subject(subject uuid, organization uuid, team uuid, li
     return was.counted_from is not null and was.summed_at is null;
   end $$;
 
--- Running requests of a key or a team that is limited for the first time count in it from now on. Under the lock. The state
--- has two subjects, the organization and this one.
+-- Running requests of a key or a team that is limited for the first time count in it from now on. Under the lock.
 create function usage_begin_counting(subject uuid, organization uuid) returns void
   language plpgsql volatile
   as $$
@@ -156,25 +155,28 @@ create function usage_begin_counting(subject uuid, organization uuid) returns vo
     book usage_book := usage_load(array[organization], clock);
     hold record;
     located record;
+    -- The team of a key that is limited already is in the book too.
+    place integer;
   begin
     update usage_subject s set counted_from = clock where s.subject_id = subject;
     book := usage_load_subjects(array[subject], '{}', book);
+    place := array_position(book.subjects, subject);
     for hold in
       select h.request_id, h.units from usage_hold h
       where h.organization_id = organization and (h.key_id = subject or h.team_id = subject)
     loop
-      located := usage_locate(hold.request_id, '{5,6,7}', book.used, book.held, book);
+      located := usage_locate(hold.request_id, array[4 * place - 3, 4 * place - 2, 4 * place - 1], book.used, book.held, book);
       book := located.book;
       book.used := located.used;
       book.held := located.held;
       for i in 1..3 loop
         book.held[located.counters[i]] := book.held[located.counters[i]] + hold.units;
       end loop;
-      book.running[2] := book.running[2] + 1;
+      book.running[place] := book.running[place] + 1;
     end loop;
     update usage_hold h set subjects = coalesce(h.subjects, '{}') || subject
     where h.organization_id = organization and (h.key_id = subject or h.team_id = subject);
-    book.is_changed[2] := true;
+    book.is_changed[place] := true;
     perform usage_save(book);
   end $$;
 
@@ -189,6 +191,7 @@ create function usage_sum_earlier(subject uuid) returns boolean
     opening usage_opening;
     book usage_book;
     k integer;
+    place integer;
   begin
     if own.counted_from is null or own.summed_at is not null then
       return false;
@@ -210,11 +213,12 @@ create function usage_sum_earlier(subject uuid) returns boolean
       return false;
     end if;
     book := usage_load_subjects(array[subject], '{}', usage_load(array[own.organization_id], store_now()));
+    place := array_position(book.subjects, subject);
     foreach opening in array openings loop
       insert into usage_opening select opening.*;
       insert into usage_tally as t values (opening.subject_id, opening.kind, opening.starts_at, opening.ends_at, opening.units, 0)
       on conflict (subject_id, kind, starts_at) do update set recorded = t.recorded + excluded.recorded;
-      k := 4 + array_position(enum_range(null::usage_window_kind), opening.kind);
+      k := 4 * place - 4 + array_position(enum_range(null::usage_window_kind), opening.kind);
       if book.starts_at[k] = opening.starts_at then
         book.used[k] := book.used[k] + opening.units;
       else
@@ -222,7 +226,7 @@ create function usage_sum_earlier(subject uuid) returns boolean
         on conflict (subject_id, kind, starts_at) do update set used = p.used + excluded.used;
       end if;
     end loop;
-    book.is_changed[2] := true;
+    book.is_changed[place] := true;
     perform usage_save(book);
     -- Its limits are what they were, and yet there is less room.
     perform usage_limits_changed(subject);

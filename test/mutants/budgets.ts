@@ -13,6 +13,14 @@ const changing = "docs/design/usage.md, Limits that change";
 
 export const budgets: Mutant[] = [
   {
+    name: "what runs of a key that is limited for the first time is held by its team",
+    file: own,
+    find: "place := array_position(book.subjects, subject);\n    for hold in",
+    replace: "place := 2;\n    for hold in",
+    caughtBy: [`${book} a key's first limit counts in the key alone`],
+    rule,
+  },
+  {
     name: "nobody is told of a limit that changes",
     file: own,
     find: "    perform usage_limits_changed(subject);\n    if is_limited",
@@ -119,8 +127,8 @@ export const budgets: Mutant[] = [
   {
     name: "what ran before a key was limited is not held",
     file: own,
-    find: "book.running[2] := book.running[2] + 1;",
-    replace: "book.running[2] := book.running[2];",
+    find: "book.running[place] := book.running[place] + 1;",
+    replace: "book.running[place] := book.running[place];",
     caughtBy: [`${book} a limit that is set later`],
     rule,
   },
