@@ -8,12 +8,12 @@ import type { Ledger, SettleAnswer } from "../store/ledger.ts";
 import type { Rates } from "../store/rates.ts";
 import { type Clock, systemClock } from "../time/clock.ts";
 import { type BatcherParts, type BatcherSettings, batcher, batcherSettings } from "./batcher.ts";
-import { type EntranceParts, entrance } from "./entrance.ts";
+import { type Entrance, type EntranceParts, entrance } from "./entrance.ts";
 import type { LimitChanges } from "./limit-changes.ts";
-import { type RatedEntrance, ratedEntrance } from "./rates.ts";
+import { ratedEntrance } from "./rates.ts";
 import { recovery } from "./recovery.ts";
 
-export interface Admission extends RatedEntrance {
+export interface Admission extends Entrance {
   /**
    * For the end of a drain: admits nothing more, and resolves when every settlement is confirmed, or `within_ms` has
    * passed (5 s unless said); answers how many are not. Those requests' leases lapse, and another node settles them at

@@ -9,6 +9,7 @@ import { noUsage } from "../inference/usage.ts";
 import type { Organization } from "../store/directory.ts";
 import type { Admit, AdmitAnswer, Operation, RequestFacts, SettleAnswer } from "../store/ledger.ts";
 import type { Plan } from "../store/plan.ts";
+import type { RateReadings, RateSubject, RateTaken } from "../store/rates.ts";
 import type { Clock } from "../time/clock.ts";
 import { ample } from "./ample.ts";
 import { ampleBudget } from "./ample-budget.ts";
@@ -17,7 +18,7 @@ import { FollowedLimits } from "./followed-limits.ts";
 import { holdFor } from "./hold.ts";
 import { type LimitChanges, noLimitChanges } from "./limit-changes.ts";
 import { refusalOf } from "./refusal.ts";
-import { type Reservation, reservation } from "./reservation.ts";
+import { HeldReservation, type Reservation } from "./reservation.ts";
 
 export interface EntranceSettings {
   lease_ms: number;
@@ -28,7 +29,12 @@ export interface EntranceSettings {
 
 export interface Entry {
   requestId: string;
-  principal: { readonly key: { readonly id: string }; readonly organization: Pick<Organization, "id"> };
+  /** `rates`: of the key and its team, where they have limits of their own; the key first. */
+  principal: {
+    readonly key: { readonly id: string };
+    readonly organization: Pick<Organization, "id">;
+    readonly rates?: readonly RateSubject[];
+  };
   operation: Operation;
   request: InferenceRequest;
   model: Model;
@@ -38,13 +44,15 @@ export interface Entry {
   planNow?: () => Plan;
   /** Upper estimate of the whole prompt. */
   inputTokens: number;
-  /** Called at once where room is so ample that the engine may be asked while the ledger decides (ample.ts). */
+  /** The headers that a refusal by the rates carries, in the protocol in use. */
+  rateHeaders?(readings: RateReadings): Record<string, string>;
+  /** Called at once where room is so ample that an engine may be tried while the ledger decides (ample.ts). */
   ahead?(): void;
 }
 
 export interface Entrance {
   /** Resolves when the grant is durable. Throws the Fault of a refusal; then nothing is held, and nothing need be settled. */
-  enter(entry: Entry): Promise<Reservation>;
+  enter(entry: Entry, taken?: RateTaken | null): Promise<Reservation>;
 }
 
 export interface CountedEntrance extends Entrance {
@@ -69,7 +77,7 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
   const hint = ample(() => clock.now_ms());
   const own = ampleBudget(() => clock.now_ms());
 
-  async function enter(entry: Entry): Promise<Reservation> {
+  async function enter(entry: Entry, taken: RateTaken | null = null): Promise<Reservation> {
     const { model, plan, request } = entry;
     const facts: RequestFacts = {
       requestId: entry.requestId,
@@ -118,7 +126,7 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
       holds -= 1;
       parts.settled?.(answer);
     };
-    return reservation({
+    return new HeldReservation({
       batcher,
       clock,
       facts,
@@ -128,6 +136,7 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
       sentAt_ms,
       lease_ms,
       checkpoint_ms,
+      taken,
       settled,
     });
   }

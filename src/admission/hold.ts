@@ -37,12 +37,10 @@ export function holdFor(inputTokens: number, model: Model, request: InferenceReq
 
 /** What the prompt of a usage costs. */
 export function promptUnits(usage: Usage, prices: Prices): number {
-  return whole(
-    usage.inputTokens * prices.input +
-      usage.cachedInputTokens * prices.cachedInput +
-      usage.cacheWriteTokens * prices.cacheWrite,
-    units_max,
-  );
+  const input = whole(usage.inputTokens, tokens_max) * prices.input;
+  const cachedInput = whole(usage.cachedInputTokens, tokens_max) * prices.cachedInput;
+  const cacheWrite = whole(usage.cacheWriteTokens, tokens_max) * prices.cacheWrite;
+  return whole(input + cachedInput + cacheWrite, units_max);
 }
 
 /** A usage that the ledger can book, whatever an engine reported: whole counts, none below zero. */

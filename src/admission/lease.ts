@@ -9,6 +9,7 @@ import type { RequestFacts } from "../store/ledger.ts";
 import { Cancellation, type Signal } from "../time/cancellation.ts";
 import type { Clock } from "../time/clock.ts";
 import type { Batcher } from "./batcher.ts";
+import { bookable } from "./hold.ts";
 
 export interface LeaseParts {
   batcher: Batcher;
@@ -109,9 +110,10 @@ export class Lease {
     const { requestId, organizationId } = facts;
     const sentAt_ms = clock.now_ms();
     try {
-      const said = { number: this.#number, usage: this.#usage, lease_ms };
-      const command = { verb: "checkpoint", requestId, organizationId, ...said } as const;
-      const { answer } = await batcher.submit(command, this.#deadline_ms);
+      const { answer } = await batcher.submit(
+        { verb: "checkpoint", requestId, organizationId, number: this.#number, usage: bookable(this.#usage), lease_ms },
+        this.#deadline_ms,
+      );
       if (answer === "gone") this.lose();
       else this.#deadline_ms = Math.max(this.#deadline_ms, deadlineOf(sentAt_ms, lease_ms));
     } catch {

@@ -1,17 +1,15 @@
 /**
- * Sliding rates before the entrance: a request takes from them first, gives back what it took when it is then not
- * admitted, and tells at its end what it came to. Where neither the plan nor the key or its team has rates, it costs nothing here.
+ * Sliding rates before the entrance: a request takes from them first, gives back what it took if it is then not admitted,
+ * and corrects it at its end (reservation.ts). Where neither the plan nor the key or its team has rates, this costs nothing.
  */
 
 import { counted, grouped } from "../inference/amounts.ts";
 import { Fault } from "../inference/fault.ts";
-import { promptTokens, type Usage } from "../inference/usage.ts";
 import type { Plan } from "../store/plan.ts";
 import {
   minute_ms,
   type RateAnswer,
   type RateHopeless,
-  type RateReadings,
   type RateRefused,
   type RateRequest,
   type RateSubject,
@@ -19,92 +17,26 @@ import {
   type RateTaken,
 } from "../store/rates.ts";
 import type { Entrance, Entry } from "./entrance.ts";
-import { bookable, holdFor } from "./hold.ts";
+import { holdFor } from "./hold.ts";
 import { minuteLimit } from "./limit-words.ts";
-import type { Reservation, Settlement } from "./reservation.ts";
 import { beyondWholeLimit } from "./whole-limit.ts";
 
-export interface RatedEntry extends Entry {
-  /** `rates`: of the key and its team, where they have limits of their own; the key first. */
-  principal: Entry["principal"] & { readonly rates?: readonly RateSubject[] };
-  /** The readings as headers of the protocol in use, for a refusal to carry. */
-  rateHeaders?(readings: RateReadings): Record<string, string>;
-}
-
-export interface RatedReservation extends Reservation {
-  readonly rates: RateReadings;
-}
-
-export interface RatedEntrance {
-  /** As `Entrance.enter`; throws the Fault of a full rate before the ledger is asked. */
-  enter(entry: RatedEntry): Promise<RatedReservation>;
-}
-
-export function ratedEntrance(entrance: Entrance, rates: Rates | null): RatedEntrance {
+export function ratedEntrance(entrance: Entrance, rates: Rates | null): Entrance {
   return {
     async enter(entry) {
       const taken = rates ? await taking(rates, entry) : null;
-      let reservation: Reservation;
       try {
-        reservation = await entrance.enter(entry);
+        return await entrance.enter(entry, taken);
       } catch (refused) {
         void taken?.giveBack();
         throw refused;
       }
-      return new HeldAndRated(reservation, taken);
     },
   };
 }
 
-const unlimited: RateReadings = Object.freeze({ requests: null, tokens: null });
-
-class HeldAndRated implements RatedReservation {
-  readonly #held: Reservation;
-  #taken: RateTaken | null;
-  readonly rates: RateReadings;
-
-  constructor(held: Reservation, taken: RateTaken | null) {
-    this.#held = held;
-    this.#taken = taken;
-    this.rates = taken?.readings ?? unlimited;
-  }
-
-  get grant(): Reservation["grant"] {
-    return this.#held.grant;
-  }
-
-  get signal(): Reservation["signal"] {
-    return this.#held.signal;
-  }
-
-  permits(outputTokens: number): true | Promise<boolean> {
-    return this.#held.permits(outputTokens);
-  }
-
-  progress(usage: Usage): void {
-    this.#held.progress(usage);
-  }
-
-  restart(): void {
-    this.#held.restart();
-  }
-
-  assertHeld(): void {
-    this.#held.assertHeld();
-  }
-
-  settle(settlement: Settlement): Promise<void> {
-    const confirmed = this.#held.settle(settlement);
-    const usage = bookable(settlement.usage);
-    void this.#taken?.correct(promptTokens(usage) + usage.outputTokens);
-    // Told once.
-    this.#taken = null;
-    return confirmed;
-  }
-}
-
-/** Null: nobody limits it. Throws the Fault of a refusal, or 503 where no store can count. */
-async function taking(rates: Rates, entry: RatedEntry): Promise<RateTaken | null> {
+/** Takes from the rates; null where none limit the request. Throws the Fault of a refusal, or 503 where no store can count. */
+async function taking(rates: Rates, entry: Entry): Promise<RateTaken | null> {
   const subjects = subjectsOf(entry);
   if (subjects.length === 0) return null;
   const request: RateRequest = {
@@ -128,8 +60,8 @@ async function taking(rates: Rates, entry: RatedEntry): Promise<RateTaken | null
   throw rateLimitExceeded(answer, request.tokens_min, entry.rateHeaders?.(answer.readings) ?? {});
 }
 
-/** Whoever limits it, the narrowest first. */
-function subjectsOf({ plan, principal }: RatedEntry): readonly RateSubject[] {
+/** The subjects whose limits count for the request, the narrowest first. */
+function subjectsOf({ plan, principal }: Entry): readonly RateSubject[] {
   const own = principal.rates ?? none;
   const { requestsPerMinute, tokensPerMinute } = plan;
   if (requestsPerMinute === null && tokensPerMinute === null) return own;
@@ -139,7 +71,7 @@ function subjectsOf({ plan, principal }: RatedEntry): readonly RateSubject[] {
 
 const none: readonly RateSubject[] = [];
 
-/** What a request may come to: its input and an output step, as it will be held; and the least that a hold begins with. */
+/** The tokens that a request may come to: its input and an output step, as it will be held; and the least that a hold begins with. */
 function tokensOf({ inputTokens, model, request }: Entry): Pick<RateRequest, "tokens" | "tokens_min"> {
   const { outputTokens, outputTokens_min } = holdFor(inputTokens, model, request);
   return { tokens: inputTokens + outputTokens, tokens_min: inputTokens + outputTokens_min };

@@ -1,9 +1,10 @@
 /**
- * One admitted request, from its grant to its settlement: the room of its hold (room.ts), its lease (lease.ts), and its
- * end, told to the ledger once.
+ * One admitted request, from its grant to its settlement: the room of its hold (room.ts), its lease (lease.ts), its sliding
+ * rates (rates.ts), and its end, which the ledger hears once.
  */
-import type { Usage } from "../inference/usage.ts";
+import { promptTokens, type Usage } from "../inference/usage.ts";
 import { type Granted, type RequestFacts, type Settle, type SettleAnswer, units_max } from "../store/ledger.ts";
+import type { RateReadings, RateTaken } from "../store/rates.ts";
 import type { Signal } from "../time/cancellation.ts";
 import type { Clock } from "../time/clock.ts";
 import type { Batcher } from "./batcher.ts";
@@ -19,21 +20,23 @@ export type Settlement = Pick<
 
 export interface Reservation {
   readonly grant: Granted;
-  /** Aborted with a Fault when the hold may have been settled by another: nothing may be forwarded any more. */
+  /** What the sliding rates read, this request not yet counted. */
+  readonly rates: RateReadings;
+  /** Aborted with a Fault when another node may have settled the hold: nothing may be forwarded any more. */
   readonly signal: Signal;
   /**
-   * Whether so many output tokens in all may have left. True at once while they are held; else a promise, which waits for
+   * Says whether so many output tokens in all may leave: true at once while they are held, else a promise that waits for
    * the hold to grow. False: a usage window is at its end, and generation ends with the protocol's length reason. Throws,
    * or rejects with, the signal's Fault.
    */
   permits(outputTokens: number): true | Promise<boolean>;
-  /** What was counted so far, for the next checkpoint. */
+  /** Takes the usage so far, for the next checkpoint. */
   progress(usage: Usage): void;
-  /** Forgets the count so far, because the answer begins anew. */
+  /** Forgets the usage so far, because the answer begins anew. */
   restart(): void;
-  /** Throws the signal's Fault where the lease is over, also before the signal says so. */
+  /** Throws the signal's Fault where the lease is over, even if the signal has not been aborted yet. */
   assertHeld(): void;
-  /** Ends the request, whatever became of it. Only the first call counts. Resolves when the ledger has confirmed it. */
+  /** Ends the request, however it went. Only the first call counts. Resolves when the ledger has confirmed it. */
   settle(settlement: Settlement): Promise<void>;
 }
 
@@ -48,16 +51,16 @@ export interface ReservationParts {
   sentAt_ms: number;
   lease_ms: number;
   checkpoint_ms: number;
-  /** Told once, when the ledger has confirmed the settlement. */
+  /** What the request took of sliding rates; null where none limit it. */
+  taken: RateTaken | null;
+  /** Called once, when the ledger has confirmed the settlement. */
   settled?: (answer: SettleAnswer) => void;
 }
 
-export function reservation(parts: ReservationParts): Reservation {
-  return new HeldReservation(parts);
-}
+const unlimited: RateReadings = Object.freeze({ requests: null, tokens: null });
 
-/** A class, as all that is made for each request: closures would be made anew with it (docs/design/runtime.md, Bun as a server). */
-class HeldReservation implements Reservation {
+/** A class, as everything that is made for each request: closures would be made anew with it (docs/design/runtime.md, Bun as a server). */
+export class HeldReservation implements Reservation {
   readonly #parts: ReservationParts;
   readonly #lease: Lease;
   readonly #room: Room;
@@ -73,6 +76,10 @@ class HeldReservation implements Reservation {
     return this.#parts.grant;
   }
 
+  get rates(): RateReadings {
+    return this.#parts.taken?.readings ?? unlimited;
+  }
+
   get signal(): Signal {
     return this.#lease.signal;
   }
@@ -81,10 +88,9 @@ class HeldReservation implements Reservation {
     return this.#room.permits(outputTokens);
   }
 
-  progress(counted: Usage): void {
-    const usage = bookable(counted);
+  progress(usage: Usage): void {
     const { stream, prices } = this.#parts.facts;
-    // An answer that nobody streams is delivered at its end alone: where the node dies before, nothing is charged.
+    // An answer that nobody streams is delivered only at its end: if the node dies before that, nothing is charged.
     if (stream) this.#lease.count(usage);
     this.#room.countPrompt(promptUnits(usage, prices));
   }
@@ -98,21 +104,23 @@ class HeldReservation implements Reservation {
   }
 
   settle(settlement: Settlement): Promise<void> {
-    this.#settled ??= this.#tell(settlement);
+    this.#settled ??= this.#settle(settlement);
     return this.#settled;
   }
 
-  async #tell({ usage, units, ...ending }: Settlement): Promise<void> {
+  async #settle({ usage, units, ...ending }: Settlement): Promise<void> {
     this.#lease.end();
-    const { batcher, facts, limits, settled } = this.#parts;
-    const answer = await batcher.submit({
+    const { batcher, facts, limits, taken, settled } = this.#parts;
+    const booked = bookable(usage);
+    const confirmed = batcher.submit({
       verb: "settle",
       ...facts,
       limits: limits.now().plan,
-      usage: bookable(usage),
+      usage: booked,
       units: whole(units, units_max),
       ...ending,
     });
-    settled?.(answer);
+    void taken?.correct(promptTokens(booked) + booked.outputTokens);
+    settled?.(await confirmed);
   }
 }

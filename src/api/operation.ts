@@ -6,10 +6,10 @@
 import type { Static, TObject, TSchema } from "typebox";
 import type { Principal } from "../auth/verdict.ts";
 import type { Call } from "../http/call.ts";
-import type { ManagementTag } from "../http/management/tag.ts";
 import type { Fault, FaultCode } from "../inference/fault.ts";
 import type { Model } from "../inference/model.ts";
 import type { Capability } from "../inference/request.ts";
+import type { Tag as ManagementTag } from "../management/verb.ts";
 import type { Scope } from "../store/directory.ts";
 import type { IdPrefix } from "../store/ids.ts";
 import type { Operation as MeteredOperation } from "../store/ledger.ts";

@@ -2,9 +2,9 @@
 import { accessSync, constants, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { KeyDifference } from "../management/key-difference.ts";
-import type { Management } from "../management/management.ts";
+import type { Management } from "../management/verbs.ts";
 
-/** Asked for before anything is made: a secret that has no place would be lost. */
+/** The folder is checked before anything is made: a secret that has no place would be lost. */
 export function secretsFolder(given: string | null): string {
   if (given === null) {
     throw new Error("The file has keys that are to be made. Say where to write their secrets: --secrets FOLDER");
@@ -18,7 +18,7 @@ export function secretsFolder(given: string | null): string {
   return given;
 }
 
-/** Answers the files that it wrote. Refused where somebody else changed the key since it was looked at. */
+/** Makes or changes the key, and answers the files that it wrote. Refused where somebody else changed the key meanwhile. */
 export async function makeKey(
   manage: Management,
   { slug: organization, key, wanted }: KeyDifference,
@@ -29,11 +29,11 @@ export async function makeKey(
     return [];
   }
   const made = await manage.createKey({ organization, ...wanted });
-  const path = join(folder, `${organization}.${made.key.id}`);
+  const path = join(folder, `${organization}.${made.id}`);
   try {
-    writeFileSync(path, `${made.secret}\n`, { mode: 0o600, flag: "wx" });
+    writeFileSync(path, `${made.key}\n`, { mode: 0o600, flag: "wx" });
   } catch (cause) {
-    const next = `To get another one, run: sluice key rotate ${made.key.id} --grace 0s`;
+    const next = `To get another one, run: sluice key rotate ${made.id} --grace 0s`;
     throw new Error(`${path} cannot be written, and the secret of key '${wanted.name}' is lost. ${next}`, { cause });
   }
   return [path];

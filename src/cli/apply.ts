@@ -4,8 +4,9 @@ import { readOrganizationsFile } from "../config/organizations-file.ts";
 import { readFileBounded } from "../config/source.ts";
 import { type Change, changesTo, policyNames, type WantedOrganization } from "../management/difference.ts";
 import { type KeyDifference, keyDifferences } from "../management/key-difference.ts";
-import type { Management } from "../management/management.ts";
-import type { Organization } from "../store/directory.ts";
+import type { Organization } from "../management/organizations.ts";
+import { allOf } from "../management/page.ts";
+import type { Management } from "../management/verbs.ts";
 import { makeKey, secretsFolder } from "./apply-keys.ts";
 import { withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
@@ -54,15 +55,14 @@ async function applied(
   wanted: readonly WantedOrganization[],
   { isDry, secrets, now_ms }: { isDry: boolean; secrets: string | null; now_ms: number },
 ): Promise<Applied> {
-  const organizations = await manage.listOrganizations();
+  const organizations = await allOf((page) => manage.pageOrganizations(page));
   const existing = new Map(organizations.map((one) => [one.slug, one]));
-  const plans = (await manage.listPlans()).map(({ name }) => name);
+  const plans = (await manage.listPlans()).data.map(({ name }) => name);
   const changes = changesTo(wanted, existing, plans);
   const keys: KeyDifference[] = [];
   for (const { slug, keys: named = [] } of wanted) {
     if (named.length === 0) continue;
-    const there = existing.has(slug) ? await manage.listKeys({ organization: slug }) : [];
-    const found = there.map(({ key }) => key);
+    const found = existing.has(slug) ? await allOf((page) => manage.pageKeys({ organization: slug, ...page })) : [];
     keys.push(...keyDifferences(slug, named, found, now_ms));
   }
   if (isDry) return { changes, keys, files: [] };
@@ -81,7 +81,7 @@ async function applied(
 /** Refused where somebody else changed the organization since it was looked at: the difference would be another one. */
 function made(manage: Management, change: Change, known: Organization | undefined, plan: string | null) {
   const { slug: organization, field, to } = change;
-  const input = { organization, version: known?.version ?? null };
+  const input = { organization, version: known?.version };
   switch (field) {
     case "organization":
       return manage.createOrganization({ slug: organization, name: String(to), plan });
@@ -98,7 +98,7 @@ function made(manage: Management, change: Change, known: Organization | undefine
   }
 }
 
-function setStatus(manage: Management, input: { organization: string; version: number | null }, to: Change["to"]) {
+function setStatus(manage: Management, input: { organization: string; version: number | undefined }, to: Change["to"]) {
   if (to === "closed") return manage.closeOrganization(input);
   return to === "suspended" ? manage.suspendOrganization(input) : manage.resumeOrganization(input);
 }

@@ -2,11 +2,12 @@
 import { readFileSync } from "node:fs";
 import type { Command } from "commander";
 import { grouped } from "../inference/amounts.ts";
-import { compact } from "../inference/compact.ts";
-import type { Management } from "../management/management.ts";
-import { type Paged, page_max } from "../management/page.ts";
-import { type AuditLine, auditShown } from "../store/audit-chain.ts";
-import type { AuditEntry } from "../store/directory.ts";
+import { AuditEntry } from "../management/audit.ts";
+import type { Part } from "../management/page.ts";
+import { page_max } from "../management/shapes.ts";
+import type { Management } from "../management/verbs.ts";
+import { encode } from "../schema/codec.ts";
+import type { AuditLine } from "../store/audit-chain.ts";
 import { headOf, headText, linesIn, proofOf, type VerifyOptions } from "./audit-proof.ts";
 import { withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
@@ -23,9 +24,13 @@ export function addAuditCommands(program: Command, { services }: CommandContext)
     .option("--limit <n>", "number of entries, 1 to 1000 (default: 50)", wholeNumber(1, 1000))
     .addOption(jsonOption())
     .action(async (options: JsonFlag & { org?: string; limit?: number }) => {
-      const { org: organization, limit } = options;
-      const entries = await withManagement(services, (manage) => manage.listAudit(compact({ organization, limit })));
-      if (options.json) return printJson(services.terminal, entries.map(auditShown));
+      const { org: organization, limit = 50 } = options;
+      const { data: entries } = await withManagement(services, (manage) => manage.pageAudit({ organization, limit }));
+      if (options.json)
+        return printJson(
+          services.terminal,
+          entries.map((entry) => encode(AuditEntry, entry)),
+        );
       services.terminal.out(
         entries.length === 0 ? "The audit log is empty.\n" : table(services.terminal, columns, entries),
       );
@@ -90,9 +95,9 @@ function addVerify(audit: Command, services: Services): void {
 async function eachPart(manage: Management, after: number, take: (lines: AuditLine[]) => void): Promise<void> {
   let cursor: string | null = String(after);
   while (cursor !== null) {
-    const page: Paged<AuditEntry> = await manage.pageAudit({ order: "oldest", limit: page_max, cursor });
-    take(page.items.map(auditShown));
-    cursor = page.next;
+    const page: Part<AuditEntry> = await manage.pageAudit({ order: "oldest", limit: page_max, cursor });
+    take(page.data.map((entry) => encode(AuditEntry, entry) as AuditLine));
+    cursor = page.nextCursor;
   }
 }
 
@@ -115,7 +120,7 @@ Examples:
   $ sluice audit export >audit.jsonl && sluice audit verify --file audit.jsonl`;
 
 function detailsOf({ details }: AuditEntry): string {
-  return Object.entries(details)
+  return Object.entries(details as Record<string, unknown>)
     .filter(([, value]) => value !== null)
     .map(([name, value]) => `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`)
     .join(" ");

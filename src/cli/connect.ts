@@ -1,13 +1,13 @@
 /**
  * Connects a command to the data, in this order: the management interface of `--server` or SLUICE_SERVER; the database of
- * DATABASE_URL; the server that holds the data folder,
- * through its socket; the embedded database of that folder, whose lock keeps other processes out meanwhile. A command
- * does not know which of them it got.
+ * DATABASE_URL; the server that holds the data folder, through its socket; the embedded database of that folder, whose
+ * lock keeps other processes out meanwhile. A command does not know which of them it got.
  */
 import { readFileSync } from "node:fs";
 import { isOperatorToken } from "../auth/key.ts";
 import type { StorageSettings } from "../config/configuration.ts";
-import { type Management, management } from "../management/management.ts";
+import { management } from "../management/client.ts";
+import type { Management } from "../management/verbs.ts";
 import type { KnownPlan, Plan } from "../store/plan.ts";
 import type { RemoteServer } from "./remote.ts";
 import type { OpenStore, Services } from "./services.ts";

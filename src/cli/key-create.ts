@@ -1,9 +1,11 @@
 /** `sluice key create`: prints the key, once. */
 import type { Command } from "commander";
-import { newKeyJson } from "../http/management/records.ts";
-import { compact } from "../inference/compact.ts";
-import type { LimitChanges } from "../management/budget-limits.ts";
-import { name as parseName } from "../management/parse.ts";
+import { NewKey } from "../management/keys.ts";
+import type { LimitChanges } from "../management/limits.ts";
+import { allOf } from "../management/page.ts";
+import { verbNamed } from "../management/verbs.ts";
+import { encode } from "../schema/codec.ts";
+import type { Scope } from "../store/directory.ts";
 import { withManagement } from "./connect.ts";
 import { secretWords } from "./key-facts.ts";
 import { allowFromOption, type KeyOptions, labelOption, ownerOption } from "./key-options.ts";
@@ -15,7 +17,7 @@ import { validator } from "./validator.ts";
 interface CreateOptions extends JsonFlag, KeyOptions {
   org?: string;
   name?: string;
-  scopes?: string[];
+  scopes?: Scope[];
   models?: string[];
   expires?: string;
   team?: string;
@@ -41,10 +43,10 @@ export function addKeyCreate(key: Command, services: Services): void {
     .action(async (options: CreateOptions, command: Command) => {
       const { org, name } = await promptForMissing(services, options, command);
       const { scopes, models, expires, owner, label: labels, allowFrom: addresses, team, limit: limits } = options;
-      const asked = compact({ scopes, models, expires, owner, labels, addresses, team, limits });
+      const asked = { scopes, models, expires, owner, labels, addresses, team, limits };
       const made = await withManagement(services, (manage) => manage.createKey({ organization: org, name, ...asked }));
-      const first = `Created key '${made.key.name}' of ${made.organization.slug} (${made.key.id}).`;
-      tell(services.terminal, options, newKeyJson(made), secretWords(services, made, first));
+      const first = `Created key '${made.name}' of ${made.organization} (${made.id}).`;
+      tell(services.terminal, options, encode(NewKey, made), secretWords(services, made, first));
     });
 }
 
@@ -63,12 +65,12 @@ async function promptForMissing(
 async function askName(services: Services): Promise<string> {
   return (await services.prompts()).text({
     message: "Name of the key, such as what it is for",
-    check: validator((answer) => parseName(answer, "The key's name")),
+    check: validator((name) => verbNamed("createKey").take({ organization: "any", name })),
   });
 }
 
 async function askOrganization(services: Services): Promise<string> {
-  const all = await withManagement(services, (manage) => manage.listOrganizations());
+  const all = await withManagement(services, (manage) => allOf((page) => manage.pageOrganizations(page)));
   const organizations = all.filter(({ status }) => status !== "closed");
   if (organizations.length === 0)
     throw new Error("There are no organizations yet. To create one, run: sluice org create SLUG");

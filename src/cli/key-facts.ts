@@ -1,14 +1,14 @@
-/** A key in words: what it is, what it may, and how long it lives. */
+/** A key in words: its facts, its permissions, and its life. */
 
-import type { NewKey } from "../management/keys.ts";
-import type { BudgetedKey, OwnedKey } from "../management/owned.ts";
-import type { Key, Secret } from "../store/directory.ts";
+import type { BudgetedKey } from "../management/budgets.ts";
+import type { Key, NewKey } from "../management/keys.ts";
+import type { Secret } from "../store/directory.ts";
 import { limitsInWords } from "./limits.ts";
 import type { Services } from "./services.ts";
 import { type Column, facts, instant, table } from "./table.ts";
 import { painted } from "./terminal.ts";
 
-/** What `key update` changes, but for team and limits. */
+/** The facts that `key update` changes, except team and limits. */
 export function keyFacts(key: Key): [string, string | null][] {
   const labels = Object.entries(key.labels).map(([label, text]) => `${label}=${text}`);
   return [
@@ -22,27 +22,26 @@ export function keyFacts(key: Key): [string, string | null][] {
   ];
 }
 
-export function budgetFacts({ budget: { team, budget } }: BudgetedKey): [string, string | null][] {
+export function budgetFacts({ team, limits }: BudgetedKey): [string, string | null][] {
   return [
     ["team", team && `${team.name} (${team.id})`],
-    ["limits", limitsInWords(budget) ?? "none of its own"],
+    ["limits", limitsInWords(limits) ?? "none of its own"],
   ];
 }
 
-/** Of a secret, by this machine's clock, for display; requests are judged by the store's clock. */
+/** The state of a secret by this machine's clock, for display; the store's clock decides about requests. */
 function stateOf({ revokedAt, expiresAt }: Pick<Secret, "revokedAt" | "expiresAt">, now_ms: number): string {
   if (revokedAt) return "revoked";
   return expiresAt && expiresAt.getTime() <= now_ms ? "expired" : "active";
 }
 
-export function describeKey({ terminal, now_ms }: Services, budgeted: BudgetedKey): string {
-  const { key, organization } = budgeted;
+export function describeKey({ terminal, now_ms }: Services, key: BudgetedKey): string {
   const head = facts(terminal, [
     ["id", key.id],
-    ["organization", organization.slug],
+    ["organization", key.organization],
     ["state", key.state],
     ...keyFacts(key),
-    ...budgetFacts(budgeted),
+    ...budgetFacts(key),
     ["created", [instant(key.createdAt), key.createdBy && `by ${key.createdBy}`].filter(Boolean).join(" ")],
     ["revoked", instant(key.revokedAt)],
     ["ends", instant(key.endsAt)],
@@ -61,34 +60,34 @@ export function describeKey({ terminal, now_ms }: Services, budgeted: BudgetedKe
   return `${head}\n${table(terminal, secrets, key.secrets)}`;
 }
 
-export const keyColumns: Column<OwnedKey>[] = [
-  { head: "ID", cell: ({ key }) => key.id },
-  { head: "ORG", cell: ({ organization }) => organization.slug },
-  { head: "NAME", cell: ({ key }) => key.name, breaks: true },
-  { head: "STATE", cell: ({ key }) => key.state },
+export const keyColumns: Column<Key>[] = [
+  { head: "ID", cell: (key) => key.id },
+  { head: "ORG", cell: (key) => key.organization },
+  { head: "NAME", cell: (key) => key.name, breaks: true },
+  { head: "STATE", cell: (key) => key.state },
   {
     head: "KEY",
     optional: true,
-    cell: ({ key }) =>
+    cell: (key) =>
       key.secrets
         .slice(0, 1)
         .map((one) => `${one.prefix}…${one.suffix}`)
         .join(""),
   },
-  { head: "SCOPES", cell: ({ key }) => key.scopes.join(" "), breaks: true, optional: true },
-  { head: "LAST USED", optional: true, cell: ({ key }) => key.lastUsedAt?.toISOString().slice(0, 10) ?? "never" },
-  { head: "ENDS", optional: true, cell: ({ key }) => key.endsAt?.toISOString().slice(0, 10) ?? "never" },
+  { head: "SCOPES", cell: (key) => key.scopes.join(" "), breaks: true, optional: true },
+  { head: "LAST USED", optional: true, cell: (key) => key.lastUsedAt?.toISOString().slice(0, 10) ?? "never" },
+  { head: "ENDS", optional: true, cell: (key) => key.endsAt?.toISOString().slice(0, 10) ?? "never" },
 ];
 
 /** The only words with a secret. */
 export function secretWords({ terminal }: Services, made: NewKey, first: string): string {
   return (
-    `${first}\n\n  ${painted(terminal, "bold", made.secret)}\n\n` +
-    `Store it now: it cannot be shown again. If you lose it or it leaks, run: sluice key rotate ${made.key.id}\n`
+    `${first}\n\n  ${painted(terminal, "bold", made.key ?? "")}\n\n` +
+    `Store it now: it cannot be shown again. If you lose it or it leaks, run: sluice key rotate ${made.id}\n`
   );
 }
 
-export function describeOldSecrets({ key }: NewKey, now_ms: number): string {
+export function describeOldSecrets(key: NewKey, now_ms: number): string {
   const old = key.secrets.slice(1).filter((secret) => stateOf(secret, now_ms) === "active");
   if (old.length === 0) return "The old secret no longer works.\n";
   if (old.every((secret) => secret.expiresAt)) {

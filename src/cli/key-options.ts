@@ -1,4 +1,4 @@
-/** What `key create` and `key update` both take. */
+/** The options that `key create` and `key update` share. */
 import { Option } from "commander";
 import { names } from "./option.ts";
 

@@ -1,9 +1,9 @@
-/** `sluice key update`, and `sluice org key-limits`: what new keys get. */
+/** `sluice key update`, and `sluice org key-limits`, which sets the limits of new keys. */
 import type { Command } from "commander";
-import { budgetedKeyJson, keyDefaultJson } from "../http/management/budget-records.ts";
-import { compact } from "../inference/compact.ts";
-import type { LimitChanges } from "../management/budget-limits.ts";
-import type { KeyChanges } from "../management/key-change.ts";
+import { BudgetedKey, KeyDefault } from "../management/budgets.ts";
+import type { LimitChanges } from "../management/limits.ts";
+import { encode } from "../schema/codec.ts";
+import type { Scope } from "../store/directory.ts";
 import { withManagement } from "./connect.ts";
 import { budgetFacts, keyFacts } from "./key-facts.ts";
 import { allowFromOption, type KeyOptions, labelOption, ownerOption } from "./key-options.ts";
@@ -16,7 +16,7 @@ interface UpdateOptions extends JsonFlag, VersionFlag {
   team?: string | false;
   limit?: LimitChanges;
   name?: string;
-  scopes?: string[];
+  scopes?: Scope[];
   models?: string[];
   expires?: string;
   owner?: string | false;
@@ -51,26 +51,27 @@ export function addKeyUpdate(key: Command, services: Services): void {
       if (!isBudget && !isKey) missing(command, "what to change, such as --name, --team or --limit");
       // They are two acts: done in one command, the first would stand if the second is refused.
       if (isBudget && isKey) command.error("error: change the team or the limits in a command of their own");
-      const version = options.ifVersion ?? null;
+      const version = options.ifVersion;
       const updated = await withManagement(services, async (manage) => {
         if (isBudget) return manage.updateKeyBudget({ id, version, ...budget });
         await manage.updateKey({ id, version, ...changes });
         return manage.findKeyBudget({ id });
       });
-      const { key: changed } = updated;
-      const rows = [["key", changed.id], ...keyFacts(changed), ...budgetFacts(updated)] as const;
-      tell(services.terminal, options, budgetedKeyJson(updated), facts(services.terminal, rows));
+      const rows = [["key", updated.id], ...keyFacts(updated), ...budgetFacts(updated)] as const;
+      tell(services.terminal, options, encode(BudgetedKey, updated), facts(services.terminal, rows));
     });
 }
 
 function budgetOf({ team, limit }: UpdateOptions) {
-  return { ...(team === undefined ? {} : { team: team || null }), ...compact({ limits: limit }) };
+  return { ...(team === undefined ? {} : { team: team || null }), ...(limit && { limits: limit }) };
 }
 
-function changesOf({ name, scopes, models, expires, owner, label, allowFrom }: UpdateOptions): KeyChanges {
+function changesOf({ name, scopes, models, expires, owner, label, allowFrom }: UpdateOptions) {
   const orAll = (list: string[]) => (list.length === 1 && list[0] === "all" ? null : list);
   return {
-    ...compact({ name, scopes, labels: label }),
+    ...(name === undefined ? {} : { name }),
+    ...(scopes && { scopes }),
+    ...(label && { labels: label }),
     ...(models && { models: orAll(models) }),
     ...(allowFrom && { addresses: orAll(allowFrom) }),
     ...(expires === undefined ? {} : { expires: expires === "never" ? null : expires }),
@@ -91,11 +92,11 @@ export function addKeyLimits(org: Command, services: Services): void {
     .action(async (organization: string, { limit, ifVersion, ...flags }: LimitsOptions) => {
       const found = await withManagement(services, (manage) =>
         limit
-          ? manage.updateKeyDefault({ organization, limits: limit, version: ifVersion ?? null })
+          ? manage.updateKeyDefault({ organization, limits: limit, version: ifVersion })
           : manage.findKeyDefault({ organization }),
       );
       const words = limitsInWords(found.limits) ?? "no limits of their own";
-      tell(services.terminal, flags, keyDefaultJson(found), `New keys of ${found.organization.slug} get: ${words}.\n`);
+      tell(services.terminal, flags, encode(KeyDefault, found), `New keys of ${found.organization} get: ${words}.\n`);
     });
 }
 

@@ -1,11 +1,11 @@
 /** `sluice key …` Only create and rotate print a secret, once. */
 
 import type { Command } from "commander";
-import { budgetedKeyJson } from "../http/management/budget-records.ts";
-import { keyJson, newKeyJson } from "../http/management/records.ts";
-import { compact } from "../inference/compact.ts";
-import type { OwnedKey } from "../management/owned.ts";
-import { keyStates } from "../store/directory.ts";
+import { BudgetedKey } from "../management/budgets.ts";
+import { Key, NewKey } from "../management/keys.ts";
+import { allOf, byOrganization } from "../management/page.ts";
+import { encode } from "../schema/codec.ts";
+import { type KeyState, keyStates } from "../store/directory.ts";
 import { withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
 import { addKeyCreate } from "./key-create.ts";
@@ -27,7 +27,7 @@ export function addKeyCommands(program: Command, { services }: CommandContext): 
 
 interface ListOptions extends JsonFlag {
   org?: string;
-  state?: string;
+  state?: KeyState;
   unusedFor?: string;
 }
 
@@ -41,11 +41,17 @@ function addList(key: Command, services: Services): void {
     .addOption(jsonOption())
     .action(async (options: ListOptions) => {
       const { org: organization, state, unusedFor } = options;
-      const asked = compact({ organization, state, unusedFor });
-      const keys = await withManagement(services, (manage) => manage.listKeys(asked));
+      const keys = await withManagement(services, async (manage) =>
+        byOrganization(await allOf((page) => manage.pageKeys({ organization, state, unusedFor, ...page }))),
+      );
       const nothing = (state ?? unusedFor) === undefined ? none : "There are no such keys.\n";
       const words = keys.length === 0 ? nothing : table(services.terminal, keyColumns, keys);
-      tell(services.terminal, options, keys.map(keyJson), words);
+      tell(
+        services.terminal,
+        options,
+        keys.map((one) => encode(Key, one)),
+        words,
+      );
     });
 }
 
@@ -57,7 +63,7 @@ function addShow(key: Command, services: Services): void {
     .addOption(jsonOption())
     .action(async (id: string, options: JsonFlag) => {
       const found = await withManagement(services, (manage) => manage.findKeyBudget({ id }));
-      tell(services.terminal, options, budgetedKeyJson(found), describeKey(services, found));
+      tell(services.terminal, options, encode(BudgetedKey, found), describeKey(services, found));
     });
 }
 
@@ -73,11 +79,11 @@ function addRotate(key: Command, services: Services): void {
     .addOption(jsonOption())
     .addHelpText("after", rotateExamples)
     .action(async (id: string, options: JsonFlag & { grace?: string }) => {
-      const grace = compact({ grace: options.grace });
-      const made = await withManagement(services, (manage) => manage.rotateKey({ id, ...grace }));
-      const first = `Rotated key '${made.key.name}' of ${made.organization.slug}.`;
+      const { grace } = options;
+      const made = await withManagement(services, (manage) => manage.rotateKey({ id, grace }));
+      const first = `Rotated key '${made.name}' of ${made.organization}.`;
       const words = secretWords(services, made, first) + describeOldSecrets(made, services.now_ms());
-      tell(services.terminal, options, newKeyJson(made), words);
+      tell(services.terminal, options, encode(NewKey, made), words);
     });
 }
 
@@ -96,14 +102,13 @@ function addRevoke(key: Command, services: Services): void {
         await confirmRevocation(services, await withManagement(services, (manage) => manage.findKey({ id })), old);
       }
       const revoked = await withManagement(services, (manage) => manage.revokeKey({ id, old }));
-      const { key, organization } = revoked;
-      const words = `Revoked ${old ? "the old secrets of " : ""}key '${key.name}' of ${organization.slug}.\n`;
-      tell(services.terminal, options, keyJson(revoked), words);
+      const words = `Revoked ${old ? "the old secrets of " : ""}key '${revoked.name}' of ${revoked.organization}.\n`;
+      tell(services.terminal, options, encode(Key, revoked), words);
     });
 }
 
-async function confirmRevocation(services: Services, { key, organization }: OwnedKey, old: boolean): Promise<void> {
-  const what = `${old ? "the old secrets of " : ""}key '${key.name}' of ${organization.slug}`;
+async function confirmRevocation(services: Services, { name, organization }: Key, old: boolean): Promise<void> {
+  const what = `${old ? "the old secrets of " : ""}key '${name}' of ${organization}`;
   const question = `Revoke ${what}? Within a second, requests that use ${old ? "them" : "it"} are refused.`;
   if (!(await (await services.prompts()).confirm(question))) throw new Error("Nothing was revoked.");
 }

@@ -1,10 +1,10 @@
 /** Limits of plans, keys and teams, as options and as columns. */
 import { InvalidArgumentError, Option } from "commander";
 import { grouped } from "../inference/amounts.ts";
-import { type LimitName, limitNames } from "../management/budget-limits.ts";
+import type { LimitChanges } from "../management/limits.ts";
+import { limitNames as names } from "../management/shapes.ts";
+import { camelName } from "../schema/codec.ts";
 import type { Budget } from "../store/budget.ts";
-
-const names = Object.keys(limitNames) as LimitName[];
 
 /** `--limit week=5000000`; repeated, or with commas; `none` takes a limit away. */
 export function limitOption(flag: string, description: string): Option {
@@ -14,7 +14,7 @@ export function limitOption(flag: string, description: string): Option {
   ).argParser(limitChanges);
 }
 
-function limitChanges(value: string, before: Record<string, number | null> | undefined): Record<string, number | null> {
+function limitChanges(value: string, before: LimitChanges | undefined): LimitChanges {
   const changes = { ...before };
   for (const one of value.split(",")) {
     const [name = "", amount = ""] = one.split("=");
@@ -23,15 +23,17 @@ function limitChanges(value: string, before: Record<string, number | null> | und
     if (!limit) throw new InvalidArgumentError(`The limits are: ${names.join(", ")}.`);
     if (number === null && amount.trim() !== "none")
       throw new InvalidArgumentError(`Specify ${limit}= and a whole number from 1, or none.`);
-    changes[limit] = number;
+    changes[fieldOf(limit)] = number;
   }
   return changes;
 }
 
+const fieldOf = (name: string) => camelName(name) as keyof Budget;
+
 /** `week 5,000,000, concurrent_requests 4`; null without any. */
 export function limitsInWords(budget: Budget | null): string | null {
   const words = names.flatMap((name) => {
-    const limit = budget?.[limitNames[name]] ?? null;
+    const limit = budget?.[fieldOf(name)] ?? null;
     return limit === null ? [] : [`${name} ${grouped(limit)}`];
   });
   return words.length === 0 ? null : words.join(", ");

@@ -1,8 +1,7 @@
 /** `sluice notice …`: webhooks of organizations. */
 import { type Command, InvalidArgumentError } from "commander";
-import { noticesJson, setNoticesJson } from "../http/management/records.ts";
-import { compact } from "../inference/compact.ts";
-import type { OwnedHook } from "../management/notices.ts";
+import { Notices, SetNotices } from "../management/notices.ts";
+import { encode } from "../schema/codec.ts";
 import { withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
 import { type JsonFlag, jsonOption, printJson, wholeNumber } from "./option.ts";
@@ -32,8 +31,8 @@ export function addNoticeCommands(program: Command, { services }: CommandContext
     .option("--new-secret", "give it a new secret")
     .addOption(jsonOption())
     .action(async (organization: string, { json, ...options }: SetOptions) => {
-      const set = await withManagement(services, (manage) => manage.setNotices({ organization, ...compact(options) }));
-      if (json) return printJson(services.terminal, setNoticesJson(set));
+      const set = await withManagement(services, (manage) => manage.setNotices({ organization, ...options }));
+      if (json) return printJson(services.terminal, encode(SetNotices, set));
       const secret = set.secret && `\nThe secret that signs notices, shown this once:\n${set.secret}\n`;
       services.terminal.out(described(services, set) + (secret ?? ""));
     });
@@ -44,7 +43,7 @@ export function addNoticeCommands(program: Command, { services }: CommandContext
     .addOption(jsonOption())
     .action(async (organization: string, { json }: JsonFlag) => {
       const found = await withManagement(services, (manage) => manage.findNotices({ organization }));
-      if (json) return printJson(services.terminal, noticesJson(found));
+      if (json) return printJson(services.terminal, encode(Notices, found));
       services.terminal.out(described(services, found));
     });
   notice
@@ -54,8 +53,8 @@ export function addNoticeCommands(program: Command, { services }: CommandContext
     .addOption(jsonOption())
     .action(async (organization: string, { json }: JsonFlag) => {
       const removed = await withManagement(services, (manage) => manage.removeNotices({ organization }));
-      if (json) return printJson(services.terminal, noticesJson(removed));
-      services.terminal.out(`Removed the webhook of ${removed.organization.slug}.\n`);
+      if (json) return printJson(services.terminal, encode(Notices, removed));
+      services.terminal.out(`Removed the webhook of ${removed.organization}.\n`);
     });
 }
 
@@ -65,9 +64,9 @@ function shares(value: string): number[] {
   throw new InvalidArgumentError("Specify percentages from 1 to 100, such as 80,100.");
 }
 
-function described({ terminal }: Services, { organization, hook }: OwnedHook): string {
+function described({ terminal }: Services, hook: Notices): string {
   return facts(terminal, [
-    ["organization", organization.slug],
+    ["organization", hook.organization],
     ["url", hook.url],
     ["shares", hook.shares.map((share) => `${share} %`).join(", ") || "none"],
     ["keys expire", hook.keyExpiryDays === 0 ? "not told" : `told ${hook.keyExpiryDays} days before`],

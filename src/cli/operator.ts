@@ -1,10 +1,9 @@
 /** `sluice operator …`: who may administer over HTTP. Only create and rotate print a token, once. */
 import { type Command, Option } from "commander";
-import { newOperatorJson, operatorJson } from "../http/management/records.ts";
-import { compact } from "../inference/compact.ts";
-import type { NewOperator } from "../management/operators.ts";
-import { allPages } from "../management/page.ts";
-import { type Operator, roles } from "../store/operators.ts";
+import { NewOperator, Operator } from "../management/operators.ts";
+import { allOf } from "../management/page.ts";
+import { encode } from "../schema/codec.ts";
+import { type Role, roles } from "../store/operators.ts";
 import { withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
 import { type JsonFlag, jsonOption, printJson } from "./option.ts";
@@ -20,7 +19,7 @@ export function addOperatorCommands(program: Command, { services }: CommandConte
 }
 
 interface CreateOptions extends JsonFlag {
-  role: string;
+  role: Role;
   org?: string;
   expires?: string;
 }
@@ -38,10 +37,10 @@ function addCreate(operator: Command, services: Services): void {
     .action(async (name: string, options: CreateOptions) => {
       const { role, org: organization, expires } = options;
       const made = await withManagement(services, (manage) =>
-        manage.createOperator({ name, role, ...compact({ organization, expires }) }),
+        manage.createOperator({ name, role, organization, expires }),
       );
-      if (options.json) return printJson(services.terminal, newOperatorJson(made));
-      printToken(services, made, `Created operator ${made.operator.name} (${made.operator.id}).`);
+      if (options.json) return printJson(services.terminal, encode(NewOperator, made));
+      printToken(services, made, `Created operator ${made.name} (${made.id}).`);
     });
 }
 
@@ -51,8 +50,12 @@ function addList(operator: Command, services: Services): void {
     .description("list all operators")
     .addOption(jsonOption())
     .action(async (options: JsonFlag) => {
-      const all = await withManagement(services, (manage) => allPages((page) => manage.pageOperators(page)));
-      if (options.json) return printJson(services.terminal, all.map(operatorJson));
+      const all = await withManagement(services, (manage) => allOf((page) => manage.pageOperators(page)));
+      if (options.json)
+        return printJson(
+          services.terminal,
+          all.map((one) => encode(Operator, one)),
+        );
       services.terminal.out(all.length === 0 ? none : table(services.terminal, columns(services.now_ms()), all));
     });
 }
@@ -68,10 +71,10 @@ function addRotate(operator: Command, services: Services): void {
     )
     .addOption(jsonOption())
     .action(async (id: string, options: JsonFlag & { grace?: string }) => {
-      const grace = compact({ grace: options.grace });
-      const made = await withManagement(services, (manage) => manage.rotateOperator({ id, ...grace }));
-      if (options.json) return printJson(services.terminal, newOperatorJson(made));
-      printToken(services, made, `Rotated the token of operator ${made.operator.name}.`);
+      const { grace } = options;
+      const made = await withManagement(services, (manage) => manage.rotateOperator({ id, grace }));
+      if (options.json) return printJson(services.terminal, encode(NewOperator, made));
+      printToken(services, made, `Rotated the token of operator ${made.name}.`);
     });
 }
 
@@ -85,13 +88,13 @@ function addRevoke(operator: Command, services: Services): void {
     .action(async (id: string, options: JsonFlag & { old?: boolean }) => {
       const old = options.old === true;
       const revoked = await withManagement(services, (manage) => manage.revokeOperator({ id, old }));
-      if (options.json) return printJson(services.terminal, operatorJson(revoked));
+      if (options.json) return printJson(services.terminal, encode(Operator, revoked));
       services.terminal.out(`Revoked ${old ? "the old tokens of " : ""}operator ${revoked.name}.\n`);
     });
 }
 
-function printToken({ terminal }: Services, { secret }: NewOperator, what: string): void {
-  terminal.out(`${what}\n\n  ${secret}\n\nStore the token now; it is not shown again.\n`);
+function printToken({ terminal }: Services, { token }: NewOperator, what: string): void {
+  terminal.out(`${what}\n\n  ${token}\n\nStore the token now; it is not shown again.\n`);
 }
 
 function stateOf({ revokedAt, expiresAt }: Operator, now_ms: number): string {

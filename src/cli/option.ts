@@ -12,7 +12,7 @@ export function jsonOption(): Option {
 
 /** `a,b`; if the option is repeated, its names add up. */
 export function names(value: string, before: string[] | undefined): string[] {
-  return [...(before ?? []), ...value.split(",")];
+  return [...(before ?? []), ...value.split(",").filter((name) => name.trim() !== "")];
 }
 
 export function wholeNumber(min: number, max: number): (value: string) => number {

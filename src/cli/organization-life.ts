@@ -1,8 +1,7 @@
-/** `sluice org rename|policy|close`: what an organization is called, what it asks of its keys, and its end. */
+/** `sluice org rename|policy|close`: the names of an organization, its policies, and its end. */
 import { type Command, InvalidArgumentError } from "commander";
-import { organizationJson } from "../http/management/records.ts";
-import { compact } from "../inference/compact.ts";
-import type { Organization } from "../store/directory.ts";
+import { Organization } from "../management/organizations.ts";
+import { encode } from "../schema/codec.ts";
 import { withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
 import { type JsonFlag, jsonOption, missing, tell, type VersionFlag, versionOption } from "./option.ts";
@@ -33,10 +32,10 @@ function addRename(org: Command, services: Services): void {
     .addOption(jsonOption())
     .action(async (organization: string, { slug, name, ifVersion, ...flags }: Names, command: Command) => {
       if (slug === undefined && name === undefined) missing(command, "--slug or --name");
-      const input = { organization, ...compact({ slug, name, version: ifVersion }) };
+      const input = { organization, slug, name, version: ifVersion };
       const renamed = await withManagement(services, (manage) => manage.renameOrganization(input));
       const words = `Organization ${renamed.id} is now ${renamed.slug} (${renamed.name}).\n`;
-      tell(services.terminal, flags, organizationJson(renamed), words);
+      tell(services.terminal, flags, encode(Organization, renamed), words);
     });
 }
 
@@ -68,14 +67,19 @@ function addPolicy(org: Command, services: Services): void {
       const found = await withManagement(services, (manage) =>
         isRead
           ? manage.findOrganization({ organization })
-          : manage.updatePolicies({ organization, ...changes, version: ifVersion ?? null }),
+          : manage.updatePolicies({ organization, ...changes, version: ifVersion }),
       );
       const next = isRead ? "" : endedBy(found);
-      tell(services.terminal, options, organizationJson(found), facts(services.terminal, policyFacts(found)) + next);
+      tell(
+        services.terminal,
+        options,
+        encode(Organization, found),
+        facts(services.terminal, policyFacts(found)) + next,
+      );
     });
 }
 
-/** What it is worth to look at after a change. */
+/** The advice after a change of policies. */
 function endedBy({ slug, keyLifetimeMaxDays, keyUnusedMaxDays }: Organization): string {
   const states = [
     ...(keyLifetimeMaxDays === null ? [] : ["expired"]),
@@ -105,13 +109,13 @@ function addClose(org: Command, services: Services): void {
     .addOption(jsonOption())
     .action(async (organization: string, options: JsonFlag & VersionFlag & { yes?: boolean }) => {
       if (!options.yes) await confirmClosing(services, organization, options);
-      const input = { organization, version: options.ifVersion ?? null };
+      const input = { organization, version: options.ifVersion };
       const closed = await withManagement(services, (manage) => manage.closeOrganization(input));
-      tell(services.terminal, options, organizationJson(closed), `Organization ${closed.slug} is closed.\n`);
+      tell(services.terminal, options, encode(Organization, closed), `Organization ${closed.slug} is closed.\n`);
     });
 }
 
-/** It cannot be undone: where nobody can be asked, it has to be said. */
+/** Closing cannot be undone: without a prompt, it needs --yes. */
 async function confirmClosing(services: Services, organization: string, { json }: JsonFlag): Promise<void> {
   if (json || !services.terminal.interactive) {
     throw new Error("Closing an organization cannot be undone. To close it without a prompt, use --yes.");
@@ -121,7 +125,7 @@ async function confirmClosing(services: Services, organization: string, { json }
   if (!(await (await services.prompts()).confirm(question))) throw new Error("Nothing was closed.");
 }
 
-/** The parser of options makes an empty text of null. */
+/** `none` stands for null, which the parser of options would make an empty text. */
 type Days = number | "none";
 const daysOf = (given: Days) => (given === "none" ? null : given);
 

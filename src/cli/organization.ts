@@ -1,10 +1,10 @@
 /** `sluice org …` */
 import type { Command } from "commander";
-import { organizationJson } from "../http/management/records.ts";
 import { grouped } from "../inference/amounts.ts";
-import { compact } from "../inference/compact.ts";
-import { slug as parseSlug } from "../management/parse.ts";
-import type { Organization } from "../store/directory.ts";
+import { Organization } from "../management/organizations.ts";
+import { allOf } from "../management/page.ts";
+import { verbNamed } from "../management/verbs.ts";
+import { encode } from "../schema/codec.ts";
 import { withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
 import { addKeyLimits } from "./key-update.ts";
@@ -34,12 +34,12 @@ export function addOrganizationCommands(program: Command, context: CommandContex
       async (given: string | undefined, options: JsonFlag & { name?: string; plan?: string }, command: Command) => {
         const slug = given ?? (await askSlug(services, options)) ?? missing(command, "SLUG");
         const organization = await withManagement(services, (manage) =>
-          manage.createOrganization({ slug, ...compact({ name: options.name, plan: options.plan }) }),
+          manage.createOrganization({ slug, name: options.name, plan: options.plan }),
         );
         tell(
           services.terminal,
           options,
-          organizationJson(organization),
+          encode(Organization, organization),
           `Created organization ${organization.slug} (${organization.id}) on plan ${organization.plan}.\n` +
             `To create a key for it, run: sluice key create --org ${organization.slug} --name NAME\n`,
         );
@@ -51,9 +51,14 @@ export function addOrganizationCommands(program: Command, context: CommandContex
     .description("list all organizations")
     .addOption(jsonOption())
     .action(async (options: JsonFlag) => {
-      const organizations = await withManagement(services, (manage) => manage.listOrganizations());
+      const organizations = await withManagement(services, (manage) => allOf((page) => manage.pageOrganizations(page)));
       const words = organizations.length === 0 ? none : table(services.terminal, columns, organizations);
-      tell(services.terminal, options, organizations.map(organizationJson), words);
+      tell(
+        services.terminal,
+        options,
+        organizations.map((one) => encode(Organization, one)),
+        words,
+      );
     });
 
   for (const [name, description, verb] of [
@@ -71,7 +76,7 @@ export function addOrganizationCommands(program: Command, context: CommandContex
         tell(
           services.terminal,
           options,
-          organizationJson(organization),
+          encode(Organization, organization),
           name === "show"
             ? describeOrganization(services, organization)
             : `Organization ${organization.slug} is ${organization.status}.\n`,
@@ -85,7 +90,10 @@ export function addOrganizationCommands(program: Command, context: CommandContex
 
 async function askSlug({ terminal, prompts }: Services, { json }: JsonFlag): Promise<string | null> {
   if (json || !terminal.interactive) return null;
-  return (await prompts()).text({ message: "Short name (slug) of the organization", check: validator(parseSlug) });
+  return (await prompts()).text({
+    message: "Short name (slug) of the organization",
+    check: validator((slug) => verbNamed("createOrganization").take({ slug })),
+  });
 }
 
 function describeOrganization({ terminal }: Services, organization: Organization): string {

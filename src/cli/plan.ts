@@ -1,12 +1,11 @@
 /** `sluice plan …`: the plans in force, and those that are made at run time. */
 import type { Command } from "commander";
-import { planJson } from "../http/management/records.ts";
 import { grouped } from "../inference/amounts.ts";
-import { type LimitName, limitNames } from "../management/budget-limits.ts";
-import type { PlanLimitChanges } from "../management/plans.ts";
-import { auditShown } from "../store/audit-chain.ts";
-import type { AuditEntry } from "../store/directory.ts";
-import type { KnownPlan } from "../store/plan.ts";
+import { AuditEntry } from "../management/audit.ts";
+import type { LimitChanges } from "../management/limits.ts";
+import { Plan } from "../management/plans.ts";
+import { type LimitName, limitNames } from "../management/shapes.ts";
+import { encode } from "../schema/codec.ts";
 import { withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
 import { limitOption } from "./limits.ts";
@@ -15,7 +14,7 @@ import type { Services } from "./services.ts";
 import { type Column, facts, minute, table } from "./table.ts";
 
 interface LimitFlags extends JsonFlag {
-  limit?: Partial<Record<LimitName, number | null>>;
+  limit?: LimitChanges;
 }
 
 export function addPlanCommands(program: Command, { services }: CommandContext): void {
@@ -33,9 +32,14 @@ function addReading(plan: Command, services: Services): void {
     .description("list all plans")
     .addOption(jsonOption())
     .action(async (flags: JsonFlag) => {
-      const plans = await withManagement(services, (manage) => manage.listPlans());
+      const { data: plans } = await withManagement(services, (manage) => manage.listPlans());
       const words = plans.length === 0 ? none : table(services.terminal, columns, plans);
-      tell(services.terminal, flags, plans.map(planJson), words);
+      tell(
+        services.terminal,
+        flags,
+        plans.map((one) => encode(Plan, one)),
+        words,
+      );
     });
 
   plan
@@ -45,7 +49,7 @@ function addReading(plan: Command, services: Services): void {
     .addOption(jsonOption())
     .action(async (name: string, flags: JsonFlag) => {
       const found = await withManagement(services, (manage) => manage.findPlan({ name }));
-      tell(services.terminal, flags, planJson(found), described(services, found));
+      tell(services.terminal, flags, encode(Plan, found), described(services, found));
     });
 }
 
@@ -58,8 +62,8 @@ function addCreate(plan: Command, services: Services): void {
     .addOption(jsonOption())
     .addHelpText("after", createExamples)
     .action(async (name: string, { limit, ...flags }: LimitFlags) => {
-      const made = await withManagement(services, (manage) => manage.createPlan({ name, ...changesOf(limit) }));
-      tell(services.terminal, flags, planJson(made), described(services, made));
+      const made = await withManagement(services, (manage) => manage.createPlan({ name, ...limit }));
+      tell(services.terminal, flags, encode(Plan, made), described(services, made));
     });
 }
 
@@ -72,9 +76,9 @@ function addUpdate(plan: Command, services: Services): void {
     .addOption(versionOption("plan"))
     .addOption(jsonOption())
     .action(async (name: string, { limit, ifVersion, ...flags }: LimitFlags & VersionFlag) => {
-      const input = { name, ...changesOf(limit), version: ifVersion ?? null };
+      const input = { name, ...limit, version: ifVersion };
       const updated = await withManagement(services, (manage) => manage.updatePlan(input));
-      tell(services.terminal, flags, planJson(updated), described(services, updated));
+      tell(services.terminal, flags, encode(Plan, updated), described(services, updated));
     });
 }
 
@@ -86,7 +90,7 @@ function addRemove(plan: Command, services: Services): void {
     .addOption(jsonOption())
     .action(async (name: string, flags: JsonFlag) => {
       const removed = await withManagement(services, (manage) => manage.removePlan({ name }));
-      tell(services.terminal, flags, planJson(removed), `Removed plan '${removed.name}'.\n`);
+      tell(services.terminal, flags, encode(Plan, removed), `Removed plan '${removed.name}'.\n`);
     });
 }
 
@@ -98,24 +102,25 @@ function addHistory(plan: Command, services: Services): void {
     .option("--limit <n>", "number of changes, 1 to 1000 (default: 100)", wholeNumber(1, 1000))
     .addOption(jsonOption())
     .action(async (name: string, { limit, ...flags }: JsonFlag & { limit?: number }) => {
-      const page = await withManagement(services, (manage) => manage.planHistory({ name, limit: limit ?? null }));
-      const words = page.items.length === 0 ? unchanged : table(services.terminal, changes, page.items);
-      tell(services.terminal, flags, page.items.map(auditShown), words);
+      const page = await withManagement(services, (manage) => manage.planHistory({ name, limit }));
+      const words = page.data.length === 0 ? unchanged : table(services.terminal, changes, page.data);
+      tell(
+        services.terminal,
+        flags,
+        page.data.map((entry) => encode(AuditEntry, entry)),
+        words,
+      );
     });
 }
 
-function changesOf(limit: LimitFlags["limit"] = {}): PlanLimitChanges {
-  return Object.fromEntries(Object.entries(limit).map(([name, value]) => [limitNames[name as LimitName], value]));
-}
-
-function described({ terminal }: Services, plan: KnownPlan): string {
+function described({ terminal }: Services, plan: Plan): string {
   const rows = [...columns, ...details].map(({ head, cell }) => [head.toLowerCase(), cell(plan)] as const);
   return facts(terminal, rows);
 }
 
 const limit = (value: number | null) => (value === null ? "no limit" : grouped(value));
 
-const columns: Column<KnownPlan>[] = [
+const columns: Column<Plan>[] = [
   { head: "PLAN", cell: (plan) => plan.name },
   { head: "SESSION", cell: (plan) => limit(plan.session) },
   { head: "WEEK", cell: (plan) => limit(plan.week) },
@@ -125,20 +130,18 @@ const columns: Column<KnownPlan>[] = [
   { head: "CONCURRENT", cell: (plan) => limit(plan.concurrentRequests), optional: true },
   { head: "SOURCE", cell: (plan) => plan.source, optional: true },
 ];
-const details: Column<KnownPlan>[] = [
+const details: Column<Plan>[] = [
   { head: "VERSION", cell: (plan) => String(plan.version) },
   { head: "CHANGED", cell: (plan) => minute(plan.changedAt) ?? "not in force yet" },
 ];
 
 type Limits = Partial<Record<LimitName, number | null>> | null;
 
-/** `session 5,000, week no limit`: of each limit that differs. */
+/** `session 5,000, week no limit`: each limit that differs. */
 function differences({ details }: AuditEntry): string {
   const { limits, before } = details as { limits?: Limits; before?: Limits };
   if (!limits) return "removed";
-  const names = (Object.keys(limitNames) as LimitName[]).filter(
-    (name) => (limits[name] ?? null) !== (before?.[name] ?? null),
-  );
+  const names = limitNames.filter((name) => (limits[name] ?? null) !== (before?.[name] ?? null));
   const from = (name: LimitName) => (before ? `${limit(before[name] ?? null)} → ` : "");
   return names.map((name) => `${name} ${from(name)}${limit(limits[name] ?? null)}`).join(", ") || "no limits";
 }

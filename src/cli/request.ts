@@ -1,14 +1,14 @@
 /** `sluice request show`: one inference request with its route. For operators: keys see only receipts. */
 import type { Command } from "commander";
-import { requestJson } from "../http/management/records.ts";
 import { grouped } from "../inference/amounts.ts";
 import type { RejectedReport } from "../inference/usage.ts";
-import type { FoundRequest } from "../management/usage.ts";
+import { Request } from "../management/requests.ts";
+import { encode } from "../schema/codec.ts";
 import { windowKinds } from "../store/ledger.ts";
 import { withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
 import { type JsonFlag, jsonOption, printJson } from "./option.ts";
-import { facts } from "./table.ts";
+import { facts, instant } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 
 export function addRequestCommands(program: Command, { services }: CommandContext): void {
@@ -21,63 +21,53 @@ export function addRequestCommands(program: Command, { services }: CommandContex
     .addOption(jsonOption())
     .action(async (id: string, options: JsonFlag) => {
       const found = await withManagement(services, (manage) => manage.findRequest({ id }));
-      if (options.json) return printJson(services.terminal, requestJson(found));
+      if (options.json) return printJson(services.terminal, encode(Request, found));
       services.terminal.out(describeRequest(services.terminal, found));
     });
 }
 
-function describeRequest(terminal: Terminal, found: FoundRequest): string {
-  const {
-    id,
-    outcome,
-    organization,
-    organization_id,
-    route,
-    report_rejected,
-    duration_ms,
-    usage,
-    units,
-    windows,
-    ...receipt
-  } = requestJson(found);
+function describeRequest(terminal: Terminal, request: Request): string {
+  const { route, usage, units, windows, reportRejected } = request;
   const duration = (value: number | null | undefined) =>
     value === null || value === undefined ? null : `${grouped(value)} ms`;
+  const attempts = (route?.tried ?? []).map(
+    ({ upstream, replica, outcome, ms }, index) =>
+      [`attempt ${index + 1}`, `${upstream}${replica ? ` at ${replica}` : ""}, ${outcome}, ${duration(ms)}`] as const,
+  );
+  const costs = request.prices
+    ? ([
+        [
+          "tokens",
+          `${usage.inputTokens} in, ${usage.cachedInputTokens} cached, ${usage.cacheWriteTokens} written, ${usage.outputTokens} out (${usage.reasoningTokens} reasoning); ${usage.source}`,
+        ],
+        [
+          "units",
+          `${grouped(units.charged)} charged, ${grouped(units.held)} held, ${grouped(units.uncharged)} uncharged`,
+        ],
+        ["report rejected", reportRejected ? describeReport(reportRejected as RejectedReport) : null],
+        ["billed to", request.billingSource],
+      ] as const)
+    : [];
   return facts(terminal, [
-    ["id", id ?? null],
-    ["organization", organization ?? organization_id],
-    ["key", receipt.key_id ?? null],
-    ["operation", `${receipt.operation}${receipt.stream ? ", streamed" : ""}`],
-    ["model", receipt.model ?? null],
-    ["outcome", [outcome, receipt.error_code].filter(Boolean).join(": ")],
-    ["stopped by", receipt.stopped_by ?? null],
-    ["recovered", receipt.recovered ? "yes, from its last checkpoint" : null],
+    ["id", request.id],
+    ["organization", request.organization ?? request.organizationId],
+    ["key", request.keyId],
+    ["operation", `${request.operation}${request.stream ? ", streamed" : ""}`],
+    ["model", request.model],
+    ["outcome", [request.outcome, request.errorCode].filter(Boolean).join(": ")],
+    ["stopped by", request.stoppedBy],
+    ["recovered", request.recovered ? "yes, from its last checkpoint" : null],
     ["upstream", route && `${route.upstream}, ${route.attempts === 1 ? "1 attempt" : `${route.attempts} attempts`}`],
-    ...(route?.tried ?? []).map(
-      ({ upstream, replica, outcome, ms }, index) =>
-        [`attempt ${index + 1}`, `${upstream}${replica ? ` at ${replica}` : ""}, ${outcome}, ${duration(ms)}`] as const,
-    ),
-    ["started", receipt.created_at ?? null],
-    ["first part after", duration(route?.first_part_ms)],
-    ["ended after", duration(duration_ms)],
-    ...(receipt.prices && usage && units
-      ? ([
-          [
-            "tokens",
-            `${usage.input_tokens} in, ${usage.cached_input_tokens} cached, ${usage.cache_write_tokens} written, ${usage.output_tokens} out (${usage.reasoning_tokens} reasoning); ${usage.source}`,
-          ],
-          [
-            "units",
-            `${grouped(units.charged)} charged, ${grouped(units.held)} held, ${grouped(units.uncharged)} uncharged`,
-          ],
-          ["report rejected", report_rejected && describeReport(report_rejected)],
-          ["billed to", receipt.billing_source ?? null],
-        ] as const)
-      : []),
+    ...attempts,
+    ["started", request.createdAt],
+    ["first part after", duration(route?.firstPart_ms)],
+    ["ended after", duration(request.duration_ms)],
+    ...costs,
     ...windowKinds.map((kind) => {
-      const window = windows?.[kind];
-      const after = window?.usage_percent_after;
-      const percents = window && `${window.usage_percent_before} %${after === null ? "" : ` → ${after} %`}`;
-      return [kind, percents ? `${percents}, resets ${window?.reset_at}` : null] as const;
+      const window = windows?.[kind] ?? null;
+      const after = window?.usagePercentAfter ?? null;
+      const percents = window && `${window.usagePercentBefore} %${after === null ? "" : ` → ${after} %`}`;
+      return [kind, percents && `${percents}, resets ${instant(window!.resetAt)}`] as const;
     }),
   ]);
 }

@@ -1,18 +1,19 @@
 /**
  * The management socket of a running server: a Unix socket in the data folder that only its owner can open. The
- * embedded database admits one process, so the CLI sends its verbs to the server that holds it. Small JSON over HTTP: a
- * verb and its argument in, its result or error out. Whoever can open the socket can do everything: the file system is
+ * embedded database admits one process, so the CLI sends its verbs to the server that holds it. JSON over HTTP: the name
+ * of a verb and its input go in, its answer or a refusal comes out. Whoever can open the socket can do everything: the file system is
  * the guard.
  */
 import { chmodSync, lstatSync, mkdirSync, unlinkSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { client, type Transport } from "../management/client.ts";
 import { ManagementError } from "../management/error.ts";
-import { type Management, managementVerbs } from "../management/management.ts";
+import type { Verb } from "../management/verb.ts";
+import { type Management, verbs } from "../management/verbs.ts";
 import { userNumbered } from "./user.ts";
-import { pack, unpack } from "./wire.ts";
 
 /** Changes when a verb changes its meaning, so that a CLI and a server of different versions find out. */
-const protocol_version = 1;
+const protocol_version = 2;
 const body_bytes_max = 64 * 1024;
 const call_ms = 30_000;
 const probe_ms = 2000;
@@ -33,9 +34,9 @@ function socketPath(dataDir: string): { folder: string; path: string } {
  */
 export async function adminSocket(options: {
   dataDir: string;
-  /** The verbs, on behalf of this actor: the folder's owner, and the name that the client gave. */
-  manageAs: (actor: string) => Management;
-  /** Hears of outages; the caller hears of them too. */
+  /** Acts for this actor: the folder's owner, and the name that the client gave. */
+  actAs: (actor: string) => Transport;
+  /** Called with outages; the caller is told of them too. */
   failed?: (cause: unknown) => void;
 }): Promise<{ path: string; stop(): Promise<void> }> {
   const { folder, path } = socketPath(options.dataDir);
@@ -46,8 +47,8 @@ export async function adminSocket(options: {
   }
   const server = listen(path, (request) => {
     server.timeout(request, call_ms / 1000);
-    const manageAs = (claimed: string) => options.manageAs(actorOf(owner, claimed));
-    return answer(request, { ...options, manageAs });
+    const actAs = (claimed: string) => options.actAs(actorOf(owner, claimed));
+    return answer(request, { ...options, actAs });
   });
   chmodSync(path, 0o600);
   return { path, stop: () => server.stop() };
@@ -62,8 +63,7 @@ export async function socketManagement(options: { dataDir: string; actor: string
   if (!isSocket(path)) return null;
   assertOwn(folder, path);
   if (!(await isLive(path))) return null;
-  const verbs = managementVerbs.map((verb) => [verb, (input: unknown) => call(path, options.actor, verb, input)]);
-  return Object.fromEntries(verbs) as unknown as Management;
+  return client((verb, input) => call(path, options.actor, verb, input));
 }
 
 /** Answers the owner's name. */
@@ -117,15 +117,13 @@ function listen(path: string, fetch: (request: Request) => Promise<Response>): B
 
 async function answer(
   request: Request,
-  { manageAs, failed }: { manageAs: (actor: string) => Management; failed?: (cause: unknown) => void },
+  { actAs, failed }: { actAs: (actor: string) => Transport; failed?: (cause: unknown) => void },
 ): Promise<Response> {
   if (request.method !== "POST") return reply(200, { result: null });
   const command = await readCommand(request);
   if (typeof command === "string") return reply(400, { failure: command });
   try {
-    const manage = manageAs(command.actor);
-    const result = await (manage[command.verb] as (input: unknown) => Promise<unknown>)(command.argument);
-    return reply(200, { result: pack(result) });
+    return reply(200, { result: await actAs(command.actor)(command.verb, command.input) });
   } catch (cause) {
     if (cause instanceof ManagementError) return reply(422, { refusal: cause.message });
     failed?.(cause);
@@ -134,23 +132,21 @@ async function answer(
 }
 
 /** The command in a request, or what is wrong with it. */
-async function readCommand(
-  request: Request,
-): Promise<{ actor: string; verb: keyof Management; argument: unknown } | string> {
+async function readCommand(request: Request): Promise<{ actor: string; verb: Verb; input: unknown } | string> {
   let body: unknown;
   try {
-    body = unpack(await request.json());
+    body = await request.json();
   } catch {
     return "the body is not JSON, or is nested too deeply";
   }
   if (typeof body !== "object" || body === null) return "the body is not an object";
-  const { version, actor, verb, argument } = body as Record<string, unknown>;
+  const { version, actor, verb, input } = body as Record<string, unknown>;
   if (version !== protocol_version) return versionMismatch;
-  const known = managementVerbs.find((one) => one === verb);
+  const known = verbs.find(({ name }) => name === verb);
   if (!known) return "the verb is unknown";
   if (typeof actor !== "string" || !actorForm.test(actor)) return "the actor is malformed";
-  if (typeof argument !== "object" || argument === null) return "the argument is not an object";
-  return { actor, verb: known, argument };
+  if (typeof input !== "object" || input === null) return "the input is not an object";
+  return { actor, verb: known, input };
 }
 
 function reply(status: number, content: { result: unknown } | { refusal: string } | { failure: string }): Response {
@@ -172,12 +168,12 @@ async function isLive(path: string): Promise<boolean> {
   }
 }
 
-async function call(path: string, actor: string, verb: string, argument: unknown): Promise<unknown> {
-  const body = JSON.stringify({ version: protocol_version, actor, verb, argument: pack(argument ?? {}) });
+async function call(path: string, actor: string, { name }: Verb, input: unknown): Promise<unknown> {
+  const body = JSON.stringify({ version: protocol_version, actor, verb: name, input });
   const answer = await exchange(path, { method: "POST", body }, call_ms);
   if ("refusal" in answer) throw new ManagementError(answer.refusal);
   if ("failure" in answer) throw new Error(`the running server failed: ${answer.failure}`);
-  return unpack(answer.result);
+  return answer.result;
 }
 
 async function exchange(path: string, init: BunFetchRequestInit, wait_ms: number): Promise<Reply> {

@@ -1,7 +1,8 @@
-/** `sluice org plan|anchor|extra-usage`: what an organization can use, and when its weeks and months start. */
+/** `sluice org plan|anchor|extra-usage`: the limits of an organization, and the start of its weeks and months. */
 import { type Command, Option } from "commander";
-import { organizationJson } from "../http/management/records.ts";
 import { grouped } from "../inference/amounts.ts";
+import { Organization } from "../management/organizations.ts";
+import { encode } from "../schema/codec.ts";
 import { withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
 import { type JsonFlag, jsonOption, missing, tell, units } from "./option.ts";
@@ -30,7 +31,7 @@ function addPlan(org: Command, { services }: CommandContext): void {
       tell(
         services.terminal,
         options,
-        organizationJson(organization),
+        encode(Organization, organization),
         organization.plan === null
           ? `Organization ${organization.slug} now has no plan; its inference requests are refused.\n`
           : `Organization ${organization.slug} is now on plan ${organization.plan}; its usage so far still counts.\n`,
@@ -54,7 +55,7 @@ function addAnchor(org: Command, { services }: CommandContext): void {
       tell(
         services.terminal,
         options,
-        organizationJson(organization),
+        encode(Organization, organization),
         nextAnchor
           ? `The months of ${slug} will count from ${instant(nextAnchor.anchorAt)} when the current month ends, on ${instant(nextAnchor.countsFrom)}. Its weeks will follow when the week then in progress ends.\n`
           : `The months of ${slug} count from ${instant(organization.anchorAt)}.\n`,
@@ -83,7 +84,7 @@ function addExtraUsage(org: Command, { services }: CommandContext): void {
       tell(
         services.terminal,
         options,
-        organizationJson(organization),
+        encode(Organization, organization),
         extraUsage.enabled
           ? `Extra usage of ${slug} is on, up to ${grouped(extraUsage.capUnits ?? 0)} units a billing month.\n`
           : `Extra usage of ${slug} is off.\n`,

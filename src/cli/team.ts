@@ -1,10 +1,10 @@
 /** `sluice team …` */
 
 import type { Command } from "commander";
-import { teamJson } from "../http/management/budget-records.ts";
-import { compact } from "../inference/compact.ts";
-import type { LimitChanges } from "../management/budget-limits.ts";
-import type { OwnedTeam } from "../management/owned.ts";
+import type { LimitChanges } from "../management/limits.ts";
+import { allOf, byOrganization } from "../management/page.ts";
+import { Team } from "../management/teams.ts";
+import { encode } from "../schema/codec.ts";
 import { withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
 import { limitOption, limitsInWords } from "./limits.ts";
@@ -48,14 +48,14 @@ function addCreate(team: Command, services: Services): void {
     .action(async ({ org, name, limit, keyLimit, ...flags }: TeamOptions, command: Command) => {
       const input = { organization: org ?? missing(command, "--org"), name: name ?? missing(command, "--name") };
       const made = await withManagement(services, (manage) =>
-        manage.createTeam({ ...input, ...compact({ limits: limit, keyLimits: keyLimit }) }),
+        manage.createTeam({ ...input, limits: limit, keyLimits: keyLimit }),
       );
       tell(
         services.terminal,
         flags,
-        teamJson(made),
-        `Created team '${made.team.name}' of ${made.organization.slug} (${made.team.id}).\n` +
-          `To put a key into it, run: sluice key update ID --team ${made.team.id}\n`,
+        encode(Team, made),
+        `Created team '${made.name}' of ${made.organization} (${made.id}).\n` +
+          `To put a key into it, run: sluice key update ID --team ${made.id}\n`,
       );
     });
 }
@@ -67,9 +67,16 @@ function addList(team: Command, services: Services): void {
     .option(...organization)
     .addOption(jsonOption())
     .action(async ({ org, ...flags }: TeamOptions) => {
-      const teams = await withManagement(services, (manage) => manage.listTeams(compact({ organization: org })));
+      const teams = await withManagement(services, async (manage) =>
+        byOrganization(await allOf((page) => manage.pageTeams({ organization: org, ...page }))),
+      );
       const words = teams.length === 0 ? none : table(services.terminal, columns, teams);
-      tell(services.terminal, flags, teams.map(teamJson), words);
+      tell(
+        services.terminal,
+        flags,
+        teams.map((one) => encode(Team, one)),
+        words,
+      );
     });
 }
 
@@ -81,10 +88,8 @@ function addShow(team: Command, services: Services): void {
     .option(...organization)
     .addOption(jsonOption())
     .action(async (name: string, { org, ...flags }: TeamOptions) => {
-      const found = await withManagement(services, (manage) =>
-        manage.findTeam({ team: name, ...compact({ organization: org }) }),
-      );
-      tell(services.terminal, flags, teamJson(found), described(services, found));
+      const found = await withManagement(services, (manage) => manage.findTeam({ team: name, organization: org }));
+      tell(services.terminal, flags, encode(Team, found), described(services, found));
     });
 }
 
@@ -100,10 +105,10 @@ function addUpdate(team: Command, services: Services): void {
     .addOption(versionOption("team"))
     .addOption(jsonOption())
     .action(async (given: string, { org, name, limit, keyLimit, ifVersion, ...flags }: TeamOptions & VersionFlag) => {
-      const asked = { organization: org, name, limits: limit, keyLimits: keyLimit, version: ifVersion };
-      const input = { team: given, ...compact(asked) };
+      const changes = { name, limits: limit, keyLimits: keyLimit, version: ifVersion };
+      const input = { team: given, organization: org, ...changes };
       const updated = await withManagement(services, (manage) => manage.updateTeam(input));
-      tell(services.terminal, flags, teamJson(updated), described(services, updated));
+      tell(services.terminal, flags, encode(Team, updated), described(services, updated));
     });
 }
 
@@ -115,38 +120,36 @@ function addRemove(team: Command, services: Services): void {
     .option(...organization)
     .addOption(jsonOption())
     .action(async (name: string, { org, ...flags }: TeamOptions) => {
-      const removed = await withManagement(services, (manage) =>
-        manage.removeTeam({ team: name, ...compact({ organization: org }) }),
-      );
-      const { keys } = removed.team;
+      const removed = await withManagement(services, (manage) => manage.removeTeam({ team: name, organization: org }));
+      const { keys } = removed;
       tell(
         services.terminal,
         flags,
-        teamJson(removed),
-        `Removed team '${removed.team.name}' of ${removed.organization.slug}. ${keys === 0 ? "It had no keys." : `Its keys (${keys}) are in no team now.`}\n`,
+        encode(Team, removed),
+        `Removed team '${removed.name}' of ${removed.organization}. ${keys === 0 ? "It had no keys." : `Its keys (${keys}) are in no team now.`}\n`,
       );
     });
 }
 
-function described({ terminal }: Services, { team, organization }: OwnedTeam): string {
+function described({ terminal }: Services, team: Team): string {
   return facts(terminal, [
     ["id", team.id],
-    ["organization", organization.slug],
+    ["organization", team.organization],
     ["name", team.name],
     ["keys", String(team.keys)],
-    ["limits", limitsInWords(team.budget) ?? "none of its own"],
-    ["new keys get", limitsInWords(team.keyDefault) ?? "what the organization gives"],
+    ["limits", limitsInWords(team.limits) ?? "none of its own"],
+    ["new keys get", limitsInWords(team.keyLimits) ?? "what the organization gives"],
     ["created", instant(team.createdAt)],
     ["version", String(team.version)],
   ]);
 }
 
-const columns: Column<OwnedTeam>[] = [
-  { head: "ID", cell: ({ team }) => team.id },
-  { head: "ORG", cell: ({ organization }) => organization.slug },
-  { head: "NAME", cell: ({ team }) => team.name, breaks: true },
-  { head: "KEYS", cell: ({ team }) => String(team.keys), optional: true },
-  { head: "LIMITS", cell: ({ team }) => limitsInWords(team.budget) ?? "", breaks: true, optional: true },
+const columns: Column<Team>[] = [
+  { head: "ID", cell: (team) => team.id },
+  { head: "ORG", cell: (team) => team.organization },
+  { head: "NAME", cell: (team) => team.name, breaks: true },
+  { head: "KEYS", cell: (team) => String(team.keys), optional: true },
+  { head: "LIMITS", cell: (team) => limitsInWords(team.limits) ?? "", breaks: true, optional: true },
 ];
 
 const none = "There are no teams yet. To create one, run: sluice team create --org ORG --name NAME\n";

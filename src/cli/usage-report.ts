@@ -2,15 +2,15 @@
 import { type Command, Option } from "commander";
 import { grouped } from "../inference/amounts.ts";
 import { focusGroups, reportFocus } from "../management/focus.ts";
-import { costOf, type Pricing } from "../management/pricing.ts";
-import { reportCsv, reportJson } from "../management/report-json.ts";
-import type { OrganizationReport } from "../management/reports.ts";
-import type { ReportGroup, ReportMeasures, ReportRow } from "../store/report.ts";
+import { reportCsv } from "../management/report-csv.ts";
+import { Report, type Row } from "../management/report-shape.ts";
+import { encode } from "../schema/codec.ts";
+import type { ReportGroup } from "../store/report.ts";
 import { bar } from "./bar.ts";
 import { withManagement } from "./connect.ts";
 import { type JsonFlag, jsonOption, names, printJson } from "./option.ts";
 import type { Services } from "./services.ts";
-import { type Column, instant, table } from "./table.ts";
+import { type Column, instant, minute, table } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 
 interface ReportOptions extends JsonFlag {
@@ -36,22 +36,24 @@ export function addReport(usage: Command, services: Services): void {
     .addHelpText("after", reportHelp)
     .action(async (options: ReportOptions) => {
       const { terminal } = services;
-      const by = options.focus ? focusGroups(options.by ?? null) : (options.by ?? null);
-      const asked = { from: options.from ?? null, to: options.to ?? null, by, organization: options.org ?? null };
+      const { from, to, org: organization } = options;
+      const groups = options.by?.join(",");
+      const by = options.focus ? focusGroups(groups ?? null) : groups;
+      const asked = { from, to, by, organization };
       const report = await withManagement(services, (manage) => manage.reportUsage(asked));
-      if (options.json) printJson(terminal, reportJson(report));
+      if (options.json) printJson(terminal, encode(Report, report));
       else if (options.csv) terminal.out([...reportCsv(report)].join(""));
       else if (options.focus) terminal.out([...reportFocus(report)].join(""));
       else terminal.out(described(terminal, report));
     });
 }
 
-function described(terminal: Terminal, report: OrganizationReport): string {
-  const { from, to, at, rows, total, running, pricing, organization } = report;
-  const whose = organization ? `, of ${organization.slug}` : "";
-  const head = `From ${instant(from)} until before ${instant(to)}${whose}, as of ${instant(at)}.\n`;
+function described(terminal: Terminal, report: Report): string {
+  const { from, to, asOf, rows, total, running, price, organization } = report;
+  const whose = organization ? `, of ${organization}` : "";
+  const head = `From ${instant(from)} until before ${instant(to)}${whose}, as of ${instant(asOf)}.\n`;
   const lines = rows.length === 0 ? "Nothing was used.\n" : `\n${table(terminal, columnsOf(report, terminal), rows)}\n`;
-  const cost = pricing ? `, ${costOf(total.units, pricing)} ${pricing.currency}` : "";
+  const cost = price ? `, ${total.cost} ${price.currency}` : "";
   const all = rows.length === 0 ? "" : `In all: ${counted(total.requests)}, ${grouped(total.units)} units${cost}.\n`;
   const open = `Still running, and not counted yet: ${counted(running.requests)}, which hold ${grouped(running.heldUnits)} units.\n`;
   return `${head}${lines}${all}${running.requests === 0 ? "" : open}`;
@@ -59,41 +61,43 @@ function described(terminal: Terminal, report: OrganizationReport): string {
 
 const counted = (requests: number): string => (requests === 1 ? "1 request" : `${grouped(requests)} requests`);
 
-const groupColumns: Record<ReportGroup, Column<ReportRow>> = {
-  organization: { head: "ORGANIZATION", cell: ({ organization }) => organization?.slug ?? organization?.id ?? "" },
-  team: { head: "TEAM", cell: ({ team }) => team?.name ?? team?.id ?? "-", breaks: true },
-  key: { head: "KEY", cell: ({ key }) => key?.name ?? key?.id ?? "-", breaks: true },
+const groupColumns: Record<ReportGroup, Column<Row>> = {
+  organization: {
+    head: "ORGANIZATION",
+    cell: ({ organization, organizationId }) => organization ?? organizationId ?? "",
+  },
+  team: { head: "TEAM", cell: ({ team, teamId }) => team ?? teamId ?? "-", breaks: true },
+  key: { head: "KEY", cell: ({ key, keyId }) => key ?? keyId ?? "-", breaks: true },
   model: { head: "MODEL", cell: ({ model }) => model || "-" },
   operation: { head: "OPERATION", cell: ({ operation }) => operation ?? "" },
   outcome: { head: "OUTCOME", cell: ({ outcome }) => outcome ?? "" },
-  hour: { head: "HOUR (UTC)", cell: ({ startsAt }) => startsAt?.toISOString().slice(0, 16).replace("T", " ") ?? "" },
-  day: { head: "DAY (UTC)", cell: ({ startsAt }) => startsAt?.toISOString().slice(0, 10) ?? "" },
-  month: { head: "MONTH (UTC)", cell: ({ startsAt }) => startsAt?.toISOString().slice(0, 7) ?? "" },
+  hour: { head: "HOUR (UTC)", cell: ({ hour }) => minute(hour ?? null) ?? "" },
+  day: { head: "DAY (UTC)", cell: ({ day }) => day ?? "" },
+  month: { head: "MONTH (UTC)", cell: ({ month }) => month ?? "" },
 };
 
-function columnsOf({ by, rows, pricing }: OrganizationReport, terminal: Terminal): Column<ReportRow>[] {
+function columnsOf({ by, rows, price }: Report, terminal: Terminal): Column<Row>[] {
   const most = Math.max(1, ...rows.map(({ units }) => units));
   const cells = terminal.width !== null && terminal.width < 110 ? 8 : 20;
-  const input = (row: ReportMeasures) => row.inputTokens + row.cachedInputTokens + row.cacheWriteTokens;
+  const input = (row: Row) => row.inputTokens + row.cachedInputTokens + row.cacheWriteTokens;
   return [
     ...by.map((group) => groupColumns[group]),
     ...(by.includes("team") ? [teamId] : []),
     ...(by.includes("key") ? [keyId] : []),
     { head: "", cell: ({ units }) => bar(cells, { used: Math.max(0, units), held: 0, limit: most }) },
     { head: "UNITS", cell: ({ units }) => grouped(units) },
-    ...costColumn(pricing),
+    ...costColumn(price),
     { head: "REQUESTS", cell: ({ requests }) => grouped(requests) },
     { head: "INPUT", cell: (row) => grouped(input(row)), optional: true },
     { head: "OUTPUT", cell: ({ outputTokens }) => grouped(outputTokens), optional: true },
   ];
 }
 
-const teamId: Column<ReportRow> = { head: "TEAM ID", cell: ({ team }) => team?.id ?? "-", optional: true };
-const keyId: Column<ReportRow> = { head: "KEY ID", cell: ({ key }) => key?.id ?? "-", optional: true };
+const teamId: Column<Row> = { head: "TEAM ID", cell: ({ teamId }) => teamId ?? "-", optional: true };
+const keyId: Column<Row> = { head: "KEY ID", cell: ({ keyId }) => keyId ?? "-", optional: true };
 
-function costColumn(pricing: Pricing | null): Column<ReportRow>[] {
-  if (!pricing) return [];
-  return [{ head: `COST (${pricing.currency})`, cell: ({ units }) => costOf(units, pricing) }];
+function costColumn(price: Report["price"]): Column<Row>[] {
+  return price ? [{ head: `COST (${price.currency})`, cell: ({ cost }) => cost ?? "" }] : [];
 }
 
 const reportHelp = `

@@ -1,8 +1,8 @@
 /** `sluice usage …`: what organizations have used, whether the ledger balances, and how to correct it. */
 import { type Command, Option } from "commander";
-import { adjustmentJson, differenceJson, usageJson } from "../http/management/records.ts";
 import { grouped, percentOf } from "../inference/amounts.ts";
-import type { OrganizationUsage, OwnedDifference } from "../management/usage.ts";
+import { Difference, OrganizationUsage, UsageAdjustment } from "../management/usage.ts";
+import { encode } from "../schema/codec.ts";
 import { type Sealed, windowKinds } from "../store/ledger.ts";
 import type { Lost } from "../store/lost.ts";
 import { bar } from "./bar.ts";
@@ -30,7 +30,7 @@ function addShow(usage: Command, services: Services): void {
     .addOption(jsonOption())
     .action(async (given: string, options: JsonFlag) => {
       const found = await withManagement(services, (manage) => manage.readUsage({ organization: given }));
-      if (options.json) return printJson(services.terminal, usageJson(found));
+      if (options.json) return printJson(services.terminal, encode(OrganizationUsage, found));
       services.terminal.out(describeUsage(services.terminal, found));
     });
 }
@@ -47,7 +47,11 @@ function addCheck(usage: Command, services: Services): void {
       const { differences, trusted, lost } = await withManagement(services, (manage) => manage.checkUsage({ full }));
       // A list of differences is what scripts read: what was lost is no difference.
       services.terminal.err(onLost(lost));
-      if (options.json) printJson(services.terminal, differences.map(differenceJson));
+      if (options.json)
+        printJson(
+          services.terminal,
+          differences.map((one) => encode(Difference, one)),
+        );
       else if (differences.length > 0) services.terminal.out(table(services.terminal, differenceColumns, differences));
       if (differences.length > 0) {
         throw new Error(onDifferences(differences));
@@ -56,8 +60,8 @@ function addCheck(usage: Command, services: Services): void {
     });
 }
 
-function onDifferences(differences: readonly OwnedDifference[]): string {
-  const passes = differences.filter(({ difference }) => difference.entry).length;
+function onDifferences(differences: readonly Difference[]): string {
+  const passes = differences.filter(({ auditEntry }) => auditEntry !== null).length;
   const totals = differences.length - passes;
   const sums = totals === 1 ? "1 total differs from its sum" : `${totals} totals differ from their sum`;
   const entries = `the records differ from what ${passes === 1 ? "1 entry" : `${passes} entries`} of the audit log said of them`;
@@ -72,7 +76,7 @@ function onTrust({ windows, records, days, dayRecords }: Sealed): string {
   return taken.length === 0 ? "" : `Taken on trust: ${taken.join("; ")}. --full reads their records.\n`;
 }
 
-/** On stderr: it is no difference, and yet not all is well. */
+/** The loss is said on stderr: it is no difference, and yet not all is well. */
 function onLost({ receipts, units, noticedAt, movedAt }: Lost): string {
   const moved = movedAt ? `The database was promoted or restored; a node noticed at ${instant(movedAt)}.\n` : "";
   if (receipts === 0) return moved;
@@ -98,21 +102,23 @@ function addAdjust(usage: Command, services: Services): void {
     .requiredOption("--reason <text>", "reason for the audit log")
     .addOption(jsonOption())
     .addHelpText("after", adjustExamples)
-    .action(async (given: string, options: JsonFlag & { window: string; units: number; reason: string }) => {
+    .action(async (given: string, options: JsonFlag & { window: AdjustedWindow; units: number; reason: string }) => {
       const { window, reason } = options;
       const adjustment = await withManagement(services, (manage) =>
         manage.adjustUsage({ organization: given, window, units: options.units, reason }),
       );
-      if (options.json) return printJson(services.terminal, adjustmentJson(adjustment));
-      for (const { kind, added } of adjustment.entries) {
+      if (options.json) return printJson(services.terminal, encode(UsageAdjustment, adjustment));
+      for (const { window, units } of adjustment.entries) {
         services.terminal.out(
-          added === null
-            ? `${adjustment.organization.slug}, ${kind}: no open session.\n`
-            : `${adjustment.organization.slug}, ${kind}: ${added > 0 ? "+" : ""}${grouped(added)} units.\n`,
+          units === null
+            ? `${adjustment.organization}, ${window}: no open session.\n`
+            : `${adjustment.organization}, ${window}: ${units > 0 ? "+" : ""}${grouped(units)} units.\n`,
         );
       }
     });
 }
+
+type AdjustedWindow = "session" | "week" | "month" | "extra" | "all";
 
 /** A row of the table of windows. */
 interface Line {
@@ -123,16 +129,15 @@ interface Line {
   resetAt: Date;
 }
 
-function describeUsage(terminal: Terminal, { organization, plan, usage }: OrganizationUsage): string {
-  const { windows, extra, running } = usage;
-  const lines: Line[] = windowKinds.map((kind) => ({ name: kind, ...windows[kind] }));
+function describeUsage(terminal: Terminal, usage: OrganizationUsage): string {
+  const { extraUsage: extra, runningRequests: running, concurrentRequests: atATime } = usage;
+  const lines: Line[] = windowKinds.map((kind) => ({ name: kind, ...usage[kind] }));
   if (extra.enabled || extra.used > 0) {
-    lines.push({ name: "extra", ...extra, limit: extra.capUnits, resetAt: windows.month.resetAt });
+    lines.push({ name: "extra", ...extra, limit: extra.capUnits, resetAt: usage.month.resetAt });
   }
-  const atATime = plan?.concurrentRequests ?? null;
   const about = facts(terminal, [
-    ["organization", organization.slug],
-    ["plan", organization.plan ?? "none: inference is refused"],
+    ["organization", usage.organization],
+    ["plan", usage.plan ?? "none: inference is refused"],
     ["extra usage", extra.enabled ? "on" : "off"],
     ["running requests", atATime === null ? grouped(running) : `${grouped(running)} of ${grouped(atATime)}`],
   ]);
@@ -150,18 +155,18 @@ const usageColumns = (cells: number): Column<Line>[] => [
   { head: "HELD", cell: (line) => grouped(line.held), optional: true },
 ];
 
-const differenceColumns: Column<OwnedDifference>[] = [
+const differenceColumns: Column<Difference>[] = [
   {
     head: "ORGANIZATION",
-    cell: ({ organization, difference }) => organization?.slug ?? difference.organizationId ?? "",
+    cell: ({ organization, organizationId }) => organization ?? organizationId ?? "",
   },
-  { head: "KEY OR TEAM", cell: ({ difference }) => difference.subjectId ?? "" },
-  { head: "WINDOW", cell: ({ difference: { kind, entry } }) => (entry ? `${kind} of entry ${entry}` : kind) },
-  { head: "FROM", cell: ({ difference }) => instant(difference.startsAt) ?? "" },
-  { head: "USED", cell: ({ difference }) => grouped(difference.used) },
-  { head: "RECORDED", cell: ({ difference }) => grouped(difference.recorded) },
-  { head: "HELD", cell: ({ difference }) => grouped(difference.held) },
-  { head: "HOLDING", cell: ({ difference }) => grouped(difference.holding) },
+  { head: "KEY OR TEAM", cell: ({ subjectId }) => subjectId ?? "" },
+  { head: "WINDOW", cell: ({ window, auditEntry }) => (auditEntry ? `${window} of entry ${auditEntry}` : window) },
+  { head: "FROM", cell: ({ startsAt }) => instant(startsAt) ?? "" },
+  { head: "USED", cell: ({ used }) => grouped(used) },
+  { head: "RECORDED", cell: ({ recorded }) => grouped(recorded) },
+  { head: "HELD", cell: ({ held }) => grouped(held) },
+  { head: "HOLDING", cell: ({ holding }) => grouped(holding) },
 ];
 
 const checkHelp = `

@@ -98,5 +98,7 @@ function wanted(slug: string, entry: Static<typeof Entry>): WantedOrganization {
 }
 
 function wantedKey(name: string, { allowed_addresses, ...entry }: Static<typeof KeyEntry>): WantedKey {
-  return { name, ...entry, ...(allowed_addresses === undefined ? {} : { addresses: allowed_addresses }) };
+  const addresses = allowed_addresses === undefined ? {} : { addresses: allowed_addresses };
+  // Which scopes there are, the verb says.
+  return { name, ...entry, ...addresses } as WantedKey;
 }

@@ -8,7 +8,7 @@ import type { RequestTrace } from "../telemetry/traces.ts";
 import { breather, type Pause } from "../time/breather.ts";
 import { Cancellation, type Signal } from "../time/cancellation.ts";
 import type { Place } from "../time/present.ts";
-import type { Tried } from "../usage/opened.ts";
+import type { Tried } from "../usage/engine-answer.ts";
 import type { Caller, Ended } from "../usage/run.ts";
 
 /** What the log says of a request, beyond its line. Never content, never a secret. */

@@ -1,9 +1,9 @@
-/** One part of an answer, as text: what a tokenizer counts. */
+/** One part of an answer as text, for a tokenizer to count. */
 import type { PartHead } from "./event.ts";
 
 export interface AnswerPart {
   kind: PartHead["kind"];
-  /** The name of the tool that is called; "" where the part is no call. */
+  /** The name of the called tool; "" if the part is no call. */
   toolName: string;
   text: string;
 }

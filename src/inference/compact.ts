@@ -1,6 +1,6 @@
 /**
- * The fields that are there. Protocols say "absent" with null or by leaving a field out; the centre only leaves it out.
- * Spread it into the object that the fields belong to.
+ * The fields without those that are null or undefined. In a protocol a field may be null or left out; in the centre it is
+ * left out. Spread the result into the object to which the fields belong.
  */
 export function compact<Fields extends object>(fields: Fields): Compact<Fields> {
   const kept: Compact<Fields> = {};

@@ -1,6 +1,6 @@
 /**
- * A conversation told in short, so that it can go on: the model is asked for that behind its last turn. What does not fit
- * its context is left out, the oldest turns first. docs/design/protocols.md, Compaction.
+ * Compaction replaces a conversation by a summary, so that it can go on. The model is asked for it after the last turn. If the
+ * conversation does not fit into the context, the oldest turns are left out. docs/design/protocols.md, Compaction.
  */
 import { Fault } from "./fault.ts";
 import { mediaOf } from "./media.ts";
@@ -24,7 +24,7 @@ export function instructionTurn(): UserTurn {
 
 const preface = "This summary stands in place of the conversation up to here. You wrote it yourself; go on from it.";
 
-/** The turn that a later conversation reads in place of those that were summarized. */
+/** The turn that takes the place of the summarized turns in a later conversation. */
 export function summaryTurn(summary: string): UserTurn {
   return { role: "user", parts: [{ kind: "text", text: `${preface}\n\n${summary}` }] };
 }
@@ -33,7 +33,7 @@ export function isSummary({ role, parts: [part] }: Turn): boolean {
   return role === "user" && part?.kind === "text" && part.text.startsWith(preface);
 }
 
-/** Output tokens for which a context leaves room: a summary that is wanted to be short has a few thousand. */
+/** The output tokens to reserve in a context for a summary, which has a few thousand at most. */
 export function summaryTokens({
   contextTokens,
   outputTokens_max,
@@ -45,10 +45,10 @@ export function summaryTokens({
 }
 
 const turnBytes = 32;
-/** The text that counts as one token of media. */
+/** The bytes of text that count as one token of media. */
 const bytesPerToken = 4;
 
-/** Size of the turns as a wire would have them, roughly. */
+/** The approximate size of the turns on the wire. */
 export function bytesOf(turns: readonly Turn[]): number {
   let bytes = turns.length * turnBytes;
   for (const turn of turns) for (const part of turn.parts) bytes += Buffer.byteLength(contentOf(part));
@@ -69,7 +69,7 @@ function contentOf(part: Turn["parts"][number]): string {
   }
 }
 
-/** Its part in the context: the bytes of media say nothing of that. */
+/** The turn's share of the context. Media count by their tokens, not by their bytes. */
 function weightOf(turn: Turn): number {
   if (turn.parts.some(isMedium)) {
     const { bytes, tokens } = mediaOf({ turns: [turn] });
@@ -85,20 +85,20 @@ function isMedium({ kind }: Turn["parts"][number]): boolean {
 }
 
 /**
- * Leaves out the oldest turns, in place, until at most that share of the conversation is left, and answers the share that
- * is; 1 where nothing can be left out. Instructions at the head stay, an earlier summary stays, and a result goes with its
- * call. In the place of what is gone stands a turn that says so.
+ * Leaves out the oldest turns, in place, until at most `share` of the conversation remains. Returns the share that remains,
+ * or 1 if nothing can be left out. Instructions at the head and an earlier summary stay, and a result goes with its call. A
+ * notice takes the place of the turns that were left out.
  */
 export function leaveOut(request: Pick<InferenceRequest, "turns" | "compaction">, share: number): number {
   const { turns, compaction } = request;
   if (!compaction) return 1;
   const head = turns.length - headInstructions(turns).rest.length;
-  const told = turns.slice(compaction.notice ? head + 1 : head, -1);
-  const weights = new Map(told.map((turn) => [turn, weightOf(turn)]));
-  const whole = sumOf(told, weights);
-  const kept = answered(withoutOldest(told, compaction.summary, weights, whole - share * whole));
-  if (kept.length === told.length || kept.every((turn) => turn === compaction.summary)) return 1;
-  compaction.leftOutTurns += told.length - kept.length;
+  const middle = turns.slice(compaction.notice ? head + 1 : head, -1);
+  const weights = new Map(middle.map((turn) => [turn, weightOf(turn)]));
+  const whole = sumOf(middle, weights);
+  const kept = answered(withoutOldest(middle, compaction.summary, weights, whole - share * whole));
+  if (kept.length === middle.length || kept.every((turn) => turn === compaction.summary)) return 1;
+  compaction.leftOutTurns += middle.length - kept.length;
   compaction.notice = noticeTurn(compaction.leftOutTurns);
   const after = [compaction.notice, ...kept, turns.at(-1)!];
   turns.length = head;
@@ -114,7 +114,7 @@ function sumOf(turns: readonly Turn[], weights: Weights): number {
   return sum;
 }
 
-/** Without so much of the oldest; the newest turn is what everything else leads to. */
+/** The turns without the oldest ones that weigh `excess`. The newest turn always stays. */
 function withoutOldest(turns: readonly Turn[], summary: Turn | null, weights: Weights, excess: number): Turn[] {
   let gone = 0;
   const newest = turns.at(-1);
@@ -125,7 +125,7 @@ function withoutOldest(turns: readonly Turn[], summary: Turn | null, weights: We
   });
 }
 
-/** Without the results of calls that are gone. */
+/** The turns without results whose calls were left out. */
 function answered(turns: readonly Turn[]): Turn[] {
   const called = new Set<string>();
   return turns.filter((turn) => {
@@ -137,7 +137,7 @@ function answered(turns: readonly Turn[]): Turn[] {
   });
 }
 
-/** The sentence that tells the model, and the readers of its summary, how much was left out. */
+/** The notice for the model, and for readers of its summary, of how much was left out. */
 export function leftOutNotice(turns: number): string {
   const [what, verb] = turns === 1 ? ["oldest message", "was"] : [`${turns} oldest messages`, "were"];
   return `[The ${what} of the conversation did not fit into the model's context and ${verb} left out.]`;
@@ -148,7 +148,7 @@ function noticeTurn(turns: number): UserTurn {
   return { role: "user", parts: [part] };
 }
 
-/** The model did something else: it called a tool that it was not given, or said nothing. */
+/** The fault if the model wrote no text: it called a tool that it was not given, or wrote nothing. */
 export function noSummary(): Fault {
   return new Fault("upstream_unavailable", "The model wrote no summary of the conversation. Please try again.", {
     retryAfterSeconds: 1,

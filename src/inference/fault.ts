@@ -1,7 +1,7 @@
 /**
- * The fault catalogue: every way in which a request can fail, once. Each protocol renders it in its own shape.
- * `message` is public: it says what is wrong and what to do, and never holds a key, an upstream's name, address or text.
- * `cause` is private: it goes to the log alone. What is not a Fault is a defect, and shows as `internal_error`.
+ * The catalogue of faults: every way in which a request can fail. Each protocol writes them in its own form.
+ * `message` is public. It says what is wrong and what to do, and never contains a key, or an upstream's name, address or text.
+ * `cause` is private and goes only to the log. An error that is not a Fault is a defect, and becomes `internal_error`.
  * Rules: docs/design/errors-and-streams.md, Errors.
  */
 import { masked } from "./masked.ts";
@@ -58,7 +58,7 @@ export const faultCatalogue = {
 
 export type FaultCode = keyof typeof faultCatalogue;
 
-/** Of the management interface alone: no client of the API meets them. */
+/** The codes of the management interface, which clients of the API never get. */
 export const managementFaultCodes = [
   "missing_operator_token",
   "invalid_operator_token",
@@ -72,31 +72,31 @@ export const managementFaultCodes = [
   "version_conflict",
 ] as const satisfies FaultCode[];
 
-/** Those that clients of the API can meet. */
+/** The codes that clients of the API can get. */
 export const clientFaultCodes = (Object.keys(faultCatalogue) as FaultCode[]).filter(
   (code) => !managementFaultCodes.some((one) => one === code),
 );
 
-/** How long an input is, and how long the model's context. */
+/** The lengths of an input and of the model's context. */
 export interface Overflow {
   inputTokens: number;
   contextTokens: number;
 }
 
 export interface FaultDetails {
-  /** Wire path of the offending field, as the caller names it. */
+  /** The wire path of the offending field. */
   param?: string;
-  /** Set where an engine named `param`: the protocol in whose words it did. */
+  /** The protocol of `param`, if an engine named it. */
   engineProtocol?: Protocol;
-  /** Of `context_length_exceeded` (overflow.ts). */
+  /** The lengths, with `context_length_exceeded` (overflow.ts). */
   overflow?: Partial<Overflow>;
   /** Whole seconds, sent as `retry-after`. */
   retryAfterSeconds?: number;
-  /** Extra response headers (`allow`, for one). */
+  /** Further response headers, such as `allow`. */
   headers?: Record<string, string>;
-  /** Extra keys of the error object, in the protocol's own shape. */
+  /** Further keys of the error object. */
   body?: Record<string, unknown>;
-  /** For the log alone. */
+  /** Only for the log. */
   cause?: unknown;
 }
 
@@ -105,7 +105,7 @@ export class Fault extends Error {
   readonly details: FaultDetails;
 
   constructor(code: FaultCode, message: string, details: FaultDetails = {}) {
-    // It may quote what a caller sent, and names of fields are a caller's, too.
+    // A message may quote the caller, and so may the path of a field.
     super(masked(message), { cause: details.cause });
     this.name = "Fault";
     this.code = code;
@@ -117,7 +117,7 @@ export class Fault extends Error {
   }
 }
 
-/** What went wrong, as a fault: an unknown thing is a defect of ours and says nothing of itself. */
+/** The thrown value as a fault. Anything but a Fault is a defect, of which the message reveals nothing. */
 export function asFault(thrown: unknown): Fault {
   if (thrown instanceof Fault) return thrown;
   return new Fault(

@@ -1,18 +1,18 @@
-/** What a request merely hints at, which a model that lacks it is not told (docs/design/service.md, Capabilities). */
+/** Hints of a request, which a model without the capability does not get (docs/design/service.md, Capabilities). */
 import type { Model } from "./model.ts";
 import type { InferenceRequest } from "./request.ts";
 
 /**
- * The request as this model is to see it. `thinking`, `reasoning` and `output_config.effort` of the adapters make no
- * need, because agents always send them; where they do (chat's `reasoning_effort`), the model has the capability. That
- * several calls may be made at once is a permission, which a model that cannot make them has no use for.
+ * The request without the hints that this model cannot use. `thinking`, `reasoning` and `output_config.effort` need no
+ * capability, because agents always send them. Chat's `reasoning_effort` does, so the model has it then. Parallel calls are a
+ * permission, which does not matter to a model that cannot make them.
  */
 export function withoutLostHints(
   request: InferenceRequest,
   { capabilities }: Pick<Model, "capabilities">,
 ): InferenceRequest {
-  const told = { ...request };
-  if (!capabilities.has("reasoning")) delete told.reasoning;
-  if (told.parallelToolCalls === true && !capabilities.has("parallel_tools")) delete told.parallelToolCalls;
-  return told;
+  const visible = { ...request };
+  if (!capabilities.has("reasoning")) delete visible.reasoning;
+  if (visible.parallelToolCalls === true && !capabilities.has("parallel_tools")) delete visible.parallelToolCalls;
+  return visible;
 }

@@ -1,18 +1,19 @@
 /**
- * Which URLs of images may go to an engine, since it is an engine that fetches them, from where it stands: inside. What a
- * name resolves to is the engine's to guard; here is refused what can be told from the URL itself: docs/design/service.md, Images by URL. Pure.
+ * Refuses URLs of images that an engine may not fetch, because it fetches them from inside the operator's network. Only the
+ * URL itself is judged. The engine has to guard against names that resolve to private addresses: docs/design/service.md,
+ * Images by URL. Pure.
  */
 import { Fault } from "./fault.ts";
 import type { InferenceRequest } from "./request.ts";
 
 export interface ImageSettings {
-  /** Refuse addresses of private networks too, and names that only such have. */
+  /** Also refuse addresses of private networks, and names that only exist there. */
   denyPrivate: boolean;
-  /** Each with all below it. */
+  /** Each host with its subdomains. */
   deniedHosts: readonly string[];
 }
 
-/** Throws 400 for the first image that may not be fetched. */
+/** Throws a Fault (400) for the first image that may not be fetched. */
 export function refuseImages(
   { turns, needs }: Pick<InferenceRequest, "turns" | "needs">,
   settings: ImageSettings,
@@ -21,7 +22,7 @@ export function refuseImages(
     for (const part of parts) {
       const problem = part.kind === "image" ? imageUrlProblem(part.url, settings) : null;
       if (!problem) continue;
-      // The centre knows where the first image stands.
+      // The centre knows the path of the first image only.
       const param = needs.find(({ capability }) => capability === "vision")?.param;
       const advice = "Send the image itself, as a data: URL, or name it by a public address.";
       throw new Fault(
@@ -33,10 +34,10 @@ export function refuseImages(
   }
 }
 
-/** What speaks against it, completing "The URL …"; null where nothing does. */
+/** The reason against a URL, which completes "The URL of an image …"; null if there is none. */
 export function imageUrlProblem(text: string, { denyPrivate, deniedHosts }: ImageSettings): string | null {
   if (/^data:/i.test(text)) return null;
-  // Parsers differ in what they skip and what they take for a slash.
+  // Parsers differ in the characters that they skip or take for a slash.
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
   if (/[\x00-\x20\x7f-\xa0\\]/.test(text)) return "holds a control character, a space or a backslash";
   const url = URL.parse(text);
@@ -50,7 +51,7 @@ export function imageUrlProblem(text: string, { denyPrivate, deniedHosts }: Imag
 }
 
 const localNames = /^(.+\.)?localhost$|^(.+\.)?metadata(\.google\.internal|\.goog)?$|^instance-data(\.ec2\.internal)?$/;
-/** This machine, its link, and what clouds serve credentials at. */
+/** This machine, its link, and the addresses at which clouds serve credentials. */
 const localRanges = ["0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "100.100.100.200/32", "168.63.129.16/32"].map(
   rangeOf,
 );
@@ -63,7 +64,7 @@ function isLocal(host: string): boolean {
   return localNames.test(host) || /^\[(::1?|fe[89ab][0-9a-f]:.*|fd00:ec2::254)\]$/.test(host);
 }
 
-/** A name without a dot is found in the engine's own network, if at all. */
+/** A name without a dot can only be in the engine's own network. */
 function isPrivate(host: string): boolean {
   const address = ipv4Of(host);
   if (address !== null) return privateRanges.some((range) => range(address));
@@ -71,7 +72,7 @@ function isPrivate(host: string): boolean {
   return privateNames.test(host) || !host.includes(".");
 }
 
-/** Of an address in any of its spellings, which the URL's parser has undone; also where IPv6 carries it. */
+/** The IPv4 address of a host, also inside an IPv6 address. The URL parser has normalized other spellings. */
 function ipv4Of(host: string): number | null {
   const dotted = /^(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(host);
   if (dotted) return numberOf(dotted.slice(1).map(Number));

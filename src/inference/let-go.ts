@@ -1,8 +1,8 @@
-/** What a request said, in memory, when nobody has to be told of it any more. */
+/** Frees the memory of a request that will not be sent again. */
 import type { InferenceRequest } from "./request.ts";
 
 /**
- * Empties the conversation and the tools in place: whoever took part in asking holds the same ones until the answer's end.
+ * Empties the conversation and the tools in place, because several objects refer to them until the answer's end.
  * docs/design/service.md, Memory in flight.
  */
 export function letGo({ turns, tools }: InferenceRequest): void {
@@ -10,7 +10,7 @@ export function letGo({ turns, tools }: InferenceRequest): void {
   tools.length = 0;
 }
 
-/** Nobody asks without a conversation. */
+/** Reports whether the request was emptied: a request always has a conversation. */
 export function isLetGo({ turns }: InferenceRequest): boolean {
   return turns.length === 0;
 }

@@ -1,7 +1,7 @@
-/** What of an input is no text: its size in the wire's characters, and how many tokens it stands for, roughly. */
+/** Measures the images, files and audio of a request: their size on the wire, and an estimate of their tokens. */
 import type { InferenceRequest } from "./request.ts";
 
-/** An image by what large ones cost most engines, the rest by its size in base64. */
+/** The tokens of a large image at most engines. Files and audio are estimated from their size in base64. */
 export const imageTokens = 1600;
 const fileBytesPerToken = 16;
 const audioBytesPerToken = 256;

@@ -1,4 +1,4 @@
-/** A model as admission, usage and routing see it: what it can do, what it costs. Made by the catalog. */
+/** A model of the catalog: its capabilities, its limits and its prices. */
 import type { Capability } from "./request.ts";
 
 export interface Model {
@@ -18,7 +18,7 @@ export interface Model {
   extraParams: readonly string[];
 }
 
-/** Micro-units a token, whole numbers. */
+/** Prices in whole micro-units for each token. */
 export interface Prices {
   input: number;
   cachedInput: number;

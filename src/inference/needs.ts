@@ -1,8 +1,7 @@
 /**
- * Which capability of its model each thing asks for that a request may use (docs/design/service.md,
- * Capabilities): said here alone.
- * Codecs name the use and the field that it stands in; docs/protocols.md shows the table, and a test holds them together.
- * What is not in it asks for nothing; what merely hints at a capability is in hints.ts.
+ * Maps each use in a request to the capability that it needs of the model (docs/design/service.md, Capabilities). Codecs
+ * name the use and its field. docs/protocols.md has the same table, and a test compares the two. Uses that are not in it need
+ * no capability; hints are in hints.ts.
  */
 import type { Capability, Need } from "./request.ts";
 
@@ -19,16 +18,16 @@ export const capabilityOf = {
 
 export type Use = keyof typeof capabilityOf;
 
-/** What a request needs, as its uses are met: of each capability the first field that asks for it. */
+/** Collects the needs of a request: for each capability, the first field that uses it. */
 export class Needs {
   readonly list: Need[] = [];
 
-  /** `param` is the wire path of the field; as a function where it would be put together for each of a thousand fields. */
+  /** `param` is the wire path of the field. It is a function if it would have to be made for each of a thousand fields. */
   add(use: Use, param: string | (() => string)): void {
     if (!this.#has(use)) this.#note(use, typeof param === "string" ? param : param());
   }
 
-  /** Of this field of a message: the same, and not even a function is made for each of them. */
+  /** Adds a use in this field of a message, without a function for each message. */
   addAt(use: Use, message: number, field: string): void {
     if (!this.#has(use)) this.#note(use, `messages[${message}].${field}`);
   }

@@ -1,11 +1,11 @@
 /**
- * An input that is longer than the model's context. Agents read from the fault how much they must shorten, so it tells both
- * numbers, and never an input that would fit. Each protocol has words of its own for it.
+ * The fault of an input that is longer than the model's context. Agents read from it how much they must shorten, so it has
+ * both numbers, and the input is always above the context. Each protocol has a message of its own for it.
  */
 import { compact } from "./compact.ts";
 import { Fault, type FaultDetails } from "./fault.ts";
 
-/** `counted` is the engine's own count of the input, where it gave one. */
+/** `counted` is the engine's count of the input, if it gave one. */
 export function inputTooLong(counted: number | undefined, details: FaultDetails = {}): Fault {
   return new Fault(
     "context_length_exceeded",
@@ -15,8 +15,8 @@ export function inputTooLong(counted: number | undefined, details: FaultDetails 
 }
 
 /**
- * The same fault with both numbers; every other fault as it is. An engine whose own context is smaller than the catalog
- * says, or that counts the output in, may give a number that would fit: it is no number then.
+ * Adds both numbers to this fault, and returns other faults unchanged. An engine whose context is smaller than the catalog
+ * says, or that includes the output, may give a count that would fit. Such a count is ignored.
  */
 export function withOverflow(fault: Fault, contextTokens: number, inputTokensEstimate: number): Fault {
   if (fault.code !== "context_length_exceeded" || !fault.details.overflow) return fault;

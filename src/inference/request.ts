@@ -1,11 +1,11 @@
 /**
- * THE CENTRE, part one: what a caller asks of a model, in no protocol's words.
+ * The centre, part one: a caller's request to a model, in no protocol.
  *
- * It is as structured as the most structured protocol, so that nothing is lost on the way through: three codecs
- * translate to it and from it, and no codec knows another. Pure types; this room imports nothing.
+ * It is as structured as the most structured protocol, so that nothing is lost on the way through. Codecs translate to it and
+ * from it, and no codec knows another. This file has only types, and imports nothing.
  */
 
-/** What a model can do; a request that needs more is refused by name, never silently degraded. */
+/** An ability of a model. A request that needs one that the model lacks is refused by name, never silently degraded. */
 export type Capability =
   | "tools"
   | "parallel_tools"
@@ -22,24 +22,24 @@ export interface Need {
   param: string;
 }
 
-/** The wire protocols that are spoken, on either side. New ones are appended: protocol/fields.ts has a column for each. */
+/** The wire protocols, on either side. Append new ones: protocol/fields.ts has a column for each. */
 export const protocols = ["openai-chat", "anthropic-messages", "openai-responses"] as const;
 export type Protocol = (typeof protocols)[number];
 
 /**
- * A wire object that says more than the centre models (cache marks, citations, a document's title), as its author wrote
- * it. Whoever speaks the same protocol on the other side gets it in place of what the centre says; anybody else gets what
- * the centre says. Parts that share one `Native` are one wire object.
+ * A wire object with more than the centre models (cache marks, citations, a document's title), as its author wrote it. The
+ * other side gets this object if it speaks the same protocol, and else the one made from the centre. Parts that share one
+ * `Native` are one wire object.
  */
 export interface Native {
   protocol: Protocol;
   wire: Readonly<Record<string, unknown>>;
 }
 
-/** Something that only engines of one protocol can do; asked of another it is refused by name. */
+/** A feature that only engines of one protocol have. An engine of another is refused the request by name. */
 export interface NativeNeed {
   protocol: Protocol;
-  /** In words: "citations". */
+  /** Its name, such as "citations". */
   feature: string;
   /** Wire path of the field that asks for it. */
   param: string;
@@ -48,7 +48,7 @@ export interface NativeNeed {
 export interface InferenceRequest {
   /** Public model id, `<vendor>/<model_name>`. */
   model: string;
-  /** Whether the caller wants events; never decides how the upstream is asked. */
+  /** Set if the caller wants events. It does not decide whether the engine streams. */
   stream: boolean;
   turns: Turn[];
   tools: Tool[];
@@ -59,28 +59,28 @@ export interface InferenceRequest {
   outputTokens_max?: number;
   sampling: Sampling;
   stop: string[];
-  /** Wire path of the field that `stop` came from, where its name is another. */
+  /** The wire path of the field of `stop`, if it has another name. */
   stopParam?: string;
   format?: OutputFormat;
   reasoning?: Reasoning;
   /** Present when the caller asked for log probabilities; `top` alternatives a token (0 to 20). */
   logprobs?: { top: number };
-  /** Routing affinity: requests that share a key like to share an engine's prefix cache. */
+  /** Routing affinity: requests with the same key can share an engine's prefix cache. */
   cacheKey?: string;
-  /** Fields that the catalog allows for this model (`extra_params`), handed on untouched. */
+  /** Fields that the catalog allows for this model (`extra_params`), passed on unchanged. */
   extra: Record<string, unknown>;
   needs: Need[];
   nativeNeeds?: NativeNeed[];
-  /** Top-level fields beside all this. */
+  /** Further top-level fields. */
   native?: Native;
-  /** Set where the conversation is to be told in short; its last turn asks for that (compaction.ts). */
+  /** Set if the conversation is to be summarized. Its last turn asks for that (compaction.ts). */
   compaction?: Compaction;
 }
 
 export interface Compaction {
-  /** The summary of an earlier compaction: it stays, whatever else is left out. */
+  /** The summary of an earlier compaction, which is never left out. */
   readonly summary: Turn | null;
-  /** How many of the oldest turns were left out so far, and the turn that says so in their place. */
+  /** The number of turns that were left out, and the notice in their place. */
   leftOutTurns: number;
   notice: Turn | null;
 }
@@ -97,10 +97,10 @@ export interface Sampling {
 
 export type ReasoningEffort = "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max";
 
-/** Hints: a model that does not reason is not told of them (hints.ts). */
+/** Hints, which a model that does not reason does not get (hints.ts). */
 export interface Reasoning {
   effort?: ReasoningEffort;
-  /** Messages' `thinking.budget_tokens`, where a caller gave one. */
+  /** `thinking.budget_tokens` of Messages. */
   budgetTokens?: number;
   native?: Native;
 }
@@ -142,7 +142,7 @@ export interface TextPart {
   text: string;
   native?: Native;
 }
-/** `url` is `https:` or `data:`; `detail` as the caller said it. */
+/** `url` is `https:` or `data:`. `detail` is the caller's value. */
 export interface ImagePart {
   kind: "image";
   url: string;
@@ -171,9 +171,9 @@ export interface RefusalPart {
 export interface ReasoningPart {
   kind: "reasoning";
   text: string;
-  /** Opaque proof that belongs to the text, handed on byte for byte. */
+  /** An opaque proof of the text, passed on byte for byte. */
   signature?: string;
-  /** Opaque reasoning without text (redacted or encrypted). */
+  /** Opaque reasoning without a text (redacted or encrypted). */
   encrypted?: string;
 }
 export interface ToolCallPart {

@@ -1,4 +1,4 @@
-/** A whole answer: what the events of a stream add up to. Not streaming is this fold, never a second implementation. */
+/** A whole answer, folded from the events of a stream. Answers that are not streamed are made by this fold only. */
 import type { InferenceEvent, PartHead, StopReason, TokenLogprob } from "./event.ts";
 import { asFault } from "./fault.ts";
 import type { Native } from "./request.ts";
@@ -32,7 +32,7 @@ export async function collect(batches: AsyncIterable<readonly InferenceEvent[]>)
   return fold.result();
 }
 
-/** The same fold, one event at a time. */
+/** Folds one event at a time. */
 export class Fold {
   #start: Extract<InferenceEvent, { type: "response-start" }> | undefined;
   #end: Extract<InferenceEvent, { type: "response-end" }> | undefined;
@@ -45,7 +45,7 @@ export class Fold {
     switch (event.type) {
       case "response-start":
         this.#start = event;
-        // A second one voids everything before it.
+        // A second one makes the events before it void.
         this.#parts.length = 0;
         this.#pieces.length = 0;
         this.#usage = noUsage;

@@ -1,4 +1,4 @@
-/** The order in which engines take a conversation, and the places where they take instructions. */
+/** Puts a conversation into the order that engines accept, with instructions where they accept them. */
 import type { InputPart, SystemTurn, TextPart, Turn } from "./request.ts";
 
 /** The turns as an engine takes them. `instructionsInside` is false if it takes instructions only at the head. */
@@ -8,8 +8,8 @@ export function inEngineOrder(turns: readonly Turn[], instructionsInside = true)
 }
 
 /**
- * Tool results directly after the assistant turn that called, before any text, image or instruction that the caller wrote
- * between them: chat templates and Messages engines ask for it. Whatever else there is keeps its order.
+ * Moves tool results directly behind the assistant turn that called, before anything that the caller wrote between them. Chat
+ * templates and Messages engines require it. Other turns keep their order.
  */
 export function withResultsInPlace(turns: readonly Turn[]): Turn[] {
   const ordered: Turn[] = [];
@@ -47,18 +47,19 @@ export function headInstructions(turns: readonly Turn[]): { parts: TextPart[]; r
 }
 
 /**
- * For engines that take instructions at the head alone: those become one turn, and later ones are said in the user's
- * turn, marked, joined to what the user says beside them (such templates want user and assistant to take turns, too).
+ * Adapts a conversation to engines that take instructions only at the head. Instructions there become one turn. Later ones
+ * become marked text of the user, joined to the user's own turn, because such templates also require that user and assistant
+ * alternate.
  */
 export function withInstructionsAtHead(turns: readonly Turn[]): Turn[] {
-  const { parts, rest } = headInstructions(turns);
-  const moved: Turn[] = parts.length > 0 ? [{ role: "system", parts }] : [];
+  const { parts: head, rest } = headInstructions(turns);
+  const moved: Turn[] = head.length > 0 ? [{ role: "system", parts: head }] : [];
   for (const turn of rest) {
-    const said = isSystem(turn) ? turn.parts.map(marked) : turn.role === "user" ? turn.parts : null;
+    const parts = isSystem(turn) ? turn.parts.map(marked) : turn.role === "user" ? turn.parts : null;
     const last = moved.at(-1);
-    if (said === null) moved.push(turn);
-    else if (last?.role === "user") moved[moved.length - 1] = { ...last, parts: [...last.parts, ...said] };
-    else moved.push(isSystem(turn) ? { role: "user", parts: said } : turn);
+    if (parts === null) moved.push(turn);
+    else if (last?.role === "user") moved[moved.length - 1] = { ...last, parts: [...last.parts, ...parts] };
+    else moved.push(isSystem(turn) ? { role: "user", parts } : turn);
   }
   return moved;
 }

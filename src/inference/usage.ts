@@ -1,13 +1,13 @@
-/** Token counts of one request. The classes are disjoint: input excludes what was cached or written to a cache. */
+/** Token counts of one request. The classes are disjoint: input excludes tokens that were cached or written to a cache. */
 export interface Usage {
   inputTokens: number;
   cachedInputTokens: number;
   cacheWriteTokens: number;
   /** Reasoning included. */
   outputTokens: number;
-  /** Of the output tokens, those spent on reasoning. */
+  /** The output tokens that were spent on reasoning. */
   reasoningTokens: number;
-  /** Who counted: the engine, we (by tokens, or a token a delta), or an estimate from code units or bytes. */
+  /** The origin of the counts: the engine, our own count (by tokenizer, or one token a delta), or an estimate from sizes. */
   source: UsageSource;
 }
 
@@ -22,30 +22,30 @@ export const noUsage: Usage = Object.freeze({
   source: "counted",
 });
 
-/** All tokens that the model read, whatever they cost. */
+/** All tokens that the model read, at any price. */
 export function promptTokens(usage: Usage): number {
   return usage.inputTokens + usage.cachedInputTokens + usage.cacheWriteTokens;
 }
 
-/** Why half of an engine's report is not believed: docs/metering.md. */
+/** The reason for which the input or the output of an engine's report is not believed: docs/metering.md. */
 export type ReportFlaw =
-  /** Not a whole number from 0 up. */
+  /** No whole number, or a negative one. */
   | "malformed"
   | "missing"
-  /** Of the prompt more cached, or of the output more reasoning, than there is. */
+  /** More cached tokens than the prompt has, or more reasoning than the output. */
   | "part_above_whole"
   | "above_context"
   | "above_cap"
   | "below_forwarded"
   | "decreasing";
 
-/** The halves of a report that are not believed, each with the first reason. */
+/** The halves of a report that are not believed, each with its first reason. */
 export interface ReportFlaws {
   input?: ReportFlaw;
   output?: ReportFlaw;
 }
 
-/** A report that was not taken as it is, and the engine's words for each count. They are short, printable ASCII. */
+/** A report that was rejected in part, with the engine's value of each count as short, printable ASCII. */
 export interface RejectedReport extends ReportFlaws {
   said: Record<string, number | string>;
 }

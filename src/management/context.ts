@@ -1,4 +1,4 @@
-/** What every verb works with: the stores, the actor, look-ups by name, and announcements to the nodes. */
+/** The context of a verb: the stores, the actor, look-ups by name, and announcements to the nodes. */
 
 import { hashKey } from "../auth/key.ts";
 import { canonical } from "../store/audit-chain.ts";
@@ -10,11 +10,10 @@ import type { Repeat } from "../store/page.ts";
 import type { Plan, PlanAdministration } from "../store/plan.ts";
 import type { RefusedRequests } from "../store/refused.ts";
 import { fail } from "./error.ts";
-import type { OwnedKey } from "./owned.ts";
 import * as parse from "./parse.ts";
 import type { Pricing } from "./pricing.ts";
 
-/** What the catalog in force has. */
+/** The part of the catalog in force that verbs need. */
 export interface ManagedCatalog {
   plans: ReadonlyMap<string, Plan>;
   /** Public ids. */
@@ -32,16 +31,16 @@ export interface ManagementOptions {
   operators: Operators;
   plans: PlanAdministration;
   notices: NoticeAdministration;
-  /** Who acts, for the audit log: `operator:<name>`, `cli:<user>` or `service`. */
+  /** The actor of the audit log: `operator:<name>`, `cli:<user>` or `service`. */
   actor: Actor;
-  /** The one organization whose things there are for who acts; null or absent: all. */
+  /** The one organization that the actor sees; null or absent: all. */
   within?: string | null | undefined;
-  /** What a creation is known by, should it be asked for again. */
+  /** The idempotency key of a creation. */
   repeatKey?: string | null | undefined;
   now_ms: () => number;
   /** A UUIDv7, dashed. */
   newUuid: () => string;
-  /** So many bytes from a cryptographic source. */
+  /** Bytes from a cryptographic source. */
   random: (bytes: number) => Uint8Array;
   /**
    * Tells this process that a key or an organization changed; other nodes hear it from the database. A failure is
@@ -50,52 +49,67 @@ export interface ManagementOptions {
   changed?: ((keyOrOrganizationId: string) => void | Promise<void>) | undefined;
 }
 
+interface Owning {
+  organizationId: string;
+}
+
 export type ManagementContext = ReturnType<typeof managementContext>;
 
 export function managementContext(options: ManagementOptions) {
   const { administration, within = null } = options;
-  /** Every verb finds its organization here: one that is not in sight is not there. */
-  async function organizationOf(slugOrId: unknown): Promise<Organization> {
-    const name = parse.text(slugOrId, "an organization's slug or ID");
+  /** Every verb finds its organization here: one that is not in sight does not exist. */
+  async function organizationOf(name: string): Promise<Organization> {
     const found = await administration.findOrganization(name);
     if (found && isWithin(within, found.id)) return found;
     const renamed = found ? null : await administration.formerOwner(name);
     return noOrganization(name, renamed && isWithin(within, renamed.id) ? renamed : null);
   }
+  /** Adds the slugs of the organizations to what belongs to them. */
+  async function withSlugs<Owned extends Owning>(all: readonly Owned[]): Promise<(Owned & { organization: string })[]> {
+    const slugs = new Map<string, string>();
+    for (const { organizationId } of all) {
+      if (slugs.has(organizationId)) continue;
+      const found = await administration.findOrganization(organizationId);
+      if (!found) throw new Error(`the organization ${organizationId} is gone`);
+      slugs.set(organizationId, found.slug);
+    }
+    return all.map((one) => ({ ...one, organization: slugs.get(one.organizationId)! }));
+  }
   return {
     ...options,
     within,
     organizationOf,
-    /** The same, where something is to be made or changed in it. */
-    async openOrganization(slugOrId: unknown): Promise<Organization> {
+    /** An organization in which something is to be made or changed. */
+    async openOrganization(slugOrId: string): Promise<Organization> {
       const found = await organizationOf(slugOrId);
       return found.status === "closed" ? isClosed(found.slug) : found;
     },
-    knownPlan: async (name: unknown) => parse.plan(name, [...(await options.catalog()).plans.keys()]),
-    /** The organization to which a list is narrowed: the one that is asked for, or the one in sight. */
-    async narrowedTo(slugOrId: unknown): Promise<string | undefined> {
-      if (!parse.isAbsent(slugOrId)) return (await organizationOf(slugOrId)).id;
+    async knownPlan(name: string): Promise<string> {
+      const plans = [...(await options.catalog()).plans.keys()];
+      if (plans.includes(name)) return name;
+      if (plans.length === 0) fail("The catalog has no plans. Add one under 'plans:' in sluice.yaml.");
+      return fail(`There is no plan '${parse.excerpt(name)}'. The catalog has: ${plans.join(", ")}.`);
+    },
+    /** The organization to which a list is narrowed: the one that is named, or the one in sight. */
+    async narrowedTo(slugOrId: string | undefined): Promise<string | undefined> {
+      if (slugOrId !== undefined) return (await organizationOf(slugOrId)).id;
       return within ?? undefined;
     },
     isInSight: (organizationId: string | null) => isWithin(within, organizationId),
-    /** What the store knows a creation by; absent where the request has no key. */
+    /** By which the store knows a creation that is repeated; undefined where the request has no idempotency key. */
     repeatOf(verb: string, input: unknown): Repeat | undefined {
       const { repeatKey } = options;
-      if (parse.isAbsent(repeatKey)) return undefined;
+      if (repeatKey === null || repeatKey === undefined) return undefined;
       return { keyHash: hashKey(repeatKey), requestHash: hashKey(canonical([verb, input])) };
     },
-    async keyOf(id: unknown): Promise<Key> {
-      const name = parse.text(id, "a key's ID");
+    async keyOf(name: string): Promise<Key> {
       if (name.startsWith("slk_"))
         fail("That is the API key itself. Specify its ID instead, which begins with 'key_'.");
       const found = await administration.findKey(name);
       return found && isWithin(within, found.organizationId) ? found : noKey(name);
     },
-    async withOrganization(key: Key): Promise<OwnedKey> {
-      const organization = await administration.findOrganization(key.organizationId);
-      if (!organization) throw new Error(`the organization of ${key.id} is gone`);
-      return { key, organization };
-    },
+    withSlugs,
+    withSlug: async <Owned extends Owning>(one: Owned) => (await withSlugs([one]))[0]!,
     async announce(id: string): Promise<void> {
       try {
         await options.changed?.(id);
@@ -110,20 +124,23 @@ function isWithin(within: string | null, organizationId: string | null): boolean
   return within === null || within === organizationId;
 }
 
-/** `renamed`: which one was called so before. */
+/** `renamed` is the organization that had this slug before. */
 export function noOrganization(slugOrId: string, renamed: Organization | null = null): never {
   const next = renamed ? `It was renamed to '${renamed.slug}'.` : "To list all organizations, run: sluice org list";
-  return fail(`There is no organization '${parse.excerpt(slugOrId)}'. ${next}`, "not_found");
+  return fail(`There is no organization '${parse.excerpt(slugOrId)}'. ${next}`, "resource_not_found");
 }
 
 export function isClosed(slug: string): never {
-  return fail(`Organization '${slug}' is closed, and cannot be changed any more.`, "state");
+  return fail(`Organization '${slug}' is closed, and cannot be changed any more.`, "wrong_state");
 }
 
 export function noKey(id: string): never {
-  return fail(`There is no key '${parse.excerpt(id)}'. To list all keys, run: sluice key list`, "not_found");
+  return fail(`There is no key '${parse.excerpt(id)}'. To list all keys, run: sluice key list`, "resource_not_found");
 }
 
 export function reusedKey(): never {
-  return fail("This Idempotency-Key came with another request before. Use a new one for each creation.", "reused");
+  return fail(
+    "This Idempotency-Key came with another request before. Use a new one for each creation.",
+    "idempotency_key_reused",
+  );
 }

@@ -2,77 +2,77 @@
  * A report as a FOCUS 1.2 dataset, the form in which finance reads the bills of all providers (docs/reports.md, FOCUS).
  * The organization is the billing account, the key the resource, the model the SKU. Pure.
  */
-import type { ReportGroup, ReportRow } from "../store/report.ts";
 import { fail } from "./error.ts";
-import { costOf, type Pricing, unitPrice } from "./pricing.ts";
-import { csvLine } from "./report-json.ts";
-import type { OrganizationReport } from "./reports.ts";
+import { unitPrice } from "./pricing.ts";
+import { csvLine } from "./report-csv.ts";
+import type { Report, Row } from "./report-shape.ts";
 
 type Cell = string | number | null;
 
 /** The groups that a FOCUS report is by; the period is the caller's, else days. */
-export function focusGroups(given: readonly string[] | null): ReportGroup[] {
-  const words = [...new Set(given ?? [])];
+export function focusGroups(given: string | null): string {
+  const words = [...new Set(given?.split(",").map((word) => word.trim()))];
   const period = words.length === 0 ? "day" : words[0];
   if (words.length > 1 || (period !== "hour" && period !== "day" && period !== "month")) {
     fail(
       "A FOCUS report is by hour, day, or month; the other groups are given: organization, team, key, model, operation.",
     );
   }
-  return [period, "organization", "team", "key", "model", "operation"];
+  return [period, "organization", "team", "key", "model", "operation"].join(",");
 }
 
-/** Line by line, names first. */
-export function reportFocus(report: OrganizationReport): Iterable<string> {
-  const { pricing } = report;
-  if (!pricing) {
+type Price = NonNullable<Report["price"]>;
+
+/** The dataset line by line, names first. */
+export function reportFocus(report: Report): Iterable<string> {
+  const { price } = report;
+  if (!price) {
     fail("A FOCUS report needs a price: set reports.currency and reports.price_per_million_units in sluice.yaml.");
   }
-  return focusLines(report, pricing);
+  return focusLines(report, price);
 }
 
-function* focusLines(report: OrganizationReport, pricing: Pricing): Generator<string> {
-  yield csvLine(Object.keys(focusRow(sample, report, pricing)));
-  for (const row of report.rows) yield csvLine(Object.values(focusRow(row, report, pricing)));
+function* focusLines(report: Report, price: Price): Generator<string> {
+  yield csvLine(Object.keys(focusRow({ ...report.total, operation: null }, report, price)));
+  for (const row of report.rows) yield csvLine(Object.values(focusRow(row, report, price)));
 }
 
-function focusRow(row: ReportRow, { by, at }: OrganizationReport, pricing: Pricing): Record<string, Cell> {
-  const { organization, key, model, operation } = row;
-  const startsAt = row.startsAt ?? at;
+function focusRow(row: Row, { asOf }: Report, { currency, provider, perMillionUnits }: Price): Record<string, Cell> {
+  const { keyId = null, key = null, model = null, operation = null, cost = null } = row;
+  const startsAt = startOf(row) ?? asOf;
   const isUsage = operation !== "adjustment";
-  const cost = costOf(row.units, pricing);
-  const price = isUsage ? unitPrice(pricing) : null;
+  const price = isUsage ? unitPrice(perMillionUnits) : null;
   const tokens = row.inputTokens + row.cachedInputTokens + row.cacheWriteTokens + row.outputTokens;
   return {
     BilledCost: cost,
-    BillingAccountId: organization?.id ?? null,
-    BillingAccountName: organization?.name ?? null,
+    BillingAccountId: row.organizationId ?? null,
+    BillingAccountName: row.organizationName ?? null,
     BillingAccountType: "Organization",
-    BillingCurrency: pricing.currency,
+    BillingCurrency: currency,
     BillingPeriodEnd: seconds(monthOf(startsAt, 1)),
     BillingPeriodStart: seconds(monthOf(startsAt, 0)),
     ChargeCategory: isUsage ? "Usage" : "Adjustment",
     ChargeClass: null,
     ChargeDescription: isUsage ? `${operation} with ${model}` : "Entry of an operator",
     ChargeFrequency: isUsage ? "Usage-Based" : "One-Time",
-    ChargePeriodEnd: seconds(endOf(startsAt, by)),
+    ChargePeriodEnd: seconds(endOf(row, startsAt)),
     ChargePeriodStart: seconds(startsAt),
     ConsumedQuantity: isUsage ? tokens : null,
     ConsumedUnit: isUsage ? "Tokens" : null,
     ContractedCost: cost,
     ContractedUnitPrice: price,
     EffectiveCost: cost,
-    InvoiceIssuerName: pricing.provider,
+    InvoiceIssuerName: provider,
     ListCost: cost,
     ListUnitPrice: price,
     PricingCategory: isUsage ? "Standard" : null,
     PricingQuantity: isUsage ? row.units : null,
     PricingUnit: isUsage ? "Units" : null,
-    ProviderName: pricing.provider,
-    PublisherName: pricing.provider,
-    ResourceId: key?.id ?? null,
-    ResourceName: key?.name ?? null,
-    ResourceType: key?.id ? "API key" : null,
+    ProviderName: provider,
+    PublisherName: provider,
+    ResourceId: keyId,
+    ResourceName: key,
+    ResourceType: keyId ? "API key" : null,
     ServiceCategory: "AI and Machine Learning",
     ServiceName: "Model inference",
     ServiceSubcategory: "Generative AI",
@@ -82,12 +82,12 @@ function focusRow(row: ReportRow, { by, at }: OrganizationReport, pricing: Prici
   };
 }
 
-/** What FOCUS has no column for. */
-function customColumns(row: ReportRow): Record<string, Cell> {
+/** The columns that FOCUS does not have. */
+function customColumns(row: Row): Record<string, Cell> {
   return {
-    x_TeamId: row.team?.id ?? null,
-    x_TeamName: row.team?.name ?? null,
-    x_Operation: row.operation,
+    x_TeamId: row.teamId ?? null,
+    x_TeamName: row.team ?? null,
+    x_Operation: row.operation ?? null,
     x_Requests: row.requests,
     x_InputTokens: row.inputTokens,
     x_CachedInputTokens: row.cachedInputTokens,
@@ -100,9 +100,15 @@ function customColumns(row: ReportRow): Record<string, Cell> {
   };
 }
 
-function endOf(startsAt: Date, by: readonly ReportGroup[]): Date {
-  if (by.includes("month")) return monthOf(startsAt, 1);
-  return new Date(startsAt.getTime() + (by.includes("hour") ? 3_600_000 : 86_400_000));
+function startOf({ hour, day, month }: Row): Date | null {
+  if (hour) return hour;
+  const first = day ?? (month && `${month}-01`);
+  return first ? new Date(first) : null;
+}
+
+function endOf({ hour, month }: Row, startsAt: Date): Date {
+  if (month) return monthOf(startsAt, 1);
+  return new Date(startsAt.getTime() + (hour ? 3_600_000 : 86_400_000));
 }
 
 function monthOf(at: Date, ahead: number): Date {
@@ -110,23 +116,3 @@ function monthOf(at: Date, ahead: number): Date {
 }
 
 const seconds = (at: Date): string => `${at.toISOString().slice(0, 19)}Z`;
-
-/** A row for the names of the columns alone. */
-const sample: ReportRow = {
-  startsAt: null,
-  organization: null,
-  team: null,
-  key: null,
-  model: null,
-  operation: null,
-  outcome: null,
-  requests: 0,
-  inputTokens: 0,
-  cachedInputTokens: 0,
-  cacheWriteTokens: 0,
-  outputTokens: 0,
-  reasoningTokens: 0,
-  units: 0,
-  extraUnits: 0,
-  unchargedUnits: 0,
-};

@@ -1,57 +1,41 @@
-/** What is to change of a key, as an administrator gives it: only what is named. Pure. */
-import type { Key, KeyChange } from "../store/directory.ts";
+/** A change of a key, as an administrator gives it: only what is named changes. Pure. */
+import { type Key, type KeyChange, type Scope, scopes } from "../store/directory.ts";
 import { fail } from "./error.ts";
 import * as parse from "./parse.ts";
 
 /** Null: `models` and `addresses` allow all, `expires` is never, `owner` nobody. `labels` changes the named ones. */
 export interface KeyChanges {
-  name?: string | null;
-  scopes?: string[] | null;
-  models?: string[] | null;
-  expires?: string | null;
-  owner?: string | null;
-  labels?: Record<string, string | null> | null;
+  name?: string | undefined;
+  scopes?: Scope[] | null | undefined;
+  models?: string[] | null | undefined;
+  expires?: Date | null | undefined;
+  owner?: string | null | undefined;
+  labels?: Record<string, string | null> | undefined;
   /** Addresses and networks of clients. */
-  addresses?: string[] | null;
+  addresses?: string[] | null | undefined;
 }
 
-/** What a new key is to be: what is left out is as null. */
-export function newKeyOf(
-  input: KeyChanges,
-  known: { models: readonly string[]; now_ms: number },
-): Omit<Key, "id" | "organizationId" | Unset> {
+interface Known {
+  models: readonly string[];
+  now_ms: number;
+}
+
+/** A new key: what is left out is as null, and scopes are all three. */
+export function newKeyOf(input: KeyChanges & { name: string }, known: Known): Required<KeyChange> {
   const blank = { allowedModels: null, allowedAddresses: null, expiresAt: null, owner: null, labels: {} };
-  const name = parse.name(input.name, "The key's name");
-  const change = changeOf({ ...input, name }, blank, known);
-  return { ...blank, ...change, name, scopes: change.scopes ?? parse.scopes(null) };
+  return { ...blank, scopes: [...scopes], ...changeOf(input, blank, known), name: input.name };
 }
 
-type Unset =
-  | "createdAt"
-  | "createdBy"
-  | "revokedAt"
-  | "lastUsedAt"
-  | "lastUsedFrom"
-  | "state"
-  | "endsAt"
-  | "version"
-  | "secrets";
-
-export function changeOf(
-  input: KeyChanges,
-  { labels }: Pick<Key, "labels">,
-  known: { models: readonly string[]; now_ms: number },
-): KeyChange {
-  const orNull = <T, U>(value: T | null, read: (given: T) => U): U | null => (value === null ? null : read(value));
+export function changeOf(input: KeyChanges, { labels }: Pick<Key, "labels">, known: Known): KeyChange {
+  const { name, models, expires, owner, addresses } = input;
   const change: KeyChange = {};
-  if (!parse.isAbsent(input.name)) change.name = parse.name(input.name, "The key's name");
-  if (!parse.isAbsent(input.scopes)) change.scopes = parse.scopes(input.scopes);
-  if (!parse.isAbsent(input.labels)) change.labels = parse.labels(input.labels, labels);
-  const { models, expires, owner, addresses } = input;
-  if (models !== undefined) change.allowedModels = orNull(models, (ids) => parse.models(ids, known.models));
-  if (expires !== undefined) change.expiresAt = orNull(expires, (at) => parse.futureInstant(at, known.now_ms));
-  if (owner !== undefined) change.owner = orNull(owner, (text) => parse.name(text, "The key's owner"));
-  if (addresses !== undefined) change.allowedAddresses = orNull(addresses, parse.networks);
+  if (name !== undefined) change.name = name;
+  if (input.scopes) change.scopes = scopes.filter((scope) => input.scopes!.includes(scope));
+  if (input.labels) change.labels = parse.labels(input.labels, labels);
+  if (models !== undefined) change.allowedModels = models && parse.models(models, known.models);
+  if (expires !== undefined) change.expiresAt = expires && parse.future(expires, known.now_ms);
+  if (owner !== undefined) change.owner = owner;
+  if (addresses !== undefined) change.allowedAddresses = addresses && parse.networks(addresses);
   if (Object.keys(change).length === 0) fail("Specify what to change of the key.");
   return change;
 }

@@ -1,84 +1,193 @@
-/** What an administrator does with keys. A new secret is returned once and is nowhere else. */
-
+/** Keys: the secrets with which clients call. A new secret is answered once and is nowhere else. */
+import Type from "typebox";
 import { key_random_bytes, newKey, secretOf } from "../auth/key.ts";
-import { keyStates, type Organization } from "../store/directory.ts";
+import type { Value } from "../schema/codec.ts";
+import { keyStates, type Organization, scopes } from "../store/directory.ts";
 import { idOf } from "../store/ids.ts";
-import type { LimitChanges } from "./budget-limits.ts";
-import { newKeyBudget, noTeam } from "./budgets.ts";
-import { isClosed, type ManagementContext, noKey, reusedKey } from "./context.ts";
+import { isClosed, noKey, reusedKey } from "./context.ts";
 import { fail } from "./error.ts";
-import { changeOf, type KeyChanges, newKeyOf } from "./key-change.ts";
-import type { OwnedKey } from "./owned.ts";
-import { allPages, type Paged, type PageInput, page_max, paged, pageOf } from "./page.ts";
-import * as parse from "./parse.ts";
-import { lastChange, stale, type Versioned, versionIn } from "./version.ts";
+import { changeOf, newKeyOf } from "./key-change.ts";
+import { partFrom } from "./page.ts";
+import { labels_max } from "./parse.ts";
+import {
+  duration,
+  exampleSecret,
+  examples,
+  id,
+  instant,
+  life,
+  limitChanges,
+  limitIn,
+  managers,
+  moment,
+  name,
+  nullable,
+  once,
+  oneOf,
+  partOf,
+  partOfIds,
+  readers,
+  Secret,
+  version,
+  words,
+} from "./shapes.ts";
+import { newKeyBudget, noTeam } from "./teams.ts";
+import { someChange, verb } from "./verb.ts";
+import { lastChange, stale } from "./version.ts";
 
-export interface KeyVerbs {
-  /** Without scopes: all three. Without models: every model. `expires`: ISO 8601 with a zone, in the future. */
-  createKey(
-    input: KeyChanges & {
-      organization: string;
-      name: string;
-      /** ID or name of a team of the organization. */
-      team?: string | null;
-      /** On top of what its team or its organization gives a new key; null takes a limit away. */
-      limits?: LimitChanges | null;
+const { id: keyId, ...keyRest } = {
+  id: id("key"),
+  organization_id: id("org"),
+  organization: Type.String({ description: "The organization's slug." }),
+  name: Type.String(),
+  scopes: Type.Array(oneOf([...scopes])),
+  allowed_models: nullable(Type.Array(Type.String(), { description: "Null: every model." })),
+  ...life,
+  last_used_from: nullable(Type.String({ description: "An address; of IPv6, its /64." })),
+  created_by: nullable(Type.String({ description: "`operator:<name>`, `cli:<user>` or `service`." })),
+  owner: nullable(Type.String()),
+  labels: Type.Record(Type.String(), Type.String()),
+  allowed_addresses: nullable(Type.Array(Type.String(), { description: "Null: every address." })),
+  state: oneOf([...keyStates], { description: "When this was read." }),
+  ends_at: nullable(
+    instant(
+      "When it ended or will, as things stand: revoked, expired, older or longer unused than its organization allows.",
+    ),
+  ),
+  version: version(),
+  secrets: Type.Array(Secret, { description: "Newest first." }),
+};
+export const keyFields = { id: keyId, ...keyRest };
+export const Key = Type.Object(keyFields, { $id: "Key" });
+export type Key = Value<typeof Key>;
+export const NewKey = Type.Object(
+  { id: keyId, key: nullable(Type.String({ description: `The key. ${once}` })), ...keyRest },
+  { $id: "NewKey" },
+);
+export type NewKey = Value<typeof NewKey>;
+
+export const exampleKey: Key = {
+  id: examples.key,
+  organizationId: examples.organization,
+  organization: "acme",
+  name: "build server",
+  scopes: ["inference:create"],
+  allowedModels: null,
+  createdAt: examples.at,
+  expiresAt: null,
+  revokedAt: null,
+  lastUsedAt: null,
+  lastUsedFrom: null,
+  createdBy: "operator:ann",
+  owner: null,
+  labels: {},
+  allowedAddresses: null,
+  state: "active",
+  endsAt: null,
+  version: 1,
+  secrets: [{ prefix: "slk_3fJk", ...exampleSecret }],
+};
+const exampleNew: NewKey = { ...exampleKey, key: `slk_${"x".repeat(38)}` };
+
+const owner = Type.Optional(nullable(name("A person or a team, in any words.")));
+const addresses = Type.Optional(
+  nullable(
+    Type.Array(Type.String({ minLength: 1, maxLength: 64 }), {
+      minItems: 1,
+      maxItems: 100,
+      description: "Addresses and networks of its clients, such as `10.0.0.0/8`. Null: all.",
+    }),
+  ),
+);
+const scopeList = (description?: string) =>
+  Type.Array(oneOf([...scopes]), { minItems: 1, maxItems: 10, ...(description ? { description } : {}) });
+const modelList = (description: string) =>
+  Type.Array(Type.String({ minLength: 1 }), { minItems: 1, maxItems: 1000, description });
+const labels = (options: { description?: string; maxProperties?: number }) =>
+  Type.Optional(
+    Type.Record(Type.String(), nullable(name("Its text.")), {
+      propertyNames: Type.String({
+        pattern: "^[a-z0-9][a-z0-9._/-]{0,62}$",
+        "x-must-be": "1 to 63 lowercase letters, digits, and . _ - /, with a letter or digit first",
+      }),
+      ...options,
+    }),
+  );
+const oneKey = { id: words("ID of the key.") };
+
+export const keyVerbs = [
+  verb({
+    name: "pageKeys",
+    method: "get",
+    path: "/keys",
+    tag: "Keys",
+    summary: "List keys",
+    description: "Of all organizations or of one, in the order in which they were created.",
+    roles: readers,
+    kind: "reading",
+    faults: ["resource_not_found"],
+    takes: Type.Object({
+      ...partOfIds("key"),
+      organization: Type.Optional(words("Slug or ID.")),
+      state: Type.Optional(
+        oneOf([...keyStates], {
+          description:
+            "`active`: it works. `expired`: or older than its organization allows. `unused`: for longer than that.",
+          "x-must-be": "active, revoked, expired or unused",
+        }),
+      ),
+      unused_for: Type.Optional(
+        duration("Such as `30d`: only keys not used for so long. One that was never used counts from its creation."),
+      ),
+    }),
+    answers: partOf(Key, "Keys"),
+    example: { takes: {}, answer: { data: [exampleKey], nextCursor: null } },
+    async act({ administration, narrowedTo, withSlugs }, input) {
+      const found = await administration.pageKeys({
+        limit: limitIn(input),
+        after: input.cursor,
+        organizationId: await narrowedTo(input.organization),
+        state: input.state,
+        unusedFor_ms: input.unusedFor,
+      });
+      return partFrom(found, await withSlugs(found.items), ({ id }) => id);
     },
-  ): Promise<NewKey>;
-  /** Of one organization, or of all. */
-  listKeys(input: { organization?: string | null } & KeyFilter): Promise<OwnedKey[]>;
-  /** A part of them, in the order in which they were made; `limit` 1 to 1,000, else 100. */
-  pageKeys(input: PageInput & { organization?: string | null } & KeyFilter): Promise<Paged<OwnedKey>>;
-  /** What is left out stays. A revoked key cannot be changed. It counts on every node within a second. */
-  updateKey(input: { id: string } & KeyChanges & Versioned): Promise<OwnedKey>;
-  findKey(input: { id: string }): Promise<OwnedKey>;
-  /**
-   * Adds a second secret to the key. `grace` (`30m`, `1h`, `7d`, `0s`) is how long the older ones keep working; without
-   * it, they work until they are revoked.
-   */
-  rotateKey(input: { id: string; grace?: string | null }): Promise<NewKey>;
-  /** Revokes the key, or with `old` only the secrets that a rotation replaced. Idempotent. */
-  revokeKey(input: { id: string; old?: boolean }): Promise<OwnedKey>;
-}
-
-interface KeyFilter {
-  state?: string | null;
-  /** `30d`: only keys that were not used for so long; one that was never used counts from its creation. */
-  unusedFor?: string | null;
-}
-
-export interface NewKey extends OwnedKey {
-  /** The whole key, in plain text: the only time that anybody sees it. Empty: the request was a repeat. */
-  secret: string;
-}
-
-export function keyVerbs(context: ManagementContext): KeyVerbs {
-  const {
-    administration,
-    actor,
-    announce,
-    catalog,
-    keyOf,
-    narrowedTo,
-    newUuid,
-    now_ms,
-    openOrganization,
-    organizationOf,
-    random,
-    withOrganization,
-  } = context;
-  async function keysOf(organizationId: string, filter: ReturnType<typeof filterOf>) {
-    return allPages(async ({ cursor, limit = page_max }) => {
-      const page = { after: cursor ?? undefined, limit: limit ?? page_max };
-      return paged(await administration.pageKeys({ ...page, ...filter, organizationId }), ({ id }) => id);
-    });
-  }
-  return {
-    async createKey(input) {
-      const { models } = parse.isAbsent(input.models) ? { models: [] } : await catalog();
+  }),
+  verb({
+    name: "createKey",
+    method: "post",
+    path: "/keys",
+    tag: "Keys",
+    summary: "Create a key",
+    description: "The answer has the key, this once.",
+    roles: managers,
+    kind: "creation",
+    faults: ["resource_not_found", "idempotency_key_reused", "wrong_state"],
+    takes: Type.Object({
+      organization: words("Slug or ID."),
+      name: name("What it is for."),
+      scopes: Type.Optional(nullable(scopeList("Else all three."))),
+      models: Type.Optional(nullable(modelList("IDs of models; else every model."))),
+      expires: Type.Optional(nullable(moment("ISO 8601 with a time zone, or a date in UTC; else never."))),
+      owner,
+      labels: labels({ maxProperties: labels_max }),
+      addresses,
+      team: Type.Optional(nullable(words("ID or name of a team of the organization."))),
+      limits: Type.Optional(
+        nullable(limitChanges("On top of what its team or its organization gives a new key. Null takes a limit away.")),
+      ),
+    }),
+    answers: NewKey,
+    example: {
+      takes: { organization: "acme", name: "build server", scopes: ["inference:create"] },
+      answer: exampleNew,
+    },
+    async act(context, input) {
+      const { administration, actor, catalog, keyOf, newUuid, now_ms, openOrganization, random, withSlug } = context;
+      const { models } = input.models == null ? { models: [] } : await catalog();
       const wanted = newKeyOf(input, { models, now_ms: now_ms() });
       const organization = await openOrganization(input.organization);
-      livesNoLonger(wanted.expiresAt, organization, now_ms());
+      refuseLongerLife(wanted.expiresAt, organization, now_ms());
       const budget = await newKeyBudget(context, organization, input);
       const secret = newKey(random(key_random_bytes));
       const key = await administration.createKey({
@@ -93,86 +202,140 @@ export function keyVerbs(context: ManagementContext): KeyVerbs {
       if (key === "no_team") return noTeam(budget.teamId ?? "");
       if (key === "closed") return isClosed(organization.slug);
       if (key === "reused") return reusedKey();
-      if ("repeated" in key) return { ...(await withOrganization(await keyOf(key.repeated))), secret: "" };
-      return { key, organization, secret };
+      if (!("repeated" in key)) return { ...key, organization: organization.slug, key: secret };
+      return { ...(await withSlug(await keyOf(key.repeated))), key: null };
     },
-    async listKeys(input) {
-      const filter = filterOf(input);
-      const one = await narrowedTo(input.organization);
-      const organizations = one === undefined ? await administration.listOrganizations() : [await organizationOf(one)];
-      const lists: OwnedKey[] = [];
-      for (const organization of organizations) {
-        for (const key of await keysOf(organization.id, filter)) lists.push({ key, organization });
-      }
-      return lists;
+  }),
+  verb({
+    name: "findKey",
+    method: "get",
+    path: "/keys/{id}",
+    id: "id",
+    tag: "Keys",
+    summary: "Show a key",
+    description: "Never its secret.",
+    roles: readers,
+    kind: "reading",
+    faults: ["resource_not_found"],
+    takes: Type.Object(oneKey),
+    answers: Key,
+    example: { takes: { id: examples.key }, answer: exampleKey },
+    act: async ({ keyOf, withSlug }, input) => withSlug(await keyOf(input.id)),
+  }),
+  verb({
+    name: "updateKey",
+    method: "patch",
+    path: "/keys/{id}",
+    id: "id",
+    tag: "Keys",
+    summary: "Change a key",
+    description:
+      "What is left out stays. Every node knows within a second; what runs goes on. Its team and limits: `updateKeyBudget`.",
+    roles: managers,
+    kind: "change",
+    faults: ["resource_not_found", "wrong_state", "version_conflict"],
+    takes: Type.Object(
+      {
+        ...oneKey,
+        name: Type.Optional(name("What it is for.")),
+        scopes: Type.Optional(scopeList()),
+        models: Type.Optional(nullable(modelList("IDs of models. Null: every model."))),
+        expires: Type.Optional(nullable(moment("ISO 8601 with a time zone, or a date in UTC. Null: never."))),
+        owner,
+        labels: labels({ description: "Labels that are not named stay; null takes one away." }),
+        addresses,
+      },
+      someChange,
+    ),
+    answers: Key,
+    example: {
+      takes: { id: examples.key, owner: "ann@example.com", labels: { stage: "production" } },
+      answer: { ...exampleKey, owner: "ann@example.com", labels: { stage: "production" } },
     },
-    async pageKeys(input) {
-      const page = pageOf(input, "key_");
-      const organizationId = await narrowedTo(input.organization);
-      const found = await administration.pageKeys({ ...page, ...filterOf(input), organizationId });
-      const { items, next } = paged(found, ({ id }) => id);
-      const owners = new Map<string, Organization>();
-      for (const { organizationId: id } of items) {
-        if (!owners.has(id)) owners.set(id, await organizationOf(id));
-      }
-      return { items: items.map((key) => ({ key, organization: owners.get(key.organizationId)! })), next };
-    },
-    async updateKey({ id: given, version: read, ...changes }) {
-      const version = versionIn({ version: read ?? null });
-      const key = await keyOf(given);
-      const { models } = parse.isAbsent(changes.models) ? { models: [] } : await catalog();
+    async act({ administration, actor, announce, catalog, keyOf, now_ms, organizationOf, withSlug }, input) {
+      const { id, version, ...changes } = input;
+      const key = await keyOf(id);
+      const { models } = changes.models == null ? { models: [] } : await catalog();
       const change = changeOf(changes, key, { models, now_ms: now_ms() });
-      if (key.revokedAt) fail(`The key ${key.id} is revoked and cannot be changed. Create a new one.`, "state");
+      if (key.revokedAt) fail(`The key ${key.id} is revoked and cannot be changed. Create a new one.`, "wrong_state");
       const organization = await organizationOf(key.organizationId);
-      livesNoLonger(change.expiresAt, organization, key.secrets[0]?.createdAt.getTime() ?? now_ms());
-      const updated = await administration.updateKey(key.id, change, actor, version);
+      refuseLongerLife(change.expiresAt, organization, key.secrets[0]?.createdAt.getTime() ?? now_ms());
+      const updated = await administration.updateKey(key.id, change, actor, version ?? null);
       if (updated && "stale" in updated) {
-        const current = { key: updated.stale, organization };
         const last = await lastChange(administration, { id: organization.id, subject: key.id });
-        return stale(`Key '${current.key.name}'`, { now: current.key.version, read: version!, current, last });
+        const current = { ...updated.stale, organization: organization.slug };
+        return stale(`Key '${current.name}'`, { read: version, last }, Key, current);
       }
       await announce(key.id);
-      return withOrganization(updated ?? noKey(key.id));
+      return withSlug(updated ?? noKey(key.id));
     },
-    findKey: async (input) => withOrganization(await keyOf(input.id)),
-    async rotateKey(input) {
-      const grace_ms = parse.isAbsent(input.grace) ? null : parse.duration(input.grace);
+  }),
+  verb({
+    name: "rotateKey",
+    method: "post",
+    path: "/keys/{id}/rotate",
+    id: "id",
+    tag: "Keys",
+    summary: "Give a key a new secret",
+    description: "The ID stays. The old secret works until its grace ends, or until it is revoked.",
+    roles: managers,
+    kind: "act",
+    faults: ["resource_not_found", "wrong_state"],
+    takes: Type.Object({
+      ...oneKey,
+      grace: Type.Optional(nullable(duration("Such as `30m`, `1h`, `7d`, or `0s`."))),
+    }),
+    answers: NewKey,
+    example: { takes: { id: examples.key, grace: "1h" }, answer: exampleNew },
+    async act({ administration, actor, announce, keyOf, now_ms, random, withSlug }, input) {
+      const grace_ms = input.grace ?? null;
       const { id, revokedAt, expiresAt } = await keyOf(input.id);
-      if (revokedAt) fail(cannotRotate(id, "is revoked"), "state");
-      if (expiresAt && expiresAt.getTime() <= now_ms()) fail(cannotRotate(id, "has expired"), "state");
+      if (revokedAt) fail(cannotRotate(id, "is revoked"), "wrong_state");
+      if (expiresAt && expiresAt.getTime() <= now_ms()) fail(cannotRotate(id, "has expired"), "wrong_state");
       const secret = newKey(random(key_random_bytes));
       const graceEndsAt = grace_ms === null ? null : new Date(now_ms() + grace_ms);
       let key = await administration.rotateKey({ id, secret: secretOf(secret), graceEndsAt, actor });
-      if (key === "revoked") fail(cannotRotate(id, "is revoked"), "state");
-      // No grace at all is a revocation: a deadline would be read from this machine's clock, and the store's may be behind it.
+      if (key === "revoked") fail(cannotRotate(id, "is revoked"), "wrong_state");
+      // No grace at all is a revocation: a deadline would come from this machine's clock, and the store's may be behind it.
       if (key && grace_ms === 0) key = await administration.revokeKey({ id, old: true, actor });
       await announce(id);
-      return { ...(await withOrganization(key ?? noKey(id))), secret };
+      return { ...(await withSlug(key ?? noKey(id))), key: secret };
     },
-    async revokeKey(input) {
+  }),
+  verb({
+    name: "revokeKey",
+    method: "post",
+    path: "/keys/{id}/revoke",
+    id: "id",
+    tag: "Keys",
+    summary: "Revoke a key",
+    description: "Every node refuses it within a second. Repeating it changes nothing.",
+    roles: managers,
+    kind: "act",
+    faults: ["resource_not_found", "wrong_state"],
+    takes: Type.Object({
+      ...oneKey,
+      old: Type.Optional(Type.Boolean({ description: "Only the secrets that a rotation replaced." })),
+    }),
+    answers: Key,
+    example: { takes: { id: examples.key }, answer: { ...exampleKey, revokedAt: examples.at } },
+    async act({ administration, actor, announce, keyOf, withSlug }, input) {
       const { id } = await keyOf(input.id);
       const key = await administration.revokeKey({ id, old: input.old === true, actor });
       await announce(id);
-      return withOrganization(key ?? noKey(id));
+      return withSlug(key ?? noKey(id));
     },
-  };
-}
-
-function filterOf({ state, unusedFor }: KeyFilter) {
-  return {
-    state: parse.isAbsent(state) ? undefined : parse.choice(state, keyStates, "state"),
-    unusedFor_ms: parse.isAbsent(unusedFor) ? undefined : parse.duration(unusedFor, "duration"),
-  };
-}
+  }),
+] as const;
 
 const day_ms = 86_400_000;
 
-/** An expiry that would never count, and whoever sets it means something else. */
-function livesNoLonger(
+/** Refuses an expiry after the end that the organization's policy sets: it would never count, so something else is meant. */
+function refuseLongerLife(
   expiresAt: Date | null | undefined,
   { slug, keyLifetimeMaxDays }: Organization,
   from_ms: number,
-) {
+): void {
   if (!expiresAt || keyLifetimeMaxDays === null) return;
   const last = new Date(from_ms + keyLifetimeMaxDays * day_ms);
   if (expiresAt > last)

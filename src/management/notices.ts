@@ -1,93 +1,157 @@
-/** What an administrator does with webhooks of organizations (docs/notices.md). */
+/** Webhooks of organizations (docs/notices.md). */
+import Type from "typebox";
+import type { Value } from "../schema/codec.ts";
 import type { Organization } from "../store/directory.ts";
 import type { NoticeHook } from "../store/notice.ts";
-import type { ManagementContext } from "./context.ts";
 import { fail } from "./error.ts";
 import * as parse from "./parse.ts";
-
-export interface OwnedHook {
-  organization: Organization;
-  hook: NoticeHook;
-}
-/** `secret`: in plain text, this once; null: it stays as it was. */
-export interface SetHook extends OwnedHook {
-  secret: string | null;
-}
-
-export interface NoticeVerbs {
-  findNotices(input: { organization: string }): Promise<OwnedHook>;
-  /** What is left out stays, or of a new one: 80 and 100 percent, 14 days. */
-  setNotices(input: {
-    organization: string;
-    url?: string | null;
-    shares?: number[] | null;
-    keyExpiryDays?: number | null;
-    newSecret?: boolean | null;
-  }): Promise<SetHook>;
-  /** What waits to be sent is dropped. */
-  removeNotices(input: { organization: string }): Promise<OwnedHook>;
-}
+import { admins, count, examples, formed, id, instant, nullable, readers, words } from "./shapes.ts";
+import { verb } from "./verb.ts";
 
 const shares_default = [80, 100];
-const shares_max = 10;
 const keyExpiry_days_default = 14;
-const keyExpiry_days_max = 90;
 const secret_bytes = 32;
 
-export function noticeVerbs(context: ManagementContext): NoticeVerbs {
-  const { actor, notices, openOrganization, organizationOf, random } = context;
-  return {
-    async findNotices(input) {
+const fields = {
+  organization_id: id("org"),
+  organization: Type.String(),
+  url: Type.String(),
+  shares: Type.Array(Type.Integer(), { description: "Percentages of a window's limit, ascending." }),
+  key_expiry_days: count(),
+  changed_at: instant("When this was set."),
+  waiting: count(),
+  problem: nullable(Type.String({ description: "Why the last notice that could not be delivered was not." })),
+};
+export const Notices = Type.Object(fields, { $id: "Notices" });
+export type Notices = Value<typeof Notices>;
+export const SetNotices = Type.Object(
+  {
+    ...fields,
+    secret: nullable(Type.String({ description: "A new secret, in plain text, this once. Null: it stays as it was." })),
+  },
+  { $id: "SetNotices" },
+);
+
+const example: Notices = {
+  organizationId: examples.organization,
+  organization: "acme",
+  url: "https://hooks.example.com/sluice",
+  shares: [80, 100],
+  keyExpiryDays: 14,
+  changedAt: examples.at,
+  waiting: 0,
+  problem: null,
+};
+
+const one = { organization: words("Slug or ID.") };
+const path = "/organizations/{id}/notices";
+
+export const noticeVerbs = [
+  verb({
+    name: "findNotices",
+    method: "get",
+    path,
+    id: "organization",
+    tag: "Notices",
+    summary: "Show the webhook of an organization",
+    description: "What it is told, and whether the last notice arrived; never the secret.",
+    roles: readers,
+    kind: "reading",
+    faults: ["resource_not_found"],
+    takes: Type.Object(one),
+    answers: Notices,
+    example: { takes: { organization: "acme" }, answer: example },
+    async act({ notices, organizationOf }, input) {
       const organization = await organizationOf(input.organization);
-      return { organization, hook: (await notices.noticeHook(organization.id)) ?? noHook(organization) };
+      return noticesOf(organization, await notices.noticeHook(organization.id));
     },
-    async setNotices(input) {
+  }),
+  verb({
+    name: "setNotices",
+    method: "put",
+    path,
+    id: "organization",
+    tag: "Notices",
+    summary: "Set the webhook of an organization",
+    description:
+      "What is left out stays, or of a new one has its default. A new webhook gets a secret that signs what it is sent.",
+    roles: admins,
+    kind: "act",
+    faults: ["resource_not_found", "wrong_state"],
+    takes: Type.Object({
+      ...one,
+      url: Type.Optional(
+        formed(
+          /^[Hh][Tt][Tt][Pp][Ss]?:\/\/[!-~]{1,990}$/,
+          "a URL that begins with https://",
+          "Begins with `https://`.",
+        ),
+      ),
+      shares: Type.Optional(
+        Type.Array(Type.Integer({ minimum: 1, maximum: 100 }), {
+          maxItems: 10,
+          description: "Percentages of a window's limit at which to tell; 80 and 100 unless set.",
+        }),
+      ),
+      key_expiry_days: Type.Optional(
+        Type.Integer({
+          minimum: 0,
+          maximum: 90,
+          description: "How long before a key expires; 14 unless set, 0: never.",
+        }),
+      ),
+      new_secret: Type.Optional(Type.Boolean({ description: "Give it a new secret; the old one signs nothing more." })),
+    }),
+    answers: SetNotices,
+    example: {
+      takes: { organization: "acme", url: example.url, shares: [80, 100] },
+      answer: { ...example, secret: `whsec_${"x".repeat(43)}` },
+    },
+    async act({ actor, notices, openOrganization, random }, input) {
       const organization = await openOrganization(input.organization);
       const before = await notices.noticeHook(organization.id);
-      const { keyExpiryDays } = input;
+      const { url, shares = before?.shares ?? shares_default } = input;
       const settings = {
-        url: parse.isAbsent(input.url) ? (before?.url ?? fail("Specify the webhook's URL.")) : webhookUrl(input.url),
-        shares: parse.isAbsent(input.shares) ? (before?.shares ?? shares_default) : sharesIn(input.shares),
-        keyExpiryDays: parse.isAbsent(keyExpiryDays)
-          ? (before?.keyExpiryDays ?? keyExpiry_days_default)
-          : daysIn(keyExpiryDays),
+        url: url === undefined ? (before?.url ?? fail("Specify the webhook's URL.")) : webhookUrl(url),
+        shares: [...new Set(shares)].sort((one, other) => one - other),
+        keyExpiryDays: input.keyExpiryDays ?? before?.keyExpiryDays ?? keyExpiry_days_default,
       };
       const secret = `whsec_${random(secret_bytes).toBase64({ alphabet: "base64url", omitPadding: true })}`;
       const renews = input.newSecret === true;
       const set = await notices.setNoticeHook(organization.id, settings, { secret, renews }, actor);
-      return { organization, hook: set.hook, secret: set.isNewSecret ? secret : null };
+      return { ...noticesOf(organization, set.hook), secret: set.isNewSecret ? secret : null };
     },
-    async removeNotices(input) {
+  }),
+  verb({
+    name: "removeNotices",
+    method: "post",
+    path: `${path}/remove`,
+    id: "organization",
+    tag: "Notices",
+    summary: "Remove the webhook of an organization",
+    description: "What waits to be sent is dropped.",
+    roles: admins,
+    kind: "act",
+    faults: ["resource_not_found", "wrong_state"],
+    takes: Type.Object(one),
+    answers: Notices,
+    example: { takes: { organization: "acme" }, answer: example },
+    async act({ actor, notices, organizationOf }, input) {
       const organization = await organizationOf(input.organization);
-      return {
-        organization,
-        hook: (await notices.removeNoticeHook(organization.id, actor)) ?? noHook(organization),
-      };
+      return noticesOf(organization, await notices.removeNoticeHook(organization.id, actor));
     },
-  };
+  }),
+] as const;
+
+function noticesOf({ slug }: Organization, hook: NoticeHook | null): Notices {
+  if (hook) return { ...hook, organization: slug };
+  return fail(`${slug} has no webhook. To set one, run: sluice notice set ${slug} --url URL`, "resource_not_found");
 }
 
-function webhookUrl(value: unknown): string {
-  const word = parse.text(value, "the webhook's URL");
+function webhookUrl(word: string): string {
   const url = URL.parse(word);
   if (url && /^https?:$/.test(url.protocol) && !url.username && !url.password) return url.href;
   return fail(
     `'${parse.excerpt(word)}' is not a webhook's URL. Use one that begins with https:// and has no user name.`,
   );
-}
-
-function sharesIn(value: unknown): number[] {
-  const isList = Array.isArray(value) && value.length <= shares_max;
-  const shares = isList
-    ? value.map((share) => parse.count(share, 100, "A share"))
-    : fail(`Specify at most ${shares_max} shares.`);
-  return [...new Set(shares)].sort((one, other) => one - other);
-}
-
-function daysIn(value: unknown): number {
-  return value === 0 ? 0 : parse.count(value, keyExpiry_days_max, "The number of days before a key expires");
-}
-
-function noHook({ slug }: Organization): never {
-  return fail(`${slug} has no webhook. To set one, run: sluice notice set ${slug} --url URL`, "not_found");
 }

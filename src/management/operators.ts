@@ -1,102 +1,233 @@
-/** What an administrator does with operators: who may administer over HTTP. A new token is returned once. */
+/** Operators: who may administer over HTTP. A new token is answered once. Only an admin sees operators. */
+import Type from "typebox";
 import { key_random_bytes, newKey, secretOf } from "../auth/key.ts";
+import type { Value } from "../schema/codec.ts";
 import { idOf } from "../store/ids.ts";
-import { type Operator, type Role, roles } from "../store/operators.ts";
+import { type Role, roles, type Operator as StoredOperator } from "../store/operators.ts";
 import { type ManagementContext, reusedKey } from "./context.ts";
 import { fail } from "./error.ts";
-import { type Paged, type PageInput, paged, pageOf } from "./page.ts";
+import { partFrom } from "./page.ts";
 import * as parse from "./parse.ts";
+import {
+  admins,
+  duration,
+  exampleSecret,
+  examples,
+  formed,
+  id,
+  life,
+  limitIn,
+  moment,
+  nullable,
+  once,
+  oneOf,
+  partOf,
+  partOfIds,
+  Secret,
+  words,
+} from "./shapes.ts";
+import { verb } from "./verb.ts";
 
-export interface OperatorVerbs {
-  /** `organization`: of an `organization-admin`, and only of one. `expires`: ISO 8601 with a zone, in the future. */
-  createOperator(input: {
-    name: string;
-    role: string;
-    organization?: string | null;
-    expires?: string | null;
-  }): Promise<NewOperator>;
-  pageOperators(input: PageInput): Promise<Paged<Operator>>;
-  /** `id` is a name or an id, here and below. */
-  findOperator(input: { id: string }): Promise<Operator>;
-  /** As a key's: without `grace`, the older tokens work until they are revoked. */
-  rotateOperator(input: { id: string; grace?: string | null }): Promise<NewOperator>;
-  /** Revokes the operator, or with `old` only the tokens that a rotation replaced. Idempotent. */
-  revokeOperator(input: { id: string; old?: boolean }): Promise<Operator>;
-}
+const { id: operatorId, ...rest } = {
+  id: id("op"),
+  name: Type.String(),
+  role: oneOf([...roles]),
+  organization_id: nullable(id("org")),
+  created_by: Type.String(),
+  ...life,
+  last_used_from: nullable(Type.String({ description: "An address." })),
+  secrets: Type.Array(Secret, { description: "Newest first." }),
+};
+export const Operator = Type.Object({ id: operatorId, ...rest }, { $id: "Operator" });
+export type Operator = Value<typeof Operator>;
+export const NewOperator = Type.Object(
+  { id: operatorId, token: nullable(Type.String({ description: `The token. ${once}` })), ...rest },
+  { $id: "NewOperator" },
+);
+export type NewOperator = Value<typeof NewOperator>;
 
-export interface NewOperator {
-  operator: Operator;
-  /** The token, in plain text: the only time that anybody sees it. Empty: the request was a repeat. */
-  secret: string;
-}
+const example: Operator = {
+  id: examples.operator,
+  name: "ann",
+  role: "organization-admin",
+  organizationId: examples.organization,
+  createdBy: "cli:root",
+  createdAt: examples.at,
+  expiresAt: null,
+  revokedAt: null,
+  lastUsedAt: null,
+  lastUsedFrom: null,
+  secrets: [{ prefix: "slo_9dWq", ...exampleSecret }],
+};
+const exampleNew: NewOperator = { ...example, token: `slo_${"x".repeat(38)}` };
+const one = { id: words("Name or ID of the operator.") };
 
-export function operatorVerbs(context: ManagementContext): OperatorVerbs {
-  const { operators, actor, newUuid, now_ms, organizationOf, random } = context;
-  const newToken = () => newKey(random(key_random_bytes), "slo_");
-
-  async function operatorOf(given: unknown): Promise<Operator> {
-    const id = parse.text(given, "an operator's ID");
-    if (id.startsWith("slo_"))
-      fail("That is the token itself. Specify the operator's ID instead, which begins with 'op_'.");
-    return (await operators.findOperator(id)) ?? noOperator(id);
-  }
-
-  async function boundTo(role: Role, organization: unknown): Promise<string | null> {
-    if (role === "organization-admin") {
-      if (parse.isAbsent(organization)) fail("An organization-admin needs an organization. Specify one.");
-      return (await organizationOf(organization)).id;
-    }
-    if (!parse.isAbsent(organization))
-      fail(`Only an organization-admin is bound to an organization, not the role ${role}.`);
-    return null;
-  }
-
-  return {
-    async createOperator(input) {
-      const name = parse.operatorName(input.name);
-      const role = parse.choice(input.role, roles, "role");
-      const expiresAt = parse.isAbsent(input.expires) ? null : parse.futureInstant(input.expires, now_ms());
-      const organizationId = await boundTo(role, input.organization);
-      const secret = newToken();
+export const operatorVerbs = [
+  verb({
+    name: "pageOperators",
+    method: "get",
+    path: "/operators",
+    tag: "Operators",
+    summary: "List operators",
+    description: "In the order in which they were created.",
+    roles: admins,
+    kind: "reading",
+    faults: [],
+    takes: Type.Object(partOfIds("op")),
+    answers: partOf(Operator, "Operators"),
+    example: { takes: {}, answer: { data: [example], nextCursor: null } },
+    async act({ operators }, input) {
+      const found = await operators.pageOperators({ limit: limitIn(input), after: input.cursor });
+      return partFrom(found, found.items, ({ id }) => id);
+    },
+  }),
+  verb({
+    name: "createOperator",
+    method: "post",
+    path: "/operators",
+    tag: "Operators",
+    summary: "Create an operator",
+    description: "The answer has the token, this once. The name stays in the audit log and is never used again.",
+    roles: admins,
+    kind: "creation",
+    faults: ["resource_not_found", "already_exists", "idempotency_key_reused"],
+    takes: Type.Object({
+      name: formed(
+        /^[A-Za-z0-9_.@+-]{1,64}$/,
+        "a name of 1 to 64 letters, digits, and the characters . _ @ + -",
+        "1 to 64 letters, digits, and `.`, `_`, `@`, `+`, `-`.",
+      ),
+      role: oneOf([...roles]),
+      organization: Type.Optional(nullable(words("Slug or ID; of an `organization-admin`, and only of one."))),
+      expires: Type.Optional(nullable(moment("ISO 8601 with a time zone, or a date in UTC; else never."))),
+    }),
+    answers: NewOperator,
+    example: { takes: { name: "ann", role: "organization-admin", organization: "acme" }, answer: exampleNew },
+    async act(context, input) {
+      const { operators, actor, newUuid, now_ms, repeatOf } = context;
+      const { name, role, expires } = input;
+      const expiresAt = expires == null ? null : parse.future(expires, now_ms());
+      const organizationId = await boundTo(context, role, input.organization ?? null);
+      const secret = newToken(context);
       const made = await operators.createOperator({
-        ...{ id: idOf(newUuid(), "op_"), name, role, organizationId, expiresAt, actor },
+        id: idOf(newUuid(), "op_"),
+        name,
+        role,
+        organizationId,
+        expiresAt,
+        actor,
         secret: secretOf(secret),
-        repeat: context.repeatOf("createOperator", input),
+        repeat: repeatOf("createOperator", input),
       });
       if (made === "name_taken") {
-        fail(`There is or was an operator '${name}'. Choose another name: the audit log has this one.`, "taken");
+        fail(
+          `There is or was an operator '${name}'. Choose another name: the audit log has this one.`,
+          "already_exists",
+        );
       }
       if (made === "reused") return reusedKey();
-      if ("repeated" in made) return { operator: await operatorOf(made.repeated), secret: "" };
-      return { operator: made, secret };
+      if ("repeated" in made) return { ...(await operatorOf(context, made.repeated)), token: null };
+      return { ...made, token: secret };
     },
-    async pageOperators(input) {
-      return paged(await operators.pageOperators(pageOf(input, "op_")), ({ id }) => id);
-    },
-    findOperator: (input) => operatorOf(input.id),
-    async rotateOperator(input) {
-      const grace_ms = parse.isAbsent(input.grace) ? null : parse.duration(input.grace);
-      const { id, revokedAt, expiresAt } = await operatorOf(input.id);
-      if (revokedAt) fail(cannotRotate(id, "is revoked"), "state");
-      if (expiresAt && expiresAt.getTime() <= now_ms()) fail(cannotRotate(id, "has expired"), "state");
-      const secret = newToken();
+  }),
+  verb({
+    name: "findOperator",
+    method: "get",
+    path: "/operators/{id}",
+    id: "id",
+    tag: "Operators",
+    summary: "Show an operator",
+    description: "By name or ID; never the token.",
+    roles: admins,
+    kind: "reading",
+    faults: ["resource_not_found"],
+    takes: Type.Object(one),
+    answers: Operator,
+    example: { takes: { id: examples.operator }, answer: example },
+    act: (context, input) => operatorOf(context, input.id),
+  }),
+  verb({
+    name: "rotateOperator",
+    method: "post",
+    path: "/operators/{id}/rotate",
+    id: "id",
+    tag: "Operators",
+    summary: "Give an operator a new token",
+    description: "The ID stays. The old token works until its grace ends, or until it is revoked.",
+    roles: admins,
+    kind: "act",
+    faults: ["resource_not_found", "wrong_state"],
+    takes: Type.Object({
+      ...one,
+      grace: Type.Optional(nullable(duration("Such as `30m`, `1h`, `7d`, or `0s`."))),
+    }),
+    answers: NewOperator,
+    example: { takes: { id: examples.operator, grace: "1h" }, answer: exampleNew },
+    async act(context, input) {
+      const { operators, actor, now_ms } = context;
+      const grace_ms = input.grace ?? null;
+      const { id, revokedAt, expiresAt } = await operatorOf(context, input.id);
+      if (revokedAt) fail(cannotRotate(id, "is revoked"), "wrong_state");
+      if (expiresAt && expiresAt.getTime() <= now_ms()) fail(cannotRotate(id, "has expired"), "wrong_state");
+      const secret = newToken(context);
       const graceEndsAt = grace_ms === null ? null : new Date(now_ms() + grace_ms);
       let operator = await operators.rotateOperator({ id, secret: secretOf(secret), graceEndsAt, actor });
-      if (operator === "revoked") fail(cannotRotate(id, "is revoked"), "state");
+      if (operator === "revoked") fail(cannotRotate(id, "is revoked"), "wrong_state");
       if (operator && grace_ms === 0) operator = await operators.revokeOperator({ id, old: true, actor });
-      return { operator: operator ?? noOperator(id), secret };
+      return { ...(operator ?? noOperator(id)), token: secret };
     },
-    async revokeOperator(input) {
-      const { id } = await operatorOf(input.id);
-      return (await operators.revokeOperator({ id, old: input.old === true, actor })) ?? noOperator(id);
+  }),
+  verb({
+    name: "revokeOperator",
+    method: "post",
+    path: "/operators/{id}/revoke",
+    id: "id",
+    tag: "Operators",
+    summary: "Revoke an operator",
+    description: "The next request is refused. Repeating it changes nothing.",
+    roles: admins,
+    kind: "act",
+    faults: ["resource_not_found", "wrong_state"],
+    takes: Type.Object({
+      ...one,
+      old: Type.Optional(Type.Boolean({ description: "Only the tokens that a rotation replaced." })),
+    }),
+    answers: Operator,
+    example: { takes: { id: examples.operator }, answer: { ...example, revokedAt: examples.at } },
+    async act(context, input) {
+      const { id } = await operatorOf(context, input.id);
+      const revoked = await context.operators.revokeOperator({ id, old: input.old === true, actor: context.actor });
+      return revoked ?? noOperator(id);
     },
-  };
+  }),
+] as const;
+
+const newToken = ({ random }: ManagementContext) => newKey(random(key_random_bytes), "slo_");
+
+async function operatorOf({ operators }: ManagementContext, id: string): Promise<StoredOperator> {
+  if (id.startsWith("slo_"))
+    fail("That is the token itself. Specify the operator's ID instead, which begins with 'op_'.");
+  return (await operators.findOperator(id)) ?? noOperator(id);
+}
+
+/** The organization of an `organization-admin`; null for the other roles, which are bound to none. */
+async function boundTo(
+  { organizationOf }: ManagementContext,
+  role: Role,
+  organization: string | null,
+): Promise<string | null> {
+  if (role === "organization-admin") {
+    if (organization === null) fail("An organization-admin needs an organization. Specify one.");
+    return (await organizationOf(organization)).id;
+  }
+  if (organization !== null) fail(`Only an organization-admin is bound to an organization, not the role ${role}.`);
+  return null;
 }
 
 function noOperator(id: string): never {
   return fail(
     `There is no operator '${parse.excerpt(id)}'. To list all operators, run: sluice operator list`,
-    "not_found",
+    "resource_not_found",
   );
 }
 

@@ -1,147 +1,260 @@
-/** What an administrator changes of an organization: its names, state, plan, and what it asks of its keys. */
-import type { Changed, Organization, OrganizationStatus, Policies } from "../store/directory.ts";
+/** Changes of organizations: their names, state and plan, and what they ask of their keys. */
+import Type from "typebox";
+import type { Changed, Policies, Organization as StoredOrganization } from "../store/directory.ts";
 import { units_max } from "../store/ledger.ts";
 import { isClosed, type ManagementContext, noOrganization } from "./context.ts";
 import { fail } from "./error.ts";
+import { acme, Organization, removedPlan, staleOrganization } from "./organizations.ts";
 import * as parse from "./parse.ts";
-import { lastChange, stale, type Versioned, versionIn } from "./version.ts";
+import { admins, examples, moment, name, nullable, slug, words } from "./shapes.ts";
+import { someChange, verb } from "./verb.ts";
 
-export interface OrganizationChangeVerbs {
-  /** With a version, here and below: only if the organization has it still. One that is closed is never changed. */
-  suspendOrganization(input: Named & Versioned): Promise<Organization>;
-  resumeOrganization(input: Named & Versioned): Promise<Organization>;
-  /** What is left out stays. Everything goes on by its ID; the old slug is never another's. */
-  renameOrganization(input: Named & { slug?: string | null; name?: string | null } & Versioned): Promise<Organization>;
-  /** For good: its keys are revoked, what runs ends, and nothing can be made in it. Repeating it changes nothing. */
-  closeOrganization(input: Named & Versioned): Promise<Organization>;
-  /**
-   * What is left out stays, and null lifts a limit of days. They count at once for the keys that there are. Once it keeps
-   * no content, what was stored is deleted before this answers.
-   */
-  updatePolicies(
-    input: Named & {
-      keyLifetimeMaxDays?: number | null;
-      keyUnusedMaxDays?: number | null;
-      keepsContent?: boolean | null;
-    } & Versioned,
-  ): Promise<Organization>;
-  /** The limits apply from the next request on; usage and boundaries stay. Null: no plan, so inference is refused. */
-  setPlan(input: Named & { plan: string | null } & Versioned): Promise<Organization>;
-  /** ISO 8601 with a zone, or a date (UTC). Weeks and months count from it once the current month has ended. */
-  setAnchor(input: Named & { anchor: string } & Versioned): Promise<Organization>;
-  /** With a cap in units a billing month, extra usage is on; without one it is off. */
-  setExtraUsage(input: Named & { capUnits: number | null } & Versioned): Promise<Organization>;
-}
-
-/** `organization` is a slug or an id, in every verb. */
-interface Named {
-  organization: string;
-}
+const one = { organization: words("Slug or ID.") };
+const sent = { organization: "acme" };
 
 /** Ten years: what is longer means never, and that is null. */
 export const policyDays_max = 3650;
+const days = (description: string) =>
+  Type.Optional(nullable(Type.Integer({ minimum: 1, maximum: policyDays_max, description })));
 
-export function organizationChangeVerbs(context: ManagementContext): OrganizationChangeVerbs {
-  const { administration, actor, announce, organizationOf } = context;
-
-  type Write = (id: string, version: number | null) => Promise<Changed | "no_plan" | "slug_taken">;
-  async function update({ id, slug }: Organization, input: Versioned, write: Write): Promise<Organization> {
-    const version = versionIn(input);
-    const updated = await write(id, version);
-    if (updated === "no_plan") return removedPlan();
-    if (updated === "slug_taken") return takenSlug(input);
-    if (updated === "closed") return isClosed(slug);
-    if (updated === null) return noOrganization(slug);
-    if (!("stale" in updated)) {
-      await announce(id);
-      return updated;
-    }
-    const current = updated.stale;
-    const last = await lastChange(administration, current);
-    return stale(`Organization '${current.slug}'`, { now: current.version, read: version!, current, last });
-  }
-  async function setStatus(
-    input: Named & Versioned,
-    status: Exclude<OrganizationStatus, "closed">,
-  ): Promise<Organization> {
-    const organization = await organizationOf(input.organization);
-    if (organization.status === status && parse.isAbsent(input.version)) return organization;
-    return update(organization, input, (id, version) =>
-      administration.setOrganizationStatus(id, status, actor, version),
-    );
-  }
-  const takenSlug = ({ slug }: { slug?: unknown } & Versioned) =>
-    fail(`The slug '${parse.excerpt(String(slug))}' is or was another organization's. Choose another one.`, "taken");
-
-  return {
-    suspendOrganization: (input) => setStatus(input, "suspended"),
-    resumeOrganization: (input) => setStatus(input, "active"),
-    async renameOrganization(input) {
-      const names = {
-        ...(parse.isAbsent(input.slug) ? {} : { slug: parse.slug(input.slug) }),
-        ...(parse.isAbsent(input.name) ? {} : { name: parse.name(input.name, "The organization's name") }),
-      };
-      if (Object.keys(names).length === 0) fail("Specify the organization's new slug or name.");
-      const organization = await organizationOf(input.organization);
-      return update(organization, input, (id, version) => administration.renameOrganization(id, names, actor, version));
+export const organizationChangeVerbs = [
+  verb({
+    name: "suspendOrganization",
+    method: "post",
+    path: "/organizations/{id}/suspend",
+    id: "organization",
+    tag: "Organizations",
+    summary: "Suspend an organization",
+    description: "Its requests are refused, and what runs ends, until it is resumed.",
+    roles: admins,
+    kind: "change",
+    faults: ["resource_not_found", "wrong_state", "version_conflict"],
+    takes: Type.Object(one),
+    answers: Organization,
+    example: { takes: sent, answer: { ...acme, status: "suspended", version: 2 } },
+    act: (context, input) => withStatus(context, input, "suspended"),
+  }),
+  verb({
+    name: "resumeOrganization",
+    method: "post",
+    path: "/organizations/{id}/resume",
+    id: "organization",
+    tag: "Organizations",
+    summary: "Resume an organization",
+    description: "Its requests are served again.",
+    roles: admins,
+    kind: "change",
+    faults: ["resource_not_found", "wrong_state", "version_conflict"],
+    takes: Type.Object(one),
+    answers: Organization,
+    example: { takes: sent, answer: { ...acme, version: 3 } },
+    act: (context, input) => withStatus(context, input, "active"),
+  }),
+  verb({
+    name: "renameOrganization",
+    method: "patch",
+    path: "/organizations/{id}",
+    id: "organization",
+    tag: "Organizations",
+    summary: "Rename an organization",
+    description:
+      "What is left out stays. Its ID stays, and with it its keys, records and reports. Its old slug names it no more, and is never another organization's.",
+    roles: admins,
+    kind: "change",
+    faults: ["resource_not_found", "already_exists", "wrong_state", "version_conflict"],
+    takes: Type.Object(
+      {
+        ...one,
+        slug: Type.Optional(nullable(slug("1 to 63 lowercase letters, digits, and hyphens."))),
+        name: Type.Optional(nullable(name("Display name."))),
+      },
+      someChange,
+    ),
+    answers: Organization,
+    example: {
+      takes: { ...sent, slug: "acme-eu" },
+      answer: { ...acme, slug: "acme-eu", formerSlugs: ["acme"], version: 2 },
     },
-    async closeOrganization(input) {
+    async act(context, input) {
+      const { slug, name } = input;
+      if (slug == null && name == null) fail("Specify the organization's new slug or name.");
+      const names = { ...(slug == null ? {} : { slug }), ...(name == null ? {} : { name }) };
+      return changed(context, input, (id, version) =>
+        context.administration.renameOrganization(id, names, context.actor, version),
+      );
+    },
+  }),
+  verb({
+    name: "updatePolicies",
+    method: "patch",
+    path: "/organizations/{id}/policies",
+    id: "organization",
+    tag: "Organizations",
+    summary: "Change what an organization asks of its keys, and whether content is kept",
+    description:
+      "What is left out stays; null lifts a limit. Limits count at once, for the keys that there are, too; those that a limit ended work again when it is lifted. Once it keeps no content, its stored responses are deleted before this is answered.",
+    roles: admins,
+    kind: "change",
+    faults: ["resource_not_found", "wrong_state", "version_conflict"],
+    takes: Type.Object(
+      {
+        ...one,
+        key_lifetime_max_days: days("How long a key works from when it is made or rotated."),
+        key_unused_max_days: days("How long a key works from its last use, or from its creation."),
+        keeps_content: Type.Optional(nullable(Type.Boolean({ description: "False: no word is stored." }))),
+      },
+      someChange,
+    ),
+    answers: Organization,
+    example: {
+      takes: { ...sent, key_lifetime_max_days: 90 },
+      answer: { ...acme, keyLifetimeMaxDays: 90, version: 3 },
+    },
+    async act(context, input) {
+      const { keyLifetimeMaxDays, keyUnusedMaxDays, keepsContent } = input;
+      const policies: Partial<Policies> = {
+        ...(keyLifetimeMaxDays === undefined ? {} : { keyLifetimeMaxDays }),
+        ...(keyUnusedMaxDays === undefined ? {} : { keyUnusedMaxDays }),
+        ...(keepsContent == null ? {} : { keepsContent }),
+      };
+      if (Object.keys(policies).length === 0) fail("Specify which policy to change.");
+      const updated = await changed(context, input, (id, version) =>
+        context.administration.setPolicies(id, policies, context.actor, version),
+      );
+      if (!updated.keepsContent) await context.administration.purgeContent(updated.id);
+      return updated;
+    },
+  }),
+  verb({
+    name: "closeOrganization",
+    method: "post",
+    path: "/organizations/{id}/close",
+    id: "organization",
+    tag: "Organizations",
+    summary: "Close an organization",
+    description:
+      "For good. Its keys are revoked, what runs ends, and nothing can be made or changed in it. Its records and reports stay for their time, 13 months; 15 months after, all that is left of it goes, but for the audit log and its slug, which is never another's. Repeating it changes nothing.",
+    roles: admins,
+    kind: "change",
+    faults: ["resource_not_found", "wrong_state", "version_conflict"],
+    takes: Type.Object(one),
+    answers: Organization,
+    example: {
+      takes: sent,
+      answer: { ...acme, status: "closed", plan: null, closedAt: examples.at, version: 4 },
+    },
+    async act(context, input) {
+      const { administration, actor, organizationOf } = context;
       const organization = await organizationOf(input.organization);
-      const isRepeat = organization.status === "closed" && parse.isAbsent(input.version);
+      const isRepeat = organization.status === "closed" && input.version === undefined;
       const closed = isRepeat
         ? organization
-        : await update(organization, input, (id, version) => administration.closeOrganization(id, actor, version));
+        : await changed(context, input, (id, version) => administration.closeOrganization(id, actor, version));
       await administration.purgeContent(closed.id);
       return closed;
     },
-    async updatePolicies(input) {
-      const policies = policiesIn(input);
-      const organization = await organizationOf(input.organization);
-      const updated = await update(organization, input, (id, version) =>
-        administration.setPolicies(id, policies, actor, version),
+  }),
+  verb({
+    name: "setPlan",
+    method: "put",
+    path: "/organizations/{id}/plan",
+    id: "organization",
+    tag: "Organizations",
+    summary: "Change the plan",
+    description: "The new limits apply from the next request on; what was used still counts.",
+    roles: admins,
+    kind: "change",
+    faults: ["resource_not_found", "wrong_state", "version_conflict"],
+    takes: Type.Object({ ...one, plan: nullable(words("Name of a plan. Null: none, so inference is refused.")) }),
+    answers: Organization,
+    example: { takes: { ...sent, plan: "starter" }, answer: { ...acme, plan: "starter", version: 4 } },
+    async act(context, input) {
+      const plan = input.plan === null ? null : await context.knownPlan(input.plan);
+      return changed(context, input, (id, version) =>
+        context.administration.setOrganizationPlan(id, plan, context.actor, version),
       );
-      if (!updated.keepsContent) await administration.purgeContent(updated.id);
-      return updated;
     },
-    async setPlan(input) {
-      const plan = parse.isAbsent(input.plan) ? null : await context.knownPlan(input.plan);
-      const organization = await organizationOf(input.organization);
-      return update(organization, input, (id, version) => administration.setOrganizationPlan(id, plan, actor, version));
-    },
-    async setAnchor(input) {
+  }),
+  verb({
+    name: "setAnchor",
+    method: "put",
+    path: "/organizations/{id}/anchor",
+    id: "organization",
+    tag: "Organizations",
+    summary: "Count weeks and months from another instant",
+    description: "From the end of the current month on.",
+    roles: admins,
+    kind: "change",
+    faults: ["resource_not_found", "wrong_state", "version_conflict"],
+    takes: Type.Object({ ...one, anchor: moment("ISO 8601 with a time zone, or a date in UTC.") }),
+    answers: Organization,
+    example: { takes: { ...sent, anchor: "2026-12-01" }, answer: { ...acme, version: 5 } },
+    async act(context, input) {
       const anchorAt = parse.anchor(input.anchor);
-      const organization = await organizationOf(input.organization);
-      return update(organization, input, (id, version) =>
-        administration.setOrganizationAnchor(id, anchorAt, actor, version),
+      return changed(context, input, (id, version) =>
+        context.administration.setOrganizationAnchor(id, anchorAt, context.actor, version),
       );
     },
-    async setExtraUsage(input) {
-      const { capUnits } = input;
-      const extra = parse.isAbsent(capUnits)
-        ? ({ enabled: false } as const)
-        : ({ enabled: true, capUnits: parse.count(capUnits, units_max, "The cap") } as const);
-      const organization = await organizationOf(input.organization);
-      return update(organization, input, (id, version) => administration.setExtraUsage(id, extra, actor, version));
+  }),
+  verb({
+    name: "setExtraUsage",
+    method: "put",
+    path: "/organizations/{id}/extra-usage",
+    id: "organization",
+    tag: "Organizations",
+    summary: "Allow or stop extra usage",
+    description: "With a cap in micro-units a billing month it is on, with null it is off.",
+    roles: admins,
+    kind: "change",
+    faults: ["resource_not_found", "wrong_state", "version_conflict"],
+    takes: Type.Object({ ...one, cap_units: nullable(Type.Integer({ minimum: 1, maximum: units_max })) }),
+    answers: Organization,
+    example: {
+      takes: { ...sent, cap_units: 20_000_000 },
+      answer: { ...acme, extraUsage: { enabled: true, capUnits: 20_000_000 }, version: 6 },
     },
-  };
+    async act(context, input) {
+      const { capUnits } = input;
+      const extra = capUnits === null ? ({ enabled: false } as const) : ({ enabled: true, capUnits } as const);
+      return changed(context, input, (id, version) =>
+        context.administration.setExtraUsage(id, extra, context.actor, version),
+      );
+    },
+  }),
+] as const;
+
+interface Change {
+  organization: string;
+  version?: number;
+  /** The new slug, where it is one. */
+  slug?: string | null;
+}
+type Write = (id: string, version: number | null) => Promise<Changed | "no_plan" | "slug_taken">;
+
+async function changed(context: ManagementContext, input: Change, write: Write): Promise<StoredOrganization> {
+  const { administration, announce, organizationOf } = context;
+  const { id, slug } = await organizationOf(input.organization);
+  const updated = await write(id, input.version ?? null);
+  if (updated === "no_plan") return removedPlan();
+  if (updated === "slug_taken") {
+    const taken = parse.excerpt(input.slug ?? "");
+    return fail(`The slug '${taken}' is or was another organization's. Choose another one.`, "already_exists");
+  }
+  if (updated === "closed") return isClosed(slug);
+  if (updated === null) return noOrganization(slug);
+  if ("stale" in updated) return staleOrganization(administration, updated.stale, input.version);
+  await announce(id);
+  return updated;
 }
 
-type PolicyInput = Partial<Record<keyof Policies, unknown>>;
-
-function policiesIn({ keyLifetimeMaxDays, keyUnusedMaxDays, keepsContent }: PolicyInput): Partial<Policies> {
-  const days = (value: unknown, what: string) => (value === null ? null : parse.count(value, policyDays_max, what));
-  const policies: Partial<Policies> = {};
-  if (keyLifetimeMaxDays !== undefined)
-    policies.keyLifetimeMaxDays = days(keyLifetimeMaxDays, "The longest lifetime of keys, in days,");
-  if (keyUnusedMaxDays !== undefined)
-    policies.keyUnusedMaxDays = days(keyUnusedMaxDays, "The days after which an unused key ends");
-  if (!parse.isAbsent(keepsContent))
-    policies.keepsContent =
-      typeof keepsContent === "boolean" ? keepsContent : fail("Specify true or false: whether content is kept.");
-  if (Object.keys(policies).length === 0) fail("Specify which policy to change.");
-  return policies;
-}
-
-export function removedPlan(): never {
-  return fail("This plan was removed meanwhile. To list all plans, run: sluice plan list");
+async function withStatus(
+  context: ManagementContext,
+  input: Change,
+  status: "active" | "suspended",
+): Promise<StoredOrganization> {
+  const organization = await context.organizationOf(input.organization);
+  if (organization.status === status && input.version === undefined) return organization;
+  return changed(context, input, (id, version) =>
+    context.administration.setOrganizationStatus(id, status, context.actor, version),
+  );
 }

@@ -1,64 +1,178 @@
-/** What an administrator does with organizations: create and find. organization-changes.ts has the rest. */
-import { type Organization, organizationStatuses } from "../store/directory.ts";
+/** Organizations: who owns keys, has a plan, and is charged. organization-changes.ts has what changes them. */
+import Type from "typebox";
+import type { Value } from "../schema/codec.ts";
+import {
+  type Administration,
+  organizationStatuses,
+  type Organization as StoredOrganization,
+} from "../store/directory.ts";
 import { idOf } from "../store/ids.ts";
 import { type ManagementContext, reusedKey } from "./context.ts";
 import { fail } from "./error.ts";
-import { removedPlan } from "./organization-changes.ts";
-import { type Paged, type PageInput, paged, pageOf } from "./page.ts";
-import * as parse from "./parse.ts";
+import { partFrom } from "./page.ts";
+import {
+  admins,
+  examples,
+  id,
+  instant,
+  limitIn,
+  name,
+  nullable,
+  oneOf,
+  partOf,
+  partOfIds,
+  readers,
+  slug,
+  units,
+  version,
+  words,
+} from "./shapes.ts";
+import { verb } from "./verb.ts";
+import { lastChange, stale } from "./version.ts";
 
-export interface OrganizationVerbs {
-  /** Without a plan: `starter`. */
-  createOrganization(input: { slug: string; name?: string | null; plan?: string | null }): Promise<Organization>;
-  listOrganizations(): Promise<Organization[]>;
-  /** A part of them, in the order in which they were made; `limit` 1 to 1,000, else 100. */
-  pageOrganizations(input: PageInput & { status?: string | null; plan?: string | null }): Promise<Paged<Organization>>;
-  /** `organization` is a slug or an id, here and in every verb. */
-  findOrganization(input: { organization: string }): Promise<Organization>;
-}
+const days = (description: string) => nullable(Type.Integer({ minimum: 1, description }));
 
-/** For an organization that is created without naming a plan. */
+export const Organization = Type.Object(
+  {
+    id: id("org"),
+    slug: Type.String({ pattern: "^[a-z0-9-]{1,63}$" }),
+    former_slugs: Type.Array(Type.String(), { description: "Those that it had before. None is ever another's." }),
+    name: Type.String(),
+    status: oneOf([...organizationStatuses]),
+    plan: nullable(Type.String({ description: "Null: inference is refused." })),
+    anchor_at: instant("Where weeks and months are counted from."),
+    next_anchor: nullable(
+      Type.Object({ anchor_at: instant("A new anchor."), counts_from: instant("When it begins to count.") }),
+    ),
+    extra_usage: Type.Object({ enabled: Type.Boolean(), cap_units: nullable(units()) }),
+    key_lifetime_max_days: days("How long a key works from when it is made or rotated. Null: no limit."),
+    key_unused_max_days: days("How long a key works from its last use. Null: no limit."),
+    keeps_content: Type.Boolean({ description: "False: no word of a request or an answer is stored." }),
+    created_at: instant("When it was created."),
+    closed_at: nullable(instant("When it was closed.")),
+    version: version(),
+  },
+  { $id: "Organization" },
+);
+export type Organization = Value<typeof Organization>;
+
+export const acme: Organization = {
+  id: examples.organization,
+  slug: "acme",
+  formerSlugs: [],
+  name: "Acme, Inc.",
+  status: "active",
+  plan: "pro",
+  anchorAt: examples.at,
+  nextAnchor: null,
+  extraUsage: { enabled: false, capUnits: null },
+  keyLifetimeMaxDays: null,
+  keyUnusedMaxDays: null,
+  keepsContent: true,
+  createdAt: examples.at,
+  closedAt: null,
+  version: 1,
+};
+
+/** The plan of an organization that is created without naming one. */
 export const plan_default = "starter";
 
-export function organizationVerbs(context: ManagementContext): OrganizationVerbs {
-  const { administration, actor, newUuid, organizationOf, within } = context;
-  return {
-    async createOrganization(input) {
-      const slug = parse.slug(input.slug);
+export const organizationVerbs = [
+  verb({
+    name: "pageOrganizations",
+    method: "get",
+    path: "/organizations",
+    tag: "Organizations",
+    summary: "List organizations",
+    description: "In the order in which they were created. An `organization-admin` sees the own one.",
+    roles: readers,
+    kind: "reading",
+    faults: [],
+    takes: Type.Object({
+      ...partOfIds("org"),
+      status: Type.Optional(oneOf([...organizationStatuses], { "x-must-be": "active, suspended or closed" })),
+      plan: Type.Optional(words("Only organizations on this plan.")),
+    }),
+    answers: partOf(Organization, "Organizations"),
+    example: { takes: {}, answer: { data: [acme], nextCursor: null } },
+    async act({ administration, organizationOf, within }, input) {
+      const { status, plan, cursor } = input;
+      if (within !== null) return { data: cursor === within ? [] : [await organizationOf(within)], nextCursor: null };
+      const found = await administration.pageOrganizations({ limit: limitIn(input), after: cursor, status, plan });
+      return partFrom(found, found.items, ({ id }) => id);
+    },
+  }),
+  verb({
+    name: "createOrganization",
+    method: "post",
+    path: "/organizations",
+    tag: "Organizations",
+    summary: "Create an organization",
+    description: "Its slug is unique. Without a plan it is on `starter`.",
+    roles: admins,
+    kind: "creation",
+    faults: ["already_exists", "idempotency_key_reused"],
+    takes: Type.Object({
+      slug: slug("1 to 63 lowercase letters, digits, and hyphens."),
+      name: Type.Optional(nullable(name("Display name; else the slug."))),
+      plan: Type.Optional(nullable(words("Name of a plan."))),
+    }),
+    answers: Organization,
+    example: { takes: { slug: "acme", name: "Acme, Inc.", plan: "pro" }, answer: acme },
+    async act({ administration, actor, knownPlan, newUuid, organizationOf, repeatOf }, input) {
+      const { slug } = input;
       const created = await administration.createOrganization({
         id: idOf(newUuid(), "org_"),
         slug,
-        name: parse.isAbsent(input.name) ? slug : parse.name(input.name, "The organization's name"),
-        plan: await context.knownPlan(input.plan ?? plan_default),
+        name: input.name ?? slug,
+        plan: await knownPlan(input.plan ?? plan_default),
         actor,
-        repeat: context.repeatOf("createOrganization", input),
+        repeat: repeatOf("createOrganization", input),
       });
-      if (created === "slug_taken") return takenSlug(slug);
+      if (created === "slug_taken") return takenSlug(administration, slug);
       if (created === "no_plan") return removedPlan();
       if (created === "reused") return reusedKey();
       return "repeated" in created ? organizationOf(created.repeated) : created;
     },
-    async pageOrganizations(input) {
-      const { limit, after } = pageOf(input, "org_");
-      if (within !== null) return { items: after === within ? [] : [await organizationOf(within)], next: null };
-      const status = parse.isAbsent(input.status)
-        ? undefined
-        : parse.choice(input.status, organizationStatuses, "status");
-      const plan = parse.isAbsent(input.plan) ? undefined : parse.text(input.plan, "a plan's name");
-      return paged(await administration.pageOrganizations({ after, limit, status, plan }), ({ id }) => id);
-    },
-    listOrganizations: async () =>
-      within === null ? administration.listOrganizations() : [await organizationOf(within)],
-    findOrganization: (input) => organizationOf(input.organization),
-  };
+  }),
+  verb({
+    name: "findOrganization",
+    method: "get",
+    path: "/organizations/{id}",
+    id: "organization",
+    tag: "Organizations",
+    summary: "Show an organization",
+    description: "By its slug or ID.",
+    roles: readers,
+    kind: "reading",
+    faults: ["resource_not_found"],
+    takes: Type.Object({ organization: words("Slug or ID.") }),
+    answers: Organization,
+    example: { takes: { organization: "acme" }, answer: acme },
+    act: ({ organizationOf }, input) => organizationOf(input.organization),
+  }),
+] as const;
 
-  async function takenSlug(slug: string): Promise<never> {
-    const former = await administration.formerOwner(slug);
-    return fail(
-      former
-        ? `The slug '${slug}' was that of '${former.slug}' before, and is not used again. Choose another slug.`
-        : `An organization '${slug}' already exists. Choose another slug.`,
-      "taken",
-    );
-  }
+async function takenSlug({ formerOwner }: ManagementContext["administration"], slug: string): Promise<never> {
+  const former = await formerOwner(slug);
+  return fail(
+    former
+      ? `The slug '${slug}' was that of '${former.slug}' before, and is not used again. Choose another slug.`
+      : `An organization '${slug}' already exists. Choose another slug.`,
+    "already_exists",
+  );
+}
+
+export function removedPlan(): never {
+  return fail("This plan was removed meanwhile. To list all plans, run: sluice plan list");
+}
+
+/** Refuses a change that was meant for an earlier version. */
+export async function staleOrganization(
+  administration: Pick<Administration, "listAudit">,
+  current: StoredOrganization,
+  read: number | undefined,
+): Promise<never> {
+  const last = await lastChange(administration, current);
+  return stale(`Organization '${current.slug}'`, { read, last }, Organization, current);
 }

@@ -1,129 +1,276 @@
-/** What an administrator does with plans: reads those in force, and makes and changes those that are not in the file. */
-import type { AuditEntry } from "../store/directory.ts";
+/** Plans: the limits of organizations, by name. Those of sluice.yaml are read here; others are made and changed here. */
+import Type from "typebox";
+import type { Value } from "../schema/codec.ts";
 import { units_max } from "../store/ledger.ts";
-import { type KnownPlan, noLimits, type Plan, type PlanLimits, type StalePlan } from "../store/plan.ts";
-import { limitNames } from "./budget-limits.ts";
+import { type KnownPlan, noLimits, type PlanLimits } from "../store/plan.ts";
+import { AuditEntries, partOfAudit } from "./audit.ts";
 import { type ManagementContext, reusedKey } from "./context.ts";
 import { fail } from "./error.ts";
-import { limitOf, numberIn, type Paged, type PageInput } from "./page.ts";
 import * as parse from "./parse.ts";
-import { stale, type Versioned, versionIn } from "./version.ts";
+import {
+  admins,
+  examples,
+  formed,
+  instant,
+  limitFields,
+  nullable,
+  oneOf,
+  partOfNumbers,
+  readers,
+  version,
+  words,
+} from "./shapes.ts";
+import { verb } from "./verb.ts";
+import { stale } from "./version.ts";
 
-/** In micro-units a window, or as the name says. Null: no limit. */
-export type PlanLimitChanges = Partial<PlanLimits>;
+export const Plan = Type.Object(
+  {
+    name: Type.String(),
+    source: oneOf(["file", "management"], {
+      description: "`file`: sluice.yaml or the defaults, where alone it can be changed. `management`: made here.",
+    }),
+    version: version(),
+    changed_at: nullable(instant("From when on these limits count. Null: not in force yet.")),
+    ...limitFields,
+  },
+  { $id: "Plan" },
+);
+export type Plan = Value<typeof Plan>;
 
-export interface PlanVerbs {
-  /** All that are in force. */
-  listPlans(): Promise<KnownPlan[]>;
-  findPlan(input: { name: string }): Promise<KnownPlan>;
-  /** What is left out is not limited. */
-  createPlan(input: { name: string } & PlanLimitChanges): Promise<KnownPlan>;
-  /** What is left out stays. It counts at once on every node, for running requests too. */
-  updatePlan(input: { name: string } & PlanLimitChanges & Versioned): Promise<KnownPlan>;
-  /** Refused while an organization is on it. */
-  removePlan(input: { name: string } & Versioned): Promise<KnownPlan>;
-  /** What was in force when, newest first: the audit log's entries about a plan, also of one that was removed. */
-  planHistory(input: { name: string } & PageInput): Promise<Paged<AuditEntry>>;
-}
+const pro: Plan = {
+  name: "pro",
+  source: "management",
+  version: 1,
+  changedAt: examples.at,
+  session: 1_000_000,
+  week: 10_000_000,
+  month: 40_000_000,
+  requestsPerMinute: 600,
+  tokensPerMinute: null,
+  concurrentRequests: 20,
+};
+const limitsBefore = {
+  session: 1_000_000,
+  week: 10_000_000,
+  month: 40_000_000,
+  requests_per_minute: 600,
+  tokens_per_minute: null,
+  concurrent_requests: 20,
+};
 
-export function planVerbs(context: ManagementContext): PlanVerbs {
-  const { actor, administration, catalog, plans } = context;
+const limit = (what: string) =>
+  Type.Optional(nullable(Type.Integer({ minimum: 1, maximum: units_max, description: `${what} Null: no limit.` })));
+const limits = {
+  session: limit("Micro-units in five hours."),
+  week: limit("Micro-units a week."),
+  month: limit("Micro-units a month."),
+  requests_per_minute: limit("Requests in any 60 seconds."),
+  tokens_per_minute: limit("Tokens in any 60 seconds."),
+  concurrent_requests: limit("Requests at a time."),
+};
+const one = { name: words("Name of the plan.") };
 
-  async function known(): Promise<Map<string, KnownPlan>> {
-    const ofCatalog = [...(await catalog()).plans.values()].map(
-      (plan): KnownPlan => ({ ...plan, source: "file", version: 1, changedAt: null }),
-    );
-    return new Map([...ofCatalog, ...(await plans.listPlans())].map((plan) => [plan.name, plan]));
-  }
-  async function noPlan(name: string): Promise<never> {
-    const names = [...(await known()).keys()].join(", ");
-    return fail(`There is no plan '${parse.excerpt(name)}'. The catalog has: ${names}.`, "not_found");
-  }
-  async function found(name: string): Promise<KnownPlan> {
-    return (await known()).get(name) ?? noPlan(name);
-  }
-
-  return {
-    listPlans: async () => [...(await known()).values()],
-    findPlan: async (input) => found(parse.text(input.name, "a plan's name")),
-    async createPlan(input) {
-      const name = planName(input.name);
-      const plan: Plan = { ...noLimits, ...limitsIn(input), name };
-      const there = (await known()).get(name);
-      const made = there
-        ? { standsIn: there.source }
-        : await plans.createPlan(plan, actor, context.repeatOf("createPlan", input));
+export const planVerbs = [
+  verb({
+    name: "listPlans",
+    method: "get",
+    path: "/plans",
+    tag: "Plans",
+    summary: "List plans",
+    description: "All that are in force.",
+    roles: readers,
+    kind: "reading",
+    faults: [],
+    takes: Type.Object({}),
+    answers: Type.Object({ data: Type.Array(Plan), next_cursor: nullable(Type.String()) }, { $id: "Plans" }),
+    example: { takes: {}, answer: { data: [pro], nextCursor: null } },
+    act: async (context) => ({ data: [...(await knownPlans(context)).values()], nextCursor: null }),
+  }),
+  verb({
+    name: "createPlan",
+    method: "post",
+    path: "/plans",
+    tag: "Plans",
+    summary: "Create a plan",
+    description: "In force on every node within a second. What is left out is not limited.",
+    roles: admins,
+    kind: "creation",
+    faults: ["already_exists", "idempotency_key_reused"],
+    takes: Type.Object({
+      name: formed(
+        /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/,
+        "a name of 1 to 63 letters, digits, and the characters . _ -, with a letter or digit first",
+        "1 to 63 letters, digits, and `.`, `_`, `-`.",
+      ),
+      ...limits,
+    }),
+    answers: Plan,
+    example: { takes: { name: "gold", session: 1_000_000, concurrent_requests: 20 }, answer: { ...pro, name: "gold" } },
+    async act(context, input) {
+      const { name } = input;
+      const known = (await knownPlans(context)).get(name);
+      const made = known
+        ? { standsIn: known.source }
+        : await context.plans.createPlan(
+            { ...noLimits, ...limitsIn(input), name },
+            context.actor,
+            context.repeatOf("createPlan", input),
+          );
       if (made === "reused") return reusedKey();
-      if ("standsIn" in made) return standing(name, made.standsIn);
-      return "repeated" in made ? found(made.repeated) : made;
+      if ("standsIn" in made) return nameTaken(name, made.standsIn);
+      return "repeated" in made ? foundPlan(context, made.repeated) : made;
     },
-    async updatePlan(input) {
-      const name = parse.text(input.name, "a plan's name");
-      const changes = limitsIn(input);
-      const updated = await plans.updatePlan(name, changes, actor, versionIn(input));
-      if (updated === null) return notThere(name);
+  }),
+  verb({
+    name: "findPlan",
+    method: "get",
+    path: "/plans/{id}",
+    id: "name",
+    tag: "Plans",
+    summary: "Show a plan",
+    description: "As it is in force.",
+    roles: readers,
+    kind: "reading",
+    faults: ["resource_not_found"],
+    takes: Type.Object(one),
+    answers: Plan,
+    example: { takes: { name: "pro" }, answer: pro },
+    act: (context, { name }) => foundPlan(context, name),
+  }),
+  verb({
+    name: "updatePlan",
+    method: "put",
+    path: "/plans/{id}/limits",
+    id: "name",
+    tag: "Plans",
+    summary: "Change the limits of a plan",
+    description:
+      "What is left out stays. It counts on every node within a second, for running requests too. A plan of sluice.yaml is changed there.",
+    roles: admins,
+    kind: "change",
+    faults: ["resource_not_found", "wrong_state", "version_conflict"],
+    takes: Type.Object({ ...one, ...limits }),
+    answers: Plan,
+    example: { takes: { name: "pro", week: 5_000_000 }, answer: { ...pro, week: 5_000_000, version: 2 } },
+    async act(context, input) {
+      const { name, version } = input;
+      const updated = await context.plans.updatePlan(name, limitsIn(input), context.actor, version ?? null);
+      if (updated === null) return notManaged(context, name);
       if (updated === "of_file") return inFile(name);
-      return "stalePlan" in updated ? stalePlan(updated, input.version!) : updated;
+      return "stalePlan" in updated ? stalePlan(updated.stalePlan, version) : updated;
     },
-    async removePlan(input) {
-      const name = parse.text(input.name, "a plan's name");
-      const removed = await plans.removePlan(name, actor, versionIn(input));
-      if (removed === null) return notThere(name);
+  }),
+  verb({
+    name: "removePlan",
+    method: "post",
+    path: "/plans/{id}/remove",
+    id: "name",
+    tag: "Plans",
+    summary: "Remove a plan",
+    description: "Refused while an organization is on it. The answer is the plan as it was.",
+    roles: admins,
+    kind: "change",
+    faults: ["resource_not_found", "wrong_state", "version_conflict"],
+    takes: Type.Object(one),
+    answers: Plan,
+    example: { takes: { name: "pro" }, answer: pro },
+    async act(context, { name, version }) {
+      const removed = await context.plans.removePlan(name, context.actor, version ?? null);
+      if (removed === null) return notManaged(context, name);
       if (removed === "of_file") return inFile(name);
-      if ("stalePlan" in removed) return stalePlan(removed, input.version!);
+      if ("stalePlan" in removed) return stalePlan(removed.stalePlan, version);
       if (!("organizations" in removed)) return removed;
       const { organizations, slugs } = removed;
-      const named = slugs.length < organizations ? [...slugs, "…"] : slugs;
+      const users = slugs.length < organizations ? [...slugs, "…"] : slugs;
       return fail(
-        `Plan '${name}' is used by ${organizations} organization${organizations === 1 ? "" : "s"}: ${named.join(", ")}. To move them, run: sluice org plan ORG PLAN`,
-        "state",
+        `Plan '${name}' is used by ${organizations} organization${organizations === 1 ? "" : "s"}: ${users.join(", ")}. To move them, run: sluice org plan ORG PLAN`,
+        "wrong_state",
       );
     },
-    async planHistory(input) {
-      const name = parse.text(input.name, "a plan's name");
-      const limit = limitOf(input);
-      const before = numberIn(input);
-      const entries = await administration.listAudit({ plan: name, before, limit: limit + 1 });
-      if (entries.length === 0 && before === undefined) await found(name);
-      const items = entries.slice(0, limit);
-      return { items, next: entries.length > limit ? String(items.at(-1)!.number) : null };
+  }),
+  verb({
+    name: "planHistory",
+    method: "get",
+    path: "/plans/{id}/history",
+    id: "name",
+    tag: "Plans",
+    summary: "Read the history of a plan",
+    description:
+      "The entries of the audit log about it, newest first: what was in force when, also of a plan of sluice.yaml or one that was removed.",
+    roles: ["admin", "viewer"],
+    kind: "reading",
+    faults: ["resource_not_found"],
+    takes: Type.Object({ ...one, ...partOfNumbers() }),
+    answers: AuditEntries,
+    example: {
+      takes: { name: "pro" },
+      answer: {
+        data: [
+          {
+            number: 42,
+            at: examples.at,
+            actor: "operator:ann",
+            address: "192.0.2.7",
+            action: "plan.update",
+            organizationId: null,
+            subject: "pro",
+            details: { source: "management", limits: { ...limitsBefore, week: 5_000_000 }, before: limitsBefore },
+            hash: examples.hash,
+          },
+        ],
+        nextCursor: null,
+      },
     },
-  };
+    async act(context, input) {
+      const page = await partOfAudit(context.administration, { plan: input.name }, input);
+      if (page.data.length === 0 && input.cursor === undefined) await foundPlan(context, input.name);
+      return page;
+    },
+  }),
+] as const;
 
-  /** One of a file that no node has published is not in the store. */
-  async function notThere(name: string): Promise<never> {
-    return (await known()).has(name) ? inFile(name) : noPlan(name);
-  }
+/** The plans in force, by name. */
+async function knownPlans({ catalog, plans }: ManagementContext): Promise<Map<string, KnownPlan>> {
+  const ofCatalog = [...(await catalog()).plans.values()].map(
+    (plan): KnownPlan => ({ ...plan, source: "file", version: 1, changedAt: null }),
+  );
+  return new Map([...ofCatalog, ...(await plans.listPlans())].map((plan) => [plan.name, plan]));
 }
 
-function limitsIn(input: PlanLimitChanges): PlanLimitChanges {
-  const given: PlanLimitChanges = {};
-  for (const [written, limit] of Object.entries(limitNames)) {
-    const value = input[limit];
-    if (value === undefined) continue;
-    given[limit] = value === null ? null : parse.count(value, units_max, `The limit '${written}'`);
-  }
-  return given;
-}
-
-/** As sluice.yaml takes it and the metrics' labels bear it. */
-function planName(value: unknown): string {
-  const word = parse.text(value, "a plan's name");
-  if (/^[a-z0-9](?:[a-z0-9._-]{0,62})$/i.test(word)) return word;
-  return fail(
-    `'${parse.excerpt(word)}' is not a name for a plan. Use 1 to 63 letters, digits, and the characters . _ -, and begin with a letter or digit.`,
+async function foundPlan(context: ManagementContext, name: string): Promise<KnownPlan> {
+  const plans = await knownPlans(context);
+  const names = [...plans.keys()].join(", ");
+  return (
+    plans.get(name) ??
+    fail(`There is no plan '${parse.excerpt(name)}'. The catalog has: ${names}.`, "resource_not_found")
   );
 }
 
-function standing(name: string, source: KnownPlan["source"]): never {
+/** Refuses a plan that the store does not have: a file has it that no node has published, or nobody. */
+async function notManaged(context: ManagementContext, name: string): Promise<never> {
+  await foundPlan(context, name);
+  return inFile(name);
+}
+
+const limitKeys = Object.keys(noLimits).filter((key): key is keyof PlanLimits => key !== "name");
+
+function limitsIn(input: { [Limit in keyof PlanLimits]?: number | null }): Partial<PlanLimits> {
+  const given = limitKeys.filter((key) => input[key] !== undefined);
+  return Object.fromEntries(given.map((key) => [key, input[key]]));
+}
+
+function nameTaken(name: string, source: KnownPlan["source"]): never {
   const next = source === "file" ? "in sluice.yaml or among the defaults" : "already; to change it, update it";
-  return fail(`There is a plan '${name}' ${next}. A name stands in one place only.`, "taken");
+  return fail(`There is a plan '${name}' ${next}. A name stands in one place only.`, "already_exists");
 }
 
 function inFile(name: string): never {
-  return fail(`Plan '${name}' stands in sluice.yaml or among the defaults. Change it there, and reload.`, "state");
+  return fail(
+    `Plan '${name}' stands in sluice.yaml or among the defaults. Change it there, and reload.`,
+    "wrong_state",
+  );
 }
 
-function stalePlan({ stalePlan: current }: StalePlan, version: number): never {
-  return stale(`Plan '${current.name}'`, { now: current.version, read: version, current });
+function stalePlan(current: KnownPlan, read: number | undefined): never {
+  return stale(`Plan '${current.name}'`, { read }, Plan, current);
 }

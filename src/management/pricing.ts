@@ -1,11 +1,11 @@
-/** What units cost in money: exact decimals, so that the costs of a report's rows add up to that of the whole. Pure. */
+/** The cost of units in money: exact decimals, so that the costs of a report's rows add up to that of the whole. Pure. */
 
 export interface Pricing {
   /** ISO 4217. */
   currency: string;
   /** With nine decimals at most. */
   pricePerMillionUnits: number;
-  /** Who bills, for FOCUS. */
+  /** The name of the biller, for FOCUS. */
   provider: string;
 }
 
@@ -13,12 +13,13 @@ const price_decimals = 9;
 /** A million units, as a power of ten. */
 const unit_decimals = 6;
 
-/** What so many units cost, as a decimal number. */
-export function costOf(units: number, { pricePerMillionUnits }: Pricing): string {
+/** The cost of units, as a decimal number. */
+export function costOf(units: number, { pricePerMillionUnits }: Pick<Pricing, "pricePerMillionUnits">): string {
   return decimal(BigInt(units) * scaled(pricePerMillionUnits), price_decimals + unit_decimals);
 }
 
-export function unitPrice({ pricePerMillionUnits }: Pricing): string {
+/** The price of one unit, as a decimal number. */
+export function unitPrice(pricePerMillionUnits: number): string {
   return decimal(scaled(pricePerMillionUnits), price_decimals + unit_decimals);
 }
 

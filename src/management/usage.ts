@@ -1,96 +1,192 @@
-/** What an administrator does with usage: read windows, check totals, add compensating entries, look up requests. */
-import type { Organization, UsageEntry } from "../store/directory.ts";
-import { idOf, uuidOf } from "../store/ids.ts";
-import {
-  type LedgerDifference,
-  type Receipt,
-  type Sealed,
-  type UsageReading,
-  units_max,
-  type WindowKind,
-  windowKinds,
-} from "../store/ledger.ts";
-import type { Lost } from "../store/lost.ts";
-import { noLimits, type Plan } from "../store/plan.ts";
-import type { RefusedRequest } from "../store/refused.ts";
-import type { ManagementContext } from "./context.ts";
+/** Usage of organizations: what their windows hold, whether the ledger balances, and entries that correct it. */
+import Type from "typebox";
+import { percentOf } from "../inference/amounts.ts";
+import type { Value } from "../schema/codec.ts";
+import { idOf } from "../store/ids.ts";
+import { type LedgerDifference, type Sealed, units_max, type WindowReading, windowKinds } from "../store/ledger.ts";
+import { noLimits } from "../store/plan.ts";
 import { fail } from "./error.ts";
-import * as parse from "./parse.ts";
+import { admins, count, examples, id, instant, limit, name, nullable, oneOf, readers, units, words } from "./shapes.ts";
+import { verb } from "./verb.ts";
 
-export interface UsageVerbs {
-  /** The current usage of an organization, and its plan. */
-  readUsage(input: { organization: string }): Promise<OrganizationUsage>;
-  /** The totals of the past year that differ from the sum of their records. `full`: nothing is taken on trust. */
-  checkUsage(input: { full: boolean }): Promise<UsageCheck>;
-  /**
-   * Adds a compensating entry to a current window: `session`, `week`, `month`, `extra`, or `all` for the first three.
-   * Negative units are subtracted, down to 0. Without an open session there is no session to adjust.
-   */
-  adjustUsage(input: { organization: string; window: string; units: number; reason: string }): Promise<UsageAdjustment>;
-  /** One inference request of any organization, refused or not. */
-  findRequest(input: { id: string }): Promise<FoundRequest>;
-}
+const Window = Type.Object(
+  {
+    usage_percent: Type.Number({ minimum: 0 }),
+    used: units(),
+    held: units(),
+    limit: limit(),
+    starts_at: instant("When it began."),
+    reset_at: instant("When it ends."),
+  },
+  { $id: "Window" },
+);
+export const OrganizationUsage = Type.Object(
+  {
+    organization_id: id("org"),
+    organization: Type.String(),
+    plan: nullable(Type.String()),
+    at: instant("When this was read."),
+    session: Window,
+    week: Window,
+    month: Window,
+    extra_usage: Type.Object({ enabled: Type.Boolean(), cap_units: nullable(units()), used: units(), held: units() }),
+    running_requests: count(),
+    concurrent_requests: limit(),
+  },
+  { $id: "OrganizationUsage" },
+);
+export type OrganizationUsage = Value<typeof OrganizationUsage>;
 
-export interface OrganizationUsage {
-  organization: Pick<Organization, "id" | "slug" | "plan">;
-  /** Null: it has no plan, or one that the current catalog lacks. */
-  plan: Pick<Plan, "concurrentRequests"> | null;
-  usage: UsageReading;
-}
-export interface OwnedDifference {
-  /** Null: no organization has this id. */
-  organization: Pick<Organization, "slug"> | null;
-  difference: LedgerDifference;
-}
-export interface UsageCheck {
-  /** Empty: the ledger balances. */
-  differences: OwnedDifference[];
-  /** What was taken on trust. */
-  trusted: Sealed;
-  /** What was confirmed and then not there any more. The totals are right without it. */
-  lost: Lost;
-}
-export interface UsageAdjustment {
-  organization: Pick<Organization, "id" | "slug">;
-  reason: string;
-  entries: UsageEntry[];
-}
-/** Either `receipt` or `refused`; the other is null. */
-export interface FoundRequest {
-  organization: Pick<Organization, "slug"> | null;
-  receipt: Receipt | null;
-  refused: RefusedRequest | null;
-}
+export const Difference = Type.Object({
+  organization_id: nullable(Type.String()),
+  organization: nullable(Type.String()),
+  subject_id: nullable(Type.String({ description: "UUID of its key or team; null: its own total." })),
+  window: oneOf([...windowKinds, "extra", "running", "hour", "day", "pass", "chain"]),
+  starts_at: nullable(instant("When the window began, or the entry of the audit log was written.")),
+  audit_entry: nullable(
+    Type.Integer({
+      minimum: 1,
+      description:
+        "Of `pass`: the entry of the audit log that says otherwise. Of `chain`: one at or behind which it is broken.",
+    }),
+  ),
+  used: Type.Integer(),
+  recorded: Type.Integer(),
+  held: Type.Integer(),
+  holding: Type.Integer(),
+});
+export type Difference = Value<typeof Difference>;
+const UsageCheck = Type.Object(
+  {
+    differences: Type.Array(Difference, { description: "Empty: every total equals the sum of its records." }),
+    trusted: Type.Object(
+      { windows: count(), records: count(), days: count(), day_records: count() },
+      { description: "What was taken on trust: sealed windows and days, and their records." },
+    ),
+    lost: Type.Object(
+      {
+        receipts: count(),
+        units: units(),
+        noticed_at: nullable(instant("When the last of them was noticed.")),
+        moved_at: nullable(instant("When another server was met last.")),
+      },
+      { description: "Confirmed settlements that the database did not have any more." },
+    ),
+  },
+  { $id: "UsageCheck" },
+);
 
+export const UsageAdjustment = Type.Object(
+  {
+    organization_id: id("org"),
+    organization: Type.String(),
+    reason: Type.String(),
+    entries: Type.Array(
+      Type.Object({
+        id: nullable(id("req")),
+        window: oneOf([...windowKinds, "extra"]),
+        units: nullable(Type.Integer({ description: "What was added. Null: no session was open." })),
+      }),
+    ),
+  },
+  { $id: "UsageAdjustment" },
+);
+
+const window: Value<typeof Window> = {
+  usagePercent: 12.5,
+  used: 125_000,
+  held: 0,
+  limit: 1_000_000,
+  startsAt: examples.at,
+  resetAt: examples.at,
+};
 const nothing: Sealed = { windows: 0, records: 0, days: 0, dayRecords: 0 };
 
-export function usageVerbs(context: ManagementContext): UsageVerbs {
-  const { administration, actor, catalog, ledger, newUuid, organizationOf, refused } = context;
-  return {
-    async readUsage(input) {
-      const organization = await organizationOf(input.organization);
-      const plan = organization.plan === null ? undefined : (await catalog()).plans.get(organization.plan);
-      return { organization, plan: plan ?? null, usage: await ledger.reading(organization.id, plan ?? noLimits) };
+export const usageVerbs = [
+  verb({
+    name: "readUsage",
+    method: "get",
+    path: "/organizations/{id}/usage",
+    id: "organization",
+    tag: "Usage",
+    summary: "Read the usage of an organization",
+    description: "Its windows as they are now, in micro-units.",
+    roles: readers,
+    kind: "reading",
+    faults: ["resource_not_found"],
+    takes: Type.Object({ organization: words("Slug or ID.") }),
+    answers: OrganizationUsage,
+    example: {
+      takes: { organization: "acme" },
+      answer: {
+        organizationId: examples.organization,
+        organization: "acme",
+        plan: "pro",
+        at: examples.at,
+        session: window,
+        week: window,
+        month: window,
+        extraUsage: { enabled: false, capUnits: null, used: 0, held: 0 },
+        runningRequests: 3,
+        concurrentRequests: 20,
+      },
     },
-    async checkUsage({ full }) {
-      const differences = await ledger.check(full);
-      const trusted = full ? nothing : await ledger.sealed();
-      const lost = await ledger.lost();
-      if (differences.length === 0) return { differences: [], trusted, lost };
-      const known = new Map((await administration.listOrganizations()).map((one) => [one.id, { slug: one.slug }]));
-      const owned = differences.map((difference) => ({
-        organization: known.get(difference.organizationId ?? "") ?? null,
-        difference,
-      }));
-      return { differences: owned, trusted, lost };
+    async act({ catalog, ledger, organizationOf }, input) {
+      const { id, slug, plan } = await organizationOf(input.organization);
+      const inForce = plan === null ? undefined : (await catalog()).plans.get(plan);
+      const { windows, extra, running, at } = await ledger.reading(id, inForce ?? noLimits);
+      return {
+        organizationId: id,
+        organization: slug,
+        plan,
+        at,
+        session: windowShown(windows.session),
+        week: windowShown(windows.week),
+        month: windowShown(windows.month),
+        extraUsage: extra,
+        runningRequests: running,
+        concurrentRequests: inForce?.concurrentRequests ?? null,
+      };
     },
-    async adjustUsage(input) {
-      const kinds = windowsOf(input.window);
-      const units = parse.signedCount(input.units, units_max, "The units");
-      const reason = parse.name(input.reason, "The reason");
-      const organization = await organizationOf(input.organization);
+  }),
+  verb({
+    name: "adjustUsage",
+    method: "post",
+    path: "/organizations/{id}/usage/adjustments",
+    id: "organization",
+    tag: "Usage",
+    summary: "Add units to the current usage, or subtract them",
+    description: "Each call adds once more.",
+    roles: admins,
+    kind: "act",
+    faults: ["resource_not_found", "wrong_state"],
+    takes: Type.Object({
+      organization: words("Slug or ID."),
+      window: oneOf(["session", "week", "month", "extra", "all"], { description: "`all`: session, week and month." }),
+      units: Type.Union(
+        [Type.Integer({ minimum: -units_max, maximum: -1 }), Type.Integer({ minimum: 1, maximum: units_max })],
+        {
+          description: "Below 0: to subtract, down to 0.",
+          "x-must-be": `a whole number other than 0, from -${units_max} to ${units_max}`,
+        },
+      ),
+      reason: name("For the audit log."),
+    }),
+    answers: UsageAdjustment,
+    example: {
+      takes: { organization: "acme", window: "session", units: -250_000, reason: "outage of 3 May" },
+      answer: {
+        organizationId: examples.organization,
+        organization: "acme",
+        reason: "outage of 3 May",
+        entries: [{ id: examples.request, window: "session", units: -125_000 }],
+      },
+    },
+    async act({ administration, actor, newUuid, organizationOf }, { organization: given, window, units, reason }) {
+      const { id, slug } = await organizationOf(given);
+      const kinds = window === "all" ? windowKinds : ([window] as const);
       const entries = await administration.adjustUsage({
-        organizationId: organization.id,
+        organizationId: id,
         entries: kinds.map((kind) => ({ entryId: idOf(newUuid(), "req_"), kind })),
         units,
         reason,
@@ -98,35 +194,58 @@ export function usageVerbs(context: ManagementContext): UsageVerbs {
       });
       if (entries.every(({ added }) => added === null)) {
         fail(
-          `No session of ${organization.slug} is open, so there is nothing to adjust. The next session starts at 0.`,
-          "state",
+          `No session of ${slug} is open, so there is nothing to adjust. The next session starts at 0.`,
+          "wrong_state",
         );
       }
-      return { organization, reason, entries };
+      return {
+        organizationId: id,
+        organization: slug,
+        reason,
+        entries: entries.map(({ entryId, kind, added }) => ({
+          id: added === null ? null : entryId,
+          window: kind,
+          units: added,
+        })),
+      };
     },
-    async findRequest(input) {
-      const id = parse.text(input.id, "a request's ID");
-      if (uuidOf(id, "req_") === null)
-        fail(`'${parse.excerpt(id)}' is not a request ID. Request IDs begin with 'req_'.`);
-      const receipt = await ledger.receiptOfAny(id);
-      const found = { receipt, refused: receipt ? null : await refused.find(id) };
-      const owner = found.receipt?.organizationId ?? found.refused?.organizationId;
-      if (owner === undefined || !context.isInSight(owner)) {
-        fail(
-          `There is no request ${id}. Records are kept for 13 months, and those of refused requests for 30 days. Requests without a valid key are not recorded.`,
-          "not_found",
-        );
-      }
-      return { ...found, organization: await administration.findOrganization(owner) };
+  }),
+  verb({
+    name: "checkUsage",
+    method: "post",
+    path: "/usage/check",
+    tag: "Usage",
+    summary: "Compare every total with its records",
+    description: "Of the past year. It takes its time on much data; with `full`, more.",
+    roles: ["admin", "viewer"],
+    kind: "act",
+    faults: ["wrong_state"],
+    takes: Type.Object({ full: Type.Boolean({ description: "Read the records of sealed windows too." }) }),
+    answers: UsageCheck,
+    example: {
+      takes: { full: false },
+      answer: {
+        differences: [],
+        trusted: { windows: 12, records: 3400, days: 2, dayRecords: 900 },
+        lost: { receipts: 0, units: 0, noticedAt: null, movedAt: null },
+      },
     },
-  };
+    async act({ administration, ledger }, { full }) {
+      const differences = await ledger.check(full);
+      const trusted = full ? nothing : await ledger.sealed();
+      const lost = await ledger.lost();
+      if (differences.length === 0) return { differences: [], trusted, lost };
+      const slugs = new Map((await administration.listOrganizations()).map(({ id, slug }) => [id, slug]));
+      const listed = differences.map((one) => differenceShown(one, slugs.get(one.organizationId ?? "") ?? null));
+      return { differences: listed, trusted, lost };
+    },
+  }),
+] as const;
+
+function windowShown({ used, held, limit, startsAt, resetAt }: WindowReading): Value<typeof Window> {
+  return { usagePercent: percentOf(used, limit), used, held, limit, startsAt, resetAt };
 }
 
-function windowsOf(value: unknown): readonly (WindowKind | "extra")[] {
-  const word = parse.text(value, "a window");
-  if (word === "all") return windowKinds;
-  const kind = [...windowKinds, "extra" as const].find((one) => one === word);
-  return kind
-    ? [kind]
-    : fail(`There is no window '${parse.excerpt(word)}'. The windows are: session, week, month, extra, all.`);
+function differenceShown({ kind, entry, ...rest }: LedgerDifference, organization: string | null): Difference {
+  return { ...rest, organization, window: kind, auditEntry: entry ?? null };
 }

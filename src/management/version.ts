@@ -1,31 +1,30 @@
-/** Changes of what somebody has read before: what the version that he read is for. */
+/** The refusal of a change to something that has changed since it was read. */
+import type { TSchema } from "typebox";
+import { encode, type Value } from "../schema/codec.ts";
 import type { Administration, Organization } from "../store/directory.ts";
-import { units_max } from "../store/ledger.ts";
 import { ManagementError } from "./error.ts";
-import * as parse from "./parse.ts";
 
-/** What the caller has read: the change is refused if it has changed since. */
-export interface Versioned {
-  version?: number | null;
-}
-
-export function versionIn({ version }: Versioned): number | null {
-  return parse.isAbsent(version) ? null : parse.count(version, units_max, "The version");
-}
-
-/** `what`: in words, as a sentence begins. */
-export function stale(
+/** `what`: in words, as a sentence begins. `current`: what there is now, and would have been overwritten. */
+export function stale<Schema extends TSchema>(
   what: string,
-  { now, read, current, last = "" }: { now: number; read: number; current: ManagementError["current"]; last?: string },
+  { read, last = "" }: { read: number | undefined; last?: string },
+  schema: Schema,
+  current: Value<Schema> & { version: number },
 ): never {
-  throw new ManagementError(
-    `${what} has version ${now} now, not ${read}: it changed since you read it, and you would overwrite that.${last}`,
-    "stale",
+  return conflict(
+    `${what} has version ${current.version} now, not ${read}: it changed since you read it, and you would overwrite that.${last}`,
+    schema,
     current,
   );
 }
 
-/** Who changed it last, as a sentence after others. */
+export function conflict<Schema extends TSchema>(message: string, schema: Schema, current: Value<Schema>): never {
+  throw new ManagementError(message, "version_conflict", {
+    body: { current: encode<TSchema>(schema, current) as Record<string, unknown> },
+  });
+}
+
+/** A sentence that says who made the last change. */
 export async function lastChange(
   { listAudit }: Pick<Administration, "listAudit">,
   { id, subject = id }: Pick<Organization, "id"> & { subject?: string },

@@ -1,10 +1,11 @@
 /** Administration of a serving node, wired: the verbs for whoever acts, and the management interface of the operator's port. */
+
+import type { ManagementEntrance } from "../api/management/gate.ts";
 import { operatorAuthentication } from "../auth/operator.ts";
 import { unknownCredentialLimits } from "../auth/unknown-credentials.ts";
 import type { ServerSettings, ServiceLimits } from "../config/configuration.ts";
-import type { ManagementEntrance } from "../http/management/serve.ts";
-import type { ManagementOptions } from "../management/context.ts";
-import { type Management, management } from "../management/management.ts";
+import { direct, type Transport } from "../management/client.ts";
+import { type ManagementOptions, managementContext } from "../management/context.ts";
 import { administration } from "../postgres/administration.ts";
 import type { Database } from "../postgres/database.ts";
 
@@ -19,16 +20,16 @@ interface Parts extends Pick<ManagementOptions, "ledger" | "refused"> {
 
 export interface Administering {
   /** On the node itself, where the file system is the guard: all verbs. */
-  manageAs(actor: string): Management;
+  actAs(actor: string): Transport;
   entrance: ManagementEntrance;
 }
 
 /** `version`: the contract's. */
 export function administering(parts: Parts, version: string): Administering {
   const { database, ledger, refused, catalog, server, limits, changed } = parts;
-  const verbs = (who: Pick<ManagementOptions, "actor" | "within" | "repeatKey">, address: string | null) => {
+  const contextFor = (who: Pick<ManagementOptions, "actor" | "within" | "repeatKey">, address: string | null) => {
     const store = administration(database, { address, isServed: true });
-    return management({
+    return managementContext({
       ...who,
       administration: store,
       operators: store,
@@ -44,7 +45,7 @@ export function administering(parts: Parts, version: string): Administering {
     });
   };
   return {
-    manageAs: (actor) => verbs({ actor }, null),
+    actAs: (actor) => direct(contextFor({ actor }, null)),
     entrance: {
       authenticate: operatorAuthentication({
         operators: administration(database),
@@ -54,8 +55,8 @@ export function administering(parts: Parts, version: string): Administering {
           failures_of_one_address_per_minute: limits.failed_authentications_per_minute,
         },
       }),
-      manageFor: ({ operator, address, repeatKey }) =>
-        verbs({ actor: `operator:${operator.name}`, within: operator.organizationId, repeatKey }, address),
+      contextFor: ({ operator, address, repeatKey }) =>
+        contextFor({ actor: `operator:${operator.name}`, within: operator.organizationId, repeatKey }, address),
       tls: server.operator?.tls ?? "off",
       names: server.operator ? [server.operator.host.toLowerCase(), ...(server.operator.names ?? [])] : [],
       version,

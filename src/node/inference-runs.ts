@@ -8,9 +8,8 @@ import type { Traces } from "../telemetry/traces.ts";
 import { idleClock } from "../time/clock.ts";
 import type { TokenCounter } from "../tokens/counter.ts";
 import { answerCount, hasTokenizer, isCountable, promptCount } from "../tokens/prompt-count.ts";
-import type { AttemptRequest } from "../usage/attempt-request.ts";
 import { type Attempted, Attempts, type AttemptsParts } from "../usage/attempts.ts";
-import { compacting } from "../usage/compacting.ts";
+import { Compacting, type Open } from "../usage/compacting.ts";
 import type { InputEstimate } from "../usage/input-estimate.ts";
 import type { OutputCalibration } from "../usage/output-calibration.ts";
 import { type Ended, type RunRequest, type Runs, runs, type Tokenizing } from "../usage/run.ts";
@@ -51,7 +50,7 @@ export function inferenceRuns(parts: Parts, told: Told): Runs {
     firstPart: (route, ms) => metrics.firstPart(route.upstream.name, ms / 1000),
     settings: told.metering,
   };
-  const open = (attemptRequest: AttemptRequest) => new Attempts(attemptsParts, attemptRequest);
+  const open: Open = (attemptRequest, progress) => new Attempts(attemptsParts, attemptRequest, progress);
   return runs({
     admission,
     inputEstimate,
@@ -66,7 +65,7 @@ export function inferenceRuns(parts: Parts, told: Told): Runs {
       },
     },
     open: (attemptRequest) =>
-      attemptRequest.request.compaction ? compacting(open, attemptRequest) : open(attemptRequest),
+      attemptRequest.request.compaction ? new Compacting(open, attemptRequest) : open(attemptRequest),
   });
 }
 

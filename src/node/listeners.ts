@@ -2,12 +2,12 @@
 
 import { app, operatorApp } from "../api/app.ts";
 import type { Dependencies } from "../api/dependencies.ts";
+import type { ManagementEntrance } from "../api/management/gate.ts";
 import { type Identity, type IdentityFiles, readIdentity } from "../config/certificate.ts";
 import type { ServerSettings, ServiceLimits } from "../config/configuration.ts";
 import { readFileBounded } from "../config/source.ts";
 import { freePort, listen } from "../http/listen.ts";
 import type { Log } from "../http/log.ts";
-import type { ManagementEntrance } from "../http/management/serve.ts";
 import { renewal } from "./renewal.ts";
 
 interface ListenerParts {

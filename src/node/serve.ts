@@ -24,6 +24,7 @@ import { type Bounds, bounds } from "../http/bounds.ts";
 import { runtimeCollector } from "../http/collector.ts";
 import { type Lifecycle, lifecycle } from "../http/lifecycle.ts";
 import { type Log, logTo } from "../http/log.ts";
+import { client } from "../management/client.ts";
 import { memoryRates } from "../memory/rates.ts";
 import type { Database } from "../postgres/database.ts";
 import { directory } from "../postgres/directory.ts";
@@ -100,12 +101,12 @@ export async function serve(serving: Serving): Promise<number> {
     ending.defer(() => database.close());
     const outage: Outage = (what) => (cause) => log.event("warn", what, { cause: String(cause) });
     const node = await nodeOf(serving, log, outage, ending);
-    const { dependencies, manageAs } = node;
+    const { dependencies, actAs } = node;
     const isEmbedded = database.kind === "pglite";
     if (isEmbedded) {
       const socket = await adminSocket({
         dataDir: storage.dataDir,
-        manageAs,
+        actAs,
         failed: outage("administration_failed"),
       });
       ending.defer(() => socket.stop());
@@ -158,7 +159,7 @@ function demoOf(
   node: Awaited<ReturnType<typeof nodeOf>>,
 ): Promise<Demo | null> {
   return createDemo({
-    manage: node.manageAs("service"),
+    manage: client(node.actAs("service")),
     catalog: node.dependencies.catalog(),
     dataDir: configuration.current().storage.dataDir,
     now_ms: Date.now(),
@@ -354,7 +355,7 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
   workersReadings(metrics, member);
   metrics.read("configuration_info", () => [[{ hash: configuration.hash() }, 1]]);
   readings(metrics, { life, bounded, authentication, existing, admitting, kept, database });
-  const { manageAs, entrance } = administering(
+  const { actAs, entrance } = administering(
     {
       ...{ database, ledger, refused, server, limits, changed },
       // Asked of the store: this node may hear a moment later of a plan that another has made.
@@ -373,7 +374,7 @@ async function nodeOf(serving: Serving, log: ReturnType<typeof logOf>, outage: O
     routes: known.routes,
   };
   return {
-    ...{ dependencies, manageAs, entrance, publishing, inForce, lifecycle: life },
+    ...{ dependencies, actAs, entrance, publishing, inForce, lifecycle: life },
     prepareNames: ({ upstreams }: Configuration) => known.names.prepare(upstreams),
     readinessBegan: readiness.began,
     existingRead: existing.isRead(existing_ms),

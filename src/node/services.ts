@@ -107,11 +107,8 @@ export function services(environment: NodeJS.ProcessEnv): Services {
     },
     async openapi(of) {
       if (of === "management") {
-        const [{ renderManagement }, { managementOperations }] = await Promise.all([
-          import("../http/management/document.ts"),
-          import("../http/management/operations.ts"),
-        ]);
-        return renderManagement(managementOperations, packageJson.version);
+        const { renderManagement } = await import("../api/management/document.ts");
+        return renderManagement(packageJson.version);
       }
       const [{ renderOpenapi }, { operations }, { defaultModels }] = await Promise.all([
         import("../api/openapi/document.ts"),

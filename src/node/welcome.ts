@@ -6,7 +6,7 @@
 import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { compact } from "../inference/compact.ts";
-import type { Management } from "../management/management.ts";
+import type { Management } from "../management/verbs.ts";
 import type { Catalog } from "../routing/catalog.ts";
 
 const demo_slug = "demo";
@@ -34,11 +34,12 @@ export interface Demo {
 /** Creates the demo organization and its key; null if there is an organization already. */
 export async function createDemo(settings: DemoSettings): Promise<Demo | null> {
   const { manage, catalog, dataDir, now_ms, isTerminal } = settings;
-  if ((await manage.listOrganizations()).length > 0) return null;
+  if ((await manage.pageOrganizations({ limit: 1 })).data.length > 0) return null;
   const plan = catalog.plans.has(demo_plan) ? demo_plan : [...catalog.plans.keys()][0];
   await manage.createOrganization({ slug: demo_slug, name: "Demo organization", ...compact({ plan }) });
   const expiresAt = new Date(now_ms + demo_days * 86_400_000).toISOString();
-  const { secret } = await manage.createKey({ organization: demo_slug, name: "demo", expires: expiresAt });
+  const { key } = await manage.createKey({ organization: demo_slug, name: "demo", expires: expiresAt });
+  const secret = key!;
   const file = isTerminal ? null : keptIn(dataDir, secret);
   const [model = ""] = catalog.models.keys();
   return { secret, file, expiresAt, model };

@@ -1,4 +1,4 @@
-/** What the decoders of an engine's answer have in common, whatever its protocol. */
+/** Base of the decoders of an engine's answer, for all protocols. */
 import type { InferenceEvent } from "../inference/event.ts";
 import type { Fault } from "../inference/fault.ts";
 import type { ResponseIdentity, Transducer } from "./codec.ts";

@@ -1,7 +1,7 @@
 /**
- * PROTOCOL: three codecs of one shape, each translating one wire to the centre and back; none knows another.
- * Pure: time and ids are arguments, no I/O. Four laws hold for each, as property tests (docs/design/architecture.md,
- * The four laws of a codec).
+ * A codec translates one wire to the centre and back. All codecs have the interfaces of this file, and none knows another.
+ * They are pure: time and ids are arguments, and there is no I/O. Property tests hold each to four laws
+ * (docs/design/architecture.md, The four laws of a codec).
  */
 import type { InferenceEvent, PartDelta } from "../inference/event.ts";
 import type { Fault } from "../inference/fault.ts";
@@ -18,7 +18,7 @@ export interface Transducer<In, Out> {
   end(): Out[];
 }
 
-/** What a response says of itself: made once per request, constant across a stream. */
+/** The fields by which a response identifies itself. They are made once for a request, and are the same in all its events. */
 export interface ResponseIdentity {
   responseId: string;
   createdAtSeconds: number;
@@ -26,46 +26,46 @@ export interface ResponseIdentity {
   model: string;
 }
 
-/** How an engine wants to be asked. */
+/** The parameters of one engine for a request. */
 export interface UpstreamAsk {
   /** The engine's name for the model. */
   model: string;
   stream: boolean;
-  /** The cap where the caller gave none, for protocols that cannot do without: what model and context leave. */
+  /** The cap that model and context leave. Protocols that require one send it if the caller gave none. */
   outputTokens_max: number;
-  /** False for engines whose chat template takes instructions at the head of a conversation alone. */
+  /** False if the engine's chat template takes instructions only at the head of a conversation. */
   instructionsInside?: boolean | undefined;
 }
 
-/** What the writer of a stream knows beside the request. */
+/** The facts that the encoder of a stream needs beside the request. */
 export interface StreamContext {
-  /** Stands in the protocol's own error. */
+  /** Part of the protocol's error. */
   requestId: string;
   identity: ResponseIdentity;
-  /** At least 1; what is shown of the input until the engine has reported. */
+  /** At least 1. Stands for the input's tokens until the engine has reported them. */
   inputTokensEstimate: number;
-  /** Unix seconds; asked when the answer ends. Without it that is not told. */
+  /** The Unix seconds at which the answer ended; called then. If it is absent, the response has no such time. */
   endedAtSeconds?(): number;
 }
 
-/** Ends with the protocol's own terminal marker, or its own error. */
+/** Writes a stream that ends with the protocol's terminal marker, or with its error. */
 export interface StreamEncoder extends Transducer<InferenceEvent, SseMessage> {
   /**
-   * A delta as it is written, with all that `push` would do: a shorter way for nearly every event of a stream. Null, and
-   * nothing done, where it says more than its text, has to wait, or comes with other frames: then it is to be pushed.
+   * Takes a delta and returns its frame: a shorter way than `push`, for nearly every event of a stream. Returns null, and
+   * takes nothing, if the delta has more than its text, has to wait, or needs other frames beside its own. Push it then.
    */
   frame(event: PartDelta): string | null;
-  /** What is written while the model is silent, in the form that this protocol's clients count: whole frames, or "". */
+  /** Whole frames, or "", to write while the model is silent. They have a form that the protocol's clients count as activity. */
   heartbeat(): string;
 }
 
-/** The side that faces our callers. `Wire` has been validated against the contract. */
+/** The side that faces our callers. A `Wire` has passed the validator. */
 export interface CallerCodec<Wire, Reply> {
   request: {
     decode(wire: Wire): InferenceRequest;
-    /** The same in steps, of protocols whose conversations are bounded by the body's size alone. */
+    /** Decodes in steps, for protocols in which only the body's size limits a conversation. */
     decodingSteps?(wire: Wire): Generator<void, InferenceRequest, void>;
-    /** What is left of it once it is decoded: what an answer still shows or is read by. The conversation is most of it. */
+    /** The part of the request that its answer needs. The rest, which is most of it, can be freed once it is decoded. */
     remainder(wire: Wire): Wire;
   };
   response: { encode(result: Result, wire: Wire, endedAtSeconds?: number): Reply };
@@ -74,27 +74,28 @@ export interface CallerCodec<Wire, Reply> {
 }
 
 /**
- * The side that faces engines. Any input whatever decodes to a grammatical stream; truncation ends in response-failed.
- * An answer with more parts than are read throws UnreadableAnswer (parts-bound.ts).
- * `outputTokens_max` is the cap that the engine was asked to keep, for those that do not tell when it ended an answer.
+ * The side that faces engines. Any input decodes to a grammatical stream; one that was cut ends in `response-failed`. An
+ * answer with too many parts throws UnreadableAnswer (parts-bound.ts). `outputTokens_max` is the cap that the engine was
+ * sent: some engines do not report that it ended an answer.
  */
 export interface UpstreamCodec {
-  /** Path below the upstream's base URL. */
+  /** The path below the upstream's base URL. */
   path: string;
   request: {
-    /** Throws what `refusal` answers. */
+    /** Throws the fault of `refusal`, if there is one. */
     encode(request: InferenceRequest, ask: UpstreamAsk): Readonly<JsonObject>;
-    /** What the protocol has no words for though it would change the answer, as `unsupported_feature`; else null. */
+    /** The fault `unsupported_feature` if the protocol cannot express something that would change the answer; else null. */
     refusal(request: InferenceRequest): Fault | null;
-    /** What callers of this protocol may have written otherwise than `encode` does. */
+    /** The forms in which callers of this protocol may write what `encode` writes in one form. */
     forms: WireForms;
   };
   response: { decode(reply: unknown, identity: ResponseIdentity, outputTokens_max?: number): InferenceEvent[] };
   /**
-   * Where a frame said one delta of a text, and the next one differs in that text alone (and in `sequence_number`), it says the
-   * same with its own text, and the decoder need not have seen it: upstream/delta-frames.ts. Not so of a call's arguments.
+   * A frame that differs from the last one only in the text of its delta (and in `sequence_number`) may bypass the decoder,
+   * because it would decode to the same event with that text: upstream/delta-frames.ts. This holds for texts, and not for the
+   * arguments of calls.
    */
   stream: { decoder(identity: ResponseIdentity, outputTokens_max?: number): Transducer<EngineEvent, InferenceEvent> };
-  /** An engine's refusal: `status` of the answer, `body` its JSON, or its text where it was none. */
+  /** An engine's refusal as a fault. `body` is the JSON of its answer, or the text if it was no JSON. */
   fault: { decode(status: number, body: unknown): Fault };
 }

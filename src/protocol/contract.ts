@@ -1,6 +1,6 @@
 /**
- * A wire shape as a check. The happy path is one compiled function; only when that says no, the value is walked beside its
- * schema for the first offending field in document order, and that one is said well.
+ * Checks values against the schema of a wire shape. A valid value costs one call of a compiled function. An invalid one is
+ * then walked beside its schema, to find its first offence in document order and to explain that one.
  */
 import type { Static, TSchema } from "typebox";
 import { Compile } from "typebox/compile";
@@ -10,16 +10,16 @@ import { type Fits, kindOf, type Offence, offences } from "../schema/walk.ts";
 import { describe, items, joinedByOr, named, notSupported, oneOfWords, paramOf, type Violation } from "./violation.ts";
 
 export interface Contract<Value> {
-  /** One compiled check: what nearly every request costs. `extra` are further top-level fields that are let through. */
+  /** `extra` are further top-level fields to accept. */
   satisfied(value: unknown, extra?: readonly string[]): value is Value;
-  /** The first thing that is wrong with a value that does not satisfy. */
+  /** The first offence of a value that is not satisfied. */
   violation(value: unknown, extra?: readonly string[]): Violation;
 }
 
 const none: readonly string[] = [];
 
 export interface ContractOptions {
-  /** Refuses top-level fields that the schema does not name; else it is the schema that decides. */
+  /** Refuses top-level fields that the schema does not name. Without it, the schema decides. */
   topLevel?: "closed";
 }
 
@@ -27,7 +27,7 @@ export function contract<Schema extends TSchema>(
   schema: Schema,
   options: ContractOptions = {},
 ): Contract<Static<Schema>> {
-  // Rules between fields are published with the shape, and asked after it (rules.ts).
+  // The rules between fields are published with the shape, and checked after it (rules.ts).
   const { dependentSchemas, ...shape } = schema as Shape & { dependentSchemas?: unknown };
   const check = Compile(shape as Schema);
   const fits = compiledFits();
@@ -42,12 +42,12 @@ export function contract<Schema extends TSchema>(
     violation: (value, extra = none) => {
       const [found] = offences(known === null ? shape : closedShape(shape, extra), value, 1, fits);
       if (!found) return { code: "invalid_value", param: "", message: "The request body does not match the contract." };
-      return said(found);
+      return violationOf(found);
     },
   };
 }
 
-/** Each shape is compiled when it is first asked for: of a few thousand items, only the bad one is walked. */
+/** Compiles each shape when it is first needed, so that of thousands of items only the invalid one is walked. */
 function compiledFits(): Fits {
   const checks = new Map<Shape, (value: unknown) => boolean>();
   return (shape, value) => {
@@ -68,7 +68,7 @@ function closedShape(shape: Shape, extra: readonly string[]): Shape {
 
 type Described = Shape & { "x-must-be"?: string };
 
-function said(offence: Offence): Violation {
+function violationOf(offence: Offence): Violation {
   const param = paramOf(offence.path);
   const feature = offence.kind === "wrong" ? unsupportedFeature(offence) : undefined;
   if (feature) return notSupported(param, feature);
@@ -98,12 +98,12 @@ function sentence({ kind, path, shape, value, first }: Offence): { code: Violati
 function unsupportedFeature({ shape, value, unsupported }: Offence): string | undefined {
   if (!unsupported) return undefined;
   if (typeof value === "string" && Object.hasOwn(unsupported, value)) return named(unsupported[value]!, value);
-  // "*" on a null shape is a whole field that is not served; elsewhere it needs a value of the right type.
+  // On a null shape, "*" stands for the whole field. Elsewhere it stands for values of the right type.
   const rightType = shape.type === "null" || kindOf(value) === (shape.type === "integer" ? "number" : shape.type);
   return rightType ? unsupported["*"] : undefined;
 }
 
-/** What a shape asks for, in words: "a number from 0 to 2". */
+/** Describes the values that fit a shape: "a number from 0 to 2". */
 function wanted(shape: Described): string {
   if (shape["x-must-be"]) return shape["x-must-be"];
   if (shape.anyOf) return joinedByOr(shape.anyOf.filter((branch) => branch.type !== "null").map(wanted));

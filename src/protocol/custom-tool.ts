@@ -1,7 +1,7 @@
 /**
- * Custom tools take plain text, in a grammar where one is given. Engines know functions, so they are told of one with one
- * string `input`; the JSON text of its arguments is read as it is written, so that a patch streams as a patch. Engines that
- * write other JSON, or plain text at once, are taken at their word when the call has ended.
+ * Custom tools take plain text, which may have to follow a grammar. Engines know only functions, so they get a function with
+ * one string `input`. The JSON of its arguments is read as it arrives, so that the text streams to the caller. If an engine
+ * writes other JSON or plain text instead, that is passed on when the call has ended.
  */
 import type { Tool } from "../inference/request.ts";
 import { isObject } from "./json.ts";
@@ -31,14 +31,14 @@ export function customArguments(input: string): string {
   return JSON.stringify({ input });
 }
 
-/** Reads pieces in order; each `push` answers the plain text that is known by then, `end` the rest. */
+/** Reads the pieces of arguments in order. Each `push` returns the plain text that it completes, and `end` the rest. */
 export class CustomInput {
   #all: string[] = [];
   #state: "head" | "text" | "over" | "other" = "head";
   #head = "";
-  /** An escape that has not ended. */
+  /** The beginning of an escape that has not ended. */
   #escape = "";
-  /** The first half of a pair, which alone is no character. */
+  /** The first half of a surrogate pair. */
   #high = "";
 
   push(piece: string): string {
@@ -103,7 +103,7 @@ export class CustomInput {
   }
 }
 
-/** Where letters end that stand for themselves. */
+/** The end of the run of characters that need no decoding. */
 function plainTo(piece: string, from: number): number {
   let at = from;
   while (at < piece.length && piece.charCodeAt(at) !== quote && piece.charCodeAt(at) !== backslash) at += 1;
@@ -116,7 +116,7 @@ const backslash = 0x5c;
 const escapes: Record<string, string> = { n: "\n", t: "\t", r: "\r", b: "\b", f: "\f" };
 const opening = /^\s*\{\s*"input"\s*:\s*"/;
 
-/** Whether more letters could still make it the beginning of `{"input": "`. */
+/** Reports whether more text could still make it the beginning of `{"input": "`. */
 function couldOpen(head: string): boolean {
   if (head.length > 64) return false;
   const bare = head.replace(/\s+/g, "");
@@ -138,7 +138,7 @@ function plainOf(written: string): string {
   return values.length === 1 && typeof values[0] === "string" ? values[0] : written;
 }
 
-/** The plain text that whole arguments hold. */
+/** The plain text in whole arguments. */
 export function customInputOf(written: string): string {
   const reader = new CustomInput();
   return reader.push(written) + reader.end();

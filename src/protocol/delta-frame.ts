@@ -1,14 +1,14 @@
-/** Frames of one part, which differ in their delta alone (docs/design/protocols.md, Deltas as frames). */
+/** The frames of one part of an answer differ only in their delta (docs/design/protocols.md, Deltas as frames). */
 import { encodeSse } from "../sse/encode.ts";
 import type { SseMessage } from "../sse/message.ts";
 
-/** A frame's text before and after its delta: `before + JSON.stringify(delta) + after` is the whole. */
+/** A frame without its delta: the whole frame is `before + JSON.stringify(delta) + after`. */
 export interface AroundDelta {
   before: string;
   after: string;
 }
 
-/** Of a message whose delta is empty, and behind which there is no other empty text. */
+/** The frame around the delta of this message. The delta is empty, and the last empty string in it. */
 export function aroundDelta(message: SseMessage): AroundDelta {
   const frame = encodeSse(message);
   const at = frame.lastIndexOf('""');

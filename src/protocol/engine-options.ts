@@ -1,4 +1,4 @@
-/** What engines of both OpenAI protocols understand of a choice of tools and of reasoning: less than callers may say. */
+/** Reduces a choice of tools and a reasoning effort to the values that engines of both OpenAI protocols understand. */
 import type { InferenceRequest, Reasoning, ReasoningEffort, Tool } from "../inference/request.ts";
 
 /** Engines know three levels and "none": docs/design/protocols.md, Reasoning effort. */
@@ -12,7 +12,7 @@ const engineEffort = {
   max: "high",
 } as const satisfies Record<ReasoningEffort, string>;
 
-/** A budget, where the caller gave nothing else, becomes a level: docs/design/protocols.md, Reasoning effort. */
+/** The level of effort. A budget becomes a level if the caller gave no effort: docs/design/protocols.md, Reasoning effort. */
 export function effortOf({ effort, budgetTokens }: Reasoning): string | undefined {
   if (effort) return engineEffort[effort];
   if (budgetTokens === undefined) return undefined;
@@ -21,8 +21,8 @@ export function effortOf({ effort, budgetTokens }: Reasoning): string | undefine
 }
 
 /**
- * `allowed_tools` is a hard constraint that engines do not know: they see the allowed tools only. So it is with the one
- * tool that must be called: llama.cpp takes a named choice for `auto`, while all engines know `required`.
+ * Engines do not know `allowed_tools`, which is a hard constraint: they get only the allowed tools. A tool that must be
+ * called is sent alone and with `required`, which all engines know: llama.cpp takes a named choice for `auto`.
  */
 export function allowedTools(request: InferenceRequest): {
   tools: Tool[];

@@ -1,4 +1,4 @@
-/** What a caller is told of a fault: a field that an engine named is named in the words of the caller's protocol. */
+/** The message of a fault for a caller. A field that an engine named gets its name in the caller's protocol. */
 import type { Fault } from "../inference/fault.ts";
 import type { Protocol } from "../inference/request.ts";
 import { fieldIn } from "./fields.ts";
@@ -12,7 +12,9 @@ export function faultMessage(protocol: Protocol, { message, details }: Fault): F
   const { param, engineProtocol } = details;
   if (param === undefined || engineProtocol === undefined) return { message, param };
   const field = fieldIn(protocol, { param, engineProtocol });
-  if (field === undefined) return { message, param: field };
-  const refusal = `The model's engine cannot serve this request because of '${field}'. Change that value, or choose another model.`;
-  return { message: refusal, param: field };
+  if (field === undefined) return { message, param: undefined };
+  return {
+    message: `The model's engine cannot serve this request because of '${field}'. Change that value, or choose another model.`,
+    param: field,
+  };
 }

@@ -1,6 +1,6 @@
 /**
- * The fields of a request as each protocol names them. An engine that refuses one names it in its own words, and the caller
- * reads it in theirs, or not at all: a field that stands in no row has no certain name in the other protocols.
+ * The names of a request's fields in each protocol. An engine names the field that it refuses in its own protocol; the caller
+ * gets the name in theirs. A field without a row has no sure equivalent, and its name is withheld.
  */
 import type { FaultDetails } from "../inference/fault.ts";
 import { type Protocol, protocols } from "../inference/request.ts";
@@ -9,7 +9,7 @@ import { textOf } from "./json.ts";
 /** A field that an engine named, as a fault carries it. */
 export type NamedField = Required<Pick<FaultDetails, "param" | "engineProtocol">>;
 
-/** A column for each of `protocols`. Where a row is shorter, or has null, the protocol has no such field. */
+/** Each row has a column for each of `protocols`. A null, or the end of a shorter row, means that it has no such field. */
 const fields: readonly (readonly (string | null)[])[] = [
   ["messages", "messages", "input"],
   ["max_tokens", "max_tokens", "max_output_tokens"],
@@ -26,7 +26,7 @@ const fields: readonly (readonly (string | null)[])[] = [
   ["top_logprobs", null, "top_logprobs"],
 ];
 
-/** A path that begins with a field of the contract may be named; anything else might be the engine's own word. */
+/** The field that an engine named, if its path begins with a field of the contract. Other paths might reveal the engine. */
 export function namedField(
   engineProtocol: Protocol,
   contract: { properties: object },
@@ -38,7 +38,7 @@ export function namedField(
   return root !== "model" && Object.hasOwn(contract.properties, root) ? { param, engineProtocol } : undefined;
 }
 
-/** The same field in a caller's words. What lies within a field is named and counted alike only in the same protocol. */
+/** The name of the field in a caller's protocol. The path within a field is the same only in the same protocol. */
 export function fieldIn(protocol: Protocol, { param, engineProtocol }: NamedField): string | undefined {
   if (engineProtocol === protocol) return param;
   const root = rootOf(param);

@@ -1,4 +1,4 @@
-/** What the writers of a stream with its own grammar have in common: the frames that wait to be sent, and the stream's end. */
+/** Base of the writers of Messages and Responses streams: the frames that wait to be sent, and the stream's end. */
 import { asFault, type Fault } from "../inference/fault.ts";
 import { encodeSse } from "../sse/encode.ts";
 import type { SseMessage } from "../sse/message.ts";

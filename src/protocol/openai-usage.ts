@@ -1,37 +1,37 @@
 /**
- * The usage that engines of both OpenAI protocols report. They differ in where it stands and what its counts are called: a
- * table of dialects, recognised by their fields (docs/engines.md, What engines report). Each has a fixture in
+ * Reads the usage that engines of both OpenAI protocols report. Engines differ in its place and in the names of its counts:
+ * they have dialects, recognised by their fields (docs/engines.md, What engines report). Each dialect has a fixture in
  * test/protocol/dialects.ts.
  */
 import { isObject, type JsonObject } from "./json.ts";
 import { type Report, type ReportWords, reportOf } from "./report.ts";
 
-/** The protocol's names of the halves, such as `prompt` of `prompt_tokens`. */
+/** The protocol's names of input and output: `prompt` of `prompt_tokens`. */
 export interface Halves {
   input: string;
   output: string;
 }
 
-/** A report, taken apart; what is missing is empty. */
-interface Said {
+/** The objects of a report. A missing one is empty. */
+interface ReportObjects {
   usage: JsonObject;
   inputDetails: JsonObject;
   outputDetails: JsonObject;
-  /** The timings of llama.cpp: beside the usage, and on every chunk where they are asked for. */
+  /** The timings of llama.cpp, which stand beside the usage, and on every chunk if they are requested. */
   timings: JsonObject;
   halves: Halves;
 }
 
-/** Where a report stands in a reply or a chunk. */
+/** The places at which a reply or a chunk may have its usage. */
 const places: ((wire: JsonObject) => unknown)[] = [
   ({ usage }) => usage,
-  /** Moonshot, and those that serve as it does. */
+  /** Moonshot, and engines that are compatible with it. */
   ({ choices }) => entryIn(Array.isArray(choices) ? choices[0] : undefined, "usage"),
   ({ x_groq }) => entryIn(x_groq, "usage"),
 ];
 
-/** By name, what each calls the counts: of several words for one count the first that is there. */
-const dialects: Record<string, Partial<Record<keyof ReportWords, (said: Said) => unknown>>> = {
+/** The places of the counts in each dialect. If several have a count, the first one holds. */
+const dialects: Record<string, Partial<Record<keyof ReportWords, (report: ReportObjects) => unknown>>> = {
   openai: {
     prompt: ({ usage, halves }) => usage[`${halves.input}_tokens`],
     cached: ({ inputDetails }) => inputDetails.cached_tokens,
@@ -51,12 +51,12 @@ const dialects: Record<string, Partial<Record<keyof ReportWords, (said: Said) =>
 };
 const rows = Object.values(dialects);
 
-/** The report of a whole reply, or of a chunk. An explicit 0 stays 0; without either half there is no report. */
+/** The report in a whole reply or in a chunk. A 0 is a count; a report without both input and output is none. */
 export function usageReported(wire: JsonObject, halves: Halves): Report | null {
   const usage = places.map((place) => place(wire)).find(isObject);
   const { timings } = wire;
   if (!usage && !isObject(timings)) return null;
-  const said: Said = {
+  const report: ReportObjects = {
     usage: usage ?? none,
     inputDetails: objectOf(usage?.[`${halves.input}_tokens_details`]),
     outputDetails: objectOf(usage?.[`${halves.output}_tokens_details`]),
@@ -64,26 +64,26 @@ export function usageReported(wire: JsonObject, halves: Halves): Report | null {
     halves,
   };
   const words: ReportWords = {
-    prompt: wordFor("prompt", said),
-    cached: wordFor("cached", said),
-    written: wordFor("written", said),
-    output: wordFor("output", said),
-    reasoning: wordFor("reasoning", said),
+    prompt: wordFor("prompt", report),
+    cached: wordFor("cached", report),
+    written: wordFor("written", report),
+    output: wordFor("output", report),
+    reasoning: wordFor("reasoning", report),
   };
-  return reportOf(withReasoning(words, said.usage.total_tokens), { inclusive: true });
+  return reportOf(withReasoning(words, report.usage.total_tokens), { inclusive: true });
 }
 
-function wordFor(count: keyof ReportWords, said: Said): unknown {
+function wordFor(count: keyof ReportWords, report: ReportObjects): unknown {
   for (const row of rows) {
-    const word = row[count]?.(said);
+    const word = row[count]?.(report);
     if (word !== undefined && word !== null) return word;
   }
   return undefined;
 }
 
 /**
- * Reasoning may stand beside the output, and only the total tells: xAI names it, Gemini does not. A total that is larger by
- * what was cached is of a prompt that leaves this out.
+ * Adds reasoning to the output if the engine counts it separately, which only the total shows: xAI names the count, Gemini
+ * does not. If the total is larger by the cached tokens, it is the prompt that excludes those.
  */
 function withReasoning(words: ReportWords, total: unknown): ReportWords {
   const { prompt, output, reasoning } = words;

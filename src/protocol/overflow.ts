@@ -1,7 +1,7 @@
-/** How engines say that an input is longer than their context, and how long they say that it is. */
+/** Recognises errors about an input that is longer than the engine's context, and reads the length that they name. */
 import { type JsonObject, textOf } from "./json.ts";
 
-/** An engine's text is read so far. */
+/** Only so much of an engine's text is searched. */
 const message_chars_max = 4000;
 
 export function saysContextIsExceeded(error: JsonObject): boolean {
@@ -11,7 +11,7 @@ export function saysContextIsExceeded(error: JsonObject): boolean {
 const contextWords =
   /maximum context|context (length|window|size|limit)|max(imum)?_?model_?len|longer than the (model|maximum)|exceeds? the (available )?context|prompt (is )?too long|too many (input )?tokens|maximum (prompt|input) length|input tokens exceed|input token count|`inputs` tokens \+|\bn_ctx\b|context the overflows/i;
 
-/** The engine's own count of the input. Not what it counted together with the output, nor what is "at least" so much. */
+/** The engine's count of the input. Counts that include the output, and lower bounds ("at least"), are none. */
 export function inputTokensOf(error: JsonObject): number | undefined {
   const { n_prompt_tokens } = error;
   const message = textOf(error.message).slice(0, message_chars_max);

@@ -1,7 +1,7 @@
 /**
- * One part at a time. In the centre, parts may be open side by side, because engines interleave the fragments of tool
- * calls. On the wire they may not, because clients act on the one that is open. The part that began first passes as it
- * comes; the others wait, and each follows when those before it have ended.
+ * Puts the parts of an answer one after the other. In the centre, parts may be open side by side, because engines interleave
+ * the fragments of tool calls. On the wire they may not, because clients act on the open one. The part that began first
+ * passes as it comes. The others wait, and each follows when those before it have ended.
  */
 import type { InferenceEvent, PartDelta, PartHead } from "../inference/event.ts";
 import { ToolInput } from "./tool-input.ts";
@@ -10,13 +10,13 @@ interface Part {
   index: number;
   held: InferenceEvent[];
   ended: boolean;
-  /** Reads the arguments of a call to see where they end; null where only the engine can say. */
+  /** Detects the end of a call's arguments; null if only the engine can tell it. */
   input: ToolInput | null;
 }
 
-/** Takes events in any grammatical order, and answers those that may be written by now, part by part. */
+/** Takes events in any grammatical order, and returns those that may be written now. */
 export class PartQueue {
-  /** In order of their beginning; the first is the one that passes. */
+  /** In order of their beginning. The first one passes. */
   #parts: Part[] = [];
 
   push(event: InferenceEvent): InferenceEvent[] {
@@ -26,7 +26,7 @@ export class PartQueue {
         return this.#advance();
       case "part-delta": {
         const part = this.#openAt(event.index);
-        // A call that gave way to the next may still get blanks, or braces too many.
+        // A call that has ended because the next one began may still get blanks, or braces too many.
         if (!part) return [];
         part.input?.push(event.delta);
         if (part === this.#parts[0] && !part.input?.complete) return [event];
@@ -47,7 +47,7 @@ export class PartQueue {
     }
   }
 
-  /** Takes a delta that passes alone. Where it has to wait, or may let others pass, nothing is taken: it is to be pushed. */
+  /** Takes a delta that passes alone. Returns false, and takes nothing, if it has to wait or may let others pass: push it. */
   takes({ index, delta }: PartDelta): boolean {
     const first = this.#parts[0];
     if (first?.index !== index || first.input?.mayEnd(delta)) return false;
@@ -62,7 +62,7 @@ export class PartQueue {
   #advance(): InferenceEvent[] {
     const passed: InferenceEvent[] = [];
     for (let part = this.#parts[0]; part; part = this.#parts[0]) {
-      // Some engines end their calls with the answer: the next one need not wait for that.
+      // Some engines end their calls only with the answer. The next part need not wait for that.
       if (part.input?.complete && this.#parts.length > 1) end(part);
       passed.push(...part.held.splice(0));
       if (!part.ended) break;
@@ -72,12 +72,12 @@ export class PartQueue {
   }
 }
 
-/** A custom tool that the engine knows takes plain text, whose braces say nothing. */
+/** The arguments of a custom tool are plain text, whose end no brace marks. */
 function inputOf(head: PartHead): ToolInput | null {
   return head.kind === "tool-call" && !head.custom ? new ToolInput() : null;
 }
 
-/** What waits becomes one piece; log probabilities stay with the piece that they came with. */
+/** Joins a waiting delta to the one before it, unless it has log probabilities, which stay with their piece. */
 function hold({ held }: Part, event: PartDelta): void {
   const last = held.at(-1);
   if (last?.type === "part-delta" && !event.logprobs && !last.logprobs)

@@ -1,10 +1,10 @@
 /**
- * What an engine reports → usage, whatever it said: a half of the report that is no count is named beside it, with the
- * engine's words. Whether a count can be true is judged elsewhere (src/usage/report.ts).
+ * Turns an engine's report into usage. If the input or the output of a report is no count, it is 0 in the usage, and named as
+ * rejected with the engine's own values. Whether a count can be true is judged in src/usage/report.ts.
  */
 import type { RejectedReport, ReportFlaw, ReportFlaws, Usage } from "../inference/usage.ts";
 
-/** The words for each count; null and undefined are none. */
+/** The engine's value for each count. Null and undefined mean that it gave none. */
 export interface ReportWords {
   prompt: unknown;
   cached: unknown;
@@ -18,9 +18,9 @@ export interface Report {
   rejected?: RejectedReport;
 }
 
-/** `inclusive`: the prompt counts what was cached and written. Null where neither half says anything: no report. */
+/** `inclusive`: the prompt includes cached and written tokens. Null if neither input nor output is given: there is no report. */
 export function reportOf(words: ReportWords, { inclusive }: { inclusive: boolean }): Report | null {
-  if (!isSaid(words.prompt) && !isSaid(words.output)) return null;
+  if (!isGiven(words.prompt) && !isGiven(words.output)) return null;
   const [prompt, cached, written, output, reasoning] = [
     countOf(words.prompt),
     countOf(words.cached ?? 0),
@@ -43,10 +43,10 @@ export function reportOf(words: ReportWords, { inclusive }: { inclusive: boolean
   const flaws: ReportFlaws = {};
   if (inputFlaw) flaws.input = inputFlaw;
   if (outputFlaw) flaws.output = outputFlaw;
-  return { usage, rejected: { ...flaws, said: saidIn(words) } };
+  return { usage, rejected: { ...flaws, said: printable(words) } };
 }
 
-/** A whole number from 0 to 2^53 - 1; of anything else, null. */
+/** The value if it is a whole number from 0 to 2^53 - 1, else null. */
 function countOf(value: unknown): number | null {
   return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : null;
 }
@@ -57,30 +57,30 @@ function flawOf(
   parts: readonly (number | null)[],
   areInside: boolean,
 ): ReportFlaw | null {
-  if (!isSaid(word)) return "missing";
+  if (!isGiven(word)) return "missing";
   if (whole === null || parts.includes(null)) return "malformed";
   let sum = 0;
   for (const part of parts) sum += part!;
   return areInside && sum > whole ? "part_above_whole" : null;
 }
 
-function isSaid(word: unknown): boolean {
+function isGiven(word: unknown): boolean {
   return word !== undefined && word !== null;
 }
 
 const word_characters_max = 40;
 
-/** Any engine may have said anything: it is kept for people, and must fit into any store. */
-function saidIn(words: ReportWords): Record<string, number | string> {
-  const said: Record<string, number | string> = {};
+/** The engine's values, as short ASCII text: they are kept for people to read, and must fit into any store. */
+function printable(words: ReportWords): Record<string, number | string> {
+  const texts: Record<string, number | string> = {};
   for (const [name, word] of Object.entries(words)) {
-    if (!isSaid(word)) continue;
+    if (!isGiven(word)) continue;
     const isNumber = typeof word === "number" && Number.isFinite(word);
-    said[`${name}_tokens`] = isNumber
+    texts[`${name}_tokens`] = isNumber
       ? word
       : String(JSON.stringify(word))
           .replace(/[^ -~]/g, "?")
           .slice(0, word_characters_max);
   }
-  return said;
+  return texts;
 }

@@ -1,11 +1,11 @@
 /**
- * What a body must be beyond the shape of its fields: rules between them, of which the first broken one in document order
- * is told. A rule that JSON Schema can state is declared once, as a Relation: the contract publishes its schema, and the
- * validator asks its rules, which say what is wrong better than a schema can. test/http/accepted.test.ts holds the two together.
+ * Rules between the fields of a body. The first broken one, in document order, is reported. A rule that JSON Schema can state
+ * is declared once, as a Relation: the contract publishes its schema, and the validator checks its rules, which explain an
+ * offence better than a schema can. test/http/accepted.test.ts compares the two.
  */
 import { type Violation, violationFault } from "./violation.ts";
 
-/** A rule: null, or what breaks it at the field that it stands under. */
+/** Returns the violation if the body breaks the rule, else null. It is reported at the place of the rule's field. */
 export type Rule<Body> = (body: Body) => Violation | null;
 export type Rules<Body> = readonly [field: keyof Body & string, rule: Rule<Body>][];
 
@@ -16,7 +16,7 @@ export function obeying<Body extends object>(body: Body, rules: Rules<Body>): Bo
   return body;
 }
 
-/** Asks only the rules whose field is given. */
+/** Checks only the rules whose field is given. */
 function firstBrokenRule<Body extends object>(body: Body, rules: Rules<Body>): Violation | null {
   let first: Violation | null = null;
   let position = Number.POSITIVE_INFINITY;
@@ -41,14 +41,14 @@ export function given(value: unknown): boolean {
 
 // ---- rules that the contract publishes -------------------------------------------------------------------------------
 
-/** `schema` holds for the whole object, wherever it has `field`, be it null. */
+/** `schema` applies to the whole object if it has `field`, even as null. */
 export interface Relation<Field extends string> {
   field: Field;
   schema: Readonly<Record<string, unknown>>;
   rules: Rules<Partial<Record<Field, unknown>>>;
 }
 
-/** `field` may be given only with `other`, or only where `other` is `value`. */
+/** `field` may be given only with `other`, or only if `other` is `value`. */
 export function requires<Field extends string>(field: Field, other: Field, value?: unknown): Relation<Field> {
   const met = value === undefined ? present(other) : { properties: { [other]: { const: value } }, required: [other] };
   const [condition, remedy] = value === undefined ? [`'${other}'`, "Add"] : [`'${other}' to be ${value}`, "Set"];
@@ -68,7 +68,7 @@ export function requires<Field extends string>(field: Field, other: Field, value
   };
 }
 
-/** At most one of the two is given. The offence is the one that was written second. */
+/** At most one of the two may be given. The offence is the one that was written second. */
 export function excludes<Field extends string>(older: Field, newer: Field): Relation<Field> {
   const later = (field: Field, other: Field): Rule<Partial<Record<Field, unknown>>> => {
     const message = `'${field}' and '${other}' cannot be combined. Send only one of them ('${newer}' is the newer name).`;
@@ -89,7 +89,7 @@ export function excludes<Field extends string>(older: Field, newer: Field): Rela
   };
 }
 
-/** What more than its shape holds for each item of the array `field`; the validator's own rule tells what breaks it. */
+/** `schema` applies to each item of the array `field`. The validator has a rule of its own that explains an offence. */
 export function eachItem<Field extends string>(field: Field, schema: object): Relation<Field> {
   return { field, schema: { properties: { [field]: { items: schema } } }, rules: [] };
 }
@@ -100,7 +100,7 @@ export function when(condition: object, schema: object) {
   return { if: condition, then: schema };
 }
 
-/** A field that is there, and not null. */
+/** The field is there, and is not null. */
 export const present = (field: string) => ({
   properties: { [field]: { not: { type: "null" } } },
   required: [field],
@@ -108,14 +108,14 @@ export const present = (field: string) => ({
 
 const absent = (field: string) => ({ properties: { [field]: { type: "null" } } });
 
-/** Relations as what is checked here. */
+/** The rules of relations, for the validator. */
 export function rulesOf<Field extends string>(relations: readonly Relation<Field>[]) {
   return relations.flatMap(({ rules }) => rules) satisfies Rules<Partial<Record<Field, unknown>>>;
 }
 
 /**
- * Relations as JSON Schema 2020-12. `dependentSchemas` is what generators of clients leave alone: an `allOf` or a `oneOf`
- * would change the types that they write.
+ * The schemas of relations, for the contract. Generators of clients ignore `dependentSchemas`, whereas an `allOf` or a
+ * `oneOf` would change the types that they write.
  */
 export function published(relations: readonly Relation<string>[]) {
   return { dependentSchemas: Object.fromEntries(relations.map(({ field, schema }) => [field, schema])) };

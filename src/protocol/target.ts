@@ -1,12 +1,12 @@
 /**
- * The target of an HTTP request: its path and its query. It is cut out of the text that the runtime gives, which is a URL
- * where the Host header is one, and else a bare path (HTTP/1.0 without Host), for which `new URL` throws. Pure.
+ * Reads the target of an HTTP request: its path and its query. The runtime gives a URL if the Host header makes one, and else
+ * a bare path (HTTP/1.0 without Host), for which `new URL` throws. Pure.
  */
 
 export interface Target {
-  /** Begins with a slash; as it was sent, but for dot segments, which the runtime has resolved in a URL. */
+  /** Begins with a slash. It is as it was sent, except that the runtime has resolved dot segments. */
   path: string;
-  /** Without its question mark. */
+  /** Without the question mark. */
   query: string;
 }
 

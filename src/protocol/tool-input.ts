@@ -1,13 +1,13 @@
 /**
- * The arguments of a tool call, as `tool_use.input` has them: one JSON object. Engines write nothing at all, blanks
- * before it, braces too many after it, or something else altogether; what is handed on is the object and nothing beside
- * it. Its end is seen as it is written, so that a block ends when its call does, not when the whole answer does.
+ * Extracts the arguments of a tool call, which are one JSON object. Engines write nothing at all, blanks before the object,
+ * braces too many behind it, or something else. Only the object passes. Its end is detected as it arrives, so that a block
+ * ends with its call, not with the answer.
  */
 import { isObject, type JsonObject } from "./json.ts";
 
-/** Reads pieces in order; each `push` answers what of the piece belongs to the object. */
+/** Reads pieces in order. Each `push` returns the part of the piece that belongs to the object. */
 export class ToolInput {
-  /** The object has been closed: whatever follows is not part of it. */
+  /** Set when the object has been closed. Text that follows is not part of it. */
   complete = false;
   #broken = false;
   #depth = 0;
@@ -33,7 +33,7 @@ export class ToolInput {
     return piece.slice(start);
   }
 
-  /** Whether this piece may close the object, or comes behind its end. Takes nothing. */
+  /** Reports whether this piece may close the object, or follows its end. Takes nothing. */
   mayEnd(piece: string): boolean {
     return this.complete || closing.test(piece);
   }
@@ -65,9 +65,9 @@ function isBlank(code: number): boolean {
   return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
 }
 
-/** The object that a whole text holds; empty where it holds none, or was cut off. */
+/** The object in a whole text; empty if there is none, or if it was cut off. */
 export function toolInputOf(written: string): JsonObject {
-  // What was written well needs no look for its end.
+  // Most texts are the object and nothing else.
   return objectIn(written) ?? objectIn(new ToolInput().push(written)) ?? {};
 }
 

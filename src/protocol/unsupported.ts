@@ -1,6 +1,6 @@
 /**
- * What a protocol has no words for. Left out, it would change the answer; so it is refused by name, in the same words
- * wherever it is found.
+ * Refusals of features that an engine's protocol cannot express. To leave such a feature out would change the answer, so it
+ * is refused by name.
  */
 import { Fault } from "../inference/fault.ts";
 import type { Capability, InferenceRequest, Protocol, Sampling } from "../inference/request.ts";
@@ -22,7 +22,7 @@ export function paramOf({ needs }: InferenceRequest, capability: Capability, oth
   return needs.find((need) => need.capability === capability)?.param ?? otherwise;
 }
 
-/** The first thing that only engines of another protocol can do. */
+/** The refusal of the first feature that only engines of another protocol have. */
 export function foreignNeed({ nativeNeeds }: InferenceRequest, protocol: Protocol): Fault | null {
   const foreign = nativeNeeds?.find((need) => need.protocol !== protocol);
   return foreign ? unsupportedByEngine(foreign.feature, foreign.param) : null;

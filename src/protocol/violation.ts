@@ -1,9 +1,9 @@
-/** How a broken rule is said: where (a path as clients write it), what is wrong, and what to do. Nothing here echoes a secret. */
+/** Explains offences: the path as clients write it, what is wrong, and what to do. No message repeats a secret. */
 import { Fault } from "../inference/fault.ts";
 
 export interface Violation {
   code: "missing_field" | "invalid_value" | "unknown_field" | "mutually_exclusive" | "unsupported_feature";
-  /** Path of the first offending field: `messages[3].role`. Empty for the body itself. */
+  /** The path of the field: `messages[3].role`. Empty for the body itself. */
   param: string;
   message: string;
 }
@@ -44,14 +44,14 @@ export function notSupported(param: string, feature: string): Violation {
   return { code: "unsupported_feature", param, message };
 }
 
-/** A feature with the protocol's own word for it, by which clients know what to leave out: "web search ('web_search_call')". */
+/** A feature with the protocol's word for it, so that clients know what to leave out: "web search ('web_search_call')". */
 export function named(feature: string, type: string): string {
   return feature.split(/\W+/).includes(type) ? feature : `${feature} ('${type}')`;
 }
 
 const excerpt_chars_max = 48;
 
-/** `messages[3].content[0].type`; a name that is no identifier is quoted: `metadata["a b"]`. */
+/** A path as text: `messages[3].content[0].type`. A name that is no identifier is quoted: `metadata["a b"]`. */
 export function paramOf(path: readonly (string | number)[]): string {
   let param = "";
   for (const step of path) {
@@ -63,7 +63,7 @@ export function paramOf(path: readonly (string | number)[]): string {
   return param;
 }
 
-/** A value as an error message may show it: short, on one line, its type plain to see, and never something like a key. */
+/** Describes a value in an error message: short, on one line, with its type, and never with something like a key. */
 export function describe(value: unknown): string {
   if (typeof value === "string")
     return looksSecret(value) ? `a string of ${value.length} characters` : `the string ${quoted(value, "'")}`;
@@ -75,14 +75,14 @@ export function describe(value: unknown): string {
 
 function quoted(text: string, quote: string): string {
   const short = text.length > excerpt_chars_max ? `${text.slice(0, excerpt_chars_max)}…` : text;
-  // JSON's escapes keep line breaks and control characters out of messages and logs.
+  // The escapes of JSON keep line breaks and control characters out of messages and logs.
   const escaped = JSON.stringify(short.toWellFormed()).slice(1, -1).replaceAll('\\"', '"');
   return quote + escaped + quote;
 }
 
-/** Known prefixes of credentials, and long runs without a space that mix cases and digits or are hexadecimal. */
+/** Recognises prefixes of credentials, and long words that mix cases and digits or are hexadecimal. */
 export function looksSecret(text: string): boolean {
-  // The head is enough: what is shown is no longer, and a body may hold a string of megabytes.
+  // Only the head is shown, and a string may have megabytes.
   const head = text.slice(0, 256);
   if (/(^|[^a-z])(sl[kort]_|sk[-_]|pk[-_]|gh[pousr]_|xox[abp]-|eyJ|AKIA|bearer\s|basic\s)/i.test(head)) return true;
   for (const run of head.match(/[A-Za-z0-9_+/=-]{20,}/g) ?? []) {
@@ -96,7 +96,7 @@ export function items(count: number): string {
   return count === 1 ? "1 item" : `${count} items`;
 }
 
-/** `'a', 'b' or 'c'` */
+/** Joins values in quotes: `'a', 'b' or 'c'`. */
 export function oneOfWords(values: readonly unknown[]): string {
   const words = values.map((value) => (typeof value === "string" ? `'${value}'` : String(value)));
   return joinedByOr(words);

@@ -5,9 +5,9 @@
 import type { InferenceRequest, Turn } from "../inference/request.ts";
 
 export interface Affinity {
-  /** Keys of two organizations never meet. */
+  /** Two organizations never share a key. */
   organizationId: string;
-  /** What the client calls the session, in a header. */
+  /** The client's name for the session, from a header. */
   session: string | null;
 }
 
@@ -18,7 +18,7 @@ export function affinityKey({ organizationId, session }: Affinity, request: Infe
   return named === undefined ? headKey(request, scope) : numberOf(named, scope);
 }
 
-/** Instructions, tools, and the first turn after them: what follows changes. */
+/** The key of a conversation's head: its instructions, tools, and first turn. What follows changes from turn to turn. */
 function headKey({ turns, tools }: InferenceRequest, scope: number): number | null {
   const first = turns.findIndex(({ role }) => role !== "system" && role !== "developer");
   const head = first < 0 ? turns : turns.slice(0, first + 1);
@@ -33,18 +33,18 @@ function textsOf({ parts }: Turn): string[] {
 
 const end_codeUnits = 2048;
 
-/** So much tells long texts apart: they differ where the user's words begin, or end. */
+/** The ends of a text and its length tell long texts apart, which differ where the user's words begin or end. */
 function ends(text: string): string {
   if (text.length <= 2 * end_codeUnits) return text;
   return `${text.length} ${text.slice(0, end_codeUnits)}${text.slice(-end_codeUnits)}`;
 }
 
-/** 53 bits: what a number holds. */
+/** A hash of 53 bits, as many as a number holds. */
 function numberOf(text: string, seed: number): number {
   return Number(BigInt.asUintN(53, BigInt(Bun.hash(text, seed))));
 }
 
-/** Of an organization, for the prefix cache of an engine: who has another finds nothing of it there. */
+/** The salt of an organization for the prefix cache of an engine: organizations with other salts find nothing of it there. */
 export function saltOf(organizationId: string): string {
   return new Bun.CryptoHasher("sha256").update(`sluice prefix cache\n${organizationId}`).digest("base64url");
 }

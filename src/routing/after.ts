@@ -1,4 +1,4 @@
-/** What follows an attempt that showed nothing: whether another is made, and what the caller reads where none is. Pure. */
+/** What follows an attempt that showed nothing: another attempt, or the fault that the caller reads. Pure. */
 import { Fault } from "../inference/fault.ts";
 import type { AttemptEnd, AttemptKind } from "../upstream/attempt.ts";
 
@@ -24,7 +24,7 @@ export const nextAfter: Record<AttemptKind, Next> = {
   malformed: "other",
 };
 
-/** Attempts after which no engine has worked: another multiplies nothing, and takes nothing of the budget. */
+/** Attempts on which no engine has worked: another one multiplies no load, and takes nothing from the budget. */
 export const isFree: ReadonlySet<AttemptKind> = new Set<AttemptKind>(["unreachable", "too_long"]);
 
 /** The longest that a caller is kept waiting for an engine that is full. */
@@ -47,7 +47,7 @@ export interface Failure {
   fault: Fault;
 }
 
-/** Of all that failed: the last, unless it is only full; where all are full, when the first of them has room again. */
+/** The fault of several failures: the last one's, unless that engine was only full. If all are full, the first to have room sets the wait. */
 export function combinedFault(failures: readonly Failure[]): Fault {
   const last = failures.at(-1)!;
   if (last.kind !== "busy") return last.fault;

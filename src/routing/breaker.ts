@@ -7,28 +7,28 @@ import type { AttemptKind } from "../upstream/attempt.ts";
 
 export interface Breaker {
   state: "closed" | "open" | "half-open";
-  /** In a row, while it is closed. */
+  /** Failures in a row, while it is closed. */
   failures: number;
   /** How the latest attempts ended, while it is closed: a bit for each, the last one lowest, 1 for a failure. */
   history: number;
-  /** How many of those there are. */
+  /** The number of attempts in `history`. */
   seen: number;
-  /** Of the next opening. */
+  /** How long the next opening lasts. */
   probation_ms: number;
-  /** When it opened, or let its probe through, in milliseconds: what began before tells of another time. */
+  /** When it opened or let its probe through. Attempts that began before that do not count. */
   since_ms: number;
-  /** Until when nothing is asked, in milliseconds: of an open one, or one that is full and said until when. */
+  /** Until when no request is let through: of an open breaker, or of a full engine that said until when. */
   restUntil_ms: number;
 }
 
 /** Failures in a row that open a breaker. */
 export const failures_max = 3;
-/** Of so many of the latest attempts, and when there are enough of them, half may not fail. */
+/** A breaker also opens when half of its latest attempts have failed: of this many, once there are `history_min`. */
 export const history_max = 20;
 export const history_min = 10;
 export const probation_ms_min = 1_000;
 export const probation_ms_max = 15_000;
-/** The longest that a full engine is left alone, whatever it says. */
+/** A full engine is left alone for this long at most, whatever it says. */
 export const rest_ms_max = 60_000;
 
 export const closed: Breaker = {
@@ -41,7 +41,7 @@ export const closed: Breaker = {
   restUntil_ms: 0,
 };
 
-/** `slow`: it answers, and far later than its peers. */
+/** `slow`: the engine answers far later than its peers. */
 export type EndKind = AttemptKind | "slow";
 
 export interface End {
@@ -49,7 +49,7 @@ export interface End {
   retryAfter_ms?: number;
 }
 
-/** What an end says of the engine: that it is ill, that it is alive, or nothing. */
+/** What the end of an attempt says about the engine. */
 const says: Record<EndKind, "ill" | "alive" | "nothing"> = {
   answered: "alive",
   empty: "ill",
@@ -71,7 +71,7 @@ export function admits(breaker: Breaker, now_ms: number): boolean {
   return breaker.state !== "half-open" && now_ms >= breaker.restUntil_ms;
 }
 
-/** A request was sent; to an open one it is the probe. */
+/** A request was sent. At an open breaker it is the probe. */
 export function begun(breaker: Breaker, now_ms: number): Breaker {
   return breaker.state === "open" && now_ms >= breaker.restUntil_ms
     ? { ...breaker, state: "half-open", since_ms: now_ms }
@@ -84,7 +84,7 @@ export function ended(breaker: Breaker, end: End, begun_ms: number, now_ms: numb
   if (breaker.state === "half-open" && begun_ms < breaker.since_ms) return breaker;
   switch (says[end.kind]) {
     case "nothing":
-      // A probe that was left tells nothing: the next request is one.
+      // A probe that was abandoned says nothing: the next request is the probe.
       return breaker.state === "half-open" ? { ...breaker, state: "open" } : breaker;
     case "alive": {
       const rest_ms = end.kind === "busy" ? Math.min(rest_ms_max, end.retryAfter_ms ?? 0) : 0;
@@ -105,13 +105,13 @@ export function ended(breaker: Breaker, end: End, begun_ms: number, now_ms: numb
   }
 }
 
-/** A check is answered again: an open one lets its probe through now, which tells more. Its probation is no shorter. */
+/** A check is answered again. An open breaker lets its probe through now; its probation does not become shorter. */
 export function checked(breaker: Breaker, now_ms: number): Breaker {
   if (breaker.state !== "open") return breaker;
   return { ...breaker, restUntil_ms: Math.min(breaker.restUntil_ms, now_ms) };
 }
 
-/** Whether it can be forgotten: nothing is known of it. */
+/** Whether the breaker holds nothing worth keeping. */
 export function isWell({ state, history, restUntil_ms }: Breaker, now_ms: number): boolean {
   return state === "closed" && history === 0 && restUntil_ms <= now_ms;
 }

@@ -4,13 +4,13 @@
  */
 
 export interface RetryBudget {
-  /** A request has come. */
+  /** Counts a request. */
   offered(now_ms: number): void;
-  /** Whether one more attempt may be made; it is counted where it may. */
+  /** Says whether one more attempt may be made, and counts it if so. */
   take(now_ms: number): boolean;
 }
 
-/** Each model has its own, by public id: the outage of one takes nothing from another. */
+/** A budget for each model, by its public id: the outage of one takes nothing from another. */
 export function retryBudgets(): (model: string) => RetryBudget {
   const budgets = new Map<string, RetryBudget>();
   return (model) => {

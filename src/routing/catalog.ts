@@ -10,16 +10,16 @@ export interface Route {
   upstream: Upstream;
   /** The engine's name for the model. */
   model: string;
-  /** Lower is tried first. */
+  /** Routes of a lower priority are tried first. */
   priority: number;
   weight: number;
   /** False where the engine's chat template takes instructions at the head of a conversation alone. */
   instructionsInside?: boolean;
   /** The engine's own context, where it is smaller than the model's. */
   contextTokens?: number;
-  /** Where the model has some of its own. */
+  /** The route's own timeouts, in place of the upstream's. */
   timeouts?: UpstreamTimeouts;
-  /** What this process may have in flight there, in place of what the upstream says. */
+  /** The route's own capacity for this process, in place of the upstream's. */
   capacity?: Capacity;
 }
 
@@ -40,7 +40,7 @@ export interface Catalog {
   plans: ReadonlyMap<string, Plan>;
 }
 
-/** Both as they are now. The same object while neither changes: a request asks some five times. */
+/** Returns the current catalog: the same object while nothing changes, since a request reads it some five times. */
 export function latestCatalog(): (models: Catalog["models"], plans: Catalog["plans"]) => Catalog {
   let last: Catalog | null = null;
   return (models, plans) => {
@@ -49,7 +49,7 @@ export function latestCatalog(): (models: Catalog["models"], plans: Catalog["pla
   };
 }
 
-/** The model by its public id, allowed to this key; else 404 or 403. */
+/** Returns the model with this public id. Throws 404 if there is none, and 403 if the key may not use it. */
 export function allowedModel(catalog: Catalog, id: string, allowedModels: readonly string[] | null): CatalogModel {
   const model = catalog.models.get(id);
   if (!model) {
@@ -92,7 +92,7 @@ export function assertCapable(model: CatalogModel, request: InferenceRequest): v
   if (first) throw first;
 }
 
-/** What the protocol of a route's engine has no words for, in this request. */
+/** The refusal of a request that the engine's protocol cannot express; null where it can. */
 export function refusalAt(route: Route, request: InferenceRequest): Fault | null {
   return upstreamCodecs[route.upstream.protocol].request.refusal(request);
 }

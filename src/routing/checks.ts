@@ -1,4 +1,4 @@
-/** Asks engines from time to time whether they are well, where a setting says so: docs/routing.md, Health. */
+/** Checks engines from time to time, where a setting says so: docs/routing.md, Health. */
 import { Cancellation } from "../time/cancellation.ts";
 import { repeating } from "../time/repeating.ts";
 import type { Client } from "../upstream/http1/client.ts";
@@ -8,14 +8,14 @@ import type { Health } from "./health.ts";
 export interface CheckParts {
   client: Pick<Client, "get">;
   health: Pick<Health, "checked">;
-  /** Those in force. */
+  /** The upstreams in force. */
   upstreams(): readonly Upstream[];
   now_ms(): number;
-  /** Told when it changes. */
+  /** Called when the result of a check changes. */
   turned(upstream: Upstream, isUp: boolean): void;
 }
 
-/** Checks that fail in a row until an engine gets no more requests. */
+/** An engine gets no more requests after this many failed checks in a row. */
 export const checks_max = 2;
 const answer_ms_max = 5_000;
 const tick_ms = 100;
@@ -36,7 +36,7 @@ export function checks({ client, health, upstreams, now_ms, turned }: CheckParts
       if (due.has(endpoint)) continue;
       known.delete(endpoint);
       if (failures < checks_max) continue;
-      // An address that its name has lost is neither up nor down.
+      // An address that its name has lost counts as up: it is not tried any more.
       if (upstream.address === undefined) tell(upstream, true);
       else health.checked(endpoint, true, now_ms());
     }
@@ -53,7 +53,7 @@ export function checks({ client, health, upstreams, now_ms, turned }: CheckParts
     one.next_ms = now_ms() + check.interval_ms;
     const isUp = await isWell(client, one.upstream, check);
     one.isAsking = false;
-    // A reload may have taken it away meanwhile, or its name may lead elsewhere.
+    // A reload may have removed the engine meanwhile, or its name may lead elsewhere.
     if (known.get(endpointOf(one.upstream)) !== one) return;
     const wasUp = one.failures < checks_max;
     const isAnsweredAgain = isUp && one.failures > 0;
@@ -70,7 +70,7 @@ export function checks({ client, health, upstreams, now_ms, turned }: CheckParts
   return repeating(async () => look(), { first: 0, every: tick_ms });
 }
 
-/** Where no address of its name is known, there is nobody to ask. */
+/** An upstream without a known address cannot be checked. */
 function isChecked({ check, address }: Upstream): boolean {
   return check !== undefined && address !== null;
 }

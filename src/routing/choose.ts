@@ -5,31 +5,31 @@
 import { endpointOf, type Upstream } from "../upstream/target.ts";
 import type { Route } from "./catalog.ts";
 
-/** What a route has to do now, and who is at home there. */
+/** The load of a route, and the sessions that are at home there. */
 export interface Burden {
-  /** Of the requests in flight. */
+  /** Tokens of the requests in flight. */
   tokens: number;
   requests: number;
-  /** Of late. */
+  /** Sessions seen lately. */
   sessions: number;
 }
 
 export interface Seeking {
-  /** Of the session: whatever has the same one likes the same engine. Null where there is none. */
+  /** The key of the session, which decides the engine that a new session gets; null where there is none. */
   key: number | null;
-  /** Where the session was last. */
+  /** Whether the session was at this route last. */
   isHome(route: Route): boolean;
-  /** What this request adds. */
+  /** The load of this request. */
   tokens: number;
 }
 
-/** How far above its share a route may be, as a factor: beyond, even its own sessions go elsewhere. */
+/** How far above its share a route may be, as a factor. Beyond it, even its own sessions go elsewhere. */
 export const bound = 1.25;
 
-/** Standard deviations of what meets at one place by chance. */
+/** Standard deviations that are allowed for chance. */
 const deviations = 3;
 
-/** `draw` gives numbers from 0 to 1. */
+/** Chooses a route; null if there is none. `draw` returns numbers from 0 to 1. */
 export function choose(
   routes: readonly Route[],
   seeking: Seeking,
@@ -52,7 +52,7 @@ export function choose(
   return first?.route ?? lessBusyOfTwo(routes, burdenOf, draw);
 }
 
-/** Those of the best priority; a route without weight is none of them while another has some. */
+/** The routes of the best priority. A route of weight 0 counts only if all have weight 0. */
 export function foremost(routes: readonly Route[]): readonly Route[] {
   if (routes.length < 2) return routes;
   const open = routes.filter((route) => route.weight > 0);
@@ -61,7 +61,7 @@ export function foremost(routes: readonly Route[]): readonly Route[] {
   return pool.filter((route) => route.priority === best);
 }
 
-/** Those whose context holds so many tokens; where none does, the largest: the engine has the last word. */
+/** The routes whose context holds so many tokens; where none does, those of the largest context: the engine decides. */
 export function fitting(routes: readonly Route[], tokens: number, contextOf: (route: Route) => number): Route[] {
   const fits = routes.filter((route) => contextOf(route) >= tokens);
   if (fits.length > 0) return fits;
@@ -69,22 +69,27 @@ export function fitting(routes: readonly Route[], tokens: number, contextOf: (ro
   return routes.filter((route) => contextOf(route) === largest);
 }
 
-/** Who a route is, through reloads and changes of addresses: a replica is a URL, or one of its addresses. */
+/** The identity of a route, which outlives reloads and changes of addresses: its engine and the model. */
 export function identityOf({ upstream, model }: Route): string {
   return `${engineOf(upstream)}\n${model}`;
 }
 
-/** The same of an engine, for all its models. */
+/** The identity of an engine: its name, and its URL or one of its addresses. */
 export function engineOf(upstream: Pick<Upstream, "name" | "url" | "address">): string {
   return `${upstream.name}\n${endpointOf(upstream)}`;
 }
 
-/** Of whatever is known by an engine, or by a route of it. */
+/** The identity of the engine in the identity of an engine or of a route. */
 export function engineIn(identity: string): string {
   return identity.split("\n", 2).join("\n");
 }
 
-/** Whether two are one: after a change of addresses, those that stay have routes of their own again. */
+/** The endpoint in the identity of an engine or of a route. */
+export function endpointIn(identity: string): string | undefined {
+  return identity.split("\n", 2)[1];
+}
+
+/** Whether two routes are the same one: after a change of addresses, the remaining ones get new objects. */
 export function isSame(one: Route, other: Route): boolean {
   return one === other || (one.upstream.address !== undefined && identityOf(one) === identityOf(other));
 }
@@ -118,7 +123,7 @@ function roomIn(routes: readonly Route[], tokens: number, sessionsNew: number, b
   const sessions = sum((route) => burdenOf(route).sessions) + sessionsNew;
   const shareOf = ({ weight }: Route) => (weights === 0 ? 1 / routes.length : weight / weights);
   return {
-    /** Some requests meet at one place by chance; what chance explains is let pass, else no session would stay at home. */
+    /** Whether the route is within `bound` of its share. Some requests meet by chance; without allowing for that, no session would stay at home. */
     isFree(route: Route): boolean {
       const busy = burdenOf(route).tokens;
       const share = shareOf(route);

@@ -1,9 +1,9 @@
-/** What an engine says of its own load, in Prometheus' text form, under the names that vLLM, SGLang and llama.cpp have. Pure. */
+/** An engine's own load, in Prometheus' text format, under the names that vLLM, SGLang and llama.cpp use. Pure. */
 
 export interface EngineLoad {
-  /** Requests that wait in the engine; of all that it lists. */
+  /** The requests that wait in the engine, over all models that it lists. */
   waiting: number;
-  /** How much of its cache is taken, from 0 to 1: the fullest. Null where it does not say. */
+  /** The share of the fullest cache that is taken, from 0 to 1; null where the engine does not say. */
   cacheShare: number | null;
 }
 
@@ -12,7 +12,7 @@ const cacheNames = [
   ...["vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc", "sglang:token_usage"],
   "llamacpp:kv_cache_usage_ratio",
 ];
-/** A cache that is fuller makes requests wait, or be begun anew. */
+/** With a fuller cache requests wait, or are begun again. */
 const cacheShare_max = 0.95;
 
 /** Null where none of the names is there. */
@@ -30,7 +30,7 @@ export function isCrowded({ waiting, cacheShare }: EngineLoad, waiting_max: numb
   return waiting > waiting_max || (cacheShare !== null && cacheShare > cacheShare_max);
 }
 
-/** Lines of one name that are read: one for each set of labels. */
+/** The most lines of one name that are read: one for each set of labels. */
 const lines_max = 4096;
 
 function valuesOf(text: string, names: readonly string[]): number[] {
@@ -40,7 +40,7 @@ function valuesOf(text: string, names: readonly string[]): number[] {
   });
 }
 
-/** The rests of the lines that begin with the name. Other lines cost a search alone: an engine may send millions. */
+/** The rests of the lines that begin with the name. Other lines cost only a search: an engine may send millions. */
 function labelledLines(text: string, name: string): string[] {
   const lines: string[] = [];
   for (let at = text.indexOf(name); at >= 0 && lines.length < lines_max; at = text.indexOf(name, at + 1)) {

@@ -7,34 +7,34 @@
 import { Line, type Spot } from "./line.ts";
 
 export interface Share {
-  /** Of tokens, beside others that wait. */
+  /** The share of tokens, relative to the other organizations that wait. */
   weight: number;
-  /** Lower is better. */
+  /** A lower priority is served first. */
   priority: number;
 }
 
-/** Whoever waits. */
+/** A request that may wait. */
 export interface Claim {
   readonly organizationId: string;
-  /** What the request is to its engine. */
+  /** The load that the request puts on its engine. */
   readonly tokens: number;
   readonly share: Share;
 }
 
-/** Tokens of a turn, for a weight of 1. */
+/** The tokens that a turn gives to a weight of 1. */
 export const quantum_tokens = 4096;
 
-/** One organization, from when it waits until it has paid what it owes. */
+/** One organization, from when it first waits until it has paid for what it took in advance. */
 interface Flow<One> {
   organizationId: string;
   share: Share;
-  /** Tokens that it may spend before its next turn. */
+  /** The tokens that it may still spend before its next turn. */
   credit: number;
   waiting: Line<One>;
   level: Level<One>;
-  /** Where it stands: among the new ones or the others. */
+  /** Its position among the new organizations or the others. */
   turn: Spot<Flow<One>>;
-  /** Among the quiet ones. */
+  /** Its position among the quiet organizations. */
   quiet: Spot<Flow<One>> | null;
 }
 
@@ -52,15 +52,15 @@ export interface Ticket<One> {
 
 export class FairQueue<One extends Claim> {
   #flows = new Map<string, Flow<One>>();
-  /** Best priority first. */
+  /** The priority levels, the best one first. */
   #levels: Level<One>[] = [];
-  /** Organizations that wait, and are quiet. */
+  /** The quiet organizations that wait. */
   #quiet = new Line<Flow<One>>();
   #running = new Map<string, number>();
-  /** Of all organizations that wait. */
+  /** The weights of all organizations that wait, in all. */
   #weights = 0;
   length = 0;
-  /** An organization with fewer requests running is a quiet one. */
+  /** An organization with fewer running requests than this is quiet. */
   quiet_max = 1;
 
   push(one: One): Ticket<One> {
@@ -73,7 +73,7 @@ export class FairQueue<One extends Claim> {
     return { spot, flow };
   }
 
-  /** It waits no more, and has taken nothing. */
+  /** Removes a request that gives up, and has taken nothing. */
   remove({ spot, flow }: Ticket<One>): void {
     if (spot.line === null) return;
     flow.waiting.remove(spot);
@@ -83,17 +83,17 @@ export class FairQueue<One extends Claim> {
       this.#weights -= flow.share.weight;
       this.#leavesQuiet(flow);
     }
-    // With nobody waiting nobody is owed anything.
+    // While no request waits, no organization owes anything.
     if (this.length === 0) this.#forget();
   }
 
-  /** Its turn has come. */
+  /** Removes a request that is served. */
   take(ticket: Ticket<One>): void {
     ticket.flow.credit -= ticket.spot.value.tokens;
     this.remove(ticket);
   }
 
-  /** Whose turn it is; it stays theirs until it is taken, unless an organization comes that had nothing waiting. */
+  /** The next request. It stays the next until it is taken, unless one of an organization comes that had none waiting. */
   next(): Ticket<One> | null {
     const level = this.#levels.find(({ waiting }) => waiting > 0);
     if (!level) return null;
@@ -106,7 +106,7 @@ export class FairQueue<One extends Claim> {
       } else if (flow.waiting.first) {
         return { spot: flow.waiting.first, flow };
       } else if (isFresh) {
-        // It had its turn: until the others had theirs it is not new again.
+        // The organization had its turn: it is not new again until the others have had theirs.
         this.#turnsOver(flow);
       } else {
         level.others.remove(flow.turn);
@@ -115,13 +115,13 @@ export class FairQueue<One extends Claim> {
     }
   }
 
-  /** Of the quiet organizations, the one that waits for longest. */
+  /** The next request of the quiet organization that has waited longest. */
   nextQuiet(): Ticket<One> | null {
     const flow = this.#quiet.first?.value;
     return flow ? { spot: flow.waiting.first!, flow } : null;
   }
 
-  /** One of its requests has begun. */
+  /** Counts a request of the organization that has begun. */
   begun(organizationId: string): void {
     this.#running.set(organizationId, (this.#running.get(organizationId) ?? 0) + 1);
     const flow = this.#flows.get(organizationId);
@@ -145,7 +145,7 @@ export class FairQueue<One extends Claim> {
     return this.#flows.get(organizationId)?.waiting.length ?? 0;
   }
 
-  /** How many turns of others there are to one of its own, in tokens, while all of them wait. */
+  /** The factor by which a turn of this organization is shared with the others, in tokens, while all of them wait. */
   turnsTo({ organizationId, share }: Claim): number {
     const own = this.waitingOf(organizationId) > 0 ? 0 : share.weight;
     return (this.#weights + own) / share.weight;
@@ -165,7 +165,7 @@ export class FairQueue<One extends Claim> {
     return placed;
   }
 
-  /** Under another plan than before. */
+  /** Takes over the share of another plan. */
   #shares(flow: Flow<One>, share: Share): void {
     flow.share = share;
     if (flow.level.priority === share.priority) return;

@@ -1,32 +1,32 @@
-/** What this process knows of routes. Nothing is told between nodes: each finds out by itself, and none needs it to be safe. */
+/** The health of routes, as this process knows it. Nodes tell each other nothing: each finds out for itself. */
 import { endpointOf } from "../upstream/target.ts";
 import { admits, type Breaker, begun, checked, closed, type End, ended, isWell } from "./breaker.ts";
 import type { Route } from "./catalog.ts";
-import { engineIn, identityOf, isSame } from "./choose.ts";
+import { endpointIn, engineIn, identityOf, isSame } from "./choose.ts";
 import { isFarBeyond, type Pace, paced } from "./pace.ts";
 
 export interface Health {
-  /** Those that may be asked; all, where none may: never are all routes of a model kept back. */
+  /** The routes that may be tried; all of them where none may, so that a model never loses every route. */
   usable(routes: readonly Route[], now_ms: number): readonly Route[];
   begun(route: Route, now_ms: number): void;
   /** An attempt that began at `begun_ms` is over. */
   ended(route: Route, end: End, begun_ms: number, now_ms: number): void;
-  /** It has begun to answer, after `taken_ms` beyond what its size explains. `routes`: of the same model. */
+  /** A route has begun to answer, `taken_ms` later than its size explains. `routes` are all routes of the model. */
   shown(route: Route, routes: readonly Route[], taken_ms: number, begun_ms: number, now_ms: number): void;
-  /** An active check says whether what listens at this endpoint is well, when it did not say so before. */
+  /** An active check found the engine at this endpoint well or ill, unlike before. */
   checked(endpoint: string, isUp: boolean, now_ms: number): void;
-  /** What listens at this endpoint says that it is busy, or no longer. */
+  /** The engine at this endpoint says that it is busy, or no longer busy. */
   crowded(endpoint: string, isCrowded: boolean): void;
   stateOf(route: Route, now_ms: number): RouteState;
-  /** Forgets what it knows of all other engines. */
+  /** Forgets all engines but these. */
   retain(engines: ReadonlySet<string>): void;
 }
 
-/** `closed`: asked. `crowded`: asked where no other is less busy. `open`, `half-open`: of its breaker. `resting`: full, for as long as it said. `down`: its check fails. `unresolved`: no address of its name is known. */
+/** `closed`: tried. `crowded`: tried where no other is less busy. `open`, `half-open`: the state of its breaker. `resting`: full, for as long as it said. `down`: its check fails. `unresolved`: no address of its name is known. */
 export type RouteState = Breaker["state"] | "crowded" | "resting" | "down" | "unresolved";
 
 export function health(): Health {
-  // A breaker of which nothing is known is forgotten, so the map holds no more than what is or was ill.
+  // A breaker without failures is not kept, so that the map holds only routes that are or were ill.
   const ill = new Map<string, Breaker>();
   const paces = new Map<string, Pace>();
   const down = new Set<string>();
@@ -57,7 +57,7 @@ export function health(): Health {
       const peers = routes.filter((other) => !isSame(other, route) && isUsable(other, now_ms));
       const known = peers.flatMap((other) => paces.get(identityOf(other)) ?? []);
       const isSlow = isFarBeyond(taken_ms, known);
-      // What is far beyond is no measure for others.
+      // A slow answer is no measure for others.
       if (!isSlow) paces.set(identityOf(route), paced(paces.get(identityOf(route)), taken_ms));
       end(route, { kind: isSlow ? "slow" : "answered" }, begun_ms, now_ms);
     },
@@ -65,7 +65,7 @@ export function health(): Health {
       if (!isUp) return void down.add(endpoint);
       down.delete(endpoint);
       for (const [identity, breaker] of ill)
-        if (identity.split("\n")[1] === endpoint) ill.set(identity, checked(breaker, now_ms));
+        if (endpointIn(identity) === endpoint) ill.set(identity, checked(breaker, now_ms));
     },
     crowded: (endpoint, isCrowded) => void (isCrowded ? crowded.add(endpoint) : crowded.delete(endpoint)),
     stateOf(route, now_ms) {

@@ -1,4 +1,4 @@
-/** A line of things, in which each can leave its place at once, wherever that is. Pure. */
+/** A queue whose members can be removed at any position in constant time. Pure. */
 
 export interface Spot<Value> {
   readonly value: Value;
@@ -22,7 +22,7 @@ export class Line<Value> {
     return spot;
   }
 
-  /** Nothing happens where it has left before. */
+  /** Removes a member. Does nothing if it was removed before. */
   remove(spot: Spot<Value>): void {
     if (spot.line !== this) return;
     if (spot.before) spot.before.behind = spot.behind;

@@ -1,4 +1,4 @@
-/** Asks engines from time to time how busy they are, where a setting says so: docs/routing.md, Sessions stay at home. */
+/** Reads from engines how busy they are, where a setting says so: docs/routing.md, Sessions stay at home. */
 import { Cancellation } from "../time/cancellation.ts";
 import { type Repeating, repeating } from "../time/repeating.ts";
 import { readAtMost } from "../upstream/body.ts";
@@ -10,7 +10,7 @@ import type { Health } from "./health.ts";
 export interface LoadParts {
   client: Pick<Client, "get">;
   health: Pick<Health, "crowded">;
-  /** Those in force. */
+  /** The upstreams in force. */
   upstreams(): readonly Upstream[];
   now_ms(): number;
 }
@@ -31,7 +31,7 @@ export function loads({ client, health, upstreams, now_ms }: LoadParts): Repeati
     }
     for (const [endpoint, upstream] of due) {
       if ((next_ms.get(endpoint) ?? 0) > now_ms()) continue;
-      // Not again before this one has been answered, or given up.
+      // The next reading waits until this one has been answered or given up.
       next_ms.set(endpoint, Number.POSITIVE_INFINITY);
       void ask(upstream, upstream.load!);
     }
@@ -39,10 +39,10 @@ export function loads({ client, health, upstreams, now_ms }: LoadParts): Repeati
 
   async function ask(upstream: Upstream, reading: LoadReading): Promise<void> {
     const load = await read(client, upstream, reading);
-    // A reload may have taken it away meanwhile, or its name may lead elsewhere.
+    // A reload may have removed the engine meanwhile, or its name may lead elsewhere.
     const endpoint = endpointOf(upstream);
     if (!next_ms.has(endpoint)) return;
-    // One that says nothing is asked as if it were idle: whether it is well is for checks to say.
+    // An engine that says nothing counts as idle: whether it is well is for the checks to say.
     health.crowded(endpoint, load !== null && isCrowded(load, reading.waiting_max));
     next_ms.set(endpoint, now_ms() + reading.interval_ms);
   }
@@ -50,7 +50,7 @@ export function loads({ client, health, upstreams, now_ms }: LoadParts): Repeati
   return repeating(async () => look(), { first: 0, every: tick_ms });
 }
 
-/** Where no address of its name is known, there is nobody to ask. */
+/** An upstream without a known address cannot be read. */
 function isRead({ load, address }: Upstream): boolean {
   return load !== undefined && address !== null;
 }
@@ -72,7 +72,7 @@ async function read(
     if (reply.status === 200) return engineLoadOf(await readAtMost(reply, answer_bytes_max));
     reply.drop();
   } catch {
-    // As one that says nothing.
+    // An unreadable answer counts as none.
   }
   return null;
 }

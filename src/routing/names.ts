@@ -1,4 +1,4 @@
-/** Resolves names of engines anew from time to time, where a setting says so, and knows which addresses are in force. */
+/** Resolves the names of engines again and again, where a setting says so, and knows which addresses are in force. */
 import type { Clock } from "../time/clock.ts";
 import { type Repeating, repeating } from "../time/repeating.ts";
 import { isOwnName } from "../upstream/http1/address.ts";
@@ -8,10 +8,10 @@ import { answered, failed, type Problem, type Resolution, unresolved, wait_ms } 
 
 export interface NamesParts {
   resolve: Resolve;
-  /** Those in force, as they are configured. */
+  /** The configured upstreams. */
   upstreams(): readonly Upstream[];
   now_ms(): number;
-  /** Told of each resolution. */
+  /** Called after each resolution. */
   resolved(upstream: Upstream, told: Resolved): void;
   clock?: Pick<Clock, "after">;
 }
@@ -19,22 +19,22 @@ export interface NamesParts {
 export interface Resolved {
   before: Resolution;
   after: Resolution;
-  /** Of a failure. */
+  /** The cause of a failure. */
   cause?: unknown;
 }
 
 export interface Names extends Repeating {
-  /** In force for an upstream that is resolved; none where none is known. */
+  /** The addresses in force for a resolved upstream; empty where none is known. */
   addressesOf(upstream: Upstream): readonly string[];
   problemOf(upstream: Upstream): Problem | null;
-  /** Resolves those names of a configuration that is to come into force of which nothing is known; waits a while at most. */
+  /** Resolves the unknown names of a configuration that is to come into force. It waits a while at most. */
   prepare(upstreams: readonly Upstream[]): Promise<void>;
 }
 
 const tick_ms = 100;
-/** A start and a reload wait for names so long. */
+/** How long a start and a reload wait for names. */
 const prepare_ms_max = 2_000;
-/** So long what a reload has prepared is kept until it comes into force. */
+/** How long the names that a reload has prepared are kept until it comes into force. */
 const prepared_ms = 60_000;
 
 interface Name {
@@ -42,7 +42,7 @@ interface Name {
   state: Resolution;
   next_ms: number;
   asking: Promise<void> | null;
-  /** Though it is not in force. */
+  /** A name that a reload has prepared is kept until then, although it is not in force. */
   keptUntil_ms: number;
 }
 
@@ -69,7 +69,7 @@ export function names({ resolve, upstreams, now_ms, resolved, clock }: NamesPart
     return name;
   }
 
-  /** Never twice at a time. */
+  /** Resolves one name. It never runs twice at a time for the same name. */
   function begun(name: Name): Promise<void> {
     name.asking ??= ask(name).finally(() => {
       name.asking = null;
@@ -92,7 +92,7 @@ export function names({ resolve, upstreams, now_ms, resolved, clock }: NamesPart
       name.state = failed(before);
     }
     name.next_ms = now_ms() + wait_ms(name.state, ttl_ms, how(name).interval_ms);
-    // A reload may have taken it away meanwhile.
+    // A reload may have removed the name meanwhile.
     if (known.get(keyOf(name.upstream)) !== name) return;
     resolved(name.upstream, { before, after: name.state, ...(cause === undefined ? {} : { cause }) });
   }
@@ -122,7 +122,7 @@ export function hostOf({ url }: Pick<Upstream, "url">): string {
   return new URL(url).hostname;
 }
 
-/** What decides where a name leads: with another interval it leads there too. */
+/** The settings that decide where a name leads. The interval is not one of them. */
 function keyOf({ name, url, resolve }: Upstream): string {
   return [name, url, resolve?.family, ...(resolve?.servers ?? [])].join("\n");
 }

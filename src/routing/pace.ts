@@ -1,26 +1,26 @@
 /** How soon a route begins to answer, beside its peers. Pure. */
 
 export interface Pace {
-  /** Until the first part, beyond what the size of the request explains: a moving mean, in milliseconds. */
+  /** A moving mean of the milliseconds until the first part, beyond what the request's size explains. */
   mean_ms: number;
   count: number;
 }
 
 const share = 0.1;
-/** A mean of fewer says little. */
+/** A mean of fewer measurements says little. */
 const count_min = 10;
-/** So many times later than its peers, and so much, is far beyond. */
+/** A route is slow if it answers later than its peers by this factor, and by this many milliseconds. */
 const factor = 4;
 const floor_ms = 2_000;
 
 export function paced(pace: Pace | undefined, taken_ms: number): Pace {
   if (!pace) return { mean_ms: taken_ms, count: 1 };
-  // Of the first few, the plain mean.
+  // The first few make a plain mean.
   const part = Math.max(share, 1 / (pace.count + 1));
   return { mean_ms: pace.mean_ms + part * (taken_ms - pace.mean_ms), count: pace.count + 1 };
 }
 
-/** Without peers that are known well enough, nothing is slow. */
+/** Says whether a route is slow. Without enough measurements of its peers, none is. */
 export function isFarBeyond(taken_ms: number, peers: readonly Pace[]): boolean {
   const known = peers.filter(({ count }) => count >= count_min);
   if (known.length === 0) return false;

@@ -1,27 +1,27 @@
-/** What this process has in flight at each route, and which sessions are at home there. Of nothing else is anything known. */
+/** The requests that this process has in flight at each route, and the sessions that are at home there. */
 import type { Route } from "./catalog.ts";
 import { type Burden, choose, engineIn, foremost, identityOf } from "./choose.ts";
 
 export interface Visit {
-  /** Of the session (affinity.ts); asked for only where there is a choice. */
+  /** The key of the session (affinity.ts). Called only where there is a choice. */
   key(): number | null;
-  /** What the request is to its engine: its input, and what the answer is likely to have. */
+  /** The load that the request puts on its engine: its input, and a likely answer. */
   tokens: number;
 }
 
 export interface Pool {
   /** Null of none. */
   choose(routes: readonly Route[], visit: Visit, draw: () => number): Route | null;
-  /** A request is on its way. `hasPeers`: whether it could have gone elsewhere, so that its session has a home. */
+  /** A request is sent. `hasPeers`: whether there was a choice, so that its session gets a home. */
   begun(route: Route, visit: Visit, hasPeers: boolean, now_ms: number): void;
-  /** It is over; once. */
+  /** Called once, when the request is over. */
   ended(route: Route, visit: Visit): void;
   of(route: Route): Readonly<Burden>;
-  /** Forgets all other engines where nothing runs. */
+  /** Forgets all idle engines but these. */
   retain(engines: ReadonlySet<string>): void;
 }
 
-/** After so long an engine has put the session's prefix out of its cache. */
+/** After this long, an engine has evicted the session's prefix from its cache. */
 const home_ms = 15 * 60_000;
 const homes_max = 20_000;
 
@@ -33,7 +33,7 @@ interface Home {
 export function pool(): Pool {
   const places = new Map<string, Burden>();
   const known = new WeakMap<Route, Burden>();
-  // The one that was seen longest ago is first.
+  // The session that was seen longest ago is first.
   const homes = new Map<number, Home>();
 
   /** A reload makes new routes of the same engines. */

@@ -19,29 +19,29 @@ export interface Slot {
 export interface Waiting {
   /** Null where it was given up first. */
   slot: Promise<Slot | null>;
-  /** It can be answered by these now: it waits for those that are new as well, and no longer for those that are gone. */
+  /** Waits for these routes from now on, in place of those it waited for before. */
   renew(routes: readonly Route[]): void;
   giveUp(): void;
 }
 
 export interface Queues {
-  /** Those that have room for it. */
+  /** The routes with room for the request. */
   open(routes: readonly Route[], claim: Claim): readonly Route[];
-  /** It goes to one of those. */
+  /** Takes a slot at one of those routes. */
   enter(route: Route, claim: Claim): Slot;
   /** Throws `capacity_exceeded` where no more may wait. Only where none of the routes has room. */
   wait(routes: readonly Route[], claim: Claim): Waiting;
-  /** What a request reads that could not wait, or has waited for too long. */
+  /** The fault of a request that could not wait, or waited too long. */
   full(routes: readonly Route[], claim: Claim): Fault;
-  /** How long it may wait, in milliseconds. */
+  /** How long the request may wait. */
   patience_ms(routes: readonly Route[]): number;
-  /** How many wait for this one. */
+  /** The number of requests that wait for this route. */
   lengthOf(route: Route): number;
-  /** Forgets all other engines where nothing runs and nobody waits. */
+  /** Forgets all idle engines but these. */
   retain(engines: ReadonlySet<string>): void;
 }
 
-/** Whoever is told to come back at all, comes back within so long. */
+/** The longest `Retry-After` of a full engine. */
 const retry_seconds_max = 60;
 
 export function queues(now_ms: () => number): Queues {
@@ -109,7 +109,7 @@ export function queues(now_ms: () => number): Queues {
         if (!spots.has(slots)) spots.set(slots, { route, leave: slots.wait(queued, now_ms()) });
       };
       for (const route of open) stand(route);
-      // One that goes before those who wait may fit where the one that was next does not.
+      // The new request may be ahead of those that wait, and fit where the next one did not.
       for (const slots of [...spots.keys()]) if (spots.has(slots)) slots.serve();
       const giveUp = () => {
         leaveAll();
@@ -124,7 +124,7 @@ export function queues(now_ms: () => number): Queues {
           leave();
         }
         const added = now.filter((route) => !spots.has(slotsOf(route)!));
-        // Whoever waits for nobody any more, or finds one with room, looks anew.
+        // A request without an engine to wait for, or with a slot free at a new one, looks again.
         if (added.some((route) => slotsOf(route)?.roomFor(claim) !== null)) return giveUp();
         for (const route of added) if (mayWait(slotsOf(route)!, claim, now_ms())) stand(route);
         if (spots.size === 0) giveUp();
@@ -148,7 +148,7 @@ function capacityOf(route: Route): Capacity | null {
   return capacity;
 }
 
-/** A wait that is known to be too long is not begun: the client learns at once when to come back. */
+/** Whether a request may wait. A wait that would be too long is refused at once, with the time to come back. */
 function mayWait(slots: Slots, claim: Claim, now_ms: number): boolean {
   return slots.mayWait(claim) && (slots.wait_ms(claim, now_ms) ?? 0) <= slots.capacity.queue_ms_max;
 }

@@ -1,35 +1,35 @@
-/** The routes of a model as they are now: one for each address of a name that is resolved anew. */
+/** The current routes of a model: one for each address of a name that is resolved again and again. */
 import type { Upstream } from "../upstream/target.ts";
 import type { CatalogModel, Route } from "./catalog.ts";
 import { engineOf } from "./choose.ts";
 
 export interface Replicas {
-  /** The same list for as long as nothing has changed. Where no address of any is known, they say so. */
+  /** The routes with a known address, or all where none has one. The same list while nothing changes. */
   routesOf(model: CatalogModel): readonly Route[];
-  /** Also those of which no address is known, beside others. */
+  /** All routes, with those that have no known address. */
   allOf(model: CatalogModel): readonly Route[];
-  /** Each engine that there is. */
+  /** Each engine of these upstreams. */
   of(upstreams: readonly Upstream[]): readonly Upstream[];
-  /** Other addresses are in force. */
+  /** Called when other addresses are in force. */
   changed(): void;
-  /** Told after each change, until what it answers is called. */
+  /** Calls `listener` after each change, until the function it returns is called. */
   watch(listener: () => void): () => void;
 }
 
-/** Whoever knows something of engines. */
+/** A memory of engines. */
 export interface Remembering {
-  /** Forgets all but these, as choose.ts names engines. */
+  /** Forgets all engines but these, which are named as in choose.ts. */
   retain(engines: ReadonlySet<string>): void;
 }
 
-/** What is known of an address that is gone is forgotten: another engine may have it tomorrow. */
+/** Forgets addresses that are gone: another engine may have them tomorrow. */
 export function forgetOthers(inForce: readonly Upstream[], all: readonly Remembering[]): void {
   const engines = new Set(inForce.map(engineOf));
   for (const one of all) one.retain(engines);
 }
 
 interface Expanded {
-  /** Of the addresses. */
+  /** The version of the addresses. */
   version: number;
   routes: readonly Route[];
 }

@@ -7,10 +7,10 @@ import { isOwnAddress } from "../upstream/http1/address.ts";
 import type { Answer } from "../upstream/resolve.ts";
 
 export interface Resolution {
-  /** In force, in order. */
+  /** The addresses in force, in order. */
   addresses: readonly string[];
   problem: Problem | null;
-  /** Since when the name has no address, on the caller's clock; null where it has some. */
+  /** The time since which the name has had no address, on the caller's clock; null where it has some. */
   emptySince_ms: number | null;
 }
 
@@ -23,12 +23,12 @@ export type Problem = (typeof problems)[number];
 
 export const unresolved: Resolution = { addresses: [], problem: null, emptySince_ms: null };
 
-/** So long a name that has lost all its addresses may be a name server that has just started and knows nothing yet. */
+/** A name that loses all its addresses keeps them this long: its name server may have just started and know nothing yet. */
 export const empty_kept_ms = 30_000;
 
 export interface Rules {
   addresses_max: number;
-  /** Whether the name says itself that it leads to this machine. */
+  /** Whether the name itself is one of this machine, such as `localhost`. */
   isOwn: boolean;
 }
 
@@ -44,7 +44,7 @@ export function answered(before: Resolution, answer: Answer, rules: Rules, now_m
   }
   const isCut = allowed.length > rules.addresses_max;
   return {
-    // The first in order, so that all nodes ask the same ones, however the name server shuffles them.
+    // All nodes take the first ones in order, however the name server shuffles them.
     addresses: allowed.slice(0, rules.addresses_max),
     problem: isCut ? "many" : isRefused ? "own" : answer.failedFamily !== null ? "failed" : null,
     emptySince_ms: null,
@@ -55,16 +55,16 @@ export function failed(before: Resolution): Resolution {
   return { ...before, problem: "failed" };
 }
 
-/** Each once, in order, with those of before where nobody could tell. */
+/** The addresses of the answer, once each and in order, and the earlier ones of a family whose look-up failed. */
 function foundIn(before: Resolution, { addresses, failedFamily }: Answer): string[] {
   const kept = before.addresses.filter((address) => (address.includes(":") ? "ipv6" : "ipv4") === failedFamily);
   return [...new Set([...addresses, ...kept])].sort();
 }
 
-/** Nobody is asked more often than this, however short an answer holds. */
+/** Names are not resolved more often than this, however short an answer is valid. */
 const wait_ms_min = 1_000;
 
-/** Until the name is resolved anew. Sooner where nothing is known of it. */
+/** The wait until the name is resolved again, shorter where no address is known. */
 export function wait_ms({ addresses }: Resolution, ttl_ms: number | null, interval_ms: number): number {
   const least_ms = Math.min(wait_ms_min, interval_ms);
   if (addresses.length === 0) return least_ms;

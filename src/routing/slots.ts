@@ -5,18 +5,18 @@
 import type { Capacity } from "../upstream/target.ts";
 import { type Claim, FairQueue, type Ticket } from "./fair-queue.ts";
 
-/** Whoever waits, told once that there is room: it is in flight from then on. */
+/** A request that waits. `served` is called once, when it has a slot. */
 export interface Queued extends Claim {
   served(from: Slots, room: Room): void;
 }
 
-/** A part of an engine's room, and what is in flight there. */
+/** The requests and tokens in flight in one part of an engine's capacity. */
 export interface Room {
   requests: number;
   tokens: number;
 }
 
-/** How much a new interval between two ends counts. */
+/** The weight of a new interval in the moving mean. */
 const pace_share = 0.1;
 
 export class Slots {
@@ -24,9 +24,9 @@ export class Slots {
   readonly common: Room = { requests: 0, tokens: 0 };
   readonly reserved: Room = { requests: 0, tokens: 0 };
   readonly #queue = new FairQueue<Queued>();
-  /** Between two ends of requests while others wait: a moving mean, in milliseconds. */
+  /** A moving mean of the milliseconds between two ends of requests while others wait. */
   #interval_ms: number | null = null;
-  /** Of the last such end, or since when others wait. */
+  /** The time of the last such end, or since which others wait. */
   #last_ms = 0;
 
   constructor(capacity: Capacity) {
@@ -38,7 +38,7 @@ export class Slots {
     return this.#capacity;
   }
 
-  /** Whoever has less there than is kept, may have what is kept. */
+  /** An organization with fewer requests running than are reserved may use the reserved part. */
   set capacity(capacity: Capacity) {
     this.#capacity = capacity;
     const { concurrent_max } = capacity;
@@ -49,12 +49,12 @@ export class Slots {
     return this.#queue.length;
   }
 
-  /** Nothing is in flight there, and nobody waits. */
+  /** Whether nothing is in flight and nothing waits. */
   get isIdle(): boolean {
     return this.common.requests === 0 && this.reserved.requests === 0 && this.waiting === 0;
   }
 
-  /** Where it may go at once, past nobody whose turn it is. */
+  /** The part in which a request may begin at once, ahead of no request whose turn it is; null where there is none. */
   roomFor(claim: Claim): Room | null {
     if (this.#queue.length === 0 && this.#fits(this.common, claim)) return this.common;
     if (!this.#queue.isQuiet(claim.organizationId) || this.#queue.nextQuiet()) return null;
@@ -67,7 +67,7 @@ export class Slots {
     this.#queue.begun(claim.organizationId);
   }
 
-  /** One that was begun in this room is over. */
+  /** Ends a request that was begun in this part. */
   end(claim: Claim, room: Room, now_ms: number): void {
     room.requests -= 1;
     room.tokens -= claim.tokens;
@@ -80,23 +80,23 @@ export class Slots {
     this.serve();
   }
 
-  /** Who waits already may have as many places as are still free: so there is always one for somebody else. */
+  /** An organization may have as many requests waiting as places are still free, so that one is always left for another. */
   mayWait({ organizationId }: Claim): boolean {
     return this.#queue.waitingOf(organizationId) < this.capacity.queue_max - this.#queue.length;
   }
 
-  /** The answer is how to give the place up. */
+  /** Puts a request into the queue. Returns a function that takes it out. */
   wait(one: Queued, now_ms: number): () => void {
     if (this.#queue.length === 0) this.#last_ms = now_ms;
     const ticket = this.#queue.push(one);
     return () => {
       this.#queue.remove(ticket);
-      // Who stood behind a request that was too large may fit.
+      // The next request may fit where this one was too large.
       this.serve();
     };
   }
 
-  /** How long a request that came now would wait, by what was seen of late; null before anything was. */
+  /** The expected wait of a request that comes now, by the latest ends; null before there were any. */
   wait_ms(claim: Claim, now_ms: number): number | null {
     const since_ms = this.#queue.length === 0 ? 0 : now_ms - this.#last_ms;
     if (this.#interval_ms === null && since_ms === 0) return null;
@@ -105,7 +105,7 @@ export class Slots {
     return Math.max(since_ms, this.#interval_ms ?? 0) * turns;
   }
 
-  /** Whoever is next, for as long as there is room for them. */
+  /** Serves the next requests for as long as there is room. */
   serve(): void {
     for (;;) {
       const next = this.#queue.next();
@@ -130,11 +130,11 @@ export class Slots {
     const tokens_max = tokens_in_flight_max === null ? null : this.#part(tokens_in_flight_max, isReserved, 0);
     if (isReserved && this.capacity.reserved_percent === 0) return false;
     if (requests_max !== null && room.requests >= requests_max) return false;
-    // One that is larger than all the room has it to itself.
+    // A request larger than the whole part runs there alone.
     return tokens_max === null || room.tokens + tokens <= tokens_max || (!isReserved && room.requests === 0);
   }
 
-  /** What is kept is rounded up; so much is left to all. */
+  /** The size of one part. The reserved part is rounded up, but `left_min` is left to all. */
   #part(whole: number, isReserved: boolean, left_min: number): number {
     const reserved = Math.min(Math.ceil((whole * this.capacity.reserved_percent) / 100), whole - left_min);
     return isReserved ? reserved : whole - reserved;

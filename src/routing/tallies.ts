@@ -1,4 +1,4 @@
-/** How attempts ended at each of the engines behind one name: of those that are there, so that what is told is bounded. */
+/** The ends of attempts at each address of a name, counted for the addresses in force alone, so that their number is bounded. */
 import type { AttemptKind } from "../upstream/attempt.ts";
 import type { Upstream } from "../upstream/target.ts";
 import { engineIn, engineOf } from "./choose.ts";
@@ -13,7 +13,7 @@ export interface Tally {
 export interface Tallies {
   ended(upstream: Upstream, outcome: AttemptKind): void;
   read(): Tally[];
-  /** Forgets all other engines. */
+  /** Forgets all engines but these. */
   retain(engines: ReadonlySet<string>): void;
 }
 

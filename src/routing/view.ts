@@ -1,4 +1,4 @@
-/** What operators see of routes: how each is now, as this process knows it. */
+/** The state of each route, as operators see it and this process knows it. */
 import type { Catalog, Route } from "./catalog.ts";
 import type { Health, RouteState } from "./health.ts";
 import type { Pool } from "./pool.ts";
@@ -8,15 +8,15 @@ import type { Replicas } from "./replicas.ts";
 export interface RouteView {
   /** Public model id. */
   model: string;
-  /** Its name in the configuration; replicas share it. */
+  /** The upstream's name in the configuration. Its replicas share it. */
   upstream: string;
-  /** Its address, where its name has several. */
+  /** The replica's address, where the upstream's name has several. */
   replica?: string;
   state: RouteState;
-  /** In flight. */
+  /** Requests in flight. */
   requests: number;
   tokens: number;
-  /** For room at its engine; one may wait for several. */
+  /** Requests that wait for a slot at the engine. A request may wait at several engines. */
   waiting: number;
 }
 
@@ -38,7 +38,7 @@ export function routesOf(catalog: Catalog, { replicas, health, pool, queues }: K
   return [...catalog.models.values()].flatMap((model) => replicas.allOf(model).map((route) => view(model.id, route)));
 }
 
-/** Models of which no route is well: all of theirs are asked, since none may be kept back. */
+/** The models without a well route. All their routes are tried, since none may be kept back. */
 export function modelsWithoutRoute(routes: readonly RouteView[]): string[] {
   const well = new Set(
     routes.filter(({ state }) => state === "closed" || state === "crowded").map(({ model }) => model),

@@ -1,8 +1,8 @@
-/** The known name that somebody who wrote another most likely meant. */
+/** Suggests the known name that was most likely meant by an unknown one. */
 
 /**
- * At most one edit for every three characters, and never more than three: a wilder guess misleads. Case and the marks
- * between words do not count, being the commonest slips (`maxOutputTokens`, `api-key`).
+ * The closest known name, or null. It differs in at most one edit for every three characters, and in at most three. Case and
+ * the marks between words do not count, because they are the most common mistakes (`maxOutputTokens`, `api-key`).
  */
 export function closestName(written: string, known: Iterable<string>): string | null {
   if (written.length > 64) return null;
@@ -11,7 +11,9 @@ export function closestName(written: string, known: Iterable<string>): string | 
   for (const name of known) {
     const edits_max = Math.min(3, Math.max(1, Math.floor(Math.max(written.length, name.length) / 3)));
     const edits = distance(bare(written), bare(name), edits_max);
-    if (edits <= edits_max && edits < bestEdits) [best, bestEdits] = [name, edits];
+    if (edits > edits_max || edits >= bestEdits) continue;
+    best = name;
+    bestEdits = edits;
   }
   return best;
 }
@@ -20,7 +22,7 @@ function bare(name: string): string {
   return name.toLowerCase().replaceAll(/[-_. ]/g, "");
 }
 
-/** Edits from one word to another (insert, remove, replace, swap of neighbours); above `most` only that it is above. */
+/** The edits from one word to another (insert, remove, replace, swap neighbours). Above `most`, any number above it. */
 function distance(one: string, other: string, most: number): number {
   if (Math.abs(one.length - other.length) > most) return most + 1;
   let before: number[] = [];

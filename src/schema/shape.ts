@@ -1,4 +1,4 @@
-/** The part of JSON Schema that this repository's schemas use. A keyword that is not here is checked nowhere in a walk. */
+/** The keywords of JSON Schema that this repository uses. A walk ignores all others. */
 export interface Shape {
   type?: "string" | "number" | "integer" | "boolean" | "null" | "object" | "array";
   const?: unknown;
@@ -16,15 +16,16 @@ export interface Shape {
   properties?: Record<string, Shape>;
   patternProperties?: Record<string, Shape>;
   propertyNames?: Shape;
+  minProperties?: number;
   maxProperties?: number;
-  /** typebox sets it to undefined where nothing is required. */
+  /** typebox sets it to undefined if nothing is required. */
   required?: string[] | undefined;
   additionalProperties?: boolean | Shape;
-  /** Values that a protocol knows and this service does not serve, each with the name of the feature; `*` is any. */
+  /** Values of a protocol that this service does not support, with the names of their features. `*` is any value. */
   "x-unsupported"?: Record<string, string>;
 }
 
-/** The required property that is a constant string in every branch of a union of objects; null where there is none. */
+/** The required property that is a constant string in every branch of a union of objects; null if there is none. */
 export function discriminator(branches: Shape[]): string | null {
   for (const key of Object.keys(branches[0]?.properties ?? {})) {
     const tells = (branch: Shape) =>

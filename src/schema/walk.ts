@@ -1,9 +1,9 @@
 /**
- * A value beside its JSON Schema: what does not fit, each with its path, in document order. The walk goes as deep as the
- * schema, never as deep as the value, so nesting inside free-form parts cannot exhaust the stack.
+ * Walks a value beside its JSON Schema, and reports the offences with their paths, in document order. The walk goes as deep as
+ * the schema, never as deep as the value, so nesting inside free-form parts cannot exhaust the stack.
  *
- * A union is followed along the branch that the value means: by the kind of the value, and among objects by the property
- * that is a constant in all of them (`role`, `type`).
+ * In a union, the walk follows the branch that the value most likely means: by the type of the value, and among objects by the
+ * property that is a constant in each branch (`role`, `type`).
  */
 import type { TSchema } from "typebox";
 import { Check } from "typebox/value";
@@ -12,25 +12,25 @@ import { discriminator, type Shape } from "./shape.ts";
 export type Path = (string | number)[];
 
 export interface Offence {
-  /** `misnamed`: a name that the object takes no property under. `repeated`: an item that stands before it already. */
+  /** `misnamed`: the object allows no property of this name. `repeated`: an earlier item is equal. */
   kind: "wrong" | "missing" | "unknown" | "misnamed" | "repeated";
   path: Path;
-  /** What the schema wants at the path; of an unknown or misnamed property, what it wants of the object around it. */
+  /** The schema at the path. For an unknown or misnamed property, the schema of the object around it. */
   shape: Shape;
   value: unknown;
-  /** `x-unsupported` of the shape, or of the union or array around it. */
+  /** The `x-unsupported` of the shape, or of the union or array around it. */
   unsupported?: Unsupported;
-  /** Of a repeated item: the index of the first. */
+  /** The index of the first item that a repeated one equals. */
   first?: number;
 }
 type Unsupported = Shape["x-unsupported"];
 
-/** Whether a value fits a shape, found quicker than by a walk. */
+/** Reports whether a value fits a shape, faster than a walk. */
 export type Fits = (shape: Shape, value: unknown) => boolean;
 
 /**
- * At most `most` of them. Undefined inside the value is a hole, which is passed over. With `fits`, the good items at the
- * head of a long array are not walked.
+ * The first offences, at most `most`. Undefined inside the value is skipped. With `fits`, valid items at the head of a long array
+ * are not walked.
  */
 export function offences(schema: Shape, value: unknown, most: number, fits?: Fits): Offence[] {
   const walk = new Walk(most, fits);
@@ -51,7 +51,7 @@ class Walk {
 
   value(shape: Shape, value: unknown, inherited: Unsupported): void {
     const unsupported = shape["x-unsupported"] ?? inherited;
-    if (shape.anyOf) this.#union(shape.anyOf, value, unsupported);
+    if (shape.anyOf) this.#union(shape, shape.anyOf, value, unsupported);
     else if (!isKind(shape, value)) this.#add("wrong", shape, value, { unsupported });
     else if (Array.isArray(value)) this.#array(shape, value, unsupported);
     else if (isObject(value)) this.#branches([shape], value, unsupported);
@@ -72,18 +72,21 @@ class Walk {
     this.#path.pop();
   }
 
-  #union(branches: Shape[], value: unknown, unsupported: Unsupported): void {
+  #union(shape: Shape, branches: Shape[], value: unknown, unsupported: Unsupported): void {
     const flat = branches.flatMap((branch) => branch.anyOf ?? [branch]);
     const inherited = unsupported ?? branches.find((branch) => branch.anyOf)?.["x-unsupported"];
     const fitting = flat.filter((branch) => isKind(branch, value));
     const named = flat.filter((branch) => branch.type !== "null");
-    if (fitting.length > 1) this.#branches(fitting, value as Record<string, unknown>, inherited);
+    const isPlain = fitting.length > 1 && !isObject(value) && !Array.isArray(value);
+    if (isPlain && !Check(shape as TSchema, value)) this.#add("wrong", shape, value);
+    else if (isPlain) return;
+    else if (fitting.length > 1) this.#branches(fitting, value as Record<string, unknown>, inherited);
     else if (fitting.length === 1) this.value(fitting[0]!, value, inherited);
     else if (named.length === 1) this.value(named[0]!, value, inherited);
-    else this.#add("wrong", { anyOf: named }, value);
+    else this.#add("wrong", { ...shape, anyOf: named }, value);
   }
 
-  /** One or several object shapes: the discriminator decides which is meant. */
+  /** Walks one of several object shapes, chosen by the discriminator. */
   #branches(branches: Shape[], value: Record<string, unknown>, unsupported: Unsupported): void {
     const key = discriminator(branches);
     const branch =
@@ -100,7 +103,8 @@ class Walk {
   #object(shape: Shape, value: Record<string, unknown>): void {
     const names = Object.keys(value);
     const tooMany = names.length > (shape.maxProperties ?? names.length);
-    if (tooMany) this.#add("wrong", shape, value);
+    const tooFew = names.length < (shape.minProperties ?? 0);
+    if (tooMany || tooFew) this.#add("wrong", shape, value);
     const isOpen = takesAnything(shape);
     for (const name of tooMany ? [] : names) {
       if (isOpen && !Object.hasOwn(shape.properties ?? {}, name)) continue;
@@ -117,18 +121,18 @@ class Walk {
     const { properties = {}, patternProperties = {}, propertyNames, additionalProperties } = shape;
     const pattern = Object.keys(patternProperties).find((each) => new RegExp(each, "u").test(name));
     const inner = Object.hasOwn(properties, name) ? properties[name] : pattern && patternProperties[pattern];
-    if (inner) {
+    if (propertyNames && !Object.hasOwn(properties, name) && !Check(propertyNames as TSchema, name)) {
+      this.#add("misnamed", shape, value);
+    } else if (inner) {
       if (value !== undefined) this.value(inner, value, undefined);
     } else if (additionalProperties === false) {
       this.#add(shape.patternProperties ? "misnamed" : "unknown", shape, value);
-    } else if (propertyNames && !Check(propertyNames as TSchema, name)) {
-      this.#add("misnamed", shape, value);
     } else if (typeof additionalProperties === "object") {
       this.value(additionalProperties, value, undefined);
     }
   }
 
-  /** How many there are at the head. */
+  /** The number of valid items at the head of an array. */
   #goodItems({ items, uniqueItems }: Shape, value: unknown[]): number {
     const fits = this.#fits;
     if (!fits || !items || uniqueItems || value.length < longArray_items) return 0;
@@ -152,7 +156,7 @@ class Walk {
   }
 }
 
-/** Whether a property that the shape doesn't name may be anything: then there may be very many. */
+/** Reports whether properties that the shape does not name may have any value. There may be very many of them. */
 function takesAnything({ additionalProperties, patternProperties, propertyNames }: Shape): boolean {
   return (
     typeof (additionalProperties ?? true) === "boolean" &&
@@ -162,7 +166,7 @@ function takesAnything({ additionalProperties, patternProperties, propertyNames 
   );
 }
 
-/** An array is long where a check compiled for it pays. */
+/** From this length on, a compiled check of the items is worth its cost. */
 const longArray_items = 32;
 
 function isObject(value: unknown): value is Record<string, unknown> {

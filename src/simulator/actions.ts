@@ -1,4 +1,4 @@
-/** What happens on the wire, as a row of actions: frames to write at their time, and the faults that were asked for. */
+/** The actions of an answer on the wire: frames to write at their time, and the requested faults. */
 import { type Chunk, type ChunkOptions, chunks } from "./chunks.ts";
 import type { Directives, Quirk } from "./directives.ts";
 import { errorBody } from "./errors.ts";
@@ -6,7 +6,7 @@ import type { Answer } from "./parts.ts";
 import { Refusal } from "./refusal.ts";
 
 export type Action =
-  /** Written when its tokens are due; `early` when the answer's head is. */
+  /** Written when its tokens are due. With `early`, written with the head of the answer. */
   | { kind: "write"; text: string; tokens: number; early?: boolean }
   | { kind: "write-bytes"; bytes: Uint8Array; tokens: number }
   | { kind: "pause"; pause_ms: number }
@@ -37,7 +37,7 @@ export function* streamActions(
   if (!directives.flags.has("no-done")) yield* frameActions("[DONE]", 0, quirks);
 }
 
-/** Where a body that is not streamed is broken off, half of it is sent first. */
+/** The actions of a body that is not streamed. If it is to break off, half of it is sent first. */
 export function* wholeActions(body: string, answer: Answer, directives: Directives): Generator<Action> {
   const tokens = answer.usage.completion_tokens;
   const fault = faultsIn(directives)[0];
@@ -63,7 +63,7 @@ function faultsIn(directives: Directives): Fault[] {
   return found.sort((a, b) => a.after - b.after);
 }
 
-/** A fault that lies beyond a short answer comes just before its end, rather than never. */
+/** A fault that is set beyond the end of a short answer comes just before its end. */
 function isDue(after: number, made: number, chunk: Chunk, answer: Answer): boolean {
   if (made >= after || made + chunk.tokens > after) return true;
   return chunk.tokens === 0 && made >= answer.usage.completion_tokens;

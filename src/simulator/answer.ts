@@ -1,45 +1,27 @@
 /**
- * What the simulator answers, decided whole before the first token leaves: the parts of each choice in the order in
- * which they are generated, why it ended, and what it cost. Streaming or not is a matter of how it is sent.
+ * Makes the whole answer before the first token is sent: the parts of each choice in the order in which they are generated, the
+ * finish reason, and the usage. It is the same streamed and not.
  */
-import { type Calling, callsFor } from "./calls.ts";
-import type { Conversation } from "./conversation.ts";
+import { callsFor } from "./calls.ts";
+import type { Asked, Conversation } from "./conversation.ts";
 import type { Directives } from "./directives.ts";
 import { type Answer, type Choice, capped, type Part, usageOf } from "./parts.ts";
 import type { ChatRequest } from "./request.ts";
 import { satisfying } from "./schema.ts";
 import { filler, type Random, random, shortened, thinking, tokens } from "./text.ts";
 
-export function answerTo(
-  request: ChatRequest,
-  conversation: Conversation,
-  directives: Directives,
-  says: string,
-): Answer {
-  const choices: Choice[] = [];
-  for (let index = 0; index < request.choices; index++) {
-    choices.push(choiceFor(request, conversation, directives, says, index));
-  }
+export function answerTo(asked: Asked): Answer {
+  const { request, conversation, directives } = asked;
+  const choices = Array.from({ length: request.choices }, (_, index) => choiceFor(asked, index));
   return { choices, usage: usageOf(choices, conversation.prompt_tokens, directives.numbers.cached ?? 0) };
 }
 
-function choiceFor(
-  request: ChatRequest,
-  conversation: Conversation,
-  directives: Directives,
-  says: string,
-  index: number,
-): Choice {
+function choiceFor(asked: Asked, index: number): Choice {
+  const { request, conversation, directives } = asked;
   const next = random(conversation.seed + index);
-  const calling: Calling = { request, conversation, directives, choice: index };
-  const calls = callsFor(calling, next);
+  const calls = callsFor(asked, index, next);
   const reasoning = reasoningFor(request, directives, next);
-  const spoken = ordered(
-    reasoning,
-    textFor(request, conversation, directives, says, next, calls.length > 0),
-    calls,
-    directives,
-  );
+  const spoken = ordered(reasoning, textFor(asked, next, calls.length > 0), calls, directives);
   const parts = capped(spoken, request.tokens_max);
   const whole = parts.length === spoken.length && parts.every((part, at) => part.tokens === spoken[at]!.tokens);
   return { parts, finish: finishOf(parts, whole, directives) };
@@ -68,31 +50,17 @@ function reasoningFor(request: ChatRequest, directives: Directives, next: Random
   return count > 0 ? [{ kind: "reasoning", tokens: thinking(count, next) }] : [];
 }
 
-function textFor(
-  request: ChatRequest,
-  conversation: Conversation,
-  directives: Directives,
-  says: string,
-  next: Random,
-  calling: boolean,
-): Part[] {
+function textFor(asked: Asked, next: Random, calling: boolean): Part[] {
+  const { directives } = asked;
   if (calling && !directives.flags.has("text-with-calls") && !directives.quirks.has("text-after-tools")) return [];
   if (directives.flags.has("refusal")) {
     return [{ kind: "refusal", tokens: tokens("I am the Sluice simulator, and I was told to refuse this.") }];
   }
-  const all = calling
-    ? tokens("The Sluice simulator calls for help.")
-    : words(request, conversation, directives, says, next);
-  return [{ kind: "text", tokens: stopped(all, request.stops) }];
+  const all = calling ? tokens("The Sluice simulator calls for help.") : words(asked, next);
+  return [{ kind: "text", tokens: stopped(all, asked.request.stops) }];
 }
 
-function words(
-  request: ChatRequest,
-  conversation: Conversation,
-  directives: Directives,
-  says: string,
-  next: Random,
-): string[] {
+function words({ request, conversation, directives, says }: Asked, next: Random): string[] {
   const { format } = request;
   if (format.kind === "schema") return tokens(JSON.stringify(satisfying(format.schema, next)));
   if (format.kind === "json") {
@@ -121,7 +89,7 @@ function introduction(conversation: Conversation, says: string): string {
   return sentences.join(" ");
 }
 
-/** The tokens before the first stop sequence; one that is cut in the middle counts. */
+/** The tokens before the first stop sequence. A token that is cut in the middle counts. */
 function stopped(all: string[], stops: string[]): string[] {
   const text = all.join("");
   const places = stops.filter((stop) => stop !== "").map((stop) => text.indexOf(stop));

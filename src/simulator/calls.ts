@@ -1,18 +1,11 @@
-/** Which tools an answer calls, and with what. */
-import type { Conversation } from "./conversation.ts";
+/** The calls of an answer: their tools and arguments. */
+import type { Asked } from "./conversation.ts";
 import type { Directives, Quirk } from "./directives.ts";
 import type { Part } from "./parts.ts";
 import { Refusal } from "./refusal.ts";
-import type { ChatRequest, Tool } from "./request.ts";
+import type { Tool } from "./request.ts";
 import { satisfying } from "./schema.ts";
 import { hash, type Random, tokens } from "./text.ts";
-
-export interface Calling {
-  request: ChatRequest;
-  conversation: Conversation;
-  directives: Directives;
-  choice: number;
-}
 
 type Call = Extract<Part, { kind: "call" }>;
 
@@ -26,11 +19,11 @@ const needTwo: Quirk[] = [
   "index-missing",
 ];
 
-export function callsFor(calling: Calling, next: Random): Call[] {
-  const { request, conversation, directives } = calling;
-  const called = toolsCalled(calling);
+export function callsFor(asked: Asked, choice: number, next: Random): Call[] {
+  const { request, conversation, directives } = asked;
+  const called = toolsCalled(asked);
   const calls = called.map(({ tool, given }, index): Call => {
-    const id = hash(`${calling.choice} ${index}`, conversation.seed).toString(36).padStart(7, "0");
+    const id = hash(`${choice} ${index}`, conversation.seed).toString(36).padStart(7, "0");
     const args = tokens(given ?? JSON.stringify(satisfying(withObject(tool.parameters), next)));
     return { kind: "call", id: `call_sim${id}`, name: tool.name, tokens: args };
   });
@@ -41,7 +34,7 @@ export function callsFor(calling: Calling, next: Random): Call[] {
   return request.parallelCalls ? calls : calls.slice(0, 1);
 }
 
-/** Arguments are an object whatever the schema leaves open. */
+/** Arguments are always an object, even if the schema allows other values. */
 function withObject(parameters: unknown): unknown {
   const schema = typeof parameters === "object" && parameters !== null ? parameters : {};
   return "type" in schema || "$ref" in schema ? schema : { type: "object", ...schema };
@@ -53,12 +46,12 @@ interface Called {
   given: string | null;
 }
 
-function toolsCalled({ request, conversation, directives }: Calling): Called[] {
+function toolsCalled({ request, conversation, directives }: Asked): Called[] {
   const { mode, only } = request.toolChoice;
   const allowed = request.tools.filter((tool) => only === null || only.includes(tool.name));
   const count = countAsked(directives);
   const demanded = mode === "required";
-  // A result in hand is answered in words, or an agent with a cue in its history would never end.
+  // Tool results are answered in words. Otherwise an agent with a directive in its history would never end.
   const cued = count > 0 && conversation.results.length === 0;
   if (mode === "none" || allowed.length === 0 || !(demanded || cued)) return [];
   const named = directives.calls.map(({ name, arguments: given }): Called => {

@@ -1,4 +1,4 @@
-/** POST /v1/chat/completions: a request read, answered, and sent at its pace with the faults it asked for. */
+/** POST /v1/chat/completions: reads a request, and sends the answer at its pace and with the requested faults. */
 import { type Action, streamActions, wholeActions } from "./actions.ts";
 import { answerTo } from "./answer.ts";
 import type { ChunkOptions } from "./chunks.ts";
@@ -14,13 +14,13 @@ import { type ChatRequest, readRequest } from "./request.ts";
 import type { Watch } from "./watch.ts";
 
 export interface ChatOptions {
-  /** To the first token; 0 unless set. */
+  /** The time to the first token; 0 unless set. */
   ttft_ms?: number;
-  /** 0, as fast as possible, unless set. */
+  /** The pace; 0, which is as fast as possible, unless set. */
   tokens_per_second?: number;
-  /** Directives for every request, as they stand in brackets; a request's own come after them. */
+  /** Directives for every request. Those of the request come after them. */
   directives?: string;
-  /** Whether answers name the model that was asked for; yes unless set. */
+  /** Set to false if answers are not to name the requested model. */
   namesModel?: boolean;
 }
 
@@ -33,7 +33,7 @@ interface Call {
   pace: Pace;
 }
 
-/** Throws a Refusal for what cannot be answered. */
+/** Throws a Refusal if the request cannot be answered. */
 export async function chat(
   request: Request,
   options: ChatOptions,
@@ -66,7 +66,7 @@ export async function chat(
     return fault;
   }
   const says = `This is the Sluice simulator${options.namesModel === false ? "" : ` answering as “${chatRequest.model}”`}.`;
-  const answer = answerTo(chatRequest, conversation, directives, says);
+  const answer = answerTo({ request: chatRequest, conversation, directives, says });
   const shape = shapeOf(chatRequest, directives, conversation.seed);
   return chatRequest.stream ? streamed(call, answer, shape) : whole(call, answer, shape);
 }
@@ -122,7 +122,7 @@ function headers(directives: Directives, contentType: string): Record<string, st
   };
 }
 
-/** Until this moment, or until the client leaves. */
+/** Waits until this moment, or until the client leaves. */
 function waitUntil(due_ms: number, { request, clock }: Pick<Call, "request" | "clock">): Promise<void> {
   if (due_ms <= performance.now() || request.signal.aborted) return Promise.resolve();
   return new Promise((resolve) => {
@@ -131,7 +131,7 @@ function waitUntil(due_ms: number, { request, clock }: Pick<Call, "request" | "c
   });
 }
 
-/** Nobody reads it. */
+/** The response after the client left, which nobody reads. */
 function clientLeft({ watch }: Call): Response {
   watch?.ended("client-left");
   return new Response(null, { status: 499 });

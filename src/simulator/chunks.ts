@@ -1,9 +1,9 @@
-/** An answer → chat completion chunks, in the order and with the quirks that were asked for. */
+/** Writes an answer as chat completion chunks, with the requested quirks. */
 import type { Quirk } from "./directives.ts";
 import { logprobOf } from "./logprobs.ts";
 import type { Answer, Choice, Part, Usage } from "./parts.ts";
 
-/** `json` is the chunk as it is sent, `tokens` how many output tokens it brings. */
+/** `json` is the chunk as it is sent, and `tokens` the number of its output tokens. */
 export interface Chunk {
   json: string;
   tokens: number;
@@ -26,15 +26,11 @@ export interface ChunkOptions {
 
 export function* chunks(answer: Answer, options: ChunkOptions): Generator<Chunk> {
   const { quirks } = options;
-  const envelope = {
-    id: options.id,
-    object: "chat.completion.chunk",
-    created: options.created_s,
-    model: options.model,
-  };
+  const { id, created_s: created, model } = options;
+  const envelope = { id, object: "chat.completion.chunk", created, model };
   const { prompt_tokens, prompt_tokens_details } = answer.usage;
   let made = 0;
-  // What all chunks have in common is written once: at thousands of streams it is most of the work.
+  // The common part of all chunks is written once: with thousands of streams it is most of the work.
   const head = `${JSON.stringify(envelope).slice(0, -1)},"choices":`;
   const tail = options.includeUsage ? ',"usage":null}' : "}";
   const chunk = (choices: Json[], tokens: number, usage: Usage | null): Chunk => {
@@ -42,19 +38,15 @@ export function* chunks(answer: Answer, options: ChunkOptions): Generator<Chunk>
     const json = head + JSON.stringify(choices);
     if (usage !== null) return { json: `${json},"usage":${JSON.stringify(usage)}}`, tokens };
     if (!options.runningUsage) return { json: json + tail, tokens };
-    const running = {
-      prompt_tokens,
-      completion_tokens: made,
-      total_tokens: prompt_tokens + made,
-      prompt_tokens_details,
-    };
+    const total_tokens = prompt_tokens + made;
+    const running = { prompt_tokens, completion_tokens: made, total_tokens, prompt_tokens_details };
     return { json: `${json},"usage":${JSON.stringify(running)}}`, tokens };
   };
 
   if (quirks.has("empty-choices-first")) yield chunk([], 0, null);
   const onFinish = quirks.has("usage-on-finish") && options.includeUsage ? answer.usage : null;
   const streams = answer.choices.map((choice, index) => choiceSteps(choice, index, options));
-  for (const { step, isLast } of inTurn(streams)) {
+  for (const { step, isLast } of stepsInTurn(streams)) {
     yield chunk([step.choice], step.tokens, isLast ? onFinish : null);
   }
   if (!options.includeUsage || onFinish !== null) return;
@@ -69,22 +61,28 @@ interface Step {
   tokens: number;
 }
 
-/** One step of each in turn, as an engine that generates its choices side by side. */
-function* inTurn(streams: Generator<Step>[]): Generator<{ step: Step; isLast: boolean }> {
+/** The steps of all choices, in the order of an engine that generates its choices side by side. */
+function* stepsInTurn(streams: Generator<Step>[]): Generator<{ step: Step; isLast: boolean }> {
   let held: Step | null = null;
-  let open = streams;
-  while (open.length > 0) {
-    const still: Generator<Step>[] = [];
-    for (const stream of open) {
-      const { done, value } = stream.next();
+  for (const step of inTurn(streams)) {
+    if (held) yield { step: held, isLast: false };
+    held = step;
+  }
+  if (held) yield { step: held, isLast: true };
+}
+
+/** The first item of each row, then the second of each, until all rows have ended. */
+function* inTurn<Item>(rows: Generator<Item>[]): Generator<Item> {
+  for (let open = rows; open.length > 0; ) {
+    const still: Generator<Item>[] = [];
+    for (const row of open) {
+      const { done, value } = row.next();
       if (done) continue;
-      if (held) yield { step: held, isLast: false };
-      held = value;
-      still.push(stream);
+      yield value;
+      still.push(row);
     }
     open = still;
   }
-  if (held) yield { step: held, isLast: true };
 }
 
 function* choiceSteps(choice: Choice, index: number, options: ChunkOptions): Generator<Step> {
@@ -108,7 +106,7 @@ function* choiceSteps(choice: Choice, index: number, options: ChunkOptions): Gen
   if (finish_reason !== null) yield { choice: { index, delta: {}, logprobs: null, finish_reason }, tokens: 0 };
 }
 
-/** What `content` is before any text: null where there will be none because something else is said. */
+/** The value of `content` before any text: null if a call or a refusal comes instead of a text. */
 export function contentBefore(choice: Choice): "" | null {
   const kinds = choice.parts.map((part) => part.kind);
   return !kinds.includes("text") && (kinds.includes("call") || kinds.includes("refusal")) ? null : "";
@@ -123,7 +121,7 @@ type Delta = [delta: Json, tokens: number, logprobs: Json | null];
 function* deltas(choice: Choice, options: ChunkOptions): Generator<Delta> {
   const calls = choice.parts.filter((part) => part.kind === "call");
   for (const part of choice.parts) {
-    // Calls stand together in every order there is.
+    // Calls are always together.
     if (part.kind !== "call") yield* textDeltas(part, options);
     else if (part === calls[0]) yield* callDeltas(calls, options);
   }
@@ -148,20 +146,8 @@ function* callDeltas(calls: Call[], options: ChunkOptions): Generator<Delta> {
     return;
   }
   const rows = calls.map((call, index) => callFragments(call, index, options));
-  if (!quirks.has("interleaved-tools")) {
-    for (const row of rows) yield* row;
-    return;
-  }
-  for (let open = rows; open.length > 0; ) {
-    const still: Generator<Delta>[] = [];
-    for (const row of open) {
-      const { done, value } = row.next();
-      if (done) continue;
-      yield value;
-      still.push(row);
-    }
-    open = still;
-  }
+  if (quirks.has("interleaved-tools")) yield* inTurn(rows);
+  else for (const row of rows) yield* row;
 }
 
 function* callFragments(call: Call, index: number, { quirks, tokensPerChunk }: ChunkOptions): Generator<Delta> {

@@ -1,11 +1,11 @@
 /**
- * One timer for all who wait for the same millisecond: thousands of streams at a set pace would otherwise set one for
- * each of their tokens.
+ * Shares one timer among all waits for the same millisecond. Otherwise thousands of streams would set a timer for each of their
+ * tokens.
  */
 export class Clock {
   readonly #slots = new Map<number, (() => void)[]>();
 
-  /** Calls `wake` once this moment of `performance.now` has come. */
+  /** Calls `wake` at this moment of `performance.now`. */
   at(due_ms: number, wake: () => void): void {
     const slot = Math.ceil(due_ms);
     const waiting = this.#slots.get(slot);
@@ -18,10 +18,10 @@ export class Clock {
   }
 
   #arm(slot: number): void {
-    // Timers fire up to a millisecond early, and none can be set beyond 24 days.
+    // Timers fire up to a millisecond early, and cannot be set beyond 24 days.
     const wait_ms = Math.min(Math.max(1, slot - performance.now() + 0.5), 1_000_000_000);
     const timer = setTimeout(() => (performance.now() < slot ? this.#arm(slot) : this.#ring(slot)), wait_ms);
-    // What keeps the process alive is the server, not someone who waits.
+    // A wait must not keep the process alive.
     timer.unref();
   }
 

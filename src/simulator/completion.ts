@@ -1,4 +1,4 @@
-/** An answer → one chat completion body. */
+/** Writes an answer as one chat completion. */
 import { type Call, type ChunkOptions, contentBefore, type Json, wholeCall } from "./chunks.ts";
 import type { Quirk } from "./directives.ts";
 import { logprobOf } from "./logprobs.ts";

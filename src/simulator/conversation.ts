@@ -1,5 +1,5 @@
-/** What a conversation holds that an answer depends on. */
-import { separated } from "./directives.ts";
+/** Reads from a conversation all that an answer depends on. */
+import { type Directives, separated } from "./directives.ts";
 import type { ChatRequest, Message } from "./request.ts";
 import { hash, inputTokens } from "./text.ts";
 
@@ -11,17 +11,26 @@ export interface Conversation {
   directives: string;
   images: number;
   files: number;
-  /** Results that came after the last answer, each with the name of the tool that was called. */
+  /** The results after the last answer, each with the name of the called tool. */
   results: { name: string; text: string }[];
   prompt_tokens: number;
+}
+
+/** All that an answer depends on. */
+export interface Asked {
+  request: ChatRequest;
+  conversation: Conversation;
+  directives: Directives;
+  /** The sentence by which the simulator introduces itself. */
+  says: string;
 }
 
 const message_tokens = 4;
 const attachment_tokens = 85;
 
 /**
- * Prompt tokens: 3, and for each message 4, its text and calls by length, and 85 for each image or file; tools by the
- * length of their JSON.
+ * Prompt tokens are 3, plus for each message 4, its text and calls by length, and 85 for each image or file, plus the tools by
+ * the length of their JSON.
  */
 export function readConversation(request: ChatRequest): Conversation {
   const { messages } = request;

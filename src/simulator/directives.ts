@@ -1,103 +1,62 @@
 /**
- * Directives: what a request can ask of the simulator besides an answer, as `[simulator: status=503 retry-after=7]` in
- * the text of its last user message (so that it passes through a gateway), in the header `x-simulator`, or for every
- * request in the simulator's options. The tables here are the documentation: a test holds docs/simulator.md to them.
+ * Directives make the simulator answer in a certain way. A request has them as `[simulator: status=503 retry-after=7]` in the text
+ * of its last user message (so that they pass through a gateway) or in the header `x-simulator`; the simulator's options have
+ * them for every request. A test compares docs/simulator.md with the tables of this file.
  */
 import { Refusal } from "./refusal.ts";
 
 interface DirectiveRule {
-  /** How it is written, its value included. */
+  /** An example, with its value. */
   form: string;
   means: string;
   value: "none" | "word" | "whole" | "number" | "optional-whole";
-  min?: number;
-  max?: number;
+  min: number | undefined;
+  max: number | undefined;
+}
+
+function rule(value: DirectiveRule["value"], form: string, means: string, min?: number, max?: number): DirectiveRule {
+  return { form, means, value, min, max };
 }
 
 const rules = {
-  status: { form: "status=503", value: "whole", min: 400, max: 599, means: "answers with this status and an error" },
-  "retry-after": { form: "retry-after=7", value: "whole", means: "`retry-after` in seconds, on an error of any kind" },
-  "context-length": {
-    form: "context-length",
-    value: "none",
-    means: "400 `context_length_exceeded`, worded as engines do",
-  },
-  "html-error": {
-    form: "html-error or html-error=504",
-    value: "optional-whole",
-    min: 400,
-    max: 599,
-    means: "an HTML page, as from a proxy; 502 by default",
-  },
-  "wrong-content-type": { form: "wrong-content-type", value: "none", means: "the right body as `text/plain`" },
-  "slow-headers": {
-    form: "slow-headers=2000",
-    value: "whole",
-    max: 3_600_000,
-    means: "milliseconds before the status line",
-  },
-  ttft: {
-    form: "ttft=300",
-    value: "number",
-    max: 3_600_000,
-    means: "milliseconds from the request to the first token",
-  },
-  tps: { form: "tps=20", value: "number", max: 1_000_000, means: "tokens a second; 0 is as fast as possible" },
-  tokens: { form: "tokens=500", value: "whole", max: 200_000, means: "exactly this many tokens of text" },
-  reasoning: {
-    form: "reasoning=40",
-    value: "whole",
-    max: 200_000,
-    means: "exactly this many tokens of reasoning, asked for or not",
-  },
-  cached: { form: "cached=100", value: "whole", means: "reports this many prompt tokens as cached, at most all" },
-  "per-chunk": { form: "per-chunk=4", value: "whole", min: 1, max: 1000, means: "this many tokens in each chunk" },
-  echo: {
-    form: "echo",
-    value: "none",
-    means: "answers with the last user text, without its directives; `tokens` cuts or continues it",
-  },
-  call: {
-    form: "call=NAME or call=NAME:BASE64",
-    value: "word",
-    means: "calls this tool; BASE64 is its arguments as JSON. Repeat it for parallel calls",
-  },
-  calls: {
-    form: "calls=2",
-    value: "whole",
-    min: 1,
-    max: 128,
-    means: "this many parallel calls, of one tool after the other",
-  },
-  "text-with-calls": { form: "text-with-calls", value: "none", means: "says something before it calls tools" },
-  refusal: { form: "refusal", value: "none", means: "refuses in the field `refusal`" },
-  finish: { form: "finish=content_filter", value: "word", means: "ends with this `finish_reason`" },
-  stall: {
-    form: "stall",
-    value: "none",
-    means: "sends the response head and then nothing, and keeps the connection open",
-  },
-  "stall-after": { form: "stall-after=5", value: "whole", means: "the same after this many tokens" },
-  "cut-after": { form: "cut-after=5", value: "whole", means: "breaks the connection after this many tokens" },
-  "malformed-after": {
-    form: "malformed-after=3",
-    value: "whole",
-    means: "an event that is not JSON, after this many tokens",
-  },
-  "error-after": {
-    form: "error-after=3",
-    value: "whole",
-    means: "an error object in the stream, which then ends; 500 if not streamed",
-  },
-  "no-finish": { form: "no-finish", value: "none", means: "no `finish_reason`" },
-  "no-done": { form: "no-done", value: "none", means: "no `[DONE]`" },
-  "no-usage": { form: "no-usage", value: "none", means: "no usage, asked for or not" },
-  quirk: {
-    form: "quirk=NAME",
-    value: "word",
-    means: "one of the quirks below; can be repeated",
-  },
-} satisfies Record<string, DirectiveRule>;
+  status: rule("whole", "status=503", "answers with this status and an error", 400, 599),
+  "retry-after": rule("whole", "retry-after=7", "`retry-after` in seconds, on an error of any kind"),
+  "context-length": rule("none", "context-length", "400 `context_length_exceeded`, worded as engines do"),
+  "html-error": rule(
+    "optional-whole",
+    "html-error or html-error=504",
+    "an HTML page, as from a proxy; 502 by default",
+    400,
+    599,
+  ),
+  "wrong-content-type": rule("none", "wrong-content-type", "the right body as `text/plain`"),
+  "slow-headers": rule("whole", "slow-headers=2000", "milliseconds before the status line", 0, 3_600_000),
+  ttft: rule("number", "ttft=300", "milliseconds from the request to the first token", 0, 3_600_000),
+  tps: rule("number", "tps=20", "tokens a second; 0 is as fast as possible", 0, 1_000_000),
+  tokens: rule("whole", "tokens=500", "exactly this many tokens of text", 0, 200_000),
+  reasoning: rule("whole", "reasoning=40", "exactly this many tokens of reasoning, asked for or not", 0, 200_000),
+  cached: rule("whole", "cached=100", "reports this many prompt tokens as cached, at most all"),
+  "per-chunk": rule("whole", "per-chunk=4", "this many tokens in each chunk", 1, 1000),
+  echo: rule("none", "echo", "answers with the last user text, without its directives; `tokens` cuts or continues it"),
+  call: rule(
+    "word",
+    "call=NAME or call=NAME:BASE64",
+    "calls this tool; BASE64 is its arguments as JSON. Repeat it for parallel calls",
+  ),
+  calls: rule("whole", "calls=2", "this many parallel calls, of one tool after the other", 1, 128),
+  "text-with-calls": rule("none", "text-with-calls", "says something before it calls tools"),
+  refusal: rule("none", "refusal", "refuses in the field `refusal`"),
+  finish: rule("word", "finish=content_filter", "ends with this `finish_reason`"),
+  stall: rule("none", "stall", "sends the response head and then nothing, and keeps the connection open"),
+  "stall-after": rule("whole", "stall-after=5", "the same after this many tokens"),
+  "cut-after": rule("whole", "cut-after=5", "breaks the connection after this many tokens"),
+  "malformed-after": rule("whole", "malformed-after=3", "an event that is not JSON, after this many tokens"),
+  "error-after": rule("whole", "error-after=3", "an error object in the stream, which then ends; 500 if not streamed"),
+  "no-finish": rule("none", "no-finish", "no `finish_reason`"),
+  "no-done": rule("none", "no-done", "no `[DONE]`"),
+  "no-usage": rule("none", "no-usage", "no usage, asked for or not"),
+  quirk: rule("word", "quirk=NAME", "one of the quirks below; can be repeated"),
+};
 
 const quirkRules = {
   "empty-choices-first": "a first chunk with `choices: []`",
@@ -131,7 +90,7 @@ const quirkRules = {
 export type Directive = keyof typeof rules;
 export type Quirk = keyof typeof quirkRules;
 
-/** For docs/simulator.md: each directive as it is written, each quirk by its name, and what it means. */
+/** The directives and quirks, with their meanings, for docs/simulator.md. */
 export const documentation = {
   directives: Object.values(rules).map((rule) => ({ form: rule.form, means: rule.means })),
   quirks: Object.entries(quirkRules).map(([form, means]) => ({ form: `quirk=${form}`, means })),
@@ -139,7 +98,7 @@ export const documentation = {
 
 export interface DirectedCall {
   name: string;
-  /** JSON; null where the simulator makes them up. */
+  /** JSON; null if the simulator makes them up. */
   arguments: string | null;
 }
 
@@ -152,7 +111,7 @@ export interface Directives {
   quirks: ReadonlySet<Quirk>;
 }
 
-/** Reads directives, later ones over earlier ones. Throws a Refusal (400) that lists the known ones. */
+/** Reads directives; later ones override earlier ones. Throws a Refusal (400) that lists the known ones. */
 export function parseDirectives(...sources: string[]): Directives {
   const flags = new Set<Directive>();
   const quirks = new Set<Quirk>();
@@ -177,10 +136,10 @@ export function parseDirectives(...sources: string[]): Directives {
   return directives;
 }
 
-// Neither bracket inside, so that openings without end cost no more than their length.
+// It allows no bracket inside, so that unclosed brackets cost linear time.
 const brackets = /\[simulator:([^[\]]*)\]/gi;
 
-/** A text's directives and what is left of it without them. */
+/** The directives in a text, and the text without them. */
 export function separated(text: string): { directives: string; rest: string } {
   const found: string[] = [];
   const rest = text.replace(brackets, (_, inside: string) => {

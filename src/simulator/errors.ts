@@ -1,8 +1,8 @@
-/** Errors in the forms that engines give them. */
+/** Writes errors in the forms of engines. */
 import type { Directives, Quirk } from "./directives.ts";
 import { Refusal } from "./refusal.ts";
 
-/** OpenAI's envelope, unless a quirk asks for another. */
+/** The error in OpenAI's envelope, unless a quirk requests another. */
 export function errorBody(refusal: Refusal, quirks: ReadonlySet<Quirk>): Record<string, unknown> {
   const { message, type, param, status } = refusal;
   if (quirks.has("detail-error")) return { detail: message };
@@ -16,7 +16,7 @@ export function errorResponse(refusal: Refusal, directives: Directives | null): 
   return new Response(body, { status: refusal.status, headers: headers(directives, "application/json") });
 }
 
-/** The answer that the directives ask for in place of a good one, or null. */
+/** The error response that the directives request, or null. */
 export function faultResponse(directives: Directives, stream: boolean, prompt_tokens: number): Response | null {
   const { flags, numbers } = directives;
   if (flags.has("html-error")) return htmlError(numbers["html-error"] ?? 502, directives);

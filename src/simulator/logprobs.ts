@@ -1,4 +1,4 @@
-/** Log probabilities that look like a model's and mean nothing: each is a hash of its token and place. */
+/** Makes up log probabilities: each is a hash of its token and place. */
 import { hash } from "./text.ts";
 
 export interface TokenLogprob {
@@ -14,7 +14,7 @@ const others = [
   " at", " on", " by", " one", " so", " as", " or",
 ];
 
-/** `place` is where the token stands in its answer; `top` how many alternatives, the token itself the first of them. */
+/** `place` is the index of the token in its answer; `top` the number of alternatives, of which the token is the first. */
 export function logprobOf(token: string, place: number, top: number): TokenLogprob {
   const logprob = -(hash(token, place) % 20_000) / 10_000;
   const likely = { token, logprob, bytes: bytesOf(token) };

@@ -1,24 +1,24 @@
-/** Actions → a response body, each action at its time, nothing faster than the reader takes it, nothing after it has left. */
+/** Makes a response body of actions: each at its time, no faster than the client reads, and none after it has left. */
 import type { Action } from "./actions.ts";
 import type { Clock } from "./clock.ts";
 import type { Ending, Watch } from "./watch.ts";
 
 export interface Pace {
-  /** The moment of the request, on the clock of `performance.now`. */
+  /** The moment of the request, by `performance.now`. */
   start_ms: number;
-  /** From the request to the first token. */
+  /** The time from the request to the first token. */
   first_ms: number;
   /** 0 is as fast as possible. */
   tokens_per_second: number;
 }
 
-/** When the token that brings the count to `count` is due. */
+/** The moment at which the token number `count` is due. */
 export function dueAt(pace: Pace, count: number): number {
   const gap_ms = pace.tokens_per_second > 0 ? 1000 / pace.tokens_per_second : 0;
   return pace.start_ms + pace.first_ms + Math.max(0, count - 1) * gap_ms;
 }
 
-/** How many tokens were due by now. */
+/** The number of tokens that were due by now. */
 export function generatedBy(pace: Pace, now_ms: number, total: number): number {
   if (now_ms < pace.start_ms + pace.first_ms) return 0;
   if (pace.tokens_per_second <= 0) return total;
@@ -26,13 +26,13 @@ export function generatedBy(pace: Pace, now_ms: number, total: number): number {
   return Math.min(total, 1 + Math.floor((since_ms * pace.tokens_per_second) / 1000));
 }
 
-/** Bun takes text as it is, which saves a buffer for each token. */
+/** Bun accepts text, which saves a buffer for each token. */
 type Written = string | Uint8Array;
 
-/** What is due together leaves in one write of about this size. */
+/** Tokens that are due together are sent in one write of about this size. */
 const write_length_max = 16 * 1024;
 
-/** Before a connection is broken, what was written gets this long to leave. */
+/** The time for written data to leave before the connection is broken. */
 const cut_pause_ms = 20;
 
 export function pacedBody(actions: Iterator<Action>, pace: Pace, clock: Clock, watch?: Watch): ReadableStream<Written> {
@@ -62,7 +62,7 @@ export function pacedBody(actions: Iterator<Action>, pace: Pace, clock: Clock, w
     let text = "";
     while (!over) {
       const action: Action | null = next.done ? null : next.value;
-      // Text that is ready goes first; whatever ends this stretch of it waits for the next pull.
+      // Text that is ready is sent first. Any other action waits for the next pull.
       const due_ms = action?.kind === "write" || action?.kind === "write-bytes" ? dueOf(action) : 0;
       const isText = action?.kind === "write" && due_ms <= performance.now() && text.length < write_length_max;
       if (text !== "" && !isText) {

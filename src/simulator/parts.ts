@@ -1,4 +1,4 @@
-/** An answer as it is handed from room to room here: choices, each a row of parts, each a row of tokens. */
+/** An answer of the simulator: its choices, with their parts and tokens. */
 
 export interface Answer {
   choices: Choice[];
@@ -10,7 +10,7 @@ export interface Choice {
   finish: string;
 }
 
-/** `tokens` are the pieces in which a part is generated; the head of a call (its id and name) is one token more. */
+/** `tokens` are the pieces in which a part is generated. The head of a call (its id and name) is one more token. */
 export type Part =
   | { kind: "reasoning" | "text" | "refusal"; tokens: string[] }
   | { kind: "call"; id: string; name: string; tokens: string[] };
@@ -43,7 +43,7 @@ export function usageOf(choices: Choice[], prompt_tokens: number, cached: number
   };
 }
 
-/** As much of it as a limit of tokens leaves. */
+/** The parts up to a limit of tokens. */
 export function capped(parts: Part[], tokens_max: number): Part[] {
   const kept: Part[] = [];
   let left = tokens_max;

@@ -1,4 +1,4 @@
-/** An answer that is an error: the simulator throws it, the server writes it in the form of engines. */
+/** An error of the simulator, which the server writes in the form of engines. */
 export class Refusal extends Error {
   constructor(
     readonly status: number,

@@ -1,4 +1,4 @@
-/** A chat completions body, read as an engine reads it: what it needs is checked, what it does not know is passed over. */
+/** Reads a chat completion request as engines do: fields that are used are checked, and unknown ones are ignored. */
 import { Refusal } from "./refusal.ts";
 
 export interface ChatRequest {
@@ -6,13 +6,13 @@ export interface ChatRequest {
   messages: Message[];
   stream: boolean;
   includeUsage: boolean;
-  /** vLLM's `continuous_usage_stats`: the count so far on every chunk. */
+  /** `continuous_usage_stats` of vLLM: every chunk has the usage so far. */
   runningUsage: boolean;
   tokens_max: number;
   stops: string[];
-  /** How many answers to the one question. */
+  /** The number of answers to make. */
   choices: number;
-  /** How many alternatives to report for each token; null where log probabilities are not asked for. */
+  /** The number of alternatives for each token; null if no log probabilities are requested. */
   topLogprobs: number | null;
   effort: string | null;
   tools: Tool[];
@@ -38,7 +38,7 @@ export interface Tool {
 
 export interface ToolChoice {
   mode: "none" | "auto" | "required";
-  /** The tools that may be called; null is all. */
+  /** The tools that may be called; null for all. */
   only: string[] | null;
 }
 

@@ -1,14 +1,14 @@
 /**
- * A value for a JSON Schema, without search: $ref and $defs, const, enum, type, properties, required, items, prefixItems,
- * anyOf, oneOf, allOf, bounds, lengths and formats. docs/simulator.md says what is passed over. A hostile schema costs a
- * bounded time and gives some value, fitting or not.
+ * Makes a value for a JSON Schema, without search: $ref and $defs, const, enum, type, properties, required, items, prefixItems,
+ * anyOf, oneOf, allOf, bounds, lengths and formats. docs/simulator.md lists what is ignored. A hostile schema costs a bounded
+ * time, and may get a value that does not fit.
  */
 import { isObject } from "./request.ts";
 import type { Random } from "./text.ts";
 
 type Schema = Record<string, unknown>;
 
-/** Beyond this depth only what is required is made, and of several branches one that ends. */
+/** Below this depth, only required values are made, and branches that end are chosen. */
 const depth_ample = 4;
 const depth_max = 64;
 const steps_max = 20_000;
@@ -49,7 +49,7 @@ const types = ["object", "array", "string", "integer", "number", "boolean", "nul
 
 function typeOf(schema: Schema): string {
   const known = [schema.type].flat().filter((type) => types.includes(type as string)) as string[];
-  // Of several types the first that is not null says more.
+  // The first type that is not null is chosen.
   if (known.length > 0) return known.find((type) => type !== "null") ?? "null";
   const has = (...keywords: string[]) => keywords.some((keyword) => keyword in schema);
   if (has("properties", "required", "additionalProperties")) return "object";
@@ -57,7 +57,7 @@ function typeOf(schema: Schema): string {
   return has("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum") ? "number" : "string";
 }
 
-/** References followed, branches chosen and merged, until only plain keywords are left. */
+/** Follows references, and chooses and merges branches, until only plain keywords are left. */
 function flattened(schema: unknown, root: unknown, depth: number, next: Random): Schema {
   let flat: Schema = isObject(schema) ? schema : {};
   for (let turn = 0; turn < 50; turn++) {
@@ -71,7 +71,7 @@ function flattened(schema: unknown, root: unknown, depth: number, next: Random):
   return flat;
 }
 
-/** What both say, and where they differ what `from` says. */
+/** Both schemas in one. Where they differ, `from` overrides. */
 function merged(into: Schema, from: unknown): Schema {
   const result: Schema = { ...into };
   for (const [keyword, theirs] of Object.entries(isObject(from) ? from : {})) {
@@ -84,7 +84,7 @@ function merged(into: Schema, from: unknown): Schema {
   return result;
 }
 
-/** A JSON pointer within the document (`#/$defs/node`); what it does not find is the schema that allows all. */
+/** The schema of a JSON pointer within the document (`#/$defs/node`); if there is none, the schema that allows all values. */
 function target(reference: string, root: unknown): unknown {
   let at: unknown = root;
   for (const step of reference.split("/").slice(1)) {
@@ -124,28 +124,18 @@ function itemsOf(schema: Schema, depth: number): unknown[] {
 }
 
 function integerIn(schema: Schema, next: Random): number {
-  const above = Math.max(
-    Math.ceil(bound(schema.minimum, Number.NEGATIVE_INFINITY)),
-    Math.floor(bound(schema.exclusiveMinimum, Number.NEGATIVE_INFINITY)) + 1,
-  );
-  const below = Math.min(
-    Math.floor(bound(schema.maximum, Number.POSITIVE_INFINITY)),
-    Math.ceil(bound(schema.exclusiveMaximum, Number.POSITIVE_INFINITY)) - 1,
-  );
+  const { minimum, exclusiveMinimum, maximum, exclusiveMaximum } = boundsOf(schema);
+  const above = Math.max(Math.ceil(minimum), Math.floor(exclusiveMinimum) + 1);
+  const below = Math.min(Math.floor(maximum), Math.ceil(exclusiveMaximum) - 1);
   const low = above > Number.NEGATIVE_INFINITY ? above : Math.min(0, below - 100);
   return low + Math.floor(next() * Math.min(100, Math.max(0, below - low) + 1));
 }
 
-/** To two places, where such a number lies between the bounds. */
+/** A number with two decimals, if there is one between the bounds. */
 function numberIn(schema: Schema, next: Random): number {
-  const above = Math.max(
-    bound(schema.minimum, Number.NEGATIVE_INFINITY),
-    bound(schema.exclusiveMinimum, Number.NEGATIVE_INFINITY),
-  );
-  const below = Math.min(
-    bound(schema.maximum, Number.POSITIVE_INFINITY),
-    bound(schema.exclusiveMaximum, Number.POSITIVE_INFINITY),
-  );
+  const { minimum, exclusiveMinimum, maximum, exclusiveMaximum } = boundsOf(schema);
+  const above = Math.max(minimum, exclusiveMinimum);
+  const below = Math.min(maximum, exclusiveMaximum);
   const low = above > Number.NEGATIVE_INFINITY ? above : Math.min(0, below - 100);
   const high = below < Number.POSITIVE_INFINITY ? below : low + 100;
   const exact = low + (high - low) * (0.1 + 0.8 * next());
@@ -180,6 +170,15 @@ function stringOf(schema: Schema, name: string): string {
 
 function picked(values: unknown[], next: Random): unknown {
   return values[Math.floor(next() * values.length)];
+}
+
+function boundsOf(schema: Schema) {
+  return {
+    minimum: bound(schema.minimum, Number.NEGATIVE_INFINITY),
+    exclusiveMinimum: bound(schema.exclusiveMinimum, Number.NEGATIVE_INFINITY),
+    maximum: bound(schema.maximum, Number.POSITIVE_INFINITY),
+    exclusiveMaximum: bound(schema.exclusiveMaximum, Number.POSITIVE_INFINITY),
+  };
 }
 
 function bound(value: unknown, otherwise: number): number {

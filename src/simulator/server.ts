@@ -1,7 +1,7 @@
 /**
- * The simulator: an OpenAI-compatible engine that is no model. It is deterministic, says what it is, goes at a set pace
- * and fails on cue (directives.ts, docs/simulator.md). It is reached over HTTP like any engine; this room imports no
- * other but for the parser of targets, and none but cli and main know it.
+ * The simulator is an OpenAI-compatible engine without a model. It is deterministic, says that it is a simulator, answers at a set
+ * pace and fails on request (directives.ts, docs/simulator.md). It is reached over HTTP like any engine. It shares only the
+ * parser of targets with the rest, so that tests against it check the codecs independently.
  */
 import { targetOf } from "../protocol/target.ts";
 import { type ChatOptions, chat } from "./chat.ts";
@@ -12,28 +12,28 @@ import { Refusal } from "./refusal.ts";
 import type { Watch } from "./watch.ts";
 
 export interface SimulatorOptions extends ChatOptions {
-  /** 0 takes a free one. */
+  /** 0 for a free one. */
   port?: number;
   hostname?: string;
-  /** A key to require; without one any or none will do. */
+  /** The required key. Without it, any key or none is accepted. */
   key?: string;
-  /** What GET /v1/models lists. Any other name is answered too. */
+  /** The models that GET /v1/models lists. Others are accepted, too. */
   models?: string[];
-  /** Watches each request but those for its health. */
+  /** Makes the watch of each request, except those of /health. */
   watch?: (request: Request, path: string) => Watch;
 }
 
 export interface Simulator {
-  /** With `/v1`, no trailing slash. */
+  /** The base URL with `/v1`, without a trailing slash. */
   url: string;
   port: number;
-  /** Breaks what is running. */
+  /** Stops the server and breaks its connections. */
   stop(): Promise<void>;
 }
 
 const body_bytes_max = 128 * 1024 * 1024;
 
-/** Throws what Bun.serve throws when the port is taken, and a Refusal when the options' directives are not known. */
+/** Throws the error of Bun.serve if the port is taken, and a Refusal if a directive of the options is unknown. */
 export async function startSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
   parseDirectives(options.directives ?? "");
   const clock = new Clock();
@@ -42,10 +42,10 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     port: options.port ?? 0,
     hostname,
     development: false,
-    // Without development, Bun shares a port that is taken, and half the requests would go to a stranger.
+    // Without this, Bun shares a port that is taken, and another process would get half of the requests.
     reusePort: false,
     maxRequestBodySize: body_bytes_max,
-    // Bun's own ten seconds would cut a stream that is quiet on purpose.
+    // The default of ten seconds would cut a stream that is silent on purpose.
     idleTimeout: 0,
     fetch: (request) => answered(request, options, clock),
     error: () => errorResponse(new Refusal(500, "Simulator: a defect of the simulator."), null),

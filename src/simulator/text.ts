@@ -1,6 +1,6 @@
-/** What the simulator has to say, and how it counts: tokens, and the seed that makes the same question the same answer. */
+/** The texts of the simulator, its tokens, and the random numbers by which the same question gets the same answer. */
 
-/** A source of numbers in [0, 1) that only its seed decides. */
+/** A source of numbers in [0, 1) that depend only on its seed. */
 export type Random = () => number;
 
 /** Mulberry32: small, and good enough to choose words. */
@@ -19,19 +19,19 @@ export function hash(text: string, seed = 0): number {
 }
 
 /**
- * Output is counted by this rule: a run of up to six letters or digits, with the space before it, is one token; every
- * other character is one. Any prefix of tokens is again cut in the same places.
+ * Splits output into tokens: a run of up to six letters or digits, with the space before it, is one token, and so is every other
+ * character. Any prefix of the tokens splits in the same places.
  */
 export function tokens(text: string): string[] {
   return text.match(/ ?[\p{L}\p{M}\p{N}]{1,6}|[\s\S]/gu) ?? [];
 }
 
-/** Input is counted by length alone, so that a long prompt costs nothing to count: four UTF-16 units are one token. */
+/** The tokens of an input, by its length alone, so that a long prompt is cheap to count: four UTF-16 units are one token. */
 export function inputTokens(text: string): number {
   return Math.ceil(text.length / 4);
 }
 
-/** The head of a text, at most so many characters, never half of one. */
+/** The first characters of a text. Characters are never split. */
 export function shortened(text: string, characters_max: number): string {
   const head = [...text.slice(0, characters_max * 2)].slice(0, characters_max).join("");
   return head.length < text.length ? `${head}…` : head;
@@ -63,7 +63,7 @@ export function filler(count: number, exact: boolean, next: Random): string[] {
   return gathered(prose, count, exact, next);
 }
 
-/** Exactly so many tokens of pretended reasoning. */
+/** Exactly `count` tokens of pretended reasoning. */
 export function thinking(count: number, next: Random): string[] {
   const head = thoughts[0]!;
   const rest = gathered(thoughts.slice(1), count - head.length, true, next);

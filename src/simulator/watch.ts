@@ -1,10 +1,10 @@
-/** What becomes of a request, told as it happens to whoever watches: test/harness keeps a log of it. */
+/** Observes a request as it is answered. test/harness keeps a log of it. */
 export interface Watch {
   body(text: string): void;
   status(status: number): void;
-  /** So many more output tokens were generated: what a real engine would count, also when the client left. */
+  /** So many more output tokens were generated. A real engine would count them even after the client left. */
   tokens(count: number): void;
-  /** Told once or more; the first counts. `cut`: the simulator broke the connection, as asked. */
+  /** Called at least once; the first call counts. `cut`: the simulator broke the connection, as requested. */
   ended(how: Ending): void;
 }
 

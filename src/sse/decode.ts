@@ -1,9 +1,9 @@
 /**
- * Bytes → messages, following the event stream grammar of the HTML standard (section 9.2.6).
+ * Decodes an event stream by the grammar of the HTML standard (section 9.2.6).
  *
- * Lines are cut in the bytes, not in decoded text: line breaks are ASCII, so a whole line never holds half a character,
- * no state of a text decoder crosses a chunk, and sizes are exact. Every byte is looked at a fixed number of times,
- * whatever the chunks, so neither single-byte chunks nor one endless line cost more than linear time.
+ * Lines are split in the bytes, not in decoded text. Line breaks are ASCII, so a line has no half characters, a text decoder
+ * needs no state between chunks, and sizes are exact. Every byte is read a fixed number of times, so neither single-byte
+ * chunks nor one endless line cost more than linear time.
  */
 import type { SseMessage } from "./message.ts";
 
@@ -15,17 +15,17 @@ const dataField = new Uint8Array([0x64, 0x61, 0x74, 0x61]);
 const eventField = new Uint8Array([0x65, 0x76, 0x65, 0x6e, 0x74]);
 const byteOrderMark = new Uint8Array([0xef, 0xbb, 0xbf]);
 
-/** A buffer that grew beyond this for one long line is given back when the line is done. */
+/** A larger buffer, which one long line needed, is released when the line is done. */
 const kept_bytes_max = 64 * 1024;
 
 export interface SseLimits {
-  /** Bytes of one message's `data` and `event` lines together, the line under way included. */
+  /** The most bytes in the `data` and `event` lines of one message, including the unfinished line. */
   frame_bytes_max: number;
 }
 
 export const sseLimits: SseLimits = { frame_bytes_max: 8 * 1024 * 1024 };
 
-/** The sender put more into one message than the limit allows. The decoder takes nothing further. */
+/** A message is larger than the limit. The decoder takes no more bytes. */
 export class SseOverflow extends Error {
   override name = "SseOverflow";
   constructor(readonly frame_bytes_max: number) {
@@ -36,7 +36,7 @@ export class SseOverflow extends Error {
 /**
  * An incremental decoder of one stream. A chunk may be reused by the caller once `push` has returned.
  *
- * Comments, `id` and `retry` are passed over: nothing in the three protocols uses them.
+ * Comments, `id` and `retry` are skipped: no protocol here uses them.
  */
 export class SseDecoder {
   readonly #limits: SseLimits;
@@ -55,19 +55,19 @@ export class SseDecoder {
     this.#limits = limits;
   }
 
-  /** Whether all that has come is whole messages: the next byte begins another. */
+  /** Reports whether the bytes so far are whole messages, so that the next byte begins another. */
   get isBetween(): boolean {
     const isBegun = this.#atHead || this.#afterCr || this.#line_bytes > 0;
     return !isBegun && this.#data.length === 0 && this.#event === "" && !this.#overflow;
   }
 
-  /** Bytes of a message that has not come to its end. */
+  /** The bytes of an unfinished message. */
   get held_bytes(): number {
     return this.#held_bytes + this.#line_bytes;
   }
 
   /**
-   * The messages that these bytes complete, in order.
+   * Returns the messages that these bytes complete, in order.
    *
    * Throws SseOverflow, and nothing else. Messages that were complete before the overflow are still returned; the next
    * call then throws.
@@ -76,7 +76,7 @@ export class SseDecoder {
     if (this.#overflow) throw this.#overflow;
     const messages: SseMessage[] = [];
     let start = 0;
-    // CR alone ends a line, so that a message is not held up; an LF that comes after it belongs to it.
+    // A CR ends a line at once, so that its message is not delayed. An LF after it belongs to it.
     if (this.#afterCr && bytes.length > 0) {
       this.#afterCr = false;
       if (bytes[0] === lf) start = 1;
@@ -117,7 +117,7 @@ export class SseDecoder {
     const line_bytes = this.#line_bytes + end - start;
     if (this.#isTooMuch(line_bytes) || end === start) return;
     if (line_bytes > this.#line.length) {
-      // The memory of the smaller one is given back at once.
+      // This releases the memory of the smaller one at once.
       this.#line = new Uint8Array(this.#line.buffer.transfer(Math.max(line_bytes, this.#line.length * 2)));
     }
     Buffer.prototype.copy.call(bytes, this.#line, this.#line_bytes, start, end);
@@ -166,8 +166,8 @@ export class SseDecoder {
   }
 
   /**
-   * Where one read brought several lines, decoding it once and slicing is twice as fast as decoding each line. Offsets
-   * in text and bytes agree exactly when the lengths do, for no character takes more units than bytes.
+   * If a chunk has several lines, it is twice as fast to decode it once and to slice. Offsets in text and bytes are equal if
+   * the lengths are, because no character has more code units than bytes.
    */
   #value(bytes: Uint8Array, start: number, end: number): string {
     if (bytes !== this.#line) {
@@ -189,12 +189,12 @@ export class SseDecoder {
   }
 }
 
-/** As a TextDecoder that keeps each U+FEFF, but without a view for it: docs/design/runtime.md, Towards engines. */
+/** Decodes UTF-8 like a TextDecoder that keeps each U+FEFF, but needs no view: docs/design/runtime.md, Towards engines. */
 function textOf(bytes: Uint8Array, start: number, end: number): string {
   return Buffer.prototype.toString.call(bytes, "utf8", start, end);
 }
 
-/** Where this byte comes next, or the length when it does not. */
+/** The next place of this byte, or the length if there is none. */
 function nextByte(bytes: Uint8Array, byte: number, start: number): number {
   const at = bytes.indexOf(byte, start);
   return at < 0 ? bytes.length : at;
@@ -206,7 +206,7 @@ function startsWith(bytes: Uint8Array, start: number, end: number, prefix: Uint8
   return true;
 }
 
-/** Where the value of this field begins, or -1 when the line is another field's. One space after the colon is dropped. */
+/** The start of this field's value, behind one space, or -1 if the line is another field's. */
 function valueStart(bytes: Uint8Array, start: number, end: number, field: Uint8Array): number {
   if (!startsWith(bytes, start, end, field)) return -1;
   const after = start + field.length;

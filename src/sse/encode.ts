@@ -1,10 +1,9 @@
-/** Messages → the text of an event stream, LF line ends. Whoever writes it writes one frame at a time, whole. */
+/** Writes the frames of an event stream, with LF line ends. A frame must be sent whole. */
 import type { SseMessage } from "./message.ts";
 
 /**
- * One frame, its blank line included. Line breaks in `data` (CR, LF or both) become several `data` lines, which a
- * reader joins with LF. Throws when `event` holds a line break: names are ours, so that would be a defect, and written
- * as it stands it would forge fields.
+ * One frame, with its blank line. Line breaks in `data` (CR, LF or both) begin another `data` line; readers join the lines
+ * with LF. Throws an Error if `event` has a line break, which could forge fields. Names are ours, so that would be a defect.
  */
 export function encodeSse(message: SseMessage): string {
   const data = breaks.test(message.data) ? message.data.split(breaks).join("\ndata: ") : message.data;
@@ -13,7 +12,7 @@ export function encodeSse(message: SseMessage): string {
   return `event: ${message.event}\ndata: ${data}\n\n`;
 }
 
-/** A comment frame, which every client passes over: it keeps a silent connection alive. */
+/** A comment frame, which keeps a silent connection alive and which every client ignores. */
 export function comment(text: string): string {
   return `: ${text.split(breaks).join("\n: ")}\n\n`;
 }

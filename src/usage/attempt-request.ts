@@ -1,5 +1,4 @@
-/** What is asked of engines for one request: the same of all, but for what the context of each allows. Pure. */
-
+/** The request that engines are sent: the same for all of them, but for what the context of each allows. Pure. */
 import type { OwnBytes } from "../body/own-bytes.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import type { ResponseIdentity } from "../protocol/codec.ts";
@@ -8,45 +7,48 @@ import { type CatalogModel, contextTokensOf, type Route } from "../routing/catal
 import type { Signals } from "./departure.ts";
 import type { RunTrace } from "./trace.ts";
 
-/** What is asked of engines. */
-export interface AttemptRequest extends Signals {
+/** The part of a run's request that its engines need. */
+export interface ForEngines {
   model: CatalogModel;
   request: InferenceRequest;
-  /** Size of what the caller asked. */
+  /** The size of the caller's request with all that it refers to, from which `inputTokens` was estimated. */
   inputBytes: number;
-  /** The bytes in which it did, for the first engine. */
+  /** The bytes of a large request, as they came, for the first engine. */
   own?: OwnBytes | null;
-  /** Estimate of the input. */
+  /** An upper estimate of the whole prompt. */
   inputTokens: number;
   identity: ResponseIdentity;
-  /** Output tokens that an answer may have: by the model and its context, and by what is held so far. */
-  room: { allowed: number; held: number };
-  /** Hears how much of the answer is held; throws the Fault that then ends the request. */
-  holdAnswer?: ((bytes: number) => void) | undefined;
-  /** Resolves when the ledger has decided: nothing waits for an engine before. */
-  granted: Promise<void>;
-  /** Under which it was admitted. */
+  /** The plan under which the request was admitted. */
   plan: { readonly name: string };
-  /** What its session is known by. */
+  /** The key of its session. */
   affinity: Affinity;
+  /** Called with the memory that the answer takes, where that is much. Throws the Fault that then ends the request. */
+  holdAnswer?: ((bytes: number) => void) | undefined;
+}
+
+export interface AttemptRequest extends ForEngines, Signals {
+  /** The output tokens that an answer may have: by the model and its context, and by what is held so far. */
+  room: { allowed: number; held: number };
+  /** Resolves when the ledger has decided. A request waits for a slot only after that. */
+  granted: Promise<void>;
   /** Follows each attempt, where the run is traced. */
   trace?: RunTrace | null;
 }
 
 export interface AttemptsSettings {
-  /** Up to this cap an answer that nobody streams is asked for whole. */
+  /** Up to this cap, an answer that nobody streams is requested whole. */
   unstreamed_tokens_max: number;
 }
 
 export interface EngineRequest {
   stream: boolean;
-  /** How long parts may wait for more of them: 0 where a caller reads them as they come. */
+  /** How long parts are gathered before they are read: 0 where a caller reads them as they come. */
   gather_ms: number;
-  /** Set where a usage window alone is why the engine may not write more than so many tokens. */
+  /** The output tokens that a usage window leaves, where that is less than the request's own cap. */
   windowTokens: number | null;
-  /** Of an answer that comes whole: how many it may have. */
+  /** The most tokens of an answer that comes whole; 0 of one that is streamed. */
   wholeTokens: number;
-  /** What the request is to an engine that works at it: its input, and what an answer usually has. */
+  /** The load that the request puts on an engine, in tokens: its input, and an answer of the usual length. */
   busyTokens: number;
   at(route: Route): {
     model: string;
@@ -56,7 +58,7 @@ export interface EngineRequest {
   };
 }
 
-/** Caps are far above what answers have: counted in full, they would hide the inputs. */
+/** The usual answer at most. Caps are far above that: counted in full, they would hide the inputs. */
 const answer_tokens = 1024;
 
 /** docs/design/usage.md, Answers that nobody streams. */
@@ -68,7 +70,7 @@ export function engineRequestOf(
 ): EngineRequest {
   const cap = Math.min(request.outputTokens_max ?? room.allowed, room.allowed);
   const stream = request.stream || cap > settings.unstreamed_tokens_max;
-  // An answer that comes whole cannot be ended on its way, nor its hold grow.
+  // An answer that comes whole cannot be cut short, and its hold cannot grow.
   const windowTokens = !stream && room.held < cap ? room.held : null;
   // A cap above what is allowed is lowered: the answer then ends with `length`.
   const isCapped = request.outputTokens_max !== undefined || windowTokens !== null;

@@ -1,7 +1,8 @@
 /**
- * USAGE, the attempts: from route to route until something of an answer is shown, never after: of a stream its first part, of
- * what nobody streams its end. What an attempt that shows nothing has said is dropped before it is counted, or is void
- * where the answer begins anew; the hold, the lease and the record stay one. docs/routing.md, When another is asked.
+ * USAGE, the attempts: one route after the other until a part of an answer is shown, and never after that. A stream shows
+ * its first part; an answer that nobody streams shows its end. What an attempt said before is dropped before it is counted,
+ * or is void where the answer begins anew. The hold, the lease and the record stay the same. docs/routing.md, When another
+ * is asked.
  */
 import type { InferenceEvent } from "../inference/event.ts";
 import { asFault, Fault } from "../inference/fault.ts";
@@ -16,7 +17,7 @@ import type { Client } from "../upstream/http1/client.ts";
 import { leeway_ms } from "../upstream/target.ts";
 import { type AttemptRequest, type AttemptsSettings, type EngineRequest, engineRequestOf } from "./attempt-request.ts";
 import { type Finishing, finishing } from "./departure.ts";
-import type { Opened, OpenedEvents, Tried } from "./opened.ts";
+import { type EngineAnswer, type EngineEvents, type EngineProgress, nowhereYet } from "./engine-answer.ts";
 import { RouteOrder, type RouteOrderParts, type Stage, type TakenSlot } from "./route-order.ts";
 
 type Batch = InferenceEvent[];
@@ -26,101 +27,76 @@ export interface AttemptsParts extends RouteOrderParts {
   client: Client;
   attempted(attempt: Attempted): void;
   waited(wait: Waited): void;
-  /** All that this process was late until now (time/lateness.ts). */
+  /** How late this process was in all until now (time/lateness.ts). */
   late_ms(): number;
-  /** A route has begun to answer, so long after it was asked. */
+  /** Called when a route begins to answer, with the time since its attempt began. */
   firstPart(route: Route, ms: number): void;
   settings(): AttemptsSettings;
   clock: Pick<Clock, "after">;
 }
 
-/** One attempt, when it is over. */
+/** One attempt that is over. */
 export interface Attempted {
-  /** Public model id. */
+  /** The public model id. */
   model: string;
   route: Route;
   end: AttemptEnd;
   ms: number;
 }
 
-/** One wait for room, when it is over. `full`: it was refused, or took too long. */
+/** One wait for a slot that is over. `full`: it was refused, or took too long. */
 export interface Waited {
-  /** Public model id. */
+  /** The public model id. */
   model: string;
   outcome: "served" | "left" | "full";
   ms: number;
 }
 
-/** Nothing is sent before the first event is asked for. */
-export class Attempts implements Opened, OpenedEvents {
+/** Nothing is sent before the first event is read. */
+export class Attempts implements EngineAnswer, EngineEvents {
+  readonly progress: EngineProgress;
   readonly #parts: AttemptsParts;
   readonly #attemptRequest: AttemptRequest;
   readonly #engineRequest: EngineRequest;
   readonly #order: RouteOrder;
   readonly #started_ms: number;
   #failures: Failure[] = [];
-  #route: Route | null = null;
-  #attempts = 0;
-  readonly tried: Tried[] = [];
-  #queued_ms = 0;
-  /** Of the attempt under way. */
+  /** The attempt under way, when it began, how late the process was until then, and how it ended. */
+  #attempt: AsyncGenerator<Batch, void, void> | null = null;
   #begun_ms = 0;
   #lateBefore_ms = 0;
-  #attempt: AsyncGenerator<Batch, void, void> | null = null;
   #end: AttemptEnd | null = null;
-  #isAtEngine = false;
   /** Whether the first part of the attempt under way has come. */
   #isBegun = false;
-  #isFinal = false;
   #isOver = false;
-  /** The next attempt; undefined before the first. */
+  /** The next attempt; undefined before the first, null after the last. */
   #stage: Stage | null | undefined;
   /** Ends a pause between two attempts. */
   #wake: (() => void) | null = null;
 
-  constructor(parts: AttemptsParts, attemptRequest: AttemptRequest) {
+  /** `progress` continues that of an earlier request. */
+  constructor(parts: AttemptsParts, attemptRequest: AttemptRequest, progress: EngineProgress = nowhereYet()) {
     this.#parts = parts;
     this.#attemptRequest = attemptRequest;
     this.#engineRequest = engineRequestOf(attemptRequest, parts.settings());
     this.#order = new RouteOrder(parts, attemptRequest, this.#engineRequest.busyTokens);
     this.#started_ms = parts.now_ms();
+    this.progress = progress;
+    progress.isFinal = false;
+    progress.windowTokens = this.#engineRequest.windowTokens;
   }
 
-  get events(): OpenedEvents {
+  get events(): EngineEvents {
     return this;
   }
 
-  get route(): Route | null {
-    return this.#route;
-  }
-
-  get isAtEngine(): boolean {
-    return this.#isAtEngine;
-  }
-
-  get isFinal(): boolean {
-    return this.#isFinal;
-  }
-
-  get queued_ms(): number {
-    return this.#queued_ms;
-  }
-
-  get attempts(): number {
-    return this.#attempts;
-  }
-
-  get windowTokens(): number | null {
-    return this.#engineRequest.windowTokens;
-  }
-
-  [Symbol.asyncIterator](): OpenedEvents {
+  [Symbol.asyncIterator](): EngineEvents {
     return this;
   }
 
   next(): Promise<Next> {
-    if (this.#isFinal) return this.#attempt?.next() ?? Promise.resolve({ done: true, value: undefined });
-    return this.#isBegun ? this.#unseen() : this.#toFirstPart();
+    if (this.progress.isFinal) return this.#attempt?.next() ?? Promise.resolve({ done: true, value: undefined });
+    return this.#isBegun ? this.#nextUnseen() : this.#nextUpToFirstPart();
   }
 
   async return(): Promise<Next> {
@@ -130,64 +106,67 @@ export class Attempts implements Opened, OpenedEvents {
     return { done: true, value: undefined };
   }
 
-  async #toFirstPart(): Promise<Next> {
-    let told: Batch = [];
+  async #nextUpToFirstPart(): Promise<Next> {
+    let batch: Batch = [];
     if (this.#stage === undefined) this.#stage = this.#order.first();
     while (this.#stage !== null) {
       const stage: Stage = this.#stage;
-      const slot: TakenSlot | null = await this.#entered(stage);
+      const slot: TakenSlot | null = await this.#slotFor(stage);
       if (!slot) break;
       const { route } = slot;
-      told = await this.#asked(slot, stage.isFresh);
+      this.#begin(slot, stage.isFresh);
+      batch = await this.#untilFirstPart(route);
       const end = this.#end;
-      if (this.#isBegun || end === null) return { done: false, value: told };
-      const kind = end.kind === "answered" && isEmptyAnswer(told) ? "empty" : end.kind;
-      const judged = kind === end.kind ? end : { ...end, kind };
-      if (kind === "answered") this.#wasShown(route);
+      if (this.#isBegun || end === null) return { done: false, value: batch };
+      const judged: AttemptEnd = end.kind === "answered" && isEmptyAnswer(batch) ? { ...end, kind: "empty" } : end;
+      if (judged.kind === "answered") this.#wasShown(route);
       else this.#parts.health.ended(route, judged, this.#begun_ms, this.#parts.now_ms());
-      this.#stage = this.#following(route, judged, told);
+      this.#stage = this.#stageAfter(route, judged, batch);
     }
     this.#isBegun = true;
-    this.#isFinal = true;
-    if (this.#isOver) return { done: true, value: undefined };
-    return { done: false, value: this.#told(told) };
+    this.progress.isFinal = true;
+    return this.#isOver ? { done: true, value: undefined } : this.#last(batch);
   }
 
-  /** More of an answer of which nobody has seen anything: if its engine fails, another may begin it anew. */
-  async #unseen(): Promise<Next> {
+  /** Reads an answer of which nobody has seen anything: if its engine fails, another may begin it anew. */
+  async #nextUnseen(): Promise<Next> {
     const next: Next = await this.#attempt!.next();
     const end = this.#end;
     if (next.done || end === null || end.kind === "answered") return next;
-    this.#stage = this.#following(this.#route!, end, next.value);
+    this.#stage = this.#stageAfter(this.progress.route!, end, next.value);
     if (this.#stage === null) {
-      this.#isFinal = true;
-      return { done: false, value: this.#told(next.value) };
+      this.progress.isFinal = true;
+      return this.#last(next.value);
     }
     this.#isBegun = false;
     return { done: false, value: [{ type: "response-start", ...this.#attemptRequest.identity }] };
   }
 
-  /** At an engine that has room, as soon as there is one. Null: nobody waits any more, or it took too long. */
-  async #entered(stage: Stage): Promise<TakenSlot | null> {
-    this.#isAtEngine = false;
+  /** Takes a slot at an engine as soon as one is free. Null: the request is given up, or it waited too long. */
+  async #slotFor(stage: Stage): Promise<TakenSlot | null> {
+    this.progress.isAtEngine = false;
     if (stage.wait_ms > 0) await this.#pause(stage.wait_ms);
     if (this.#isGivenUp()) return null;
     const slot = this.#order.enter(stage);
     if (slot) return slot;
     const began_ms = this.#parts.now_ms();
     const found = await this.#queued(stage).catch((fault: unknown) => asFault(fault));
-    const outcome = found instanceof Fault ? "full" : found === null ? "left" : "served";
-    if (found instanceof Fault) this.#failures.push({ kind: "busy", fault: found });
     const ms = this.#parts.now_ms() - began_ms;
-    this.#queued_ms += ms;
-    this.#parts.waited({ model: this.#attemptRequest.model.id, outcome, ms });
-    return found instanceof Fault ? null : found;
+    this.progress.queued_ms += ms;
+    const model = this.#attemptRequest.model.id;
+    if (found instanceof Fault) {
+      this.#failures.push({ kind: "busy", fault: found });
+      this.#parts.waited({ model, outcome: "full", ms });
+      return null;
+    }
+    this.#parts.waited({ model, outcome: found ? "served" : "left", ms });
+    return found;
   }
 
-  /** Throws `capacity_exceeded`. */
+  /** Waits for a slot. Throws `capacity_exceeded`. */
   async #queued(stage: Stage): Promise<TakenSlot | null> {
     const order = this.#order;
-    // Whoever waits long holds the conversation alone.
+    // A request that waits long keeps the conversation alone.
     this.#attemptRequest.own?.letGo();
     await this.#pause(Number.POSITIVE_INFINITY, this.#attemptRequest.granted);
     const until_ms = this.#parts.now_ms() + order.patience_ms(stage);
@@ -204,21 +183,20 @@ export class Attempts implements Opened, OpenedEvents {
         return null;
       }
       if (!freed && this.#parts.now_ms() >= until_ms) throw order.full(stage);
-      // Other engines are there by now.
+      // The addresses may have changed meanwhile: the loop tries those there are now.
       if (!freed) continue;
       const arrived = order.arrived(freed, stage);
       if (arrived) return arrived;
     }
   }
 
-  /** What one engine says up to its first part, or all of it where there is none. */
-  async #asked({ route, begun_ms, release }: TakenSlot, isFresh: boolean): Promise<Batch> {
+  #begin({ route, begun_ms, release }: TakenSlot, isFresh: boolean): void {
     const attemptRequest = this.#attemptRequest;
     const { upstream } = route;
     const finish = this.#engineRequest.stream ? null : this.#finishing(route);
-    this.#route = route;
-    this.#attempts += 1;
-    this.#isAtEngine = true;
+    this.progress.route = route;
+    this.progress.attempts += 1;
+    this.progress.isAtEngine = true;
     this.#end = null;
     this.#begun_ms = begun_ms;
     this.#lateBefore_ms = this.#parts.late_ms();
@@ -247,22 +225,26 @@ export class Attempts implements Opened, OpenedEvents {
         this.#ended(route, end);
       },
     });
-    const held: Batch = [];
+  }
+
+  /** The events of the attempt up to its first part, or all of them where there is none. */
+  async #untilFirstPart(route: Route): Promise<Batch> {
+    const events: Batch = [];
     for (;;) {
-      const { done, value } = await this.#attempt.next();
+      const { done, value } = await this.#attempt!.next();
       if (done) throw new Error("an attempt ended without an end");
-      held.push(...value);
-      if (this.#end !== null) return held;
-      if (held.some(isPartStart)) {
+      events.push(...value);
+      if (this.#end !== null) return events;
+      if (events.some(isPartStart)) {
         this.#isBegun = true;
-        this.#isFinal = attemptRequest.request.stream || !this.#order.hasSpare;
+        this.progress.isFinal = this.#attemptRequest.request.stream || !this.#order.hasSpare;
         this.#wasShown(route);
-        return held;
+        return events;
       }
     }
   }
 
-  /** An engine that has begun to answer is well, however long the answer is; unless its peers begin far sooner. */
+  /** An engine that has begun to answer is well, however long the answer takes, unless its peers begin far sooner. */
   #wasShown(route: Route): void {
     const { health, now_ms, late_ms, firstPart, replicas } = this.#parts;
     const ms = now_ms() - this.#begun_ms;
@@ -276,23 +258,21 @@ export class Attempts implements Opened, OpenedEvents {
     const { now_ms, health, attempted } = this.#parts;
     const ms = now_ms() - this.#begun_ms;
     const { name: upstream, address: replica } = route.upstream;
-    const told = { outcome: end.kind, ms: Math.round(ms) };
-    this.tried.push(replica ? { upstream, replica, ...told } : { upstream, ...told });
+    this.progress.tried.push({ upstream, ...(replica && { replica }), outcome: end.kind, ms: Math.round(ms) });
     attempted({ model: this.#attemptRequest.model.id, route, end, ms });
-    // Its beginning has been told: only what went wrong since is news.
+    // `#wasShown` has recorded the beginning of an answer: only what went wrong after that is news.
     const isNews = end.kind !== "answered" || !this.#isBegun;
     if (isNews && (this.#isBegun || this.#isOver)) health.ended(route, end, this.#begun_ms, now_ms());
   }
 
-  /** What comes next, or null. */
-  #following(route: Route, end: AttemptEnd, batch: Batch): Stage | null {
+  #stageAfter(route: Route, end: AttemptEnd, batch: Batch): Stage | null {
     const last = batch.at(-1);
     if (last?.type === "response-failed") this.#failures.push({ kind: end.kind, fault: last.fault });
-    if (end.kind !== "answered" && end.kind !== "abandoned") this.#isAtEngine = false;
+    if (end.kind !== "answered" && end.kind !== "abandoned") this.progress.isAtEngine = false;
     return this.#isGivenUp() ? null : this.#order.after(route, end, this.#rest_ms(route));
   }
 
-  /** An answer that comes whole is let finish where its caller leaves, unless its engine is ill. */
+  /** An engine that was asked for a whole answer may finish it after its caller has left, unless the engine is ill. */
   #finishing(route: Route): Finishing {
     const { clock, health, now_ms } = this.#parts;
     return finishing(this.#attemptRequest, clock, () => {
@@ -305,7 +285,7 @@ export class Attempts implements Opened, OpenedEvents {
     return this.#isOver || this.#attemptRequest.signal.aborted;
   }
 
-  /** Until so much time has passed, something has happened, or nobody waits any more. */
+  /** Resolves after `wait_ms`, at `event`, or when the request is given up, whichever comes first. */
   async #pause(wait_ms: number, event?: Promise<unknown>): Promise<void> {
     const { signal } = this.#attemptRequest;
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -343,17 +323,17 @@ export class Attempts implements Opened, OpenedEvents {
     return { after_ms, isAsked: () => !this.#isGivenUp() && this.#order.takeSpare() };
   }
 
-  /** The last failure, in the words that all of them make together. */
-  #told(batch: Batch): Batch {
+  /** The last batch. Where it is a failure, its fault is the one that all failures make together. */
+  #last(batch: Batch): Next {
     const last = batch.at(-1);
-    if (last && last.type !== "response-failed") return batch;
+    if (last && last.type !== "response-failed") return { done: false, value: batch };
     const { signal } = this.#attemptRequest;
     const fault = signal.aborted ? asFault(signal.reason) : combinedFault(this.#failures);
-    return [...batch.slice(0, -1), { type: "response-failed", fault }];
+    return { done: false, value: [...batch.slice(0, -1), { type: "response-failed", fault }] };
   }
 }
 
-/** An answer that was ended by a limit or a filter is no empty one. */
+/** An answer that was ended by a limit or a filter is not empty. */
 function isEmptyAnswer(batch: Batch): boolean {
   const last = batch.at(-1);
   return last?.type === "response-end" && last.reason === "stop" && !batch.some(isPartStart);

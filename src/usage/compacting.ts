@@ -7,7 +7,7 @@ import { leaveOut, noSummary } from "../inference/compaction.ts";
 import type { InferenceEvent } from "../inference/event.ts";
 import type { Fault } from "../inference/fault.ts";
 import type { AttemptRequest } from "./attempt-request.ts";
-import type { Opened, OpenedEvents, Tried } from "./opened.ts";
+import { type EngineAnswer, type EngineEvents, type EngineProgress, nowhereYet } from "./engine-answer.ts";
 
 type Batch = InferenceEvent[];
 type Next = IteratorResult<Batch, void>;
@@ -21,79 +21,42 @@ const held_chars_max = 4 * 1024 * 1024;
 const margin = 0.9;
 const half = 0.5;
 
-export function compacting(open: (attemptRequest: AttemptRequest) => Opened, attemptRequest: AttemptRequest): Opened {
-  return new Compacting(open, attemptRequest);
-}
+/** Opens a request at the model's engines. Attempts of an earlier request are counted in the same progress. */
+export type Open = (attemptRequest: AttemptRequest, progress?: EngineProgress) => EngineAnswer;
 
-class Compacting implements Opened, OpenedEvents {
-  readonly #open: (attemptRequest: AttemptRequest) => Opened;
+export class Compacting implements EngineAnswer, EngineEvents {
+  readonly progress = nowhereYet();
+  readonly #open: Open;
   readonly #attemptRequest: AttemptRequest;
-  #now: Opened;
-  /** The attempts of earlier questions. */
-  #tried: Tried[] = [];
-  #attempts = 0;
-  #queued_ms = 0;
-  #share = 1;
+  #events: EngineEvents;
+  /** Whether the caller has been shown a part of the summary. */
   #isShown = false;
   #isOver = false;
 
-  constructor(open: (attemptRequest: AttemptRequest) => Opened, attemptRequest: AttemptRequest) {
+  constructor(open: Open, attemptRequest: AttemptRequest) {
     this.#open = open;
     this.#attemptRequest = attemptRequest;
-    this.#now = open(attemptRequest);
+    this.#events = open(attemptRequest, this.progress).events;
   }
 
-  get events(): OpenedEvents {
+  get events(): EngineEvents {
     return this;
   }
 
-  get route() {
-    return this.#now.route;
-  }
-
-  get isAtEngine(): boolean {
-    return this.#now.isAtEngine;
-  }
-
-  /** Less of the conversation may be asked for until something is shown. */
-  get isFinal(): boolean {
-    return this.#isShown && this.#now.isFinal;
-  }
-
-  get inputShare(): number {
-    return this.#share;
-  }
-
-  get attempts(): number {
-    return this.#attempts + this.#now.attempts;
-  }
-
-  get tried(): readonly Tried[] {
-    return [...this.#tried, ...this.#now.tried];
-  }
-
-  get queued_ms(): number {
-    return this.#queued_ms + this.#now.queued_ms;
-  }
-
-  get windowTokens(): number | null {
-    return this.#now.windowTokens;
-  }
-
-  [Symbol.asyncIterator](): OpenedEvents {
+  [Symbol.asyncIterator](): EngineEvents {
     return this;
   }
 
   async next(): Promise<Next> {
     if (!this.#isShown) return this.#toSummary();
-    const next = await this.#now.events.next();
+    const next = await this.#events.next();
     // Another engine begins an answer anew that nobody has seen.
     return !next.done && isAnew(next.value) ? this.#toSummary() : next;
   }
 
   return(): Promise<Next> {
     this.#isOver = true;
-    return this.#now.events.return();
+    return this.#events.return();
   }
 
   async #toSummary(): Promise<Next> {
@@ -115,7 +78,7 @@ class Compacting implements Opened, OpenedEvents {
     const texts = new Set<number>();
     let chars = 0;
     for (;;) {
-      const { done, value } = await this.#now.events.next();
+      const { done, value } = await this.#events.next();
       if (done) return { said, end: "left" };
       if (isAnew(value)) {
         said.length = 0;
@@ -129,7 +92,7 @@ class Compacting implements Opened, OpenedEvents {
         if (event.type === "response-end" || event.type === "response-failed") return { said, end: event };
       }
       if (said.length > held_events_max || chars > held_chars_max) {
-        await this.#now.events.return();
+        await this.#events.return();
         return { said, end: { type: "response-failed", fault: noSummary() } };
       }
     }
@@ -142,16 +105,14 @@ class Compacting implements Opened, OpenedEvents {
     const counted = overflow?.inputTokens ?? 0;
     const share = leaveOut(request, counted > model.contextTokens ? (margin * model.contextTokens) / counted : half);
     if (share === 1) return false;
-    this.#share *= share;
-    this.#tried.push(...this.#now.tried);
-    this.#attempts += this.#now.attempts;
-    this.#queued_ms += this.#now.queued_ms;
-    this.#now = this.#open({
+    this.progress.inputShare *= share;
+    const shortened: AttemptRequest = {
       ...this.#attemptRequest,
       own: null,
-      inputTokens: Math.ceil(inputTokens * this.#share),
-      inputBytes: Math.ceil(inputBytes * this.#share),
-    });
+      inputTokens: Math.ceil(inputTokens * this.progress.inputShare),
+      inputBytes: Math.ceil(inputBytes * this.progress.inputShare),
+    };
+    this.#events = this.#open(shortened, this.progress).events;
     return true;
   }
 

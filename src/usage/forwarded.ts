@@ -1,28 +1,30 @@
 /**
- * What of one answer was forwarded: deltas and code units, those of parts that were streamed apart from those of parts that
- * came whole. A part is whole as long as it came in one delta.
+ * The part of one answer that was forwarded: its deltas and code units (of UTF-16). Parts that were streamed are counted
+ * apart from parts that came whole; a part is whole as long as it came in one delta.
  */
 import type { InferenceEvent } from "../inference/event.ts";
 
-/** Code units are of UTF-16. */
 export interface Amount {
   deltas: number;
   codeUnits: number;
 }
 
-interface Part {
-  index: number;
-  isReasoning: boolean;
-  deltas: number;
-  codeUnits: number;
+/** A part that has begun and not ended. Never written to: a change replaces it. */
+interface OpenPart {
+  readonly index: number;
+  readonly isReasoning: boolean;
+  /** The code units of its first delta; null before that. */
+  readonly first_codeUnits: number | null;
+  /** Whether it has had a second delta. */
+  readonly isStreamed: boolean;
 }
 
 export class Forwarded {
   parts = 0;
   reasoningDeltas = 0;
-  streamed: Amount = { deltas: 0, codeUnits: 0 };
-  whole: Amount = { deltas: 0, codeUnits: 0 };
-  #open: Part[] = [];
+  readonly streamed: Amount = { deltas: 0, codeUnits: 0 };
+  readonly whole: Amount = { deltas: 0, codeUnits: 0 };
+  #open: readonly OpenPart[] = [];
 
   get deltas(): number {
     return this.streamed.deltas + this.whole.deltas;
@@ -32,61 +34,59 @@ export class Forwarded {
     return this.streamed.codeUnits + this.whole.codeUnits;
   }
 
-  /** Of the parts that have begun and not ended. */
+  /** The indexes of the parts that have begun and not ended. */
   get open(): number[] {
     return this.#open.map(({ index }) => index);
   }
 
   add(event: InferenceEvent): void {
     if (event.type === "part-delta") {
-      this.#delta(event.index, event.delta.length);
+      this.#addDelta(event.index, event.delta.length);
     } else if (event.type === "part-start") {
+      const isReasoning = event.part.kind === "reasoning";
       this.parts += 1;
-      this.#open.push({ index: event.index, isReasoning: event.part.kind === "reasoning", deltas: 0, codeUnits: 0 });
+      this.#open = [...this.#open, { index: event.index, isReasoning, first_codeUnits: null, isStreamed: false }];
     } else if (event.type === "part-end") {
-      this.#end(event.index);
+      this.#open = this.#open.filter(({ index }) => index !== event.index);
     }
   }
 
-  copy(): Forwarded {
-    const copy = new Forwarded();
-    copy.parts = this.parts;
-    copy.reasoningDeltas = this.reasoningDeltas;
-    copy.streamed = { deltas: this.streamed.deltas, codeUnits: this.streamed.codeUnits };
-    copy.whole = { deltas: this.whole.deltas, codeUnits: this.whole.codeUnits };
-    for (const { index, isReasoning, deltas, codeUnits } of this.#open)
-      copy.#open.push({ index, isReasoning, deltas, codeUnits });
-    return copy;
+  /** Becomes equal to `other`, without a new object: this runs for every batch of every stream. */
+  copyFrom(other: Forwarded): void {
+    this.parts = other.parts;
+    this.reasoningDeltas = other.reasoningDeltas;
+    this.streamed.deltas = other.streamed.deltas;
+    this.streamed.codeUnits = other.streamed.codeUnits;
+    this.whole.deltas = other.whole.deltas;
+    this.whole.codeUnits = other.whole.codeUnits;
+    this.#open = other.#open;
   }
 
-  #end(ended: number): void {
-    this.#open = this.#open.filter(({ index }) => index !== ended);
-  }
-
-  /** The last that began. */
-  #openPart(index: number): Part | undefined {
-    for (let at = this.#open.length - 1; at >= 0; at--) if (this.#open[at]!.index === index) return this.#open[at];
-    return undefined;
-  }
-
-  #delta(index: number, codeUnits: number): void {
-    const part = this.#openPart(index);
+  #addDelta(index: number, codeUnits: number): void {
+    const position = this.#lastOpen(index);
+    const part = this.#open[position];
     if (part?.isReasoning) this.reasoningDeltas += 1;
-    if (!part || part.deltas === 0) {
-      this.whole.deltas += 1;
-      this.whole.codeUnits += codeUnits;
+    if (part?.isStreamed) {
+      add(this.streamed, 1, codeUnits);
+    } else if (!part || part.first_codeUnits === null) {
+      add(this.whole, 1, codeUnits);
+      if (part) this.#open = this.#open.with(position, { ...part, first_codeUnits: codeUnits });
     } else {
-      this.streamed.deltas += 1;
-      this.streamed.codeUnits += codeUnits;
+      add(this.whole, -1, -part.first_codeUnits);
+      add(this.streamed, 2, part.first_codeUnits + codeUnits);
+      this.#open = this.#open.with(position, { ...part, isStreamed: true });
     }
-    if (!part) return;
-    if (part.deltas === 1) {
-      this.whole.deltas -= 1;
-      this.whole.codeUnits -= part.codeUnits;
-      this.streamed.deltas += 1;
-      this.streamed.codeUnits += part.codeUnits;
-    }
-    part.deltas += 1;
-    part.codeUnits += codeUnits;
   }
+
+  /** The position of the open part with this index that began last; -1 where there is none. */
+  #lastOpen(index: number): number {
+    for (let position = this.#open.length - 1; position >= 0; position--)
+      if (this.#open[position]!.index === index) return position;
+    return -1;
+  }
+}
+
+function add(amount: Amount, deltas: number, codeUnits: number): void {
+  amount.deltas += deltas;
+  amount.codeUnits += codeUnits;
 }

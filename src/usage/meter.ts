@@ -1,15 +1,16 @@
 /**
- * USAGE, the meter: it stands between the engine and the caller, and nothing passes that is not counted and held. How the
- * stream ended, or how far it came, can be asked at any time: whoever owns the run settles it (run.ts).
+ * USAGE, the meter: it stands between the engine and the caller, and forwards nothing that is not counted and held. It
+ * says at any time how the stream ended, or how far it came; the run that owns it settles that (run.ts).
  */
+import type { Reservation } from "../admission/reservation.ts";
 import type { InferenceEvent } from "../inference/event.ts";
 import { asFault, type Fault } from "../inference/fault.ts";
 import { withOverflow } from "../inference/overflow.ts";
 import { noUsage, type RejectedReport, type Usage } from "../inference/usage.ts";
-import type { Signal } from "../time/cancellation.ts";
-import { type Tally, type TallyParts, tally } from "./tally.ts";
+import { Tally, type TallyParts } from "./tally.ts";
 
 type Batch = readonly InferenceEvent[];
+type EndEvent = Extract<InferenceEvent, { type: "response-end" }>;
 
 /** How a request ended, as the meter saw it. */
 export interface Ending {
@@ -18,77 +19,52 @@ export interface Ending {
   /** Set where a usage window's end cut the answer short. */
   stoppedBy: "usage_window" | null;
   errorCode: string | null;
-  /** What the engine reported, where it is not taken as it is. */
+  /** The engine's report, where it is not believed. */
   reportRejected: RejectedReport | null;
-  /** What the engine reported of a complete answer ÷ our count of it; null where either is missing. */
+  /** The reported tokens of a complete answer ÷ our count of it; null where either is missing. */
   divergence: number | null;
 }
 
-/** What the meter needs of admission: room for tokens. */
-export interface Hold {
-  /** Whether so many output tokens may have left; grows the hold ahead of need. False: a window is at its end. */
-  permits(outputTokens: number): true | Promise<boolean>;
-  /** What was counted so far, for the next checkpoint. */
-  progress(usage: Usage): void;
-  /** Forgets the count so far, because the answer begins anew. */
-  restart(): void;
-  /** Throws where nothing may be delivered any more. */
-  assertHeld(): void;
-  /** Aborted when nothing may be delivered any more. */
-  readonly signal: Signal;
-}
+/** The part of a reservation that the meter needs. */
+export type Hold = Pick<Reservation, "permits" | "progress" | "restart" | "assertHeld" | "signal">;
 
 export interface Metering extends TallyParts {
   events: AsyncIterable<Batch>;
   hold: Hold;
   /** Whether the caller reads the answer as it comes. Else nothing is delivered before its end, and it may begin anew. */
   stream: boolean;
-  /** Set where a usage window alone is why the engine was told to write no more than so many tokens. */
+  /** The output tokens that a usage window leaves, where that is less than the request's own cap. */
   windowTokens?: number | null;
-  /** Whether the caller, not the engine, was the reason that the stream broke off. */
+  /** Whether the stream broke off because the caller went away. */
   callerLeft(): boolean;
-  /** Told when the first part of the answer has come. */
+  /** Called when the first part of the answer has come. */
   firstPart(): void;
-  /** Told when the events are over, for whatever reason; not where they were never begun. */
+  /** Called when the events are over, for whatever reason, unless they were never begun. */
   over(): void;
 }
 
-export interface Meter {
-  /** The engine's events, as far as they are held. They end in `response-end` or `response-failed`; nothing is thrown. */
-  events: AsyncGenerator<Batch, void, void>;
-  /** How the request ended; asked before the end, as one that broke off here. */
-  ending(): Ending;
-  /** Has counted what is charged and no engine reported, where a tokenizer can. Null: nothing is waited for. Never rejects. */
-  counted(): Promise<void> | null;
-}
-
-export function meter(metering: Metering): Meter {
-  return new Metered(metering);
-}
-
-/** A class, for what it is made of must not be made anew for each request: the runtime would know each as a stranger. */
-class Metered implements Meter {
+export class Meter {
   readonly #metering: Metering;
+  /** The engine's events, as far as they are held. They end in `response-end` or `response-failed`; nothing is thrown. */
+  readonly events: AsyncGenerator<Batch, void, void>;
   #count: Tally;
-  readonly events: Meter["events"];
   #stoppedBy: Ending["stoppedBy"] = null;
   #failure: Fault | null = null;
   #isCompleted = false;
 
   constructor(metering: Metering) {
     this.#metering = metering;
-    this.#count = tally(metering);
+    this.#count = new Tally(metering);
     this.events = this.#metered();
   }
 
   async *#metered(): AsyncGenerator<Batch, void, void> {
-    const metering = this.#metering;
-    const { hold, stream } = metering;
+    const { events, hold, stream, firstPart, over } = this.#metering;
     try {
-      for await (const batch of metering.events) {
+      for await (const batch of events) {
         if (batch[0]?.type === "response-start" && this.#count.anyPart) this.#restart();
         const count = this.#count;
-        const room = count.producesOutput(batch) ? hold.permits(count.outputTokensWith(batch)) : true;
+        const room = batch.some(isDelta) ? hold.permits(count.outputTokensWith(batch)) : true;
         if (room !== true && !(await room)) {
           const fits = await fitting(batch, hold, count);
           this.#stoppedBy = "usage_window";
@@ -100,51 +76,66 @@ class Metered implements Meter {
         }
         const isFirst = !count.anyPart;
         const terminal = count.add(batch);
-        if (isFirst && count.anyPart) metering.firstPart();
+        if (isFirst && count.anyPart) firstPart();
         hold.progress(count.usage());
-        if (terminal?.type === "response-failed") {
-          // The engine may have said how long the input is; here it is known how long it may be.
-          this.#failure = withOverflow(terminal.fault, metering.contextTokens, metering.inputTokensExpected);
-          yield [...believed(batch, count).slice(0, -1), { ...terminal, fault: this.#failure }];
-        } else if (terminal?.type === "response-end") {
-          const counting = count.reported ? null : count.counted();
-          let rest = count.reported ? [] : believed(batch, count).slice(0, -1);
-          if (counting) {
-            // All but its end leaves before it is counted.
-            if (rest.length > 0) yield rest;
-            await counting;
-            rest = [];
-          }
-          if (!stream) hold.assertHeld();
-          this.#isCompleted = true;
-          if (isAtWindowsEnd(terminal, count.usage(), metering)) this.#stoppedBy = "usage_window";
-          // An engine that never reported is spoken for: what the caller reads and what the book says are the same numbers.
-          yield count.reported ? batch : [...rest, spokenFor(count), terminal];
-        } else {
+        if (!terminal) {
           yield believed(batch, count);
+          continue;
         }
-        if (terminal) return;
+        if (terminal.type === "response-failed") {
+          yield this.#failed(batch, terminal.fault);
+          return;
+        }
+        let rest = believed(batch, count).slice(0, -1);
+        const counting = count.reported ? null : count.counted();
+        if (counting) {
+          // Everything but the end leaves before a tokenizer counts it.
+          if (rest.length > 0) yield rest;
+          await counting;
+          rest = [];
+        }
+        if (!stream) hold.assertHeld();
+        this.#completed(terminal);
+        // Where the engine never reported, the caller reads the numbers that the record has.
+        yield count.reported ? batch : [...rest, { type: "usage", usage: count.usage() }, terminal];
+        return;
       }
     } catch (thrown) {
       // The hold was lost, or there is a defect: the caller reads an error in its protocol, never silence.
       this.#failure = asFault(thrown);
       yield [{ type: "response-failed", fault: this.#failure }];
     } finally {
-      metering.over();
+      over();
       if (this.#isCompleted && !this.#stoppedBy) this.#count.calibrate();
     }
   }
 
-  /** An engine failed in the middle of what nobody had seen, and another begins. */
+  /** An engine failed in the middle of an answer that nobody had seen, and another begins. */
   #restart(): void {
-    this.#count = tally(this.#metering);
+    this.#count = new Tally(this.#metering);
     this.#metering.hold.restart();
   }
 
+  /** The engine may have said how long the input is; the model's context says how long it may be. */
+  #failed(batch: Batch, fault: Fault): Batch {
+    const { contextTokens, inputTokensExpected } = this.#metering;
+    this.#failure = withOverflow(fault, contextTokens, inputTokensExpected);
+    return [...believed(batch, this.#count).slice(0, -1), { type: "response-failed", fault: this.#failure }];
+  }
+
+  #completed(end: EndEvent): void {
+    const { windowTokens = null } = this.#metering;
+    this.#isCompleted = true;
+    if (windowTokens !== null && end.reason === "length" && this.#count.usage().outputTokens >= windowTokens)
+      this.#stoppedBy = "usage_window";
+  }
+
+  /** Lets a tokenizer count what is charged and no engine reported. Null: there is nothing to wait for. Never rejects. */
   counted(): Promise<void> | null {
     return this.#isFree(this.#outcome()) ? null : this.#count.counted();
   }
 
+  /** How the request ended; before its end, as if it broke off now. */
   ending(): Ending {
     const count = this.#count;
     const outcome = this.#outcome();
@@ -158,7 +149,7 @@ class Metered implements Meter {
     };
   }
 
-  /** An answer that came whole after its caller had left was delivered to nobody. */
+  /** A whole answer that came after its caller had left was delivered to nobody. */
   #outcome(): Ending["outcome"] {
     const { stream, callerLeft } = this.#metering;
     if (this.#isCompleted && (stream || !callerLeft())) return "completed";
@@ -174,17 +165,15 @@ class Metered implements Meter {
   }
 }
 
-/** What the caller reads: no report that is not taken as it is. */
+const isDelta = ({ type }: InferenceEvent) => type === "part-delta";
+
+/** The batch as the caller reads it: without a report that is not believed. */
 function believed(batch: Batch, count: Tally): Batch {
   return count.rejected ? batch.filter(({ type }) => type !== "usage") : batch;
 }
 
-function spokenFor(count: Tally): InferenceEvent {
-  return { type: "usage", usage: count.usage() };
-}
-
-/** What of a batch there is still room for: a window is used to its end, whatever one read brought. It is counted here. */
-async function fitting(batch: readonly InferenceEvent[], hold: Hold, count: Tally): Promise<InferenceEvent[]> {
+/** The events of a batch for which there is still room: a window is used to its end. They are counted here. */
+async function fitting(batch: Batch, hold: Hold, count: Tally): Promise<InferenceEvent[]> {
   const fits: InferenceEvent[] = [];
   for (const event of batch) {
     if (event.type === "response-end" || event.type === "response-failed") break;
@@ -192,15 +181,7 @@ async function fitting(batch: readonly InferenceEvent[], hold: Hold, count: Tall
     if (counts && !(await hold.permits(count.outputTokensWith([...fits, event])))) break;
     fits.push(event);
   }
-  // Not before it is known that they leave: a lease may be lost while one of them waits.
+  // They are counted only once they are sure to leave: the lease may be lost while one of them waits.
   count.add(fits);
   return fits;
-}
-
-function isAtWindowsEnd(
-  end: Extract<InferenceEvent, { type: "response-end" }>,
-  usage: Usage,
-  { windowTokens = null }: Metering,
-): boolean {
-  return windowTokens !== null && end.reason === "length" && usage.outputTokens >= windowTokens;
 }

@@ -3,61 +3,50 @@
  * it: a run is disposable, and its one settlement happens when its events are over or when it is disposed, whichever comes
  * first. A throw, a return, a departure or a failure anywhere after `start` ends there.
  */
-import type { RatedEntrance, RatedEntry, RatedReservation } from "../admission/rates.ts";
-import type { OwnBytes } from "../body/own-bytes.ts";
+import type { Entrance, Entry } from "../admission/entrance.ts";
+import type { Reservation, Settlement } from "../admission/reservation.ts";
 import type { AnswerPart } from "../inference/answer-part.ts";
 import { asFault, type Fault } from "../inference/fault.ts";
 import { letGo } from "../inference/let-go.ts";
 import type { Media } from "../inference/media.ts";
 import { noUsage } from "../inference/usage.ts";
-import type { ResponseIdentity } from "../protocol/codec.ts";
-import type { Affinity } from "../routing/affinity.ts";
-import type { CatalogModel } from "../routing/catalog.ts";
 import type { BillingSource, Operation } from "../store/ledger.ts";
-import type { AttemptRequest } from "./attempt-request.ts";
+import type { AttemptRequest, ForEngines } from "./attempt-request.ts";
 import type { Signals } from "./departure.ts";
+import { type EngineAnswer, started, type Tried } from "./engine-answer.ts";
 import type { InputEstimate } from "./input-estimate.ts";
-import { type Ending, type Meter, meter } from "./meter.ts";
-import { ahead, type Opened, type Tried } from "./opened.ts";
-import { type OutputCalibration, type RouteCalibration, routeName } from "./output-calibration.ts";
+import { type Ending, Meter, type Metering } from "./meter.ts";
+import { type OutputCalibration, routeName } from "./output-calibration.ts";
 import { priceOf } from "./price.ts";
 import type { AnswerTokens, Counting } from "./tally.ts";
 import type { RunTrace } from "./trace.ts";
 
-/** What is to run, prepared by whoever knows its protocol. Nothing is held for it yet. */
-export interface RunRequest extends Omit<RatedEntry, "ahead"> {
-  model: CatalogModel;
-  /** The middle of what the whole prompt may be, charged where no engine reports. At most `inputTokens`. */
+/** A prepared request. Nothing is held for it yet. */
+export interface RunRequest extends Omit<Entry, "ahead" | keyof ForEngines>, ForEngines {
+  plan: Entry["plan"];
+  /** The likely size of the whole prompt, charged where no engine reports. At most `inputTokens`. */
   inputTokensExpected: number;
-  /** What of it is no text. */
+  /** The part of the input that is not text. */
   media: Media;
-  /** Size of the request with all that it refers to, which `inputTokens` was estimated from. */
-  inputBytes: number;
-  /** The bytes of a large one, as it came. */
-  own?: OwnBytes | null;
-  /** Output tokens that the model and its context allow. */
+  /** The output tokens that the model and its context allow. */
   outputTokensAllowed: number;
-  identity: ResponseIdentity;
-  affinity: Affinity;
-  /** Hears how much of the answer is held, where that is much; throws the Fault of whoever has no room for it. */
-  holdAnswer?(bytes: number): void;
 }
 
-/** Whoever wants to know what becomes of a run; told after the ledger. */
+/** Hears what becomes of a run, after the ledger. */
 export interface Watcher {
   granted(source: BillingSource): void;
   ended(ended: Ended): void;
 }
 
-/** Whoever waits for the answer. */
+/** The caller who waits for the answer. */
 export interface Caller extends Watcher, Readonly<Signals> {
-  /** Whether it went away: nobody reads what is still to come. */
+  /** Whether the caller went away: nobody reads what is still to come. */
   readonly left: boolean;
-  /** Ends its work, with what the answer then says. */
+  /** Ends the work at the answer, which then ends with this fault. */
   end(fault: Fault): void;
-  /** Since the request arrived. */
+  /** The time since the request arrived. */
   elapsed_ms(): number;
-  /** Whether so many bytes more may be kept of its answer until that is settled. */
+  /** Reserves memory for so many more bytes of the answer until it is settled. False: there is no room. */
   keepsText(bytes: number): boolean;
   /** Follows the run, where it is traced. */
   readonly trace?: RunTrace | null;
@@ -66,34 +55,33 @@ export interface Caller extends Watcher, Readonly<Signals> {
 export interface Ended extends Ending {
   requestId: string;
   operation: Operation;
-  /** Public model id. */
+  /** The public model id. */
   model: string;
   organizationId: string;
   stream: boolean;
-  /** What its usage costs, whatever there was room for. */
+  /** The price of its usage, whatever there was room for. */
   units: number;
-  /** The middle of what its whole prompt may be. */
+  /** The likely size of its whole prompt. */
   inputTokensExpected: number;
-  /** Its name in the configuration; null where none was asked. */
+  /** The engine's name in the configuration; null where none was tried. */
   upstream: string | null;
-  /** Its address, where its name has several; else null. */
+  /** The engine's address, where its name has several; else null. */
   replica: string | null;
-  /** Each attempt at an engine. */
   tried: readonly Tried[];
-  /** How long it waited for room at engines, in milliseconds. */
+  /** How long the request waited for slots at engines. */
   queued_ms: number;
   /** From the request's arrival; null where no part of an answer came. */
   firstPart_ms: number | null;
   /** From the request's arrival to the end of its answer. */
   total_ms: number;
-  /** Of a trace that is kept. */
+  /** The id of its trace, where that is kept. */
   traceId: string | undefined;
 }
 
 export interface Run extends AsyncDisposable {
-  /** What was granted and what the rates said, this request not yet counted. */
-  readonly grant: RatedReservation["grant"];
-  readonly rates: RatedReservation["rates"];
+  /** What was granted and what the rates read, this request not yet counted. */
+  readonly grant: Reservation["grant"];
+  readonly rates: Reservation["rates"];
   /** The answer, as far as it is held and counted. Its last event is `response-end` or `response-failed`. */
   readonly events: Meter["events"];
 }
@@ -104,19 +92,19 @@ export interface Runs {
 }
 
 export interface RunParts {
-  admission: RatedEntrance;
+  admission: Entrance;
   inputEstimate: Pick<InputEstimate, "observe">;
   outputCalibration: OutputCalibration;
-  /** For every run; beside the caller of each. */
+  /** Watches every run; the caller watches its own. */
   watcher: Watcher;
-  /** One of the model's engines after the other. Nothing is sent before the first event is asked for. */
-  open(attemptRequest: AttemptRequest): Opened;
-  /** Counts with the model's tokenizer, off the path; null where that is not known. */
+  /** Opens the request at the model's engines. Nothing is sent before the first event is read. */
+  open(attemptRequest: AttemptRequest): EngineAnswer;
+  /** Counts with the model's tokenizer, off the main thread. Null: the tokenizer is not known. */
   tokenizing(asked: RunRequest): Tokenizing | null;
 }
 
 export interface Tokenizing {
-  /** Whether the prompt may be counted: what that needs is let go otherwise. */
+  /** Whether the prompt may be counted. If not, the request's memory can be released earlier. */
   readonly hasPrompt: boolean;
   prompt(): Promise<number> | null;
   answer(parts: readonly AnswerPart[]): Promise<AnswerTokens>;
@@ -128,31 +116,23 @@ export function runs(parts: RunParts): Runs {
       const decided = Promise.withResolvers<void>();
       const open = (held: number) =>
         parts.open({
-          model: asked.model,
-          request: asked.request,
-          inputBytes: asked.inputBytes,
-          own: asked.own ?? null,
-          inputTokens: asked.inputTokens,
-          identity: asked.identity,
-          plan: asked.plan,
-          affinity: asked.affinity,
+          ...asked,
           room: { allowed: asked.outputTokensAllowed, held },
           signal: caller.signal,
-          holdAnswer: asked.holdAnswer,
           halted: caller.halted,
           granted: decided.promise,
           trace: caller.trace ?? null,
         });
-      let early = null as Opened | null;
-      const entry: RatedEntry = {
+      let early = null as EngineAnswer | null;
+      const entry: Entry = {
         ...asked,
         // Where room is ample the engine thinks while the ledger decides; nothing leaves before the grant.
         ahead: () => {
-          if (!caller.signal.aborted) early = ahead(open(asked.outputTokensAllowed));
+          if (!caller.signal.aborted) early = started(open(asked.outputTokensAllowed));
         },
       };
       const admitted = caller.trace?.admission();
-      let reservation: RatedReservation;
+      let reservation: Reservation;
       try {
         reservation = await parts.admission.enter(entry);
       } catch (refused) {
@@ -178,113 +158,110 @@ export function runs(parts: RunParts): Runs {
 }
 
 class GrantedRun implements Run {
-  #opened: Opened | null = null;
+  readonly #parts: RunParts;
+  readonly #asked: RunRequest;
+  readonly #caller: Caller;
+  readonly #reservation: Reservation;
+  #answer: EngineAnswer | null = null;
   #meter: Meter | null = null;
   #firstPart_ms: number | null = null;
   #total_ms = 0;
   #settled: Promise<void> | null = null;
-  /** Its answer was read to the end: the engine is let go. */
+  /** Its answer was read to the end: no engine works at it any more. */
   #isComplete = false;
 
-  constructor(
-    readonly parts: RunParts,
-    readonly asked: RunRequest,
-    readonly caller: Caller,
-    readonly reservation: RatedReservation,
-  ) {}
+  constructor(parts: RunParts, asked: RunRequest, caller: Caller, reservation: Reservation) {
+    this.#parts = parts;
+    this.#asked = asked;
+    this.#caller = caller;
+    this.#reservation = reservation;
+  }
 
   get grant() {
-    return this.reservation.grant;
+    return this.#reservation.grant;
   }
 
   get rates() {
-    return this.reservation.rates;
+    return this.#reservation.rates;
   }
 
   get events() {
     return this.#meter!.events;
   }
 
-  begin(opened: Opened): void {
-    const { parts, asked, caller, reservation } = this;
-    this.#opened = opened;
-    caller.granted(reservation.grant.source);
-    parts.watcher.granted(reservation.grant.source);
-    reservation.signal.listen((lost) => caller.end(asFault(lost)));
-    const tokenizing = parts.tokenizing(asked);
-    let known = null as { route: Opened["route"]; calibration: RouteCalibration } | null;
-    this.#meter = meter({
-      events: opened.events,
-      hold: reservation,
-      stream: asked.request.stream,
-      contextTokens: asked.model.contextTokens,
-      outputTokensCap: Math.min(asked.request.outputTokens_max ?? Infinity, asked.model.outputTokens_max),
-      // A caller that left while its request was at no engine, which has read nothing then.
+  begin(answer: EngineAnswer): void {
+    const { source } = this.#reservation.grant;
+    this.#answer = answer;
+    this.#caller.granted(source);
+    this.#parts.watcher.granted(source);
+    this.#reservation.signal.listen((lost) => this.#caller.end(asFault(lost)));
+    this.#meter = new Meter(this.#metering(answer));
+  }
+
+  #metering({ events, progress }: EngineAnswer): Metering {
+    const { outputCalibration } = this.#parts;
+    const asked = this.#asked;
+    const caller = this.#caller;
+    const { request, model } = asked;
+    const tokenizing = this.#parts.tokenizing(asked);
+    return {
+      events,
+      hold: this.#reservation,
+      stream: request.stream,
+      contextTokens: model.contextTokens,
+      outputTokensCap: Math.min(request.outputTokens_max ?? Infinity, model.outputTokens_max),
+      // If the caller left while its request was at no engine, none has read any of it.
       get inputTokensExpected() {
-        const tokens = opened.isAtEngine ? asked.inputTokensExpected : 0;
-        return Math.ceil(tokens * (opened.inputShare ?? 1));
+        const tokens = progress.isAtEngine ? asked.inputTokensExpected : 0;
+        return Math.ceil(tokens * progress.inputShare);
       },
-      get calibration() {
-        const { route } = opened;
-        if (known?.route !== route || known === null)
-          known = { route, calibration: parts.outputCalibration.of(route ? routeName(route) : "") };
-        return known.calibration;
-      },
+      calibration: () => outputCalibration.of(progress.route ? routeName(progress.route) : ""),
       counting: tokenizing && countingFor(tokenizing, caller),
-      windowTokens: opened.windowTokens,
+      windowTokens: progress.windowTokens,
       callerLeft: () => caller.left,
       firstPart: () => {
         this.#firstPart_ms = Math.round(caller.elapsed_ms());
         caller.trace?.firstPart();
-        if (opened.isFinal && !tokenizing?.hasPrompt) letGo(asked.request);
+        if (progress.isFinal && !tokenizing?.hasPrompt) letGo(asked.request);
       },
       over: () => this.#settle(),
-    });
+    };
   }
 
-  /** The engine is let go first, or nothing would wake what waits for it. */
+  /** Releases the engine first: otherwise nothing would wake what waits for it. */
   async [Symbol.asyncDispose](): Promise<void> {
-    if (!this.#settled) this.caller.end(asFault(new Error("the run was given up before its end")));
+    if (!this.#settled) this.#caller.end(asFault(new Error("the run was given up before its end")));
     if (!this.#isComplete)
-      await Promise.all([this.#meter?.events.return(), this.#opened?.events.return()]).finally(() => this.#settle());
+      await Promise.all([this.#meter?.events.return(), this.#answer?.events.return()]).finally(() => this.#settle());
     // The request's line in the log, and a node that stops, wait for the record.
     await this.#settled;
   }
 
-  /** Once. What is charged and was not reported is counted first, where that can be: nobody reads it here. */
+  /** Happens once. Charged tokens that no engine reported are counted first, where a tokenizer can. */
   #settle(): void {
     if (this.#settled) return;
-    this.#total_ms = this.caller.elapsed_ms();
+    this.#total_ms = this.#caller.elapsed_ms();
     const ending = this.#ending();
     this.#isComplete = ending.outcome === "completed";
     const counting = this.#meter?.counted() ?? null;
     this.#settled = Promise.resolve();
-    if (counting) this.#settled = counting.then(() => this.#tell({ ...ending, usage: this.#ending().usage }));
-    else this.#tell(ending);
+    if (counting) this.#settled = counting.then(() => this.#record({ ...ending, usage: this.#ending().usage }));
+    else this.#record(ending);
   }
 
-  /** First of all the ledger is told; what else wants to know comes after. */
-  #tell(ending: Ending): void {
-    const { parts, asked, caller, reservation } = this;
-    const { usage, outcome, stoppedBy, errorCode, reportRejected, divergence } = ending;
-    const firstPart_ms = this.#firstPart_ms;
-    const { name: upstream, address: replica } = this.#opened?.route?.upstream ?? {};
-    const { tried = [], queued_ms = 0, attempts = 0 } = this.#opened ?? {};
+  /** Settles with the ledger, and then tells everything else that watches the run. */
+  #record(ending: Ending): void {
+    const { inputEstimate, watcher } = this.#parts;
+    const asked = this.#asked;
+    const caller = this.#caller;
+    const { usage } = ending;
     const units = priceOf(usage, asked.model.prices);
-    const told = caller.trace?.settlement();
-    const last = upstream === undefined ? null : { upstream, attempts, firstPart_ms };
-    const route = last && (tried.length > 1 || replica) ? { ...last, tried } : last;
-    const confirmed = reservation.settle({ usage, units, outcome, stoppedBy, errorCode, route, reportRejected });
-    if (told) void confirmed.finally(told);
-    const inputBytes = asked.inputBytes * (this.#opened?.inputShare ?? 1);
-    if (usage.source !== "estimated") parts.inputEstimate.observe(asked.model, inputBytes, asked.media, usage);
+    this.#settleWithLedger(ending, units);
+    const { route, tried = [], queued_ms = 0, inputShare = 1 } = this.#answer?.progress ?? {};
+    if (usage.source !== "estimated")
+      inputEstimate.observe(asked.model, asked.inputBytes * inputShare, asked.media, usage);
     const ended: Ended = {
-      usage,
-      outcome,
-      stoppedBy,
-      errorCode,
-      reportRejected,
-      divergence,
+      ...ending,
       requestId: asked.requestId,
       operation: asked.operation,
       model: asked.model.id,
@@ -292,16 +269,31 @@ class GrantedRun implements Run {
       stream: asked.request.stream,
       units,
       inputTokensExpected: asked.inputTokensExpected,
-      upstream: upstream ?? null,
-      replica: replica ?? null,
+      upstream: route?.upstream.name ?? null,
+      replica: route?.upstream.address ?? null,
       tried,
       queued_ms,
-      firstPart_ms,
+      firstPart_ms: this.#firstPart_ms,
       total_ms: this.#total_ms,
       traceId: caller.trace?.sampledId,
     };
     caller.ended(ended);
-    parts.watcher.ended(ended);
+    watcher.ended(ended);
+  }
+
+  #settleWithLedger({ divergence: _, ...ending }: Ending, units: number): void {
+    const recorded = this.#caller.trace?.settlement();
+    const confirmed = this.#reservation.settle({ ...ending, units, route: this.#servedBy() });
+    if (recorded) void confirmed.finally(recorded);
+  }
+
+  /** The route as the record has it: with each attempt, where that says more than the last one. */
+  #servedBy(): Settlement["route"] {
+    const { route, attempts = 0, tried = [] } = this.#answer?.progress ?? {};
+    if (!route) return null;
+    const { name: upstream, address: replica } = route.upstream;
+    const served = { upstream, attempts, firstPart_ms: this.#firstPart_ms };
+    return tried.length > 1 || replica ? { ...served, tried } : served;
   }
 
   #ending(): Ending {
@@ -310,13 +302,12 @@ class GrantedRun implements Run {
     } catch {
       // A defect in the count: what is not known is not charged.
     }
-    const outcome = this.caller.left ? "cancelled" : "failed";
-    const errorCode = outcome === "failed" ? "internal_error" : null;
+    const outcome = this.#caller.left ? "cancelled" : "failed";
     return {
       usage: noUsage,
       outcome,
       stoppedBy: null,
-      errorCode,
+      errorCode: outcome === "failed" ? "internal_error" : null,
       reportRejected: null,
       divergence: null,
     };

@@ -1,7 +1,7 @@
 /**
- * The count of one stream: the engine's report where there is one that is believed (report.ts), else what was forwarded
- * (output-calibration.ts), and at its end what a tokenizer says of that. A batch is looked at before it is forwarded, and
- * counted when it is.
+ * The count of one stream: the engine's report where one is believed (report.ts), else what was forwarded
+ * (output-calibration.ts), corrected at the end by a tokenizer's count. The meter asks what a batch would bring the count
+ * to before it forwards the batch, and adds the batch when it does.
  */
 import type { AnswerPart } from "../inference/answer-part.ts";
 import type { InferenceEvent } from "../inference/event.ts";
@@ -13,13 +13,13 @@ import { type RawReport, rejectionOf } from "./report.ts";
 
 type Batch = readonly InferenceEvent[];
 
-/** Counts with the model's tokenizer, off the thread, what no engine reports; null where it cannot. */
+/** Counts with the model's tokenizer, off the main thread, what no engine reports. Null: it cannot be counted. */
 export interface Counting {
   prompt(): Promise<number> | null;
   answer(parts: readonly AnswerPart[]): Promise<AnswerTokens> | null;
-  /** An answer has begun that is to be counted: by its end, whoever counts is ready. */
+  /** Called when an answer begins that will be counted, so that the tokenizer is loaded by its end. */
   begun(): void;
-  /** Whether so many bytes more of the answer may be kept for it. */
+  /** Reserves memory for so many more bytes of the answer. False: there is no room. */
   keeps(bytes: number): boolean;
 }
 
@@ -30,33 +30,36 @@ export interface AnswerTokens {
 
 export interface TallyParts {
   contextTokens: number;
-  /** The most output that was asked for. */
+  /** The request's output cap, or the model's where that is less. */
   outputTokensCap: number;
-  /** What the input is charged as where no report of it is believed. */
+  /** The input tokens that are charged where no report of them is believed. */
   inputTokensExpected: number;
-  /** The calibration of the route that answers; not asked for before the first part. */
-  readonly calibration: RouteCalibration;
+  /** The calibration of the route that answers. Called once, after the first part has begun. */
+  calibration(): RouteCalibration;
   /** Null where the model's tokenizer is not known. */
   counting: Counting | null;
 }
 
-export function tally(of: TallyParts): Tally {
-  return new Tally(of);
-}
-
 export class Tally {
-  readonly #of: TallyParts;
+  readonly #parts: TallyParts;
   #now: Count;
-  /** The last batch that was looked at, and the count with it. */
-  #looked: { batch: Batch; count: Count } | null = null;
-  /** Null where no tokenizer will count it. */
+  /** The count with `#batch` added; then it changes places with `#now`, so that a batch costs no new object. */
+  #next: Count;
+  #batch: Batch | null = null;
+  /** Null where no tokenizer will count the answer. */
   #text: AnswerText | null = null;
-  #counted: Counted = {};
+  #tokenizer: TokenizerCount = {};
   #counting: Promise<void> | null = null;
 
-  constructor(of: TallyParts) {
-    this.#of = of;
-    this.#now = new Count(of);
+  constructor(parts: TallyParts) {
+    let calibration: RouteCalibration | null = null;
+    const calibrationOnce = () => {
+      calibration ??= parts.calibration();
+      return calibration;
+    };
+    this.#parts = parts;
+    this.#now = new Count(parts, calibrationOnce);
+    this.#next = new Count(parts, calibrationOnce);
   }
 
   /** Whether the engine has reported all that it has produced, and is believed. */
@@ -64,7 +67,7 @@ export class Tally {
     return this.#now.report !== null && this.#now.rejected === null && !this.#now.outgrown;
   }
 
-  /** Of the last report, where it is not taken as it is. */
+  /** The last report, where it is not believed. */
   get rejected(): RejectedReport | null {
     return this.#now.rejected;
   }
@@ -77,128 +80,146 @@ export class Tally {
     return this.#now.forwarded.deltas > 0;
   }
 
-  producesOutput(batch: Batch): boolean {
-    return batch.some(isDelta);
-  }
-
-  /** What the count would be with this batch. */
+  /** The output tokens that the count would come to with this batch. */
   outputTokensWith(batch: Batch): number {
     return this.#countWith(batch).outputTokens;
   }
 
-  /** Counts a batch; answers the event that ends the stream, where the batch holds it. */
-  add(batch: Batch): InferenceEvent | undefined {
+  /** Counts a batch. Returns the event that ends the stream, if the batch holds it. */
+  add(batch: Batch): TerminalEvent | undefined {
     const isFirst = !this.anyPart;
-    this.#now = this.#countWith(batch);
-    this.#looked = null;
+    const next = this.#countWith(batch);
+    this.#next = this.#now;
+    this.#now = next;
+    this.#batch = null;
     if (isFirst && this.anyPart) this.#text = this.#textToKeep();
     if (this.#text) for (const event of batch) this.#text.add(event);
-    return this.#now.terminal;
+    return next.terminal;
   }
 
   usage(): Usage {
-    return this.#now.usage(this.#counted);
+    return this.#now.usage(this.#tokenizer);
   }
 
-  /** Has a tokenizer count what no report is believed of, once. Null: there is nothing to wait for. Never rejects. */
+  /** Lets a tokenizer count what no believed report covers, once. Null: there is nothing to wait for. Never rejects. */
   counted(): Promise<void> | null {
-    const { counting } = this.#of;
+    const { counting } = this.#parts;
     if (this.#counting || !counting) return this.#counting;
+    const text = this.anyOutput && !this.#now.isOutputReported ? this.#text : null;
     const prompt = this.#now.isInputExpected ? counting.prompt() : null;
-    const answer = this.#text && !this.#now.isOutputSaid && this.anyOutput ? counting.answer(this.#text.parts) : null;
+    const answer = text ? counting.answer(text.parts) : null;
     if (!prompt && !answer) return null;
-    this.#counting = Promise.all([
-      prompt?.then((tokens) => this.#inputCounted(tokens)).catch(uncounted),
-      answer?.then((tokens) => this.#outputCounted(tokens)).catch(uncounted),
+    this.#counting = Promise.allSettled([
+      prompt?.then((tokens) => {
+        this.#tokenizer.inputTokens = tokens;
+      }),
+      answer?.then((tokens) => this.#outputCounted(tokens)),
     ]).then(() => {});
     return this.#counting;
   }
 
-  /** The end that a window sets: grammatical, with what was forwarded until now. */
+  /** The events that end the stream where a window is used up: open parts end, then come the usage and the end. */
   cutShort(): InferenceEvent[] {
     const parts = this.#now.forwarded.open.map((index): InferenceEvent => ({ type: "part-end", index }));
     return [...parts, { type: "usage", usage: this.usage() }, { type: "response-end", reason: "length" }];
   }
 
-  /** Teaches the calibration what a whole answer held. Reasoning that nobody saw has neither deltas nor code units. */
+  /** Teaches the calibration from a complete answer. Hidden reasoning has neither deltas nor code units. */
   calibrate(): void {
     const now = this.#now;
     if (!this.anyOutput) return;
     const { streamed, whole } = now.forwarded;
-    if (!now.isOutputSaid) this.#of.calibration.missed();
-    else if (!now.rejected) this.#of.calibration.observe({ tokens: now.sentTokens, streamed, whole });
+    if (!now.isOutputReported) now.calibration().missed();
+    else if (!now.rejected) now.calibration().observe({ tokens: now.sentTokens, streamed, whole });
   }
 
-  /** What the engine reported of all that was shown ÷ our count of it; null where either is missing. */
+  /** The reported tokens of what was shown ÷ our count of it; null where either is missing. */
   divergence(): number | null {
     const now = this.#now;
-    return now.isFinal && now.isRead && now.countedTokens > 0 ? now.sentTokens / now.countedTokens : null;
+    return now.isFinal && now.isReadable && now.countedTokens > 0 ? now.sentTokens / now.countedTokens : null;
   }
 
   #textToKeep(): AnswerText | null {
-    const { counting, calibration } = this.#of;
-    if (!counting || calibration.isReporting) return null;
+    const { counting } = this.#parts;
+    if (!counting || this.#now.calibration().isReporting) return null;
     counting.begun();
     return new AnswerText((bytes) => counting.keeps(bytes));
   }
 
-  #inputCounted(tokens: number): void {
-    this.#counted.inputTokens = tokens;
-  }
-
   #outputCounted({ tokens, reasoningTokens }: AnswerTokens): void {
     const share = this.#text?.share ?? 1;
+    const outputTokens = Math.round(tokens * share);
     const { streamed, whole } = this.#now.forwarded;
-    this.#counted.outputTokens = Math.round(tokens * share);
-    this.#counted.reasoningTokens = Math.round(reasoningTokens * share);
-    this.#of.calibration.observeCount({ tokens: this.#counted.outputTokens, streamed, whole });
+    this.#tokenizer.outputTokens = outputTokens;
+    this.#tokenizer.reasoningTokens = Math.round(reasoningTokens * share);
+    this.#now.calibration().observeCount({ tokens: outputTokens, streamed, whole });
   }
 
   #countWith(batch: Batch): Count {
-    if (this.#looked?.batch !== batch) this.#looked = { batch, count: this.#now.with(batch) };
-    return this.#looked.count;
+    if (this.#batch !== batch) {
+      this.#next.copyFrom(this.#now);
+      this.#next.add(batch);
+      this.#batch = batch;
+    }
+    return this.#next;
   }
 }
 
-/** The count of a tokenizer. */
-interface Counted {
+/** The count of a tokenizer, as far as it has counted. */
+interface TokenizerCount {
   inputTokens?: number;
   outputTokens?: number;
   reasoningTokens?: number;
 }
 
-/** An answer that cannot be counted stays as it was estimated. */
-function uncounted(): void {}
+type TerminalEvent = Extract<InferenceEvent, { type: "response-end" | "response-failed" }>;
 
-const isDelta = ({ type }: InferenceEvent) => type === "part-delta";
-const isUnread: ReadonlySet<ReportFlaw> = new Set<ReportFlaw>(["malformed", "missing", "part_above_whole"]);
+/** Reports with these flaws say nothing about how many tokens there were. */
+const unreadable: ReadonlySet<ReportFlaw> = new Set<ReportFlaw>(["malformed", "missing", "part_above_whole"]);
 
 /** The count after some batches. */
 class Count {
-  forwarded = new Forwarded();
-  report: RawReport["usage"] | null = null;
+  readonly forwarded = new Forwarded();
+  report: Usage | null = null;
   rejected: RejectedReport | null = null;
   /** Whether output came after the last report: engines report at their start, and some never again. */
   outgrown = false;
-  terminal: InferenceEvent | undefined;
-  /** The largest output that was reported and believed since output began. */
-  #reportedTokens = 0;
-  /** What was forwarded, in tokens. It only rises, also where a part turns out to be streamed. */
+  terminal: TerminalEvent | undefined;
+  /** The tokens of what was forwarded. They only rise, even if a part turns out to be streamed. */
   countedTokens = 0;
+  /** The largest believed output report since output began. */
+  #reportedTokens = 0;
+  readonly #parts: TallyParts;
+  readonly calibration: () => RouteCalibration;
 
-  constructor(readonly of: TallyParts) {}
+  constructor(parts: TallyParts, calibration: () => RouteCalibration) {
+    this.#parts = parts;
+    this.calibration = calibration;
+  }
 
-  with(batch: Batch): Count {
-    const next = new Count(this.of);
-    next.forwarded = this.forwarded.copy();
-    next.report = this.report;
-    next.rejected = this.rejected;
-    next.outgrown = this.outgrown;
-    next.#reportedTokens = this.#reportedTokens;
-    next.countedTokens = this.countedTokens;
-    for (const event of batch) if (next.#add(event)) break;
-    next.#count();
-    return next;
+  /** Becomes equal to `other`, without a new object. */
+  copyFrom(other: Count): void {
+    this.forwarded.copyFrom(other.forwarded);
+    this.report = other.report;
+    this.rejected = other.rejected;
+    this.outgrown = other.outgrown;
+    this.terminal = other.terminal;
+    this.countedTokens = other.countedTokens;
+    this.#reportedTokens = other.#reportedTokens;
+  }
+
+  /** Counts events up to the one that ends the stream. */
+  add(batch: Batch): void {
+    for (const event of batch) {
+      if (event.type === "usage") this.#addReport(event);
+      else if (event.type === "part-delta") this.outgrown = this.report !== null;
+      this.forwarded.add(event);
+      if (event.type === "response-end" || event.type === "response-failed") {
+        this.terminal = event;
+        break;
+      }
+    }
+    this.#count();
   }
 
   /** Whether the engine has reported the whole answer, believed or not. */
@@ -207,11 +228,11 @@ class Count {
   }
 
   /** Whether the reported output is a count at all. */
-  get isRead(): boolean {
-    return this.rejected?.output === undefined || !isUnread.has(this.rejected.output);
+  get isReadable(): boolean {
+    return this.rejected?.output === undefined || !unreadable.has(this.rejected.output);
   }
 
-  /** Of the reported output, what had deltas. */
+  /** The part of the reported output that had deltas. */
   get sentTokens(): number {
     const { outputTokens, reasoningTokens } = this.report!;
     return outputTokens - (this.forwarded.reasoningDeltas === 0 ? reasoningTokens : 0);
@@ -221,33 +242,31 @@ class Count {
     return this.#outputTokens(this.countedTokens);
   }
 
-  /** `ours`: our count, where the engine's does not stand. */
-  #outputTokens(ours: number): number {
-    const said = this.report && !this.rejected?.output ? this.report.outputTokens : null;
-    if (said !== null && this.isFinal) return said;
-    return Math.max(said ?? 0, ours);
+  /** Whether the engine's report of the output stands. */
+  get isOutputReported(): boolean {
+    return this.isFinal && !this.rejected?.output;
   }
 
+  /** Whether the input is charged as what was expected, for want of a believed report. */
   get isInputExpected(): boolean {
-    return (this.report === null || this.rejected?.input !== undefined) && this.of.inputTokensExpected > 0;
+    return (this.report === null || this.rejected?.input !== undefined) && this.#parts.inputTokensExpected > 0;
   }
 
-  usage(counted: Counted = {}): Usage {
+  usage(tokenizer: TokenizerCount): Usage {
     const { report, rejected, forwarded } = this;
     if (report && !rejected && this.isFinal) return report;
     const input = rejected?.input ? null : report;
-    const reported = rejected?.output ? null : report;
-    const outputTokens = this.#outputTokens(counted.outputTokens ?? this.countedTokens);
-    const inputTokens = input?.inputTokens ?? counted.inputTokens ?? this.of.inputTokensExpected;
-    const isInputCounted = !this.isInputExpected || counted.inputTokens !== undefined;
-    const isOutputCounted =
-      counted.outputTokens !== undefined || outputTokens === forwarded.deltas || this.isOutputSaid;
+    const output = rejected?.output ? null : report;
+    const outputTokens = this.#outputTokens(tokenizer.outputTokens ?? this.countedTokens);
     const reasoningTokens = Math.max(
-      reported?.reasoningTokens ?? 0,
-      counted.reasoningTokens ?? forwarded.reasoningDeltas,
+      output?.reasoningTokens ?? 0,
+      tokenizer.reasoningTokens ?? forwarded.reasoningDeltas,
     );
+    const isInputCounted = !this.isInputExpected || tokenizer.inputTokens !== undefined;
+    const isOutputCounted =
+      tokenizer.outputTokens !== undefined || outputTokens === forwarded.deltas || this.isOutputReported;
     return {
-      inputTokens,
+      inputTokens: input?.inputTokens ?? tokenizer.inputTokens ?? this.#parts.inputTokensExpected,
       cachedInputTokens: input?.cachedInputTokens ?? 0,
       cacheWriteTokens: input?.cacheWriteTokens ?? 0,
       outputTokens,
@@ -256,35 +275,32 @@ class Count {
     };
   }
 
-  /** Whether the engine's word on the output stands. */
-  get isOutputSaid(): boolean {
-    return this.isFinal && !this.rejected?.output;
+  /** `counted` is our count, which stands where the engine's report does not. */
+  #outputTokens(counted: number): number {
+    const reported = this.report && !this.rejected?.output ? this.report.outputTokens : null;
+    if (reported !== null && this.isFinal) return reported;
+    return Math.max(reported ?? 0, counted);
   }
 
   #count(): void {
     if (this.forwarded.deltas === 0) return;
-    this.countedTokens = Math.max(this.countedTokens, this.of.calibration.tokens(this.forwarded));
+    this.countedTokens = Math.max(this.countedTokens, this.calibration().tokens(this.forwarded));
   }
 
-  /** Answers whether the stream ends here. */
-  #add(event: InferenceEvent): boolean {
-    if (event.type === "usage") this.#told(event);
-    else if (event.type === "part-delta") this.outgrown = this.report !== null;
-    else if (event.type === "response-end" || event.type === "response-failed") this.terminal = event;
-    this.forwarded.add(event);
-    return this.terminal !== undefined;
-  }
-
-  #told(told: RawReport): void {
+  #addReport(report: RawReport): void {
     this.#count();
-    const { countedTokens } = this;
-    const { contextTokens, outputTokensCap } = this.of;
+    const { contextTokens, outputTokensCap } = this.#parts;
     const { deltas, codeUnits } = this.forwarded;
-    const reportedTokens = this.#reportedTokens;
-    const facts = { contextTokens, outputTokensCap, deltas, codeUnits, countedTokens, reportedTokens };
-    this.rejected = rejectionOf(told, facts);
-    this.report = told.usage;
+    this.rejected = rejectionOf(report, {
+      contextTokens,
+      outputTokensCap,
+      deltas,
+      codeUnits,
+      countedTokens: this.countedTokens,
+      reportedTokens: this.#reportedTokens,
+    });
+    this.report = report.usage;
     this.outgrown = false;
-    if (deltas > 0 && !this.rejected?.output) this.#reportedTokens = told.usage.outputTokens;
+    if (deltas > 0 && !this.rejected?.output) this.#reportedTokens = report.usage.outputTokens;
   }
 }

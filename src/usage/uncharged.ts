@@ -1,7 +1,7 @@
 /** The cost of attempts at engines for which nobody was charged. Pure. docs/operating.md, Metrics. */
 import { promptTokens } from "../inference/usage.ts";
 import type { AttemptKind } from "../upstream/attempt.ts";
-import type { Tried } from "./opened.ts";
+import type { Tried } from "./engine-answer.ts";
 import type { Ended } from "./run.ts";
 
 export interface Uncharged {

@@ -2,12 +2,13 @@
 
 import { beforeEach, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { Entrance } from "../../src/admission/entrance.ts";
-import { type RatedEntry, ratedEntrance } from "../../src/admission/rates.ts";
-import type { Reservation } from "../../src/admission/reservation.ts";
+import type { Batcher } from "../../src/admission/batcher.ts";
+import { type Entry, entrance } from "../../src/admission/entrance.ts";
+import { ratedEntrance } from "../../src/admission/rates.ts";
 import { Fault } from "../../src/inference/fault.ts";
 import { noUsage } from "../../src/inference/usage.ts";
 import { memoryRates } from "../../src/memory/rates.ts";
+import type { Command } from "../../src/store/ledger.ts";
 import { noLimits, type Plan } from "../../src/store/plan.ts";
 import type { RateSubject, Rates } from "../../src/store/rates.ts";
 import { organizationId } from "./virtual-time.ts";
@@ -21,18 +22,22 @@ beforeEach(() => {
   refuses = null;
 });
 
-const entrance: Entrance = {
-  async enter() {
-    if (refuses) throw refuses;
-    const settle = async () => {
-      settlements += 1;
-    };
-    return { settle } as unknown as Reservation;
+const empty = { limit: null, used: 0, held: 0 };
+const granted = { answer: "granted", units: 500, outputTokens: 400, source: "plan", at: new Date(0) };
+const batcher = {
+  async submit({ verb }: Command) {
+    if (verb === "admit" && refuses) throw refuses;
+    if (verb === "settle") settlements += 1;
+    return { ...granted, windows: { session: empty, week: empty, month: empty } };
   },
-};
+} as unknown as Batcher;
+const ledgerEntrance = entrance(
+  { batcher, clock: { now_ms: () => 0, after: () => () => {} } },
+  { lease_ms: 60_000, checkpoint_ms: 10_000, grant_ms: () => 1_000 },
+);
 
 /** 100 tokens of input, at most 400 of output. */
-function entry(limits: Partial<Plan>): RatedEntry {
+function entry(limits: Partial<Plan>): Entry {
   return {
     requestId: `req_${crypto.randomUUID()}`,
     principal: { key: { id: "key_1" }, organization: { id: organizationId } },
@@ -44,9 +49,9 @@ function entry(limits: Partial<Plan>): RatedEntry {
     rateHeaders: (readings: { requests: { remaining: number } | null }) => ({
       left: `${readings.requests?.remaining}`,
     }),
-  } as unknown as RatedEntry;
+  } as unknown as Entry;
 }
-const enter = (limits: Partial<Plan>) => ratedEntrance(entrance, rates).enter(entry(limits));
+const enter = (limits: Partial<Plan>) => ratedEntrance(ledgerEntrance, rates).enter(entry(limits));
 const faultOf = async (limits: Partial<Plan>) => {
   const thrown = await enter(limits).catch((error: unknown) => error);
   expect(thrown).toBeInstanceOf(Fault);
@@ -82,7 +87,7 @@ test("tokens are what the hold may come to, and what they were after the first s
   const usage = { ...noUsage, inputTokens: 50, cachedInputTokens: 30, cacheWriteTokens: 10, outputTokens: 10 };
   await reservation.settle({ ...end, usage });
   await reservation.settle({ ...end, usage: noUsage });
-  expect(settlements).toBe(2);
+  expect(settlements).toBe(1);
   expect((await enter({ tokensPerMinute: 10_000 })).rates.tokens?.remaining).toBe(10_000 - 100 - 500);
 });
 
@@ -112,7 +117,7 @@ test("a key's own limit and its team's bind beside the plan's, and the refusal s
   const asked = (limits: Partial<Plan>, rates_own: RateSubject[]) => {
     const one = entry(limits);
     const principal = { ...one.principal, rates: rates_own };
-    return ratedEntrance(entrance, rates).enter({ ...one, principal });
+    return ratedEntrance(ledgerEntrance, rates).enter({ ...one, principal });
   };
   const faultOf = (work: Promise<unknown>) =>
     work.then(
@@ -160,13 +165,13 @@ test("a refusal says what is so: the limit, what is left of it, what the request
       let left = { requests: limits.requestsPerMinute, tokens: tokensPerMinute };
       for (const { input, cap, pause_ms } of takes) {
         now_ms += pause_ms;
-        const one = { ...entry(limits), inputTokens: input, request: { outputTokens_max: cap } } as RatedEntry;
+        const one = { ...entry(limits), inputTokens: input, request: { outputTokens_max: cap } } as Entry;
         one.rateHeaders = (readings) => {
           left = { requests: readings.requests?.remaining ?? null, tokens: readings.tokens?.remaining ?? null };
           return {};
         };
         const asked = () =>
-          ratedEntrance(entrance, rates)
+          ratedEntrance(ledgerEntrance, rates)
             .enter(one)
             .then(
               () => null,

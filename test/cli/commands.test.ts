@@ -106,16 +106,16 @@ describe("what scripts rely on", () => {
     await typed("org create acme");
     for (const [words, says] of [
       ["org create acme --json", "already exists"],
-      ["org create Acme --json", "not a slug"],
+      ["org create Acme --json", "must be a slug"],
       ["org create b --plan gold", "starter, pro, unlimited"],
       ["org show nobody", "no organization"],
       ["key create --org nobody --name x --json", "no organization"],
-      ["key create --org acme --name x --scopes admin", "no scope"],
-      ["key create --org acme --name x --scopes= --json", "at least one scope"],
-      ["key create --org acme --name x --expires yesterday", "not an instant"],
+      ["key create --org acme --name x --scopes admin", "must be one of 'models:read'"],
+      ["key create --org acme --name x --scopes= --json", "of 1 to 10 items"],
+      ["key create --org acme --name x --expires yesterday", "must be an instant"],
       ["key create --org acme --name x --models acme/nothing", "no model"],
       ["key rotate key_1", "no key"],
-      ["key rotate key_1 --grace tomorrow", "grace period"],
+      ["key rotate key_1 --grace tomorrow", "must be a duration"],
       ["key revoke key_1", "no key"],
       ["plan show gold", "no plan"],
     ] as const) {

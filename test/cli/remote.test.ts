@@ -9,19 +9,12 @@ import { join } from "node:path";
 import { isKey } from "../../src/auth/key.ts";
 import { remoteManagement } from "../../src/cli/remote.ts";
 import { adminSocket, socketManagement } from "../../src/cli/socket.ts";
-import { managementOperations } from "../../src/http/management/operations.ts";
-import { type ReadRequest, readRequest } from "../../src/http/management/read-request.ts";
-import { requestJson } from "../../src/http/management/records.ts";
-import { revived } from "../../src/http/management/revived.ts";
-import { OperatorRequestRecord } from "../../src/http/management/shapes.ts";
-import { type Management, managementVerbs } from "../../src/management/management.ts";
-import type { OrganizationReport } from "../../src/management/reports.ts";
-import type { FoundRequest } from "../../src/management/usage.ts";
+import type { Answer, Management } from "../../src/management/verbs.ts";
 import { administration } from "../../src/postgres/administration.ts";
 import { ledger } from "../../src/postgres/ledger.ts";
 import { refusedRequests } from "../../src/postgres/refused.ts";
-import type { Receipt } from "../../src/store/ledger.ts";
 import { type OperatorPort, operatorPort } from "../http/operator-port.ts";
+import { listKeys } from "../management/lists.ts";
 import { kinds, type Owned } from "../postgres/databases.ts";
 import { type Shell, shell } from "./shell.ts";
 
@@ -40,7 +33,7 @@ beforeAll(async () => {
   port = await operatorPort(owned);
   const { db } = owned;
   const book = ledger(db, { recovery: "checkpoint" });
-  const socket = await adminSocket({ dataDir: folder, manageAs: () => port.manage });
+  const socket = await adminSocket({ dataDir: folder, actAs: () => port.act });
   ends.push(socket.stop, () => book.close());
   const { configuration } = shell().services;
   const reports = { currency: "EUR", pricePerMillionUnits: 0.04, provider: "Example AI" };
@@ -78,22 +71,15 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test("there is an operation for every verb, but for those that are others put together", () => {
-  const served = managementOperations.map(({ verb }) => verb as string);
-  expect(new Set(served).size).toBe(served.length);
-  const together = ["listOrganizations", "listKeys", "listTeams", "listAudit"];
-  expect([...served, ...together].sort()).toEqual([...managementVerbs].sort());
-});
-
 describe("every verb", () => {
   test("that reads answers the same over each way", async () => {
     const { manage } = port;
-    const { key } = await manage.createKey({ organization: "acme", name: "ü", models: ["acme/writer-1"] });
+    const key = await manage.createKey({ organization: "acme", name: "ü", models: ["acme/writer-1"] });
     await manage.setAnchor({ organization: "acme", anchor: "2026-12-01" });
     await manage.adjustUsage({ organization: "acme", window: "month", units: 7, reason: "test" });
-    const { team } = await manage.createTeam({ organization: "acme", name: "ü 1", limits: { week: 7 } });
+    const team = await manage.createTeam({ organization: "acme", name: "ü 1", limits: { week: 7 } });
     await manage.createTeam({ organization: "globex", name: "ü 1", keyLimits: { session: 3 } });
-    await manage.updateKeyBudget({ id: key.id, team: team.id, limits: { concurrent_requests: 2 } });
+    await manage.updateKeyBudget({ id: key.id, team: team.id, limits: { concurrentRequests: 2 } });
     await manage.updateKeyDefault({ organization: "acme", limits: { session: 4 } });
     const requestId = `req_${Bun.randomUUIDv7().replaceAll("-", "")}`;
     await refusedRequests(owned.db).keep([
@@ -103,21 +89,17 @@ describe("every verb", () => {
       },
     ]);
     const inputs = {
-      listOrganizations: {},
       pageOrganizations: { limit: 1 },
       findOrganization: { organization: "acme" },
-      listKeys: {},
       pageKeys: { organization: "acme", state: "active" },
       findKey: { id: key.id },
       listPlans: {},
       findPlan: { name: "pro" },
       findRequest: { id: requestId },
       checkUsage: { full: true },
-      listAudit: { organization: "acme", limit: 3 },
       pageAudit: { order: "oldest", limit: 2, cursor: "1" },
       auditHead: {},
       pageOperators: {},
-      listTeams: {},
       pageTeams: { organization: "globex", limit: 1 },
       findTeam: { organization: "acme", team: "ü 1" },
       findKeyBudget: { id: key.id },
@@ -127,36 +109,23 @@ describe("every verb", () => {
       for (const [name, way] of ways) {
         const here = await (manage[verb as keyof Management] as (input: unknown) => Promise<unknown>)(input);
         const there = await (way[verb as keyof Management] as (input: unknown) => Promise<unknown>)(input);
-        // What a record has beyond what is shown stays here.
-        if (/Key|Team/.test(verb)) expect(shownKeys(there)).toEqual(shownKeys(here));
-        else if (verb === "findRequest")
-          expect(requestJson(there as FoundRequest)).toEqual(requestJson(here as FoundRequest));
-        else if (verb === "pageOperators") expect((there as { items: object[] }).items).toHaveLength(3);
+        // Each request of an operator is noted.
+        if (verb === "pageOperators") expect((there as { data: object[] }).data).toHaveLength(3);
         else expect([name, verb, there]).toEqual([name, verb, here]);
       }
     }
   });
 
   test("a report reads the same over each way, whatever it is by", async () => {
-    for (const by of [
-      null,
-      ["organization", "team", "key", "model", "day"],
-      ["month", "operation", "outcome"],
-      ["hour"],
-    ]) {
+    for (const by of [undefined, "organization,team,key,model,day", "month,operation,outcome", "hour"]) {
       const here = await port.manage.reportUsage({ by });
       for (const [name, way] of ways) expect([name, await reportOf(way, by)]).toEqual([name, shownOf(here)]);
       expect(here.rows.length).toBeGreaterThan(0);
     }
   });
   // It tells of the instant at which it is asked for.
-  const shownOf = ({ at: _, ...report }: OrganizationReport) => report;
-  const reportOf = async (way: Management, by: string[] | null) => shownOf(await way.reportUsage({ by }));
-
-  const shownKeys = (value: unknown): unknown =>
-    JSON.parse(JSON.stringify(value), (name, one) =>
-      name === "organization" ? { id: (one as { id: string }).id, slug: (one as { slug: string }).slug } : one,
-    );
+  const shownOf = ({ asOf: _, ...report }: Answer<"reportUsage">) => report;
+  const reportOf = async (way: Management, by: string | undefined) => shownOf(await way.reportUsage({ by }));
 
   test("that changes something does the same over each way, and tells it", async () => {
     for (const [name, way] of ways) {
@@ -181,36 +150,38 @@ describe("every verb", () => {
         anchorAt: new Date("2027-01-01"),
       });
       const adjusted = await way.adjustUsage({ organization: slug, window: "week", units: 9, reason: "test" });
-      expect(adjusted).toMatchObject({ organization: { slug }, entries: [{ kind: "week", added: 9 }] });
-      const { key, secret } = await way.createKey({ organization: slug, name: "k", scopes: ["usage:read"] });
+      expect(adjusted).toMatchObject({ organization: slug, entries: [{ window: "week", units: 9 }] });
+      const { key: secret, ...key } = await way.createKey({ organization: slug, name: "k", scopes: ["usage:read"] });
       expect(secret).toStartWith("slk_");
       const rotated = await way.rotateKey({ id: key.id, grace: "1h" });
-      expect(rotated.key.secrets).toHaveLength(2);
-      const { team } = await way.createTeam({ organization: slug, name: "t", keyLimits: { week: 9 } });
+      expect(rotated.secrets).toHaveLength(2);
+      const team = await way.createTeam({ organization: slug, name: "t", keyLimits: { week: 9 } });
       expect(await way.updateTeam({ team: team.id, name: "u", limits: { month: 8 } })).toMatchObject({
-        team: { name: "u", budget: { month: 8 }, keyDefault: { week: 9 } },
+        name: "u",
+        limits: { month: 8 },
+        keyLimits: { week: 9 },
       });
       const member = await way.createKey({ organization: slug, name: "m", team: "u", limits: { session: 2 } });
-      const budgeted = await way.findKeyBudget({ id: member.key.id });
-      expect(budgeted.budget).toMatchObject({ team: { name: "u" }, budget: { session: 2, week: 9 } });
+      const budgeted = await way.findKeyBudget({ id: member.id });
+      expect(budgeted).toMatchObject({ team: { name: "u" }, limits: { session: 2, week: 9 } });
       const changed = { owner: "ann", labels: { a: "b" }, addresses: ["10.0.0.0/8"], expires: null };
-      expect((await way.updateKey({ id: key.id, ...changed })).key).toMatchObject({
+      expect(await way.updateKey({ id: key.id, ...changed })).toMatchObject({
         ...{ owner: "ann", labels: { a: "b" }, allowedAddresses: ["10.0.0.0/8"], expiresAt: null, name: "k" },
       });
-      expect((await way.updateKeyBudget({ id: key.id, team: "u", limits: { week: 3 } })).budget).toMatchObject({
-        ...{ team: { id: team.id }, budget: { week: 3, session: null } },
+      expect(await way.updateKeyBudget({ id: key.id, team: "u", limits: { week: 3 } })).toMatchObject({
+        ...{ team: { id: team.id }, limits: { week: 3, session: null } },
       });
-      expect((await way.updateKeyBudget({ id: key.id, team: null })).budget.team).toBeNull();
+      expect((await way.updateKeyBudget({ id: key.id, team: null })).team).toBeNull();
       expect((await way.updateKeyDefault({ organization: slug, limits: { week: 6 } })).limits).toMatchObject({
         week: 6,
       });
-      expect((await way.removeTeam({ organization: slug, team: "u" })).team).toMatchObject({ keys: 1 });
-      expect((await way.revokeKey({ id: key.id })).key.revokedAt).toBeInstanceOf(Date);
-      const { operator } = await way.createOperator({ name: slug, role: "viewer" });
-      expect((await way.rotateOperator({ id: slug })).operator.secrets).toHaveLength(2);
+      expect(await way.removeTeam({ organization: slug, team: "u" })).toMatchObject({ keys: 1 });
+      expect((await way.revokeKey({ id: key.id })).revokedAt).toBeInstanceOf(Date);
+      const operator = await way.createOperator({ name: slug, role: "viewer" });
+      expect((await way.rotateOperator({ id: slug })).secrets).toHaveLength(2);
       expect((await way.revokeOperator({ id: operator.id })).revokedAt).toBeInstanceOf(Date);
       expect(await way.findOperator({ id: slug })).toMatchObject({ name: slug, role: "viewer" });
-      expect((await way.readUsage({ organization: slug })).usage.windows.week.used).toBe(9);
+      expect((await way.readUsage({ organization: slug })).week.used).toBe(9);
     }
   });
 
@@ -224,47 +195,27 @@ describe("every verb", () => {
   });
 });
 
-test("a receipt reads as it was, after a trip through the answer", () => {
-  const window = { startsAt: new Date(1), resetAt: new Date(2), limit: 100, usedBefore: 10, usedAfter: 20 };
-  const receipt: Receipt = {
-    ...{ requestId: "req_1", organizationId: "org_1", keyId: "key_1", operation: "responses", model: "acme/writer-1" },
-    ...{ stream: true, createdAt: new Date(3), endedAt: new Date(4), outcome: "completed", stoppedBy: null },
-    ...{ errorCode: null, recovered: false, source: "plan", reportRejected: null },
-    usage: {
-      ...{ inputTokens: 1, cachedInputTokens: 2, cacheWriteTokens: 3, outputTokens: 4, reasoningTokens: 5 },
-      source: "reported",
-    },
-    prices: { input: 1, cachedInput: 2, cacheWrite: 3, output: 4 },
-    units: { held: 9, charged: 8, uncharged: 0 },
-    windows: { session: window, week: { ...window, limit: null, usedAfter: null }, month: window },
-    route: { upstream: "one", attempts: 2, firstPart_ms: 12.5 },
-  };
-  const found: FoundRequest = { organization: { slug: "acme" }, receipt, refused: null };
-  const sent = JSON.parse(JSON.stringify(requestJson(found)));
-  expect(readRequest(revived(OperatorRequestRecord, sent) as ReadRequest)).toEqual(found);
-});
-
 describe("a command", () => {
   test("prints the same from far and near, for people and as JSON", async () => {
     await port.manage.createKey({ organization: "globex", name: "app", expires: "2030-01-31" });
     await port.manage.createTeam({ organization: "globex", name: "research", limits: { month: 70 } });
-    const { items } = await port.manage.pageKeys({ organization: "globex" });
+    const { data: keys } = await port.manage.pageKeys({ organization: "globex" });
     for (const words of [
       "org list",
       "org show acme",
       "key list",
       "key list --org globex",
-      `key show ${items[0]!.key.id}`,
+      `key show ${keys[0]!.id}`,
       "usage check",
       "team list",
       "team list --org globex",
       "team show --org globex research",
       "team show nobody",
-      `key update ${items[0]!.key.id} --team research`,
-      `key update ${items[0]!.key.id} --limit week=5 --no-team`,
-      `key update ${items[0]!.key.id} --owner ann --label a=b --label c= --allow-from 10.0.0.0/8`,
-      `key update ${items[0]!.key.id} --allow-from all --no-owner --expires never --models all`,
-      `key update ${items[0]!.key.id} --allow-from nowhere`,
+      `key update ${keys[0]!.id} --team research`,
+      `key update ${keys[0]!.id} --limit week=5 --no-team`,
+      `key update ${keys[0]!.id} --owner ann --label a=b --label c= --allow-from 10.0.0.0/8`,
+      `key update ${keys[0]!.id} --allow-from all --no-owner --expires never --models all`,
+      `key update ${keys[0]!.id} --allow-from nowhere`,
       "key list --unused-for 30d",
       "key list --org globex --state active --unused-for 0s",
       "org key-limits globex --limit week=7",
@@ -374,7 +325,7 @@ describe("apply", () => {
     expect(isKey(readFileSync(path, "utf8").trim())).toBeTrue();
     expect(statSync(path).mode & 0o777).toBe(0o600);
     expect((await apply(text)).out).toBe("Everything is as the file says.\n");
-    const { key } = (await port.manage.listKeys({ organization: "keyed" }))[0]!;
+    const key = (await listKeys(port.manage, { organization: "keyed" }))[0]!;
     expect(key).toMatchObject({
       owner: "ann",
       labels: { stage: "test" },
@@ -387,7 +338,11 @@ describe("apply", () => {
     expect(said).toContain(`~ keyed: key 'build server' owner "ann" → none`);
     expect(said).toContain("expires_at 2030-01-31T00:00:00.000Z → none");
     expect(await port.manage.findKey({ id: key.id })).toMatchObject({
-      key: { owner: null, labels: { tier: "gold" }, expiresAt: null, allowedAddresses: ["10.0.0.0/8"], version: 2 },
+      owner: null,
+      labels: { tier: "gold" },
+      expiresAt: null,
+      allowedAddresses: ["10.0.0.0/8"],
+      version: 2,
     });
     await port.manage.createKey({ organization: "keyed", name: "build server" });
     expect((await apply(next)).err).toContain("has 2 keys 'build server'");

@@ -2,15 +2,16 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { chmodSync, chownSync, existsSync, lstatSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import fc from "fast-check";
 import { adminSocket, socketManagement } from "../../src/cli/socket.ts";
 import { userNumbered } from "../../src/cli/user.ts";
-import { pack, unpack } from "../../src/cli/wire.ts";
+import { direct, type Transport } from "../../src/management/client.ts";
+import { managementContext } from "../../src/management/context.ts";
 import { ManagementError } from "../../src/management/error.ts";
-import { type Management, management } from "../../src/management/management.ts";
+import type { Management } from "../../src/management/verbs.ts";
 import { memoryDirectory } from "../auth/memory-directory.ts";
 import { saidAs } from "../harness/stranger.ts";
 import { emptyLedger, plansNamed } from "../management/empty-ledger.ts";
+import { listKeys, listOrganizations } from "../management/lists.ts";
 import { shell } from "./shell.ts";
 
 const folders: string[] = [];
@@ -28,24 +29,26 @@ function newFolder(): string {
   return folder;
 }
 
-async function served(dataDir = newFolder(), manageAs?: (actor: string) => Management) {
+async function served(dataDir = newFolder(), actAs?: (actor: string) => Transport) {
   const directory = memoryDirectory();
   const actors: string[] = [];
   const socket = await adminSocket({
     dataDir,
-    manageAs:
-      manageAs ??
+    actAs:
+      actAs ??
       ((actor) => {
         actors.push(actor);
-        return management({
-          administration: directory,
-          ...emptyLedger(),
-          catalog: () => ({ plans: plansNamed("starter"), models: ["acme/writer-1"] }),
-          actor,
-          now_ms: () => directory.clock.now_ms,
-          newUuid: () => Bun.randomUUIDv7(),
-          random: (bytes) => crypto.getRandomValues(new Uint8Array(bytes)),
-        });
+        return direct(
+          managementContext({
+            administration: directory,
+            ...emptyLedger(),
+            catalog: () => ({ plans: plansNamed("starter"), models: ["acme/writer-1"] }),
+            actor,
+            now_ms: () => directory.clock.now_ms,
+            newUuid: () => Bun.randomUUIDv7(),
+            random: (bytes) => crypto.getRandomValues(new Uint8Array(bytes)),
+          }),
+        );
       }),
   });
   stops.push(socket.stop);
@@ -77,15 +80,16 @@ describe("the administrator's socket", () => {
     expect(organization).toEqual((await directory.findOrganization("acme"))!);
     expect(organization.createdAt).toBeInstanceOf(Date);
     const made = await manage.createKey({ organization: "acme", name: "app", expires: "2030-01-31" });
-    expect(made.key.expiresAt).toEqual(new Date("2030-01-31"));
-    expect(await manage.listKeys({})).toEqual([{ key: made.key, organization }]);
+    expect(made.expiresAt).toEqual(new Date("2030-01-31"));
+    const { key: _, ...shown } = made;
+    expect(await listKeys(manage)).toEqual([shown]);
     const refused = await thrownBy(manage.createOrganization({ slug: "acme" }));
     expect(refused).toBeInstanceOf(ManagementError);
     expect(refused.message).toContain("already exists");
     expect(actors[0]).toBe(`cli:${me} (claims ann)`);
     expect((await directory.listAudit({ limit: 1 }))[0]?.actor).toBe(`cli:${me} (claims ann)`);
     const own = await socketManagement({ dataDir, actor: `cli:${me}` });
-    await own?.listOrganizations();
+    await listOrganizations(own!);
     expect(actors.at(-1)).toBe(`cli:${me}`);
   });
 
@@ -154,7 +158,7 @@ describe("the administrator's socket", () => {
     const dataDir = newFolder();
     const source = `
       import { adminSocket } from ${JSON.stringify(join(import.meta.dir, "../../src/cli/socket.ts"))};
-      await adminSocket({ dataDir: ${JSON.stringify(dataDir)}, manageAs: () => ({}) });
+      await adminSocket({ dataDir: ${JSON.stringify(dataDir)}, actAs: () => async () => ({}) });
       console.log("open");`;
     const child = Bun.spawn([process.execPath, "-e", source], { stdout: "pipe", stderr: "inherit" });
     for await (const _ of child.stdout) break;
@@ -164,13 +168,13 @@ describe("the administrator's socket", () => {
     expect(existsSync(join(dataDir, "admin/sluice.sock"))).toBe(true);
     expect(await socketManagement({ dataDir, actor: "cli:ann" })).toBeNull();
     await served(dataDir);
-    expect(await (await caller(dataDir)).listOrganizations()).toEqual([]);
+    expect(await listOrganizations(await caller(dataDir))).toEqual([]);
   });
 
   test("is gone when the server has stopped, without waiting for callers", async () => {
     const { dataDir, path, stop } = await served();
     const manage = await caller(dataDir);
-    await manage.listOrganizations();
+    await listOrganizations(manage);
     await stop();
     expect(existsSync(path)).toBe(false);
     expect(await socketManagement({ dataDir, actor: "cli:ann" })).toBeNull();
@@ -180,24 +184,24 @@ describe("the administrator's socket", () => {
   test("works below a path that is longer than a socket's may be", async () => {
     const deep = join(newFolder(), "a-long-name-".repeat(10), "another-long-name-".repeat(8));
     const { dataDir } = await served(deep);
-    expect(await (await caller(dataDir)).listOrganizations()).toEqual([]);
+    expect(await listOrganizations(await caller(dataDir))).toEqual([]);
   });
 
   test("takes nothing but known verbs in a known form, and says what is wrong", async () => {
     const { path, directory } = await served();
-    const valid = { version: 1, actor: "cli:ann", verb: "createOrganization", argument: { slug: "acme" } };
+    const valid = { version: 2, actor: "cli:ann", verb: "createOrganization", input: { slug: "acme" } };
     const post = async (body: string) => {
       const response = await fetch("http://sluice/", { unix: path, method: "POST", body });
       return { status: response.status, text: await response.text() };
     };
     for (const wrong of [
-      { ...valid, version: 2 },
+      { ...valid, version: 1 },
       { ...valid, verb: "constructor" },
       { ...valid, verb: "__proto__" },
       { ...valid, actor: "service" },
       { ...valid, actor: "cli:a b\n" },
-      { ...valid, argument: "acme" },
-      { ...valid, argument: null },
+      { ...valid, input: "acme" },
+      { ...valid, input: null },
       [],
       null,
       7,
@@ -208,15 +212,15 @@ describe("the administrator's socket", () => {
     for (const body of ["", "{", "\u0000", `${"[".repeat(30_000)}`, `${"[".repeat(30_000)}${"]".repeat(30_000)}`]) {
       expect((await post(body)).status).toBe(400);
     }
-    expect((await post(JSON.stringify({ ...valid, argument: { slug: "x".repeat(70_000) } }))).status).toBe(413);
+    expect((await post(JSON.stringify({ ...valid, input: { slug: "x".repeat(70_000) } }))).status).toBe(413);
     expect(await directory.listOrganizations()).toEqual([]);
     expect((await post(JSON.stringify(valid))).status).toBe(200);
   });
 
   test("tells an outage from a refusal", async () => {
     const outage = () => Promise.reject(new Error("the disk is full"));
-    const { dataDir } = await served(newFolder(), () => ({ listOrganizations: outage }) as unknown as Management);
-    const failed = await thrownBy((await caller(dataDir)).listOrganizations());
+    const { dataDir } = await served(newFolder(), () => outage);
+    const failed = await thrownBy(listOrganizations(await caller(dataDir)));
     expect(failed).not.toBeInstanceOf(ManagementError);
     expect(failed.message).toContain("the disk is full");
   });
@@ -226,7 +230,7 @@ describe("the administrator's socket", () => {
     mkdirSync(join(dataDir, "admin"), { mode: 0o700 });
     const other = Bun.serve({
       unix: join(dataDir, "admin/sluice.sock"),
-      fetch: () => Response.json({ version: 2, result: null }),
+      fetch: () => Response.json({ version: 1, result: null }),
     });
     stops.push(() => other.stop(true));
     const refused = await thrownBy(socketManagement({ dataDir, actor: "cli:ann" }));
@@ -343,25 +347,4 @@ test("the user's name is found without USER, and a nameless number is named by i
   expect(await named({})).toMatch(/^[\w.@+-]+$/);
   expect(await named({})).not.toBe("unknown");
   if (process.getuid?.() === 0) expect((await saidAs(54_321, source)).trim()).toBe("uid-54321");
-});
-
-test("values survive the wire: instants, and keys that look like ours", () => {
-  const value = fc.letrec((tie) => ({
-    any: fc.oneof(
-      { maxDepth: 4 },
-      fc.constantFrom(null, true, "text", "$date", 1.5),
-      fc.date({ noInvalidDate: true }),
-      fc.array(tie("any"), { maxLength: 3 }),
-      fc.dictionary(fc.oneof(fc.constantFrom("$date", "$$date", "$", "__proto__", "at"), fc.string()), tie("any"), {
-        maxKeys: 3,
-        noNullPrototype: true,
-      }),
-    ),
-  })).any;
-  fc.assert(
-    fc.property(value, (sent) => {
-      const received = unpack(JSON.parse(JSON.stringify(pack(sent))));
-      expect(received).toEqual(sent);
-    }),
-  );
 });

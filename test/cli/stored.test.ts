@@ -7,7 +7,8 @@ import { type Authenticator, authenticator } from "../../src/auth/authenticate.t
 import { adminSocket } from "../../src/cli/socket.ts";
 import { userNumbered } from "../../src/cli/user.ts";
 import { Fault } from "../../src/inference/fault.ts";
-import { management } from "../../src/management/management.ts";
+import { direct } from "../../src/management/client.ts";
+import { managementContext } from "../../src/management/context.ts";
 import { administration } from "../../src/postgres/administration.ts";
 import type { Database } from "../../src/postgres/database.ts";
 import { directory } from "../../src/postgres/directory.ts";
@@ -112,20 +113,22 @@ describe("the life of a key on the stores that we ship", () => {
     const { catalog } = await it.services.configuration();
     const socket = await adminSocket({
       dataDir,
-      manageAs: (actor) =>
-        management({
-          administration: administration(db),
-          operators: administration(db),
-          plans: administration(db),
-          notices: administration(db),
-          ledger: ledger(db, { recovery: "checkpoint" }),
-          refused: refusedRequests(db),
-          catalog: () => ({ plans: catalog.plans, models: [...catalog.models.keys()] }),
-          actor,
-          now_ms: Date.now,
-          newUuid: () => Bun.randomUUIDv7(),
-          random: (bytes) => crypto.getRandomValues(new Uint8Array(bytes)),
-        }),
+      actAs: (actor) =>
+        direct(
+          managementContext({
+            administration: administration(db),
+            operators: administration(db),
+            plans: administration(db),
+            notices: administration(db),
+            ledger: ledger(db, { recovery: "checkpoint" }),
+            refused: refusedRequests(db),
+            catalog: () => ({ plans: catalog.plans, models: [...catalog.models.keys()] }),
+            actor,
+            now_ms: Date.now,
+            newUuid: () => Bun.randomUUIDv7(),
+            random: (bytes) => crypto.getRandomValues(new Uint8Array(bytes)),
+          }),
+        ),
     });
     ends.push(() => socket.stop());
     const me = userNumbered(process.getuid?.() ?? 0);

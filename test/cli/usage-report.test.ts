@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
 import { costOf, unitPrice } from "../../src/management/pricing.ts";
-import { csvLine } from "../../src/management/report-json.ts";
+import { csvLine } from "../../src/management/report-csv.ts";
 import { administration } from "../../src/postgres/administration.ts";
 import { ledger } from "../../src/postgres/ledger.ts";
 import { refusedRequests } from "../../src/postgres/refused.ts";
@@ -38,9 +38,9 @@ describe("what is wrong", () => {
       ["--from 2026-11-01T00:00:00", "with a time zone"],
       ["--from 2026-13", "not an instant"],
       ["--from 2026-02-30", "not an instant"],
-      ["--from yesterday", "not an instant"],
+      ["--from yesterday", "must be a date"],
       ["--from 1970-01-01", "between the years"],
-      ["--by colour", "There is no group 'colour'"],
+      ["--by colour", "must be groups with commas between them: organization"],
       ["--by day,hour", "one period"],
       ["--org nobody", "no organization"],
       ["--focus", "reports.currency"],
@@ -102,7 +102,7 @@ test("costs are exact: those of parts add up to that of the whole", () => {
   expect(costOf(213_440, pricing)).toBe("0.0085376");
   expect(costOf(-1_000_000, pricing)).toBe("-0.04");
   expect(costOf(0, pricing)).toBe("0");
-  expect(unitPrice(pricing)).toBe("0.00000004");
+  expect(unitPrice(pricing.pricePerMillionUnits)).toBe("0.00000004");
 });
 
 test("a cell of CSV keeps what a name holds, and no spreadsheet computes it", () => {

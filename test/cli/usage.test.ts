@@ -53,14 +53,14 @@ describe("what is wrong", () => {
     for (const [words, says] of [
       ["org plan acme gold", "starter, pro, unlimited"],
       ["org plan nobody pro", "no organization"],
-      ["org anchor acme tomorrow", "not an instant"],
+      ["org anchor acme tomorrow", "must be an instant"],
       ["org anchor acme 2026-02-30", "not an instant"],
       ["org anchor acme 1970-01-01", "between the years"],
       ["org extra-usage nobody off", "no organization"],
       ["usage show nobody", "no organization"],
       ["usage adjust acme --window week --units 0 --reason x", "other than 0"],
       ["usage adjust nobody --window week --units 5 --reason x", "no organization"],
-      ["request show org_1", "begin with 'req_'"],
+      ["request show org_1", "begins with 'req_'"],
       [`request show req_${"0".repeat(32)}`, "no request"],
     ] as const) {
       const { code, out, err } = await typed(words);

@@ -10,7 +10,7 @@ import type { Plan } from "../../src/store/plan.ts";
 import { Cancellation, type Signal } from "../../src/time/cancellation.ts";
 import { defaultTimeouts } from "../../src/upstream/target.ts";
 import { finishing, type Signals } from "../../src/usage/departure.ts";
-import type { Opened } from "../../src/usage/opened.ts";
+import { type EngineProgress, nowhereYet } from "../../src/usage/engine-answer.ts";
 import type { OutputCalibration } from "../../src/usage/output-calibration.ts";
 import { type Caller, type Run, type RunRequest, runs } from "../../src/usage/run.ts";
 import type { Account } from "./account.ts";
@@ -38,7 +38,8 @@ function modelOf(plan: RequestPlan): CatalogModel {
 }
 
 /** No engine of a catalog: it is not asked over a wire. */
-const nowhere: Omit<Opened, "events" | "isAtEngine"> = {
+const nowhere: EngineProgress = {
+  ...nowhereYet(),
   route: {
     upstream: { name: "history", url: "", protocol: "openai-chat", apiKey: null, timeouts: defaultTimeouts },
     model: "",
@@ -46,9 +47,6 @@ const nowhere: Omit<Opened, "events" | "isAtEngine"> = {
     weight: 1,
   },
   attempts: 1,
-  tried: [],
-  queued_ms: 0,
-  windowTokens: null,
   isFinal: true,
 };
 
@@ -172,13 +170,13 @@ export async function request(world: World, judge: Judge, node: Node, plan: Requ
     watcher: { granted() {}, ended() {} },
     open(signals) {
       if (account.admittedAt_ms === null) judge.counts["engines asked before the grant"] += 1;
-      return {
+      const progress = {
         ...nowhere,
-        events: engines(node, plan, signals, account, judge),
         get isAtEngine() {
           return account.engineAsked;
         },
       };
+      return { progress, events: engines(node, plan, signals, account, judge) };
     },
   });
   using _standing = node.knows.standings?.begin(principalOf(organization), caller.end);
@@ -200,7 +198,7 @@ export async function request(world: World, judge: Judge, node: Node, plan: Requ
   if (!plan.stream) await run[Symbol.asyncDispose]();
 }
 
-/** As a walk asks them (src/usage/attempts.ts): another after one that broke off what nobody streams. */
+/** Tries them as `Attempts` does (src/usage/attempts.ts): another after one that broke off what nobody streams. */
 async function* engines(
   node: Node,
   plan: RequestPlan,

@@ -68,7 +68,7 @@ const technologies: { packages: RegExp; rooms: RegExp; instead: string }[] = [
   },
   {
     packages: /^(typebox|@sinclair\/typebox)$/,
-    rooms: /^src\/(schema\/|protocol\/(.*\/)?contract\.ts$|config\/|management\/|http\/management\/|api\/)/,
+    rooms: /^src\/(schema\/|protocol\/(.*\/)?contract\.ts$|config\/|management\/|api\/)/,
     instead: "the types and checks that src/protocol/*/contract.ts exports",
   },
 ];
@@ -97,11 +97,10 @@ const impure: { touch: RegExp; name: string; instead: string }[] = [
   },
 ];
 
-/** The module of a file. `src/main.ts` is its own; `src/http/management` belongs to `api`. */
+/** The module of a file. `src/main.ts` is its own. */
 export function roomOf(path: string): string {
   const [top = "", room = "", ...rest] = path.split("/");
   if (top !== "src") return top;
-  if (path.startsWith("src/http/management/")) return "api";
   return rest.length === 0 ? "main" : room;
 }
 
@@ -199,11 +198,12 @@ export function untoldFaults(codes: readonly string[], tests: Tree, document: st
 }
 
 /** Faults that nothing raises: neither constructed with their code, nor made of a violation or a refusal that has it. */
+/** `new Fault("code", …`, and the verbs' `fail(message, "code")`. */
+const raises = /(?:\b(?:new Fault|super|unauthorized)\(|\bcode:|\bnew ManagementError\(\w+,)\s*"(\w+)"|"(\w+)",?\s*\)/g;
+
 export function unraisedFaults(codes: readonly string[], tree: Tree): string[] {
   const raised = new Set<string>();
-  for (const source of tree.values())
-    for (const [, code] of source.matchAll(/(?:\b(?:new Fault|super|unauthorized)\(|\bcode:)\s*"(\w+)"/g))
-      raised.add(code!);
+  for (const source of tree.values()) for (const [, code, last] of source.matchAll(raises)) raised.add((code ?? last)!);
   return codes
     .filter((code) => !raised.has(code))
     .map(

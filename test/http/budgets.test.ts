@@ -238,7 +238,7 @@ test("what cannot be is refused with the reason, and nothing is half done", asyn
     "week=1000000000000001",
   ])
     expect((await says("key", "update", key.id, "--limit", wrong)).length).toBeLessThan(400);
-  expect(await says("team", "create", "--org", org, "--name", " ")).toContain("must not be empty");
+  expect(await says("team", "create", "--org", org, "--name", " ")).toContain("must be one line");
   await service.json("team", "create", "--org", org, "--name", "twice");
   expect(await says("team", "create", "--org", org, "--name", "twice")).toContain("already has a team 'twice'");
   const { limits, team } = await service.json<{ limits: Record<string, null>; team: null }>("key", "show", key.id);

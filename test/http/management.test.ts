@@ -3,14 +3,13 @@
  * that what is wrong is said and leaves nothing half done.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { faultsOf, gate } from "../../src/api/management/gate.ts";
 import { newKey } from "../../src/auth/key.ts";
 import { Call } from "../../src/http/call.ts";
 import { isLoopback } from "../../src/http/client-address.ts";
-import { faultsOf } from "../../src/http/management/document.ts";
-import type { ManagementOperation } from "../../src/http/management/operation.ts";
-import { managementOperations } from "../../src/http/management/operations.ts";
-import { serveManagement } from "../../src/http/management/serve.ts";
 import { Fault } from "../../src/inference/fault.ts";
+import type { Verb } from "../../src/management/verb.ts";
+import { verbs } from "../../src/management/verbs.ts";
 import { refusedRequests } from "../../src/postgres/refused.ts";
 import { roles } from "../../src/store/operators.ts";
 import { kinds, type Owned } from "../postgres/databases.ts";
@@ -25,7 +24,7 @@ let foreign: Record<string, string>;
 beforeAll(async () => {
   owned = await kinds.find(({ kind }) => kind === "pglite")!.open();
   port = await operatorPort(owned);
-  const { key } = await port.manage.createKey({ organization: "globex", name: "foreign" });
+  const key = await port.manage.createKey({ organization: "globex", name: "foreign" });
   const requestId = `req_${Bun.randomUUIDv7().replaceAll("-", "")}`;
   await refusedRequests(owned.db).keep([
     {
@@ -34,7 +33,7 @@ beforeAll(async () => {
     },
   ]);
   expect((await port.ask(`/requests/${requestId}`)).status).toBe(200);
-  const { team } = await port.manage.createTeam({ organization: "globex", name: "foreign" });
+  const team = await port.manage.createTeam({ organization: "globex", name: "foreign" });
   await port.manage.createTeam({ organization: "acme", name: "own" });
   await port.manage.createKey({ organization: "acme", name: "own" });
   foreign = { organization: "globex", keys: key.id, requests: requestId, teams: team.id };
@@ -44,16 +43,23 @@ afterAll(async () => {
   await owned?.drop();
 });
 
-/** A request as the operation's example has it; `{id}` is something that does not exist, unless said otherwise. */
-function exampleOf({ path, method, example }: ManagementOperation, id = "nothing") {
-  const body = method === "get" ? {} : { body: example.takes };
+/** What the example of a verb sends in the body, or in the query. */
+function sentBy({ id, example }: Verb): Record<string, unknown> {
+  const { [id ?? ""]: _, ...sent } = example.takes as Record<string, unknown>;
+  return sent;
+}
+
+/** A request as the verb's example has it; `{id}` is something that does not exist, unless said otherwise. */
+function exampleOf(verb: Verb, id = "nothing") {
+  const { path, method } = verb;
+  const body = method === "get" ? {} : { body: sentBy(verb) };
   return [path.replace("{id}", id), { method: method.toUpperCase(), ...body }] as const;
 }
 
-describe.each(managementOperations.map((one) => [one.verb, one] as const))("%s", (_, operation) => {
+describe.each(verbs.map((one) => [one.name, one] as const))("%s", (_, operation) => {
   test("is for operators alone: not for nobody, a made-up token, or an API key", async () => {
     const [path, asked] = exampleOf(operation);
-    const { secret: apiKey } = await port.manage.createKey({ organization: "acme", name: "not an operator" });
+    const { key: apiKey } = await port.manage.createKey({ organization: "acme", name: "not an operator" });
     const random = crypto.getRandomValues(new Uint8Array(64));
     for (const [token, code] of [
       [null, "missing_operator_token"],
@@ -77,14 +83,14 @@ describe.each(managementOperations.map((one) => [one.verb, one] as const))("%s",
         operation.method === "get" ? `${path}?stray=1` : path,
         operation.method === "get" ? wrong : { ...wrong, body: "{" },
       );
-      const may = role === "admin" || operation.also.some((one) => one === role);
+      const may = operation.roles.includes(role);
       expect([role, answer.status]).toEqual([role, may ? 400 : 403]);
       if (!may) expect(answer.code).toBe("missing_role");
     }
   });
 
   test("shows an organization-admin nothing of another organization", async () => {
-    if (!operation.also.includes("organization-admin")) return;
+    if (!operation.roles.includes("organization-admin")) return;
     const token = port.tokens["organization-admin"];
     const before = await port.manage.auditHead();
     const [, kind = ""] = operation.path.split("/");
@@ -92,16 +98,16 @@ describe.each(managementOperations.map((one) => [one.verb, one] as const))("%s",
       const [path, asked] = exampleOf(operation, kind === "organizations" ? foreign.organization : foreign[kind]);
       expect(await port.ask(path, { ...asked, token })).toMatchObject({ status: 404, code: "resource_not_found" });
     }
-    const names = Object.keys(operation.takes?.properties ?? {});
+    const names = Object.keys(operation.takes.properties).filter((name) => name !== operation.id);
     if (names.includes("organization")) {
       const [path, asked] = exampleOf(operation);
       const answer =
         operation.method === "get"
           ? await port.ask(`${path}?organization=globex`, { token })
-          : await port.ask(path, { ...asked, token, body: { ...operation.example.takes, organization: "globex" } });
+          : await port.ask(path, { ...asked, token, body: { ...sentBy(operation), organization: "globex" } });
       expect(answer).toMatchObject({ status: 404, code: "resource_not_found" });
     }
-    if (operation.verb.startsWith("page")) {
+    if (operation.name.startsWith("page")) {
       const { body } = await port.ask(operation.path, { token });
       expect(body.data!.length).toBeGreaterThan(0);
       const { id } = await port.manage.findOrganization({ organization: "acme" });
@@ -115,12 +121,12 @@ describe.each(managementOperations.map((one) => [one.verb, one] as const))("%s",
     const stray =
       operation.method === "get"
         ? await port.ask(`${path}?stray=1`)
-        : await port.ask(path, { ...asked, body: { ...operation.example.takes, stray: 1 } });
+        : await port.ask(path, { ...asked, body: { ...sentBy(operation), stray: 1 } });
     expect(stray).toMatchObject({ status: 400, code: "unknown_field", body: { error: { param: "stray" } } });
     expect(faultsOf(operation)).toContain("unknown_field");
     if (operation.method === "get") return;
     expect((await port.ask(path, { ...asked, body: "{" })).code).toBe("invalid_json");
-    const required = (operation.takes?.required ?? []) as string[];
+    const required = ((operation.takes.required ?? []) as string[]).filter((name) => name !== operation.id);
     if (required.length > 0) expect((await port.ask(path, { ...asked, body: {} })).code).toBe("missing_field");
   });
 
@@ -130,7 +136,7 @@ describe.each(managementOperations.map((one) => [one.verb, one] as const))("%s",
       operation,
       `${operation.path.includes("/requests/") ? "req" : "key"}_${"0".repeat(32)}`,
     );
-    const body = operation.verb === "setPlan" ? { plan: "pro" } : operation.example.takes;
+    const body = operation.name === "setPlan" ? { plan: "pro" } : sentBy(operation);
     const answer = await port.ask(path, operation.method === "get" ? asked : { ...asked, body });
     expect([answer.status, answer.code]).toEqual([404, "resource_not_found"]);
   });
@@ -141,7 +147,7 @@ describe("to an organization-admin", () => {
 
   test("a team of another organization is not there, wherever it is named, and nothing tells of it", async () => {
     const before = await port.manage.auditHead();
-    const { key } = (await port.manage.pageKeys({ organization: "acme", limit: 1 })).items[0]!;
+    const key = (await port.manage.pageKeys({ organization: "acme", limit: 1 })).data[0]!;
     const team = foreign.teams!;
     for (const answer of [
       await port.ask("/keys", asked("POST", { organization: "acme", name: "spy", team })),
@@ -202,7 +208,7 @@ describe("a report for a spreadsheet", () => {
 
 describe("a key", () => {
   test("is changed in part; what is wrong changes nothing, and nothing is written for it", async () => {
-    const { key } = await port.manage.createKey({ organization: "acme", name: "before" });
+    const key = await port.manage.createKey({ organization: "acme", name: "before" });
     const path = `/keys/${key.id}`;
     const patch = (body: object) => port.ask(path, { method: "PATCH", body });
     expect(await patch({ name: "after", owner: "ann", labels: { a: "1", b: "2" }, addresses: ["::1"] })).toMatchObject({
@@ -246,7 +252,7 @@ describe("a key", () => {
 
   test("that nobody uses is found", async () => {
     await port.manage.createOrganization({ slug: "stale" });
-    const { key } = await port.manage.createKey({ organization: "stale", name: "old" });
+    const key = await port.manage.createKey({ organization: "stale", name: "old" });
     await port.manage.createKey({ organization: "stale", name: "new" });
     await owned.db.query("update api_key set created_at = created_at - interval '31 days' where name = 'old'");
     const found = await port.ask("/keys?organization=stale&unused_for=30d&state=active");
@@ -310,7 +316,7 @@ describe("a repeat", () => {
       expect([other.status, other.code]).toEqual([409, "idempotency_key_reused"]);
     }
     // Another operator's keys are others.
-    const token = (await port.manage.createOperator({ name: "second", role: "admin" })).secret;
+    const token = (await port.manage.createOperator({ name: "second", role: "admin" })).token!;
     expect(
       (await port.ask("/organizations", { method: "POST", body: { slug: "of-the-second" }, token, headers })).status,
     ).toBe(200);
@@ -356,13 +362,13 @@ describe("a list", () => {
     const organization = (await port.manage.createOrganization({ slug: "many" })).slug;
     const made: string[] = [];
     for (let index = 0; index < 25; index++)
-      made.push((await port.manage.createKey({ organization, name: `key ${index}` })).key.id);
+      made.push((await port.manage.createKey({ organization, name: `key ${index}` })).id);
     const seen: string[] = [];
     let cursor: string | null = "";
     while (cursor !== null) {
       const { body } = await port.ask(`/keys?organization=many&limit=10${cursor && `&cursor=${cursor}`}`);
       seen.push(...body.data!.map(({ id }) => id as string));
-      if (seen.length === 10) made.push((await port.manage.createKey({ organization, name: "late" })).key.id);
+      if (seen.length === 10) made.push((await port.manage.createKey({ organization, name: "late" })).id);
       cursor = body.next_cursor as string | null;
     }
     expect(seen).toEqual(made);
@@ -381,20 +387,20 @@ describe("a list", () => {
 
 describe("an operator's token", () => {
   test("counts no more the moment that it is revoked, rotated without grace, or expired", async () => {
-    const { operator, secret } = await port.manage.createOperator({ name: "leaving", role: "viewer" });
-    const status = async (token: string) => (await port.ask("/plans", { token })).status;
+    const { token: secret, ...operator } = await port.manage.createOperator({ name: "leaving", role: "viewer" });
+    const status = async (token: string | null) => (await port.ask("/plans", { token })).status;
     expect(await status(secret)).toBe(200);
     const rotated = await port.manage.rotateOperator({ id: operator.name, grace: "0s" });
-    expect([await status(secret), await status(rotated.secret)]).toEqual([401, 200]);
+    expect([await status(secret), await status(rotated.token)]).toEqual([401, 200]);
     await port.manage.revokeOperator({ id: operator.id });
-    expect(await status(rotated.secret)).toBe(401);
+    expect(await status(rotated.token)).toBe(401);
     const short = await port.manage.createOperator({
       ...{ name: "short", role: "viewer" },
       expires: new Date(Date.now() + 60_000).toISOString(),
     });
-    expect(await status(short.secret)).toBe(200);
+    expect(await status(short.token)).toBe(200);
     await owned.db.query("update operator set expires_at = store_now() where name = 'short'");
-    expect(await status(short.secret)).toBe(401);
+    expect(await status(short.token)).toBe(401);
   });
 
   test("is stored as a hash, and its use as an instant and an address", async () => {
@@ -423,7 +429,7 @@ describe("an operator's token", () => {
 });
 
 test("what is revoked cannot be rotated", async () => {
-  const { key } = await port.manage.createKey({ organization: "acme", name: "gone" });
+  const key = await port.manage.createKey({ organization: "acme", name: "gone" });
   await port.manage.revokeKey({ id: key.id });
   const answer = await port.ask(`/keys/${key.id}/rotate`, { method: "POST", body: {} });
   expect([answer.status, answer.code]).toEqual([409, "wrong_state"]);
@@ -444,10 +450,10 @@ test("every act stands in the log with who did it, from where, and what it was b
 });
 
 test("without TLS it is refused from anywhere but the node itself, unless a proxy is said to have it", async () => {
-  const plans = managementOperations.find(({ verb }) => verb === "listPlans")!;
+  const plans = verbs.find(({ name }) => name === "listPlans")!;
   const codeFrom = async (isLocal: boolean, tls: "off" | "on" | "proxy") => {
     const never = () => Promise.reject(new Fault("missing_operator_token", "Nobody asks."));
-    const serve = serveManagement({ authenticate: never, manageFor: () => port.manage, tls, version: "1" }, plans);
+    const serve = gate({ authenticate: never, contextFor: () => ({}) as never, tls, version: "1" }, plans);
     const connection = { address: () => "", isLocal: () => isLocal, keepOpen() {} };
     const call = new Call("req_1", new Request("http://node/management/v1/plans"), "/", connection);
     return serve({} as never, call).catch((fault: Fault) => fault.code);

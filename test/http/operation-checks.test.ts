@@ -13,8 +13,8 @@ import { parametersOf } from "../../src/api/parameters.ts";
 import { unreadBodies, unreadLimits } from "../../src/body/unread.ts";
 import { lifecycle } from "../../src/http/lifecycle.ts";
 import { type Listening, listen } from "../../src/http/listen.ts";
-import { managementOperations } from "../../src/http/management/operations.ts";
 import { Fault } from "../../src/inference/fault.ts";
+import { verbs } from "../../src/management/verbs.ts";
 import type { Scope } from "../../src/store/directory.ts";
 import { plentifulBounds } from "../harness/bounds.ts";
 
@@ -219,11 +219,11 @@ describe("what is served", () => {
   test("is what the list says, on each port", () => {
     expect(idsOf(app(dependencies(), { metrics: true }))).toEqual(named(served));
     expect(idsOf(app(dependencies(), { metrics: false }))).toEqual(named([...operations, ...unlistedOperations]));
-    const entrance = { authenticate: neverAsked, manageFor: neverAsked, tls: "off", version: "1" } as const;
+    const entrance = { authenticate: neverAsked, contextFor: neverAsked, tls: "off", version: "1" } as const;
     const operator = idsOf(operatorApp(dependencies(), entrance));
     const documentation = ["getManagementContract", "getManagementDocs", "getManagementDocsScript"];
-    const verbs = managementOperations.map(({ verb }) => verb);
-    expect(operator).toEqual(new Set([...named([...metricsOperations, ...probes]), ...verbs, ...documentation]));
+    const names = verbs.map(({ name }) => name);
+    expect(operator).toEqual(new Set([...named([...metricsOperations, ...probes]), ...names, ...documentation]));
   });
 
   test("is the value that the contract describes, but for the script of its page and the metrics", () => {

@@ -6,7 +6,8 @@ import { unreadBodies, unreadLimits } from "../../src/body/unread.ts";
 import type { OperatorTls } from "../../src/config/configuration.ts";
 import { lifecycle } from "../../src/http/lifecycle.ts";
 import { listen } from "../../src/http/listen.ts";
-import type { Management } from "../../src/management/management.ts";
+import { client, type Transport } from "../../src/management/client.ts";
+import type { Management } from "../../src/management/verbs.ts";
 import { administering } from "../../src/node/administering.ts";
 import { ledger } from "../../src/postgres/ledger.ts";
 import { plans } from "../../src/postgres/plans.ts";
@@ -20,6 +21,7 @@ export interface OperatorPort {
   url: string;
   /** On the node itself. */
   manage: Management;
+  act: Transport;
   /** Of an operator of this role; an `organization-admin` is of `acme`. */
   tokens: Record<Role, string>;
   ask(path: string, asked?: Asked): Promise<Answer>;
@@ -44,7 +46,7 @@ export interface Answer {
 export async function operatorPort({ db }: Owned, options: { tls?: OperatorTls } = {}): Promise<OperatorPort> {
   const book = ledger(db, { recovery: "checkpoint" });
   await plans(db).publish([...plansNamed("starter", "pro").values()], null);
-  const { manageAs, entrance } = administering(
+  const { actAs, entrance } = administering(
     {
       database: db,
       ledger: book,
@@ -60,10 +62,11 @@ export async function operatorPort({ db }: Owned, options: { tls?: OperatorTls }
     "1.2.3",
   );
   const listening = listen(operatorApp(dependencies(), entrance), { host: "127.0.0.1", port: 0, idle_ms: 60_000 });
-  const manage = manageAs("cli:test");
+  const act = actAs("cli:test");
+  const manage = client(act);
   for (const slug of ["acme", "globex"]) await manage.createOrganization({ slug });
   const token = async (role: Role, organization: string | null = null) =>
-    (await manage.createOperator({ name: `a-${role}`, role, organization })).secret;
+    (await manage.createOperator({ name: `a-${role}`, role, organization })).token!;
   const tokens = {
     admin: await token("admin"),
     viewer: await token("viewer"),
@@ -71,6 +74,7 @@ export async function operatorPort({ db }: Owned, options: { tls?: OperatorTls }
   };
   return {
     url: listening.url,
+    act,
     manage,
     tokens,
     async ask(path, { method = "GET", token = tokens.admin, body, headers = {} } = {}) {

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { ManagementError } from "../../src/management/error.ts";
 import { keyDifferences, type WantedKey } from "../../src/management/key-difference.ts";
-import type { Key } from "../../src/store/directory.ts";
+import type { Key, Scope } from "../../src/store/directory.ts";
 
 const now_ms = Date.parse("2026-11-23T00:00:00Z");
 
@@ -64,7 +64,7 @@ describe("a wanted key", () => {
     const is = key("key_1", { owner: "ops", labels: { a: "1", b: "2" }, expiresAt });
     const wanted = {
       name: "app",
-      scopes: ["inference:create", "models:read"],
+      scopes: ["inference:create", "models:read"] satisfies Scope[] as Scope[],
       owner: " ops ",
       labels: { b: "2" },
       expires: "2026-12-31",

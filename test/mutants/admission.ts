@@ -203,8 +203,8 @@ export const admission: Mutant[] = [
   {
     name: "a second settlement of a request is told as well",
     file: "src/admission/reservation.ts",
-    find: "this.#settled ??= this.#tell(settlement);",
-    replace: "this.#settled = this.#tell(settlement);",
+    find: "this.#settled ??= this.#settle(settlement);",
+    replace: "this.#settled = this.#settle(settlement);",
     caughtBy: [reservation],
     rule: "docs/design/metering.md, Rule 5: Settle exactly once",
   },
@@ -282,9 +282,9 @@ export const admission: Mutant[] = [
   },
   {
     name: "cached tokens do not count in the sliding rate",
-    file: "src/admission/rates.ts",
-    find: ".correct(promptTokens(usage) + usage.outputTokens)",
-    replace: ".correct(usage.inputTokens + usage.outputTokens)",
+    file: "src/admission/reservation.ts",
+    find: ".correct(promptTokens(booked) + booked.outputTokens)",
+    replace: ".correct(booked.inputTokens + booked.outputTokens)",
     caughtBy: [rates],
     rule: "docs/design/usage.md, Sliding limits",
   },

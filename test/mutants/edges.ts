@@ -163,7 +163,7 @@ export const edges: Mutant[] = [
   },
   {
     name: "a formula begins behind a semicolon",
-    file: "src/management/report-json.ts",
+    file: "src/management/report-csv.ts",
     find: "/(?:^|[;\\t\\r\\n])",
     replace: "/(?:^)",
     caughtBy: ["test/cli/usage-report.test.ts"],

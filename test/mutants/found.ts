@@ -89,8 +89,8 @@ export const found: Mutant[] = [
   {
     name: "a month of a FOCUS report has thirty days",
     file: "src/management/focus.ts",
-    find: 'if (by.includes("month")) return monthOf(startsAt, 1);',
-    replace: 'if (by.includes("month")) return new Date(startsAt.getTime() + 30 * 86_400_000);',
+    find: "if (month) return monthOf(startsAt, 1);",
+    replace: "if (month) return new Date(startsAt.getTime() + 30 * 86_400_000);",
     caughtBy: ["test/management/focus.test.ts"],
     rule: "docs/reports.md, FOCUS",
   },

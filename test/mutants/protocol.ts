@@ -104,7 +104,7 @@ export const protocol: Mutant[] = [
   {
     name: "half a report passes for a whole one",
     file: "src/protocol/report.ts",
-    find: 'if (!isSaid(word)) return "missing";',
+    find: 'if (!isGiven(word)) return "missing";',
     replace: "if (!isSaid(word)) return null;",
     caughtBy: ["test/protocol/report.test.ts"],
     rule: "docs/design/usage.md, Reports",
@@ -128,7 +128,7 @@ export const protocol: Mutant[] = [
   {
     name: "'stop' after tool calls stays 'stop'",
     file: "src/protocol/openai-chat/decode-stream.ts",
-    find: '    if (said === "stop" && this.#toolCalls > 0) return "tool_calls";\n',
+    find: '    if (reason === "stop" && this.#toolCalls > 0) return "tool_calls";\n',
     replace: "",
     caughtBy: [chat],
     rule: "docs/design/protocols.md, Wrong finish reason",
@@ -152,7 +152,7 @@ export const protocol: Mutant[] = [
   {
     name: "an engine's full context is a natural end",
     file: "src/protocol/anthropic-messages/stop-reason.ts",
-    find: 'said === "max_tokens" || said === "model_context_window_exceeded"',
+    find: 'reason === "max_tokens" || reason === "model_context_window_exceeded"',
     replace: 'said === "max_tokens"',
     caughtBy: [messages],
     rule: "docs/design/protocols.md, Messages streams",
@@ -160,7 +160,7 @@ export const protocol: Mutant[] = [
   {
     name: "a stop sequence that the caller did not ask for is told",
     file: "src/protocol/anthropic-messages/stop-reason.ts",
-    find: "end.stopSequence !== undefined && asked?.includes(end.stopSequence)",
+    find: "end.stopSequence !== undefined && requested?.includes(end.stopSequence)",
     replace: "end.stopSequence !== undefined",
     caughtBy: ["test/protocol/anthropic-messages/answer.test.ts", pairs],
     rule: "docs/design/protocols.md, Messages streams",

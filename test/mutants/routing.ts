@@ -302,8 +302,8 @@ export const routing: Mutant[] = [
   {
     name: "who left while waiting is charged the input",
     file: "src/usage/attempts.ts",
-    find: "    this.#isAtEngine = false;\n",
-    replace: "    this.#isAtEngine = true;\n",
+    find: "    this.progress.isAtEngine = false;\n    if",
+    replace: "    this.progress.isAtEngine = true;\n    if",
     caughtBy: ["test/failover/full.test.ts > who leaves"],
     rule,
   },

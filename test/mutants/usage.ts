@@ -47,7 +47,7 @@ export const usage: Mutant[] = [
   {
     name: "an answer is delivered when it is whole, whoever has its hold",
     file: "src/usage/meter.ts",
-    find: "          if (!stream) hold.assertHeld();\n",
+    find: "        if (!stream) hold.assertHeld();\n",
     replace: "",
     caughtBy: [meter],
     rule: "docs/design/metering.md, Rule 7: Forward only within the lease",
@@ -55,7 +55,7 @@ export const usage: Mutant[] = [
   {
     name: "what a failed engine said counts for the next",
     file: "src/usage/meter.ts",
-    find: "    this.#count = tally(this.#metering);\n    this.#metering.hold.restart();\n",
+    find: "    this.#count = new Tally(this.#metering);\n    this.#metering.hold.restart();\n",
     replace: "    this.#metering.hold.restart();\n",
     caughtBy: [meter],
     rule: "docs/design/usage.md, Answers that nobody streams",
@@ -135,7 +135,7 @@ export const usage: Mutant[] = [
   {
     name: "an engine that broke after its caller had left is paid for the input",
     file: "src/usage/attempts.ts",
-    find: '    if (end.kind !== "answered" && end.kind !== "abandoned") this.#isAtEngine = false;\n',
+    find: '    if (end.kind !== "answered" && end.kind !== "abandoned") this.progress.isAtEngine = false;\n',
     replace: "",
     caughtBy: [attempts],
     rule: "docs/design/usage.md, A caller who leaves",
@@ -151,15 +151,15 @@ export const usage: Mutant[] = [
   {
     name: "after the first part of what nobody streams, no other engine is asked",
     file: "src/usage/attempts.ts",
-    find: "attemptRequest.request.stream || !this.#order.hasSpare",
-    replace: "attemptRequest.request.stream || route !== null",
+    find: "this.#attemptRequest.request.stream || !this.#order.hasSpare",
+    replace: "this.#attemptRequest.request.stream || route !== null",
     caughtBy: [attempts],
     rule: "docs/design/usage.md, Answers that nobody streams",
   },
   {
     name: "a stream is begun anew after its first part",
     file: "src/usage/attempts.ts",
-    find: "attemptRequest.request.stream || !this.#order.hasSpare",
+    find: "this.#attemptRequest.request.stream || !this.#order.hasSpare",
     replace: "!this.#order.hasSpare",
     caughtBy: [attempts],
     rule: "docs/routing.md, When another is asked",
@@ -167,7 +167,7 @@ export const usage: Mutant[] = [
   {
     name: "the conversation is let go while another engine may be asked",
     file: "src/usage/run.ts",
-    find: "if (opened.isFinal && !tokenizing?.hasPrompt)",
+    find: "if (progress.isFinal && !tokenizing?.hasPrompt)",
     replace: "if (!tokenizing?.hasPrompt)",
     caughtBy: [run],
     rule: "docs/design/usage.md, Answers that nobody streams",
@@ -207,7 +207,7 @@ export const usage: Mutant[] = [
   {
     name: "an engine that nobody asked is paid for the input",
     file: "src/usage/run.ts",
-    find: "opened.isAtEngine ? asked.inputTokensExpected : 0",
+    find: "progress.isAtEngine ? asked.inputTokensExpected : 0",
     replace: "asked.inputTokensExpected",
     caughtBy: [run],
     rule: "docs/design/usage.md, Settlement",
@@ -223,7 +223,7 @@ export const usage: Mutant[] = [
   {
     name: "a lost lease does not end the engine's work",
     file: "src/usage/run.ts",
-    find: "caller.end(asFault(lost))",
+    find: "this.#caller.end(asFault(lost))",
     replace: "{}",
     caughtBy: [run],
     rule: "docs/design/metering.md, Rule 7: Forward only within the lease",
@@ -359,7 +359,7 @@ export const usage: Mutant[] = [
   {
     name: "the caller reads an estimate, and the book has a count",
     file: "src/usage/meter.ts",
-    find: "            await counting;\n",
+    find: "          await counting;\n",
     replace: "",
     caughtBy: [meter, run],
     rule: "docs/design/usage.md, Counting tokens",
@@ -423,16 +423,16 @@ export const usage: Mutant[] = [
   {
     name: "an engine's word is taken as it is",
     file: "src/usage/tally.ts",
-    find: "this.rejected = rejectionOf(told, facts);",
-    replace: "this.rejected = facts.deltas < 0 ? rejectionOf(told, facts) : null;",
+    find: "    this.report = report.usage;\n",
+    replace: "    this.rejected = null;\n    this.report = report.usage;\n",
     caughtBy: [meter],
     rule: "docs/design/usage.md, Reports",
   },
   {
     name: "an engine's word is taken as it is, in histories",
     file: "src/usage/tally.ts",
-    find: "this.rejected = rejectionOf(told, facts);",
-    replace: "this.rejected = facts.deltas < 0 ? rejectionOf(told, facts) : null;",
+    find: "    this.report = report.usage;\n",
+    replace: "    this.rejected = null;\n    this.report = report.usage;\n",
     caughtBy: ["test/histories/one.test.ts"],
     rule: "docs/design/metering.md, What must hold",
   },
@@ -471,8 +471,8 @@ export const usage: Mutant[] = [
   {
     name: "whoever leaves is charged the upper estimate of the input",
     file: "src/usage/run.ts",
-    find: "opened.isAtEngine ? asked.inputTokensExpected : 0",
-    replace: "opened.isAtEngine ? asked.inputTokens : 0",
+    find: "progress.isAtEngine ? asked.inputTokensExpected : 0",
+    replace: "progress.isAtEngine ? asked.inputTokens : 0",
     caughtBy: [run],
     rule: "docs/design/usage.md, The input estimate",
   },

@@ -13,7 +13,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { keyPattern } from "../../src/auth/key.ts";
-import { management } from "../../src/management/management.ts";
+import { management } from "../../src/management/client.ts";
 import { createDemo, welcomeText } from "../../src/node/welcome.ts";
 import { memoryDirectory } from "../auth/memory-directory.ts";
 import { shell } from "../cli/shell.ts";
@@ -21,6 +21,7 @@ import { freePort } from "../harness/daemon.ts";
 import { startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
 import { emptyLedger } from "../management/empty-ledger.ts";
+import { listKeys } from "../management/lists.ts";
 
 const day_ms = 86_400_000;
 
@@ -45,7 +46,7 @@ async function welcomed(isTerminal: boolean, prepare: (file: string) => void = (
     if (demo) said += welcomeText(demo, "http://localhost:1");
   };
   await again();
-  const [{ key } = { key: null }] = await manage.listKeys({ organization: "demo" });
+  const [key] = await listKeys(manage, { organization: "demo" });
   const days = ((key?.expiresAt?.getTime() ?? 0) - directory.clock.now_ms) / day_ms;
   return { said: () => said, file, days, again, clean: () => rmSync(dataDir, { recursive: true }) };
 }

@@ -81,6 +81,6 @@ test("of several engines the one that can be asked is asked, whatever the draw",
     const first = opened.events.next();
     leaving.abort(new Fault("draining", "The service is restarting."));
     await first;
-    expect(opened.route?.upstream.protocol).toBe("anthropic-messages");
+    expect(opened.progress.route?.upstream.protocol).toBe("anthropic-messages");
   }
 });

@@ -1,8 +1,7 @@
 /** An engine that is asked ahead of the grant: it works at once, what it says waits, and whoever does not read it ends it. */
 import { expect, test } from "bun:test";
 import type { InferenceEvent } from "../../src/inference/event.ts";
-import type { Route } from "../../src/routing/catalog.ts";
-import { ahead, type Opened } from "../../src/usage/opened.ts";
+import { type EngineAnswer, nowhereYet, started } from "../../src/usage/engine-answer.ts";
 
 function opened() {
   const seen: string[] = [];
@@ -19,21 +18,15 @@ function opened() {
   return {
     seen,
     opened: {
-      route: {} as Route,
-      attempts: 1,
-      tried: [],
-      queued_ms: 0,
-      isAtEngine: true,
-      isFinal: true,
-      windowTokens: null,
+      progress: nowhereYet(),
       events: events(),
-    } satisfies Opened,
+    } satisfies EngineAnswer,
   };
 }
 
 test("it is asked at once, and read from the beginning", async () => {
   const { seen, opened: before } = opened();
-  const early = ahead(before);
+  const early = started(before);
   expect(seen).toEqual(["asked"]);
   const types: string[] = [];
   for await (const batch of early.events) types.push(...batch.map((event) => event.type));
@@ -43,12 +36,12 @@ test("it is asked at once, and read from the beginning", async () => {
 
 test("one that is never read is ended all the same", async () => {
   const { seen, opened: before } = opened();
-  await ahead(before).events.return();
+  await started(before).events.return();
   expect(seen).toEqual(["asked", "ended"]);
 });
 
 test("one that is left in the middle is ended", async () => {
   const { seen, opened: before } = opened();
-  for await (const _ of ahead(before).events) break;
+  for await (const _ of started(before).events) break;
   expect(seen).toEqual(["asked", "ended"]);
 });

@@ -125,15 +125,15 @@ async function outcomeOf(ways: readonly Way[], options: Options = {}): Promise<T
   const events: InferenceEvent[] = [];
   let isFinalAtFirst = false;
   for await (const batch of opened.events) {
-    if (events.every(({ type }) => type !== "part-start")) isFinalAtFirst = opened.isFinal;
+    if (events.every(({ type }) => type !== "part-start")) isFinalAtFirst = opened.progress.isFinal;
     events.push(...batch);
   }
   // Of an answer that begins anew, what came before is void.
   expect(grammarProblem(events.slice(events.findLastIndex(isStart)))).toBeNull();
   const last = events.at(-1);
   const fault = last?.type === "response-failed" ? last.fault : null;
-  const { attempts, isAtEngine } = opened;
-  return { events, fault, kinds, attempts, route: opened.route?.model, isAtEngine, isFinalAtFirst };
+  const { attempts, isAtEngine, route } = opened.progress;
+  return { events, fault, kinds, attempts, route: route?.model, isAtEngine, isFinalAtFirst };
 }
 
 const isStart = ({ type }: InferenceEvent) => type === "response-start";

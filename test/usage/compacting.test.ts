@@ -3,8 +3,8 @@ import { expect, test } from "bun:test";
 import type { InferenceEvent } from "../../src/inference/event.ts";
 import { Fault } from "../../src/inference/fault.ts";
 import type { AttemptRequest } from "../../src/usage/attempt-request.ts";
-import { compacting } from "../../src/usage/compacting.ts";
-import type { Opened } from "../../src/usage/opened.ts";
+import { Compacting } from "../../src/usage/compacting.ts";
+import { type EngineAnswer, nowhereYet } from "../../src/usage/engine-answer.ts";
 
 type Batch = InferenceEvent[];
 const start: InferenceEvent = { type: "response-start", responseId: "resp_1", model: "a/b", createdAtSeconds: 1 };
@@ -19,14 +19,14 @@ async function shown(batches: Batch[], leftOutTurns = 0): Promise<Batch[]> {
   async function* told() {
     yield* batches;
   }
-  const opened = { events: told(), tried: [], attempts: 1, queued_ms: 0 } as unknown as Opened;
+  const opened: EngineAnswer = { events: told(), progress: nowhereYet() };
   const compaction = { summary: null, leftOutTurns, notice: null };
   const attemptRequest = {
     request: { turns: [], compaction },
     signal: { aborted: false },
   } as unknown as AttemptRequest;
   const out: Batch[] = [];
-  for await (const batch of compacting(() => opened, attemptRequest).events) out.push(batch);
+  for await (const batch of new Compacting(() => opened, attemptRequest)) out.push(batch);
   return out;
 }
 

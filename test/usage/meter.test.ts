@@ -5,7 +5,7 @@ import type { InferenceEvent } from "../../src/inference/event.ts";
 import { Fault } from "../../src/inference/fault.ts";
 import type { Usage } from "../../src/inference/usage.ts";
 import { Cancellation } from "../../src/time/cancellation.ts";
-import { type Ending, type Hold, meter } from "../../src/usage/meter.ts";
+import { type Ending, type Hold, Meter } from "../../src/usage/meter.ts";
 import {
   outputCalibration,
   type RouteCalibration,
@@ -57,7 +57,7 @@ async function run(
   }
   const out: InferenceEvent[] = [];
   let count = 0;
-  const metered = meter({
+  const metered = new Meter({
     events: upstream(),
     hold: {
       permits: () => true,
@@ -73,7 +73,7 @@ async function run(
     contextTokens: 4096,
     inputTokensExpected: 40,
     outputTokensCap: 2000,
-    calibration: options.calibration ?? outputCalibration().of("main/m"),
+    calibration: () => options.calibration ?? outputCalibration().of("main/m"),
     windowTokens: options.windowTokens ?? null,
     counting: options.counting ?? null,
     callerLeft: () => options.callerLeft ?? options.leaveAfter !== undefined,

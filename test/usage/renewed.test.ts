@@ -65,7 +65,7 @@ function rig(more: Partial<Upstream> = {}) {
       });
       const events: InferenceEvent[] = [];
       for await (const batch of opened.events) events.push(...batch);
-      const tried = opened.tried.map(({ replica, outcome }) => `${replica} ${outcome}`);
+      const tried = opened.progress.tried.map(({ replica, outcome }) => `${replica} ${outcome}`);
       return { end: events.at(-1)!, tried };
     },
   };

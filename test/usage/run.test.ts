@@ -1,13 +1,13 @@
 /** Whoever gets a grant settles it, once: however its answer ends, and whoever leaves. */
 import { describe, expect, test } from "bun:test";
-import type { RatedEntry } from "../../src/admission/rates.ts";
+import type { Entry } from "../../src/admission/entrance.ts";
 import type { Settlement } from "../../src/admission/reservation.ts";
 import type { InferenceEvent } from "../../src/inference/event.ts";
 import { Fault } from "../../src/inference/fault.ts";
 import { noUsage, type Usage } from "../../src/inference/usage.ts";
 import { noLimits } from "../../src/store/plan.ts";
 import { Cancellation } from "../../src/time/cancellation.ts";
-import type { Tried } from "../../src/usage/opened.ts";
+import { nowhereYet, type Tried } from "../../src/usage/engine-answer.ts";
 import { outputCalibration } from "../../src/usage/output-calibration.ts";
 import { type Caller, type Ended, type RunParts, type RunRequest, runs } from "../../src/usage/run.ts";
 
@@ -93,7 +93,7 @@ function bench(
   };
   const parts = {
     admission: {
-      async enter(entry: RatedEntry) {
+      async enter(entry: Entry) {
         if (options.early) entry.ahead?.();
         await Promise.resolve();
         if (options.refusal) throw options.refusal;
@@ -117,14 +117,18 @@ function bench(
     outputCalibration: outputCalibration(),
     watcher: { granted() {}, ended() {} },
     open: () => ({
-      ...{ route: { upstream: { name: "main" } }, windowTokens: null, events: events() },
-      tried: options.tried ?? [],
-      attempts: options.tried?.length ?? 1,
-      get isFinal() {
-        return options.isFinal?.() ?? true;
-      },
-      get isAtEngine() {
-        return engine.asked > 0;
+      events: events(),
+      progress: {
+        ...nowhereYet(),
+        route: { upstream: { name: "main" } },
+        tried: options.tried ?? [],
+        attempts: options.tried?.length ?? 1,
+        get isFinal() {
+          return options.isFinal?.() ?? true;
+        },
+        get isAtEngine() {
+          return engine.asked > 0;
+        },
       },
     }),
   } as unknown as RunParts;

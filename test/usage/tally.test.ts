@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import type { InferenceEvent } from "../../src/inference/event.ts";
 import { noUsage } from "../../src/inference/usage.ts";
 import { outputCalibration } from "../../src/usage/output-calibration.ts";
-import { tally } from "../../src/usage/tally.ts";
+import { Tally } from "../../src/usage/tally.ts";
 
 const token: InferenceEvent = { type: "part-delta", index: 0, delta: "word" };
 const end: InferenceEvent = { type: "response-end", reason: "stop" };
@@ -13,11 +13,11 @@ const report = (inputTokens: number, outputTokens: number): InferenceEvent => ({
 });
 
 function counted(...events: InferenceEvent[]) {
-  const count = tally({
+  const count = new Tally({
     contextTokens: 4096,
     outputTokensCap: 1000,
     inputTokensExpected: 40,
-    calibration: outputCalibration().of("main/m"),
+    calibration: () => outputCalibration().of("main/m"),
     counting: null,
   });
   const ahead = count.outputTokensWith(events);

@@ -1,7 +1,7 @@
 /**
- * The blocks of an engine's answer → parts. `index` tells blocks apart; engines leave it out, begin a block twice, forget
- * to begin or to end one, and put the whole of it into its beginning. Blocks of an unknown type are passed over whole.
- * Some end all their blocks with the answer: what is said or thought ends when another part begins.
+ * Turns the blocks of an engine's answer into parts. Blocks have an `index`, but engines leave it out, begin a block twice,
+ * forget to begin or to end one, and put all of a block into its beginning. Blocks of an unknown type are skipped. Some engines
+ * end all their blocks only with the answer, so a text or reasoning part ends when another part begins.
  */
 import type { InferenceEvent, PartHead } from "../../inference/event.ts";
 import type { Native } from "../../inference/request.ts";
@@ -13,19 +13,19 @@ import { signatureOf } from "./signature.ts";
 
 interface Part {
   kind: PartHead["kind"];
-  /** Of the part; null while none is open: an empty text never begins, and one that was overtaken begins again. */
+  /** The index of the part; null while none is open. An empty text never begins, and an overtaken one begins again. */
   index: number | null;
   written: boolean;
-  /** A tool's arguments as its beginning gave them, for engines that send no fragments. */
+  /** A tool's arguments from the beginning of the block, for engines that send no fragments. */
   input: JsonObject;
   signature: string | undefined;
   citations: Native[];
 }
 
 export class AnswerParts {
-  /** How many calls there were. */
+  /** The number of calls. */
   calls = 0;
-  /** By the engine's index. Null is a block that is passed over. */
+  /** By the engine's index. A block that is skipped is null. */
   readonly #open = new Map<number, Part | null>();
   readonly #ids: CallIds;
   #latest = 0;
@@ -36,9 +36,9 @@ export class AnswerParts {
     this.#ids = new CallIds(`toolu_${responseId.slice(-32)}`);
   }
 
-  /** A beginning without an index is that of a new block. */
-  open(said: unknown, block: unknown): InferenceEvent[] {
-    const index = Number.isInteger(said) ? Number(said) : this.#highest + 1;
+  /** Begins a block. Without an index it is a new one. */
+  open(wireIndex: unknown, block: unknown): InferenceEvent[] {
+    const index = Number.isInteger(wireIndex) ? Number(wireIndex) : this.#highest + 1;
     const events = this.close(index);
     this.#latest = index;
     this.#highest = Math.max(this.#highest, index);
@@ -49,20 +49,20 @@ export class AnswerParts {
     return part ? [...events, ...this.#begun(part, value)] : events;
   }
 
-  delta(said: unknown, value: unknown): InferenceEvent[] {
-    const index = this.#at(said);
+  delta(wireIndex: unknown, value: unknown): InferenceEvent[] {
+    const index = this.#at(wireIndex);
     const kind = isObject(value) ? entryOf(kindOfDelta, textOf(value.type)) : undefined;
     if (!isObject(value) || !kind || this.#open.get(index) === null) return [];
     const part = this.#open.get(index);
     if (part?.kind === kind) return this.#grown(part, value);
-    // A text that was never begun, or stands in a block of another kind, is a block of its own.
+    // A text that was never begun, or is in a block of another kind, becomes a block of its own.
     if (kind === "tool-call") return [];
     const head = this.open(index, { type: kind === "text" ? "text" : "thinking" });
     return [...head, ...this.delta(index, value)];
   }
 
-  close(said: unknown): InferenceEvent[] {
-    const index = this.#at(said);
+  close(wireIndex: unknown): InferenceEvent[] {
+    const index = this.#at(wireIndex);
     const part = this.#open.get(index);
     this.#open.delete(index);
     if (!part) return [];
@@ -74,12 +74,12 @@ export class AnswerParts {
     return [...this.#open.keys()].flatMap((index) => this.close(index));
   }
 
-  /** Without an index it is the latest block that is meant. */
+  /** Without an index, the latest block is meant. */
   #at(index: unknown): number {
     return Number.isInteger(index) ? Number(index) : this.#latest;
   }
 
-  /** What a block's beginning says already. */
+  /** The events of the content that a block's beginning has already. */
   #begun(part: Part, block: JsonObject): InferenceEvent[] {
     switch (part.kind) {
       case "reasoning": {
@@ -131,7 +131,7 @@ export class AnswerParts {
     const { index, citations } = part;
     if (index === null) return [];
     const signature = part.kind === "reasoning" ? signatureOf(part.signature) : undefined;
-    // If there is more of it, that has its own proof and its own citations.
+    // If the block goes on, it gets a part with a signature and citations of its own.
     Object.assign(part, { index: null, signature: undefined, citations: [] });
     return [
       {

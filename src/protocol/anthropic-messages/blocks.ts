@@ -1,4 +1,4 @@
-/** One part of an answer, written as a block while it comes. */
+/** Writes a part of an answer as a block, while it arrives. */
 import type { PartHead } from "../../inference/event.ts";
 import type { Native } from "../../inference/request.ts";
 import { ToolInput } from "../tool-input.ts";
@@ -8,7 +8,7 @@ import { unsigned } from "./signature.ts";
 
 export interface Block {
   add(delta: string): void;
-  /** What `add` would write, as text; null, and nothing taken, where that may be more than a delta. */
+  /** The frame that `add` would write. Returns null, and takes nothing, if `add` might write more than one delta. */
   frame(delta: string): string | null;
   end(signature?: string, citations?: readonly Native[]): void;
 }
@@ -25,7 +25,7 @@ export function beginBlock(head: PartHead, writer: MessageWriter): Block {
   }
 }
 
-/** An empty text is no block: clients that send it back would be refused for it. */
+/** An empty text makes no block, because clients that send one back are refused. */
 function textBlock(writer: MessageWriter): Block {
   let isOpen = false;
   return {
@@ -51,7 +51,7 @@ function thinkingBlock(writer: MessageWriter): Block {
       if (thinking !== "") writer.delta({ type: "thinking_delta", thinking });
     },
     frame: (thinking) => writer.frame(thinking),
-    /** The signature comes whole, and in one: clients replace, they do not append. */
+    /** Writes the signature in one delta: clients replace it by the next one, and do not append. */
     end(signature = unsigned) {
       if (signature !== "") writer.delta({ type: "signature_delta", signature });
       writer.close();
@@ -64,7 +64,7 @@ function redactedBlock(writer: MessageWriter, data: string): Block {
   return { add() {}, frame: () => "", end: () => writer.close() };
 }
 
-/** Ends with its arguments, whether or not the engine has said so: clients need not wait for the whole answer. */
+/** Ends with its arguments, before the engine ends it, so that clients need not wait for the rest of the answer. */
 function toolBlock(writer: MessageWriter, id: string, name: string): Block {
   const input = new ToolInput();
   writer.open({ type: "tool_use", id, name, input: {} }, { type: "input_json_delta", partial_json: "" });

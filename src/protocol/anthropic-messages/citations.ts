@@ -1,4 +1,4 @@
-/** Citations of a text, which only engines that speak Messages make, and only its clients read. */
+/** Citations of a text. Only engines that speak Messages make them, and only Messages clients get them. */
 import type { Native } from "../../inference/request.ts";
 import type { JsonObject } from "../json.ts";
 import { wireOf } from "./native.ts";

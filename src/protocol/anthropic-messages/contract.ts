@@ -1,9 +1,9 @@
 /**
- * Every wire shape of Messages, once: a typebox value and the static type of the same name. Validation, types and the
- * OpenAPI document are made from these. Rules: docs/design/service.md, Adapters; docs/design/protocols.md,
+ * The wire shapes of Messages: for each a typebox value, and where it is needed the static type of the same name. Validation,
+ * types and the OpenAPI document are made from them. Rules: docs/design/service.md, Adapters; docs/design/protocols.md,
  * Messages requests.
  *
- * Keys that are honoured are typed; additional keys of any type are accepted everywhere, and have no effect.
+ * Keys that have an effect are typed. Further keys of any type are accepted everywhere, and have no effect.
  */
 import Type from "typebox";
 import { clientFaultCodes, faultCatalogue } from "../../inference/fault.ts";
@@ -33,7 +33,7 @@ const base64 = (what: string) => Type.String({ minLength: 1, "x-must-be": `${wha
 
 // ---- request: content blocks -----------------------------------------------------------------------------------------
 
-/** `cache_control`, `citations` of a replayed block, and the like go to engines that speak Messages, and have no effect else. */
+/** Other keys, such as `cache_control` and the `citations` of an earlier answer, go only to engines that speak Messages. */
 export const TextBlockParam = tagged("text", { text }, { $id: "TextBlockParam" });
 export type TextBlockParam = Type.Static<typeof TextBlockParam>;
 
@@ -131,7 +131,7 @@ const ThinkingBlockParam = tagged(
 
 const RedactedThinkingBlockParam = tagged("redacted_thinking", { data: text }, { $id: "RedactedThinkingBlockParam" });
 
-/** Blocks of what only Anthropic's own service runs. */
+/** Blocks of features that only Anthropic's own service has. */
 const hostedBlocks = refusedKinds({
   containers: ["container_upload"],
   "tools that run at the service": ["server_tool_use"],
@@ -171,7 +171,7 @@ export type AssistantContentBlock = Type.Static<typeof AssistantContentBlock>;
 
 // ---- request: tools --------------------------------------------------------------------------------------------------
 
-/** One shape for every kind of tool; which kinds there are, and what each needs, is in tools.ts. */
+/** One shape for all kinds of tools. tools.ts has the kinds, and validate.ts the fields that each requires. */
 export const MessagesTool = Type.Object(
   {
     type: optional(Type.String({ description: "Absent, null or `custom`: a tool that the caller runs." })),
@@ -270,9 +270,9 @@ export const MessageParam = Type.Union([UserMessageParam, AssistantMessageParam,
 });
 export type MessageParam = Type.Static<typeof MessageParam>;
 
-/** The type of tools that the caller runs, where they have one. */
+/** The `type` of tools that the caller runs. They may omit it. */
 export const callerToolType = "custom";
-/** What Claude Code lists in place of tools that are still to be loaded. It is never called, and needs no schema. */
+/** The entry that Claude Code lists in place of tools that it has not loaded yet. It is never called, and needs no schema. */
 export const toolPlaceholder = { name: "DeferredToolPlaceholder", defer_loading: true } as const;
 
 const placeholders = Object.entries(toolPlaceholder).map(([field, value]) => [field, { const: value }]);

@@ -1,4 +1,4 @@
-/** Content blocks of a request → parts of the centre. Each tells what it needs of the model, with its path. */
+/** Turns the content blocks of a request into parts of the centre, and notes the capabilities that each needs, with its path. */
 import { compact } from "../../inference/compact.ts";
 import { Needs } from "../../inference/needs.ts";
 import type {
@@ -23,7 +23,7 @@ import { imageKindOf } from "./images.ts";
 import { withNative } from "./native.ts";
 import { signatureOf } from "./signature.ts";
 
-/** Needs, and what only engines that speak Messages can do: of each feature the first field that asks for it. */
+/** Also collects features that only engines that speak Messages have: for each, the first field that asks for it. */
 export class MessagesNeeds extends Needs {
   readonly native: NativeNeed[] = [];
 
@@ -46,10 +46,10 @@ export function textParts(content: string | readonly TextBlockParam[]): TextPart
   return typeof content === "string" ? [{ kind: "text", text: content }] : content.map(textPart);
 }
 
-/** Paths are written where they are told: of a text none is. */
+/** A path is made only if it is needed: most parts are texts, which need none. */
 export type Path = () => string;
 
-/** To `parts`, what stands in a user's message or in a tool result, `tool_result` itself excepted. */
+/** Appends a block of a user's message or of a tool result to `parts`. */
 export function addInput(
   parts: InputPart[],
   block: Exclude<UserContentBlock, { type: "tool_result" }> | ToolResultContent,
@@ -74,7 +74,7 @@ export function addInput(
   }
 }
 
-/** The same of a list of blocks. */
+/** Appends a list of blocks to `parts`. */
 export function addInputs(
   parts: InputPart[],
   blocks: readonly ToolResultContent[],
@@ -95,7 +95,7 @@ function imagePart(block: ImageBlockParam, path: Path, needs: MessagesNeeds): In
 function documentParts(block: DocumentBlockParam, path: Path, needs: MessagesNeeds): InputPart[] {
   const { source } = block;
   if (block.citations?.enabled) needs.addNative("citations", `${path()}.citations`);
-  // The whole block is one wire object, however many parts it is to others.
+  // The parts of a document share one wire object, so that engines that speak Messages get the block as it was written.
   const whole = withNative({}, block, ["type", "title", "context"], ["source", "cache_control", "citations"]);
   const head = documentHead(block);
   if (source.type === "base64") {

@@ -1,4 +1,4 @@
-/** Messages → the centre. The wire has been validated (validate.ts); null equals absent throughout. */
+/** Turns a Messages request into the centre. It has been validated (validate.ts); null means the same as absent. */
 import { compact } from "../../inference/compact.ts";
 import type {
   AssistantTurn,
@@ -28,14 +28,14 @@ import type {
 import { addInput, addInputs, assistantParts, MessagesNeeds, type Path, textParts } from "./decode-blocks.ts";
 import { withNative } from "./native.ts";
 import { changesIn, definedBy, toolsInForce } from "./tool-changes.ts";
-import { asFunction, toldTools } from "./tools.ts";
+import { asFunction, callableTools } from "./tools.ts";
 
 export interface MessagesOptions {
-  /** Leave the line that Claude Code puts at the head of its system text (billing-line.ts). */
+  /** Keeps the line that Claude Code puts at the head of its system text (billing-line.ts). */
   keepBillingLine?: boolean;
 }
 
-/** What a request for an answer and one for a count have in common, the rest being absent in a count. */
+/** A request for an answer or for a count. A count has only some of the fields. */
 export type MessagesInput = CountTokensRequest & Partial<Omit<MessagesRequest, keyof CountTokensRequest>>;
 
 export function decodeRequest(wire: MessagesInput, options: MessagesOptions = {}): InferenceRequest {
@@ -45,7 +45,7 @@ export function decodeRequest(wire: MessagesInput, options: MessagesOptions = {}
   return step.value;
 }
 
-/** The same, a few thousand messages at a time, for whoever has others to serve between them. */
+/** Decodes a few thousand messages in a step, so that other requests can be served between the steps. */
 export function* decodingSteps(
   wire: MessagesInput,
   options: MessagesOptions = {},
@@ -54,7 +54,7 @@ export function* decodingSteps(
   const turns = systemTurn(wire, options);
   yield* decodeMessages(wire.messages, needs, turns);
   const changes = changesIn(wire);
-  const tools = toldTools(toolsInForce(wire, changes)).map((tool) => decodeTool(asFunction(tool)));
+  const tools = callableTools(toolsInForce(wire, changes)).map((tool) => decodeTool(asFunction(tool)));
   if (tools.length > 0) needs.add("tool", wire.tools?.length ? "tools" : (definedBy(changes)[0]?.param ?? "tools"));
   const format = decodeFormat(wire);
   if (format) needs.add("form of the answer", format.param);
@@ -78,7 +78,7 @@ export function* decodingSteps(
       outputTokens_max: wire.max_tokens,
       format: format?.value,
       reasoning: decodeReasoning(wire),
-      // Agents put their session here: what shares it shares a prefix. Used to choose a route, and never handed on.
+      // Agents put their session here, and the requests of a session share a prefix. It only helps to choose a route.
       cacheKey: textOf(wire.metadata?.user_id) || undefined,
     }),
   };
@@ -93,18 +93,18 @@ function systemTurn({ system }: MessagesInput, { keepBillingLine }: MessagesOpti
   const [first, ...others] = system ? textParts(system) : [];
   if (!first) return [];
   const head = keepBillingLine ? first.text : withoutBillingLine(first.text);
-  const parts = head === null ? others : [head === first.text ? first : retold(first, head), ...others];
+  const parts = head === null ? others : [head === first.text ? first : withText(first, head), ...others];
   return parts.some((part) => part.text !== "") ? [{ role: "system", parts }] : [];
 }
 
-function retold(part: TextPart, text: string): TextPart {
-  const marks = part.native && { native: { ...part.native, wire: { ...part.native.wire, text } } };
-  return { ...part, text, ...marks };
+function withText(part: TextPart, text: string): TextPart {
+  const native = part.native && { native: { ...part.native, wire: { ...part.native.wire, text } } };
+  return { ...part, text, ...native };
 }
 
 const messagesInStep = 4096;
 
-/** Messages of one role in a row are one turn; tool results are turns of their own, before what is said beside them. */
+/** Joins consecutive messages of one role. Tool results become turns of their own, before the other content of their message. */
 function* decodeMessages(
   messages: readonly MessageParam[],
   needs: MessagesNeeds,
@@ -115,10 +115,10 @@ function* decodeMessages(
     if (at > 0 && at % messagesInStep === 0) yield;
     const message = messages[at]!;
     if (message.role === "user") {
-      const { results, said } = userTurns(message.content, at, needs);
-      // Results that come late, after text of the same turn, still belong before it.
+      const { results, parts } = userTurns(message.content, at, needs);
+      // Results that follow a text of the same turn still go before it.
       if (results.length > 0) insertResults(turns, results);
-      if (said.length > 0) append(turns, { role: "user", parts: said });
+      if (parts.length > 0) append(turns, { role: "user", parts });
     } else if (message.role === "assistant") {
       const parts = assistantParts(message.content);
       if (parts.some(isCall)) needs.addAt("call or result", at, "content");
@@ -150,14 +150,14 @@ function insertResults(turns: Turn[], results: ToolTurn[]): void {
 
 function userTurns(content: string | readonly UserContentBlock[], messageAt: number, needs: MessagesNeeds) {
   const results: ToolTurn[] = [];
-  const said: InputPart[] = [];
-  if (typeof content === "string") return { results, said: [{ kind: "text" as const, text: content }] };
+  const parts: InputPart[] = [];
+  if (typeof content === "string") return { results, parts: [{ kind: "text" as const, text: content }] };
   content.forEach((block, at) => {
     const path = () => `messages[${messageAt}].content[${at}]`;
     if (block.type === "tool_result") results.push(resultTurn(block, path, needs));
-    else addInput(said, block, path, needs);
+    else addInput(parts, block, path, needs);
   });
-  return { results, said };
+  return { results, parts };
 }
 
 function resultTurn(block: ToolResultBlockParam, path: Path, needs: MessagesNeeds): ToolTurn {
@@ -170,7 +170,7 @@ function resultTurn(block: ToolResultBlockParam, path: Path, needs: MessagesNeed
   return withNative(turn, block, [], ["cache_control"]);
 }
 
-/** A last assistant message is the beginning of the answer; one that ends in a call is not. */
+/** Reports whether the last message begins the answer: it is the assistant's, and does not end in a call. */
 function isPrefilled(turns: readonly Turn[]): boolean {
   const last = turns.at(-1);
   return last?.role === "assistant" && last.parts.at(-1)?.kind === "text";
@@ -182,11 +182,11 @@ const modelledOfTool = ["type", "name", "description", "input_schema", "strict"]
 
 function decodeTool(tool: MessagesTool): Tool {
   const { name, description, input_schema: parameters, strict } = tool;
-  const told: Tool = { kind: "function", name: name ?? "", ...compact({ description, parameters, strict }) };
-  return withNative(told, tool, modelledOfTool, ["cache_control", "input_examples", "eager_input_streaming"]);
+  const decoded: Tool = { kind: "function", name: name ?? "", ...compact({ description, parameters, strict }) };
+  return withNative(decoded, tool, modelledOfTool, ["cache_control", "input_examples", "eager_input_streaming"]);
 }
 
-/** A choice without tools is none. */
+/** Ignores a choice if there are no tools. */
 function decodeChoice(choice: MessagesToolChoice | null | undefined, tools: readonly Tool[]) {
   if (!choice || tools.length === 0) return {};
   const parallel = choice.type !== "none" && choice.disable_parallel_tool_use === true ? false : undefined;
@@ -198,7 +198,7 @@ function choiceOf(choice: MessagesToolChoice): ToolChoice {
   return { kind: choice.type === "any" ? "required" : choice.type };
 }
 
-/** Messages gives a schema neither name nor strictness; both are implied. */
+/** A format in Messages has neither a name nor a strictness: it is always strict. */
 function decodeFormat(wire: MessagesInput): { value: OutputFormat; param: string } | undefined {
   const inConfig = wire.output_config?.format;
   const format = inConfig ?? wire.output_format;
@@ -207,17 +207,17 @@ function decodeFormat(wire: MessagesInput): { value: OutputFormat; param: string
   return { value, param: inConfig ? "output_config.format" : "output_format" };
 }
 
-/** `disabled` wins over an effort; what is adaptive, or between tools, leaves it to the engine. */
+/** `disabled` overrides an effort. `adaptive` and `between_tools` leave the budget to the engine. */
 function decodeReasoning(wire: MessagesInput): Reasoning | undefined {
   const { thinking } = wire;
   const effort = effortInForce(wire);
   if (!thinking) return effort ? { effort } : undefined;
   const budgetTokens = thinking.type === "enabled" ? thinking.budget_tokens : undefined;
-  const told: Reasoning = thinking.type === "disabled" ? { effort: "none" } : compact({ effort, budgetTokens });
-  return withNative(told, thinking, [], ["type", "budget_tokens", "display"]);
+  const reasoning: Reasoning = thinking.type === "disabled" ? { effort: "none" } : compact({ effort, budgetTokens });
+  return withNative(reasoning, thinking, [], ["type", "budget_tokens", "display"]);
 }
 
-/** A system message sets the effort from the user's next message on; until one does, that of the request holds. */
+/** The effort of the last system message that sets one and has a user's message after it, or else of the request. */
 function effortInForce({ messages, output_config: config }: MessagesInput) {
   let userFollows = false;
   for (let at = messages.length - 1; at >= 0; at--) {

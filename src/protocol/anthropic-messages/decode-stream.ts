@@ -1,6 +1,6 @@
 /**
- * What an engine that speaks Messages answers → events. An answer has ended when the engine said `message_stop`; anything
- * else was cut. Pings, and events and blocks that nobody knows, are passed over; what leaves is grammatical.
+ * Turns the answer of an engine that speaks Messages into grammatical events. An answer without `message_stop` was cut.
+ * Pings, and unknown events and blocks, are skipped.
  */
 import type { InferenceEvent } from "../../inference/event.ts";
 import { Answer, StreamDecoder } from "../answer.ts";
@@ -17,7 +17,7 @@ export function streamDecoder(identity: ResponseIdentity): StreamDecoder {
   return new StreamDecoder(new AnswerDecoder(identity));
 }
 
-/** A whole reply is the events that its blocks would have been. */
+/** Decodes a whole reply as the events of which it would have been streamed. */
 export function decodeReply(reply: unknown, identity: ResponseIdentity): InferenceEvent[] {
   const answer = new AnswerDecoder(identity);
   if (!isObject(reply) || isError(reply)) return answer.fail(decodeErrorEvent(reply));
@@ -86,17 +86,17 @@ class AnswerDecoder extends Answer {
   }
 
   #report(value: unknown): InferenceEvent[] {
-    const said = wordsOf(value, this.#words);
-    if (said === this.#words) return [];
-    this.#words = said;
-    return told(decodeUsage(said));
+    const words = wordsOf(value, this.#words);
+    if (words === this.#words) return [];
+    this.#words = words;
+    return usageEvents(decodeUsage(words));
   }
 
   #earlyReport(message: unknown): InferenceEvent[] {
-    const said = wordsOf(isObject(message) ? message.usage : undefined);
-    const early = decodeEarlyUsage(said);
-    if (early) this.#words = said;
-    return told(early);
+    const words = wordsOf(isObject(message) ? message.usage : undefined);
+    const early = decodeEarlyUsage(words);
+    if (early) this.#words = words;
+    return usageEvents(early);
   }
 
   #stop(): InferenceEvent[] {
@@ -108,6 +108,6 @@ class AnswerDecoder extends Answer {
   }
 }
 
-function told(said: Report | null): InferenceEvent[] {
-  return said ? [{ type: "usage", ...said }] : [];
+function usageEvents(report: Report | null): InferenceEvent[] {
+  return report ? [{ type: "usage", ...report }] : [];
 }

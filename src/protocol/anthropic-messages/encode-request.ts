@@ -1,7 +1,7 @@
 /**
- * The centre → Messages, for an engine that speaks it. What the protocol has no words for, and what would change the
- * answer, is refused by name; what only tunes it and is unknown here (`seed`) is left out. No nulls, and identical
- * requests render to identical bytes.
+ * Writes a request for an engine that speaks Messages. A feature that would change the answer, and that the protocol cannot
+ * express, is refused by name. One that only tunes the answer (`seed`) is left out. There are no nulls, and equal requests
+ * have equal bytes.
  */
 import type { InferenceRequest, OutputFormat, Reasoning, Tool, ToolChoice, Turn } from "../../inference/request.ts";
 import { headInstructions } from "../../inference/turns.ts";
@@ -16,7 +16,7 @@ export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): Json
   if (refusal) throw refusal;
   const { sampling } = request;
   const { parts, rest } = headInstructions(request.turns);
-  // Instructions and nothing else are what there is to be answered.
+  // If there are only instructions, they are sent as the user's message.
   const turns: Turn[] = rest.length > 0 ? rest : [{ role: "user", parts }];
   const { tools, choice } = allowed(request);
   const max_tokens = request.outputTokens_max ?? ask.outputTokens_max;
@@ -39,11 +39,11 @@ export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): Json
   };
 }
 
-/** One plain text is a string, as most callers write it. */
-function encodeSystem(said: readonly Readonly<JsonObject>[]): unknown {
-  const only = said.length === 1 ? said[0] : undefined;
-  if (said.length === 0) return undefined;
-  return only && Object.keys(only).length === 2 ? only.text : said;
+/** A single plain text becomes a string, as most callers write it. */
+function encodeSystem(blocks: readonly Readonly<JsonObject>[]): unknown {
+  const only = blocks.length === 1 ? blocks[0] : undefined;
+  if (blocks.length === 0) return undefined;
+  return only && Object.keys(only).length === 2 ? only.text : blocks;
 }
 
 // ---- tools -----------------------------------------------------------------------------------------------------------
@@ -54,7 +54,7 @@ function encodeTool({ name, description, parameters, strict, native }: Tool): Re
   return wireOf(native) ?? { name, description, input_schema, strict: strict || undefined };
 }
 
-/** `allowed_tools` is a hard constraint that engines do not know: they see the allowed tools only. */
+/** Engines do not know `allowed_tools`, which is a hard constraint: they get only the allowed tools. */
 function allowed({ tools, toolChoice }: InferenceRequest) {
   if (toolChoice?.kind !== "allowed") return { tools, choice: toolChoice };
   const names = new Set(toolChoice.names);
@@ -82,7 +82,7 @@ function encodeChoice(choice: ToolChoice | undefined, parallel: boolean | undefi
 
 const budget_min = 1024;
 
-/** As the caller wrote it, within what the cap leaves: a budget must be below it, and one too small is none. */
+/** Thinking as the caller wrote it, with a budget below the cap. If the cap is too low for a budget, thinking is disabled. */
 function encodeThinking({ effort, native }: Reasoning, max_tokens: number): JsonObject | undefined {
   const wire = wireOf(native);
   if (!wire) {
@@ -99,7 +99,7 @@ function encodeConfig({ reasoning, format }: InferenceRequest): JsonObject | und
   return Object.keys(config).length > 0 ? config : undefined;
 }
 
-/** `none` is said by `thinking`. */
+/** `thinking` expresses `none`. */
 const levels = {
   none: undefined,
   minimal: "low",

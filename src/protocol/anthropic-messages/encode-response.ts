@@ -1,4 +1,4 @@
-/** A whole answer → a Message. */
+/** Writes a whole answer as a Message. */
 import type { Result, ResultPart } from "../../inference/result.ts";
 import type { JsonObject } from "../json.ts";
 import { toolInputOf } from "../tool-input.ts";
@@ -21,7 +21,7 @@ export function encodeResponse(result: Result, wire: MessagesRequest): Message {
   };
 }
 
-/** Plain text, as a custom tool takes, is no JSON. */
+/** The arguments of a custom tool are plain text. */
 function inputOf({ custom }: { custom?: boolean }, text: string): JsonObject {
   return custom ? { input: text } : toolInputOf(text);
 }

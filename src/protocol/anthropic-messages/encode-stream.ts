@@ -1,4 +1,4 @@
-/** The centre → the events that Messages clients read: each part is a block, and blocks come one at a time. */
+/** Writes the events that Messages clients read. Each part is a block, and blocks follow one another. */
 import type { InferenceEvent } from "../../inference/event.ts";
 import type { Fault } from "../../inference/fault.ts";
 import { noUsage, type Usage } from "../../inference/usage.ts";
@@ -23,7 +23,7 @@ export function streamEncoder(wire: MessagesRequest, context: StreamContext): St
   function take(event: InferenceEvent): void {
     switch (event.type) {
       case "response-start":
-        // The message starts with its first block: by then an engine may have counted the input.
+        // The message starts with its first block. By then the engine may have counted the input.
         return;
       case "usage":
         usage = event.usage;

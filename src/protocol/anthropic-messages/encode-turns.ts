@@ -1,6 +1,6 @@
 /**
- * Turns of the centre → messages. One role after the other: turns of one role in a row become one message, tool results
- * first in it, directly after their calls. What came from a Messages caller goes on as it was written.
+ * Turns the conversation into messages. Consecutive turns of one role become one message, in which tool results come first,
+ * directly after their calls. Blocks of a Messages caller are sent as they were written.
  */
 import type { AssistantPart, InputPart, Native, TextPart, ToolTurn, Turn } from "../../inference/request.ts";
 import { inEngineOrder, isSystem } from "../../inference/turns.ts";
@@ -17,7 +17,7 @@ interface Message {
   content: Block[];
 }
 
-/** Conversation without the instructions at its head (those are `system`). */
+/** The messages of a conversation without the instructions at its head, which are in `system`. */
 export function encodeTurns(turns: readonly Turn[], ask: UpstreamAsk): JsonObject[] {
   const ids = wireIds();
   const messages: Message[] = [];
@@ -26,7 +26,7 @@ export function encodeTurns(turns: readonly Turn[], ask: UpstreamAsk): JsonObjec
     const last = messages.at(-1);
     const message = last?.role === role ? last : { role, content: [] };
     addBlocks(message.content, turn, ids);
-    // What a user says is said, though it be nothing; any other turn without content is none.
+    // A user's message is sent even if it is empty. Other empty messages are left out.
     if (message !== last && (message.content.length > 0 || role === "user")) messages.push(message);
   }
   return messages.map(({ role, content }) => ({ role, content: content.length > 0 ? content : "" }));
@@ -51,7 +51,7 @@ export function textBlocks(parts: readonly TextPart[]): Block[] {
   return blocks(parts, inputBlock);
 }
 
-/** What has no words was refused before (request-refusal.ts). */
+/** Parts that cannot be expressed were refused before (request-refusal.ts). */
 function inputBlock(part: InputPart): JsonObject | null {
   switch (part.kind) {
     case "text":
@@ -70,8 +70,8 @@ function inputBlock(part: InputPart): JsonObject | null {
 }
 
 /**
- * Each part by `encode`, or the wire object that it came from; parts that share one are one block. Engines refuse an empty
- * text block.
+ * The blocks of parts: the wire object of a part if it has one, or else the block of `encode`. Parts that share a wire object
+ * become one block. Empty texts are left out, because engines refuse them.
  */
 function blocks<Part extends object>(
   parts: readonly Part[],
@@ -94,14 +94,14 @@ function resultBlock({ callId, parts, failed, native }: ToolTurn, ids: WireIds):
   const content = blocks(parts, inputBlock);
   const only = content.length === 1 ? content[0] : undefined;
   const isPlain = only?.type === "text" && Object.keys(only).length === 2;
-  const said = content.length === 0 ? "" : isPlain ? only.text : content;
-  const block: JsonObject = { type: "tool_result", tool_use_id: ids(callId), content: said };
+  const block: JsonObject = { type: "tool_result", tool_use_id: ids(callId), content: isPlain ? only.text : content };
+  if (content.length === 0) block.content = "";
   if (failed) block.is_error = true;
   const wire = wireOf(native);
   return wire ? { ...block, ...wire } : block;
 }
 
-/** Reasoning that nobody signed is left out: engines that sign refuse it, and the others do without. */
+/** Leaves out reasoning without a signature: engines that sign theirs refuse it, and the others do not need it. */
 function assistantBlock(part: AssistantPart, ids: WireIds): JsonObject | null {
   switch (part.kind) {
     case "text":
@@ -118,16 +118,16 @@ function assistantBlock(part: AssistantPart, ids: WireIds): JsonObject | null {
 // ---- ids -------------------------------------------------------------------------------------------------------------
 
 type WireIds = (callId: string) => string;
-const strangers = /[^a-zA-Z0-9_-]/g;
+const invalidCharacters = /[^a-zA-Z0-9_-]/g;
 
-/** Messages takes letters, digits, `_` and `-` in the id of a call; what other engines wrote becomes that, still unique. */
+/** Makes ids that Messages accepts: letters, digits, `_` and `-`. Different ids stay different. */
 function wireIds(): WireIds {
   const known = new Map<string, string>();
   const used = new Set<string>();
   return (callId) => {
     const before = known.get(callId);
     if (before !== undefined) return before;
-    const base = callId.replace(strangers, "_");
+    const base = callId.replace(invalidCharacters, "_");
     let id = base;
     for (let ordinal = 1; used.has(id); ordinal += 1) id = `${base}_${ordinal}`;
     used.add(id);

@@ -1,4 +1,4 @@
-/** Faults, both ways: ours in the Messages envelope, and an engine's refusal as a fault that tells nothing of the engine. */
+/** Writes faults in the Messages envelope, and turns an engine's refusal into a fault that reveals nothing of the engine. */
 import { type Fault, faultCatalogue } from "../../inference/fault.ts";
 import { faultMessage } from "../fault-message.ts";
 import { type NamedField, namedField } from "../fields.ts";
@@ -6,7 +6,7 @@ import { entryOf, type JsonObject, textOf } from "../json.ts";
 import { errorOf, refusalFault } from "../refusal.ts";
 import { MessagesRequest as contract, type MessagesError } from "./contract.ts";
 
-/** The envelope has no place for a path, so the message begins with it; our code stands in `details.error_code`. */
+/** The envelope has no field for a path, so the message begins with it. Our code is in `details.error_code`. */
 export function encodeFault(fault: Fault, requestId: string): MessagesError {
   return {
     type: "error",
@@ -19,7 +19,7 @@ export function encodeFault(fault: Fault, requestId: string): MessagesError {
   };
 }
 
-/** Claude Code's pattern for an input that is too long is these words from end to end; it reads both numbers from them. */
+/** The message of a fault. Claude Code recognises an input that is too long by this whole text, and reads both numbers. */
 function messageOf(fault: Fault): string {
   const { inputTokens, contextTokens } = fault.details.overflow ?? {};
   if (inputTokens !== undefined && contextTokens !== undefined)
@@ -28,26 +28,26 @@ function messageOf(fault: Fault): string {
   return pathFirst(message, param);
 }
 
-/** `'a.b' must be …` is said of the path already, and becomes `a.b: must be …`. */
+/** Puts the path first: `'a.b' must be …` becomes `a.b: must be …`. */
 function pathFirst(message: string, param: string | undefined): string {
   if (!param) return message;
   const named = `'${param}' `;
   return `${param}: ${message.startsWith(named) ? message.slice(named.length) : message}`;
 }
 
-/** What an engine's refusal means to the caller; its words never pass (refusal.ts). */
+/** Turns an engine's refusal into a fault (refusal.ts). */
 export function decodeFault(status: number, body: unknown): Fault {
   const error = errorOf(body);
   return refusalFault(status, error, refusedField(error));
 }
 
-/** The envelope has no place for a path: the message begins with it, or with a field in backticks. */
+/** The field that the engine blames. Its message may begin with a path, or with a field in backticks. */
 function refusedField(error: JsonObject): NamedField | undefined {
   const [, path, field] = /^(?:([a-z_][a-z0-9_.[\]]{0,127}):|`([a-z_]+)`) /.exec(textOf(error.message)) ?? [];
   return namedField("anthropic-messages", contract, error.param ?? path ?? field);
 }
 
-/** An error where an answer should stand has no status; its type stands for one. */
+/** Turns an error inside an answer into a fault. It has no status, which is derived from its type. */
 export function decodeErrorEvent(body: unknown): Fault {
   return decodeFault(entryOf(statuses, textOf(errorOf(body).type)) ?? 500, body);
 }

@@ -1,4 +1,4 @@
-/** What a Messages caller may write in two ways: a text by itself is a list of one block. */
+/** Forms that mean the same in Messages: a text, and a list of one text block. */
 import { isObject } from "../json.ts";
 import type { WireForms } from "../wire-forms.ts";
 

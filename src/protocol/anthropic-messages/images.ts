@@ -1,9 +1,9 @@
-/** Whether base64 is what it says to be, by its first bytes; the rest is only looked at for its alphabet. */
+/** Recognises images in base64 by their first bytes. The rest is only checked for its alphabet. */
 
 const kinds = ["image/jpeg", "image/png", "image/gif", "image/webp"] as const;
 export type ImageKind = (typeof kinds)[number];
 
-/** The kind of image that this base64 holds, whatever it is said to be; null where it holds none. */
+/** The media type of an image in base64, by its content; null if it is no image. */
 export function imageKindOf(data: string): ImageKind | null {
   if (!isBase64(data)) return null;
   const head = atob(data.slice(0, 16));
@@ -17,7 +17,7 @@ export function isBase64(data: string): boolean {
   return data.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(data);
 }
 
-/** The parts of a data URL that holds base64; null for any other. */
+/** The media type and the data of a data URL in base64; null for any other URL. */
 export function base64Of(url: string): { mediaType: string; data: string } | null {
   const head = /^data:([a-z0-9.+-]+\/[a-z0-9.+-]+)?((?:;[a-z0-9=._-]+)*);base64,/i.exec(url.slice(0, 256));
   if (!head) return null;

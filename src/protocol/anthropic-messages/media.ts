@@ -1,4 +1,4 @@
-/** Images and files of other protocols' callers as sources of blocks; null for what Messages has no words for. */
+/** Turns images and files of other protocols into the sources of blocks; null if Messages cannot express one. */
 import type { FilePart } from "../../inference/request.ts";
 import type { JsonObject } from "../json.ts";
 import { base64Of, isBase64 } from "./images.ts";
@@ -10,7 +10,7 @@ export function imageSource(url: string): JsonObject | null {
   return { type: "base64", media_type: held.mediaType, data: held.data };
 }
 
-/** PDFs and plain text, which is what documents can be; what is named neither is known by its first bytes. */
+/** Documents are PDFs or plain text. A PDF without its media type is recognised by its first bytes. */
 export function documentSource(part: Pick<FilePart, "data" | "mediaType">): JsonObject | null {
   const held = base64Of(part.data) ?? { mediaType: part.mediaType ?? "", data: part.data };
   if (held.mediaType === "application/pdf" || held.data.startsWith("JVBERi"))

@@ -1,10 +1,10 @@
 /**
- * The grammar of a Messages stream, as the only way to write one:
+ * Writes the events of a Messages stream, always in this grammar:
  *
  *     message_start (ping)* (content_block_start content_block_delta* content_block_stop)* message_delta message_stop
  *
- * or `error` in place of all that is still to come. There is one place for an open block, so blocks cannot overlap; what
- * has ended writes nothing more. Frames carry their event's name: SDKs pass over those that do not.
+ * or `error` in place of the rest. At most one block is open, so blocks cannot overlap. Nothing is written after the end. Each
+ * frame has the name of its event, because SDKs skip frames without one.
  */
 import type { SseMessage } from "../../sse/message.ts";
 import type { ResponseIdentity } from "../codec.ts";
@@ -20,7 +20,7 @@ export class MessageWriter extends FrameWriter {
 
   constructor(
     readonly identity: ResponseIdentity,
-    /** What is known of the usage when the message starts. */
+    /** The usage that is known when the message starts. */
     readonly usageAtStart: () => MessagesUsage,
   ) {
     super();
@@ -36,7 +36,7 @@ export class MessageWriter extends FrameWriter {
     this.#write({ type: "ping" });
   }
 
-  /** `empty`: what a delta of it without text would be, of blocks that have deltas. */
+  /** `empty` is the block's delta with an empty text; absent if the block has no deltas. */
   open(block: ContentBlock, empty?: ContentBlockDelta): void {
     if (this.over) return;
     this.#start();
@@ -54,7 +54,7 @@ export class MessageWriter extends FrameWriter {
     this.#write({ type: "content_block_delta", index: this.#index, delta });
   }
 
-  /** A delta of the open block, as text: an empty one is not written. Null where none is open. */
+  /** The frame of a delta of the open block, or "" if the delta is empty. Null if no block is open. */
   frame(delta: string): string | null {
     if (this.#state !== "inside" || !this.#around) return null;
     return delta === "" ? "" : this.#around.before + JSON.stringify(delta) + this.#around.after;

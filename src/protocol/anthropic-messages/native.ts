@@ -1,12 +1,12 @@
-/** What a wire object says beyond the centre: kept for engines that speak Messages, key by key as it was written. */
+/** Keeps the keys of a wire object that the centre does not model, for engines that speak Messages. */
 import type { Native } from "../../inference/request.ts";
 import { isObject } from "../json.ts";
 import { given } from "../rules.ts";
 
 /**
- * What the centre says of the object, and beside it the object with those of its keys that engines are to see, if any of
- * `beyond` is among them. A null is left out: it equals absent, and strict engines refuse it. `cache_control` is a mark on
- * a cache, and any other value of it none.
+ * Adds `native` to the part if the wire object has any of the keys `beyond` the centre. It holds the `modelled` keys too, as
+ * they were written. Nulls are left out: they mean the same as absent, and strict engines refuse them. So is a `cache_control`
+ * that is no object.
  */
 export function withNative<Part extends { native?: Native }>(
   part: Part,
@@ -14,24 +14,24 @@ export function withNative<Part extends { native?: Native }>(
   modelled: readonly string[],
   beyond: readonly string[],
 ): Part {
-  const said = wire as Record<string, unknown>;
+  const source = wire as Record<string, unknown>;
   for (const key of beyond) {
-    if (!isSaid(key, said[key])) continue;
-    part.native = { protocol: "anthropic-messages", wire: kept(said, [...modelled, ...beyond]) };
+    if (!isKept(key, source[key])) continue;
+    part.native = { protocol: "anthropic-messages", wire: kept(source, [...modelled, ...beyond]) };
     return part;
   }
   return part;
 }
 
-function isSaid(key: string, value: unknown): boolean {
+function isKept(key: string, value: unknown): boolean {
   return key === "cache_control" ? isObject(value) : given(value);
 }
 
-function kept(said: Record<string, unknown>, keys: readonly string[]): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(said).filter(([key, value]) => keys.includes(key) && isSaid(key, value)));
+function kept(source: Record<string, unknown>, keys: readonly string[]): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(source).filter(([key, value]) => keys.includes(key) && isKept(key, value)));
 }
 
-/** What an engine of this protocol gets in place of what the centre says; undefined where the centre says it all. */
+/** The wire object for an engine of this protocol, which replaces the one made from the centre; undefined if there is none. */
 export function wireOf(native: Native | undefined): Readonly<Record<string, unknown>> | undefined {
   return native?.protocol === "anthropic-messages" ? native.wire : undefined;
 }

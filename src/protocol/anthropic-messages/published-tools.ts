@@ -1,6 +1,6 @@
 /**
- * Tools that a caller lists by their type alone. Anthropic publishes what calls of them look like, and its own models know
- * it; every model gets them as functions, under the names that callers answer to.
+ * Tools that a caller lists only by their type. Anthropic publishes the form of their calls, which its own models know. Every
+ * model here gets them as functions, under the names that callers expect.
  */
 
 export interface PublishedTool {
@@ -27,7 +27,7 @@ const bash: PublishedTool = {
   ),
 };
 
-/** The fields that commands on files share. `inserted`: the field with the text that `insert` adds. */
+/** The fields of commands on files. `inserted` is the field with the text that `insert` adds. */
 const fileFields = (inserted: "new_str" | "insert_text") => ({
   path: text("The absolute path of the file or directory."),
   view_range: {

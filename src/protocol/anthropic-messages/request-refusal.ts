@@ -1,4 +1,4 @@
-/** What callers of the other protocols may ask for and Messages has no words for, by the names that they know it by. */
+/** Refuses features of the other protocols that Messages cannot express, by the names of their fields there. */
 import type { Fault } from "../../inference/fault.ts";
 import type { Capability, InferenceRequest, InputPart, Turn } from "../../inference/request.ts";
 import { foreignNeed, paramOf, refusedTuning, unsupportedByEngine } from "../unsupported.ts";

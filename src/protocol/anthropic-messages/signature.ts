@@ -1,10 +1,10 @@
 /**
- * Reasoning of engines that sign nothing is shown to Messages clients with this constant for a signature, since several
- * of them forget reasoning that has none. It proves nothing; sent back, it says that there never was a signature.
+ * The signature of reasoning that its engine did not sign. Several Messages clients drop reasoning without a signature. This
+ * constant proves nothing, and is removed again when a client sends it back.
  */
 export const unsigned = "c2VydmljZTp1bnNpZ25lZA==";
 
-/** The signature as the centre keeps it: byte for byte, except that ours is none. */
+/** The signature byte for byte; undefined if it is the constant above. */
 export function signatureOf(wire: string | null | undefined): string | undefined {
   return wire === null || wire === unsigned ? undefined : wire;
 }

@@ -1,4 +1,4 @@
-/** Why an answer ended, both ways. */
+/** Translates the reason for an answer's end, in both directions. */
 import type { StopReason } from "../../inference/event.ts";
 import type { MessagesRequest, MessagesStopReason } from "./contract.ts";
 
@@ -7,30 +7,30 @@ export interface Stop {
   stop_sequence: string | null;
 }
 
-/** What an answer held, as far as its end depends on it. */
+/** The contents of an answer on which its stop reason depends. */
 export interface Held {
   calls: boolean;
   refused: boolean;
 }
 
-/** A sequence counts only if the caller asked for it: engines stop at some of their own. */
+/** A stop sequence counts only if it is one of the caller's: engines have some of their own. */
 export function encodeStop(
   end: { reason: StopReason; stopSequence?: string },
   held: Held,
-  { stop_sequences: asked }: Pick<MessagesRequest, "stop_sequences">,
+  { stop_sequences: requested }: Pick<MessagesRequest, "stop_sequences">,
 ): Stop {
   const because = (stop_reason: MessagesStopReason): Stop => ({ stop_reason, stop_sequence: null });
   if (end.reason === "length") return because("max_tokens");
   if (end.reason === "content_filter" || held.refused) return because("refusal");
   if (held.calls) return because("tool_use");
-  if (end.stopSequence !== undefined && asked?.includes(end.stopSequence))
+  if (end.stopSequence !== undefined && requested?.includes(end.stopSequence))
     return { stop_reason: "stop_sequence", stop_sequence: end.stopSequence };
   return because("end_turn");
 }
 
-/** An engine that names no reason, or one that nobody knows, has come to its natural end. */
-export function decodeStop(said: string | null, held: Pick<Held, "calls">): StopReason {
-  if (said === "max_tokens" || said === "model_context_window_exceeded") return "length";
-  if (said === "refusal") return "content_filter";
+/** A missing or unknown reason counts as the natural end. */
+export function decodeStop(reason: string | null, held: Pick<Held, "calls">): StopReason {
+  if (reason === "max_tokens" || reason === "model_context_window_exceeded") return "length";
+  if (reason === "refusal") return "content_filter";
   return held.calls ? "tool_calls" : "stop";
 }

@@ -1,6 +1,6 @@
 /**
- * The tools that the model may call: those that are listed, and what system messages add and remove, in the order of the
- * conversation. Engines are told of those in force at its end: docs/design/protocols.md, Tools in force.
+ * The tools that the model may call: the listed ones, with the additions and removals of system messages in the order of the
+ * conversation. Engines get those in force at its end: docs/design/protocols.md, Tools in force.
  */
 import { describe, invalid, type Violation } from "../violation.ts";
 import type { CountTokensRequest, MessagesTool, ToolAdditionBlockParam, ToolRemovalBlockParam } from "./contract.ts";
@@ -8,7 +8,7 @@ import { ownerOf } from "./tools.ts";
 
 type Conversation = Pick<CountTokensRequest, "tools" | "messages">;
 
-/** A block of a system message, with its path. */
+/** A block that changes the tools, with its path. */
 export interface ToolChange {
   block: ToolAdditionBlockParam | ToolRemovalBlockParam;
   param: string;
@@ -27,20 +27,20 @@ export function changesIn({ messages }: Pick<Conversation, "messages">): ToolCha
   return changes;
 }
 
-/** A tool as it stands in the body. */
+/** A tool with its path in the body. */
 export interface ListedTool {
   tool: MessagesTool;
   param: string;
 }
 
-/** The tools that changes bring, whether or not they are in force at the end. */
+/** The tools that changes define, including those that are not in force at the end. */
 export function definedBy(changes: readonly ToolChange[]): ListedTool[] {
   return changes.flatMap(({ block: { tool }, param }) =>
     tool.type === "tool_definition" ? [{ tool: tool.definition, param: `${param}.tool.definition` }] : [],
   );
 }
 
-/** Changes that cannot be made are passed over: a request for an answer is refused for them, and one for a count is not. */
+/** Skips changes that cannot be made. A request for an answer is refused for them; a request for a count is not. */
 export function toolsInForce(
   { tools, messages }: Conversation,
   changes: readonly ToolChange[] = changesIn({ messages }),
@@ -79,7 +79,7 @@ class ToolTable {
     return this.#all.filter(({ isOffered }) => isOffered).map(({ tool }) => tool);
   }
 
-  /** A tool that is known is changed in its place. Only tools of servers have no name, and nothing refers to those. */
+  /** Replaces a known tool in its place. Only tools of servers lack a name, and nothing refers to those. */
   #offer(tool: MessagesTool): void {
     const known = this.#byName.get(tool.name ?? "");
     if (known) {

@@ -1,19 +1,19 @@
 /**
- * Whose tools are listed. The caller's own reach the model, those of a published type among them. Those that Anthropic's
- * service runs are left out, because agents list them on every request; where one is asked for, or nothing else is listed,
- * that is `unsupported_feature`. So is a tool that only Anthropic's models know how to call.
+ * Tells who runs a listed tool. The caller's own tools reach the model, including those of a published type. Tools that
+ * Anthropic's service runs are left out, because agents list them on every request. It is `unsupported_feature` to choose one,
+ * to list nothing else, or to list a tool that only Anthropic's models can call.
  */
 import { callerToolType, type MessagesTool, toolPlaceholder } from "./contract.ts";
 import { publishedTool } from "./published-tools.ts";
 
-/** `family`: the kind of tool, whatever its version. `feature` in words, as a refusal says it. */
+/** `family` is the kind of tool without its version. `feature` is its name in a refusal. */
 export type ToolOwner =
   | { kind: "caller"; family: string }
   | { kind: "service"; family: string; feature: string }
   | { kind: "schemaless"; family: string; feature: string }
   | { kind: "unknown"; family: string };
 
-/** Types carry dates (`web_search_20250305`); what stands before the date is the kind. */
+/** Types end in a date (`web_search_20250305`). The part before it is the kind. */
 const serviceTools: readonly [kind: string, feature: string][] = [
   ["web_search", "web search"],
   ["web_fetch", "web fetch"],
@@ -53,12 +53,12 @@ function dated(rest: string): boolean {
   return /^(_[a-z0-9]{1,16})?(_\d{8})?$/.test(rest);
 }
 
-/** The tools that the model is told of; tools with `defer_loading` are ordinary ones. */
-export function toldTools(tools: readonly MessagesTool[]): MessagesTool[] {
+/** The tools that the model gets. Tools with `defer_loading` are ordinary ones. */
+export function callableTools(tools: readonly MessagesTool[]): MessagesTool[] {
   return tools.filter((tool) => ownerOf(tool).kind === "caller" && !isPlaceholder(tool));
 }
 
-/** A tool of a published type, as a caller would write it who knows its schema. */
+/** A tool of a published type as a function with its schema. */
 export function asFunction(tool: MessagesTool): MessagesTool {
   const published = publishedTool(tool.type);
   if (!published) return tool;

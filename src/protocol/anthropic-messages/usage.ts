@@ -1,4 +1,4 @@
-/** `usage` of Messages, both ways. Its classes are disjoint, as the centre's are: input excludes what was cached. */
+/** Translates `usage` of Messages in both directions. As in the centre, its classes are disjoint: input excludes cached tokens. */
 import { promptTokens, type Usage } from "../../inference/usage.ts";
 import { isObject } from "../json.ts";
 import { type Report, type ReportWords, reportOf } from "../report.ts";
@@ -14,13 +14,13 @@ export function encodeUsage(usage: Usage): MessagesUsage {
   };
 }
 
-/** `message_delta` repeats only what changed, and totals overwrite: what was said before, with what is said now. */
+/** Merges a usage into the one before it: `message_delta` repeats only counts that changed, and they are totals. */
 export function wordsOf(value: unknown, before: ReportWords = silent): ReportWords {
   if (!isObject(value)) return before;
   const details = isObject(value.output_tokens_details) ? value.output_tokens_details : {};
   const { input_tokens, cache_read_input_tokens, cache_creation_input_tokens, output_tokens } = value;
-  const any = input_tokens ?? cache_read_input_tokens ?? cache_creation_input_tokens ?? output_tokens;
-  if (any === undefined || any === null) return before;
+  const first = input_tokens ?? cache_read_input_tokens ?? cache_creation_input_tokens ?? output_tokens;
+  if (first === undefined || first === null) return before;
   return {
     prompt: input_tokens ?? before.prompt,
     cached: cache_read_input_tokens ?? before.cached,
@@ -38,12 +38,12 @@ const silent: ReportWords = {
   reasoning: undefined,
 };
 
-/** Null where neither half says anything: no report. */
+/** Null if the engine gave neither input nor output. */
 export function decodeUsage(words: ReportWords): Report | null {
   return reportOf(words, { inclusive: false });
 }
 
-/** At its start an engine may not have counted its input yet: its zero is then no report. What it will write it cannot know. */
+/** The usage at the start of an answer. An input of 0 is no report yet; the output is not known then. */
 export function decodeEarlyUsage(words: ReportWords): Report | null {
   const report = reportOf({ ...words, output: words.output ?? 0 }, { inclusive: false });
   return report && (report.rejected || promptTokens(report.usage) > 0) ? report : null;

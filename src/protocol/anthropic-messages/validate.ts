@@ -1,6 +1,6 @@
 /**
- * A body that claims to be a Messages request becomes one, or the fault that says what to change: first `thread`, whose
- * refusal clients act on; then the shape (contract.ts); then the rules between fields, each time the first offence.
+ * Validates the body of a Messages request. It checks `thread` first, because clients act on its refusal, then the shape
+ * (contract.ts), and then the rules between fields. It reports the first offence.
  */
 import { Fault } from "../../inference/fault.ts";
 import { contract } from "../contract.ts";
@@ -27,27 +27,25 @@ import {
 import { imageKindOf, isBase64 } from "./images.ts";
 import { publishedTool } from "./published-tools.ts";
 import { brokenChange, changesIn, definedBy, type ListedTool, toolsInForce } from "./tool-changes.ts";
-import { isPlaceholder, ownerOf, toldTools } from "./tools.ts";
+import { callableTools, isPlaceholder, ownerOf } from "./tools.ts";
 
 const request = contract(MessagesRequest);
 const count = contract(CountTokensRequest);
 
-/**
- * The body as a request. Throws a Fault: `missing_field`, `invalid_value` or `unsupported_feature`.
- */
+/** The body as a request. Throws a Fault: `missing_field`, `invalid_value` or `unsupported_feature`. */
 export function validateMessagesRequest(body: unknown): MessagesRequest {
   if (isObject(body) && given(body.thread)) throw threadRefused();
   if (!request.satisfied(body)) throw violationFault(warmingOnly(body) ?? request.violation(body));
   return obeying(body, rules);
 }
 
-/** The body of a count. What would be refused of a request for an answer is counted as far as it is understood. */
+/** The body of a count. It is checked for its shape only, and counted as far as it is understood. */
 export function validateCountTokens(body: unknown): CountTokensRequest {
   if (!count.satisfied(body)) throw violationFault(count.violation(body));
   return body;
 }
 
-/** The SDK's tool runner reads these details, and goes on with the whole history; any other refusal is fatal to it. */
+/** The SDK's tool runner reads these details, and then sends the whole history. Any other refusal ends it. */
 function threadRefused(): Fault {
   return new Fault("unsupported_feature", "This service does not store threads. Send the whole conversation instead.", {
     param: "thread",
@@ -55,7 +53,7 @@ function threadRefused(): Fault {
   });
 }
 
-/** `max_tokens: 0` asks to fill a cache and to answer nothing. It is told as what it is only where it is the first offence. */
+/** `max_tokens: 0` asks to fill a cache without an answer. The refusal says so if this is the first offence. */
 function warmingOnly(body: unknown): Violation | null {
   if (!isObject(body) || body.max_tokens !== 0) return null;
   if (request.violation(body).param !== "max_tokens") return null;
@@ -87,7 +85,7 @@ function changedTools(body: MessagesRequest): Violation | null {
   );
 }
 
-/** The violation of a tool that cannot be described to the model. */
+/** The violation of a tool that the model could not call. */
 function uncallable({ tool, param }: ListedTool): Violation | null {
   const owner = ownerOf(tool);
   const published = publishedTool(tool.type);
@@ -104,9 +102,9 @@ function misnamed(param: string, wanted: string, name: unknown): Violation {
   return invalid(param, `must be '${wanted}', the name of tools of this type, but is ${describe(name)}.`);
 }
 
-/** Agents list hosted tools on every request; a request that has no other wants one of them. */
+/** Agents list hosted tools on every request. If there is no other tool, the request needs one of them. */
 function nothingButHosted(listed: readonly ListedTool[]): Violation | null {
-  if (toldTools(listed.map(({ tool }) => tool)).length > 0) return null;
+  if (callableTools(listed.map(({ tool }) => tool)).length > 0) return null;
   return firstOf(listed, ({ tool, param }) => {
     const owner = ownerOf(tool);
     return owner.kind === "service" ? notSupported(`${param}.type`, named(owner.feature, String(tool.type))) : null;
@@ -117,18 +115,18 @@ function choosableTool(body: MessagesRequest): Violation | null {
   const { tool_choice: choice } = body;
   if (!choice || choice.type === "auto" || choice.type === "none") return null;
   const inForce = toolsInForce(body);
-  const told = toldTools(inForce);
-  if (choice.type === "any") return told.length > 0 ? null : choiceWithoutTools;
-  if (told.some((tool) => tool.name === choice.name)) return null;
+  const callable = callableTools(inForce);
+  if (choice.type === "any") return callable.length > 0 ? null : choiceWithoutTools;
+  if (callable.some((tool) => tool.name === choice.name)) return null;
   const owner = inForce.filter((tool) => tool.name === choice.name).map(ownerOf)[0];
   if (owner?.kind === "service") return notSupported("tool_choice.name", owner.feature);
-  const names = told.flatMap(({ name }) => (name ? [name] : []));
+  const names = callable.flatMap(({ name }) => (name ? [name] : []));
   return unlistedTool("tool_choice.name", choice.name, names);
 }
 
 // ---- messages --------------------------------------------------------------------------------------------------------
 
-/** Tool results answer an earlier tool use, and what is said to be an image or a PDF could be one. */
+/** Tool results answer an earlier tool use, images and PDFs have such content, and some message has content. */
 function conversation({ messages }: MessagesRequest): Violation | null {
   const calls = new Set<string>();
   for (let at = 0; at < messages.length; at++) {
@@ -150,13 +148,13 @@ function conversation({ messages }: MessagesRequest): Violation | null {
   return messages.some(saysSomething) ? null : invalid("messages", "must have at least one message with content.");
 }
 
-/** A user's message is one though it be empty; of the others, one that holds nothing is none. */
+/** Reports whether a message counts as content. A user's message always does, even if it is empty. */
 function saysSomething({ role, content }: MessagesRequest["messages"][number]): boolean {
   if (role === "user" || !Array.isArray(content)) return role === "user" || Boolean(content);
   return content.some((block) => (block.type === "text" ? block.text !== "" : !("tool" in block)));
 }
 
-/** A message that the model sees until the user's next one cannot change what holds after it. */
+/** A message that ends with the user's next one cannot change settings that hold longer. */
 function outlastsItsTurn({ clear_at, content, output_config }: SystemMessageParam, at: number): Violation | null {
   if (clear_at !== "next_user_message") return null;
   const change = Array.isArray(content) ? content.findIndex(({ type }) => type !== "text") : -1;
@@ -181,7 +179,7 @@ function mediaAt(found: { type: string }, at: number, block: number): Violation 
   return mediaOf(found, () => `messages[${at}].content[${block}]`);
 }
 
-/** The first block of this one and those inside it that is no image or no PDF. */
+/** The violation of an image or PDF, in this block or inside it, whose content is not one. */
 function mediaOf(block: { type: string }, path: () => string): Violation | null {
   if (block.type === "image") return image(block as ImageBlockParam, path);
   if (block.type === "document") return document(block as DocumentBlockParam, path);

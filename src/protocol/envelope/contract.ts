@@ -1,11 +1,11 @@
-/** The error envelope of OpenAI's protocols: chat completions, models, usage; and Responses, which differs in one word. */
+/** The error envelope of OpenAI's protocols. Responses has one type more than the others. */
 import Type from "typebox";
 import { clientFaultCodes, faultCatalogue } from "../../inference/fault.ts";
 import { count, nullable, oneOf } from "../shapes/contract.ts";
 
 const faultTypes = Object.values(faultCatalogue).map((entry) => entry.type);
 
-/** `types`: those that the protocol has beside the catalogue's. `param`: a path as it looks there. */
+/** `types` are the protocol's own, beside those of the catalogue. `param` is an example of a path. */
 export function openaiError($id: string, { types = [], param }: { types?: string[]; param: string }) {
   return Type.Object(
     {

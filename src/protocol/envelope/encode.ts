@@ -1,4 +1,4 @@
-/** A fault in the envelope of OpenAI's protocols. */
+/** Writes a fault in the envelope of OpenAI's protocols. */
 import { type Fault, faultCatalogue } from "../../inference/fault.ts";
 import type { Protocol } from "../../inference/request.ts";
 import { faultMessage } from "../fault-message.ts";
@@ -18,8 +18,8 @@ export function envelopeOf(fault: Fault, requestId: string, protocol: Protocol):
 }
 
 /**
- * Clients know an input that is too long by parts of this sentence: LiteLLM by its head, pi by its middle, LangChain for
- * Python by the code at its end, because openai 3.49 and newer shows the message alone.
+ * The message of a fault. Clients recognise an input that is too long by parts of this sentence: LiteLLM by its head, pi by
+ * its middle, and LangChain for Python by the code at its end, because openai 3.49 and newer shows only the message.
  */
 export function messageIn(protocol: Protocol, fault: Fault): string {
   const { inputTokens, contextTokens } = fault.details.overflow ?? {};

@@ -16,7 +16,7 @@ export const openaiChatCaller: CallerCodec<ChatCompletionRequest, ChatCompletion
   fault: { encode: encodeFault },
 };
 
-/** The names of custom tools say what a call of theirs is to the caller. */
+/** The answer needs the names of the custom tools, to write their calls. */
 function remainder(wire: ChatCompletionRequest): ChatCompletionRequest {
   return { ...wire, messages: [], tools: (wire.tools ?? []).filter(isCustom) };
 }

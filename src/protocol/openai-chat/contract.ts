@@ -1,6 +1,6 @@
 /**
- * Every wire shape of chat completions, once: a typebox value and the static type of the same name. Validation, types and
- * the OpenAPI document are made from these. Rules: docs/design/service.md, Chat fields.
+ * The wire shapes of chat completions: for each a typebox value, and where it is needed the static type of the same name.
+ * Validation, types and the OpenAPI document are made from them. Rules: docs/design/service.md, Chat fields.
  *
  * Objects of a request are open unless they say otherwise; whether a top-level field is known is decided in validate.ts.
  */
@@ -254,7 +254,7 @@ const tokens_max = (description: string) => optional(Type.Integer({ minimum: 1, 
 const ignored = (schema: TSchema) =>
   optional(Type.Unsafe<unknown>({ ...schema, description: "Accepted without effect." }));
 
-/** What an assistant message can say; an empty array says nothing. */
+/** The fields with content of an assistant message. An empty array is no content. */
 export const assistantWords = ["content", "refusal", "tool_calls", "reasoning_content", "reasoning"] as const;
 const silent = Object.fromEntries(assistantWords.map((field) => [field, { type: ["array", "null"], maxItems: 0 }]));
 
@@ -439,7 +439,7 @@ export const ChatCompletionMessage = Type.Object(
 );
 export type ChatCompletionMessage = Type.Static<typeof ChatCompletionMessage>;
 
-/** As vLLM answers it; OpenAI's protocol has no word for it. */
+/** A field of vLLM. OpenAI's protocol has none for this. */
 const stopReason = Type.Optional(Type.String({ description: "Which of `stop` ended the answer. Absent if none did." }));
 
 export const ChatChoice = Type.Object(
@@ -525,6 +525,6 @@ export type ChatCompletionChunk = Type.Static<typeof ChatCompletionChunk>;
 
 // ---- errors ----------------------------------------------------------------------------------------------------------
 
-/** The error body of chat, models and usage: five keys, always present. */
+/** The error body of chat, models and usage. Five keys are always present. */
 export const ChatError = openaiError("Error", { param: "messages[3].role" });
 export type ChatError = Type.Static<typeof ChatError>;

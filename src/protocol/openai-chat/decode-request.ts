@@ -1,4 +1,4 @@
-/** Chat completions → the centre. The wire has been validated (validate.ts); null equals absent throughout. */
+/** Turns a chat completion request into the centre. It has been validated (validate.ts); null means the same as absent. */
 import { compact } from "../../inference/compact.ts";
 import { Needs } from "../../inference/needs.ts";
 import type {
@@ -111,7 +111,7 @@ function userPart(part: UserContentPart, path: string, needs: Needs): InputPart 
   }
 }
 
-/** Reasoning first, then what was said, then the calls: the order in which a model produces them. */
+/** Reasoning, then texts, then calls: the order in which a model produces them. */
 function assistantParts(message: AssistantMessage): AssistantPart[] {
   const parts: AssistantPart[] = [];
   const reasoning = message.reasoning_content || message.reasoning;
@@ -152,7 +152,7 @@ function decodeToolChoice(choice: ToolChoice | null | undefined): CentreToolChoi
   return { kind: "allowed", mode, names: tools.map(nameOf) };
 }
 
-/** `text` is what an engine does anyway. */
+/** Leaves out `text`, which is the default. */
 function decodeFormat(format: ResponseFormat | null | undefined): OutputFormat | undefined {
   if (!format || format.type === "text") return undefined;
   if (format.type === "json_object") return { kind: "json_object" };
@@ -160,7 +160,7 @@ function decodeFormat(format: ResponseFormat | null | undefined): OutputFormat |
   return { kind: "json_schema", name, ...compact({ schema, strict, description }) };
 }
 
-/** What the contract does not name was let through by the catalog's `extra_params`, and goes on untouched. */
+/** The fields that the contract does not name. The catalog's `extra_params` allow them, and they are passed on unchanged. */
 function extraFields(wire: ChatCompletionRequest): Record<string, unknown> {
   const extra: Record<string, unknown> = {};
   for (const [field, value] of Object.entries(wire)) {

@@ -1,6 +1,6 @@
 /**
- * An engine's chunks → events. Engines bend the protocol (docs/design/protocols.md, Engine quirks); whatever arrives,
- * what leaves is grammatical. An answer has ended when it named a finish_reason or said [DONE]; anything else was cut.
+ * Turns an engine's chunks into grammatical events. Engines bend the protocol (docs/design/protocols.md, Engine quirks). An
+ * answer ends with a finish_reason or with [DONE]; any other was cut.
  */
 import type { InferenceEvent, PartHead, StopReason, TokenLogprob } from "../../inference/event.ts";
 import type { Fault } from "../../inference/fault.ts";
@@ -29,15 +29,15 @@ type TextKind = "text" | "refusal" | "reasoning";
 
 /** A class: docs/design/runtime.md, Bun as a server. */
 class AnswerDecoder extends Answer {
-  /** From its first call on. */
+  /** Made for the first call. */
   #tools: ToolCallAssembly | null = null;
   #partCount = 0;
-  /** The text-like part that is open; tool calls stay open beside it, because their fragments interleave. */
+  /** The open part, if it is no call. Calls stay open beside it, because their fragments interleave. */
   #open: { index: number; kind: TextKind } | null = null;
   #reason: StopReason | null = null;
   #stopSequence: string | undefined;
   #toolCalls = 0;
-  /** Of tokens whose text has not come yet: a character's first bytes, a tag that may open reasoning. */
+  /** Log probabilities of tokens whose text has not come yet: a character's first bytes, a tag that may open reasoning. */
   #early: TokenLogprob[] = none;
 
   push(chunk: JsonObject): InferenceEvent[] {
@@ -79,13 +79,13 @@ class AnswerDecoder extends Answer {
     const stopSequence = this.#stopSequence;
     events.push({
       type: "response-end",
-      reason: this.#settled(this.#reason ?? "stop"),
+      reason: this.#corrected(this.#reason ?? "stop"),
       ...(stopSequence ? { stopSequence } : {}),
     });
     return events;
   }
 
-  #say(events: InferenceEvent[], kind: TextKind, delta: string, logprobs?: TokenLogprob[]): void {
+  #write(events: InferenceEvent[], kind: TextKind, delta: string, logprobs?: TokenLogprob[]): void {
     if (delta === "" && !logprobs) return;
     if (this.#open?.kind !== kind) {
       this.#closeText(events);
@@ -95,12 +95,12 @@ class AnswerDecoder extends Answer {
     events.push({ type: "part-delta", index: this.#open.index, delta, ...(logprobs ? { logprobs } : {}) });
   }
 
-  /** Some engines send the probabilities of reasoning and of calls too: they are no text's, and open none. */
-  #sayText(events: InferenceEvent[], text: string, logprobs: TokenLogprob[], isText: boolean): void {
+  /** Ignores the log probabilities of reasoning and of calls, which some engines send: they begin no text. */
+  #writeText(events: InferenceEvent[], text: string, logprobs: TokenLogprob[], isText: boolean): void {
     const early = isText ? [...this.#early, ...logprobs] : none;
     this.#early = early;
     if (text === "" && (this.#open?.kind !== "text" || early.length === 0)) return;
-    this.#say(events, "text", text, early.length > 0 ? early : undefined);
+    this.#write(events, "text", text, early.length > 0 ? early : undefined);
     this.#early = none;
   }
 
@@ -117,15 +117,15 @@ class AnswerDecoder extends Answer {
   #choice(events: InferenceEvent[], value: JsonObject): void {
     const delta = isObject(value.delta) ? value.delta : isObject(value.message) ? value.message : {};
     const thought = textOf(delta.reasoning_content) || textOf(delta.reasoning);
-    this.#say(events, "reasoning", thought);
+    this.#write(events, "reasoning", thought);
     const calls: unknown[] = Array.isArray(delta.tool_calls) ? delta.tool_calls : [];
     let logprobs = logprobsOf(isObject(value.logprobs) ? value.logprobs.content : undefined);
     for (const { kind, text } of contentOf(delta.content)) {
-      if (kind === "reasoning") this.#say(events, kind, text);
-      else this.#sayText(events, text, logprobs, text !== "" || (thought === "" && calls.length === 0));
+      if (kind === "reasoning") this.#write(events, kind, text);
+      else this.#writeText(events, text, logprobs, text !== "" || (thought === "" && calls.length === 0));
       logprobs = none;
     }
-    this.#say(events, "refusal", textOf(delta.refusal));
+    this.#write(events, "refusal", textOf(delta.refusal));
     calls.forEach((fragment, position) => {
       if (isObject(fragment)) this.#call(events, fragment, position);
     });
@@ -150,17 +150,17 @@ class AnswerDecoder extends Answer {
     }
   }
 
-  /** Engines say `stop` after tool calls, and `tool_calls` without any. */
-  #settled(said: StopReason): StopReason {
-    if (said === "stop" && this.#toolCalls > 0) return "tool_calls";
-    if (said === "tool_calls" && this.#toolCalls === 0) return "stop";
-    return said;
+  /** Corrects engines that give `stop` after tool calls, and `tool_calls` without any. */
+  #corrected(reason: StopReason): StopReason {
+    if (reason === "stop" && this.#toolCalls > 0) return "tool_calls";
+    if (reason === "tool_calls" && this.#toolCalls === 0) return "stop";
+    return reason;
   }
 }
 
 const none: TokenLogprob[] = [];
 
-/** What some engines call the end of a generation that broke. */
+/** The finish reasons of some engines for a generation that broke off. */
 const brokenOff = new Set<unknown>(["error", "abort"]);
 
 const stopReasons: Record<string, StopReason> = {
@@ -172,7 +172,7 @@ const stopReasons: Record<string, StopReason> = {
   content_filter: "content_filter",
 };
 
-/** Content is a string; some engines send parts, thinking among them. */
+/** The texts of `content`. It is a string, but some engines send parts, and reasoning among them. */
 function contentOf(content: unknown): { kind: "text" | "reasoning"; text: string }[] {
   if (!Array.isArray(content)) return [{ kind: "text", text: textOf(content) }];
   return content.filter(isObject).map((part) => {
@@ -182,11 +182,11 @@ function contentOf(content: unknown): { kind: "text" | "reasoning"; text: string
   });
 }
 
-/** The forms in which engines say "error" where an answer should stand. */
+/** The fault of a chunk that is an error. Engines write errors in several forms. */
 function failureOf(chunk: JsonObject): Fault | null {
-  const said =
+  const error =
     chunk.error ?? (chunk.object === "error" ? chunk : undefined) ?? (chunk.choices ? undefined : chunk.detail);
-  if (said === undefined || said === null || said === false) return null;
-  const status = isObject(said) ? Number(said.code ?? said.status ?? 500) : 500;
+  if (error === undefined || error === null || error === false) return null;
+  const status = isObject(error) ? Number(error.code ?? error.status ?? 500) : 500;
   return decodeFault(status >= 400 && status < 600 ? status : 500, chunk);
 }

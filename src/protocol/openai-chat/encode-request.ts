@@ -1,6 +1,6 @@
 /**
- * The centre → chat completions, as engines understand it: the names that all of them know (`max_tokens`, `system`), no
- * nulls, nothing that only OpenAI's own service reads. Identical requests render to identical bytes.
+ * Writes a chat completion request for an engine, with the names that all engines know (`max_tokens`, `system`), without
+ * nulls, and without fields that only OpenAI's own service reads. Equal requests have equal bytes.
  */
 import type { Fault } from "../../inference/fault.ts";
 import type { InferenceRequest, OutputFormat, Tool } from "../../inference/request.ts";
@@ -22,7 +22,7 @@ export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): Reco
     model: ask.model,
     messages: encodeTurns(request.turns, ask),
     stream: ask.stream,
-    // Always asked for, whatever the caller wants to see: usage is what the service lives by.
+    // Usage is always requested, because the service meters by it.
     stream_options: ask.stream ? { include_usage: true } : undefined,
     max_tokens: request.outputTokens_max,
     temperature: sampling.temperature,

@@ -1,4 +1,4 @@
-/** The centre → what chat clients read: chunks that end with one [DONE], or one completion. */
+/** Writes the answer for chat clients: chunks that end with one [DONE], or one completion. */
 import type { InferenceEvent, PartDelta, PartHead, StopReason, TokenLogprob } from "../../inference/event.ts";
 import type { Result, ResultPart } from "../../inference/result.ts";
 import { noUsage, type Usage } from "../../inference/usage.ts";
@@ -29,13 +29,13 @@ class ChatEncoder implements StreamEncoder {
   readonly #wire: ChatCompletionRequest;
   readonly #requestId: string;
   readonly #wantsUsage: boolean;
-  /** Everything before `choices`: the same bytes in every chunk of the stream. */
+  /** The bytes before `choices`, which are the same in every chunk of the stream. */
   #head = "";
   #usage: Usage = noUsage;
-  /** Of the part that is told; calls are counted in order of appearance. */
+  /** The kind of the open part. Calls are counted in order of appearance. */
   #kind: PartHead["kind"] = "text";
   #calls = 0;
-  /** A call of a custom tool, and what reads the arguments that an engine wrote around its plain text. */
+  /** Set for a call of a custom tool; `#input` extracts its plain text if the engine wraps it in JSON. */
   #isCustom = false;
   #input: CustomInput | null = null;
   readonly #custom: ReadonlySet<string>;
@@ -55,7 +55,7 @@ class ChatEncoder implements StreamEncoder {
   }
 
   push(event: InferenceEvent): SseMessage[] {
-    return this.#parts.push(event).flatMap((next) => this.#said(next));
+    return this.#parts.push(event).flatMap((next) => this.#framesOf(next));
   }
 
   end(): SseMessage[] {
@@ -66,7 +66,7 @@ class ChatEncoder implements StreamEncoder {
     return waiting;
   }
 
-  #said(event: InferenceEvent): SseMessage[] {
+  #framesOf(event: InferenceEvent): SseMessage[] {
     switch (event.type) {
       case "response-start": {
         const { responseId: id, createdAtSeconds: created, model } = event;
@@ -84,8 +84,8 @@ class ChatEncoder implements StreamEncoder {
       case "part-delta": {
         const { delta, logprobs } = event;
         if (this.#input) return this.#plain(this.#input.push(delta));
-        const asked = this.#kind === "text" && logprobs ? asAsked(logprobs, this.#wire) : undefined;
-        return [this.#chunk(this.#deltaOf(delta), asked)];
+        const requested = this.#kind === "text" && logprobs ? asRequested(logprobs, this.#wire) : undefined;
+        return [this.#chunk(this.#deltaOf(delta), requested)];
       }
       case "part-end":
         return this.#input ? this.#plain(this.#input.end()) : [];
@@ -121,9 +121,9 @@ class ChatEncoder implements StreamEncoder {
   }
 
   #chunk(delta: ChatDelta, logprobs?: TokenLogprob[], finish: StopReason | null = null, more = ""): SseMessage {
-    const told = logprobs ? JSON.stringify({ content: logprobs, refusal: null }) : "null";
+    const content = logprobs ? JSON.stringify({ content: logprobs, refusal: null }) : "null";
     const reason = finish ? `"${finish}"` : "null";
-    const choice = `{"index":0,"delta":${JSON.stringify(delta)},"logprobs":${told},"finish_reason":${reason}${more}}`;
+    const choice = `{"index":0,"delta":${JSON.stringify(delta)},"logprobs":${content},"finish_reason":${reason}${more}}`;
     return { data: `${this.#head}[${choice}]${this.#wantsUsage ? `,"usage":null}` : "}"}` };
   }
 
@@ -148,26 +148,26 @@ class ChatEncoder implements StreamEncoder {
 const done: SseMessage = { data: "[DONE]" };
 const waiting = comment("waiting for the model");
 
-/** The stop string that ended the answer, in vLLM's word for it. Engines stop at some of their own, which no caller asked for. */
+/** The stop string that ended the answer, in a field of vLLM. Engines also stop at strings of their own, which do not count. */
 function matchedStop(
   { reason, stopSequence }: Pick<Result, "reason" | "stopSequence">,
   { stop }: Pick<ChatCompletionRequest, "stop">,
 ): Pick<ChatChoice, "stop_reason"> {
-  const asked = typeof stop === "string" ? [stop] : (stop ?? []);
-  if (reason !== "stop" || stopSequence === undefined || !asked.includes(stopSequence)) return {};
+  const requested = typeof stop === "string" ? [stop] : (stop ?? []);
+  if (reason !== "stop" || stopSequence === undefined || !requested.includes(stopSequence)) return {};
   return { stop_reason: stopSequence };
 }
 
-/** Engines give alternatives by their own default where none were asked for (llama.cpp: 20), and some without a question. */
-function asAsked(logprobs: TokenLogprob[], wire: ChatCompletionRequest): TokenLogprob[] | undefined {
+/** The log probabilities that the caller asked for. Some engines send them unasked, or more alternatives (llama.cpp: 20). */
+function asRequested(logprobs: TokenLogprob[], wire: ChatCompletionRequest): TokenLogprob[] | undefined {
   if (!wire.logprobs) return undefined;
   const most = wire.top_logprobs ?? 0;
   return logprobs.map((token) => ({ ...token, top_logprobs: token.top_logprobs.slice(0, most) }));
 }
 
 export function encodeResponse(result: Result, wire: ChatCompletionRequest): ChatCompletion {
-  const { text, refusal, reasoning, toolCalls, logprobs } = saidIn(result.parts, customNames(wire));
-  const told = logprobs.length > 0 ? asAsked(logprobs, wire) : undefined;
+  const { text, refusal, reasoning, toolCalls, logprobs } = contentOf(result.parts, customNames(wire));
+  const requested = logprobs.length > 0 ? asRequested(logprobs, wire) : undefined;
   return {
     id: result.responseId,
     object: "chat.completion",
@@ -183,7 +183,7 @@ export function encodeResponse(result: Result, wire: ChatCompletionRequest): Cha
           ...(reasoning === null ? {} : { reasoning_content: reasoning }),
           ...(toolCalls.length > 0 ? { tool_calls: toolCalls } : {}),
         },
-        logprobs: told ? { content: told, refusal: null } : null,
+        logprobs: requested ? { content: requested, refusal: null } : null,
         finish_reason: result.reason,
         ...matchedStop(result, wire),
       },
@@ -192,8 +192,8 @@ export function encodeResponse(result: Result, wire: ChatCompletionRequest): Cha
   };
 }
 
-/** Texts are null where there is no part of their kind. */
-interface Said {
+/** The parts of an answer by kind. A text is null if there is no part of its kind. */
+interface Content {
   text: string | null;
   refusal: string | null;
   reasoning: string | null;
@@ -201,17 +201,17 @@ interface Said {
   logprobs: TokenLogprob[];
 }
 
-function saidIn(parts: readonly ResultPart[], custom: ReadonlySet<string>): Said {
-  const said: Said = { text: null, refusal: null, reasoning: null, toolCalls: [], logprobs: [] };
+function contentOf(parts: readonly ResultPart[], custom: ReadonlySet<string>): Content {
+  const content: Content = { text: null, refusal: null, reasoning: null, toolCalls: [], logprobs: [] };
   for (const { head, text, logprobs } of parts) {
     if (head.kind === "tool-call") {
-      said.toolCalls.push(callOf(head, text, custom));
+      content.toolCalls.push(callOf(head, text, custom));
     } else {
-      said[head.kind] = (said[head.kind] ?? "") + text;
-      if (head.kind === "text" && logprobs) said.logprobs = said.logprobs.concat(logprobs);
+      content[head.kind] = (content[head.kind] ?? "") + text;
+      if (head.kind === "text" && logprobs) content.logprobs = content.logprobs.concat(logprobs);
     }
   }
-  return said;
+  return content;
 }
 
 function callOf(

@@ -1,6 +1,6 @@
 /**
- * Turns of the centre → messages of chat completions: results directly after their calls, and what `role: tool` cannot
- * hold (images, files) in a user message that follows them.
+ * Turns the conversation into messages. Results come directly after their calls. Images and files of a result, which
+ * `role: tool` cannot hold, go into a user message that follows.
  */
 import type { AssistantTurn, InputPart, TextPart, ToolCallPart, ToolTurn, Turn } from "../../inference/request.ts";
 import { inEngineOrder } from "../../inference/turns.ts";
@@ -41,11 +41,11 @@ function encodeResult({ callId, parts, failed }: ToolTurn): Record<string, unkno
   if (text.length < parts.length && text.length === 0)
     text.push({ kind: "text", text: "The result is attached to the next message." });
   const [first, ...others] = text;
-  const said: TextPart[] = failed ? [{ kind: "text", text: `Error: ${first?.text ?? ""}` }, ...others] : text;
-  return { role: "tool", tool_call_id: callId, content: said.length === 0 ? "" : encodeText(said) };
+  const texts: TextPart[] = failed ? [{ kind: "text", text: `Error: ${first?.text ?? ""}` }, ...others] : text;
+  return { role: "tool", tool_call_id: callId, content: texts.length === 0 ? "" : encodeText(texts) };
 }
 
-/** What is no text of a result, with the call that it belongs to named before it. */
+/** The parts of a result that are no text, after a line that names the call. */
 function attachments({ callId, parts }: ToolTurn): InputPart[] {
   const others = parts.filter((part) => part.kind !== "text");
   return others.length === 0
@@ -78,14 +78,14 @@ function encodeAssistant(turn: AssistantTurn): Record<string, unknown> {
         ? calls.map((call) => ({
             id: call.callId,
             type: "function",
-            // Engines read them as JSON, which nothing is not: llama.cpp answers 500.
+            // Engines parse the arguments as JSON. llama.cpp answers 500 to empty ones.
             function: { name: call.toolName, arguments: call.arguments.trim() === "" ? "{}" : call.arguments },
           }))
         : undefined,
   };
 }
 
-/** One text is a string, which every engine reads; several stay parts. */
+/** A single text becomes a string, which every engine reads. Several stay parts. */
 function encodeText(parts: TextPart[]): unknown {
   if (parts.length === 1) return parts[0]?.text;
   return parts.map((part) => ({ type: "text", text: part.text }));

@@ -1,4 +1,4 @@
-/** Faults, both ways: ours in OpenAI's envelope, and an engine's refusal as a fault that tells nothing of the engine. */
+/** Writes faults in OpenAI's envelope, and turns an engine's refusal into a fault that reveals nothing of the engine. */
 import type { Fault } from "../../inference/fault.ts";
 import { envelopeOf } from "../envelope/encode.ts";
 import { namedField } from "../fields.ts";
@@ -10,7 +10,7 @@ export function encodeFault(fault: Fault, requestId: string): ChatError {
   return envelopeOf(fault, requestId, "openai-chat");
 }
 
-/** What an engine's refusal means to the caller; its words never pass (refusal.ts). */
+/** Turns an engine's refusal into a fault (refusal.ts). */
 export function decodeFault(status: number, body: unknown): Fault {
   const error = errorOf(body);
   return refusalFault(status, error, namedField("openai-chat", contract, error.param));

@@ -1,8 +1,8 @@
 /**
- * Fragments of tool calls → calls. The protocol says: `index` tells calls apart, the first fragment has id and name.
- * Engines keep to little of that: docs/design/protocols.md, Call fragments without order; docs/design/protocols.md,
- * Repeated and missing call ids. Another id is another call, a repeated one is not; without ids, a name after complete
- * arguments is another call.
+ * Assembles tool calls from their fragments. In the protocol, `index` distinguishes calls, and the first fragment has id and
+ * name. Engines often break this: docs/design/protocols.md, Call fragments without order; docs/design/protocols.md,
+ * Repeated and missing call ids. A new id begins a call, a repeated one does not. Without ids, a name after complete arguments
+ * begins a call.
  */
 import { CallIds } from "../call-ids.ts";
 import { isObject, type JsonObject, textOf } from "../json.ts";
@@ -12,7 +12,7 @@ import { ToolInput } from "../tool-input.ts";
 export interface AssembledCall {
   callId: string;
   toolName: string;
-  /** A call of a custom tool, which has plain text for arguments. */
+  /** Set for a custom tool, whose arguments are plain text. */
   custom: boolean;
   /** Set by the owner of part numbers when the call starts. */
   partIndex: number;
@@ -21,11 +21,11 @@ export interface AssembledCall {
 export type AssemblyStep = { type: "start"; call: AssembledCall } | { type: "text"; call: AssembledCall; text: string };
 
 interface Assembly extends AssembledCall {
-  /** The id as the engine said it; null while it has said none. */
+  /** The engine's id; null while there is none. */
   wireId: string | null;
-  /** Before it is named: what was written of its arguments. */
+  /** The arguments that came before the name. */
   written: string;
-  /** Sees where its arguments end; of `unseen` pieces only when that is asked. */
+  /** Detects the end of the arguments. It reads the `unseen` pieces only when that is needed. */
   input: ToolInput;
   unseen: string[];
   started: boolean;
@@ -73,13 +73,13 @@ export function toolCallAssembly(responseId: string) {
 
   return {
     calls,
-    /** Whether a call was begun that never got a name. */
+    /** Reports whether a call has begun that has no name. */
     get unnamed(): boolean {
       return calls.some((call) => !call.started);
     },
-    /** `position` in the chunk's array stands in for a missing index. */
+    /** `position`, in the chunk's array, replaces a missing index. */
     push(fragment: JsonObject, position: number): AssemblyStep[] {
-      const { isCustom, name, written } = spokenIn(fragment);
+      const { isCustom, name, written } = contentOf(fragment);
       const index = Number.isInteger(fragment.index) ? Number(fragment.index) : position;
       const call = find(index, textOf(fragment.id), name);
       if (written) call.unseen.push(written);
@@ -96,13 +96,13 @@ export function toolCallAssembly(responseId: string) {
   };
 }
 
-function spokenIn(fragment: JsonObject): { isCustom: boolean; name: string; written: string } {
+function contentOf(fragment: JsonObject): { isCustom: boolean; name: string; written: string } {
   if (isObject(fragment.custom)) {
     const { name, input } = fragment.custom;
     return { isCustom: true, name: textOf(name), written: textOf(input) };
   }
-  const { name, arguments: said } = isObject(fragment.function) ? fragment.function : ({} as JsonObject);
-  const written = isObject(said) ? JSON.stringify(said) : textOf(said);
+  const { name, arguments: args } = isObject(fragment.function) ? fragment.function : ({} as JsonObject);
+  const written = isObject(args) ? JSON.stringify(args) : textOf(args);
   return { isCustom: false, name: textOf(name), written };
 }
 

@@ -1,4 +1,4 @@
-/** Tools as a chat caller lists and names them: functions, and custom ones, which take plain text. */
+/** Functions and custom tools, as a chat caller lists and names them. */
 import type { ChatCompletionRequest, CustomTool, NamedTool, ToolDefinition } from "./contract.ts";
 
 export function nameOf(tool: ToolDefinition | NamedTool): string {
@@ -9,7 +9,7 @@ export function isCustom(tool: ToolDefinition): tool is CustomTool {
   return tool.type === "custom";
 }
 
-/** Engines call these as functions, and the caller reads their calls as plain text. */
+/** The names of custom tools. Engines call them as functions, and the caller gets their calls with plain text. */
 export function customNames({ tools }: Pick<ChatCompletionRequest, "tools">): ReadonlySet<string> {
   return new Set((tools ?? []).filter(isCustom).map(nameOf));
 }

@@ -1,4 +1,4 @@
-/** `usage` of chat completions, both ways. There, prompt tokens include cached ones; in the centre, classes are disjoint. */
+/** Translates `usage` of chat completions in both directions. Its prompt tokens include cached ones, unlike the centre's. */
 import { promptTokens, type Usage } from "../../inference/usage.ts";
 import type { JsonObject } from "../json.ts";
 import { usageReported } from "../openai-usage.ts";
@@ -19,7 +19,7 @@ export function encodeUsage(usage: Usage): ChatUsage {
   };
 }
 
-/** The usage that a reply, or a chunk, reports. */
+/** The usage in a reply or a chunk. */
 export function decodeUsage(wire: JsonObject): Report | null {
   return usageReported(wire, halves);
 }

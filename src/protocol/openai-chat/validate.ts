@@ -1,6 +1,6 @@
 /**
- * A body that claims to be a chat completion request becomes one, or the fault that says what to change. First the shape
- * (contract.ts), then the rules between fields, each time the first offence in document order.
+ * Validates the body of a chat completion request: first its shape (contract.ts), then the rules between fields. It reports
+ * the first offence in document order.
  */
 import { contract } from "../contract.ts";
 import { given, obeying, type Rules, rulesOf } from "../rules.ts";
@@ -36,7 +36,7 @@ function chosenToolExists({ tools, tool_choice: choice }: ChatCompletionRequest)
   return stray ? unlistedTool(`${stray.path}.${stray.tool.type}.name`, nameOf(stray.tool), names) : null;
 }
 
-/** What a conversation must be beyond its shape: assistant turns say something, tool turns answer an earlier call. */
+/** Each assistant message has content, and each tool message answers an earlier call. */
 function conversation({ messages }: ChatCompletionRequest): Violation | null {
   const calls = new Set<string>();
   for (let index = 0; index < messages.length; index++) {

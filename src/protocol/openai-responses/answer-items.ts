@@ -1,4 +1,4 @@
-/** A part of an answer → the item that a client reads: the same in the stream, in the final object and without a stream. */
+/** Writes the parts of an answer as items, which are the same in the stream, in its final object and without a stream. */
 import { compact } from "../../inference/compact.ts";
 import type { TokenLogprob } from "../../inference/event.ts";
 import type { ResultPart } from "../../inference/result.ts";
@@ -11,13 +11,13 @@ import { listedTools, namespaceOf, ToolBook } from "./tools.ts";
 
 export type ItemKind = AnswerItem["type"];
 
-/** What a call is to the caller: the names that it knows, whatever the engine was told. */
+/** A call with the names that the caller gave its tools. */
 export interface CallerCall {
   call_id: string;
   name: string;
   namespace?: string;
   custom: boolean;
-  /** The engine wrote JSON around the plain text of a custom tool. */
+  /** Set if the engine wrote the plain text of a custom tool inside JSON. */
   wrapped: boolean;
 }
 
@@ -25,8 +25,8 @@ export class AnswerItems {
   readonly #book: ToolBook;
   readonly #logprobs: { top: number } | undefined;
   readonly #keepsText: boolean;
-  /** Clients that ask for a summary of reasoning show nothing else of it. */
-  readonly tellsSummary: boolean;
+  /** Set if reasoning is written as a summary: clients that ask for one show nothing else. */
+  readonly writesSummary: boolean;
 
   constructor(
     wire: ResponsesRequest,
@@ -35,7 +35,7 @@ export class AnswerItems {
   ) {
     this.#book = new ToolBook(listedTools(wire, conversationOf(wire)));
     this.#logprobs = decodeLogprobs(wire);
-    this.tellsSummary = summaryWish(wire) !== null;
+    this.writesSummary = summaryWish(wire) !== null;
     this.#keepsText = wire.include?.includes("reasoning.encrypted_content") === true;
   }
 
@@ -55,24 +55,24 @@ export class AnswerItems {
     return itemIdOf(this.responseId, this.kindOf(head), index);
   }
 
-  /** An engine that knows namespaces names them itself. */
+  /** The call for the caller. An engine that knows namespaces has named it itself. */
   callOf(head: Extract<ResultPart["head"], { kind: "tool-call" }>): CallerCall {
-    const told = head.namespace === undefined ? this.#book.told(head.toolName) : undefined;
-    const namespace = told ? namespaceOf(told) : head.namespace;
-    const custom = told ? told.tool.type === "custom" : head.custom === true;
+    const listed = head.namespace === undefined ? this.#book.toolOf(head.toolName) : undefined;
+    const namespace = listed ? namespaceOf(listed) : head.namespace;
+    const custom = listed ? listed.tool.type === "custom" : head.custom === true;
     return {
       call_id: head.callId,
-      name: told?.tool.name ?? head.toolName,
+      name: listed?.tool.name ?? head.toolName,
       ...(namespace === undefined ? {} : { namespace }),
       custom,
       wrapped: custom && head.custom !== true,
     };
   }
 
-  /** Engines give probabilities and alternatives by their own default: what is shown is what was asked for. */
+  /** The log probabilities that the caller asked for. Some engines send them unasked, or more alternatives. */
   logprobsOf(logprobs: readonly TokenLogprob[] | undefined): ResponsesLogprob[] {
-    const asked = this.#logprobs;
-    if (!asked || !logprobs) return [];
+    const requested = this.#logprobs;
+    if (!requested || !logprobs) return [];
     const publicToken = ({ token, logprob, bytes }: Omit<TokenLogprob, "top_logprobs">) => ({
       token,
       logprob,
@@ -80,7 +80,7 @@ export class AnswerItems {
     });
     return logprobs.map((one) => ({
       ...publicToken(one),
-      top_logprobs: one.top_logprobs.slice(0, asked.top).map(publicToken),
+      top_logprobs: one.top_logprobs.slice(0, requested.top).map(publicToken),
     }));
   }
 
@@ -97,13 +97,13 @@ export class AnswerItems {
         return { id, type: "message", status, role: "assistant", content: [{ type: "refusal", refusal: text }] };
       case "reasoning": {
         const sealed = this.#sealed(part, head.encrypted);
-        const said = text !== "";
+        const hasText = text !== "";
         return {
           id,
           type: "reasoning",
           status,
-          summary: said && this.tellsSummary ? [{ type: "summary_text", text }] : [],
-          content: said && !this.tellsSummary ? [{ type: "reasoning_text", text }] : [],
+          summary: hasText && this.writesSummary ? [{ type: "summary_text", text }] : [],
+          content: hasText && !this.writesSummary ? [{ type: "reasoning_text", text }] : [],
           ...(sealed === undefined ? {} : { encrypted_content: sealed }),
         };
       }

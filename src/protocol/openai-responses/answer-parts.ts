@@ -1,8 +1,8 @@
 /**
- * The items of an engine's answer → parts. Engines number items and give them ids, and get either wrong: both are used to
- * tell them apart, an `added` always begins a new one, and what only the end of an item says (or only the end of the
- * answer) is said then. llama.cpp ends all its items with the answer: what is said or thought ends when another part
- * begins. Items of an unknown type are passed over whole.
+ * Turns the items of an engine's answer into parts. Engines give items numbers and ids, and make mistakes in either, so both
+ * are used to distinguish items. An `added` always begins a new item. Content that comes only with the end of its item, or of
+ * the answer, is written then. llama.cpp ends all its items only with the answer, so a text or reasoning part ends when another
+ * part begins. Items of an unknown type are skipped.
  */
 import type { InferenceEvent, PartHead, TokenLogprob } from "../../inference/event.ts";
 import { CallIds } from "../call-ids.ts";
@@ -15,28 +15,28 @@ interface Part {
   kind: PartHead["kind"];
   written: boolean;
   ended: boolean;
-  /** Another part ended it: if the engine has more of it, that is a part of its own. */
+  /** Another part ended it. If the engine sends more of it, that becomes a part of its own. */
   overtaken?: true;
 }
 
 interface Item {
   type: string;
   id: string;
-  /** By content index; calls and reasoning have one, at 0. */
+  /** By content index. A call or a reasoning item has one part, at 0. */
   parts: Map<number, Part>;
-  /** Reasoning is told as text or as its summary, and some engines send both. */
-  voice: "content" | "summary" | null;
+  /** The form of the reasoning that is used: text or summary. Some engines send both. */
+  source: "content" | "summary" | null;
   summaries: number;
   done: boolean;
 }
 
 export class AnswerParts {
   calls = 0;
-  /** A call that nobody named: nothing could run it. */
+  /** Set if a call has no name, so that nobody could run it. */
   unnamed = false;
   readonly #items: Item[] = [];
-  /** The text or reasoning that has not ended yet: one part at most. */
-  #spoken: Part | null = null;
+  /** The open text or reasoning part. There is at most one. */
+  #open: Part | null = null;
   readonly #byIndex = new Map<number, Item>();
   readonly #ids: CallIds;
   #count = 0;
@@ -52,7 +52,7 @@ export class AnswerParts {
     return isCall(item) ? [...events, ...this.#beginCall(item, event.item)] : events;
   }
 
-  /** One piece; `place` of a summary counts its parts, which a blank line parts. */
+  /** One piece of a part. A blank line separates the parts of a summary. */
   delta(event: JsonObject, kind: PartHead["kind"], piece: unknown): InferenceEvent[] {
     const item = this.#find(event) ?? this.#implied(event, kind);
     const delta = textOf(piece);
@@ -63,7 +63,7 @@ export class AnswerParts {
     return this.#write(item, isCall(item) ? 0 : countAt(event.content_index), kind, delta, logprobs);
   }
 
-  /** What a part's end says whole, where it was not said in pieces. */
+  /** The whole content at the end of a part, which is used if no pieces came. */
   whole(event: JsonObject, kind: PartHead["kind"], text: unknown): InferenceEvent[] {
     const item = this.#find(event);
     const part = item?.parts.get(isCall(item) || kind === "reasoning" ? 0 : countAt(event.content_index));
@@ -83,16 +83,16 @@ export class AnswerParts {
     return this.#finish(item, event.item);
   }
 
-  /** The final object: what was never told of, and the ends of what is open. Its ids may be new, its order is the same. */
+  /** The final object: adds items that were never sent, and ends the open ones. Its ids may be new; its order is the same. */
   final(output: unknown): InferenceEvent[] {
     const events: InferenceEvent[] = [];
-    const told = [...this.#items];
+    const known = [...this.#items];
     for (const [at, value] of (Array.isArray(output) ? output : []).entries()) {
       if (!isObject(value)) continue;
       const type = textOf(value.type);
-      const byId = told.findIndex((item) => item.id !== "" && item.id === value.id);
-      const known = byId === -1 ? told.findIndex((item) => item.type === type) : byId;
-      const item = known === -1 ? this.#newItem(value, at) : told.splice(known, 1)[0];
+      const byId = known.findIndex((item) => item.id !== "" && item.id === value.id);
+      const place = byId === -1 ? known.findIndex((item) => item.type === type) : byId;
+      const item = place === -1 ? this.#newItem(value, at) : known.splice(place, 1)[0];
       if (item?.type === type) events.push(...this.#finish(item, value));
     }
     for (const item of this.#items) events.push(...this.#endParts(item));
@@ -106,7 +106,7 @@ export class AnswerParts {
       type: textOf(value.type),
       id: textOf(value.id),
       parts: new Map(),
-      voice: null,
+      source: null,
       summaries: 0,
       done: false,
     };
@@ -116,7 +116,7 @@ export class AnswerParts {
     return item;
   }
 
-  /** Of several items that an engine gave one number, or one id, it is the latest that is meant. */
+  /** The item of an event. If several have its number or its id, the latest one is meant. */
   #find(event: JsonObject): Item | undefined {
     if (Number.isInteger(event.output_index)) return this.#byIndex.get(Number(event.output_index));
     return this.#byId(textOf(event.item_id)) ?? this.#items.at(-1);
@@ -126,7 +126,7 @@ export class AnswerParts {
     return id === "" ? undefined : this.#items.findLast((item) => item.id === id);
   }
 
-  /** Some engines speak without having begun an item. A call without a name is none. */
+  /** A new item, for engines that send content without having begun one. A call needs a name, and so a beginning. */
   #implied(event: JsonObject, kind: PartHead["kind"]): Item | undefined {
     if (kind === "tool-call") return undefined;
     return this.#newItem(
@@ -135,7 +135,7 @@ export class AnswerParts {
     );
   }
 
-  /** An item whose number is given to another has ended. */
+  /** Ends the item whose number is given to another one. */
   #endAt(index: unknown): InferenceEvent[] {
     const before = Number.isInteger(index) ? this.#byIndex.get(Number(index)) : undefined;
     if (!before) return [];
@@ -167,10 +167,10 @@ export class AnswerParts {
     });
   }
 
-  /** A proof with a text is its signature; a proof alone is all that there is of the reasoning. */
+  /** A proof with a text is its signature. A proof without a text is encrypted reasoning. */
   #finishReasoning(item: Item, value: JsonObject): InferenceEvent[] {
     const proof = textOf(value.encrypted_content) || undefined;
-    const text = item.parts.has(0) ? "" : spoken(value.content, "") || spoken(value.summary, "\n\n");
+    const text = item.parts.has(0) ? "" : joinedText(value.content, "") || joinedText(value.summary, "\n\n");
     const events = this.#write(item, 0, "reasoning", text);
     const part = item.parts.get(0);
     if (part) return [...events, ...this.#endPart(part, proof)];
@@ -214,7 +214,7 @@ export class AnswerParts {
   }
 
   #overtake(): InferenceEvent[] {
-    const part = this.#spoken;
+    const part = this.#open;
     if (!part) return [];
     part.overtaken = true;
     return this.#endPart(part);
@@ -222,9 +222,9 @@ export class AnswerParts {
 
   #think(item: Item, event: JsonObject, delta: string): InferenceEvent[] {
     const isSummary = textOf(event.type).includes("summary");
-    const voice = isSummary ? "summary" : "content";
-    if (delta === "" || (item.voice !== null && item.voice !== voice)) return [];
-    item.voice = voice;
+    const source = isSummary ? "summary" : "content";
+    if (delta === "" || (item.source !== null && item.source !== source)) return [];
+    item.source = source;
     const at = isSummary ? countAt(event.summary_index) : 0;
     const gap = at > item.summaries ? "\n\n" : "";
     item.summaries = Math.max(item.summaries, at);
@@ -247,7 +247,7 @@ export class AnswerParts {
       events.push(...this.#overtake());
       part = { index: this.#newIndex(), kind, written: false, ended: false };
       item.parts.set(at, part);
-      this.#spoken = part;
+      this.#open = part;
       events.push({ type: "part-start", index: part.index, part: { kind } });
     }
     part.written = true;
@@ -262,7 +262,7 @@ export class AnswerParts {
   #endPart(part: Part, signature?: string): InferenceEvent[] {
     if (part.ended) return [];
     part.ended = true;
-    if (this.#spoken === part) this.#spoken = null;
+    if (this.#open === part) this.#open = null;
     return [{ type: "part-end", index: part.index, ...(signature === undefined ? {} : { signature }) }];
   }
 }
@@ -282,7 +282,7 @@ function countAt(value: unknown): number {
   return Number.isInteger(value) && Number(value) >= 0 ? Number(value) : 0;
 }
 
-function spoken(parts: unknown, between: string): string {
+function joinedText(parts: unknown, between: string): string {
   if (!Array.isArray(parts)) return "";
   return parts.map((part) => (isObject(part) ? textOf(part.text) : "")).join(between);
 }

@@ -24,7 +24,7 @@ export const openaiResponsesCaller: CallerCodec<ResponsesRequest, ResponseObject
   fault: { encode: encodeFault },
 };
 
-/** `/v1/responses/compact`: asked as a compaction is, and answered in a form of its own. It is never streamed. */
+/** The codec of `/v1/responses/compact`: a compaction with an answer in a form of its own. It is never streamed. */
 export const openaiCompactCaller: CallerCodec<ResponsesRequest, CompactedResponse> = {
   ...openaiResponsesCaller,
   request: { decode: decodeRequest, remainder: compactRemainder },

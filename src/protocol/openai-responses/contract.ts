@@ -1,10 +1,10 @@
 /**
- * Every wire shape of Responses, once: a typebox value and the static type of the same name. Validation, types and the
- * OpenAPI document are made from these. Rules: docs/design/service.md, Adapters; docs/design/protocols.md,
+ * The wire shapes of Responses: for each a typebox value, and where it is needed the static type of the same name. Validation,
+ * types and the OpenAPI document are made from them. Rules: docs/design/service.md, Adapters; docs/design/protocols.md,
  * Responses requests.
  *
- * Objects are open: keys of any type may be added. What is honoured is typed, what is ignored is not, and what would change
- * the answer and cannot be honoured is `unsupported_feature`.
+ * Objects are open: they may have further keys of any type. Keys that have an effect are typed, and ignored ones are not. A key
+ * that would change the answer and is not supported gets `unsupported_feature`.
  */
 import type { TObjectOptions, TProperties, TSchema } from "typebox";
 import Type from "typebox";
@@ -31,7 +31,7 @@ import {
   unsupported,
 } from "../shapes/contract.ts";
 
-/** Of what an answer tells back as it was asked, other keys too. */
+/** Options of objects that the answer repeats as they were sent, with all their keys. */
 const open = { additionalProperties: true };
 
 // ---- request: content parts ------------------------------------------------------------------------------------------
@@ -109,7 +109,7 @@ export const NamespaceTool = tagged(
 );
 export type NamespaceTool = Type.Static<typeof NamespaceTool>;
 
-/** Tools that OpenAI's service runs, by what they are called in a refusal. */
+/** Tools that OpenAI's service runs, with their names in a refusal. */
 export const hostedTools = {
   web_search: "web search",
   web_search_2025_08_26: "web search",
@@ -123,7 +123,7 @@ export const hostedTools = {
 } as const;
 export type HostedKind = keyof typeof hostedTools;
 
-/** Tools that only OpenAI's models know how to call: a caller runs them without a schema of its own, or the service programs with them. */
+/** Tools without a schema, which only OpenAI's models can call. */
 const schemalessTools = {
   local_shell: "the local shell tool",
   shell: "the shell tool",
@@ -207,7 +207,7 @@ const message = <Kind extends TSchema>(type: Kind, $id: string) =>
   );
 const typed = message(Type.Literal("message"), "ResponsesTypedMessage");
 export type MessageItem = Type.Static<typeof typed>;
-/** As callers write it: `type` may be left out. */
+/** The message as callers write it: `type` may be left out. */
 export const MessageItem = message(Type.Optional(Type.Literal("message")), "ResponsesMessage");
 
 const FunctionCallItem = tagged(
@@ -344,7 +344,7 @@ export const InputItem = Type.Union([MessageItem, ...otherItems], {
 const summaries = ["auto", "concise", "detailed"] as const;
 export type SummaryWish = (typeof summaries)[number];
 
-/** Parts that only messages of the user may hold: instructions and answers are text. */
+/** Parts that only the user's messages may have: instructions and answers are text. */
 export const userParts: readonly string[] = ["input_image", "input_file"];
 const textOfOthers = when(
   { properties: { type: { const: "message" }, role: { not: { const: "user" } } }, required: ["role"] },
@@ -411,7 +411,7 @@ export const ResponsesRequest = Type.Object(
       "A null is the same as leaving the field out. Fields that are not listed, such as `metadata`, `truncation` and `user`, are accepted and have no effect.",
   },
 );
-/** The same after an item without `type` was given that of a message: what is validated, and what the codec reads. */
+/** The request in which every message has its `type`: the validator checks this form, and the codec reads it. */
 export const TypedResponsesRequest = Type.Object(
   { ...requestFields, input: inputOf(typedItem) },
   { maxProperties: properties_max },
@@ -558,7 +558,7 @@ export const OutputItem = Type.Union(
   { $id: "ResponsesOutputItem" },
 );
 export type OutputItem = Type.Static<typeof OutputItem>;
-/** An output item of an answer to the conversation itself. */
+/** An output item of an answer that is no compaction. */
 export type AnswerItem = Exclude<OutputItem, OutputCompaction>;
 
 // ---- response --------------------------------------------------------------------------------------------------------
@@ -591,7 +591,7 @@ export const ResponseFailure = Type.Object(
 );
 export type ResponseFailure = Type.Static<typeof ResponseFailure>;
 
-/** A message of the user, as it was sent. */
+/** A message of the user, unchanged. */
 const RetainedMessage = Type.Object(
   {
     id: itemId("msg"),
@@ -659,7 +659,7 @@ export type CompactedResponse = Type.Static<typeof CompactedResponse>;
 
 // ---- what is kept ----------------------------------------------------------------------------------------------------
 
-/** What a reference leads to is kept in its place. */
+/** References are not kept: the items that they refer to take their place. */
 const isKept = (type: string) => type !== "item_reference";
 const KeptItem = openObject(
   {
@@ -735,6 +735,6 @@ export type ResponsesStreamEvent = Type.Static<typeof ResponsesStreamEvent>;
 
 // ---- errors ----------------------------------------------------------------------------------------------------------
 
-/** The envelope of chat completions, but for the type of a reached usage limit, by which Codex knows it. */
+/** The envelope of chat completions, with one more type, by which Codex recognises a reached usage limit. */
 export const ResponsesError = openaiError("ResponsesError", { types: ["usage_limit_reached"], param: "input[3].role" });
 export type ResponsesError = Type.Static<typeof ResponsesError>;

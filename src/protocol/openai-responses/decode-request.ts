@@ -1,4 +1,4 @@
-/** Responses → the centre. The wire has been validated, and what it refers to was found (references.ts). */
+/** Turns a Responses request into the centre. It has been validated, and its references are resolved (references.ts). */
 import { compact } from "../../inference/compact.ts";
 import { instructionTurn, isSummary, summaryTurn } from "../../inference/compaction.ts";
 import { Needs } from "../../inference/needs.ts";
@@ -27,47 +27,49 @@ import type {
   InputPart as WirePart,
 } from "./contract.ts";
 import { native } from "./native.ts";
-import { conversationOf, isCompaction, Told } from "./references.ts";
+import { conversationOf, isCompaction, PlacedItem } from "./references.ts";
 import { Results } from "./results.ts";
 import { unsealCompaction } from "./sealed-compaction.ts";
 import { unseal } from "./sealed-reasoning.ts";
-import { listedTools, type ToldTool, ToolBook } from "./tools.ts";
+import { type EngineTool, listedTools, ToolBook } from "./tools.ts";
 
-/** Throws a Fault where nothing is said. */
+/** Throws a Fault if the conversation has no content. */
 export function decodeRequest(wire: ResponsesRequest): InferenceRequest {
-  const told = conversationOf(wire);
-  return isCompaction(wire) ? decodeCompaction(wire, told) : decodeAsked(wire, told);
+  const items = conversationOf(wire);
+  return isCompaction(wire) ? decodeCompaction(wire, items) : decodeConversation(wire, items);
 }
 
-/** The conversation, and behind it what is asked for: a plain text, to which no tool and no form applies. */
-function decodeCompaction(wire: ResponsesRequest, told: readonly Told[]): InferenceRequest {
+/** The conversation with an instruction to summarize it. The summary is plain text, so tools and formats are left out. */
+function decodeCompaction(wire: ResponsesRequest, items: readonly PlacedItem[]): InferenceRequest {
   const plain = { ...wire, tools: null, tool_choice: null, text: null, include: null, top_logprobs: null };
-  const said = told.some(isSetting) ? told.filter(({ item }) => item.type !== "additional_tools").map(plainly) : told;
-  const request = decodeAsked(plain, said);
+  const kept = items.some(isSetting)
+    ? items.filter(({ item }) => item.type !== "additional_tools").map(withoutFormat)
+    : items;
+  const request = decodeConversation(plain, kept);
   const summary = request.turns.findLast(isSummary) ?? null;
   request.turns.push(instructionTurn());
   return { ...request, compaction: { summary, leftOutTurns: 0, notice: null } };
 }
 
-function isSetting({ item }: Told): boolean {
+function isSetting({ item }: PlacedItem): boolean {
   return item.type === "additional_tools" || item.type === "configuration_update";
 }
 
-/** Without what an item asks of the form of the answer. */
-function plainly(told: Told): Told {
-  const { item, place } = told;
-  return item.type === "configuration_update" ? new Told({ ...item, text: null }, place) : told;
+/** The item without a format of the answer. */
+function withoutFormat(placed: PlacedItem): PlacedItem {
+  const { item, place } = placed;
+  return item.type === "configuration_update" ? new PlacedItem({ ...item, text: null }, place) : placed;
 }
 
-function decodeAsked(wire: ResponsesRequest, told: readonly Told[]): InferenceRequest {
+function decodeConversation(wire: ResponsesRequest, items: readonly PlacedItem[]): InferenceRequest {
   const needs = new Needs();
-  const book = new ToolBook(listedTools(wire, told));
-  const turns = decodeItems(told, { book, needs, model: wire.model });
+  const book = new ToolBook(listedTools(wire, items));
+  const turns = decodeItems(items, { book, needs, model: wire.model });
   if (wire.instructions) turns.unshift({ role: "system", parts: [{ kind: "text", text: wire.instructions }] });
-  if (turns.length === 0) throw violationFault(nothingSaid);
+  if (turns.length === 0) throw violationFault(emptyConversation);
   const tools = book.tools.map(decodeTool);
-  if (tools.length > 0) needs.add("tool", wire.tools?.length ? "tools" : toolsParam(told));
-  const updated = settingsIn(told);
+  if (tools.length > 0) needs.add("tool", wire.tools?.length ? "tools" : toolsParam(items));
+  const updated = settingsIn(items);
   const format = decodeFormat(updated.format?.value ?? wire.text?.format);
   if (format) needs.add("form of the answer", updated.format?.param ?? "text.format");
   const logprobs = decodeLogprobs(wire);
@@ -94,11 +96,11 @@ function decodeAsked(wire: ResponsesRequest, told: readonly Told[]): InferenceRe
   };
 }
 
-/** Lists of tools and reasoning that another service sealed say nothing, and no engine takes an empty conversation. */
-const nothingSaid = invalid("input", "must have content for the model.");
+/** Lists of tools, and reasoning that another service encrypted, are no content. Engines refuse an empty conversation. */
+const emptyConversation = invalid("input", "must have content for the model.");
 
-function toolsParam(told: readonly Told[]): string {
-  return told.find(({ item }) => item.type === "additional_tools")?.param ?? "tools";
+function toolsParam(items: readonly PlacedItem[]): string {
+  return items.find(({ item }) => item.type === "additional_tools")?.param ?? "tools";
 }
 
 // ---- items -----------------------------------------------------------------------------------------------------------
@@ -109,17 +111,17 @@ interface Reading {
   model: string;
 }
 
-/** What the model said in one go (reasoning, text, calls) is one turn, however many items it was. */
-function decodeItems(told: readonly Told[], reading: Reading): Turn[] {
+/** Consecutive items of the model (reasoning, text, calls) become one turn. */
+function decodeItems(items: readonly PlacedItem[], reading: Reading): Turn[] {
   const turns: Turn[] = [];
   const results = new Results();
-  for (const one of told) {
-    const said = assistantParts(one, reading);
-    if (said) {
-      results.called(said);
+  for (const one of items) {
+    const parts = assistantParts(one, reading);
+    if (parts) {
+      results.called(parts);
       const last = turns.at(-1);
-      if (last?.role === "assistant") last.parts.push(...said);
-      else if (said.length > 0) turns.push({ role: "assistant", parts: said });
+      if (last?.role === "assistant") last.parts.push(...parts);
+      else if (parts.length > 0) turns.push({ role: "assistant", parts });
       continue;
     }
     const turn = decodeItem(one, reading);
@@ -128,11 +130,11 @@ function decodeItems(told: readonly Told[], reading: Reading): Turn[] {
   return turns;
 }
 
-function decodeItem(told: Told, { needs }: Reading): Turn | null {
-  const { item } = told;
+function decodeItem(placed: PlacedItem, { needs }: Reading): Turn | null {
+  const { item } = placed;
   switch (item.type) {
     case "message": {
-      const parts = contentParts(item.content, () => `${told.param}.content`, needs);
+      const parts = contentParts(item.content, () => `${placed.param}.content`, needs);
       if (item.role === "user") return { role: "user", parts };
       return { role: item.role === "developer" ? "developer" : "system", parts: parts.filter(isText) };
     }
@@ -140,11 +142,11 @@ function decodeItem(told: Told, { needs }: Reading): Turn | null {
       return summaryTurn(unsealCompaction(item.encrypted_content));
     case "function_call_output":
     case "custom_tool_call_output":
-      needs.add("call or result", () => told.param);
+      needs.add("call or result", () => placed.param);
       return {
         role: "tool",
         callId: item.call_id,
-        parts: contentParts(item.output, () => `${told.param}.output`, needs),
+        parts: contentParts(item.output, () => `${placed.param}.output`, needs),
       };
     default:
       return null;
@@ -153,16 +155,16 @@ function decodeItem(told: Told, { needs }: Reading): Turn | null {
 
 const isText = (part: InputPart): part is TextPart => part.kind === "text";
 
-/** Null for what no assistant says. */
-function assistantParts(told: Told, { book, needs, model }: Reading): AssistantPart[] | null {
-  const { item } = told;
+/** The parts of an item of the model; null if it is another item. */
+function assistantParts(placed: PlacedItem, { book, needs, model }: Reading): AssistantPart[] | null {
+  const { item } = placed;
   switch (item.type) {
     case "message":
       return item.role === "assistant" ? answerParts(item) : null;
     case "reasoning":
       return reasoningParts(item, model);
     case "function_call": {
-      needs.add("call or result", () => told.param);
+      needs.add("call or result", () => placed.param);
       const { call_id: callId, name, namespace } = item;
       const wire = {
         type: item.type,
@@ -175,7 +177,7 @@ function assistantParts(told: Told, { book, needs, model }: Reading): AssistantP
       return [{ kind: "tool-call", callId, toolName, arguments: item.arguments, native: native(wire) }];
     }
     case "custom_tool_call": {
-      needs.add("call or result", () => told.param);
+      needs.add("call or result", () => placed.param);
       const { call_id: callId, name, input, namespace } = item;
       const wire = { type: item.type, call_id: callId, name, input, namespace: namespace ?? undefined };
       const toolName = book.nameOf(name, namespace);
@@ -194,19 +196,19 @@ function answerParts({ content }: MessageItem): AssistantPart[] {
   });
 }
 
-/** What was sealed here is whole; else the text is all that there is, and what another service encrypted is none. */
+/** Reasoning that was sealed here is complete. Otherwise only its text is used: content that another service encrypted is not. */
 function reasoningParts(
   { content, summary, encrypted_content: sealed }: ReasoningItem,
   model: string,
 ): AssistantPart[] {
   const known = sealed ? unseal(sealed, model) : null;
-  const told = content?.length ? content.map((part) => part.text).join("") : null;
-  const text = known?.text || (told ?? (summary ?? []).map((part) => part.text).join("\n\n"));
+  const written = content?.length ? content.map((part) => part.text).join("") : null;
+  const text = known?.text || (written ?? (summary ?? []).map((part) => part.text).join("\n\n"));
   const part: AssistantPart = { kind: "reasoning", ...known, text };
   return part.text === "" && part.signature === undefined && part.encrypted === undefined ? [] : [part];
 }
 
-/** Paths are written where they are told. */
+/** A path is made only if it is needed. */
 type Path = () => string;
 
 function contentParts(content: string | readonly (WirePart | OutputPart)[], path: Path, needs: Needs): InputPart[] {
@@ -232,7 +234,7 @@ function contentPart(part: WirePart | OutputPart, path: Path, needs: Needs): Inp
 
 // ---- tools and the rest ----------------------------------------------------------------------------------------------
 
-function decodeTool({ name, tool, within }: ToldTool): Tool {
+function decodeTool({ name, tool, within }: EngineTool): Tool {
   const wire = within ? { ...within, tools: [tool] } : tool;
   if (tool.type === "function") {
     const { description, parameters, strict } = tool;
@@ -256,10 +258,10 @@ interface Settings {
   format?: { value: TextFormat; param: string };
 }
 
-/** The settings that items of the conversation put in place of the request's: the last of each counts. */
-function settingsIn(told: readonly Told[]): Settings {
+/** The settings of the conversation's items, which replace the request's. The last of each is in force. */
+function settingsIn(items: readonly PlacedItem[]): Settings {
   const settings: Settings = {};
-  for (const one of told) {
+  for (const one of items) {
     const { item } = one;
     if (item.type !== "configuration_update") continue;
     if (item.reasoning?.effort) settings.effort = item.reasoning.effort;
@@ -268,7 +270,7 @@ function settingsIn(told: readonly Told[]): Settings {
   return settings;
 }
 
-/** `text` is what an engine does anyway. */
+/** Leaves out `text`, which is the default. */
 function decodeFormat(format: TextFormat | null | undefined): OutputFormat | undefined {
   if (!format || format.type === "text") return undefined;
   if (format.type === "json_object") return { kind: "json_object" };
@@ -276,14 +278,14 @@ function decodeFormat(format: TextFormat | null | undefined): OutputFormat | und
   return { kind: "json_schema", name, schema, ...compact({ strict, description }) };
 }
 
-/** A hint that makes no need: agents always send it (inference/hints.ts). A summary is for engines that know of them. */
+/** A hint, which needs no capability: agents always send it (inference/hints.ts). Only engines of this protocol get `summary`. */
 function decodeReasoning(request: ResponsesRequest, updated: ReasoningEffort | undefined): Reasoning | undefined {
-  const told = compact({ effort: updated ?? request.reasoning?.effort });
-  const wire = { ...told, ...compact({ summary: summaryWish(request) }) };
-  return Object.keys(wire).length > 0 ? { ...told, native: native(wire) } : undefined;
+  const reasoning = compact({ effort: updated ?? request.reasoning?.effort });
+  const wire = { ...reasoning, ...compact({ summary: summaryWish(request) }) };
+  return Object.keys(wire).length > 0 ? { ...reasoning, native: native(wire) } : undefined;
 }
 
-/** The summary that is asked for, by its name or the old one; null where the model's own text is. */
+/** The requested summary of reasoning, by its name or the old one; null if the model's own text is wanted. */
 export function summaryWish({ reasoning }: Pick<ResponsesRequest, "reasoning">): SummaryWish | null {
   return reasoning?.summary ?? reasoning?.generate_summary ?? null;
 }

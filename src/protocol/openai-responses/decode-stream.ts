@@ -1,7 +1,6 @@
 /**
- * What an engine that speaks Responses answers → events. An answer has ended when the engine said so
- * (`response.completed`, `response.incomplete`); anything else was cut. Events that nobody knows are passed over; what
- * leaves is grammatical.
+ * Turns the answer of an engine that speaks Responses into grammatical events. An answer without `response.completed` or
+ * `response.incomplete` was cut. Unknown events are skipped.
  */
 import type { InferenceEvent, StopReason } from "../../inference/event.ts";
 import { Answer, StreamDecoder } from "../answer.ts";
@@ -16,7 +15,7 @@ export function streamDecoder(identity: ResponseIdentity, outputTokens_max?: num
   return new StreamDecoder(new AnswerDecoder(identity, outputTokens_max));
 }
 
-/** A whole reply is what the last event of a stream carries. */
+/** Decodes a whole reply, which is the object in the last event of a stream. */
 export function decodeReply(reply: unknown, identity: ResponseIdentity, outputTokens_max?: number): InferenceEvent[] {
   const answer = new AnswerDecoder(identity, outputTokens_max);
   if (!isObject(reply)) return answer.fail(malformedAnswer(new Error("a reply that is no object")));
@@ -61,7 +60,7 @@ class AnswerDecoder extends Answer {
         return this.fail(decodeFailure(event));
       default: {
         if (isObject(event.error)) return this.fail(decodeFailure(event));
-        const events = this.#told(type, event);
+        const events = this.#partEvents(type, event);
         return events.length > 0 ? [...this.started(), ...events] : [];
       }
     }
@@ -74,15 +73,14 @@ class AnswerDecoder extends Answer {
     if (report) events.push({ type: "usage", ...report });
     if (parts.unnamed) return [...events, ...this.fail(malformedAnswer(new Error("a tool call without a name")))];
     this.endsHere();
-    // llama.cpp and transformers say `completed` of an answer that its cap ended.
+    // llama.cpp and transformers send `completed` for an answer that its cap ended.
     const isFull = report !== null && report.usage.outputTokens >= this.#outputTokens_max;
     const reason = cut ?? (isFull ? "length" : parts.calls > 0 ? "tool_calls" : "stop");
     events.push({ type: "response-end", reason });
     return events;
   }
 
-  /** What an event says of the parts. */
-  #told(type: string, event: JsonObject): InferenceEvent[] {
+  #partEvents(type: string, event: JsonObject): InferenceEvent[] {
     const parts = this.#parts;
     switch (type) {
       case "response.output_item.added":
@@ -106,7 +104,7 @@ class AnswerDecoder extends Answer {
         return parts.whole(event, "tool-call", event.arguments);
       case "response.custom_tool_call_input.done":
         return parts.whole(event, "tool-call", event.input);
-      // Open Responses names the text of reasoning so.
+      // The name in Open Responses for the text of reasoning.
       case "response.reasoning.delta":
       case "response.reasoning_text.delta":
       case "response.reasoning_summary_text.delta":

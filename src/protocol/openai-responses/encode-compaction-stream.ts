@@ -1,4 +1,4 @@
-/** The answer to a compaction, as events: clients act on the whole item alone, so that its text is told once, at its end. */
+/** Writes the answer to a compaction as events. Clients act only on the whole item, so its text is written once, at its end. */
 import type { Fault } from "../../inference/fault.ts";
 import { Fold } from "../../inference/result.ts";
 import type { StreamContext, StreamEncoder } from "../codec.ts";

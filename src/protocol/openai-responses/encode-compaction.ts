@@ -1,4 +1,4 @@
-/** A whole answer to a compaction → its summary, as one item. What else the model said is none of it. */
+/** Writes the answer to a compaction: its texts, as one item. */
 import { leftOutNotice, noSummary } from "../../inference/compaction.ts";
 import type { Result } from "../../inference/result.ts";
 import type {
@@ -15,7 +15,7 @@ import { begunResponse, endedResponse, outcomeOf } from "./response-object.ts";
 import { sealCompaction } from "./sealed-compaction.ts";
 import { encodeUsage } from "./usage.ts";
 
-/** Throws where nothing was said. */
+/** Throws a Fault if the model wrote no text. */
 export function encodeCompaction(result: Result, wire: ResponsesRequest, endedAtSeconds?: number): ResponseObject {
   const { usage, reason } = result;
   const output = [compactionItem(result)];
@@ -23,24 +23,24 @@ export function encodeCompaction(result: Result, wire: ResponsesRequest, endedAt
   return endedResponse(begunResponse(wire, result), ended);
 }
 
-/** The summary, between what has to be known of it: what it leaves out, and that it breaks off. */
+/** The summary, with notices of turns that were left out and of a summary that breaks off. */
 export function compactionItem({ responseId, parts, reason, leftOutTurns = 0 }: Result, index = 0): OutputCompaction {
   const summary = parts.map(({ head, text }) => (head.kind === "text" ? text : "")).join("");
   if (summary.trim() === "") throw noSummary();
-  const told = [
+  const paragraphs = [
     ...(leftOutTurns > 0 ? [leftOutNotice(leftOutTurns)] : []),
     summary,
     ...(outcomeOf(reason).status === "completed" ? [] : ["[This summary breaks off here, before its end.]"]),
   ];
   const id = itemIdOf(responseId, "compaction", index);
-  return { id, type: "compaction", encrypted_content: sealCompaction(told.join("\n\n")) };
+  return { id, type: "compaction", encrypted_content: sealCompaction(paragraphs.join("\n\n")) };
 }
 
-/** The same as `/v1/responses/compact` answers it: with what the user said last, word for word. */
+/** The answer of `/v1/responses/compact`: the newest messages of the user, unchanged, and the summary. */
 export function encodeCompacted(result: Result, { input }: ResponsesRequest): CompactedResponse {
   const { responseId, createdAtSeconds, usage } = result;
-  const said = (typeof input === "string" ? [] : input).filter(isUsers);
-  const messages = said.map(({ content }, at): RetainedMessage => {
+  const retained = (typeof input === "string" ? [] : input).filter(isUsers);
+  const messages = retained.map(({ content }, at): RetainedMessage => {
     const parts = typeof content === "string" ? [{ type: "input_text" as const, text: content }] : content;
     const id = itemIdOf(responseId, "message", at);
     return { id, type: "message", status: "completed", role: "user", content: [...parts] };
@@ -54,10 +54,10 @@ export function encodeCompacted(result: Result, { input }: ResponsesRequest): Co
   };
 }
 
-/** Messages that are retained word for word must leave room in the smallest contexts. */
+/** The retained messages must leave room in the smallest contexts. */
 const retained_chars_max = 32_768;
 
-/** The part of the request that its answer needs: the newest messages of the user, and that it is a compaction. */
+/** The part of the request that its answer needs: the newest messages of the user, and the item that makes it a compaction. */
 export function compactRemainder(wire: ResponsesRequest): ResponsesRequest {
   const retained: InputItem[] = [{ type: "compaction_trigger" }];
   let chars = 0;

@@ -1,7 +1,7 @@
 /**
- * The centre → Responses, for an engine that speaks it. What the protocol has no words for, and what would change the
- * answer, is refused by name; what only tunes it and is unknown here (`seed`) is left out. No nulls, nothing is stored at
- * the engine, and identical requests render to identical bytes.
+ * Writes a request for an engine that speaks Responses. A feature that would change the answer, and that the protocol cannot
+ * express, is refused by name. One that only tunes the answer (`seed`) is left out. There are no nulls, the engine stores
+ * nothing, and equal requests have equal bytes.
  */
 import type { Fault } from "../../inference/fault.ts";
 import type { InferenceRequest, InputPart, OutputFormat, Reasoning, Tool, Turn } from "../../inference/request.ts";
@@ -35,7 +35,7 @@ export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): Json
   return {
     model: ask.model,
     instructions: rest.length > 0 && parts.length > 0 ? parts.map((part) => part.text).join("\n\n") : undefined,
-    // Instructions and nothing else are what there is to be answered.
+    // If there are only instructions, they are sent as the user's message.
     input: encodeTurns(rest.length > 0 ? rest : [{ role: "user", parts }], ask),
     stream: ask.stream,
     store: false,
@@ -53,7 +53,7 @@ export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): Json
   };
 }
 
-/** OpenAI refuses to encrypt the reasoning of a model that does not reason: it is asked of those alone that do. */
+/** OpenAI refuses to encrypt the reasoning of a model that does not reason, so only models that do are asked for it. */
 function included({ reasoning, logprobs }: InferenceRequest): string[] | undefined {
   const include = [
     ...(reasoning ? ["reasoning.encrypted_content"] : []),
@@ -62,7 +62,7 @@ function included({ reasoning, logprobs }: InferenceRequest): string[] | undefin
   return include.length > 0 ? include : undefined;
 }
 
-/** Tools of one namespace are one tool on the wire, in the place of the first. */
+/** The tools of a namespace become one tool on the wire, in the place of the first. */
 function encodeTools(tools: readonly Tool[]): Readonly<JsonObject>[] {
   const out: Readonly<JsonObject>[] = [];
   const namespaces = new Map<unknown, JsonObject & { tools: unknown[] }>();
@@ -85,7 +85,7 @@ function withoutNulls(wire: Readonly<JsonObject>): Readonly<JsonObject> {
   return Object.fromEntries(Object.entries(wire).filter(([, value]) => value !== null));
 }
 
-/** Strictness is the default of this protocol and of no other, so that it is said. */
+/** `strict` is always sent, because only this protocol makes true its default. */
 function encodeTool({ name, description, parameters, strict }: Tool): JsonObject {
   return {
     type: "function",
@@ -102,7 +102,7 @@ function encodeFormat(format: OutputFormat): JsonObject {
   return { type: "json_schema", name, description, schema: schema ?? {}, strict: strict ?? false };
 }
 
-/** As a Responses caller wrote it; else the levels that all engines know. */
+/** The object of a Responses caller, or else a level that all engines know. */
 function encodeReasoning(reasoning: Reasoning): JsonObject | undefined {
   const wire = wireOf(reasoning.native);
   if (wire) return { ...wire };

@@ -1,4 +1,4 @@
-/** A whole answer → a Response. */
+/** Writes a whole answer as a Response. */
 import type { Result } from "../../inference/result.ts";
 import { AnswerItems } from "./answer-items.ts";
 import type { ResponseObject, ResponsesRequest } from "./contract.ts";

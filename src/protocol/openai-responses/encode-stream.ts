@@ -1,7 +1,7 @@
 /**
- * The centre → the events that Responses clients read: each part is an item with its own lifecycle, and items come one at
- * a time. Codex acts on `output_item.done` alone, and an item that the limit cut must say so there; so the end of an item
- * is held until the next begins, or the answer ends.
+ * Writes the events that Responses clients read. Each part is an item, and items follow one another. Codex acts only on
+ * `output_item.done`, and an item that the cap ended must have the status `incomplete` there. So the end of an item waits until
+ * the next one begins or the answer ends.
  */
 import type { InferenceEvent, StopReason } from "../../inference/event.ts";
 import type { Fault } from "../../inference/fault.ts";
@@ -24,7 +24,7 @@ export function streamEncoder(
   const begun = begunResponse(wire, identity);
   const writer = new ResponseWriter(begun);
   const parts = new PartQueue();
-  /** Those that were added; what still waits for its turn is nowhere, not even in the object of a failure. */
+  /** The items that were added. Those that still wait are not written, not even in the object of a failure. */
   const all: StreamItem[] = [];
   let reported: Usage | null = null;
 
@@ -61,7 +61,7 @@ export function streamEncoder(
     writer.finish(endedResponse(begun, { output, usage: reported ?? noUsage, outcome, atSeconds: endedAtSeconds?.() }));
   }
 
-  /** What was not ended stays open: a client that acts on whole items must not act on what is asked for again. */
+  /** Leaves open items open: a client that acts on whole items must not act on one that will be requested again. */
   function fail(fault: Fault): void {
     const output = all.map((item) => item.snapshot(item.ended ? "completed" : "incomplete"));
     const outcome: Outcome = { status: "failed", error: encodeFailure(fault, requestId) };

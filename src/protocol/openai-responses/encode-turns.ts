@@ -1,4 +1,4 @@
-/** Turns of the centre → input items: results directly after their calls, each call and each thought an item of its own. */
+/** Turns the conversation into input items. Results come directly after their calls. Each call and each reasoning is an item. */
 import type {
   AssistantPart,
   AssistantTurn,
@@ -15,19 +15,19 @@ import { wireOf } from "./native.ts";
 
 type Item = Readonly<JsonObject>;
 
-/** Conversation without the instructions at its head (those are `instructions`). */
+/** The items of a conversation without the instructions at its head, which are in `instructions`. */
 export function encodeTurns(turns: readonly Turn[], ask: UpstreamAsk): Item[] {
   const items: Item[] = [];
-  /** Calls that the engine sees as custom ones, whose results must be so, too. */
+  /** The ids of calls that the engine gets as custom ones. Their results must be custom, too. */
   const custom = new Set<string>();
-  let thoughts = 0;
+  let reasonings = 0;
   for (const turn of inEngineOrder(turns, ask.instructionsInside)) {
     switch (turn.role) {
       case "assistant":
         for (const part of turn.parts) {
           if (part.kind === "tool-call" && wireOf(part.native)?.type === "custom_tool_call") custom.add(part.callId);
         }
-        items.push(...answerItems(turn, () => thoughts++));
+        items.push(...answerItems(turn, () => reasonings++));
         break;
       case "tool":
         items.push(resultItem(turn, custom.has(turn.callId)));
@@ -39,26 +39,26 @@ export function encodeTurns(turns: readonly Turn[], ask: UpstreamAsk): Item[] {
   return items;
 }
 
-/** Texts in a row are one message. */
-function answerItems({ parts }: AssistantTurn, nextThought: () => number): Item[] {
+/** Consecutive texts become one message. */
+function answerItems({ parts }: AssistantTurn, nextId: () => number): Item[] {
   const items: Item[] = [];
   let content: JsonObject[] | null = null;
   for (const part of parts) {
-    const said = saidPart(part);
-    if (said && content) content.push(said);
-    else if (said) {
-      content = [said];
+    const text = textPart(part);
+    if (text && content) content.push(text);
+    else if (text) {
+      content = [text];
       items.push({ type: "message", role: "assistant", content });
     } else {
       content = null;
       if (part.kind === "tool-call") items.push(callItem(part));
-      if (part.kind === "reasoning") items.push(reasoningItem(part, nextThought));
+      if (part.kind === "reasoning") items.push(reasoningItem(part, nextId));
     }
   }
   return items;
 }
 
-function saidPart(part: AssistantPart): JsonObject | null {
+function textPart(part: AssistantPart): JsonObject | null {
   if (part.kind === "text") return { type: "output_text", text: part.text, annotations: [] };
   return part.kind === "refusal" ? { type: "refusal", refusal: part.text } : null;
 }
@@ -66,15 +66,15 @@ function saidPart(part: AssistantPart): JsonObject | null {
 function callItem({ callId, toolName, arguments: written, native }: ToolCallPart): Item {
   const wire = wireOf(native);
   if (wire) return wire;
-  // Engines read them as JSON, which nothing is not.
+  // Engines parse the arguments as JSON, and empty ones are none.
   return { type: "function_call", call_id: callId, name: toolName, arguments: written.trim() === "" ? "{}" : written };
 }
 
-/** Proven reasoning as the engine gave it; the text of other reasoning under an id, which some engines ask for. */
-function reasoningItem({ text, signature, encrypted }: ReasoningPart, nextThought: () => number): JsonObject {
+/** Reasoning with the engine's proof, or else its text with an id, which some engines require. */
+function reasoningItem({ text, signature, encrypted }: ReasoningPart, nextId: () => number): JsonObject {
   const proof = signature ?? encrypted;
   if (proof === undefined)
-    return { type: "reasoning", id: `rs_${nextThought()}`, summary: [], content: [{ type: "reasoning_text", text }] };
+    return { type: "reasoning", id: `rs_${nextId()}`, summary: [], content: [{ type: "reasoning_text", text }] };
   return { type: "reasoning", summary: text === "" ? [] : [{ type: "summary_text", text }], encrypted_content: proof };
 }
 
@@ -84,16 +84,16 @@ function resultItem({ callId, parts, failed }: ToolTurn, custom: boolean): JsonO
     first?.kind === "text"
       ? [{ kind: "text", text: `Error: ${first.text}` }, ...others]
       : [{ kind: "text", text: "Error: " }, ...parts];
-  const said = failed ? marked : parts;
-  const only = said.length === 1 && said[0]?.kind === "text" ? said[0].text : null;
+  const output = failed ? marked : parts;
+  const only = output.length === 1 && output[0]?.kind === "text" ? output[0].text : null;
   return {
     type: custom ? "custom_tool_call_output" : "function_call_output",
     call_id: callId,
-    output: only ?? (said.length === 0 ? "" : said.map(inputPart)),
+    output: only ?? (output.length === 0 ? "" : output.map(inputPart)),
   };
 }
 
-/** Sound has no words here, and was refused before (encode-request.ts). */
+/** The protocol has no audio; it was refused before (encode-request.ts). */
 function inputPart(part: InputPart): JsonObject {
   switch (part.kind) {
     case "image":

@@ -1,4 +1,4 @@
-/** Faults, both ways: ours in OpenAI's envelope and in `response.failed`, an engine's as one that tells nothing of it. */
+/** Writes faults in OpenAI's envelope and in `response.failed`, and turns an engine's refusal into a fault. */
 import type { Fault, FaultCode } from "../../inference/fault.ts";
 import { envelopeOf, messageIn } from "../envelope/encode.ts";
 import { namedField } from "../fields.ts";
@@ -8,23 +8,23 @@ import { ResponsesRequest as contract, type ResponseFailure, type ResponsesError
 
 export function encodeFault(fault: Fault, requestId: string): ResponsesError {
   const { error } = envelopeOf(fault, requestId, "openai-responses");
-  // Codex stops at once, and shows the limit, by this type alone.
+  // By this type, Codex stops at once and shows the limit.
   const type = fault.code === "usage_limit_reached" ? fault.code : error.type;
   return { error: { ...error, type, param: paramOf(error) } };
 }
 
-/** What is said of the whole conversation in chat's word for it is said in ours. */
+/** Faults of the whole conversation have its name in chat completions. */
 function paramOf({ param }: ResponsesError["error"]): string | null {
   return param === "messages" ? "input" : param;
 }
 
-/** Inside a stream, in the codes by which Codex decides whether to try again; how long to wait it reads from the words. */
+/** Writes a fault inside a stream. Codex decides by its code whether to try again, and reads the wait from its message. */
 export function encodeFailure(fault: Fault, requestId: string): ResponseFailure {
   const code = failureCodes[fault.code] ?? (fault.status === 400 ? "invalid_prompt" : "server_error");
   const wait = fault.details.retryAfterSeconds;
-  const said = messageIn("openai-responses", fault);
-  const message = code === "rate_limit_exceeded" && wait !== undefined ? `${said} Please try again in ${wait}s.` : said;
-  return { code, message, request_id: requestId };
+  const message = messageIn("openai-responses", fault);
+  const advice = code === "rate_limit_exceeded" && wait !== undefined ? ` Please try again in ${wait}s.` : "";
+  return { code, message: message + advice, request_id: requestId };
 }
 
 const failureCodes: Partial<Record<FaultCode, ResponseFailure["code"]>> = {
@@ -37,17 +37,19 @@ const failureCodes: Partial<Record<FaultCode, ResponseFailure["code"]>> = {
   capacity_exceeded: "rate_limit_exceeded",
 };
 
-/** What an engine's refusal means to the caller; its words never pass (refusal.ts). */
+/** Turns an engine's refusal into a fault (refusal.ts). */
 export function decodeFault(status: number, body: unknown): Fault {
   return refusalOf(status, errorOf(body));
 }
 
-/** An error where an answer should stand has no status; its code, or its type, stands for one. */
-export function decodeFailure(error: unknown): Fault {
-  const said = errorOf(error);
+/** Turns an error inside an answer into a fault. It has no status, which is derived from its code or its type. */
+export function decodeFailure(value: unknown): Fault {
+  const error = errorOf(value);
   const status =
-    entryOf(statuses, textOf(said.code)) ?? entryOf(statuses, textOf(said.type)) ?? Number(said.code ?? said.status);
-  return refusalOf(status >= 400 && status < 600 ? status : 500, said);
+    entryOf(statuses, textOf(error.code)) ??
+    entryOf(statuses, textOf(error.type)) ??
+    Number(error.code ?? error.status);
+  return refusalOf(status >= 400 && status < 600 ? status : 500, error);
 }
 
 function refusalOf(status: number, error: JsonObject): Fault {
@@ -59,7 +61,7 @@ const statuses: Partial<Record<string, number>> = {
   invalid_request_error: 400,
   context_length_exceeded: 400,
   authentication_error: 401,
-  // The operator's quota, not the caller's.
+  // This is the operator's quota, not the caller's.
   insufficient_quota: 403,
   permission_error: 403,
   rate_limit_exceeded: 429,

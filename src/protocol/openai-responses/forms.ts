@@ -1,4 +1,4 @@
-/** What a Responses caller may write in two ways: a text by itself is a list of one part, and an item without a type a message. */
+/** Forms that mean the same in Responses: a text, and a list of one text part; a message with its type, and without. */
 import { isObject } from "../json.ts";
 import type { WireForms } from "../wire-forms.ts";
 

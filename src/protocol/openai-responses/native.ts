@@ -1,4 +1,4 @@
-/** What a caller of this protocol wrote, for engines that speak it (inference/request.ts, Native). */
+/** Wire objects of callers of this protocol, for engines that speak it (inference/request.ts, Native). */
 import type { Native } from "../../inference/request.ts";
 import type { JsonObject } from "../json.ts";
 
@@ -6,7 +6,7 @@ export function native(wire: object): Native {
   return { protocol: "openai-responses", wire: wire as Readonly<JsonObject> };
 }
 
-/** What an engine of this protocol gets in place of what the centre says; undefined where the centre says it all. */
+/** The wire object for an engine of this protocol, which replaces the one made from the centre; undefined if there is none. */
 export function wireOf(native: Native | undefined): Readonly<JsonObject> | undefined {
   return native?.protocol === "openai-responses" ? native.wire : undefined;
 }

@@ -1,21 +1,20 @@
 /**
- * State, by the protocol's own rules, as far as it is pure: which stored things a request refers to, the request with
- * what they are, and what is to be kept of a response. Ids of items are made from the id of their response, so that a
- * reference to an item names its response, and no index of items is needed.
+ * The pure part of stored responses: the references in a request, the request with its references resolved, and the part of a
+ * response to store. The id of an item contains the id of its response, so items need no index.
  */
 import { Fault } from "../../inference/fault.ts";
 import { violationFault } from "../violation.ts";
 import type { InputItem, ItemReference, OutputItem, ResponseObject, ResponsesRequest } from "./contract.ts";
 import { firstEarlyTrigger, firstOrphan } from "./conversation.ts";
 
-/** Under a symbol, because no body can hold one: what stands here was read from the store. */
+/** The key of what was read from the store. It is a symbol, which no body can have. */
 const resolved = Symbol("resolved");
 type Resolved = { [resolved]?: { history: readonly InputItem[]; items: ReadonlyMap<string, InputItem> } };
 
 export interface References {
-  /** `previous_response_id`: its whole conversation is wanted. */
+  /** `previous_response_id`, which refers to its whole conversation. */
   previousResponseId: string | null;
-  /** Items named by `item_reference`; `responseId` is null where the id has not the form of ours, so that none can have it. */
+  /** The items of `item_reference`. `responseId` is null if the id cannot be one of ours. */
   items: { id: string; responseId: string | null; param: string }[];
 }
 
@@ -30,21 +29,21 @@ export function referencesOf(wire: ResponsesRequest): References {
   return { previousResponseId: wire.previous_response_id ?? null, items };
 }
 
-/** Whether anything stored is referred to. */
+/** Reports whether there are any references. */
 export function refersTo({ previousResponseId, items }: References): boolean {
   return previousResponseId !== null || items.length > 0;
 }
 
-/** The stored items that references led to; `history` is null where the previous response was not found. */
+/** The stored items of references. `history` is null if the previous response was not found. */
 export interface Found {
   history: readonly InputItem[] | null;
   items: ReadonlyMap<string, InputItem>;
 }
 
 /**
- * The request with what was stored in place of what refers to it. `history` is the conversation of the previous response,
- * oldest first: of each response its own input, then its output. Throws `previous_response_not_found` for a reference
- * that was not found, and `invalid_value` for a tool's output whose call is nowhere.
+ * The request with stored items in place of references. `history` is the conversation of the previous response, oldest first:
+ * for each response its own input, then its output. Throws `previous_response_not_found` for a reference that was not found,
+ * and `invalid_value` for an output of a tool without its call.
  */
 export function withResolved(wire: ResponsesRequest, found: Found): ResponsesRequest {
   const { previousResponseId, items } = referencesOf(wire);
@@ -55,10 +54,10 @@ export function withResolved(wire: ResponsesRequest, found: Found): ResponsesReq
     ...wire,
     [resolved]: { history: found.history ?? [], items: found.items },
   };
-  const told = conversationOf(whole);
-  const items_told = told.map(({ item }) => item);
-  const pathOf = (at: number) => told[at]!.param;
-  const broken = firstOrphan(items_told, pathOf) ?? firstEarlyTrigger(items_told, pathOf);
+  const conversation = conversationOf(whole);
+  const all = conversation.map(({ item }) => item);
+  const pathOf = (at: number) => conversation[at]!.param;
+  const broken = firstOrphan(all, pathOf) ?? firstEarlyTrigger(all, pathOf);
   if (broken) throw violationFault(broken);
   return whole;
 }
@@ -69,40 +68,40 @@ export function notFound(param: string): Fault {
   return new Fault("previous_response_not_found", message, { param });
 }
 
-/** An item as it was told. There may be a hundred thousand, so nothing else is kept of each. */
-export class Told {
+/** An item with its place in the request. There may be a hundred thousand of them, so it holds nothing else. */
+export class PlacedItem {
   constructor(
     readonly item: Exclude<InputItem, ItemReference>,
     readonly place: number | "input" | "previous_response_id",
   ) {}
 
-  /** Its path in the body; what the store told has the path of what refers to it. */
+  /** Its path in the body. A stored item has the path of its reference. */
   get param(): string {
     return typeof this.place === "number" ? `input[${this.place}]` : this.place;
   }
 }
 
-/** All items, oldest first. Throws where something stored is referred to and was not resolved. */
-export function conversationOf(wire: ResponsesRequest): Told[] {
+/** All items, oldest first. Throws a Fault for a reference that was not resolved. */
+export function conversationOf(wire: ResponsesRequest): PlacedItem[] {
   const known = (wire as ResponsesRequest & Resolved)[resolved];
   if (wire.previous_response_id && !known) throw notFound("previous_response_id");
-  const told: Told[] = [];
+  const items: PlacedItem[] = [];
   for (const item of known?.history ?? []) {
-    if (item.type !== "item_reference") told.push(new Told(item, "previous_response_id"));
+    if (item.type !== "item_reference") items.push(new PlacedItem(item, "previous_response_id"));
   }
   if (typeof wire.input === "string") {
-    told.push(new Told({ type: "message", role: "user", content: wire.input }, "input"));
-    return told;
+    items.push(new PlacedItem({ type: "message", role: "user", content: wire.input }, "input"));
+    return items;
   }
   for (const [at, item] of wire.input.entries()) {
     const real = item.type === "item_reference" ? known?.items.get(item.id) : item;
     if (!real || real.type === "item_reference") throw notFound(`input[${at}].id`);
-    told.push(new Told(real, at));
+    items.push(new PlacedItem(real, at));
   }
-  return told;
+  return items;
 }
 
-/** Lists of tools among the items say what calls are named; what is to be stored needs all of it. */
+/** The part of the request that its answer needs: all of it if it is stored, and else the items with names of tools. */
 export function remainder(wire: ResponsesRequest): ResponsesRequest {
   if (wire.store !== false) return wire;
   return withInput(
@@ -115,25 +114,25 @@ export function remainder(wire: ResponsesRequest): ResponsesRequest {
 
 const keptTypes: ReadonlySet<string> = new Set(["additional_tools", "compaction_trigger"]);
 
-/** The same with these items as its whole conversation. */
+/** The request with these items as its whole conversation. */
 export function withInput(wire: ResponsesRequest, input: InputItem[]): ResponsesRequest {
   const rest: ResponsesRequest & Resolved = { ...wire, input, [resolved]: { history: [], items: new Map() } };
   return rest;
 }
 
-/** Whether the conversation is to be told in short, and not answered. */
+/** Reports whether the request asks for a summary of the conversation, and not for an answer. */
 export function isCompaction({ input }: Pick<ResponsesRequest, "input">): boolean {
   return typeof input !== "string" && input.at(-1)?.type === "compaction_trigger";
 }
 
 // ---- what is kept ----------------------------------------------------------------------------------------------------
 
-/** An item as the store has it and `input_items` shows it. */
+/** An item as it is stored, and as `input_items` returns it. */
 export type StoredItem = (InputItem | OutputItem) & { id: string };
 
-/** What a response adds to its conversation. */
+/** The items that a response adds to its conversation. */
 export interface StoredTurn {
-  /** What its request said itself, references resolved; what came before it stands in the previous response. */
+  /** The items of its own request, with references resolved. Earlier items belong to the previous response. */
   input: readonly StoredItem[];
   output: readonly OutputItem[];
 }
@@ -141,39 +140,39 @@ export interface StoredTurn {
 export interface Stored extends StoredTurn {
   id: string;
   previousResponseId: string | null;
-  /** As the client got it. */
+  /** The response that the client got. */
   response: Omit<ResponseObject, "output">;
 }
 
-/** Null where nothing is to be kept: `store: false`, or an answer that failed. */
+/** The part of a response to store. Null if nothing is stored: `store` is false, or the answer failed. */
 export function storable(wire: ResponsesRequest, response: ResponseObject): Stored | null {
   if (wire.store === false || response.status === "failed" || response.status === "in_progress") return null;
   const own = conversationOf(wire).filter(({ place }) => place !== "previous_response_id");
   const input = own.map(({ item }, at): StoredItem => ({ ...item, id: itemIdOf(response.id, item.type, at, "input") }));
   const { output, ...rest } = response;
-  // A summary stands in place of all that came before it.
+  // A summary replaces all items before it.
   const previousResponseId = isCompaction(wire) ? null : (wire.previous_response_id ?? null);
   return { id: response.id, previousResponseId, input, output, response: rest };
 }
 
-/** The conversation that a response ends: what `withResolved` takes for its history. Oldest first, the response last. */
+/** The conversation up to a response, which is the history for `withResolved`: oldest first, the response last. */
 export function historyOf(turns: readonly StoredTurn[]): InputItem[] {
   return turns.flatMap(({ input, output }) =>
     itemsOf(output.some(({ type }) => type === "compaction") ? { input: [], output } : { input, output }),
   );
 }
 
-/** The item of that id among what is stored of its response. */
+/** The item with this id among the stored items of its response. */
 export function itemOf(turn: StoredTurn, id: string): InputItem | null {
   return itemsOf(turn).find((item) => item.id === id) ?? null;
 }
 
-/** What was answered is an item that may be sent: its status and its marks are passed over. */
+/** Output items may be sent as input items: their status and annotations are ignored. */
 function itemsOf({ input, output }: StoredTurn): (InputItem & { id: string })[] {
   return [...input, ...output] as unknown as (InputItem & { id: string })[];
 }
 
-/** A stored input as it is shown: what a message says is a list of parts, however it was sent. */
+/** A stored item as it is returned: the content of a message is always a list of parts. */
 export function publicItem(item: StoredItem): StoredItem {
   if (item.type !== "message" || typeof item.content !== "string") return item;
   const part =
@@ -197,10 +196,10 @@ const prefixes: Partial<Record<string, string>> = {
   compaction: "cmp",
   compaction_trigger: "cmpt",
 };
-/** Inputs are counted from here, so that no output has the id of an input. */
+/** Input items are numbered from here, so that no output item has the id of an input item. */
 const inputsFrom = 0x1000000;
 
-/** The same for the same place: in every event, in the final object, and in the store. */
+/** The id of an item by its place: the same in every event, in the final object, and in the store. */
 export function itemIdOf(responseId: string, type: string, index: number, side: "input" | "output" = "output"): string {
   const place = side === "input" ? inputsFrom + index : index;
   return `${prefixes[type] ?? "item"}_${responseId.slice(-32)}${place.toString(16).padStart(4, "0")}`;
@@ -208,7 +207,7 @@ export function itemIdOf(responseId: string, type: string, index: number, side: 
 
 const itemIdForm = /^[a-z]{2,4}_([0-9a-f]{32})([0-9a-f]{4,8})$/;
 
-/** Whether an item was said by a request, and not answered. */
+/** Reports whether an item belongs to the input of its response. */
 export function isInputId(itemId: string): boolean {
   return Number.parseInt(itemIdForm.exec(itemId)?.[2] ?? "", 16) >= inputsFrom;
 }

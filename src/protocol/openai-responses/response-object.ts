@@ -1,6 +1,6 @@
 /**
- * The Response object: every key that OpenAI and Open Responses require, always, because SDKs take the last one of a
- * stream in place of all that came before.
+ * Makes Response objects. They always have every key that OpenAI and Open Responses require, because SDKs let the last object
+ * of a stream replace all that came before.
  */
 import type { StopReason } from "../../inference/event.ts";
 import type { Usage } from "../../inference/usage.ts";
@@ -11,9 +11,9 @@ import { summaryWish } from "./decode-request.ts";
 import { isHosted } from "./tools.ts";
 import { encodeUsage } from "./usage.ts";
 
-/** The response before there is an answer: what was asked, with the defaults said. */
+/** The response before there is an answer: the parameters of the request, with their defaults. */
 export function begunResponse(wire: ResponsesRequest, identity: ResponseIdentity): ResponseObject {
-  // Keys that are accepted without effect are not typed; they are shown where they have the form that they must have.
+  // Keys that are accepted without effect are not typed. They are repeated if they have the right type.
   const { metadata, safety_identifier: safety, max_tool_calls: calls } = wire as JsonObject;
   return {
     id: identity.responseId,
@@ -73,14 +73,14 @@ export interface Ended {
   output: OutputItem[];
   usage: Usage | null;
   outcome: Outcome;
-  /** Unix seconds, where they are known. */
+  /** Unix seconds; undefined if they are not known. */
   atSeconds: number | undefined;
 }
 
 export function endedResponse(begun: ResponseObject, { output, usage, outcome, atSeconds }: Ended): ResponseObject {
   return {
     ...begun,
-    // Of one that was cut short or failed it is null, as it is at home.
+    // It is null if the answer was cut short or failed, as at OpenAI.
     completed_at: outcome.status === "completed" ? (atSeconds ?? null) : null,
     status: outcome.status,
     error: outcome.status === "failed" ? outcome.error : null,

@@ -1,9 +1,9 @@
 /**
- * The grammar of a Responses stream, as the only way to write one:
+ * Writes the events of a Responses stream, always in this grammar:
  *
  *     response.created response.in_progress+ item* (response.completed | response.incomplete | response.failed) [DONE]
  *
- * with `sequence_number` counting up from 0 without a gap. What has ended writes nothing more.
+ * with `sequence_number` counting up from 0 without a gap. Nothing is written after the end.
  */
 import { type AroundDelta, aroundDelta } from "../delta-frame.ts";
 import { FrameWriter } from "../frame-writer.ts";
@@ -15,7 +15,7 @@ export type UnnumberedEvent = Unnumbered<ResponsesStreamEvent>;
 export class ResponseWriter extends FrameWriter {
   #state: "before" | "begun" | "over" = "before";
   #sequence = 0;
-  /** A long request's snapshot is large, and it is the same each time. */
+  /** The object at the beginning. It is kept, because that of a long request is large. */
   #begunText: string | null = null;
 
   constructor(readonly begun: ResponseObject) {
@@ -29,7 +29,7 @@ export class ResponseWriter extends FrameWriter {
     this.#writeBegun("response.in_progress");
   }
 
-  /** The first says that there is a response, the others that it still goes on. */
+  /** The first heartbeat begins the response, and the others say that it is still in progress. */
   heartbeat(): void {
     if (this.#state === "begun") this.#writeBegun("response.in_progress");
     else this.start();
@@ -41,7 +41,7 @@ export class ResponseWriter extends FrameWriter {
     this.put({ event: event.type, data: `${numberless(event)}${this.#sequence++}}` });
   }
 
-  /** What `write` would write of an event with this delta, as text. */
+  /** The frame that `write` would write for an event with this delta. */
   frame(delta: string, { before, after }: AroundDelta): string {
     if (this.#state === "over") return "";
     return `${before}${JSON.stringify(delta)}${after}${this.#sequence++}}\n\n`;
@@ -61,7 +61,7 @@ export class ResponseWriter extends FrameWriter {
   }
 }
 
-/** What stands around the delta of such an event, up to its number. */
+/** The frame around the delta of such an event, up to its number. */
 export function aroundNumbered(event: UnnumberedEvent): AroundDelta {
   const { before, after } = aroundDelta({ event: event.type, data: numberless(event) });
   return { before, after: after.trimEnd() };

@@ -1,11 +1,11 @@
 /**
- * Results of calls, one of each call. Codex sends several where a script reports on its way (`notify`), and the later ones
- * may stand far behind; engines take one, directly after the call. So what comes after the first is more of the same.
+ * Joins the results of each call. Codex sends several for a script that reports its progress (`notify`), and later ones may
+ * come much later. Engines accept one result, directly after its call. So later results are appended to the first.
  */
 import type { AssistantPart, ToolTurn } from "../../inference/request.ts";
 
 export class Results {
-  /** Calls of this id that have no result yet: engines give one id to several. */
+  /** The number of calls without a result, by id: engines give one id to several calls. */
   readonly #unanswered = new Map<string, number>();
   readonly #latest = new Map<string, ToolTurn>();
 
@@ -15,7 +15,7 @@ export class Results {
     }
   }
 
-  /** Whether it has become part of an earlier one, so that it is no turn of its own. */
+  /** Reports whether the result was appended to an earlier one, so that it is no turn of its own. */
   joins(turn: ToolTurn): boolean {
     const { callId, parts } = turn;
     const waiting = this.#waiting(callId);

@@ -1,8 +1,7 @@
 /**
- * `encrypted_content`: what a client keeps of reasoning and sends back unread. The AI SDK forgets the text of reasoning and
- * keeps this alone, so the text travels in it, with the engine's own proof and the model that it belongs to. It hides
- * nothing, it is a place where clients leave things alone; asked of another model, the proof is left behind, because
- * engines refuse what others signed.
+ * The `encrypted_content` of reasoning, which clients keep and send back unread. The AI SDK drops the text of reasoning and keeps
+ * only this, so it contains the text, the engine's proof and the model. It is not secret. If the next request is for another
+ * model, the proof is left out, because engines refuse the signatures of others.
  */
 import type { ReasoningPart } from "../../inference/request.ts";
 import { textOf } from "../json.ts";
@@ -15,7 +14,7 @@ export function seal(model: string, text: string, { signature, encrypted }: Proo
   return mark + JSON.stringify({ model, text, signature, encrypted });
 }
 
-/** The reasoning that was sealed; null for what another service wrote, which no engine here could read. */
+/** The sealed reasoning; null if another service encrypted it, which no engine here could read. */
 export function unseal(sealed: string, model: string): ReasoningPart | null {
   if (!sealed.startsWith(mark)) return null;
   let value: Record<string, unknown>;

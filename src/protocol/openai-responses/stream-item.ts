@@ -1,4 +1,4 @@
-/** One item of a stream: added, its parts, their deltas, done; each once, and in this order. */
+/** Writes one item of a stream: its beginning, its parts with their deltas, and its end; each once, and in this order. */
 import { compact } from "../../inference/compact.ts";
 import type { PartHead, TokenLogprob } from "../../inference/event.ts";
 import { CustomInput } from "../custom-tool.ts";
@@ -9,7 +9,7 @@ import { aroundNumbered, type ResponseWriter, type UnnumberedEvent } from "./res
 
 export class StreamItem {
   ended = false;
-  /** Known from the first delta on, which may open a part; null where deltas are not told as they come. */
+  /** The frame around deltas. Null before the first delta, which may open a part, and if deltas are not written as they come. */
   around: AroundDelta | null = null;
   #pieces: string[] = [];
   #logprobs: TokenLogprob[] = [];
@@ -29,7 +29,7 @@ export class StreamItem {
     this.#call = head.kind === "tool-call" ? items.callOf(head) : null;
     this.#input = this.#call?.wrapped ? new CustomInput() : null;
     writer.write({ type: "response.output_item.added", output_index: index, item: this.#added() });
-    // Reasoning may have no text at all; what is said always is one.
+    // A message always has a part. Reasoning may have none.
     if (head.kind === "text") this.#openPart({ type: "output_text", text: "", annotations: [], logprobs: [] });
     if (head.kind === "refusal") this.#openPart({ type: "refusal", refusal: "" });
   }
@@ -38,10 +38,10 @@ export class StreamItem {
     if (this.ended) return;
     this.#pieces.push(delta);
     for (const logprob of logprobs ?? []) this.#logprobs.push(logprob);
-    this.#say(this.#input ? this.#input.push(delta) : delta, logprobs);
+    this.#writeDelta(this.#input ? this.#input.push(delta) : delta, logprobs);
   }
 
-  /** What `add` would write, as text. */
+  /** The frame that `add` would write. */
   frame(delta: string, around: AroundDelta): string {
     this.#pieces.push(delta);
     return delta === "" ? "" : this.writer.frame(delta, around);
@@ -52,11 +52,11 @@ export class StreamItem {
     this.#signature = signature;
   }
 
-  /** Writes what ends the item, once. */
+  /** Writes the end of the item, once. */
   finish(status: ItemStatus): AnswerItem {
     if (this.#final) return this.#final;
     this.ended = true;
-    if (this.#input) this.#say(this.#input.end());
+    if (this.#input) this.#writeDelta(this.#input.end());
     const item = this.snapshot(status);
     this.#final = item;
     this.#done(item);
@@ -74,7 +74,7 @@ export class StreamItem {
     return this.#final ?? this.items.itemOf(part, this.index, status);
   }
 
-  /** As it begins: nothing said yet. */
+  /** The item at its beginning, without content. */
   #added(): AnswerItem {
     const head: PartHead = this.head.kind === "reasoning" ? { kind: "reasoning" } : this.head;
     const item = this.items.itemOf({ head, text: "" }, this.index, "in_progress");
@@ -85,10 +85,10 @@ export class StreamItem {
     this.writer.write({ type: "response.content_part.added", ...this.#place(), part });
   }
 
-  #say(delta: string, logprobs?: TokenLogprob[]): void {
+  #writeDelta(delta: string, logprobs?: TokenLogprob[]): void {
     if (delta === "" && !logprobs) return;
     if (!this.around && !this.#input) {
-      if (this.head.kind === "reasoning") this.#openThought();
+      if (this.head.kind === "reasoning") this.#openReasoning();
       this.around = aroundNumbered(this.#deltaOf(""));
     }
     this.writer.write(this.#deltaOf(delta, logprobs));
@@ -98,13 +98,13 @@ export class StreamItem {
     const inner = { item_id: this.#id, output_index: this.index };
     switch (this.head.kind) {
       case "text": {
-        const asked = this.items.logprobsOf(logprobs);
-        return { type: "response.output_text.delta", ...this.#place(), delta, logprobs: asked };
+        const requested = this.items.logprobsOf(logprobs);
+        return { type: "response.output_text.delta", ...this.#place(), delta, logprobs: requested };
       }
       case "refusal":
         return { type: "response.refusal.delta", ...this.#place(), delta };
       case "reasoning":
-        return this.items.tellsSummary
+        return this.items.writesSummary
           ? { type: "response.reasoning_summary_text.delta", ...this.#summaryPlace(), delta }
           : { type: "response.reasoning_text.delta", ...this.#place(), delta };
       case "tool-call":
@@ -114,10 +114,10 @@ export class StreamItem {
     }
   }
 
-  #openThought(): void {
+  #openReasoning(): void {
     const place = this.#summaryPlace();
     const part = { type: "summary_text" as const, text: "" };
-    if (this.items.tellsSummary) this.writer.write({ type: "response.reasoning_summary_part.added", ...place, part });
+    if (this.items.writesSummary) this.writer.write({ type: "response.reasoning_summary_part.added", ...place, part });
     else this.#openPart({ type: "reasoning_text", text: "" });
   }
 
@@ -159,7 +159,7 @@ export class StreamItem {
     return { item_id: this.#id, output_index: this.index, content_index: 0 };
   }
 
-  /** A summary is one part, whatever its length. */
+  /** A summary is always one part. */
   #summaryPlace() {
     return { item_id: this.#id, output_index: this.index, summary_index: 0 };
   }

@@ -1,7 +1,6 @@
 /**
- * Tools as the caller knows them, and as engines are told of them: functions with one flat name each. Namespaces become
- * part of the name, custom tools take their text as one string. The names are made from the request alone, so that the
- * writer of the answer finds the way back from the same request.
+ * Maps the caller's tools to the functions that engines get, which have flat names: a namespace becomes part of the name. The
+ * names are made only from the request, so that the encoder of the answer can map them back.
  */
 
 import type { InputItem } from "./contract.ts";
@@ -15,8 +14,8 @@ import {
   type ResponsesTool,
 } from "./contract.ts";
 
-export interface ToldTool {
-  /** As engines know it: 1 to 64 letters, digits, `_` and `-`, and nobody else's. */
+export interface EngineTool {
+  /** The name for engines: 1 to 64 letters, digits, `_` and `-`, which no other tool has. */
   name: string;
   tool: FunctionTool | CustomTool;
   within?: NamespaceTool;
@@ -26,29 +25,29 @@ export interface ToldTool {
 const bareNamespace = "functions";
 
 export class ToolBook {
-  readonly tools: ToldTool[];
-  readonly #byName = new Map<string, ToldTool>();
+  readonly tools: EngineTool[];
+  readonly #byName = new Map<string, EngineTool>();
   readonly #byCaller = new Map<string, string>();
-  /** Where to go on looking: a hostile list gives a hundred thousand tools one name. */
+  /** The next number to try for a name: a hostile list may give one name to a hundred thousand tools. */
   readonly #ordinals = new Map<string, number>();
 
-  /** A tool that is listed again is meant as it was listed last. */
+  /** The last entry of a tool that is listed repeatedly counts. */
   constructor(listed: readonly ResponsesTool[]) {
-    const latest = new Map<string, Omit<ToldTool, "name">>();
+    const latest = new Map<string, Omit<EngineTool, "name">>();
     for (const tool of listed) {
       if (tool.type === "namespace")
         for (const inner of tool.tools) latest.set(keyOf(inner.name, tool.name), { tool: inner, within: tool });
       else if (!isHosted(tool)) latest.set(keyOf(tool.name), { tool });
     }
-    this.tools = [...latest].map(([key, told]) => {
-      const entry = { ...told, name: this.#freeName(flat(told.tool.name, told.within?.name)) };
+    this.tools = [...latest].map(([key, listedTool]) => {
+      const entry = { ...listedTool, name: this.#freeName(flat(listedTool.tool.name, listedTool.within?.name)) };
       this.#byName.set(entry.name, entry);
       this.#byCaller.set(key, entry.name);
       return entry;
     });
   }
 
-  /** The engine's name of what the caller calls so; of a tool that is not listed (any more) what it would be. */
+  /** The engine's name of a tool. A tool that is not listed gets the name that it would have. */
   nameOf(name: string, namespace?: string | null): string {
     return this.#byCaller.get(keyOf(name, namespace)) ?? flat(name, namespace);
   }
@@ -57,8 +56,8 @@ export class ToolBook {
     return this.#byCaller.has(keyOf(name, namespace));
   }
 
-  /** What an engine's call means to the caller. */
-  told(name: string): ToldTool | undefined {
+  /** The tool that an engine calls by this name. */
+  toolOf(name: string): EngineTool | undefined {
     return this.#byName.get(name);
   }
 
@@ -76,21 +75,21 @@ export class ToolBook {
 }
 
 const nameChars_max = 64;
-const strangers = /[^a-zA-Z0-9_-]/g;
+const invalidCharacters = /[^a-zA-Z0-9_-]/g;
 
 function flat(name: string, namespace?: string | null): string {
   const whole = namespace && namespace !== bareNamespace ? `${namespace}__${name}` : name;
-  return whole.replace(strangers, "_").slice(0, nameChars_max);
+  return whole.replace(invalidCharacters, "_").slice(0, nameChars_max);
 }
 
-/** The length tells where the one ends and the other begins. */
+/** A key without collisions: the length marks the end of the namespace. */
 function keyOf(name: string, namespace?: string | null): string {
   const within = namespace && namespace !== bareNamespace ? namespace : "";
   return `${within.length} ${within}${name}`;
 }
 
-/** What a call's item says of its namespace. */
-export function namespaceOf({ within }: ToldTool): string | undefined {
+/** The namespace in the item of a call; undefined for none. */
+export function namespaceOf({ within }: EngineTool): string | undefined {
   return within && within.name !== bareNamespace ? within.name : undefined;
 }
 
@@ -98,7 +97,7 @@ export function isHosted(tool: ResponsesTool): tool is { type: HostedKind } {
   return Object.hasOwn(hostedTools, tool.type);
 }
 
-/** Those of `tools`, then those that items bring. */
+/** The tools of `tools`, then those of items. */
 export function listedTools(
   wire: Pick<ResponsesRequest, "tools">,
   items: readonly { item: InputItem }[],

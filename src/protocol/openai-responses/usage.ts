@@ -1,11 +1,11 @@
-/** `usage` of Responses, both ways. There, input tokens include cached ones; in the centre, classes are disjoint. */
+/** Translates `usage` of Responses in both directions. Its input tokens include cached ones, unlike the centre's. */
 import { promptTokens, type Usage } from "../../inference/usage.ts";
 import type { JsonObject } from "../json.ts";
 import { usageReported } from "../openai-usage.ts";
 import type { Report } from "../report.ts";
 import type { ResponsesUsage } from "./contract.ts";
 
-/** All keys, always: Codex takes a usage without its totals for a broken answer. */
+/** Always writes all keys: to Codex, a usage without its totals is a broken answer. */
 export function encodeUsage(usage: Usage): ResponsesUsage {
   const input = promptTokens(usage);
   return {
@@ -17,7 +17,7 @@ export function encodeUsage(usage: Usage): ResponsesUsage {
   };
 }
 
-/** The usage that a response reports. */
+/** The usage in a response. */
 export function decodeUsage(response: JsonObject): Report | null {
   return usageReported(response, halves);
 }

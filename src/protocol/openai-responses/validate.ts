@@ -1,6 +1,6 @@
 /**
- * A body that claims to be a Responses request becomes one, or the fault that says what to change: first the shape
- * (contract.ts), then the rules between fields, each time the first offence. What it refers to is looked up by others.
+ * Validates the body of a Responses request: first its shape (contract.ts), then the rules between fields. It reports the first
+ * offence. References to stored responses are resolved elsewhere (references.ts).
  */
 import { compact } from "../../inference/compact.ts";
 import { type Contract, contract } from "../contract.ts";
@@ -15,8 +15,8 @@ import {
   TypedInputTokensRequest,
   TypedResponsesRequest,
 } from "./contract.ts";
-import { firstEarlyTrigger, firstOrphan, strangePart } from "./conversation.ts";
-import { isCompaction, referencesOf } from "./references.ts";
+import { firstEarlyTrigger, firstOrphan, misplacedPart } from "./conversation.ts";
+import { isCompaction, referencesOf, refersTo } from "./references.ts";
 import { isHosted, listedTools, ToolBook } from "./tools.ts";
 
 const request = contract(TypedResponsesRequest);
@@ -28,7 +28,7 @@ export function validateResponsesRequest(body: unknown): ResponsesRequest {
   return obeying(shaped(body, request), rules);
 }
 
-/** The body of a request to compact, as the request that asks for the summary. */
+/** The body of a request to compact, as a request with a `compaction_trigger`. */
 export function validateCompactRequest(body: unknown): ResponsesRequest {
   const typed = shaped(body, compacted);
   const items = inputItems(typed);
@@ -38,7 +38,7 @@ export function validateCompactRequest(body: unknown): ResponsesRequest {
   return obeying<ResponsesRequest>({ model, input, store: false, ...more }, conversationRules);
 }
 
-/** The body of a count. What would be refused of a request for an answer is counted as far as it is understood. */
+/** The body of a count. It is checked less than a request for an answer, and counted as far as it is understood. */
 export function validateInputTokens(body: unknown): ResponsesRequest {
   const typed = shaped(body, count);
   const { model, instructions, previous_response_id, tools, text, reasoning } = typed;
@@ -65,8 +65,8 @@ function inputItems({ input, previous_response_id: previous }: Input): InputItem
 }
 
 /**
- * An item with a role and no type is a message, one with an id alone a reference: several clients write them so. The body
- * itself stays as it was parsed: its bytes may be handed on (own-bytes.ts).
+ * Adds the types that several clients leave out: an item with a role is a message, and one with only an id is a reference. The
+ * body itself stays unchanged, because its bytes may be sent to an engine (docs/design/service.md, The caller's own bytes).
  */
 function withTypes(body: unknown): unknown {
   if (!isObject(body) || !Array.isArray(body.input) || body.input.every((item) => impliedType(item) === null))
@@ -85,7 +85,7 @@ function impliedType(item: unknown): "message" | "item_reference" | null {
   return typeof item.id === "string" && item.content === undefined ? "item_reference" : null;
 }
 
-/** A medium by id or URL lacks what it could be sent as, too; it is told as what it is. */
+/** A file or image by id or URL lacks its data, too. The refusal names the id or URL and not the missing data. */
 function withoutSource(body: unknown, by: Contract<unknown>): Violation | null {
   const found = by.violation(body);
   const path = /^(input\[(\d+)\]\.(content|output)\[(\d+)\])\.(image_url|file_data)$/.exec(found.param);
@@ -105,18 +105,17 @@ function itemsOf({ input }: ResponsesRequest): InputItem[] {
   return typeof input === "string" ? [] : input;
 }
 
-/** What is stored elsewhere may hold the calls that outputs answer; they are held against it when it was found. */
+/** Outputs may answer calls in stored items. If there are references, outputs are checked when those are resolved. */
 function conversation(body: ResponsesRequest): Violation | null {
-  const told = itemsOf(body);
+  const items = itemsOf(body);
   const pathOf = (at: number) => `input[${at}]`;
-  for (let at = 0; at < told.length; at++) {
-    const strange = strangePart(told[at]!, () => pathOf(at));
-    if (strange) return strange;
+  for (let at = 0; at < items.length; at++) {
+    const misplaced = misplacedPart(items[at]!, () => pathOf(at));
+    if (misplaced) return misplaced;
   }
-  const early = firstEarlyTrigger(told, pathOf);
+  const early = firstEarlyTrigger(items, pathOf);
   if (early) return early;
-  const { previousResponseId, items } = referencesOf(body);
-  return previousResponseId === null && items.length === 0 ? firstOrphan(told, pathOf) : null;
+  return refersTo(referencesOf(body)) ? null : firstOrphan(items, pathOf);
 }
 
 function bookOf(body: ResponsesRequest) {
@@ -127,7 +126,7 @@ function bookOf(body: ResponsesRequest) {
   return { listed, book: new ToolBook(listed) };
 }
 
-/** Agents list hosted tools on every request; a request that has no other wants one of them. */
+/** Agents list hosted tools on every request. If there is no other tool, the request needs one of them. */
 function callableTools(body: ResponsesRequest): Violation | null {
   const at = (body.tools ?? []).findIndex(isHosted);
   const hosted = body.tools?.[at];

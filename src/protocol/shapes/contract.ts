@@ -1,10 +1,10 @@
 /**
- * The words that the contracts of all protocols are written in, and the one shape that they share.
+ * Constructors of schemas for the contracts of all protocols, and the shapes that these share.
  *
- * Two annotations say to people what a JSON Schema cannot, and are published with it:
- * - `x-must-be`: the constraint in words, for error messages ("an https: or data: URL");
- * - `x-unsupported`: values that the protocol defines and this service does not have, and what to call them. Such a value
- *   is `unsupported_feature`, not `invalid_value`; the key "*" stands for every value of the right type but the allowed.
+ * Two annotations are published with a JSON Schema:
+ * - `x-must-be` describes a constraint in error messages ("an https: or data: URL");
+ * - `x-unsupported` names the features that the protocol's values stand for and this service lacks. Such a value gets
+ *   `unsupported_feature` and not `invalid_value`. The key "*" stands for every value of the right type that is not allowed.
  */
 import type { TArray, TObjectOptions, TProperties, TSchema, TUnion } from "typebox";
 import Type from "typebox";
@@ -13,12 +13,12 @@ export const text = Type.String();
 export const nonEmpty = Type.String({ minLength: 1 });
 export const flag = Type.Boolean();
 
-/** A field that may be left out, where an explicit null means the same. */
+/** A field that may be left out. A null means the same. */
 export function optional<Schema extends TSchema>(schema: Schema) {
   return Type.Optional(Type.Union([schema, Type.Null()]));
 }
 
-/** A field of the protocol that this service does not have: only null (which equals absent) is accepted. */
+/** A field of the protocol that this service does not support. It accepts only null, which means the same as absent. */
 export function unsupported(name: string) {
   return Type.Optional(Type.Null({ description: `Not supported: ${name}.`, "x-unsupported": { "*": name } }));
 }
@@ -33,10 +33,10 @@ export function refusedKinds(features: Readonly<Record<string, readonly string[]
   return Object.fromEntries(pairs);
 }
 
-/** Of what a client may nest as it likes: docs/design/service.md, Cost before trust. */
+/** Limits on values that a client may nest freely: docs/design/service.md, Cost before trust. */
 const items_max = 10_000;
 export const properties_max = 4_096;
-/** Messages of a conversation, and items of an input. */
+/** The most messages of a conversation, or items of an input. */
 export const turns_max = 100_000;
 
 /** A list in a request. */
@@ -44,12 +44,12 @@ export function list<Item extends TSchema>(item: Item, options: Record<string, u
   return Type.Array(item, { maxItems: items_max, ...options });
 }
 
-/** An object in a request that may hold anything; `properties` are the keys of it that matter. */
+/** An object in a request that may have any keys. `properties` are the ones that matter. */
 export function anyObject(options: Record<string, unknown> = {}, properties: TProperties = {}) {
   return openObject({ maxProperties: properties_max, ...options }, properties);
 }
 
-/** Any JSON object; `properties` are the keys of it that matter. */
+/** An object that may have any keys. `properties` are the ones that matter. */
 export function openObject(options: Record<string, unknown> = {}, properties: TProperties = {}) {
   return Type.Unsafe<Record<string, unknown>>(Type.Object(properties, { additionalProperties: true, ...options }));
 }
@@ -63,7 +63,7 @@ export function tagged<const Kind extends string, Keys extends TProperties>(
   return Type.Object({ type: Type.Literal(type), ...keys }, options);
 }
 
-/** A field that is always there and may be null. */
+/** A value that may be null. */
 export function nullable<Schema extends TSchema>(schema: Schema): TUnion<[Schema, Type.TNull]> {
   return Type.Union([schema, Type.Null()]);
 }
@@ -83,12 +83,12 @@ export const imageUrl = Type.String({
 
 export const unixSeconds = Type.Integer({ minimum: 0, description: "Unix timestamp, seconds." });
 
-/** A number of things. */
+/** A whole number that is not negative. */
 export function count() {
   return Type.Integer({ minimum: 0 });
 }
 
-/** In the published document it carries the enumeration of the catalog in force. */
+/** The published document adds an enumeration of the models in the catalog. */
 export const ModelId = Type.String({
   $id: "ModelId",
   minLength: 1,

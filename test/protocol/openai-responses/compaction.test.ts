@@ -2,7 +2,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { InferenceEvent } from "../../../src/inference/event.ts";
-import { protocols } from "../../../src/inference/request.ts";
 import type { UpstreamCodec } from "../../../src/protocol/codec.ts";
 import { contract } from "../../../src/protocol/contract.ts";
 import { openaiCompactCaller, openaiResponsesCaller } from "../../../src/protocol/openai-responses/codec.ts";
@@ -16,7 +15,7 @@ import { sealCompaction } from "../../../src/protocol/openai-responses/sealed-co
 import { validateCompactRequest, validateResponsesRequest } from "../../../src/protocol/openai-responses/validate.ts";
 import { SseDecoder } from "../../../src/sse/decode.ts";
 import { encodeSse } from "../../../src/sse/encode.ts";
-import { upstreamCodecs } from "../../../src/upstream/codecs.ts";
+import { upstreamCodecs, upstreamProtocols } from "../../../src/upstream/codecs.ts";
 import { inOrder, type Part, pieces, said, usage } from "../laws.ts";
 import { bytes, folded } from "../reading.ts";
 import { lifecycleProblem } from "./lifecycle.ts";
@@ -109,7 +108,7 @@ describe("an answer to it", () => {
   });
 });
 
-describe.each(protocols.map((protocol): [string, UpstreamCodec] => [protocol, upstreamCodecs[protocol]]))(
+describe.each(upstreamProtocols.map((protocol): [string, UpstreamCodec] => [protocol, upstreamCodecs[protocol]]))(
   "an engine that speaks %s",
   (_, { request }) => {
     const rendered = (input: object[]) => {

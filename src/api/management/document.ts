@@ -1,0 +1,140 @@
+/** The management contract as an OpenAPI 3.1 document, made from the verbs. Pure: the same version gives the same bytes. */
+import type { TSchema } from "typebox";
+import Type from "typebox";
+import { operatorTokenPattern } from "../../auth/key.ts";
+import { BudgetedKey } from "../../management/budgets.ts";
+import { Key } from "../../management/keys.ts";
+import { Organization } from "../../management/organizations.ts";
+import { Plan } from "../../management/plans.ts";
+import { Team } from "../../management/teams.ts";
+import type { Tag, Verb } from "../../management/verb.ts";
+import { verbs } from "../../management/verbs.ts";
+import { nullable } from "../../protocol/shapes/contract.ts";
+import { encode } from "../../schema/codec.ts";
+import { Components, type Json, type JsonObject } from "../openapi/components.ts";
+import { codesOf, faultDescription, statusesOf } from "../openapi/faults.ts";
+import { parametersOf } from "../parameters.ts";
+import { faultsOf, managementPath, placesOf } from "./gate.ts";
+
+export const contractPath = "/management.json";
+export const managementTitle = "Sluice management";
+
+/** The document as it is checked in and served. */
+export function renderManagement(version: string): string {
+  return `${JSON.stringify(managementDocument(version), null, 2)}\n`;
+}
+
+export function managementDocument(version: string): JsonObject {
+  const components = new Components();
+  const paths: Record<string, JsonObject> = {};
+  for (const verb of verbs) {
+    const path = managementPath + verb.path;
+    paths[path] = { ...paths[path], [verb.method]: operationObject(verb, components) };
+  }
+  return {
+    openapi: "3.1.0",
+    info: { title: managementTitle, version, description: introduction },
+    servers: [{ url: "/" }],
+    tags: tags.map(([name, description]) => ({ name, description })),
+    security: [{ operator: [] }],
+    paths,
+    components: {
+      schemas: components.schemas(),
+      securitySchemes: {
+        operator: {
+          type: "http",
+          scheme: "bearer",
+          bearerFormat: "Operator token",
+          description: `An operator token. Tokens match \`${operatorTokenPattern}\`; the last six characters are a checksum.`,
+        },
+      },
+    },
+  };
+}
+
+const tags: [Tag, string][] = [
+  ["Organizations", "Who owns keys, has a plan, and is charged."],
+  ["Keys", "The secrets with which clients call."],
+  ["Teams", "Groups of an organization's keys, with limits of their own."],
+  ["Plans", "The limits of organizations, by name."],
+  ["Usage", "What organizations used."],
+  ["Requests", "Single inference requests."],
+  ["Audit", "Who did what, chained by hash."],
+  ["Notices", "What organizations are told by webhook: docs/notices.md."],
+  ["Operators", "Who may use this interface."],
+];
+
+const introduction = [
+  "Administers a Sluice service: what the commands of the same names do. It is served on the operator's port only.",
+  "**Authentication.** Send `Authorization: Bearer <token>` with an operator token (`slo_…`). `sluice operator create` on the node makes the first one. An `admin` may do all, a `viewer` reads, and an `organization-admin` reads and manages what is of one organization; to it, nothing else exists. An API key opens nothing here, and an operator token infers nothing.",
+  "**Lists** come in parts, in a stable order: send `next_cursor` as `cursor` until it is null.",
+  "**Repeats are harmless.** A creation takes an `idempotency-key`: the same request with the same key, within 7 days, answers what was made the first time, without its secret. Changes set values; revocations can be repeated. Only rotations and adjustments of usage act anew each time.",
+  "**Two at once.** What has a `version` sends it as `etag`. A change with `if-match` is refused with 412 if the version is another one by now; the error's `current` is what would have been overwritten.",
+  "**Errors** have five keys, always present: `code` is for programs, `message` for people. Fields and parameters that do not exist are refused.",
+].join("\n\n");
+
+const ManagementFault = Type.Object(
+  {
+    error: Type.Object({
+      message: Type.String({ description: "What is wrong, and what to do about it." }),
+      type: Type.String(),
+      param: nullable(Type.String({ description: "Path of the first offending field." })),
+      code: Type.String(),
+      request_id: Type.String({ pattern: "^req_[0-9a-f]{32}$" }),
+      current: Type.Optional(Type.Union([Organization, Plan, Team, Key, BudgetedKey])),
+    }),
+  },
+  { $id: "Error" },
+);
+
+function operationObject(verb: Verb, components: Components): JsonObject {
+  const faults = faultsOf(verb);
+  const error = { "application/json": { schema: components.schemaOf(ManagementFault) } };
+  const refusals = statusesOf(faults).map((status): [string, JsonObject] => [
+    String(status),
+    { description: faultDescription(codesOf(status, faults)), content: error },
+  ]);
+  const parameters = parameterObjects(verb, components);
+  const { body } = placesOf(verb);
+  return {
+    operationId: verb.name,
+    tags: [verb.tag],
+    summary: verb.summary,
+    description: `${verb.description}\n\nFor the role ${verb.roles.map((role) => `\`${role}\``).join(", ")}.`,
+    ...(parameters.length > 0 ? { parameters } : {}),
+    ...(body ? { requestBody: requestBody(verb, body, components) } : {}),
+    responses: { "200": success(verb, components.schemaOf(verb.answers)), ...Object.fromEntries(refusals) },
+  };
+}
+
+function success({ summary, example, answers, formats = {} }: Verb, schema: JsonObject): JsonObject {
+  const isVersioned = Object.hasOwn((answers as { properties?: object }).properties ?? {}, "version");
+  const etag = { etag: { description: "The version, for `if-match`.", schema: { type: "string" } } };
+  return {
+    description: summary,
+    ...(isVersioned ? { headers: etag } : {}),
+    content: {
+      "application/json": { schema, example: encode(answers, example.answer) as Json },
+      ...Object.fromEntries(Object.values(formats).map(({ type }) => [type, { schema: { type: "string" } }])),
+    },
+  };
+}
+
+function requestBody({ id, example }: Verb, body: TSchema, components: Components): JsonObject {
+  const schema = { ...components.schemaOf(body), additionalProperties: false };
+  const { [id ?? ""]: _, ...sent } = example.takes as JsonObject;
+  return { required: true, content: { "application/json": { schema, example: sent } } };
+}
+
+function parameterObjects(verb: Verb, components: Components): Json[] {
+  const { id, example } = verb;
+  const { headers, query } = placesOf(verb);
+  const given = id === undefined ? "" : (example.takes as Record<string, string>)[id]!;
+  const inPath = { name: "id", in: "path", required: true, schema: { type: "string" }, example: given };
+  const objects = (place: "header" | "query", declared: typeof query) =>
+    parametersOf(declared).map(([name, parameter, required]) => {
+      const { description = "", "x-must-be": _, ...schema } = parameter;
+      return { name, in: place, required, description, schema: components.schemaOf(schema) };
+    });
+  return [...(id === undefined ? [] : [inPath]), ...objects("header", headers), ...objects("query", query)];
+}

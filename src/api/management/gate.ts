@@ -1,0 +1,215 @@
+/**
+ * THE GATE of management: it stands before every verb that is reached over HTTP, and no verb is mounted without it. In
+ * this order: TLS; who asks; whether the role allows it; parameters; body. Then the verb acts, for the organizations that
+ * the operator sees.
+ */
+import type { TObject, TSchema } from "typebox";
+import Type from "typebox";
+import type { OperatorAuthentication } from "../../auth/operator.ts";
+import { readJson } from "../../body/read.ts";
+import type { Call } from "../../http/call.ts";
+import { json } from "../../http/json.ts";
+import { Fault, type FaultCode } from "../../inference/fault.ts";
+import type { ManagementContext } from "../../management/context.ts";
+import { type Verb, withoutMargins } from "../../management/verb.ts";
+import { contract } from "../../protocol/contract.ts";
+import { oneOf } from "../../protocol/shapes/contract.ts";
+import { violationFault } from "../../protocol/violation.ts";
+import { closestName } from "../../schema/closest.ts";
+import { encode } from "../../schema/codec.ts";
+import type { Operator } from "../../store/operators.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { guard } from "../parameters.ts";
+import { idIn, queryOf } from "../path.ts";
+
+export const managementPath = "/management/v1";
+
+export interface ManagementEntrance {
+  authenticate: OperatorAuthentication;
+  /** The context of verbs that act for this operator, who asks from this address. */
+  contextFor(who: { operator: Operator; address: string; repeatKey: string | null }): ManagementContext;
+  tls: "off" | "on" | "proxy";
+  /** The names by which the port may be asked, besides addresses and `localhost`. */
+  names?: readonly string[];
+  /** The contract's version. */
+  version: string;
+}
+
+/** The faults that the gate raises, before any verb. */
+const gateFaults = [
+  "invalid_value",
+  "unknown_field",
+  "missing_operator_token",
+  "invalid_operator_token",
+  "missing_role",
+  "tls_required",
+  "host_not_allowed",
+  "rate_limit_exceeded",
+  "overloaded",
+  "storage_unavailable",
+  "internal_error",
+] as const satisfies FaultCode[];
+const bodyFaults = ["invalid_json", "invalid_content_type", "missing_field", "request_too_large"] as const;
+
+/** All that a request for the verb may be refused with, or fail with. */
+export function faultsOf({ method, faults }: Verb): FaultCode[] {
+  return [...gateFaults, ...(method === "get" ? [] : bodyFaults), ...faults];
+}
+
+const repeatKeyPattern = "^[!-~]{1,255}$";
+const versionPattern = '^(\\*|(W/)?"?[1-9][0-9]{0,14}"?)$';
+const headersOfKind = {
+  creation: {
+    "idempotency-key": Type.Optional(
+      Type.String({
+        pattern: repeatKeyPattern,
+        description: "Makes a repeat harmless.",
+        "x-must-be": "1 to 255 printable ASCII characters without spaces",
+      }),
+    ),
+  },
+  change: {
+    "if-match": Type.Optional(
+      Type.String({
+        pattern: versionPattern,
+        description: "The `etag` that was read: else whatever is there is overwritten.",
+        "x-must-be": "the 'etag' of an earlier answer, such as \"7\"",
+      }),
+    ),
+  },
+  reading: {},
+  act: {},
+};
+
+/** Where each part of a verb's input stands in a request. The contract is made of the same. */
+export function placesOf(verb: Verb) {
+  const { properties, type: _type, required: _required, ...options } = verb.takes as TObject;
+  const { [verb.id ?? ""]: _, ...taken } = properties as Record<string, TSchema>;
+  const isRead = verb.method === "get";
+  const format = verb.formats ? { format: Type.Optional(formatOf(verb.formats)) } : {};
+  return {
+    headers: Type.Object(headersOfKind[verb.kind] as Record<string, TSchema>),
+    query: Type.Object(isRead ? { ...taken, ...format } : {}),
+    body: isRead ? null : Type.Object(taken, options),
+  };
+}
+
+function formatOf(formats: NonNullable<Verb["formats"]>) {
+  const described = Object.entries(formats).map(([name, { description }]) => `\`${name}\`: ${description}`);
+  return oneOf(["json", ...Object.keys(formats)], { description: described.join(" ") });
+}
+
+/** Larger than any request that does something. */
+const body_bytes_max = 256 * 1024;
+
+export function gate(entrance: ManagementEntrance, verb: Verb) {
+  const read = readerOf(verb);
+  return async (dependencies: Dependencies, call: Call): Promise<Response> => {
+    requireTls(entrance, call);
+    const operator = await entrance.authenticate(call.request.headers, call.client);
+    call.notes.operator = operator.id;
+    requireRole(operator, verb);
+    const { format, repeatKey, input } = await read(dependencies, call);
+    const context = entrance.contextFor({ operator, address: call.client, repeatKey });
+    call.keepOpen();
+    const form = verb.formats?.[format];
+    const answer = await verb.act(context, verb.take(form?.asks?.(input) ?? input));
+    return form ? written(form, form.write(answer)) : answered(encode(verb.answers, answer));
+  };
+}
+
+function answered(body: unknown): Response {
+  const { version } = body as { version?: unknown };
+  return json(200, body, typeof version === "number" ? { etag: `"${version}"` } : {});
+}
+
+/** A hundred thousand lines take their time: requests are served between parts of them. */
+const lines_part = 500;
+
+function written({ type, filename }: { type: string; filename: string }, lines: Iterable<string>): Response {
+  const disposition = `attachment; filename="${filename}"`;
+  const headers = { "content-type": type, "content-disposition": disposition, "cache-control": "no-store" };
+  const iterator = Iterator.from(lines);
+  const body = new ReadableStream({
+    async pull(controller) {
+      await Bun.sleep(0);
+      const part = iterator.take(lines_part).toArray();
+      if (part.length > 0) controller.enqueue(new TextEncoder().encode(part.join("")));
+      if (part.length < lines_part) controller.close();
+    },
+    cancel() {
+      iterator.return?.();
+    },
+  });
+  return new Response(body, { headers });
+}
+
+function requireTls({ tls }: ManagementEntrance, { connection }: Call): void {
+  if (tls !== "off" || connection.isLocal()) return;
+  throw new Fault(
+    "tls_required",
+    "Management over the network needs TLS. Set SLUICE_OPERATOR_TLS to 'on', or to 'proxy' if a proxy in front speaks TLS.",
+  );
+}
+
+function requireRole({ role, name }: Operator, { roles, summary }: Verb): void {
+  if (roles.includes(role)) return;
+  const needed = roles.join(" or ");
+  throw new Fault("missing_role", `'${summary}' needs the role ${needed}, and operator ${name} has the role ${role}.`);
+}
+
+interface Read {
+  /** The verb's input, as it was sent. */
+  input: Record<string, unknown>;
+  format: string;
+  repeatKey: string | null;
+}
+
+function readerOf(verb: Verb) {
+  const { path, id } = verb;
+  const places = placesOf(verb);
+  const guardHeaders = guard(places.headers);
+  const guardQuery = guard(places.query);
+  const queryNames = Object.keys(places.query.properties);
+  const body = places.body && contract(places.body, { topLevel: "closed" });
+  return async ({ limits }: Dependencies, call: Call): Promise<Read> => {
+    const { request } = call;
+    const query = queryOf(request);
+    refuseUnknown(query, queryNames);
+    const headers = guardHeaders((name) => request.headers.get(name)) as Record<string, string | undefined>;
+    const { format = "json", ...asked } = guardQuery((name) => query.get(name)?.trim() ?? null) as Record<
+      string,
+      string | undefined
+    >;
+    const input: Record<string, unknown> = asked;
+    if (body) {
+      const bounded = { ...limits, body_bytes_max: Math.min(limits.body_bytes_max, body_bytes_max) };
+      const value = withoutMargins((await readJson(request, bounded, () => {})).value);
+      if (!body.satisfied(value)) throw violationFault(body.violation(value));
+      Object.assign(input, value);
+    }
+    if (id !== undefined) input[id] = nameIn(managementPath + path, request);
+    const version = /[0-9]+/.exec(headers["if-match"] ?? "")?.[0];
+    if (version !== undefined) input.version = Number(version);
+    return { input, format, repeatKey: headers["idempotency-key"] ?? null };
+  };
+}
+
+function refuseUnknown(query: URLSearchParams, known: readonly string[]): void {
+  for (const name of query.keys()) {
+    if (known.includes(name)) continue;
+    const meant = closestName(name, [...known]);
+    const advice = meant ? ` Did you mean '${meant}'?` : "";
+    throw new Fault("unknown_field", `There is no parameter '${name}'.${advice}`, { param: name });
+  }
+}
+
+/** A name may have letters that a path has only encoded. */
+function nameIn(pattern: string, request: Request): string {
+  const sent = idIn(pattern, request);
+  try {
+    return decodeURIComponent(sent);
+  } catch {
+    return sent;
+  }
+}

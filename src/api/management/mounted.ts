@@ -1,0 +1,58 @@
+/** The verbs as operations of the operator's port, with their contract and the page that shows it. */
+import Type from "typebox";
+import { verbs } from "../../management/verbs.ts";
+import { docsPage, docsPath, docsScript, docsScriptPath } from "../openapi/page.ts";
+import { type Operation, operation } from "../operation.ts";
+import { jsonType } from "../operations/examples.ts";
+import { contractPath, managementTitle, renderManagement } from "./document.ts";
+import { faultsOf, gate, type ManagementEntrance, managementPath } from "./gate.ts";
+
+export function managementServed(entrance: ManagementEntrance): Operation[] {
+  const mounted = verbs.map((verb) =>
+    operation({
+      operationId: verb.name,
+      method: verb.method,
+      path: managementPath + verb.path,
+      idPrefix: "",
+      tag: verb.tag,
+      summary: verb.summary,
+      description: verb.description,
+      // The gate asks for an operator's role where other operations ask for a key's scope.
+      scope: null,
+      faults: faultsOf(verb),
+      otherFaults: false,
+      examples: [],
+      success: { description: verb.summary, headers: [], content: { [jsonType]: { schema: verb.answers } } },
+      handle: gate(entrance, verb),
+    }),
+  );
+  return [...mounted, ...documentation(entrance)];
+}
+
+function documentation({ version }: ManagementEntrance): Operation[] {
+  const page = docsPage({ title: managementTitle, document: contractPath.slice(1) });
+  const script = docsScript();
+  const text = renderManagement(version);
+  const served = (operationId: string, path: string, type: string, handle: Operation["handle"]) =>
+    operation({
+      operationId,
+      method: "get",
+      path,
+      tag: "Documentation",
+      summary: path,
+      description: path,
+      scope: null,
+      faults: [],
+      otherFaults: false,
+      examples: [],
+      success: { description: path, headers: [], content: { [type]: { schema: Type.String() } } },
+      handle,
+    });
+  return [
+    served("getManagementContract", contractPath, jsonType, () => {
+      return new Response(text, { headers: { "content-type": jsonType, "cache-control": "no-cache" } });
+    }),
+    served("getManagementDocs", docsPath, "text/html", () => page()),
+    served("getManagementDocsScript", docsScriptPath, "text/javascript", (_, { request }) => script(request.headers)),
+  ];
+}

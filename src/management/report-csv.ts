@@ -1,0 +1,46 @@
+/** A report as CSV: a stable format for spreadsheets (docs/reports.md). Pure. */
+import { snakeName } from "../schema/codec.ts";
+import type { ReportGroup } from "../store/report.ts";
+import type { Report, Row } from "./report-shape.ts";
+
+/** The report line by line, names first, with line ends as RFC 4180 wants them. */
+export function* reportCsv({ by, rows, total }: Report): Generator<string> {
+  const names = [...by.flatMap((group) => cellNames[group]), ...(Object.keys(total) as (keyof Row)[])];
+  yield csvLine(names.map(snakeName));
+  for (const row of rows) yield csvLine(names.map((name) => row[name] ?? null));
+}
+
+const cellNames: Record<ReportGroup, readonly (keyof Row)[]> = {
+  organization: ["organizationId", "organization"],
+  team: ["teamId", "team"],
+  key: ["keyId", "key"],
+  model: ["model"],
+  operation: ["operation"],
+  outcome: ["outcome"],
+  hour: ["hour"],
+  day: ["day"],
+  month: ["month"],
+};
+
+type Cell = string | number | Date | null;
+
+export function csvLine(cells: readonly Cell[]): string {
+  return `${cells.map(csvCell).join(",")}\r\n`;
+}
+
+/**
+ * People choose names: a name that begins like a formula gets a quote before it, so that no spreadsheet computes it. In countries
+ * where lists are parted by semicolons, spreadsheets part cells there too, and quotes around the whole do not keep them from
+ * it: a cell begins behind each semicolon, tab and line end of a name.
+ */
+function csvCell(value: Cell): string {
+  if (value === null) return "";
+  if (value instanceof Date) return value.toISOString();
+  if (typeof value === "number") return String(value);
+  if (/^-?\d+(\.\d+)?$/.test(value)) return value;
+  const text = value.replace(/^[\t\r\n]/, "'$&").replace(beginnings, "$&'");
+  return /[",;\t\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+/** The places where a formula would begin. In East Asia, letters of full width begin one, too. */
+const beginnings = /(?:^|[;\t\r\n])\s*(?=[=+\-@＝＋－＠])/g;

@@ -1,0 +1,152 @@
+/** Single inference requests, with their receipts and routes. */
+import Type from "typebox";
+import { percentOf } from "../inference/amounts.ts";
+import { decode, type Value } from "../schema/codec.ts";
+import type { Receipt, ReceiptWindow } from "../store/ledger.ts";
+import { fail } from "./error.ts";
+import { receiptShown, refusedShown } from "./receipt.ts";
+import { RequestReceipt } from "./receipt-shape.ts";
+import { count, examples, formed, id, instant, limit, nullable, readers, units } from "./shapes.ts";
+import { verb } from "./verb.ts";
+
+const ExactWindow = nullable(
+  Type.Object({
+    usage_percent_before: Type.Number(),
+    usage_percent_after: nullable(Type.Number()),
+    starts_at: instant("When it began."),
+    reset_at: instant("When it ends."),
+    limit: limit(),
+    used_before: units(),
+    used_after: nullable(units()),
+  }),
+);
+export const Request = Type.Object(
+  {
+    ...RequestReceipt.properties,
+    model: nullable(Type.String()),
+    windows: nullable(Type.Object({ session: ExactWindow, week: ExactWindow, month: ExactWindow })),
+    organization_id: nullable(id("org")),
+    organization: nullable(Type.String()),
+    route: nullable(
+      Type.Object({
+        upstream: Type.String(),
+        attempts: count(),
+        first_part_ms: nullable(Type.Number()),
+        tried: Type.Array(
+          Type.Object({
+            upstream: Type.String(),
+            replica: Type.Optional(Type.String({ description: "The engine's address, where its name has several." })),
+            outcome: Type.String(),
+            ms: Type.Number(),
+          }),
+          { description: "Each attempt, where there was more than one, or its upstream has several addresses." },
+        ),
+      }),
+    ),
+    report_rejected: Type.Unknown({ description: "What an engine reported and was not believed; else null." }),
+    duration_ms: nullable(Type.Number()),
+  },
+  { $id: "Request", description: "The receipt that the key's owner reads, and what only operators see." },
+);
+export type Request = Value<typeof Request>;
+
+export const requestVerbs = [
+  verb({
+    name: "findRequest",
+    method: "get",
+    path: "/requests/{id}",
+    id: "id",
+    tag: "Requests",
+    summary: "Look up a request",
+    description: "By the `x-service-request-id` of its answer: outcome, route, timing and receipt.",
+    roles: readers,
+    kind: "reading",
+    faults: ["resource_not_found"],
+    takes: Type.Object({
+      id: formed(/^req_[0-9a-f]{32}$/, "a request ID, which begins with 'req_'", "ID of the request."),
+    }),
+    answers: Request,
+    example: {
+      takes: { id: examples.request },
+      answer: {
+        object: "service.request",
+        id: examples.request,
+        operation: "chat.completions",
+        model: null,
+        stream: null,
+        keyId: examples.key,
+        createdAt: examples.at.toISOString(),
+        endedAt: examples.at.toISOString(),
+        outcome: "refused",
+        stoppedBy: null,
+        errorCode: "usage_limit_reached",
+        attempts: null,
+        recovered: false,
+        usage: {
+          inputTokens: 0,
+          cachedInputTokens: 0,
+          cacheWriteTokens: 0,
+          outputTokens: 0,
+          reasoningTokens: 0,
+          source: "estimated",
+        },
+        prices: null,
+        units: { held: 0, charged: 0, uncharged: 0 },
+        billingSource: null,
+        windows: null,
+        organizationId: examples.organization,
+        organization: "acme",
+        route: null,
+        reportRejected: null,
+        duration_ms: null,
+      },
+    },
+    async act({ administration, isInSight, ledger, refused }, { id }) {
+      const receipt = await ledger.receiptOfAny(id);
+      const refusal = receipt ? null : await refused.find(id);
+      const owner = receipt?.organizationId ?? refusal?.organizationId;
+      if (owner === undefined || !isInSight(owner)) {
+        fail(
+          `There is no request ${id}. Records are kept for 13 months, and those of refused requests for 30 days. Requests without a valid key are not recorded.`,
+          "resource_not_found",
+        );
+      }
+      const organization = (await administration.findOrganization(owner))?.slug ?? null;
+      const own = receipt ? receiptShown(receipt) : refusedShown(refusal!);
+      return decode(Request, { ...own, ...detailsOf(receipt), organization_id: owner, organization });
+    },
+  }),
+] as const;
+
+/** What only operators see of a request; of one that was refused, there is nothing. */
+function detailsOf(receipt: Receipt | null) {
+  const { route = null, windows = null, reportRejected = null, createdAt = null, endedAt = null } = receipt ?? {};
+  return {
+    windows: windows && {
+      session: exact(windows.session),
+      week: exact(windows.week),
+      month: exact(windows.month),
+    },
+    route: route && {
+      upstream: route.upstream,
+      attempts: route.attempts,
+      first_part_ms: route.firstPart_ms,
+      tried: route.tried ?? [],
+    },
+    report_rejected: reportRejected,
+    duration_ms: createdAt && endedAt ? endedAt.getTime() - createdAt.getTime() : null,
+  };
+}
+
+/** Beside the percentages that the owner reads, the units that they come from. */
+function exact({ startsAt, resetAt, limit, usedBefore, usedAfter }: ReceiptWindow) {
+  return {
+    usage_percent_before: percentOf(usedBefore, limit),
+    usage_percent_after: usedAfter === null ? null : percentOf(usedAfter, limit),
+    starts_at: startsAt.toISOString(),
+    reset_at: resetAt.toISOString(),
+    limit,
+    used_before: usedBefore,
+    used_after: usedAfter,
+  };
+}

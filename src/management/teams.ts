@@ -1,0 +1,312 @@
+/** Teams: groups of an organization's keys, with limits of their own (docs/design/usage.md, Budgets). */
+import Type from "typebox";
+import type { Value } from "../schema/codec.ts";
+import { type Budget, noBudget, type Team as StoredTeam } from "../store/budget.ts";
+import type { Organization } from "../store/directory.ts";
+import { idOf } from "../store/ids.ts";
+import type { ManagementContext } from "./context.ts";
+import { reusedKey } from "./context.ts";
+import { fail } from "./error.ts";
+import { changedLimits, differencesOf, type LimitChanges, withinPlan } from "./limits.ts";
+import { partFrom } from "./page.ts";
+import * as parse from "./parse.ts";
+import {
+  count,
+  examples,
+  id,
+  instant,
+  Limits,
+  limitChanges,
+  limitIn,
+  managers,
+  name,
+  nullable,
+  partOf,
+  partOfIds,
+  readers,
+  version,
+  words,
+} from "./shapes.ts";
+import { verb } from "./verb.ts";
+import { conflict, lastChange, stale } from "./version.ts";
+
+export const Team = Type.Object(
+  {
+    id: id("team"),
+    organization_id: id("org"),
+    organization: Type.String({ description: "The organization's slug." }),
+    name: Type.String({ description: "Unique in its organization." }),
+    keys: count(),
+    limits: Limits,
+    key_limits: nullable(Limits),
+    created_at: instant("When it was created."),
+    version: version(),
+  },
+  { $id: "Team" },
+);
+export type Team = Value<typeof Team>;
+
+const research: Team = {
+  id: examples.team,
+  organizationId: examples.organization,
+  organization: "acme",
+  name: "research",
+  keys: 3,
+  limits: { ...noBudget, week: 2_000_000_000 },
+  keyLimits: null,
+  createdAt: examples.at,
+  version: 1,
+};
+
+const named = {
+  team: words("ID of the team, or with `organization` its name."),
+  organization: Type.Optional(words("Slug or ID: the team can then be given by its name.")),
+};
+const namedInBody = {
+  team: named.team,
+  organization: Type.Optional(nullable(words("Slug or ID: the team can then be given by its name."))),
+};
+const limits = () =>
+  Type.Optional(nullable(limitChanges("What it can use. What is left out stays; null takes a limit away.")));
+const keyLimits = () =>
+  Type.Optional(nullable(limitChanges("What each new key of the team gets; keys that exist keep theirs.")));
+
+export const teamVerbs = [
+  verb({
+    name: "pageTeams",
+    method: "get",
+    path: "/teams",
+    tag: "Teams",
+    summary: "List teams",
+    description: "Of all organizations or of one, in the order in which they were created.",
+    roles: readers,
+    kind: "reading",
+    faults: ["resource_not_found"],
+    takes: Type.Object({ ...partOfIds("team"), organization: Type.Optional(words("Slug or ID.")) }),
+    answers: partOf(Team, "Teams"),
+    example: { takes: {}, answer: { data: [research], nextCursor: null } },
+    async act({ administration, narrowedTo, withSlugs }, input) {
+      const organizationId = await narrowedTo(input.organization);
+      const page = { limit: limitIn(input), after: input.cursor, organizationId };
+      const found = await administration.pageTeams(page);
+      return partFrom(found, (await withSlugs(found.items)).map(teamRecord), ({ id }) => id);
+    },
+  }),
+  verb({
+    name: "createTeam",
+    method: "post",
+    path: "/teams",
+    tag: "Teams",
+    summary: "Create a team",
+    description: "Its name is unique in its organization.",
+    roles: managers,
+    kind: "creation",
+    faults: ["resource_not_found", "already_exists", "idempotency_key_reused", "wrong_state"],
+    takes: Type.Object({
+      organization: words("Slug or ID."),
+      name: name("Its name."),
+      limits: limits(),
+      key_limits: keyLimits(),
+    }),
+    answers: Team,
+    example: {
+      takes: { organization: "acme", name: "research", limits: { week: 2_000_000_000 } },
+      answer: { ...research, keys: 0 },
+    },
+    async act(context, input) {
+      const { administration, actor, newUuid, openOrganization, repeatOf } = context;
+      const organization = await openOrganization(input.organization);
+      const team = await administration.createTeam({
+        id: idOf(newUuid(), "team_"),
+        organizationId: organization.id,
+        name: input.name,
+        budget: await allowed(context, organization, changedLimits(input.limits, noBudget), "team"),
+        keyDefault: await keyDefaultOf(context, organization, input.keyLimits, null),
+        actor,
+        repeat: repeatOf("createTeam", input),
+      });
+      if (team === "name_taken") fail(nameTaken(organization, input.name), "already_exists");
+      if (team === "reused") return reusedKey();
+      if ("repeated" in team) return teamOf(context, { team: team.repeated });
+      return teamRecord({ ...team, organization: organization.slug });
+    },
+  }),
+  verb({
+    name: "findTeam",
+    method: "get",
+    path: "/teams/{id}",
+    id: "team",
+    tag: "Teams",
+    summary: "Show a team",
+    description: "By its ID, or with `organization` by its name.",
+    roles: readers,
+    kind: "reading",
+    faults: ["resource_not_found"],
+    takes: Type.Object(named),
+    answers: Team,
+    example: { takes: { team: examples.team }, answer: research },
+    act: teamOf,
+  }),
+  verb({
+    name: "updateTeam",
+    method: "patch",
+    path: "/teams/{id}",
+    id: "team",
+    tag: "Teams",
+    summary: "Change a team",
+    description: "What is left out stays. New limits count at once, for running requests too.",
+    roles: managers,
+    kind: "change",
+    faults: ["resource_not_found", "already_exists", "wrong_state", "version_conflict"],
+    takes: Type.Object({
+      ...namedInBody,
+      name: Type.Optional(nullable(name("Its new name."))),
+      limits: limits(),
+      key_limits: keyLimits(),
+    }),
+    answers: Team,
+    example: { takes: { team: examples.team, limits: { month: null } }, answer: research },
+    async act(context, input) {
+      const { administration, actor, announce, openOrganization } = context;
+      const { team, organization } = await ownedTeam(context, input);
+      await openOrganization(organization.id);
+      const refuse = async (now: StoredTeam) => {
+        const last = await lastChange(administration, { id: organization.id, subject: team.id });
+        const current = teamRecord({ ...now, organization: organization.slug });
+        return stale(`Team '${now.name}'`, { read: input.version ?? team.version, last }, Team, current);
+      };
+      if (input.version !== undefined && team.version !== input.version) return refuse(team);
+      const change = {
+        name: input.name ?? team.name,
+        budget: await allowed(context, organization, changedLimits(input.limits, team.budget), "team"),
+        keyDefault: await keyDefaultOf(context, organization, input.keyLimits, team.keyDefault),
+      };
+      const updated = await administration.updateTeam(
+        { id: team.id, version: input.version ?? null },
+        team,
+        change,
+        actor,
+      );
+      if (updated === null) noTeam(team.id);
+      if (updated === "name_taken") fail(nameTaken(organization, change.name), "already_exists");
+      if ("now" in updated) {
+        const differences = differencesOf(team, updated.now);
+        if (differences.length === 0) return refuse(updated.now);
+        const current = teamRecord({ ...updated.now, organization: organization.slug });
+        return conflict(overtaken("team", differences), Team, current);
+      }
+      await announce(organization.id);
+      return teamRecord({ ...updated, organization: organization.slug });
+    },
+  }),
+  verb({
+    name: "removeTeam",
+    method: "post",
+    path: "/teams/{id}/remove",
+    id: "team",
+    tag: "Teams",
+    summary: "Remove a team",
+    description: "Its keys stay and work, in no team. What ran goes on counting where it was admitted.",
+    roles: managers,
+    kind: "act",
+    faults: ["resource_not_found", "wrong_state"],
+    takes: Type.Object(namedInBody),
+    answers: Team,
+    example: { takes: { team: examples.team }, answer: research },
+    async act(context, input) {
+      const { team, organization } = await ownedTeam(context, input);
+      await context.openOrganization(organization.id);
+      const removed = (await context.administration.removeTeam(team.id, context.actor)) ?? noTeam(team.id);
+      await context.announce(organization.id);
+      return teamRecord({ ...removed, organization: organization.slug });
+    },
+  }),
+] as const;
+
+function teamRecord({ budget, keyDefault, ...team }: StoredTeam & { organization: string }): Team {
+  return { ...team, limits: budget, keyLimits: keyDefault };
+}
+
+interface NamedTeam {
+  team: string;
+  organization?: string | null;
+}
+
+async function teamOf(context: ManagementContext, input: NamedTeam): Promise<Team> {
+  const { team, organization } = await ownedTeam(context, input);
+  return teamRecord({ ...team, organization: organization.slug });
+}
+
+async function ownedTeam(context: ManagementContext, input: NamedTeam) {
+  const { organizationOf } = context;
+  const owner = input.organization == null ? null : await organizationOf(input.organization);
+  const team = await teamNamed(context, input.team, owner);
+  return { team, organization: owner ?? (await organizationOf(team.organizationId)) };
+}
+
+/**
+ * Finds a team by its ID, or among the teams of this organization by its name. A team of another organization is refused
+ * by name; to an actor who does not see that organization, it does not exist.
+ */
+export async function teamNamed(
+  { administration, isInSight }: Pick<ManagementContext, "administration" | "isInSight">,
+  given: string,
+  organization: Organization | null,
+): Promise<StoredTeam> {
+  const found = await administration.findTeam(given);
+  const byId = found && isInSight(found.organizationId) ? found : null;
+  if (byId && organization && byId.organizationId !== organization.id)
+    fail(`The team ${byId.id} belongs to another organization than ${organization.slug}.`);
+  if (byId) return byId;
+  if (!organization) return noTeam(given);
+  const teams = await administration.listTeams(organization.id);
+  return teams.find((team) => team.name === given) ?? noTeam(given);
+}
+
+export function noTeam(given: string): never {
+  return fail(
+    `There is no team '${parse.excerpt(given)}'. To list all teams, run: sluice team list`,
+    "resource_not_found",
+  );
+}
+
+/** Refuses limits above those of the organization's plan. */
+export async function allowed(
+  { catalog }: ManagementContext,
+  { plan }: Organization,
+  budget: Budget,
+  whose: string,
+): Promise<Budget> {
+  return withinPlan(budget, plan === null ? null : ((await catalog()).plans.get(plan) ?? null), whose);
+}
+
+/** The limits of new keys after a change; null where none is left. */
+export async function keyDefaultOf(
+  context: ManagementContext,
+  owner: Organization,
+  changes: LimitChanges | null | undefined,
+  before: Budget | null,
+): Promise<Budget | null> {
+  if (changes == null) return before;
+  const budget = await allowed(context, owner, changedLimits(changes, before ?? noBudget), "new key");
+  return Object.values(budget).every((limit) => limit === null) ? null : budget;
+}
+
+/** The limits of a new key: those that are given, on top of what its team or its organization gives. */
+export async function newKeyBudget(
+  context: ManagementContext,
+  organization: Organization,
+  input: { team?: string | null | undefined; limits?: LimitChanges | null | undefined },
+): Promise<{ teamId: string | null; budget: Budget }> {
+  const team = input.team == null ? null : await teamNamed(context, input.team, organization);
+  const inherited = team?.keyDefault ?? (await context.administration.keyDefault(organization.id)) ?? noBudget;
+  const budget = changedLimits(input.limits, inherited);
+  if (input.limits != null) await allowed(context, organization, budget, "key");
+  return { teamId: team?.id ?? null, budget };
+}
+
+const nameTaken = ({ slug }: Organization, given: string) =>
+  `${slug} already has a team '${parse.excerpt(given)}'. Choose another name.`;
+
+export const overtaken = (what: string, differences: readonly string[]) =>
+  `Somebody else has changed this ${what} meanwhile: ${differences.join(", ")}. Nothing was changed. Look at it again, and repeat your change if it is still right.`;

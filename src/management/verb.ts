@@ -1,0 +1,134 @@
+/**
+ * A VERB of management, as one value: its name and path, who may use it, what it takes and answers, what it refuses, and
+ * what it does. The routes, the clients, the socket, the contract and the command line derive from the list of these
+ * values (verbs.ts). To add a verb is to add one value to the list of its subject.
+ */
+import type { Static, TObject, TProperties, TSchema } from "typebox";
+import Type from "typebox";
+import type { FaultCode } from "../inference/fault.ts";
+import { type Contract, contract } from "../protocol/contract.ts";
+import { decode, encode, type Given, type Value } from "../schema/codec.ts";
+import { units_max } from "../store/ledger.ts";
+import type { Role } from "../store/operators.ts";
+import type { ManagementContext } from "./context.ts";
+import { ManagementError } from "./error.ts";
+
+/**
+ * `creation`: an idempotency key makes a repeat harmless. `change`: takes the version that was read, and is refused if
+ * there is another one by now.
+ */
+export type Kind = "reading" | "creation" | "change" | "act";
+
+export type Tag =
+  | "Organizations"
+  | "Keys"
+  | "Teams"
+  | "Plans"
+  | "Usage"
+  | "Requests"
+  | "Audit"
+  | "Operators"
+  | "Notices";
+
+const versionRead = {
+  version: Type.Optional(Type.Integer({ minimum: 1, maximum: units_max, description: "The version that was read." })),
+};
+/** All that the verb takes: a change also the version that was read. */
+type Input<How extends Kind, Takes extends TProperties> = TObject<
+  How extends "change" ? Takes & typeof versionRead : Takes
+>;
+
+export interface Declared<Name extends string, How extends Kind, Takes extends TProperties, Answers extends TSchema> {
+  /** It is the operation's id in the contract, too. */
+  name: Name;
+  method: "get" | "post" | "put" | "patch";
+  /** Below `/management/v1`. */
+  path: string;
+  /** The member of `takes` that stands in the place of `{id}`. */
+  id?: keyof Takes & string;
+  tag: Tag;
+  summary: string;
+  description: string;
+  /** Who may use it. An `organization-admin` sees only what belongs to the own organization. */
+  roles: readonly [Role, ...Role[]];
+  kind: How;
+  /** What it refuses, beside what is refused before it acts (api/management/gate.ts). */
+  faults: readonly FaultCode[];
+  /** A `get` takes it in the query, the others in the body; `someChange` is among the options of a body that may not be empty. */
+  takes: TObject<Takes>;
+  answers: Answers;
+  /** An answer, and the JSON that was sent for it. */
+  example: { takes: Static<TObject<Takes>>; answer: Value<Answers> };
+  /** Other forms of the answer than JSON, by the name that the parameter `format` gives. */
+  formats?: Readonly<Record<string, Format<Answers>>>;
+  act(context: ManagementContext, input: Value<Input<How, Takes>>): Promise<Value<Answers>>;
+}
+
+export interface Format<Answers extends TSchema> {
+  description: string;
+  /** Media type. */
+  type: string;
+  /** The name under which a browser saves it. */
+  filename: string;
+  /** What this form needs in the place of what was asked for. */
+  asks?(taken: Record<string, unknown>): Record<string, unknown>;
+  /** The form, line by line. */
+  write(answer: Value<Answers>): Iterable<string>;
+}
+
+export interface Verb<
+  Name extends string = string,
+  How extends Kind = Kind,
+  Takes extends TProperties = TProperties,
+  Answers extends TSchema = TSchema,
+> extends Declared<Name, How, Takes, Answers> {
+  input: Input<How, Takes>;
+  /** Decodes what was sent. Throws a ManagementError that names the first member that is wrong. */
+  take(json: unknown): Value<Input<How, Takes>>;
+}
+
+/** What a client of the verb gives, and gets. */
+export type GivenTo<V> = V extends Verb<string, infer How, infer Takes, TSchema> ? Given<Input<How, Takes>> : never;
+export type AnswerOf<V> = V extends Verb<string, Kind, infer _, infer Answers> ? Value<Answers> : never;
+
+export function verb<
+  const Name extends string,
+  const How extends Kind,
+  Takes extends TProperties,
+  Answers extends TSchema,
+>(declared: Declared<Name, How, Takes, Answers>): Verb<Name, How, Takes, Answers> {
+  const { properties } = declared.takes;
+  const version = declared.kind === "change" ? versionRead : {};
+  const input = Type.Object({ ...properties, ...version }) as unknown as Input<How, Takes>;
+  let compiled: Contract<unknown> | null = null;
+  return {
+    ...declared,
+    input,
+    take(json) {
+      // The check is compiled when it is first needed: most processes use few of the verbs.
+      compiled ??= contract(input as TSchema, { topLevel: "closed" });
+      const trimmed = withoutMargins(json);
+      if (!compiled.satisfied(trimmed)) {
+        const { code, message, param } = compiled.violation(trimmed);
+        throw new ManagementError(message, code, param ? { param } : {});
+      }
+      return decode(input, trimmed);
+    },
+  };
+}
+
+/** Does what the verb does with the JSON that was sent, and answers JSON. */
+export async function perform(one: Verb, context: ManagementContext, json: unknown): Promise<unknown> {
+  return encode(one.answers, await one.act(context, one.take(json)));
+}
+
+/** The rule for a body that has to change something. */
+export const someChange = { minProperties: 1, "x-must-be": "an object with at least one change" };
+
+/** People paste: no text of a request means anything with spaces around it. */
+export function withoutMargins(json: unknown): unknown {
+  if (typeof json === "string") return json.trim();
+  if (Array.isArray(json)) return json.map(withoutMargins);
+  if (typeof json !== "object" || json === null) return json;
+  return Object.fromEntries(Object.entries(json).map(([name, inner]) => [name, withoutMargins(inner)]));
+}

@@ -1,0 +1,50 @@
+/**
+ * THE VERBS: all that an administrator can do. Whatever offers management to somebody derives from this list: a verb that
+ * is not in it does not exist. To add one, add it to the list of its subject; to add a subject, add its list here.
+ */
+import { auditVerbs } from "./audit.ts";
+import { budgetVerbs } from "./budgets.ts";
+import { keyVerbs } from "./keys.ts";
+import { noticeVerbs } from "./notices.ts";
+import { operatorVerbs } from "./operators.ts";
+import { organizationChangeVerbs } from "./organization-changes.ts";
+import { organizationVerbs } from "./organizations.ts";
+import { planVerbs } from "./plans.ts";
+import { reportVerbs } from "./reports.ts";
+import { requestVerbs } from "./requests.ts";
+import { teamVerbs } from "./teams.ts";
+import { usageVerbs } from "./usage.ts";
+import type { AnswerOf, GivenTo, Verb } from "./verb.ts";
+
+/** In the order in which the contract shows them. */
+const listed = [
+  ...organizationVerbs,
+  ...organizationChangeVerbs,
+  ...keyVerbs,
+  ...teamVerbs,
+  ...budgetVerbs,
+  ...usageVerbs,
+  ...requestVerbs,
+  ...reportVerbs,
+  ...planVerbs,
+  ...noticeVerbs,
+  ...auditVerbs,
+  ...operatorVerbs,
+] as const;
+
+type Listed = (typeof listed)[number];
+export type VerbName = Listed["name"];
+export type Named<Name extends VerbName> = Extract<Listed, { name: Name }>;
+export type Answer<Name extends VerbName> = AnswerOf<Named<Name>>;
+
+/** What a client can do, by the names of the verbs. */
+export type Management = {
+  [Name in VerbName]: (...given: Arguments<GivenTo<Named<Name>>>) => Promise<Answer<Name>>;
+};
+type Arguments<Given> = object extends Given ? [given?: Given] : [given: Given];
+
+export const verbs: readonly Verb[] = listed as unknown as readonly Verb[];
+
+export function verbNamed<Name extends VerbName>(name: Name): Named<Name> {
+  return listed.find((one) => one.name === name) as Named<Name>;
+}

@@ -1,0 +1,109 @@
+/** What holds for every verb of the list, also for those to come. */
+import { describe, expect, test } from "bun:test";
+import Type from "typebox";
+import { managementFaultCodes } from "../../src/inference/fault.ts";
+import { client } from "../../src/management/client.ts";
+import { ManagementError } from "../../src/management/error.ts";
+import { verb } from "../../src/management/verb.ts";
+import { verbs } from "../../src/management/verbs.ts";
+import { encode } from "../../src/schema/codec.ts";
+import { roles } from "../../src/store/operators.ts";
+
+function refusal(work: () => unknown): ManagementError {
+  try {
+    work();
+  } catch (thrown) {
+    if (thrown instanceof ManagementError) return thrown;
+    throw thrown;
+  }
+  throw new Error("was accepted");
+}
+
+test("each has a name and a route of its own", () => {
+  expect(new Set(verbs.map(({ name }) => name)).size).toBe(verbs.length);
+  expect(new Set(verbs.map(({ method, path }) => `${method} ${path}`)).size).toBe(verbs.length);
+});
+
+describe.each(verbs.map((one) => [one.name, one] as const))("%s", (_, one) => {
+  test("takes its example, and nothing that it does not name", () => {
+    expect(() => one.take(one.example.takes)).not.toThrow();
+    const stray = refusal(() => one.take({ ...one.example.takes, stray: 1 }));
+    expect([stray.code, stray.details.param]).toEqual(["unknown_field", "stray"]);
+    for (const odd of [null, 7, "text", [], undefined]) expect(refusal(() => one.take(odd)).status).toBe(400);
+  });
+
+  test("refuses each member of its example with a value of another type, and names it", () => {
+    for (const name of Object.keys(one.example.takes)) {
+      const wrong = refusal(() => one.take({ ...one.example.takes, [name]: { a: [[]] } }));
+      expect([name, wrong.code, wrong.details.param?.startsWith(name)]).toEqual([name, "invalid_value", true]);
+    }
+  });
+
+  test("takes texts with spaces around them as without", () => {
+    const spaced = Object.entries(one.example.takes).map(([name, value]) => [
+      name,
+      typeof value === "string" ? ` ${value}\n` : value,
+    ]);
+    expect(one.take(Object.fromEntries(spaced))).toEqual(one.take(one.example.takes));
+  });
+
+  test("has its id in its path where it names one", () => {
+    expect(one.path.includes("{id}")).toBe(one.id !== undefined);
+    if (one.id !== undefined) expect(Object.keys(one.example.takes)).toContain(one.id);
+  });
+
+  test("says what it refuses, as its kind demands", () => {
+    expect(one.roles.every((role) => roles.includes(role))).toBe(true);
+    expect(one.roles).toContain("admin");
+    for (const code of one.faults) expect(managementFaultCodes).toContain(code as never);
+    expect(one.faults.includes("idempotency_key_reused")).toBe(one.kind === "creation");
+    expect(one.faults.includes("version_conflict")).toBe(one.kind === "change");
+    if (one.id !== undefined) expect(one.faults).toContain("resource_not_found");
+    if (one.kind === "change") expect(encode(one.answers, one.example.answer)).toHaveProperty("version");
+    expect(one.method === "get").toBe(one.kind === "reading");
+  });
+
+  test("reaches a transport as JSON, and its answer comes back as a value", async () => {
+    const sent: unknown[] = [];
+    const manage = client(async (reached, json) => {
+      sent.push([reached.name, json]);
+      return JSON.parse(JSON.stringify(encode(one.answers, one.example.answer)));
+    });
+    const call = manage[one.name as keyof typeof manage] as (given: unknown) => Promise<unknown>;
+    expect(await call(one.take(one.example.takes))).toEqual(one.example.answer);
+    expect(sent).toMatchObject([[one.name, {}]]);
+  });
+});
+
+test("a verb without roles, faults or an example is none to the compiler", () => {
+  const act = async () => ({ done: true });
+  const whole = {
+    name: "act",
+    method: "post",
+    path: "/act",
+    tag: "Usage",
+    summary: "Act",
+    description: "",
+    roles: ["admin"],
+    kind: "act",
+    faults: [],
+    takes: Type.Object({}),
+    answers: Type.Object({ done: Type.Boolean() }),
+    example: { takes: {}, answer: { done: true } },
+    act,
+  } as const;
+  verb(whole);
+  const { roles: _r, ...withoutRoles } = whole;
+  // @ts-expect-error: who may use it is missing.
+  verb(withoutRoles);
+  // @ts-expect-error: a list of nobody.
+  verb({ ...whole, roles: [] });
+  const { faults: _f, ...withoutFaults } = whole;
+  // @ts-expect-error: what it refuses is missing.
+  verb(withoutFaults);
+  const { example: _e, ...withoutExample } = whole;
+  // @ts-expect-error: an example is missing.
+  verb(withoutExample);
+  // @ts-expect-error: an answer that is not what it says.
+  verb({ ...whole, act: async () => ({ done: "yes" }) });
+});
