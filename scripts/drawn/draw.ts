@@ -21,7 +21,10 @@ export function shuffled(sites: readonly Site[], seed: number): Map<string, Site
   );
 }
 
-/** So many, each module in its turn. A mutant that is not `taken` makes room for the next one of its module. */
+/**
+ * So many, each module in its turn. A mutant that is not `taken`, or stands where another was
+ * drawn, makes room for the next one of its module.
+ */
 export async function drawn(
   byModule: ReadonlyMap<string, readonly Site[]>,
   count: number,
@@ -29,12 +32,17 @@ export async function drawn(
 ): Promise<Site[]> {
   const waiting = new Map([...byModule].map(([module, sites]) => [module, [...sites]]));
   const found: Site[] = [];
+  const places = new Set<string>();
+  const isFirst = ({ file, change }: Site) => !places.has(`${file} ${change.start} ${change.end}`);
   while (found.length < count && waiting.size > 0) {
     for (const [module, sites] of waiting) {
       let next = sites.shift();
-      while (next !== undefined && !(await taken(next))) next = sites.shift();
+      while (next !== undefined && !(isFirst(next) && (await taken(next)))) next = sites.shift();
       if (next === undefined) waiting.delete(module);
-      else if (found.length < count) found.push(next);
+      else if (found.length < count) {
+        places.add(`${next.file} ${next.change.start} ${next.change.end}`);
+        found.push(next);
+      }
     }
   }
   return found;

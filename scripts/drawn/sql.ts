@@ -58,9 +58,11 @@ const boundaryShifted = inPlaceOf({ "<": "<=", "<=": "<", ">": ">=", ">=": ">" }
 const leastForGreatest = inPlaceOf({ least: "greatest", greatest: "least" });
 const sumTurned = inPlaceOf({ "+": "-", "-": "+" });
 
+/** Not where any number says the same: `select 1`, `order by 1`, `offset 0`. */
 const constantOffByOne: SqlOperator = (tokens, at) => {
   const { word, start, end } = tokens[at]!;
-  return /^\d+$/.test(word) ? { start, end, text: String(Number(word) + 1) } : null;
+  const isIdle = ["select", "by", "offset"].includes(tokens[at - 1]?.word ?? "");
+  return /^\d+$/.test(word) && !isIdle ? { start, end, text: String(Number(word) + 1) } : null;
 };
 
 const orForAnd: SqlOperator = (tokens, at) => {
@@ -126,9 +128,8 @@ const duplicatesKept: SqlOperator = (tokens, at) => {
 const statementDropped: SqlOperator = (tokens, at) => {
   const { word, start, depth } = tokens[at]!;
   const isFirst = [";", "then", "else", "loop", "begin"].includes(tokens[at - 1]?.word ?? "");
-  const isDone =
-    /^(perform|update|insert|delete|raise)$/.test(word) || tokens.slice(at, at + 8).some(isAssignment(depth));
-  if (!isFirst || depth > 0 || !isDone) return null;
+  const isAssignment = [":=", ".", "["].includes(tokens[at + 1]?.word ?? "");
+  if (!isFirst || depth > 0 || !(isAssignment || /^(perform|update|insert|delete|raise)$/.test(word))) return null;
   const end = tokens.findIndex((other, index) => index >= at && other.word === ";" && other.depth === depth);
   return end < 0 ? null : { start, end: tokens[end]!.end, text: "null;" };
 };
@@ -165,12 +166,4 @@ function isOfBetween(tokens: readonly Token[], at: number): boolean {
 function isEndOfKey({ word, depth }: Token, from: number): boolean {
   if (depth < from) return true;
   return depth === from && (word === "," || word === ";" || word === "desc" || clauses.has(word));
-}
-
-function isAssignment(depth: number): (token: Token) => boolean {
-  let isOver = false;
-  return (token) => {
-    isOver ||= token.word === ";";
-    return !isOver && token.word === ":=" && token.depth === depth;
-  };
 }
