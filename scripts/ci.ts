@@ -21,11 +21,15 @@ const npm = Bun.which("npm") === null ? [process.execPath, "run"] : ["npm", "run
 /** A different dozen each day. None starts after a minute, so that the step takes about 90 s at most. */
 const mutants = [process.execPath, "scripts/mutants.ts", "--sample", "12", "--within", "60"];
 
+/** Some that operators make, different ones each day. A survivor is shown, and fails nothing. */
+const drawnMutants = [process.execPath, "scripts/mutants.ts", "--drawn", "8", "--within", "30"];
+
 const steps: Step[] = [
   { name: "tests", words: [...npm, "test"], options: { limit_ms: 31 * minute_ms }, counts: true },
   { name: "check", words: [...npm, "check"], options: { limit_ms: 3 * minute_ms }, counts: false },
   { name: "build", words: [...npm, "build"], options: { limit_ms: 3 * minute_ms }, counts: false },
   { name: "mutants", words: mutants, options: { limit_ms: 4 * minute_ms }, counts: true },
+  { name: "drawn mutants", words: drawnMutants, options: { limit_ms: 4 * minute_ms }, counts: true },
   { name: "the binary", words: [...npm, "smoke"], options: { limit_ms: 2 * minute_ms }, counts: true },
 ];
 // The tests of HTTP again, against the binary and on the other database; and a node of several processes of it.

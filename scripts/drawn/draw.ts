@@ -22,28 +22,48 @@ export function shuffled(sites: readonly Site[], seed: number): Map<string, Site
 }
 
 /**
- * So many, each module in its turn. A mutant that is not `taken`, or stands where another was
- * drawn, makes room for the next one of its module.
+ * So many, of each module as many. A mutant that is not `taken`, or stands where another was drawn, makes room for the
+ * next one of its module. A batch has one mutant of a file at most.
  */
 export async function drawn(
   byModule: ReadonlyMap<string, readonly Site[]>,
   count: number,
-  taken: (site: Site) => Promise<boolean>,
+  taken: (batch: readonly Site[]) => Promise<readonly Site[]>,
 ): Promise<Site[]> {
   const waiting = new Map([...byModule].map(([module, sites]) => [module, [...sites]]));
   const found: Site[] = [];
-  const places = new Set<string>();
-  const isFirst = ({ file, change }: Site) => !places.has(`${file} ${change.start} ${change.end}`);
-  while (found.length < count && waiting.size > 0) {
+  while (found.length < count) {
     for (const [module, sites] of waiting) {
-      let next = sites.shift();
-      while (next !== undefined && !(isFirst(next) && (await taken(next)))) next = sites.shift();
-      if (next === undefined) waiting.delete(module);
-      else if (found.length < count) {
-        places.add(`${next.file} ${next.change.start} ${next.change.end}`);
-        found.push(next);
-      }
+      const left = sites.filter((site) => !found.some((one) => isSamePlace(one, site)));
+      if (left.length > 0) waiting.set(module, left);
+      else waiting.delete(module);
     }
+    if (waiting.size === 0) break;
+    const batch = nextBatch(waiting, found, count);
+    found.push(...(await taken(batch)).slice(0, count - found.length));
   }
   return found;
+}
+
+/** Takes them out of those that wait: of each module as many as bring it to its share. */
+function nextBatch(waiting: ReadonlyMap<string, Site[]>, found: readonly Site[], count: number): Site[] {
+  const files = new Set<string>();
+  const counts = Map.groupBy(found, ({ file }) => moduleOf(file));
+  const missing = count - found.length;
+  const share = Math.ceil((found.filter(({ file }) => waiting.has(moduleOf(file))).length + missing) / waiting.size);
+  return [...waiting].flatMap(([module, sites]) => {
+    const batch: Site[] = [];
+    const wanted = share - (counts.get(module)?.length ?? 0);
+    for (let at = 0; at < sites.length && batch.length < wanted; at++) {
+      const { file } = sites[at]!;
+      if (files.has(file)) continue;
+      files.add(file);
+      batch.push(...sites.splice(at--, 1));
+    }
+    return batch;
+  });
+}
+
+function isSamePlace(one: Site, other: Site): boolean {
+  return one.file === other.file && one.change.start === other.change.start && one.change.end === other.change.end;
 }

@@ -75,9 +75,9 @@ const orForAnd: SqlOperator = (tokens, at) => {
 const predicateDropped: SqlOperator = (tokens, at) => {
   const { word, start, depth } = tokens[at]!;
   if (word !== "and" || isOfBetween(tokens, at)) return null;
-  const end = tokens.findIndex(
-    (other, index) => index > at && (other.depth < depth || (other.depth === depth && clauses.has(other.word))),
-  );
+  const isEnd = (other: Token, index: number) =>
+    other.depth < depth || (other.depth === depth && clauses.has(other.word) && !isOfBetween(tokens, index));
+  const end = tokens.findIndex((other, index) => index > at && isEnd(other, index));
   return end < 0 ? null : { start, end: tokens[end - 1]!.end, text: "" };
 };
 
@@ -155,8 +155,10 @@ const clauses = new Set(
   ),
 );
 
+/** Whether it is the `and` of `between … and …`. */
 function isOfBetween(tokens: readonly Token[], at: number): boolean {
-  const { depth } = tokens[at]!;
+  const { word, depth } = tokens[at]!;
+  if (word !== "and") return false;
   const before = tokens
     .slice(0, at)
     .findLast((other) => other.depth === depth && /^(between|and|or|where)$/.test(other.word));

@@ -63,9 +63,12 @@ async function chosenSites(sources: Tree, { count, seed, modules }: DrawOptions)
   const ids = new Set(all.map(({ id }) => id));
   const stale = Object.keys(equivalents).filter((id) => sources.has(id.split(", ")[0]!) && !ids.has(id));
   if (modules.length === 0) for (const id of stale) console.log(`stale     ${id} [there is no such mutant any more]`);
-  const chosen = await drawn(shuffled(all, seed), count, async ({ id, file, change }) => {
-    if (id in equivalents) return false;
-    return file.endsWith(".sql") || types.takes(file, applied(sources.get(file)!, change));
+  const textOf = ({ file, change }: Site) => applied(sources.get(file)!, change);
+  const chosen = await drawn(shuffled(all, seed), count, async (batch) => {
+    const meant = batch.filter(({ id }) => !(id in equivalents));
+    const compiled = meant.filter(({ file }) => file.endsWith(".ts"));
+    const files = await types.takes(new Map(compiled.map((site) => [site.file, textOf(site)])));
+    return meant.filter(({ file }) => file.endsWith(".sql") || files.has(file));
   });
   console.log(`${all.length} mutants in ${sources.size} files; ${chosen.length} drawn with seed ${seed}.`);
   return chosen;

@@ -19,10 +19,11 @@ export const fallbackDropped: Operator = (node, source) => {
   return [source.replaced(node, source.of(node.left)), source.replaced(node, source.of(node.right))];
 };
 
+/** Counts and bounds: of a large number, a time or a size, the last unit is seldom promised. */
 export const constantOffByOne: Operator = (node, source) => {
   if (!isNumericLiteral(node)) return [];
   const value = Number(source.of(node).replaceAll("_", ""));
-  return Number.isInteger(value) ? [source.replaced(node, String(value + 1))] : [];
+  return Number.isInteger(value) && value < 1000 ? [source.replaced(node, String(value + 1))] : [];
 };
 
 export const truthTurned: Operator = (node, source) => {
