@@ -34,7 +34,7 @@ const steps: Step[] = [
   { name: "check", words: [...npm, "check"], options: { limit_ms: 3 * minute_ms }, counts: false },
   { name: "build", words: [...npm, "build"], options: { limit_ms: 3 * minute_ms }, counts: false },
   { name: "mutants", words: mutants, options: { limit_ms: 4 * minute_ms }, counts: true },
-  { name: "drawn mutants", words: drawnMutants, options: { limit_ms: 6 * minute_ms }, counts: false },
+  { name: "drawn mutants", words: drawnMutants, options: { limit_ms: 8 * minute_ms }, counts: false },
   { name: "the binary", words: [...npm, "smoke"], options: { limit_ms: 2 * minute_ms }, counts: true },
   {
     name: "deeper",

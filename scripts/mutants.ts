@@ -2,7 +2,8 @@
 // `-- WORD…` tries the mutants of a room, or those whose names contain the word. `--sample K --seed S` tries K of them,
 // different ones for each seed (default: the number of the day). `--within SECONDS` starts no more after that time.
 // `--drawn K --seed S` makes mutants by operators instead (scripts/drawn), evenly over the modules; `--module WORD` takes
-// those of a module or a file. A survivor among these is shown, and fails nothing.
+// those of a module or a file. Their survivors are printed and fail nothing: the goal is nine of ten, and a draw of another
+// day must not fail a change that has nothing to do with it.
 // Exits with 1 when a mutant survives or when a declaration no longer fits the source.
 
 import { parseArgs } from "node:util";
@@ -67,7 +68,7 @@ async function laboratoryWith(services: Service[]): Promise<Laboratory> {
   return laboratory(environment, trials_at_a_time);
 }
 
-/** Whoever changed another module is not to blame for a survivor: it counts as skipped. */
+/** Survivors count as skipped. */
 async function drawnAlone(asked: DrawOptions, services: Service[]): Promise<never> {
   const results = await laboratoryWith(services)
     .then((lab) => tryDrawn(lab, asked, inParallel))

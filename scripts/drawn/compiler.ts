@@ -4,16 +4,16 @@ import { join } from "node:path";
 import type { SourceFile } from "typescript/unstable/ast";
 import { API, type Snapshot } from "typescript/unstable/async";
 
-/** What is declared and never read: a matter of taste, and so is a line that is never reached. */
+/** Errors about unused declarations and unreachable lines: a mutant may have them. */
 const lint = new Set([6133, 6192, 6196, 6198, 7027]);
 
 export interface Compiler extends AsyncDisposable {
   tree(file: string): Promise<SourceFile>;
-  /** Those of these files that would compile with their texts here. They are checked together, which is far cheaper. */
+  /** The files of `texts` that compile with these texts. They are checked together, which is far cheaper. */
   takes(texts: ReadonlyMap<string, string>): Promise<Set<string>>;
 }
 
-/** Of the project in this folder, as it stands now. */
+/** The compiler of the project in this folder, as it stands now. */
 export async function compiler(root: string): Promise<Compiler> {
   const config = join(root, "tsconfig.json");
   let changed = new Map<string, string>();

@@ -1,8 +1,8 @@
-// Which mutants are drawn: as many of each module, in an order that the seed decides. Pure.
+// Chooses the mutants to try: as many of each module, in an order that the seed decides. Pure.
 
 import type { Site } from "./sites.ts";
 
-/** `usage` of `src/usage/run.ts`; `node` of what stands in src itself; `sql` of migrations. */
+/** `usage` for `src/usage/run.ts`, `node` for files in src itself, `sql` for migrations. */
 export function moduleOf(file: string): string {
   if (file.endsWith(".sql")) return "sql";
   const [top = "", second = ""] = file.split("/");
@@ -10,7 +10,7 @@ export function moduleOf(file: string): string {
   return second.includes(".") ? "node" : second;
 }
 
-/** Of each module its mutants, in their order. One seed gives the same order, whatever mutants come and go beside them. */
+/** The mutants of each module in the order of the seed. The order of two mutants doesn't depend on the others. */
 export function shuffled(sites: readonly Site[], seed: number): Map<string, Site[]> {
   const ordered = sites
     .map((site) => ({ site, order: Bun.hash(site.id, BigInt(seed)) as bigint }))
@@ -22,8 +22,8 @@ export function shuffled(sites: readonly Site[], seed: number): Map<string, Site
 }
 
 /**
- * So many, of each module as many. A mutant that is not `taken`, or stands where another was drawn, makes room for the
- * next one of its module. A batch has one mutant of a file at most.
+ * Draws `count` mutants, equally many of each module. The next one of its module replaces a mutant that is not `taken`, or
+ * that changes the same text as another. A batch has at most one mutant of each file.
  */
 export async function drawn(
   byModule: ReadonlyMap<string, readonly Site[]>,
@@ -45,7 +45,7 @@ export async function drawn(
   return found;
 }
 
-/** Takes them out of those that wait: of each module as many as bring it to its share. */
+/** Removes from `waiting` as many mutants of each module as bring it to its share. */
 function nextBatch(waiting: ReadonlyMap<string, Site[]>, found: readonly Site[], count: number): Site[] {
   const files = new Set<string>();
   const counts = Map.groupBy(found, ({ file }) => moduleOf(file));

@@ -1,4 +1,4 @@
-// Mutants of SQL functions: predicates, boundaries, order, sums, what stands in for null, and statements of PL/pgSQL.
+// Mutants of SQL functions: predicates, boundaries, order, sums, fallbacks for null, and statements of PL/pgSQL.
 
 import type { Site } from "./sites.ts";
 import type { Change } from "./source.ts";
@@ -14,7 +14,7 @@ interface Token {
 
 type SqlOperator = (tokens: readonly Token[], at: number, text: string) => Change | null;
 
-/** Each function between its dollar quotes; what stands outside makes tables, and is held by tests of the schema. */
+/** Changes functions between their dollar quotes. The rest makes tables, which the tests of the schema hold. */
 export function sqlSitesOf(path: string, text: string): Site[] {
   return [...text.matchAll(/create (?:or replace )?function (\w+)[\s\S]*?\$\$([\s\S]*?)\$\$/gi)].flatMap((match) => {
     const [whole, name = "", body = ""] = match;
@@ -58,7 +58,7 @@ const boundaryShifted = inPlaceOf({ "<": "<=", "<=": "<", ">": ">=", ">=": ">" }
 const leastForGreatest = inPlaceOf({ least: "greatest", greatest: "least" });
 const sumTurned = inPlaceOf({ "+": "-", "-": "+" });
 
-/** Not where any number says the same: `select 1`, `order by 1`, `offset 0`. */
+/** Leaves out places where any number means the same: `select 1`, `order by 1`, `offset 0`. */
 const constantOffByOne: SqlOperator = (tokens, at) => {
   const { word, start, end } = tokens[at]!;
   const isIdle = ["select", "by", "offset"].includes(tokens[at - 1]?.word ?? "");
@@ -71,7 +71,7 @@ const orForAnd: SqlOperator = (tokens, at) => {
   return word === "and" && !isOfBetween(tokens, at) ? { start, end, text: "or" } : null;
 };
 
-/** `and …` to the end of its clause, or to the next junction. */
+/** Drops the text from `and` to the end of its clause, or to the next `and` or `or`. */
 const predicateDropped: SqlOperator = (tokens, at) => {
   const { word, start, depth } = tokens[at]!;
   if (word !== "and" || isOfBetween(tokens, at)) return null;
@@ -124,7 +124,7 @@ const duplicatesKept: SqlOperator = (tokens, at) => {
     : null;
 };
 
-/** A statement of PL/pgSQL that is done for what it changes. */
+/** Drops a statement of PL/pgSQL that is run for its effect. */
 const statementDropped: SqlOperator = (tokens, at) => {
   const { word, start, depth } = tokens[at]!;
   const isFirst = [";", "then", "else", "loop", "begin"].includes(tokens[at - 1]?.word ?? "");
@@ -155,7 +155,7 @@ const clauses = new Set(
   ),
 );
 
-/** Whether it is the `and` of `between … and …`. */
+/** True for the `and` of `between … and …`. */
 function isOfBetween(tokens: readonly Token[], at: number): boolean {
   const { word, depth } = tokens[at]!;
   if (word !== "and") return false;

@@ -1,10 +1,10 @@
-// Which tests must notice a mutant of a file: those of its module, and those elsewhere that import the file. Pure.
+// Finds the tests that must notice a mutant of a file: those of its module, and others that import the file. Pure.
 
 import { importsOf, resolved, type Tree } from "../../test/house/source.ts";
 import type { Mutant } from "../../test/mutants/mutant.ts";
 import { moduleOf } from "./draw.ts";
 
-/** Test files, the likeliest first: what declared mutants of the file name, what is nearest to it, nodes last. */
+/** Test files, the likeliest first: those that declared mutants of the file name, then by imports; tests of nodes last. */
 export function testsOf(file: string, tree: Tree, declared: readonly Mutant[], files_max = 14): string[] {
   const tests = [...tree.keys()].filter((path) => path.startsWith("test/") && path.endsWith(".test.ts"));
   const module = moduleOf(file);
@@ -26,7 +26,7 @@ export function testsOf(file: string, tree: Tree, declared: readonly Mutant[], f
   return rows.slice(0, files_max).map(({ test }) => onPostgres(test));
 }
 
-/** The folders of a module's tests; its name is nearly always the one. */
+/** The folders of a module's tests, mostly the one of its name. */
 function foldersOf(module: string): readonly string[] {
   switch (module) {
     case "sql":
@@ -54,7 +54,7 @@ function isNamesake(test: string, file: string): boolean {
   return stem(test) === stem(file);
 }
 
-/** By how many imports a test comes to the file, and whether it starts whole nodes. */
+/** How many imports lead from a test to the file, and whether the test starts whole nodes. */
 function reach(test: string, file: string, tree: Tree): { distance: number; startsNode: boolean } {
   let distance = Number.POSITIVE_INFINITY;
   let startsNode = false;

@@ -27,7 +27,7 @@ export interface Tried {
   finding: Finding;
 }
 
-/** What it finds, as it finds it; the survivors with the change as a diff. */
+/** Prints each finding when it is made, and the change of each survivor as a diff. */
 export async function tryDrawn(
   lab: Laboratory,
   options: DrawOptions,
@@ -50,7 +50,7 @@ export async function tryDrawn(
   return results;
 }
 
-/** Drawn evenly over the modules; those that the compiler refuses and those that are listed as equivalent are not. */
+/** Draws evenly over the modules, without mutants that the compiler refuses or that are listed as equivalent. */
 async function chosenSites(sources: Tree, { count, seed, modules }: DrawOptions): Promise<Site[]> {
   await using types = await compiler(process.cwd());
   const all: Site[] = [];
@@ -103,7 +103,7 @@ function difference(text: string, { file, change }: Site): string {
   return `    ${file}:${line}\n${marked("-", before)}\n${marked("+", replaced)}`;
 }
 
-/** By module; an invalid mutant is one whose database or file did not even begin. */
+/** Prints a table by module. A mutant is "not tried" if its migration could not even be applied. */
 export function reportDrawn(results: readonly Tried[]): void {
   const table = new Table({
     head: ["module", "drawn", "caught", "survived", "not tried"],

@@ -11,7 +11,7 @@ import { applied } from "../../scripts/drawn/source.ts";
 import { sqlSitesOf } from "../../scripts/drawn/sql.ts";
 import { testsOf } from "../../scripts/drawn/tests-of.ts";
 
-/** What each operator makes of a line. */
+/** The lines that each operator makes of a line. */
 const lines: Record<string, [before: string, ...after: string[]][]> = {
   "condition negated": [
     ["if (a < b) f();", "if (!(a < b)) f();"],
