@@ -10,7 +10,7 @@ export function testsOf(file: string, tree: Tree, declared: readonly Mutant[], f
   const module = moduleOf(file);
   const named = declared.filter((one) => one.file === file).flatMap(({ caughtBy }) => caughtBy.map(fileOf));
   const rows = tests.flatMap((test) => {
-    const { distance, startsNode } = reach(test, file, tree);
+    const { distance, startsNode } = pathTo(test, file, tree);
     const isOwn = foldersOf(module).some((folder) => test.startsWith(`test/${folder}/`));
     const isNamed = named.includes(test);
     const canNotice = isNamed || startsNode || distance < Number.POSITIVE_INFINITY || module === "sql";
@@ -55,7 +55,7 @@ function isNamesake(test: string, file: string): boolean {
 }
 
 /** How many imports lead from a test to the file, and whether the test starts whole nodes. */
-function reach(test: string, file: string, tree: Tree): { distance: number; startsNode: boolean } {
+function pathTo(test: string, file: string, tree: Tree): { distance: number; startsNode: boolean } {
   let distance = Number.POSITIVE_INFINITY;
   let startsNode = false;
   const seen = new Set([test]);
