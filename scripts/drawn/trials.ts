@@ -17,7 +17,7 @@ import { testsOf } from "./tests-of.ts";
 export interface DrawOptions {
   count: number;
   seed: number;
-  /** Words that files' paths or modules must have; none means all. */
+  /** Names of modules, or ends of files' names; none means all. */
   modules: readonly string[];
   within_ms: number;
 }
@@ -54,10 +54,9 @@ export async function tryDrawn(
 async function chosenSites(sources: Tree, { count, seed, modules }: DrawOptions): Promise<Site[]> {
   await using types = await compiler(process.cwd());
   const all: Site[] = [];
+  const names = new Set([...sources.keys()].map(moduleOf));
   for (const [path, text] of sources) {
-    const isMeant =
-      modules.length === 0 || modules.some((word) => moduleOf(path) === word || path.includes(`${word}.`));
-    if (!isMeant) continue;
+    if (modules.length > 0 && !modules.some((word) => isMeant(path, word, names))) continue;
     all.push(...(path.endsWith(".sql") ? sqlSitesOf(path, text) : sitesOf(path, await types.tree(path), text)));
   }
   const ids = new Set(all.map(({ id }) => id));
@@ -72,6 +71,11 @@ async function chosenSites(sources: Tree, { count, seed, modules }: DrawOptions)
   });
   console.log(`${all.length} mutants in ${sources.size} files; ${chosen.length} drawn with seed ${seed}.`);
   return chosen;
+}
+
+/** The word is the name of a module, or the end of the name of a file. */
+function isMeant(path: string, word: string, names: ReadonlySet<string>): boolean {
+  return names.has(word) ? moduleOf(path) === word : path.includes(`${word}.`);
 }
 
 /** The product: its TypeScript and its SQL functions. */
