@@ -1,7 +1,7 @@
 /** What is kept of the records: sums that are checked against the ledger, and sums that reports are made of. */
 import { boolean, index, integer, pgTable, primaryKey, text, uuid } from "drizzle-orm/pg-core";
-import { instant, units } from "./columns.ts";
-import { usageWindowKind } from "./usage.ts";
+import { instant, tokenCounts, units } from "./columns.ts";
+import { windowBounds } from "./usage.ts";
 
 /** How far the audit has read, and what its last look found: one row. */
 export const usageAudit = pgTable("usage_audit", {
@@ -15,9 +15,7 @@ export const usageAudit = pgTable("usage_audit", {
 
 const auditedWindow = {
   subjectId: uuid("subject_id").notNull(),
-  kind: usageWindowKind("kind").notNull(),
-  startsAt: instant("starts_at").notNull(),
-  endsAt: instant("ends_at").notNull(),
+  ...windowBounds,
   recorded: units("recorded").notNull(),
   records: units("records").notNull(),
 };
@@ -57,11 +55,7 @@ const rolledUp = {
   outcome: text("outcome").notNull(),
   records: units("records").notNull(),
   requests: units("requests").notNull(),
-  inputTokens: units("input_tokens").notNull(),
-  cachedInputTokens: units("cached_input_tokens").notNull(),
-  cacheWriteTokens: units("cache_write_tokens").notNull(),
-  outputTokens: units("output_tokens").notNull(),
-  reasoningTokens: units("reasoning_tokens").notNull(),
+  ...tokenCounts,
   units: units("units").notNull(),
   extraUnits: units("extra_units").notNull(),
   unchargedUnits: units("uncharged_units").notNull(),
