@@ -1,4 +1,4 @@
-/** What is kept of the records: sums that are checked against the ledger, and sums that reports are made of. */
+/** Sums that are kept of the records: those that are checked against the ledger, and those that reports are made of. */
 import { boolean, index, integer, pgTable, primaryKey, text, uuid } from "drizzle-orm/pg-core";
 import { instant, tokenCounts, units } from "./columns.ts";
 import { windowBounds } from "./usage.ts";
@@ -24,7 +24,7 @@ export const usageTally = pgTable("usage_tally", auditedWindow, (table) => [
   primaryKey({ columns: [table.subjectId, table.kind, table.startsAt] }),
 ]);
 
-/** What a full check has counted anew. */
+/** The counts of a full check. */
 export const usageRecount = pgTable("usage_recount", auditedWindow, (table) => [
   primaryKey({ columns: [table.subjectId, table.kind, table.startsAt] }),
 ]);
@@ -63,7 +63,7 @@ const rolledUp = {
 
 const rolledUpKey = ["organizationId", "startsAt", "keyId", "teamId", "model", "operation", "outcome"] as const;
 
-/** What was used, by the hour and by the day of admission. */
+/** The usage by the hour and by the day of admission. */
 export const usageHour = pgTable("usage_hour", rolledUp, (table) => [
   primaryKey({ columns: rolledUpKey.map((name) => table[name]) as [typeof table.organizationId] }),
   index("usage_hour_by_start").using("brin", table.startsAt),
@@ -74,7 +74,7 @@ export const usageDay = pgTable("usage_day", rolledUp, (table) => [
   index("usage_day_by_start").using("brin", table.startsAt),
 ]);
 
-/** What each day's roll-ups are made of, and whether they were compared with it. */
+/** The transactions that each day's roll-ups are made of, and whether they were compared with the day's records. */
 export const usageRolled = pgTable("usage_rolled", {
   startsAt: instant("starts_at").primaryKey(),
   firstXact: units("first_xact").notNull(),
