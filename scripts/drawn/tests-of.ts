@@ -20,7 +20,7 @@ export function testsOf(file: string, tree: Tree, declared: readonly Mutant[], f
   rows.sort((a, b) => compared(a.rank.map(Number), b.rank.map(Number)));
   // The embedded database runs the same SQL, and takes longer to begin.
   const onPostgres = (test: string) =>
-    module === "sql" && test.startsWith("test/store/") && tree.get(test)!.includes("postgres")
+    module === "sql" && test.startsWith("test/store/") && /"postgres"[,\]]/.test(tree.get(test)!)
       ? `${test} > postgres`
       : test;
   return rows.slice(0, files_max).map(({ test }) => onPostgres(test));
@@ -35,6 +35,8 @@ function foldersOf(module: string): readonly string[] {
     case "memory":
     case "redis":
       return [module, "store"];
+    case "routing":
+      return [module, "failover"];
     case "db":
       return ["postgres"];
     case "api":

@@ -58,12 +58,15 @@ export const listEmptied: Operator = (node, source) =>
 
 export const argumentsSwapped: Operator = (node, source) => {
   if (!isCallExpression(node) && !isNewExpression(node)) return [];
+  if (commutative.has(source.of(node.expression))) return [];
   const given = [...(node.arguments ?? [])];
   return given.slice(1).flatMap((second, at) => {
     const first = given[at]!;
     return source.of(first) === source.of(second) ? [] : [source.swapped(first, second)];
   });
 };
+
+const commutative = new Set(["Math.max", "Math.min", "and", "eq", "or"]);
 
 const sums = new Map<SyntaxKind, string>([
   [SyntaxKind.PlusToken, "-"],
