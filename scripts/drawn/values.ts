@@ -19,9 +19,11 @@ export const fallbackDropped: Operator = (node, source) => {
   return [source.replaced(node, source.of(node.left)), source.replaced(node, source.of(node.right))];
 };
 
-/** Changes counts and bounds only: the last unit of a time or a size is seldom promised. */
+/** Changes counts and bounds only: the last unit of a time or a size, as in `96 * 1024`, is seldom promised. */
 export const constantOffByOne: Operator = (node, source) => {
-  if (!isNumericLiteral(node)) return [];
+  const { parent } = node;
+  const isFactor = isBinaryExpression(parent) && parent.operatorToken.kind === SyntaxKind.AsteriskToken;
+  if (!isNumericLiteral(node) || isFactor) return [];
   const value = Number(source.of(node).replaceAll("_", ""));
   return Number.isInteger(value) && value < 1000 ? [source.replaced(node, String(value + 1))] : [];
 };

@@ -33,7 +33,7 @@ const lines: Record<string, [before: string, ...after: string[]][]> = {
   "operand dropped": [["a && b;", "a;", "b;"]],
   "every for some": [["all.every(f);", "all.some(f);"]],
   "fallback dropped": [["a ?? b;", "a;", "b;"]],
-  "constant off by one": [["f(7, 0.5, 60_000);", "f(8, 0.5, 60_000);"]],
+  "constant off by one": [["f(7, 0.5, 60_000, 96 * 1024);", "f(8, 0.5, 60_000, 96 * 1024);"]],
   "truth turned": [["f(true);", "f(false);"]],
   "sum turned": [
     ["a + b;", "a - b;"],
@@ -268,6 +268,16 @@ describe("the tests that must notice", () => {
       caughtBy: ["test/http/far.test.ts > some"],
     };
     expect(testsOf("src/usage/run.ts", tree, [declared])[0]).toBe("test/http/far.test.ts");
+  });
+
+  test("are those of other modules where the module has none", () => {
+    const file = "src/time/soon.ts";
+    const other = new Map([
+      [file, ""],
+      ["src/sse/a.ts", 'import "../time/soon.ts";'],
+      ["test/sse/a.test.ts", 'import "../../src/sse/a.ts";'],
+    ]);
+    expect(testsOf(file, other, [])).toEqual(["test/sse/a.test.ts"]);
   });
 
   test("of SQL are those of the stores", () => {
