@@ -21,9 +21,9 @@ export const fallbackDropped: Operator = (node, source) => {
 
 /** Changes counts and bounds only: the last unit of a time or a size, as in `96 * 1024`, is seldom promised. */
 export const constantOffByOne: Operator = (node, source) => {
+  if (!isNumericLiteral(node)) return [];
   const { parent } = node;
-  const isFactor = isBinaryExpression(parent) && parent.operatorToken.kind === SyntaxKind.AsteriskToken;
-  if (!isNumericLiteral(node) || isFactor) return [];
+  if (isBinaryExpression(parent) && parent.operatorToken.kind === SyntaxKind.AsteriskToken) return [];
   const value = Number(source.of(node).replaceAll("_", ""));
   return Number.isInteger(value) && value < 1000 ? [source.replaced(node, String(value + 1))] : [];
 };
