@@ -41,3 +41,14 @@ test("a stop waits for what is under way, and nothing comes after it", async () 
   await clock.advance(60_000);
   expect([begun.length, clock.timers]).toEqual([1, 0]);
 });
+
+test("a stop between two times leaves no timer, and the work is not begun again", async () => {
+  const { clock, begun, repeated } = working();
+  await clock.advance(10);
+  begun[0]!.resolve();
+  await clock.advance(500);
+  await repeated.stop();
+  expect(clock.timers).toBe(0);
+  await clock.advance(60_000);
+  expect(begun).toHaveLength(1);
+});
