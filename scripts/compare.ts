@@ -74,8 +74,8 @@ function difference(old: string, recent: string): string {
   const gone = before.filter((line) => !after.includes(line));
   const come = after.filter((line) => !before.includes(line));
   const from = gone.length === 1 && come.length === 1 ? Math.max(0, commonLength(gone[0]!, come[0]!) - context) : 0;
-  const shown = (line: string) => `${from > 0 ? "…" : ""}${line.slice(from, from + shown_max)}`;
-  return [...gone.map((line) => `- ${shown(line)}`), ...come.map((line) => `+ ${shown(line)}`)].join("\n");
+  const excerpt = (line: string) => `${from > 0 ? "…" : ""}${line.slice(from, from + shown_max)}`;
+  return [...gone.map((line) => `- ${excerpt(line)}`), ...come.map((line) => `+ ${excerpt(line)}`)].join("\n");
 }
 
 function commonLength(one: string, other: string): number {

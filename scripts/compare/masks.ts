@@ -36,8 +36,8 @@ export class Masks {
   constructor(private readonly hidesMessages: boolean) {}
 
   mask(text: string): string {
-    const shown = this.hidesMessages ? text.replace(/"message":"(?:[^"\\]|\\.)*"/g, '"message":"…"') : text;
-    return shown.replace(any, (found, ...groups: unknown[]) => {
+    const compared = this.hidesMessages ? text.replace(/"message":"(?:[^"\\]|\\.)*"/g, '"message":"…"') : text;
+    return compared.replace(any, (found, ...groups: unknown[]) => {
       const [kind] = kinds[groups.findIndex((group) => group !== undefined)]!;
       return numbered.has(kind) ? `<${kind} ${this.#numberOf(found)}>` : `<${kind}>`;
     });
