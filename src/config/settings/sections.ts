@@ -141,10 +141,6 @@ const limits = group(
       { minimum: 10, maximum: 10_000, default: 10_000 },
       "The longest silence on a stream before a heartbeat is written.",
     ),
-    trial_ms: whole(
-      { minimum: 0, maximum: 60_000, default: 2000, variable: "SLUICE_TRIAL_MS" },
-      "What it is for.",
-    ),
     drain_delay_ms: whole(
       { minimum: 0, maximum: 600_000, default: 0 },
       "After SIGTERM, how long `/readyz` fails before the node refuses connections. Behind a load balancer, set a few seconds.",
