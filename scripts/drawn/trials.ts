@@ -19,6 +19,8 @@ export interface DrawOptions {
   seed: number;
   /** Names of modules, or ends of files' names; none means all. */
   modules: readonly string[];
+  /** Parts of identities; none means all. */
+  only: readonly string[];
   within_ms: number;
 }
 
@@ -51,7 +53,7 @@ export async function tryDrawn(
 }
 
 /** Draws evenly over the modules, without mutants that the compiler refuses or that are listed as equivalent. */
-async function chosenSites(sources: Tree, { count, seed, modules }: DrawOptions): Promise<Site[]> {
+async function chosenSites(sources: Tree, { count, seed, modules, only }: DrawOptions): Promise<Site[]> {
   await using types = await compiler(process.cwd());
   const all: Site[] = [];
   const names = new Set([...sources.keys()].map(moduleOf));
@@ -62,8 +64,9 @@ async function chosenSites(sources: Tree, { count, seed, modules }: DrawOptions)
   const ids = new Set(all.map(({ id }) => id));
   const stale = Object.keys(equivalents).filter((id) => sources.has(id.split(", ")[0]!) && !ids.has(id));
   if (modules.length === 0) for (const id of stale) console.log(`stale     ${id} [there is no such mutant any more]`);
+  const wanted = all.filter(({ id }) => only.length === 0 || only.some((part) => id.includes(part)));
   const textOf = ({ file, change }: Site) => applied(sources.get(file)!, change);
-  const chosen = await drawn(shuffled(all, seed), count, async (batch) => {
+  const chosen = await drawn(shuffled(wanted, seed), count, async (batch) => {
     const meant = batch.filter(({ id }) => !(id in equivalents));
     const compiled = meant.filter(({ file }) => file.endsWith(".ts"));
     const files = await types.takes(new Map(compiled.map((site) => [site.file, textOf(site)])));

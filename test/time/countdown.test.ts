@@ -46,6 +46,14 @@ describe("a countdown", () => {
     expect(ends).toEqual([1699]);
   });
 
+  test("that is set to an earlier end has one timer, and ends then", async () => {
+    const { clock, countdown, ends } = counted(60_000);
+    countdown.set(1000);
+    expect(clock.timers).toBe(1);
+    await clock.advance(60_000);
+    expect([ends, clock.timers]).toEqual([[1000], 0]);
+  });
+
   test("that is set later and later needs no timer for each", async () => {
     const { clock, countdown } = counted(30_000);
     let timers = 0;
