@@ -153,13 +153,13 @@ export function keys(db: Database): Pick<Administration, Verbs> {
 const isUnusedFor = (ms: number) =>
   sql`coalesce(${apiKey.lastUsedAt}, ${apiKey.createdAt}) <= store_now() - ${ms}::bigint * interval '1 ms'`;
 
-/** With the names that the audit log has. */
+/** Renames fields to the names that the audit log has. */
 const listed = (of: Record<string, unknown>) =>
   Object.fromEntries(
     Object.entries(of).map(([name, value]) => [name.replace(/[A-Z]/g, (one) => `_${one.toLowerCase()}`), value]),
   );
 
-/** What the audit log tells of a secret. */
+/** The part of a secret that the audit log shows. */
 export function masked({ prefix, suffix }: NewSecret): string {
   return `${prefix}…${suffix}`;
 }
@@ -177,12 +177,15 @@ async function lockKey(tx: Transaction, id: string): Promise<KeyRow | null> {
   return row ?? null;
 }
 
-/** What a key of this organization cannot be made for; else it can, until the commit: who closes it waits. */
+/**
+ * Why a key cannot be made in this organization, or null. Until the commit the answer holds: whoever closes the
+ * organization waits.
+ */
 async function refusalOf(
   tx: Transaction,
   { owner, teamId, budget }: { owner: string; teamId: string | null; budget: Budget },
 ): Promise<"no_team" | "closed" | null> {
-  // What is limited needs the row for itself later, and two that have shared it would then wait for each other.
+  // A limited key locks the row for update later. Two that shared the row before would then wait for each other.
   const [row] = await tx.drizzle
     .select({ status: organization.status })
     .from(organization)

@@ -6,14 +6,14 @@ import { idOf } from "../store/ids.ts";
 import type { Operator } from "../store/operators.ts";
 
 export type OrganizationRow = typeof schema.organization.$inferSelect;
-/** With the anchors that count, and will count: `organization.anchor_at` is the first one alone. */
+/** An organization with its anchors, present and next: `organization.anchor_at` is only the first one. */
 export type AnchoredRow = OrganizationRow & {
   nextAnchorAt: Date | null;
   nextAnchorFrom: Date | null;
   formerSlugs: string[];
 };
 export type KeyRow = typeof schema.apiKey.$inferSelect;
-/** With what key-life.ts says of it. */
+/** A key with its state and its end (key-life.ts). */
 export interface LivingKey {
   key: KeyRow;
   state: KeyState;
