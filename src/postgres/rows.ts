@@ -19,9 +19,7 @@ export interface LivingKey {
   state: KeyState;
   endsAt: Date | null;
 }
-export type SecretRow = typeof schema.keySecret.$inferSelect;
 export type OperatorRow = typeof schema.operator.$inferSelect;
-export type OperatorSecretRow = typeof schema.operatorSecret.$inferSelect;
 
 export function organizationOf(row: AnchoredRow): Organization {
   const { anchorAt, nextAnchorAt, nextAnchorFrom } = row;
@@ -52,7 +50,7 @@ export function callerOf(row: OrganizationRow): Credential["organization"] {
 }
 
 /** `secrets`: of this key, newest first. */
-export function keyOf({ key: row, state, endsAt }: LivingKey, secrets: SecretRow[]): Key {
+export function keyOf({ key: row, state, endsAt }: LivingKey, secrets: Secret[]): Key {
   return {
     id: idOf(row.id, "key_"),
     organizationId: idOf(row.organizationId, "org_"),
@@ -71,22 +69,17 @@ export function keyOf({ key: row, state, endsAt }: LivingKey, secrets: SecretRow
     state,
     endsAt,
     version: row.version,
-    secrets: secrets.map(secretOf),
+    secrets,
   };
 }
 
-export function operatorOf(row: OperatorRow, secrets: OperatorSecretRow[]): Operator {
+export function operatorOf(row: OperatorRow, secrets: Secret[]): Operator {
   return {
     ...row,
     id: idOf(row.id, "op_"),
     organizationId: row.organizationId === null ? null : idOf(row.organizationId, "org_"),
-    secrets: secrets.map(secretOf),
+    secrets,
   };
-}
-
-function secretOf(row: Secret): Secret {
-  const { prefix, suffix, createdAt, expiresAt, revokedAt } = row;
-  return { prefix, suffix, createdAt, expiresAt, revokedAt };
 }
 
 /** Drizzle puts every parameter into its error's message, where a log would show it: what it wraps says enough. */
