@@ -265,9 +265,8 @@ create function usage_grow(
         room := least(room,
           coalesce(limits[step.plan][i], book.limits[step.counters[i]]) - used[counters[i]] - held[counters[i]]);
       end loop;
-      -- A limit that was lowered may leave less than no room; then units that are held beyond the least are given back.
-      -- A command that comes twice or was overtaken gives nothing back, since its node forwards by the answer that it
-      -- got.
+      -- Where a limit was lowered, units that are held beyond the least are given back; but not by a command that comes
+      -- twice or was overtaken, since its node forwards by the answer that it got.
       granted := greatest(
         case when step.number > step.growth then least(step.units_total_min, step.held) else step.held end,
         least(greatest(step.units_total, step.held), step.held + room));
