@@ -6,17 +6,8 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { command } from "./command.ts";
-import { entries } from "./entries.ts";
+import { compiled } from "./compiled.ts";
 import { writePapers } from "./supply/papers.ts";
-
-const limit_ms = 5 * 60_000;
-
-// src must not have a top-level await: the binary would run part of its entry and exit 0 (oven-sh/bun#37770). And a binary
-// must not read .env or bunfig.toml from the folder in which it is started.
-
-const flags = ["--compile", "--minify", "--bytecode", "--format=esm", "--sourcemap"];
-const closed = ["--no-compile-autoload-dotenv", "--no-compile-autoload-bunfig"];
 
 async function main(): Promise<void> {
   mkdirSync("dist", { recursive: true });
@@ -25,9 +16,7 @@ async function main(): Promise<void> {
   const outfile = outfileOf(options);
   const notes = mkdtempSync(join(tmpdir(), "sluice-build-"));
   const metafile = join(notes, "metafile.json");
-  const own = [`--define=SLUICE_BUILD=${JSON.stringify(version)}`, `--outfile=${outfile}`, `--metafile=${metafile}`];
-  const words = [process.execPath, "build", ...flags, ...closed, ...own, ...options, ...entries];
-  const { code, took_ms } = await command(words, { limit_ms });
+  const { code, took_ms } = await compiled({ outfile, version, options: [`--metafile=${metafile}`, ...options] });
   if (code === 0) writePapers({ folder: dirname(outfile), version, metafile: readFileSync(metafile, "utf8") });
   rmSync(notes, { recursive: true, force: true });
   if (code !== 0) process.exit(code);

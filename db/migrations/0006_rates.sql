@@ -230,6 +230,38 @@ create function usage_rate_answer(
     reply.reset_ms := extract(epoch from last_end - clock) * 1000;
   end $$;
 
+-- Locks organizations, in ascending order; answers the clock, read after the wait. The ledger's own lock is another: it is
+-- taken of nobody here, to assert the isolation, and nobody waits for batches.
+create function usage_rate_lock(organizations uuid[]) returns timestamptz
+  language plpgsql volatile
+  as $$
+  begin
+    perform usage_lock('{}');
+    perform pg_advisory_xact_lock(lock)
+    from (select distinct uuid_hash_extended(id, 1) as lock from unnest(organizations) id order by 1 offset 0) l;
+    return store_now();
+  end $$;
+
+-- The steps of a call, organization by organization: its corrections, added up by entry, and then each request with its
+-- claims.
+create function usage_rate_steps(claims usage_rate_claim[], corrections usage_rate_correction[])
+  returns table (
+    organization_id uuid, request integer, subjects uuid[], claims usage_rate_claim[], corrections usage_rate_correction[]
+  )
+  language sql stable
+  as $$
+    select c.organization_id, c.request, array_agg(c.subject_id), array_agg(c order by c.position), null
+    from unnest(claims) c group by 1, 2
+    union all
+    select c.organization_id, null, array_agg(c.subject_id), null, array_agg(
+      row(c.organization_id, c.subject_id, c.counts_until, c.entry, c.requests, c.tokens)::usage_rate_correction)
+    from (
+      select k.organization_id, k.subject_id, k.counts_until, k.entry, sum(k.requests) as requests, sum(k.tokens) as tokens
+      from unnest(corrections) k group by 1, 2, 3, 4
+    ) c group by 1
+    order by 1, 2 nulls first
+  $$;
+
 -- Organization by organization: corrections first, then request by request, each seeing those before it. A request is
 -- counted for all of its subjects or for none. Answers a row for each claim.
 create function usage_rates(claims usage_rate_claim[], corrections usage_rate_correction[])
@@ -240,7 +272,6 @@ create function usage_rates(claims usage_rate_claim[], corrections usage_rate_co
   as $$
   declare
     clock timestamptz;
-    lock bigint;
     organization uuid;
     subjects uuid[];
     subject uuid;
@@ -249,36 +280,14 @@ create function usage_rates(claims usage_rate_claim[], corrections usage_rate_co
     step record;
     claim usage_rate_claim;
     correction usage_rate_correction;
-    met record;
     tokens bigint;
     taken boolean;
-    answered record;
+    done record;
     n integer;
   begin
-    -- Of nobody: it asserts the isolation. The ledger's own lock is another, and nobody here waits for its batches.
-    perform usage_lock('{}');
-    for lock in
-      select distinct uuid_hash_extended(id, 1)
-      from (select organization_id from unnest(claims) union all select organization_id from unnest(corrections)) named (id)
-      order by 1
-    loop
-      perform pg_advisory_xact_lock(lock);
-    end loop;
-    clock := store_now();
-
-    for step in
-      select c.organization_id, c.request, array_agg(c.subject_id) as subjects,
-        array_agg(c order by c.position) as claims, null::usage_rate_correction[] as corrections
-      from unnest(claims) c group by 1, 2
-      union all
-      select c.organization_id, null, array_agg(c.subject_id), null, array_agg(
-        row(c.organization_id, c.subject_id, c.counts_until, c.entry, c.requests, c.tokens)::usage_rate_correction)
-      from (
-        select k.organization_id, k.subject_id, k.counts_until, k.entry, sum(k.requests) as requests, sum(k.tokens) as tokens
-        from unnest(corrections) k group by 1, 2, 3, 4
-      ) c group by 1
-      order by 1, 2 nulls first
-    loop
+    clock := usage_rate_lock(array(
+      select organization_id from unnest(claims) union all select organization_id from unnest(corrections)));
+    for step in select * from usage_rate_steps(claims, corrections) loop
       if organization is distinct from step.organization_id then
         perform usage_rate_save(s) from unnest(states) s;
         organization := step.organization_id;
@@ -303,9 +312,9 @@ create function usage_rates(claims usage_rate_claim[], corrections usage_rate_co
       tokens := (step.claims[1]).tokens;
       foreach claim in array step.claims loop
         n := array_position(subjects, claim.subject_id);
-        met := usage_rate_meet(claim, clock, states[n], last_ends[n]);
-        states[n] := met.now;
-        last_ends[n] := met.last_end;
+        done := usage_rate_meet(claim, clock, states[n], last_ends[n]);
+        states[n] := done.now;
+        last_ends[n] := done.last_end;
         -- What it asks for, or what is left of it, or the least.
         tokens := greatest(claim.tokens_min, least(tokens, claim.tokens_limit - states[n].tokens));
       end loop;
@@ -317,10 +326,10 @@ create function usage_rates(claims usage_rate_claim[], corrections usage_rate_co
       end loop;
       foreach claim in array step.claims loop
         n := array_position(subjects, claim.subject_id);
-        answered := usage_rate_answer(claim, tokens, taken, clock, last_ends[n], states[n]);
-        states[n] := answered.now;
-        last_ends[n] := answered.last_end;
-        return next answered.reply;
+        done := usage_rate_answer(claim, tokens, taken, clock, last_ends[n], states[n]);
+        states[n] := done.now;
+        last_ends[n] := done.last_end;
+        return next done.reply;
       end loop;
     end loop;
     perform usage_rate_save(s) from unnest(states) s;

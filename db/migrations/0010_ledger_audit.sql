@@ -178,6 +178,34 @@ create function usage_seal_ended(most integer) returns integer
     return sealed;
   end $$;
 
+-- What each hold holds of each window that it counts in: one of the organization's sources, and those of its other subjects.
+create function usage_holding()
+  returns table (subject_id uuid, kind usage_window_kind, starts_at timestamptz, units bigint)
+  language sql stable
+  as $$
+    select s.id, w.kind, w.starts_at, h.units
+    from usage_hold h
+    cross join lateral (select h.organization_id as id, false as is_own union all select unnest(h.subjects), true) s
+    cross join lateral (values
+      ('session'::usage_window_kind, h.session_starts_at), ('week', h.week_starts_at), ('month', h.month_starts_at),
+      ('extra', h.month_starts_at)
+    ) w (kind, starts_at)
+    where case when s.is_own then w.kind <> 'extra' else (h.source = 'extra') = (w.kind = 'extra') end
+  $$;
+
+-- Subjects whose count of running requests is not that of their holds.
+create function usage_miscounted() returns table (subject_id uuid, running bigint, holds bigint)
+  language sql stable
+  as $$
+    select coalesce(n.subject_id, h.id), coalesce(n.running, 0), coalesce(h.count, 0)
+    from usage_now n
+    full join (
+      select s.id, count(*) as count from usage_hold o
+      cross join lateral (select o.organization_id as id union all select unnest(o.subjects)) s group by 1
+    ) h on h.id = n.subject_id
+    where coalesce(n.running, 0) <> coalesce(h.count, 0)
+  $$;
+
 -- The book against itself: each total beside the sum it must equal, where they differ. `running` compares the count of
 -- open requests. What a sum is made of: in the scope `full` of what was counted anew, and of the records from `unread` on;
 -- in `sealed` of seals, tallies, and the records that nobody has read yet; in `open` of these too, for windows that are in force, that ended within a day, or to which
@@ -198,14 +226,7 @@ create function usage_differences(scope text default 'sealed', unread bigint def
       union all
       select o.subject_id, o.kind, o.starts_at, o.units, 0 from usage_opening o where scope = 'full'
       union all
-      select s.id, w.kind, w.starts_at, 0, h.units
-      from usage_hold h
-      cross join lateral (select h.organization_id as id, false as is_own union all select unnest(h.subjects), true) s
-      cross join lateral (values
-        ('session'::usage_window_kind, h.session_starts_at), ('week', h.week_starts_at), ('month', h.month_starts_at),
-        ('extra', h.month_starts_at)
-      ) w (kind, starts_at)
-      where case when s.is_own then w.kind <> 'extra' else (h.source = 'extra') = (w.kind = 'extra') end
+      select h.subject_id, h.kind, h.starts_at, 0, h.units from usage_holding() h
     ),
     totals as materialized (
       select w.subject_id, w.kind, w.starts_at, w.used, w.held from usage_window w where scope <> 'open'
@@ -251,13 +272,7 @@ create function usage_differences(scope text default 'sealed', unread bigint def
       where coalesce(w.starts_at, s.starts_at) > (select store_now() - interval '12 months')
         and (coalesce(w.used, 0) <> coalesce(s.recorded, 0) or coalesce(w.held, 0) <> coalesce(s.holding, 0))
       union all
-      select coalesce(n.subject_id, h.id), 'running', null, 0, 0, coalesce(n.running, 0), coalesce(h.count, 0)
-      from usage_now n
-      full join (
-        select s.id, count(*) as count from usage_hold o
-        cross join lateral (select o.organization_id as id union all select unnest(o.subjects)) s group by 1
-      ) h on h.id = n.subject_id
-      where coalesce(n.running, 0) <> coalesce(h.count, 0)
+      select r.subject_id, 'running', null, 0, 0, r.running, r.holds from usage_miscounted() r
     )
     select coalesce(o.organization_id, f.subject_id), case when o.organization_id is not null then f.subject_id end,
       f.kind, f.starts_at, f.used, f.recorded, f.held, f.holding

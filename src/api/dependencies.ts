@@ -1,4 +1,4 @@
-/** What the operations need of the rooms behind them; `serve.ts` fills it. Everything arrives here, nothing is fetched. */
+/** The parts of a node that the operations need; `src/node/node.ts` makes the value. */
 import type { Arrivals } from "../admission/arrivals.ts";
 import type { Standings } from "../auth/standing.ts";
 import type { Principal } from "../auth/verdict.ts";

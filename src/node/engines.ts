@@ -14,9 +14,10 @@ import { type RouteView, routesOf } from "../routing/view.ts";
 import { Lateness } from "../time/lateness.ts";
 import { type Client, client } from "../upstream/http1/client.ts";
 import { type Resolve, resolve as resolveName } from "../upstream/resolve.ts";
+import { disposable } from "./foundation.ts";
 import { tellResolved } from "./telling-names.ts";
 
-export interface Engines {
+export interface Engines extends AsyncDisposable {
   client: Client;
   replicas: Replicas;
   health: Health;
@@ -37,11 +38,11 @@ interface Parts {
   log: Log;
   /** Told of each resolution of an upstream's name. */
   resolved?(upstream: string, problem: Problem | null): void;
-  ending: AsyncDisposableStack;
   resolve?: Resolve;
 }
 
-export function engines({ configuration, log, ending, resolve = resolveName, resolved }: Parts): Engines {
+export function engines({ configuration, log, resolve = resolveName, resolved }: Parts): Engines {
+  const ending = new AsyncDisposableStack();
   const now_ms = () => performance.now();
   const configured = () => configuration().upstreams;
   const naming = names({
@@ -59,8 +60,13 @@ export function engines({ configuration, log, ending, resolve = resolveName, res
   ending.defer(() => lateness.stop());
   const known = replicas(naming.addressesOf);
   const one = {
-    ...{ client: client(), health: health(), pool: pool(), queues: queues(now_ms) },
-    ...{ replicas: known, tallies: tallies(), names: naming },
+    client: client(),
+    health: health(),
+    pool: pool(),
+    queues: queues(now_ms),
+    replicas: known,
+    tallies: tallies(),
+    names: naming,
   };
   ending.defer(() => one.client.close());
 
@@ -83,11 +89,15 @@ export function engines({ configuration, log, ending, resolve = resolveName, res
   ending.defer(() => checking.stop());
   const loading = loads({ ...one, upstreams, now_ms });
   ending.defer(() => loading.stop());
-  return {
+  const made = {
     ...one,
     late_ms: () => lateness.total_ms(),
     routes: () => routesOf(configuration().catalog, one, now_ms()),
     addresses: () =>
-      configured().flatMap((each) => (each.resolve ? [[each.name, naming.addressesOf(each).length]] : [])),
+      configured().flatMap((each) => (each.resolve ? [[each.name, naming.addressesOf(each).length]] : [])) as [
+        string,
+        number,
+      ][],
   };
+  return disposable(made, ending);
 }

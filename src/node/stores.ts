@@ -1,7 +1,6 @@
 /** The stores of a node, made once: the ledger, rates, refused and stored requests, what was learned of models. */
 import { standbyRates } from "../admission/standby-rates.ts";
 import { tlsTexts } from "../config/certificate.ts";
-import type { Configuration } from "../config/configuration.ts";
 import { readFileBounded } from "../config/source.ts";
 import type { Log } from "../http/log.ts";
 import { memoryRates } from "../memory/rates.ts";
@@ -19,6 +18,7 @@ import { redisReceipts } from "../redis/receipts.ts";
 import type { Ledger } from "../store/ledger.ts";
 import type { Rates } from "../store/rates.ts";
 import type { StoreWatcher } from "../store/watcher.ts";
+import type { Metrics } from "../telemetry/metrics.ts";
 import { systemClock } from "../time/clock.ts";
 import { bookCheck } from "../usage/book-check.ts";
 import { bookUpkeep } from "../usage/book-upkeep.ts";
@@ -29,35 +29,25 @@ import { inputEstimate } from "../usage/input-estimate.ts";
 import { outputCalibration } from "../usage/output-calibration.ts";
 import { type ReceiptWatch, receiptWatch } from "../usage/receipt-watch.ts";
 import { refusedLog } from "../usage/refused.ts";
+import { disposable, type Foundation } from "./foundation.ts";
 
-export interface StoreParts {
-  database: Database;
-  configuration: () => Configuration;
-  log: Log;
-  /** Logs that something outside is away. */
-  outage: (what: string) => (cause: unknown) => void;
-  /** Told how the stores answer. */
-  watcher: StoreWatcher;
-  /** Told of each batch of the ledger how long it waited for the locks of its organizations. */
-  locked: (ms: number) => void;
-  /** Told how many confirmed settlements the database did not have any more. */
-  receiptsLost: (count: number) => void;
-  /** Ends what was begun here, the last first. */
-  ending: AsyncDisposableStack;
-}
+export type Stores = Awaited<ReturnType<typeof startStores>>;
 
-export async function stores(parts: StoreParts) {
-  const { database, configuration, log, outage, watcher, locked, receiptsLost, ending } = parts;
-  const { metering, storage } = configuration();
+type Watched = Pick<Metrics, "locked" | "receiptsLost"> & StoreWatcher;
+
+export async function startStores({ serving, log, outage }: Foundation, metrics: Watched) {
+  await using ending = new AsyncDisposableStack();
+  const { database, configuration } = serving;
+  const { metering, storage } = configuration.current();
   const redisTls = tlsTexts(storage.redisTls, readFileBounded);
   const redis = storage.redisUrl
-    ? redisConnection(storage.redisUrl, outage("redis_unreachable"), redisTls, watcher)
+    ? redisConnection(storage.redisUrl, outage("redis_unreachable"), redisTls, metrics)
     : null;
   ending.defer(() => redis?.close());
   const rates = ratesOver(database, redis, log);
   ending.defer(() => rates.close());
-  const book = ledger(database, { recovery: metering.recovery, locked });
-  const watch = watchOf({ database, book, redis, log, outage, receiptsLost });
+  const book = ledger(database, { recovery: metering.recovery, locked: metrics.locked });
+  const watch = watchOf({ database, book, redis, log, outage, receiptsLost: metrics.receiptsLost });
   ending.defer(() => watch?.stop());
   // The embedded one is looked after by this process itself.
   const signs = database.kind === "postgres" ? databaseWatch(() => signsOf(database)) : null;
@@ -68,9 +58,32 @@ export async function stores(parts: StoreParts) {
     failed: outage("refusals_unwritten"),
   });
   ending.defer(() => refused.stop());
-  const responses = keptResponses(database, { kept_days: () => configuration().responses.kept_days });
+  const responses = keptResponses(database, { kept_days: () => configuration.current().responses.kept_days });
   const rounds = forgetting({ forget: responses.forget, failed: outage("responses_unforgotten") });
   ending.defer(() => rounds.stop());
+  const looked = ending.use(startUpkeep(book, log, outage));
+  const learned = ending.use(await startLearning(database, outage));
+  return disposable(
+    {
+      redis,
+      rates,
+      ledger: watch ? { ...book, run: watch.run } : book,
+      signs: () => signs?.signs() ?? null,
+      timeline: () => watch?.timeline() ?? Number.NaN,
+      refused,
+      responses,
+      checks: looked.checks,
+      upkeep: looked.upkeep,
+      inputEstimate: learned.inputEstimate,
+      outputCalibration: learned.outputCalibration,
+    },
+    ending,
+  );
+}
+
+/** The rounds over the ledger: whether its totals agree, and whether its partitions are made ahead. */
+function startUpkeep(book: Ledger, log: Log, outage: Foundation["outage"]) {
+  const ending = new AsyncDisposableStack();
   const checks = bookCheck({
     ledger: book,
     found: (differences) => log.event("error", "usage_mismatch", { differences: differences.slice(0, 20) }),
@@ -83,6 +96,12 @@ export async function stores(parts: StoreParts) {
     failed: outage("usage_upkeep_failed"),
   });
   ending.defer(() => upkeep.stop());
+  return disposable({ checks, upkeep }, ending);
+}
+
+/** The sizes of inputs and outputs that were learned of models, recalled and saved. */
+async function startLearning(database: Database, outage: Foundation["outage"]) {
+  await using ending = new AsyncDisposableStack();
   const estimate = inputEstimate();
   const calibration = outputCalibration();
   const learning = calibrationSaver({
@@ -93,19 +112,7 @@ export async function stores(parts: StoreParts) {
   });
   ending.defer(() => learning.stop());
   await learning.recall();
-  return {
-    redis,
-    rates,
-    ledger: watch ? { ...book, run: watch.run } : book,
-    signs: () => signs?.signs() ?? null,
-    timeline: () => watch?.timeline() ?? Number.NaN,
-    refused,
-    responses,
-    checks,
-    upkeep,
-    inputEstimate: estimate,
-    outputCalibration: calibration,
-  };
+  return disposable({ inputEstimate: estimate, outputCalibration: calibration }, ending);
 }
 
 /** One node counts by itself; several by Redis, and by their database where there is none, or while it is away. */
@@ -124,18 +131,15 @@ function ratesOver(database: Database, redis: RedisConnection | null, log: Log):
   });
 }
 
-/** An embedded database has no replicas that could take over. */
-function watchOf({
-  database,
-  book,
-  redis,
-  log,
-  outage,
-  receiptsLost,
-}: Pick<StoreParts, "database" | "log" | "outage" | "receiptsLost"> & {
+interface WatchParts extends Pick<Foundation, "log" | "outage"> {
+  database: Database;
   book: Ledger;
   redis: RedisConnection | null;
-}): ReceiptWatch | null {
+  receiptsLost(count: number): void;
+}
+
+/** An embedded database has no replicas that could take over. */
+function watchOf({ database, book, redis, log, outage, receiptsLost }: WatchParts): ReceiptWatch | null {
   if (database.kind === "pglite") return null;
   return receiptWatch({
     ledger: book,

@@ -91,7 +91,8 @@ export function startWarmNode({ configuration, like, bounds, counter, rates }: W
   });
   ending.defer(() => log.flush());
   // Nothing of an engine is looked at from time to time, for it is in the catalog alone.
-  const known = engines({ configuration: () => ({ ...configuration, catalog, upstreams: [] }), log, ending });
+  const atWarmEngine = { ...configuration, catalog, upstreams: [] };
+  const known = ending.use(engines({ configuration: () => atWarmEngine, log }));
   const learned = { inputEstimate: inputEstimate(), outputCalibration: outputCalibration() };
   const life = lifecycle();
   const own: Omit<Dependencies, Shared> = {

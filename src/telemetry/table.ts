@@ -1,5 +1,5 @@
 /**
- * Every metric, once. To add one, write its row into a file of table/, give it its values in metrics.ts or serve.ts, and
+ * Every metric, once. To add one, write its row into a file of table/, give it its values in metrics.ts or in src/node/readings.ts, and
  * run scripts/metrics.ts, which writes the table of docs/operating.md. Tests hold names, labels and bounds. Pure.
  */
 import type { MetricRow } from "./metric.ts";

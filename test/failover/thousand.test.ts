@@ -1,13 +1,14 @@
-/** A thousand faults of engines under load, with a limit on each engine: one record a request, and the books agree. */
+/** Faults of engines under load, with a limit on each engine: one record a request, and the books agree. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { RequestReceipt } from "../../src/management/receipt-shape.ts";
 import { chanceOf } from "../faults/chance.ts";
+import { seed, times } from "../harness/depth.ts";
 import { until } from "../harness/until.ts";
 import { asks, protocols, type Seen } from "./callers.ts";
 import { type Rig, startRig } from "./rig.ts";
 import { canonical } from "./wall.ts";
 
-const faults_min = 1_000;
+const faults_min = times(250, 1_000);
 const clients = 64;
 const length_ms_max = 120_000;
 /** Engines that refuse, cut, stall, lie, are empty, answer late, or answer well. */
@@ -25,7 +26,7 @@ beforeAll(async () => {
 afterAll(() => rig.stop());
 
 test("whatever engines do, each request has one answer and one record, and nothing is charged for nothing", async () => {
-  const chance = chanceOf(13);
+  const chance = chanceOf(seed);
   let faults = 0;
   const moody = setInterval(() => {
     for (const [index, wall] of rig.walls.entries()) wall.set(`ok-mixed-${index}`, chance.pick(moods));

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "../harness/daemon.ts";
 import { type Simulator, startSimulator } from "../harness/simulator.ts";
+import { program } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
 import { type EngineFront, engineFront } from "./engine-front.ts";
 import { faultyPostgres, faultyRedis, faultyRedisCluster, type Store } from "./stores.ts";
@@ -29,7 +30,7 @@ export interface Node {
   kill(): Promise<void>;
   freeze(): void;
   thaw(): void;
-  /** How far its wall clock is off, from now on. Of a compiled program it stays right. */
+  /** How far its wall clock is off, from now on. */
   setClock(off_ms: number): void;
   /** The end of what it logged. */
   lastWords(): string;
@@ -47,9 +48,6 @@ export interface Rig {
   command<T>(...words: string[]): Promise<T>;
   stop(): Promise<void>;
 }
-
-const root = join(import.meta.dir, "../..");
-const program = process.env.TEST_SLUICE ? [process.env.TEST_SLUICE] : [process.execPath, join(root, "src/main.ts")];
 
 interface RigOptions {
   nodes: number;
@@ -157,13 +155,13 @@ async function nodeOf(name: string, folder: string, postgresPort: number, redisP
     // What is tried begins when a node serves; it starts hundreds of times.
     SLUICE_WARM_UP_MS: "0",
     FAULTS_CLOCK: join(folder, `${name}.clock`),
+    // An executable reads this as well, and takes no such option of its own.
+    BUN_OPTIONS: `--preload=${join(import.meta.dir, "stepped-clock.ts")}`,
   };
-  const preload = process.env.TEST_SLUICE ? [] : ["--preload", join(import.meta.dir, "stepped-clock.ts")];
-  const [runtime, ...words] = program;
   let child: ReturnType<typeof spawned> | null = null;
   let log = "";
   const spawned = () =>
-    Bun.spawn([runtime!, ...preload, ...words, "serve"], {
+    Bun.spawn([...program, "serve"], {
       cwd: folder,
       env,
       stdin: "ignore",

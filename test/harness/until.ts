@@ -1,7 +1,7 @@
 /** Waits for a condition, never for a time: fails loudly when the deadline passes. `what` is what is waited for. */
 export async function until(
   holds: () => boolean | Promise<boolean>,
-  deadline_ms = 5_000,
+  deadline_ms = 15_000,
   what = String(holds),
 ): Promise<void> {
   const end = performance.now() + deadline_ms;

@@ -227,7 +227,7 @@ export const auth: Mutant[] = [
   },
   {
     name: "a node that reconnects believes what it knew",
-    file: "src/node/serve.ts",
+    file: "src/node/authentication.ts",
     find: "missed: existing.reload,",
     replace: "missed: () => {},",
     caughtBy: ["test/store/existing-secrets.test.ts > a node reads them again"],

@@ -37,6 +37,14 @@ export const usage: Mutant[] = [
     rule: "docs/design/usage.md, Settlement",
   },
   {
+    name: "a compaction that is asked again forgets which engine had it",
+    file: "src/usage/attempts.ts",
+    find: "    progress.isFinal = false;\n",
+    replace: "    progress.isFinal = false;\n    progress.route = null;\n",
+    caughtBy: ["test/usage/compacting.test.ts > one that is asked again"],
+    rule: "docs/design/protocols.md, Compaction",
+  },
+  {
     name: "who left an answer whose lease is lost pays for it",
     file: "src/usage/meter.ts",
     find: 'return outcome === "failed" || hold.signal.aborted;',

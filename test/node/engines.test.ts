@@ -27,19 +27,20 @@ async function node(first: Configuration, answer: () => Promise<Answer>) {
   ending.push(stack);
   const events: { event: string; fields: Record<string, unknown> }[] = [];
   const state = { configuration: first, resolutions: 0 };
-  const known = engines({
-    configuration: () => state.configuration,
-    log: {
-      request() {},
-      event: (_, event, fields = {}) => void events.push({ event, fields }),
-      flush() {},
-    },
-    ending: stack,
-    resolve: answer,
-    resolved() {
-      state.resolutions += 1;
-    },
-  });
+  const known = stack.use(
+    engines({
+      configuration: () => state.configuration,
+      log: {
+        request() {},
+        event: (_, event, fields = {}) => void events.push({ event, fields }),
+        flush() {},
+      },
+      resolve: answer,
+      resolved() {
+        state.resolutions += 1;
+      },
+    }),
+  );
   await known.names.prepare(first.upstreams);
   return { known, state, events };
 }

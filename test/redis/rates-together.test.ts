@@ -6,7 +6,7 @@ import { Redis } from "ioredis";
 import { type RedisConnection, redisConnection } from "../../src/redis/connection.ts";
 import { redisRates } from "../../src/redis/rates.ts";
 import type { RateAnswer, RateSubject, Rates } from "../../src/store/rates.ts";
-import { cases } from "../harness/properties.ts";
+import { cases } from "../harness/depth.ts";
 import { redisUrl } from "../harness/services.ts";
 import { newHex, newRequestId } from "../store/ledger-stores.ts";
 import { ofOrganization } from "../store/rates-stores.ts";

@@ -5,6 +5,7 @@ import { Fault } from "../../src/inference/fault.ts";
 import type { Route } from "../../src/routing/catalog.ts";
 import type { Claim } from "../../src/routing/fair-queue.ts";
 import { queues, type Slot, type Waiting } from "../../src/routing/queues.ts";
+import { seed, times } from "../harness/depth.ts";
 
 const capacityOf = fc.record({
   concurrent_max: fc.constantFrom(null, 1, 3, 8),
@@ -145,7 +146,7 @@ test("whoever is next is served as soon as there is room, and when all have left
         expect(fills(at)).toBe(fills(fresh));
       }
     }),
-    { numRuns: Number(process.env.QUEUE_RUNS ?? 400) },
+    { seed, numRuns: times(400, 20_000) },
   );
 });
 

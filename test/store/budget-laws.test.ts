@@ -10,7 +10,7 @@ import { ledger } from "../../src/postgres/ledger.ts";
 import { noBudget } from "../../src/store/budget.ts";
 import { bare, uuidOf } from "../../src/store/ids.ts";
 import type { Answer, Command, Ledger, UsageLimits } from "../../src/store/ledger.ts";
-import { cases } from "../harness/properties.ts";
+import { cases, times } from "../harness/depth.ts";
 import type { ModelSubject } from "./budget-model.ts";
 import { LedgerModel, type ModelOrganization } from "./ledger-model.ts";
 import { admitOf, factsOf, newHex, newRequestId, type Store, settleOf, stores, unlimited } from "./ledger-stores.ts";
@@ -137,8 +137,8 @@ class Staff {
 }
 
 for (const [name, runs] of [
-  ["postgres", 40],
-  ["pglite", 15],
+  ["postgres", times(15, 40)],
+  ["pglite", times(6, 15)],
 ] as const) {
   describe(`the laws of budgets on ${name}`, () => {
     let store: Store;

@@ -7,7 +7,7 @@ import type { Usage } from "../../src/inference/usage.ts";
 import { ledger } from "../../src/postgres/ledger.ts";
 import { uuidOf } from "../../src/store/ids.ts";
 import type { Admit, Answer, Command, Ledger, UsageLimits } from "../../src/store/ledger.ts";
-import { cases } from "../harness/properties.ts";
+import { cases, times } from "../harness/depth.ts";
 import { LedgerModel, type ModelOrganization } from "./ledger-model.ts";
 import { admitOf, factsOf, newRequestId, type Store, settleOf, stores, unlimited } from "./ledger-stores.ts";
 import { withAnchor } from "./windows-model.ts";
@@ -128,8 +128,8 @@ const history = fc.record({
 });
 
 for (const [name, runs] of [
-  ["postgres", 40],
-  ["pglite", 40],
+  ["postgres", times(15, 40)],
+  ["pglite", times(10, 40)],
 ] as const) {
   describe(`the ledger's laws on ${name}`, () => {
     let store: Store;

@@ -11,7 +11,7 @@ import { keptResponses } from "../../src/postgres/responses.ts";
 import { noBudget } from "../../src/store/budget.ts";
 import { type Key, type NewSecret, type Organization, type Policies, useNoted_ms } from "../../src/store/directory.ts";
 import { idOf } from "../../src/store/ids.ts";
-import { cases } from "../harness/properties.ts";
+import { cases } from "../harness/depth.ts";
 import { kinds, lockAwaited, type Open, type Owned, withClock } from "../postgres/databases.ts";
 
 // Starting a database takes half a second, and many times that on a machine that does much else.

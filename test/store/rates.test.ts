@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, t
 import fc from "fast-check";
 import type { LimitedBy } from "../../src/store/budget.ts";
 import type { RateAnswer, RateLimits, RateSubject, RateTaken } from "../../src/store/rates.ts";
-import { cases } from "../harness/properties.ts";
+import { cases } from "../harness/depth.ts";
 import { newHex, newRequestId } from "./ledger-stores.ts";
 import { ofOrganization, type RateStore, rateStores } from "./rates-stores.ts";
 

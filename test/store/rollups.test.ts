@@ -11,7 +11,7 @@ import { noBudget } from "../../src/store/budget.ts";
 import { bare } from "../../src/store/ids.ts";
 import type { Admit, Ledger, Settle } from "../../src/store/ledger.ts";
 import type { ReportGroup } from "../../src/store/report.ts";
-import { cases } from "../harness/properties.ts";
+import { cases, times } from "../harness/depth.ts";
 import { until } from "../harness/until.ts";
 import { lockAwaited } from "../postgres/databases.ts";
 import { admitOf, newHex, type Store, settleOf, stores } from "./ledger-stores.ts";
@@ -79,10 +79,9 @@ const groups: ReportGroup[][] = [
   ["team", "key", "day"],
 ];
 
-// `ROLLUP_RUNS=200` tries more of them.
 for (const [name, runs] of [
-  ["postgres", 12],
-  ["pglite", 6],
+  ["postgres", times(4, 40)],
+  ["pglite", times(3, 20)],
 ] as const) {
   describe(`roll-ups on ${name}`, () => {
     let store: Store;
@@ -222,7 +221,7 @@ for (const [name, runs] of [
           await equalsRecords();
           await agrees();
         }),
-        cases(Number(process.env.ROLLUP_RUNS ?? runs)),
+        cases(runs),
       );
     });
 

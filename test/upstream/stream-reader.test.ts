@@ -1,6 +1,6 @@
 /**
  * Frames that are alike are read by comparing (src/upstream/delta-frames.ts): whatever an engine sends, and however it is cut,
- * that says the same as reading each. TEST_STREAMS is how many random streams each protocol is tried with.
+ * that says the same as reading each.
  */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
@@ -10,7 +10,7 @@ import { SseDecoder } from "../../src/sse/decode.ts";
 import type { SseMessage } from "../../src/sse/message.ts";
 import { type UpstreamProtocol, upstreamCodecs, upstreamProtocols } from "../../src/upstream/codecs.ts";
 import { StreamReader } from "../../src/upstream/stream-reader.ts";
-import { cases } from "../harness/properties.ts";
+import { cases, times } from "../harness/depth.ts";
 
 const identity = { responseId: "resp_1", createdAtSeconds: 1, model: "acme/m" };
 const decoderOf = (protocol: UpstreamProtocol) => upstreamCodecs[protocol].stream.decoder(identity);
@@ -209,31 +209,23 @@ function byComparing(protocol: UpstreamProtocol, pieces: readonly Uint8Array[]):
   );
 }
 
-const streams = Number(process.env.TEST_STREAMS ?? 2_000);
-const patience_ms = Math.max(60_000, streams * 10);
+const streams = times(500, 4_000);
 
 describe.each(upstreamProtocols)("%s", (protocol) => {
-  test(
-    "any stream, however it is cut, says the same as when each frame is read",
-    () => {
-      let cuts = 0;
-      fc.assert(
-        fc.property(
-          sent(protocol),
-          fc.array(fc.boolean(), { minLength: 1, maxLength: 4 }).map((kept) => [true, ...kept]),
-          fc.array(fc.nat(), { maxLength: 3 }),
-          (stream, kept, places) => {
-            const pieces = cut(stream, kept, places);
-            cuts += pieces.length;
-            expect(byComparing(protocol, pieces)).toEqual(ordinarily(protocol, pieces));
-          },
-        ),
-        { ...cases(streams), ...(process.env.TEST_STREAMS ? { interruptAfterTimeLimit: 3_600_000 } : {}) },
-      );
-      if (process.env.TEST_STREAMS) console.log(`${protocol}: ${cuts} cuts`);
-    },
-    patience_ms,
-  );
+  test("any stream, however it is cut, says the same as when each frame is read", () => {
+    fc.assert(
+      fc.property(
+        sent(protocol),
+        fc.array(fc.boolean(), { minLength: 1, maxLength: 4 }).map((kept) => [true, ...kept]),
+        fc.array(fc.nat(), { maxLength: 3 }),
+        (stream, kept, places) => {
+          const pieces = cut(stream, kept, places);
+          expect(byComparing(protocol, pieces)).toEqual(ordinarily(protocol, pieces));
+        },
+      ),
+      cases(streams),
+    );
+  }, 60_000);
 
   test("of a long answer few frames are read one by one", () => {
     const decoder = decoderOf(protocol);

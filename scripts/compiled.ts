@@ -1,0 +1,26 @@
+// Makes one executable of the sources: for `npm run build`, and for the tests that start many nodes.
+
+import { command, type Outcome } from "./command.ts";
+import { entries } from "./entries.ts";
+
+const limit_ms = 5 * 60_000;
+
+// src must not have a top-level await: the binary would run part of its entry and exit 0 (oven-sh/bun#37770). And a binary
+// must not read .env or bunfig.toml from the folder in which it is started.
+
+const flags = ["--compile", "--minify", "--bytecode", "--format=esm", "--sourcemap"];
+const closed = ["--no-compile-autoload-dotenv", "--no-compile-autoload-bunfig"];
+
+export interface Compilation {
+  outfile: string;
+  /** The version that the executable prints. */
+  version: string;
+  /** More options of `bun build`. */
+  options?: string[];
+  quiet?: boolean;
+}
+
+export function compiled({ outfile, version, options = [], quiet = false }: Compilation): Promise<Outcome> {
+  const own = [`--define=SLUICE_BUILD=${JSON.stringify(version)}`, `--outfile=${outfile}`];
+  return command([process.execPath, "build", ...flags, ...closed, ...own, ...options, ...entries], { limit_ms, quiet });
+}

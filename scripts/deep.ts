@@ -1,0 +1,56 @@
+// `npm run test:deep`: the long tests, deeper than `npm test` looks. `-- 2/4` runs the second of four parts, `-- --commit`
+// the part that the commit chooses (CI runs this), and `-- WORD…` the files whose path has the word. `--seed S` runs again
+// what failed; otherwise the seed is the commit's or a new one, and is printed. The last line has the counts.
+
+import { execFileSync } from "node:child_process";
+import { parseArgs } from "node:util";
+import { command } from "./command.ts";
+
+const parts_of_ci = 4;
+const limit_ms = 30 * 60_000;
+const usage = "usage: npm run test:deep -- [PART/PARTS | --commit | WORD…] [--seed S]";
+
+async function main(): Promise<number> {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { commit: { type: "boolean", default: false }, seed: { type: "string" } },
+  });
+  const number = values.commit ? commitNumber() : Math.floor(Math.random() * 2 ** 31);
+  const seed = values.seed === undefined ? number : Number(values.seed);
+  const files = chosen(deepFiles(), values.commit ? [`${(number % parts_of_ci) + 1}/${parts_of_ci}`] : positionals);
+  if (files.length === 0 || !Number.isInteger(seed)) {
+    console.error(usage);
+    return 2;
+  }
+  console.log(`seed ${seed}, ${files.join(" ")}`);
+  const words = [process.execPath, "scripts/test.ts", ...files];
+  const environment = { TEST_DEEP: "1", TEST_SEED: String(seed) };
+  return (await command(words, { limit_ms, environment, grace_ms: 3000 })).code;
+}
+
+/** The test files that can look deeper. */
+function deepFiles(): string[] {
+  const files = [...new Bun.Glob("test/**/*.test.ts").scanSync()].sort();
+  const listed = execFileSync("grep", ["-lE", "\\b(times|isDeep)\\b.*harness/depth.ts", ...files], {
+    encoding: "utf8",
+  });
+  return listed.trim().split("\n");
+}
+
+function chosen(files: string[], words: string[]): string[] {
+  const [, part, parts] = /^([1-9]\d*)\/([1-9]\d*)$/.exec(words[0] ?? "") ?? [];
+  if (part !== undefined) return files.filter((_, index) => index % Number(parts) === Number(part) - 1);
+  return words.length === 0 ? files : files.filter((file) => words.some((word) => file.includes(word)));
+}
+
+/** A number below 2^31 that each commit has for itself; without git, the number of the day. */
+function commitNumber(): number {
+  try {
+    const hash = execFileSync("git", ["rev-parse", "HEAD"], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
+    return Number.parseInt(hash.slice(0, 7), 16);
+  } catch {
+    return Math.floor(Date.now() / (24 * 3_600_000));
+  }
+}
+
+process.exit(await main());

@@ -1,0 +1,52 @@
+/** The plans and budgets in force, and the admission of requests under them. */
+import { admission } from "../admission/admission.ts";
+import { limitsInForce } from "../admission/limits-in-force.ts";
+import { limits as limitStore } from "../postgres/limits.ts";
+import { plans } from "../postgres/plans.ts";
+import type { Metrics } from "../telemetry/metrics.ts";
+import { disposable, type Foundation } from "./foundation.ts";
+import { publishPlans } from "./reloading.ts";
+import type { Stores } from "./stores.ts";
+
+/** How long a node that stops waits for a store that is away, with settlements in hand. */
+const settle_ms_max = 10_000;
+
+interface Parts {
+  stores: Pick<Stores, "ledger" | "rates">;
+  metrics: Metrics;
+  /** Maps the usual wait for the store to the one of this moment. */
+  patience(usual_ms: number): number;
+}
+
+export type Admitting = Awaited<ReturnType<typeof startAdmission>>;
+
+export async function startAdmission({ serving, settings, log, outage }: Foundation, parts: Parts) {
+  await using ending = new AsyncDisposableStack();
+  const { configuration, database, fileAge_ms } = serving;
+  const { stores, metrics, patience } = parts;
+  const publishing = { store: plans(database), fileAge_ms, log };
+  await publishPlans(configuration.current(), publishing, fileAge_ms());
+  const inForce = await limitsInForce({ store: limitStore(database), failed: outage("limits_unread") });
+  ending.defer(() => inForce.stop());
+  const admitting = admission({
+    ledger: stores.ledger,
+    changes: inForce.changes,
+    rates: stores.rates,
+    metering: settings.metering,
+    grant_ms: () => patience(settings.limits.grant_ms),
+    log: outage("ledger_unreachable"),
+    settled: metrics.settled,
+    waited: metrics.grant,
+    sent: metrics.batch,
+    recovered(count) {
+      metrics.recovered(count);
+      log.event("warn", "recovered", { requests: count });
+    },
+  });
+  ending.defer(async () => {
+    const requests = await admitting.stop(settle_ms_max);
+    if (requests > 0)
+      log.event("error", "unsettled", { requests, next: "another node, or the next start, recovers them" });
+  });
+  return disposable({ publishing, inForce, admission: admitting }, ending);
+}

@@ -1,0 +1,46 @@
+/** The authentication of callers, and the standing of those whose requests run, both told of changes at once. */
+import { authenticator, authenticatorLimits } from "../auth/authenticate.ts";
+import { existingSecrets } from "../auth/existing-secrets.ts";
+import { standings } from "../auth/standing.ts";
+import { directory } from "../postgres/directory.ts";
+import { existingSecretsIn } from "../postgres/existing-secrets.ts";
+import { revocations } from "../postgres/revocations.ts";
+import type { Metrics } from "../telemetry/metrics.ts";
+import { disposable, type Foundation } from "./foundation.ts";
+
+interface Parts {
+  metrics: Metrics;
+  /** Maps the usual wait for the store to the one of this moment. */
+  patience(usual_ms: number): number;
+}
+
+export type Authentication = Awaited<ReturnType<typeof startAuthentication>>;
+
+export async function startAuthentication({ serving, settings, outage }: Foundation, { metrics, patience }: Parts) {
+  await using ending = new AsyncDisposableStack();
+  const { database } = serving;
+  const existing = existingSecrets({ store: existingSecretsIn(database), failed: outage("existing_keys_unread") });
+  ending.defer(() => existing.stop());
+  const authentication = authenticator({
+    existing,
+    directory: directory(database),
+    now_ms: () => performance.now(),
+    limits: {
+      failures_of_one_address_per_minute: settings.limits.failed_authentications_per_minute,
+      lookup_ms: () => patience(authenticatorLimits.lookup_ms()),
+    },
+    failed: outage("last_use_unwritten"),
+  });
+  ending.defer(() => authentication.stop());
+  const standing = standings({ authenticator: authentication, ends: settings.metering.end_revoked });
+  ending.defer(() => standing.stop());
+  const changed = (id: string, secretHash?: string) => {
+    authentication.forget(id, secretHash);
+    standing.changed(id);
+  };
+  const announced = { changed, missed: existing.reload, took: metrics.revocationPropagation };
+  ending.defer(await revocations(database, announced));
+  // Not before the announcements are heard, so that none falls between.
+  existing.reload();
+  return disposable({ existing, authentication, standings: standing, changed }, ending);
+}

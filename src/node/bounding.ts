@@ -1,0 +1,29 @@
+/** The bounds of a node, and the rounds that collect the garbage of its requests. */
+import { descriptorLimit, lowestFreeDescriptor } from "../config/machine.ts";
+import { type Bounds, bounds } from "../http/bounds.ts";
+import { runtimeCollector } from "../http/collector.ts";
+import type { Lifecycle } from "../http/lifecycle.ts";
+import { repeating } from "../time/repeating.ts";
+import { disposable, type Settings } from "./foundation.ts";
+
+/** How often the garbage of small requests is collected, at most. */
+const tidy_ms = 30_000;
+/** How often new objects are looked through, while many requests are open. */
+const tick_ms = 1_000;
+
+export function boundsOf({ limits, server }: Settings, lifecycle: Lifecycle): Bounds {
+  const { trustedProxies, clientAddressHeader } = server;
+  const held = { ...limits, descriptors_max: descriptorLimit(), trustedProxies, clientAddressHeader };
+  const machine = { residentBytes: process.memoryUsage.rss, ...runtimeCollector, lowestFreeDescriptor };
+  return bounds(held, machine, lifecycle.smallWait);
+}
+
+export function startBounds(settings: Settings, lifecycle: Lifecycle) {
+  const ending = new AsyncDisposableStack();
+  const made = boundsOf(settings, lifecycle);
+  const tidying = repeating(async () => made.leftovers.passed(lifecycle.openCount), { every: tidy_ms });
+  ending.defer(() => tidying.stop());
+  const ticking = repeating(async () => made.leftovers.ticked(lifecycle.openCount), { every: tick_ms });
+  ending.defer(() => ticking.stop());
+  return disposable({ bounds: made }, ending);
+}

@@ -1,0 +1,44 @@
+/** The values that every builder of a node takes, and the form in which a builder returns what it began. */
+import type { Configuration } from "../config/configuration.ts";
+import type { Reloadable } from "../config/reload.ts";
+import type { Log } from "../http/log.ts";
+import type { Database } from "../postgres/database.ts";
+import type { Member } from "../workers/member.ts";
+
+export interface Serving {
+  /** The version of this build, with its commit. */
+  version: string;
+  contractVersion: string;
+  /** Whether this is the executable, and not run from source. */
+  isCompiled: boolean;
+  configuration: Reloadable;
+  database: Database;
+  /** Whether only a person sees the output, and nothing keeps it. */
+  isTerminal: boolean;
+  /** Prints for people, on stdout. */
+  say(text: string): void;
+  /** Resolves with the name of the signal that asks to stop; called again for a second one. */
+  stopAsked(): Promise<NodeJS.Signals>;
+  onReload(reload: () => void): void;
+  /** How long ago the configuration file was changed; null: there is none. */
+  fileAge_ms(): number | null;
+  /** Null: this process is the whole node. */
+  member: Member | null;
+}
+
+/** The settings of this process at its start: a worker has its share of the node's. */
+export type Settings = Pick<Configuration, "limits" | "metering" | "server" | "storage">;
+
+export interface Foundation {
+  serving: Serving;
+  settings: Settings;
+  log: Log;
+  /** Logs an event of this name when something outside the process fails. */
+  outage(event: string): (cause: unknown) => void;
+}
+
+/** `value`, which ends what `ending` holds when it is disposed, the last begun first. */
+export function disposable<Value extends object>(value: Value, ending: AsyncDisposableStack): Value & AsyncDisposable {
+  const begun = ending.move();
+  return Object.assign(value, { [Symbol.asyncDispose]: () => begun.disposeAsync() });
+}

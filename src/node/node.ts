@@ -1,0 +1,230 @@
+/**
+ * A node, built: every value that the modules need is made here or in a builder that this calls, once, and handed to them.
+ * The builders are disposable; the stack ends them in the opposite order.
+ */
+import { arrivals } from "../admission/arrivals.ts";
+import type { Dependencies } from "../api/dependencies.ts";
+import { documentation } from "../api/documentation.ts";
+import { type Readiness, readinessOf } from "../api/readiness.ts";
+import { unreadBodies, unreadLimits } from "../body/unread.ts";
+import type { Configuration } from "../config/configuration.ts";
+import type { Bounds } from "../http/bounds.ts";
+import { type Lifecycle, lifecycle } from "../http/lifecycle.ts";
+import { memoryRates } from "../memory/rates.ts";
+import { noticeQueue } from "../postgres/notices.ts";
+import { dryRunRates } from "../redis/dry-run-rates.ts";
+import { latestCatalog } from "../routing/catalog.ts";
+import { systemClock } from "../time/clock.ts";
+import { type TokenCounter, tokenCounter } from "../tokens/counter.ts";
+import { startThread } from "../tokens/thread.ts";
+import { notices } from "../usage/notices.ts";
+import { type Administering, administering } from "./administering.ts";
+import { type Admitting, startAdmission } from "./admitting.ts";
+import { type Authentication, startAuthentication } from "./authentication.ts";
+import { boundsOf, startBounds } from "./bounding.ts";
+import { closing } from "./closing.ts";
+import { type Engines, engines } from "./engines.ts";
+import { disposable, type Foundation } from "./foundation.ts";
+import { inferenceRuns } from "./inference-runs.ts";
+import { problemOf, workersChecks, workersReadings } from "./membership.ts";
+import { readinessChecks, routesCheck } from "./readiness-checks.ts";
+import { readings } from "./readings.ts";
+import { storePatience } from "./store-patience.ts";
+import { type Stores, startStores } from "./stores.ts";
+import { startTelemetry, type Telemetry } from "./telemetry.ts";
+import { startWarmNode } from "./warm-node.ts";
+
+/** How long a start waits until it is read which keys there are; the rest is read while it serves. */
+const existing_ms = 2_000;
+
+/** The parts of a node that the operations and the administration are made of. */
+interface Parts {
+  telemetry: Telemetry;
+  admitting: Admitting;
+  authentication: Authentication;
+  lifecycle: Lifecycle;
+  bounds: Bounds;
+  stores: Stores;
+  counter: TokenCounter;
+  engines: Engines;
+  readiness: Readiness;
+}
+
+export type Node = Awaited<ReturnType<typeof startNode>>;
+
+/** All that a node is, but its listeners. */
+export async function startNode(foundation: Foundation) {
+  await using ending = new AsyncDisposableStack();
+  const parts = await startParts(foundation, ending);
+  const { serving, settings } = foundation;
+  const { readiness, stores, engines } = parts;
+  const { metrics } = parts.telemetry;
+  const { inForce, publishing } = parts.admitting;
+  const dependencies = dependenciesOf(foundation, parts);
+  workersReadings(metrics, serving.member);
+  readings(metrics, {
+    ...parts,
+    admission: parts.admitting.admission,
+    database: serving.database,
+    configurationHash: serving.configuration.hash,
+  });
+  const node = {
+    dependencies,
+    ...administrationOf(foundation, parts),
+    publishing,
+    inForce,
+    lifecycle: parts.lifecycle,
+    ledger: stores.ledger,
+    prepareNames: ({ upstreams }: Configuration) => engines.names.prepare(upstreams),
+    readinessBegan: readiness.began,
+    existingRead: parts.authentication.existing.isRead(existing_ms),
+    /** What the supervisor of several workers asks of each. */
+    report: {
+      problem: () => problemOf(readiness.results()),
+      openCount: () => parts.lifecycle.openCount,
+      values: metrics.values,
+      routes: engines.routes,
+    },
+    startWarmNode: () =>
+      startWarmNode({
+        configuration: serving.configuration.current(),
+        like: dependencies,
+        bounds: boundsOf(settings, parts.lifecycle),
+        counter: parts.counter,
+        rates: stores.redis ? dryRunRates(stores.redis) : memoryRates(() => performance.now()),
+      }),
+  };
+  return disposable(node, ending);
+}
+
+async function startParts(foundation: Foundation, ending: AsyncDisposableStack): Promise<Parts> {
+  const { serving, settings, log, outage } = foundation;
+  const { configuration, database } = serving;
+  const telemetry = ending.use(await startTelemetry(foundation));
+  const { metrics } = telemetry;
+  const life = lifecycle();
+  const { bounds } = ending.use(startBounds(settings, life));
+  const patience = storePatience(database.kind, systemClock());
+  const stores = ending.use(await startStores(foundation, metrics));
+  const counter = tokenCounter(() => startThread(serving.isCompiled), outage("count_worker_lost"));
+  ending.defer(() => counter.stop());
+  const admitting = ending.use(await startAdmission(foundation, { stores, metrics, patience }));
+  const authentication = ending.use(await startAuthentication(foundation, { metrics, patience }));
+  const sending = notices({
+    queue: noticeQueue(database),
+    allowsPrivate: () => configuration.current().webhooks.allow_private,
+    now_ms: Date.now,
+    failed: outage("notices_unsent"),
+    givenUp: ({ id, organizationId }, problem) =>
+      log.event("error", "notice_given_up", { notice: id, organization: organizationId, problem }),
+  });
+  ending.defer(() => sending.stop());
+  const known = ending.use(engines({ configuration: configuration.current, log, resolved: metrics.resolved }));
+  const readiness = startReadiness(foundation, { lifecycle: life, stores, engines: known });
+  ending.defer(() => readiness.stop());
+  return {
+    telemetry,
+    admitting,
+    authentication,
+    lifecycle: life,
+    bounds,
+    stores,
+    counter,
+    engines: known,
+    readiness,
+  };
+}
+
+function startReadiness(
+  { serving, log }: Foundation,
+  { lifecycle, stores, engines }: Pick<Parts, "lifecycle" | "stores" | "engines">,
+): Readiness {
+  const { configuration, database, member } = serving;
+  const checks = [...readinessChecks(database, stores.redis, configuration), routesCheck(engines.routes)];
+  return readinessOf([...checks, ...workersChecks(member)], {
+    lifecycle,
+    clock: systemClock(),
+    turned(failing) {
+      const checks = Object.fromEntries(failing.map(({ name, problem }) => [name, problem]));
+      if (failing.length > 0) log.event("warn", "not_ready", { checks });
+      else log.event("info", "ready");
+    },
+  });
+}
+
+function dependenciesOf({ serving, settings, log }: Foundation, parts: Parts): Dependencies {
+  const { configuration, member } = serving;
+  const { lifecycle, bounds, stores, engines } = parts;
+  const { metrics, traces } = parts.telemetry;
+  const { admission, inForce } = parts.admitting;
+  const { authentication, standings } = parts.authentication;
+  const catalogOf = latestCatalog();
+  return {
+    catalog: () => catalogOf(configuration.current().catalog.models, inForce.plans()),
+    standings,
+    authenticate: authentication.authenticate,
+    arrivals: arrivals(() => performance.now()),
+    runs: inferenceRuns(
+      {
+        admission,
+        counter: parts.counter,
+        inputEstimate: stores.inputEstimate,
+        outputCalibration: stores.outputCalibration,
+        engines,
+      },
+      {
+        metering: () => configuration.current().metering,
+        shares: () => configuration.current().shares,
+        metrics,
+        traces,
+        log,
+      },
+    ),
+    ledger: stores.ledger,
+    rates: stores.rates,
+    refused: stores.refused,
+    inputEstimate: stores.inputEstimate,
+    responses: { store: stores.responses, settings: () => configuration.current().responses },
+    tokenCounter: parts.counter,
+    messages: () => configuration.current().messages,
+    images: () => configuration.current().images,
+    limits: settings.limits,
+    bounds,
+    unread: unreadBodies(unreadLimits(settings.limits.body_bytes_max)),
+    readiness: parts.readiness.results,
+    routes: member ? member.routes : async () => engines.routes(),
+    letsGo: member ? member.letsGo : () => false,
+    configurationHash: configuration.hash,
+    documentation: documentation(() => configuration.current().catalog, serving.contractVersion),
+    lifecycle,
+    metrics: member ? { ...metrics, render: member.metrics } : metrics,
+    traces,
+    log,
+    closed: closing({ bounds, lifecycle, metrics, log }),
+    newId: () => Bun.randomUUIDv7("buffer").toHex(),
+  };
+}
+
+function administrationOf({ serving, settings }: Foundation, parts: Parts): Administering {
+  const { stores } = parts;
+  const { publishing } = parts.admitting;
+  const { configuration, database, contractVersion } = serving;
+  const { server, limits } = settings;
+  return administering(
+    {
+      database,
+      ledger: stores.ledger,
+      refused: stores.refused,
+      server,
+      limits,
+      changed: parts.authentication.changed,
+      // The store is asked: this node may hear a moment later of a plan that another has made.
+      catalog: async () => ({
+        plans: new Map((await publishing.store.inForce()).map((plan) => [plan.name, plan])),
+        models: [...configuration.current().catalog.models.keys()],
+        pricing: configuration.current().reports,
+      }),
+    },
+    contractVersion,
+  );
+}

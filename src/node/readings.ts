@@ -1,0 +1,55 @@
+/** The gauges of a node that are read when its metrics are. */
+import type { Bounds } from "../http/bounds.ts";
+import type { Lifecycle } from "../http/lifecycle.ts";
+import type { Database } from "../postgres/database.ts";
+import type { Metrics } from "../telemetry/metrics.ts";
+import type { Admitting } from "./admitting.ts";
+import type { Authentication } from "./authentication.ts";
+import type { Engines } from "./engines.ts";
+import type { Stores } from "./stores.ts";
+
+interface Read {
+  lifecycle: Lifecycle;
+  bounds: Bounds;
+  authentication: Authentication;
+  admission: Admitting["admission"];
+  stores: Pick<Stores, "checks" | "upkeep" | "timeline" | "signs">;
+  engines: Engines;
+  database: Pick<Database, "inUse">;
+  configurationHash(): string;
+}
+
+export function readings(metrics: Metrics, parts: Read): void {
+  const { lifecycle, bounds, authentication, admission, stores, engines, database, configurationHash } = parts;
+  const { read } = metrics;
+  metrics.routes(engines.routes);
+  metrics.tallies(engines.tallies.read);
+  metrics.addresses(engines.addresses);
+  read("configuration_info", () => [[{ hash: configurationHash() }, 1]]);
+  read("http_open_requests", () => lifecycle.openCount);
+  read("http_open_streams", () => lifecycle.streamCount);
+  read("http_memory_in_flight_bytes", () => bounds.memory.bytes);
+  read("authentication_absent_keys", authentication.authentication.absent);
+  read("authentication_existing_secrets", authentication.existing.count);
+  read("usage_holds", admission.holds);
+  read("usage_settlement_waiting", admission.waitingSettlements);
+  read("usage_ledger_mismatch", stores.checks.differences);
+  read("usage_seals_behind", stores.checks.sealsBehind);
+  read("usage_partitions_ahead", stores.upkeep.monthsAhead);
+  // On the embedded database there is none of these: NaN.
+  read("database_timeline", stores.timeline);
+  read("database_oldest_snapshot_transactions", () => stores.signs()?.oldestSnapshot_transactions ?? Number.NaN);
+  read("database_dead_rows", () => stores.signs()?.deadRows ?? Number.NaN);
+  read("database_unfrozen_transactions", () => stores.signs()?.unfrozen_transactions ?? Number.NaN);
+  read("store_connections", () => {
+    const { store, idle, busy } = database.inUse();
+    return [
+      [{ store, state: "idle" }, idle],
+      [{ store, state: "busy" }, busy],
+    ];
+  });
+  read("store_connection_waiters", () => {
+    const { store, waiting } = database.inUse();
+    return [[{ store }, waiting]];
+  });
+}

@@ -1,0 +1,17 @@
+// Drawn mutants that change nothing that anybody could see, or nothing that is promised, each with the reason. They are not
+// drawn again. `npm run mutants -- --drawn` prints the entries whose mutant no longer exists.
+
+export const equivalents: Readonly<Record<string, string>> = {
+  "src/admission/standby-rates.ts, standbyRates.onStandby: boundary shifted 1":
+    "At that very millisecond the entries that the first store counted are too old to count.",
+  "src/postgres/keys.ts, keys: statements swapped 6": "Both are seen at once, when their transaction commits.",
+  "src/routing/names.ts, names.prepare.asking: nothing returned 1":
+    "`Promise.all` takes null for a promise that is kept.",
+  "src/time/countdown.ts, Countdown: constant off by one 2": "It is set before it is read.",
+  "src/time/countdown.ts, Countdown.#look: statement dropped 2": "To call off a timer that has run does nothing.",
+  "src/usage/answer-text.ts, Part.add: condition negated 1": "The same text is joined at other moments.",
+  "src/usage/attempts.ts, Attempts.#slotFor: constant off by one 1":
+    "A pause is longer than a millisecond, or there is none.",
+  "src/usage/receipt-watch.ts, receiptWatch.rounds: constant off by one 1":
+    "The first round begins a millisecond later.",
+};
