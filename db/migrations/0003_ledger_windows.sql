@@ -10,7 +10,7 @@ create function usage_record_id(at timestamptz) returns uuid
   language sql immutable parallel safe
   as $$ select rpad(lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0'), 32, '0')::uuid $$;
 
--- When a node made an id, by its clock.
+-- The instant at which a node made an ID, by its clock.
 create function usage_record_time(id uuid) returns timestamptz
   language sql immutable parallel safe
   as $$ select 'epoch'::timestamptz + ('x' || left(replace(id::text, '-', ''), 12))::bit(48)::bigint * interval '1 millisecond' $$;
@@ -124,8 +124,8 @@ create function usage_windows_at(organization uuid, at timestamptz)
     cross join lateral (select coalesce(n.ends_at[1] > at, false) as is_open offset 0) s
   $$;
 
--- What a subject has used and holds of four windows: each from its row of now or, where that has another window, from the
--- past, to which a clock that was set back returns.
+-- The totals of a subject in four windows: each from its live row or, where that has another window, from the past, to
+-- which a clock that was set back returns.
 create function usage_totals(subject uuid, starts timestamptz[])
   returns table (running bigint, used bigint[], held bigint[])
   language sql stable

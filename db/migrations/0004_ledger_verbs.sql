@@ -57,7 +57,7 @@ create function usage_organization_answer(
       is_extra::text, ',', coalesce(extra_cap::text, 'null'), ']')
   $$;
 
--- Those of a batch, in their order; null for one that does not exist.
+-- The organizations of a batch, in their order; null for one that does not exist.
 create function usage_organizations_answer(book usage_book) returns text
   language plpgsql stable
   as $$
@@ -103,7 +103,7 @@ create function usage_chain(key uuid, keys uuid[], teams uuid[]) returns uuid[]
   language sql immutable
   as $$ select case when keys is not null then array[key, teams[array_position(keys, key)]] end $$;
 
--- Those of a chain that have limits; null: none has.
+-- The subjects of a chain that have limits; null where none has.
 create function usage_limited(chain uuid[], ids uuid[]) returns uuid[]
   language plpgsql immutable strict
   as $$ begin return nullif(array(select id from unnest(chain) id where id = any (ids)), '{}'); end $$;
@@ -139,7 +139,7 @@ create function usage_settle(
     subject integer;
     unused bigint;
     charge bigint;
-    -- For each command; null: it has a record already.
+    -- The charge of each command; null: it has a record already.
     charges bigint[] := array_fill(null::bigint, array[cardinality(commands)]);
     after bigint[] := array_fill(null::bigint, array[cardinality(commands), 3]);
   begin
@@ -163,8 +163,8 @@ create function usage_settle(
         held := located.held;
         book := located.book;
       end if;
-      -- What every limit leaves, without what others hold; but what was granted is not taken back for their holds where a
-      -- limit was lowered meanwhile.
+      -- The charge is what every limit leaves beside the holds of others. A limit that was lowered meanwhile takes back
+      -- nothing that was granted, to make room for those holds.
       charge := step.units;
       for i in step.first..cardinality(counters) - step.spare loop
         unused := coalesce(limits[step.plan][i], book.limits[step.counters[i]]) - used[counters[i]];
@@ -265,8 +265,8 @@ create function usage_grow(
         room := least(room,
           coalesce(limits[step.plan][i], book.limits[step.counters[i]]) - used[counters[i]] - held[counters[i]]);
       end loop;
-      -- Where a limit was lowered there is less than no room, and what is held beyond the least is given back: but not by a
-      -- command that comes twice or was overtaken, since its node forwards by what it was answered.
+      -- Where a limit was lowered, units that are held beyond the least are given back; but not by a command that comes
+      -- twice or was overtaken, since its node forwards by the answer that it got.
       granted := greatest(
         case when step.number > step.growth then least(step.units_total_min, step.held) else step.held end,
         least(greatest(step.units_total, step.held), step.held + room));
@@ -339,7 +339,7 @@ create function usage_refusal(
       else 'exhausted' end;
   end $$;
 
--- What the subjects of an admission beside its organization may use and have used; null: it has none.
+-- The limits and the use of an admission's subjects beside its organization; null where it has none.
 create function usage_subjects_answer(counters integer[], chain uuid[], held bigint[], running bigint[], book usage_book)
   returns text
   language plpgsql immutable strict
@@ -357,8 +357,8 @@ create function usage_subjects_answer(counters integer[], chain uuid[], held big
     return array_to_json(readings)::text;
   end $$;
 
--- What an admission is billed to: what has room for all of it, or else for the least that is of use. A room of null is
--- without bounds.
+-- The source that an admission is billed to: the one that has room for all of it, or else for the least that is of use.
+-- A null room has no bounds.
 create function usage_source(units bigint, units_least bigint, room bigint, is_extra boolean, room_extra bigint)
   returns usage_billing
   language sql immutable
@@ -641,11 +641,12 @@ create function usage_recover(
       array(select request_id from live where lease_until > clock + (lease_ms + 1000) * interval '1 millisecond'),
       array(select request_id from live where lease_until <= clock order by lease_until limit most)
     into seen, newest, far, lapsed;
-    -- By the clock that is slower, the store's or that of the node which made the newest; where nothing runs, as it was.
+    -- The next sweep begins a minute before the slower clock, the store's or that of the node which made the newest ID;
+    -- where nothing runs, it begins where this one did.
     since := case when newest is null then since else least(seen[1001],
       usage_record_id(least(clock, usage_record_time(newest)) - interval '1 minute')) end;
     if cardinality(far) > 0 then
-      -- Whoever is extended at this moment waits for the next sweep: nobody waits for two rows here.
+      -- A hold whose lease is extended at this moment is left to the next sweep: this one waits for no row.
       far := array(select h.request_id from usage_hold h where h.request_id = any (far) for no key update skip locked);
       update usage_hold h set lease_until = clock + h.lease_ms * interval '1 millisecond'
       where h.request_id = any (far) and h.lease_until > clock + (h.lease_ms + 1000) * interval '1 millisecond';

@@ -1,4 +1,4 @@
--- What an operator and the upkeep do with the book.
+-- Functions of the ledger for operators and for upkeep.
 
 -- A compensating entry: a record of no request that adds to one window of now, or takes from it, down to nothing.
 -- Boundaries stay. Answers what was added; null: no such organization, or no session is open. Done once per id.

@@ -23,7 +23,7 @@ create unlogged table usage_rate_now (
   requests bigint not null,
   tokens bigint not null,
   swept_until timestamptz not null,
-  -- When the ledger was last asked what was admitted.
+  -- The instant at which the ledger was last asked for its admissions.
   read_at timestamptz,
   primary key (subject_id, generation)
 ) with (fillfactor = 50);
@@ -34,7 +34,7 @@ create type usage_rate_claim as (
   tokens bigint, tokens_min bigint,
   requests_limit bigint, tokens_limit bigint, elsewhere_ms bigint
 );
--- What is added to an entry that still counts; less than nothing to take away.
+-- A correction of an entry that still counts. It is negative where the request took less.
 create type usage_rate_correction as (
   organization_id uuid, subject_id uuid, counts_until timestamptz, entry text, requests bigint, tokens bigint
 );
@@ -56,7 +56,7 @@ create function usage_rate_read(organization uuid, subject uuid, singly boolean,
     oldest uuid := usage_record_id(since - interval '60 seconds');
   begin
     if not singly then
-      -- Of a shared entry nobody knows whose requests it holds, so all of it is counted anew.
+      -- Nobody knows whose requests a shared entry holds, so all of it is counted anew.
       delete from usage_rate where subject_id = subject and counts_until > clock;
     end if;
     insert into usage_rate (subject_id, counts_until, entry, requests, tokens)
@@ -221,7 +221,7 @@ create function usage_rate_answer(
         requests_over := requests_over - ending.requests;
         tokens_over := tokens_over - ending.tokens;
       end loop;
-      -- Not even when all have ended: nobody knows when.
+      -- The time is null where not even the end of all entries would make room: nobody knows when there will be any.
       reply.requests_retry_ms := case when requests_over <= 0 then reply.requests_retry_ms end;
       reply.tokens_retry_ms := case when tokens_over <= 0 then reply.tokens_retry_ms end;
     end if;
@@ -315,7 +315,7 @@ create function usage_rates(claims usage_rate_claim[], corrections usage_rate_co
         done := usage_rate_meet(claim, clock, states[n], last_ends[n]);
         states[n] := done.now;
         last_ends[n] := done.last_end;
-        -- What it asks for, or what is left of it, or the least.
+        -- The claim gets the tokens that it asks for, or those that are left, or its least.
         tokens := greatest(claim.tokens_min, least(tokens, claim.tokens_limit - states[n].tokens));
       end loop;
       taken := true;

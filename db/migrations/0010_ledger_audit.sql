@@ -42,11 +42,12 @@ create table usage_seal (
 );
 create index usage_seal_by_end on usage_seal using brin (ends_at);
 
--- What a full check has counted anew, piece by piece; empty but for while one runs. One runs at a time.
+-- The counts of a full check, piece by piece; empty while none runs. One runs at a time.
 create unlogged table usage_recount (like usage_tally including all);
 
--- What the records of transactions from `since` on, and before `until`, add to each window: the organization's to which they
--- were billed, and those of the limited keys and teams that they name, whoever was billed.
+-- The amounts that records of transactions from `since` on, and before `until`, add to each window: to those of the
+-- organization that they were billed to, and to those of the limited keys and teams that they name, whatever they were
+-- billed to.
 create function usage_recorded(since bigint, until bigint)
   returns table (
     subject_id uuid, kind usage_window_kind, starts_at timestamptz, ends_at timestamptz, recorded bigint, records bigint
@@ -98,10 +99,11 @@ create function usage_audit_read(most bigint) returns boolean
     return until < horizon;
   end $$;
 
--- What the chain of the audit log says of records: those of these transactions, by the month of their ids, each month's as
--- the digests of its transactions in their order. A transaction's digest is over all columns of its records, in the order of
--- their ids, written by settings that belong to this function. It names the columns, so that one that is added later changes
--- no digest. `ended`: none that ended after it, for numbers of transactions begin again where a book is restored.
+-- The digests of records for the chain of the audit log: those of these transactions, by the month of their IDs, each
+-- month's in the order of its transactions. A transaction's digest is over all columns of its records, in the order of
+-- their IDs, written by settings that belong to this function. It names the columns, so that one that is added later
+-- changes no digest. `ended` leaves out records that ended after it, since numbers of transactions begin again where a
+-- book is restored.
 create function usage_digests(since bigint, until bigint, ended timestamptz default null)
   returns table (month text, records bigint, units bigint, last_ended_at text, digests text)
   language sql stable
@@ -178,7 +180,8 @@ create function usage_seal_ended(most integer) returns integer
     return sealed;
   end $$;
 
--- What each hold holds of each window that it counts in: one of the organization's sources, and those of its other subjects.
+-- The units that each hold holds of each window that it counts in: those of one source of the organization, and those of
+-- its other subjects.
 create function usage_holding()
   returns table (subject_id uuid, kind usage_window_kind, starts_at timestamptz, units bigint)
   language sql stable

@@ -1,6 +1,6 @@
--- What keys and teams may use beside their organization's plan (docs/design/usage.md, Budgets). A key or a team that is
--- limited is a subject of the ledger as its organization is, with counters of its own on the organization's boundaries,
--- under the organization's lock. Null does not limit, in all of these tables.
+-- The limits of keys and teams beside their organization's plan (docs/design/usage.md, Budgets). A key or a team that is
+-- limited is a subject of the ledger as its organization is: it has counters of its own, on the organization's
+-- boundaries and under the organization's lock. Null does not limit, in all of these tables.
 
 -- A named group of keys in an organization. One that was removed stays: records name it. Of those that were not, a name
 -- stands once: whoever writes holds the organization's row.
@@ -48,7 +48,7 @@ create function usage_limits_changed(subject uuid) returns void
     select pg_notify('limits_changed', '')
   $$;
 
--- Until the first key is limited or put into a team, a batch looks for neither.
+-- False until the first key is limited or put into a team: a batch then looks for neither.
 alter table organization add column has_subjects boolean not null default false;
 
 -- Adds to the state of a batch the limited keys and teams of its admissions and of the holds of its other requests. Their
@@ -233,7 +233,7 @@ create function usage_sum_earlier(subject uuid) returns boolean
     return true;
   end $$;
 
--- What a key and its team may use and have used, a row for each that is limited: the key first.
+-- The limits and the use of a key and then of its team: a row for each that is limited.
 create function usage_subjects_now(organization uuid, key uuid)
   returns table (
     subject_id uuid, is_team boolean, session_units bigint, week_units bigint, month_units bigint,

@@ -19,11 +19,12 @@ export function testsOf(file: string, tree: Tree, declared: readonly Mutant[], f
     const canNotice = isNamed || startsNode || distance < Number.POSITIVE_INFINITY || module === "sql";
     if (!canNotice) return [];
     const isNear = isNamed || isOwn || distance === 1;
-    return [{ test, isNear, rank: [!isNamed, startsNode, !isNamesake(test, file), distance] }];
+    const rank = [!isNamed, startsNode, !isNamesake(test, file), distance, -mentions(tree.get(test)!, file)];
+    return [{ test, isNear, distance, rank: rank.map(Number) }];
   });
   const near = all.filter(({ isNear }) => isNear);
-  const rows = near.length > 0 ? near : all.filter(({ rank }) => rank.at(-1) !== Number.POSITIVE_INFINITY);
-  rows.sort((a, b) => compared(a.rank.map(Number), b.rank.map(Number)));
+  const rows = near.length > 0 ? near : all.filter(({ distance }) => distance !== Number.POSITIVE_INFINITY);
+  rows.sort((a, b) => compared(a.rank, b.rank));
   // The embedded database runs the same SQL, and takes longer to begin.
   const onPostgres = (test: string) =>
     module === "sql" && test.startsWith("test/store/") && /"postgres"[,\]]/.test(tree.get(test)!)
@@ -61,6 +62,12 @@ function fileOf(test: string): string {
 function isNamesake(test: string, file: string): boolean {
   const stem = (path: string) => path.split("/").at(-1)!.split(".")[0];
   return stem(test) === stem(file);
+}
+
+/** How often a test has the name of the file, which is often that of an operation or a feature. */
+function mentions(text: string, file: string): number {
+  const stem = file.split("/").at(-1)!.split(".")[0]!;
+  return text.match(new RegExp(stem.replaceAll(/[-_]/g, "[-_ ]?"), "gi"))?.length ?? 0;
 }
 
 /** How many imports lead from a test to the file, and whether the test starts whole nodes. */

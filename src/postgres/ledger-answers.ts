@@ -1,6 +1,6 @@
 /**
- * What `usage_batch` (migration 0004) answers: one JSON text for a batch. A driver takes longer over a row of columns for
- * each command than the ledger over the command.
+ * The answer of `usage_batch` (migration 0004), one JSON text for a batch. A row of columns for each command would take
+ * the driver longer than the command takes the ledger.
  */
 import { idOf } from "../store/ids.ts";
 import {
@@ -20,7 +20,7 @@ import {
 import { DatabaseError } from "./database.ts";
 
 type Numbers = (number | null)[];
-/** When the three windows begin, and when they end; what is used of the four kinds; the cap of extra usage. */
+/** Starts and ends of the three windows, the use of the four kinds, and the cap of extra usage. */
 type Organization = [times: number[], used: number[], isExtra: boolean, extraCap: number | null];
 type Grant = [units: number, outputTokens: number, source: BillingSource, team?: string];
 /** An organization by its number in the batch; held units of the four kinds; the limited key and team. */

@@ -6,7 +6,7 @@ export const fingerprint_bytes = 8;
 export interface ExistingSecretsPiece {
   /** The first bytes of the hash of each secret that may be used, one after the other. */
   fingerprints: Uint8Array;
-  /** Where the next piece begins; null after the last one. */
+  /** The start of the next piece; null after the last one. */
   next: string | null;
 }
 

@@ -280,6 +280,18 @@ describe("the tests that must notice", () => {
     expect(testsOf(file, other, [])).toEqual(["test/sse/a.test.ts"]);
   });
 
+  test("that start nodes begin with those that have the file's name oftenest", () => {
+    const nodes = ["a", "b", "c"].map((name) => `test/api/${name}.test.ts`);
+    const start = 'import "../harness/sluice.ts";';
+    const other = new Map([
+      ["src/api/token-count.ts", ""],
+      [nodes[0]!, start],
+      [nodes[1]!, `${start} token count, token_count`],
+      [nodes[2]!, `${start} tokenCount`],
+    ]);
+    expect(testsOf("src/api/token-count.ts", other, [])).toEqual([nodes[1]!, nodes[2]!, nodes[0]!]);
+  });
+
   test("of SQL are those of the stores", () => {
     expect(testsOf("db/migrations/0004_verbs.sql", tree, [])).toEqual([
       "test/store/ledger.test.ts > postgres",
