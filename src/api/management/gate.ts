@@ -188,7 +188,7 @@ function readerOf(verb: Verb) {
       if (!body.satisfied(value)) throw violationFault(body.violation(value));
       Object.assign(input, value);
     }
-    if (id !== undefined) input[id] = nameIn(managementPath + path, request);
+    if (id !== null) input[id] = nameIn(managementPath + path, request);
     const version = /[0-9]+/.exec(headers["if-match"] ?? "")?.[0];
     if (version !== undefined) input.version = Number(version);
     return { input, format, repeatKey: headers["idempotency-key"] ?? null };
