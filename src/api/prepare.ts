@@ -23,7 +23,7 @@ import { limitHeaders } from "./limit-headers.ts";
 import { sessionOf } from "./session.ts";
 
 export interface Prepared<Wire> extends RunRequest {
-  /** What the answer needs of the body, with what is stored in place of what refers to it. */
+  /** The part of the body that the answer needs, with stored items in place of references to them. */
   wire: Wire;
 }
 

@@ -25,9 +25,9 @@ export interface AskingCheck extends Check {
   run(): Promise<string | null>;
 }
 
-/** Of what this process knows. */
+/** A check of a fact that this process knows. */
 export interface KnowingCheck extends Check {
-  /** As `run`. */
+  /** The same as `run`, but at once. */
   read(): string | null;
 }
 

@@ -12,7 +12,7 @@ import type { OutputSums } from "../store/calibration.ts";
 import type { Amount } from "./forwarded.ts";
 import { type Kept, learned, learned_max } from "./learned.ts";
 
-/** What was forwarded of an answer. */
+/** The forwarded part of an answer. */
 export interface Sent {
   streamed: Readonly<Amount>;
   whole: Readonly<Amount>;
@@ -128,7 +128,7 @@ function streamedTokens(known: OutputSums, { deltas, codeUnits }: Amount): numbe
   return isExact ? byDeltas : Math.max(byDeltas, byText);
 }
 
-/** By all that is known of the route's code units: a text has as many tokens either way. */
+/** The tokens by all known code units of the route: a text has as many tokens either way. */
 function wholeTokens(known: OutputSums, { deltas, codeUnits }: Amount): number {
   const tokens = known.tokens + known.wholeTokens;
   const ratio = tokens > 0 ? tokens / (known.codeUnits + known.wholeCodeUnits) : uncalibrated_ratio;

@@ -81,7 +81,7 @@ const headersOfKind = {
   act: {},
 };
 
-/** Where each part of a verb's input stands in a request. The contract is made of the same. */
+/** The place of each part of a verb's input in a request. The contract derives from it as well. */
 export function placesOf(verb: Verb) {
   const { properties, type: _type, required: _required, ...options } = verb.takes as TObject;
   const { [verb.id ?? ""]: _, ...taken } = properties as Record<string, TSchema>;
