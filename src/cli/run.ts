@@ -97,7 +97,7 @@ export function commands(of: Services, exitWith: (code: number) => void): Comman
 /** They have nothing to ask of another node. */
 const onTheNode = ["serve", "simulator", "migrate", "openapi", "init", "doctor", "healthcheck", "completion"];
 
-/** What is typed to get there, without the program's name. */
+/** The words of a command, without the program's name. */
 function namesTo(command: Command): string[] {
   return command.parent ? [...namesTo(command.parent), command.name()] : [];
 }

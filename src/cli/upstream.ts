@@ -28,7 +28,7 @@ export function addUpstreamCommands(program: Command, { services }: CommandConte
     });
 }
 
-/** As one process sees it: on a node of several workers, each tells its own. */
+/** A route as one process sees it: on a node of several workers, each reports its own. */
 type Route = RouteView & { worker?: number };
 
 const columns: Column<Route>[] = [

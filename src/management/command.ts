@@ -61,7 +61,7 @@ export interface ThingCommand<Given, Answer> extends Declared<Given> {
 /** A command whose answer is a list, which is printed as a table. */
 export interface ListCommand<Given, Item> extends Declared<Given> {
   columns: readonly Column<Item>[];
-  /** What is printed in the place of an empty table. */
+  /** The text that is printed in the place of an empty table. */
   none: string | ((given: Given) => string);
   /** `all` gets part after part, in this order. */
   parts: "all" | "one";

@@ -41,7 +41,7 @@ export function limitsInWords(budget: Budget | null): string | null {
 
 type Settings = Partial<Pick<Team, "name" | "budget" | "keyDefault">> & Partial<Pick<KeyBudget, "team">>;
 
-/** What somebody else has changed, in words: `week is 5,000 and was 10,000`. */
+/** The differences in words: `week is 5,000 and was 10,000`. */
 export function differencesOf(before: Settings, now: Settings): string[] {
   const wordsOf = (settings: Settings): [string, string][] => [
     ["name", settings.name ?? ""],

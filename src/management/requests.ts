@@ -116,7 +116,7 @@ export const requestVerbs = [
   }),
 ] as const;
 
-/** What only operators see of a request; of one that was refused, there is nothing. */
+/** The details of a request for operators alone; a refused request has none. */
 function detailsOf(receipt: Receipt | null) {
   const { route = null, windows = null, reportRejected = null, createdAt = null, endedAt = null } = receipt ?? {};
   return {

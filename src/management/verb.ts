@@ -51,9 +51,11 @@ export interface Declared<Name extends string, How extends Kind, Takes extends T
   roles: readonly [Role, ...Role[]];
   /** Absent: it only reads. */
   kind?: How;
-  /** What it refuses, beside what is refused before it acts (api/management/gate.ts). */
+  /** The faults of the verb, beside those before it acts (api/management/gate.ts). */
   faults: readonly FaultCode[];
-  /** A `get` takes it in the query, the others in the body; `someChange` is among the options of a body that may not be empty. */
+  /**
+   * A `get` takes it in the query, the others in the body; `someChange` is among the options of a body that may not be empty.
+   */
   takes: TObject<Takes>;
   answers: Answers;
   /** An answer, and the JSON that was sent for it. */
@@ -71,7 +73,7 @@ export interface Format<Answers extends TSchema> {
   type: string;
   /** The name under which a browser saves it. */
   filename: string;
-  /** What this form needs in the place of what was asked for. */
+  /** Replaces the input by the one that this form needs. */
   asks?(taken: Record<string, unknown>): Record<string, unknown>;
   /** The form, line by line. */
   write(answer: Value<Answers>): Iterable<string>;
@@ -84,7 +86,7 @@ export interface Verb<
   Answers extends TSchema = TSchema,
 > extends Declared<Name, How, Takes, Answers> {
   method: Lowercase<Method>;
-  /** As the contract writes it: `/teams/{id}`. */
+  /** The path in the form of the contract: `/teams/{id}`. */
   path: string;
   /** The member of `takes` that stands in the place of `{id}`. */
   id: string | null;
@@ -95,7 +97,7 @@ export interface Verb<
   take(json: unknown): Value<Input<How, Takes>>;
 }
 
-/** What a client of the verb gives, and gets. */
+/** The input and the answer of a verb, for its clients. */
 export type GivenTo<V> = V extends Verb<string, infer How, infer Takes, TSchema> ? Given<Input<How, Takes>> : never;
 export type AnswerOf<V> = V extends Verb<string, Kind, infer _, infer Answers> ? Value<Answers> : never;
 

@@ -1,6 +1,6 @@
 /** Instants as people read them, in UTC. Pure. */
 
-/** To the second: `2026-11-22 03:00:00 UTC`. */
+/** An instant to the second: `2026-11-22 03:00:00 UTC`. */
 export function instant(at: Date | null): string | null {
   return at ? `${at.toISOString().slice(0, 19).replace("T", " ")} UTC` : null;
 }

@@ -44,7 +44,7 @@ export interface AttemptEnd {
   unread?: string;
 }
 
-/** Of what was thrown on the way. */
+/** The end of an attempt that threw `cause`. */
 export function endOfCause(cause: unknown): AttemptEnd {
   const kind = kindOfCause(cause);
   return cause instanceof UnreadableAnswer || cause instanceof SseOverflow ? { kind, unread: cause.message } : { kind };
@@ -76,7 +76,7 @@ export class NoRoom extends Error {
   }
 }
 
-/** Of what was thrown on the way. */
+/** The kind of an attempt that threw `cause`. */
 export function kindOfCause(cause: unknown): AttemptKind {
   if (cause instanceof NoRoom) return "abandoned";
   if (cause instanceof ConnectFailed) return "unreachable";

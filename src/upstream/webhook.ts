@@ -13,7 +13,7 @@ export interface WebhookRequest {
 export interface WebhookSettings {
   /** Also addresses of this machine, its link and private networks, and plain HTTP. */
   allowPrivate: boolean;
-  /** For name, connection and answer together. */
+  /** The time for name, connection and answer together. */
   wait_ms: number;
 }
 
@@ -41,7 +41,7 @@ export async function sendWebhook(request: WebhookRequest, settings: WebhookSett
   }
 }
 
-/** What speaks against a URL before anything is resolved; null: nothing. Pure. */
+/** The problem of a URL before anything is resolved; null: none. Pure. */
 export function webhookUrlProblem(url: URL, allowPrivate: boolean): string | null {
   if (url.username || url.password) return "its URL holds a user name";
   if (url.protocol !== "https:" && url.protocol !== "http:") return "its URL does not begin with https://";
@@ -95,7 +95,7 @@ function failing(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));
 }
 
-/** To the very address that was looked at. What follows the head of the answer is not read; redirects are answers. */
+/** Posts to the very address that was checked. The body of the answer is not read, and redirects are not followed. */
 function posted(url: URL, address: string, { body, headers }: WebhookRequest, signal: AbortSignal): Promise<number> {
   return new Promise((resolve, reject) => {
     const family = isIP(address);
