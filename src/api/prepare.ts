@@ -115,7 +115,10 @@ async function fittedBytes(
   return bytesOf(request.turns);
 }
 
-/** Not in the function above: what lives as long as the answer would hold all that is known there, the body above all. */
+/**
+ * A function of its own, because a closure that lives as long as the answer would keep the variables of `prepare`, and so the
+ * body.
+ */
 function rateHeadersOf(operation: Operation) {
   return (readings: RateReadings) => limitHeaders(operation, readings, Date.now());
 }

@@ -1,6 +1,6 @@
 /** Which secrets of keys there are, in pieces: for a node that has just started, and knows none of them yet. */
 
-/** So many bytes of a hash stand for the whole one. */
+/** The bytes of a hash that stand for the whole one. */
 export const fingerprint_bytes = 8;
 
 export interface ExistingSecretsPiece {

@@ -222,7 +222,10 @@ export interface Ledger {
   now(): Promise<Date>;
   /** The usage of a span by groups. It equals the records at one instant. */
   report(query: ReportQuery): Promise<UsageReport>;
-  /** A new anchor for weeks and months, from the end of the running month on: answers when that is; null: no such organization. */
+  /**
+   * A new anchor for weeks and months, from the end of the running month on: answers when that is; null: no such
+   * organization.
+   */
   setAnchor(organizationId: string, anchorAt: Date): Promise<Date | null>;
   /**
    * A compensating entry of an operator: adds units to one window of now, or takes some away, down to nothing. Answers what
@@ -265,7 +268,7 @@ export interface Audit {
 
 export interface Sealed {
   windows: number;
-  /** That were summed for the seals. */
+  /** The number of records that were summed for the seals. */
   records: number;
   /** Days whose roll-ups were compared with their records, and these. */
   days: number;
