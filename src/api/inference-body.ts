@@ -30,7 +30,7 @@ export function inferenceBody<Wire>(
   };
 }
 
-/** Notes for a refusal's receipt, before the body is checked, its model if it exists, and whether it was to stream. */
+/** Notes for a refusal's receipt, before the body is checked: its model if it exists, and whether it was to stream. */
 function noteAsked({ notes }: Call, catalog: Catalog, body: unknown): void {
   if (typeof body !== "object" || body === null) return;
   const { model, stream } = body as { model?: unknown; stream?: unknown };
