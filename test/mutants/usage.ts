@@ -381,6 +381,14 @@ export const usage: Mutant[] = [
     rule: "docs/design/usage.md, Counting tokens",
   },
   {
+    name: "an answer of which no text could be kept is counted as if it were empty",
+    file: "src/usage/tally.ts",
+    find: "text && share !== null ? counting.answer(text.parts) : null",
+    replace: "text ? counting.answer(text.parts) : null",
+    caughtBy: [meter],
+    rule: "docs/design/usage.md, Counting tokens",
+  },
+  {
     name: "what was kept of a long text is counted as all of it",
     file: "src/usage/tally.ts",
     find: "Math.round(tokens * share)",

@@ -7,7 +7,7 @@ import type { Reply } from "../../src/upstream/http1/exchange.ts";
 import { defaultTimeouts, type Upstream } from "../../src/upstream/target.ts";
 import { until } from "../harness/until.ts";
 
-const tls = { ca: ["an authority"], certificate: null };
+const tls = { ca: "an authority", certificate: null };
 const engine = (more: Partial<Upstream>): Upstream => ({
   name: "vllm",
   url: "https://engine.test/v1",

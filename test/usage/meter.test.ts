@@ -542,6 +542,14 @@ describe("what a tokenizer counts", () => {
     expect(settled[0]?.usage.outputTokens).toBe(2000);
   });
 
+  test("is not asked of an answer of which nothing could be kept: its estimate stands", async () => {
+    const { asked, counting } = tokenizer(null, Promise.resolve(9));
+    const full: Counting = { ...counting, keeps: () => false };
+    const { settled } = await run([[start, text, ...words, close, end]], { counting: full });
+    expect(settled[0]?.usage.outputTokens).toBe(20);
+    expect(asked.answers).toEqual([]);
+  });
+
   test("also ends an answer at a window's end", async () => {
     const { counting } = tokenizer(Promise.resolve(33), Promise.resolve(4));
     const permits = (tokens: number) => (tokens <= 3 ? true : Promise.resolve(false));
