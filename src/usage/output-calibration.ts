@@ -124,8 +124,8 @@ function streamedTokens(known: OutputSums, { deltas, codeUnits }: Amount): numbe
   const perDelta = isKnown ? known.tokens / known.deltas : 1;
   // Where a delta is less than a token, such as a character, so many make one.
   const byDeltas = perDelta < 1 ? Math.ceil(deltas * perDelta) : deltas;
-  const textMax = byDeltas * text_per_deltas_max + text_beyond_deltas_max;
-  const isExact = perDelta <= tokens_per_single_delta_max && byText <= textMax;
+  const tolerated = byDeltas * text_per_deltas_max + text_beyond_deltas_max;
+  const isExact = perDelta <= tokens_per_single_delta_max && byText <= tolerated;
   return isExact ? byDeltas : Math.max(byDeltas, byText);
 }
 

@@ -343,7 +343,7 @@ export const usage: Mutant[] = [
   {
     name: "a route that sent a token a delta is trusted for ever",
     file: "src/usage/output-calibration.ts",
-    find: " && byText <= textMax;",
+    find: " && byText <= tolerated;",
     replace: ";",
     caughtBy: [meter],
     rule: "docs/design/usage.md, Counting tokens",
