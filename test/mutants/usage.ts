@@ -343,8 +343,16 @@ export const usage: Mutant[] = [
   {
     name: "a route that sent a token a delta is trusted for ever",
     file: "src/usage/output-calibration.ts",
-    find: " && byText <= byDeltas * most + text_beyond_deltas_max;",
+    find: " && byText <= tolerated;",
     replace: ";",
+    caughtBy: [meter],
+    rule: "docs/design/usage.md, Counting tokens",
+  },
+  {
+    name: "prose is charged by the text where code has taught the route",
+    file: "src/usage/output-calibration.ts",
+    find: "const text_per_deltas_max = 1.5;",
+    replace: "const text_per_deltas_max = 1.25;",
     caughtBy: [meter],
     rule: "docs/design/usage.md, Counting tokens",
   },

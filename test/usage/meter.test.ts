@@ -331,6 +331,18 @@ describe("an engine that lies", () => {
 const none = { deltas: 0, codeUnits: 0 };
 
 describe("the calibration", () => {
+  test("a route that was taught by code charges prose by its deltas, each of which is a token", () => {
+    const calibration = outputCalibration().of("main/m");
+    calibration.observe({ tokens: 18, streamed: { deltas: 18, codeUnits: 59 }, whole: none });
+    for (const [deltas, codeUnits] of [
+      [7, 34],
+      [18, 82],
+      [53, 254],
+      [1_000, 4_750],
+    ] as const)
+      expect(calibration.tokens({ streamed: { deltas, codeUnits }, whole: none })).toBe(deltas);
+  });
+
   test("an engine that sends a token a delta is counted by deltas alone", () => {
     const calibration = outputCalibration().of("main/m");
     calibration.observe({ tokens: 100, streamed: { deltas: 100, codeUnits: 300 }, whole: none });
