@@ -1,8 +1,7 @@
 /** NOTICES: what organizations are told by webhook (docs/notices.md). Implemented by `postgres`. */
 import type { Actor } from "./directory.ts";
 
-export const noticeKinds = ["usage.share_reached", "organization.suspended", "key.expiring"] as const;
-export type NoticeKind = (typeof noticeKinds)[number];
+export type NoticeKind = "usage.share_reached" | "organization.suspended" | "key.expiring";
 
 export interface NoticeHookSettings {
   url: string;

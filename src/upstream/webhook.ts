@@ -22,15 +22,19 @@ export function signatureOf(secret: string, timestamp: string, body: string): st
   return `sha256=${new Bun.CryptoHasher("sha256", secret).update(`${timestamp}.${body}`).digest("hex")}`;
 }
 
-/** Null: it was accepted. Else in one line what was wrong. Never throws. */
-export async function sendWebhook(request: WebhookRequest, settings: WebhookSettings): Promise<string | null> {
+/** Null: it was accepted. Else in one line what was wrong. Never throws. `look` finds the addresses of a name. */
+export async function sendWebhook(
+  request: WebhookRequest,
+  settings: WebhookSettings,
+  look: (host: string) => Promise<string[]> = namesOf,
+): Promise<string | null> {
   const signal = AbortSignal.timeout(settings.wait_ms);
   try {
     const url = new URL(request.url);
     const problem = webhookUrlProblem(url, settings.allowPrivate);
     if (problem) return problem;
     const host = url.hostname.replace(/^\[|\]$/g, "");
-    const found = isIP(host) ? [host] : await Promise.race([namesOf(host), failing(signal)]);
+    const found = isIP(host) ? [host] : await Promise.race([look(host), failing(signal)]);
     const address = settings.allowPrivate ? found[0] : found.every(isPublicAddress) ? found[0] : undefined;
     if (address === undefined) return "its name leads to an address that is not public";
     const status = await posted(url, address, request, signal);
