@@ -125,7 +125,7 @@ export type SchemaState =
   | { is: "older"; missing: string[] }
   /** `beyond`: what the build does not know; `additive`: it can use the database all the same. */
   | { is: "newer"; beyond: string[]; additive: boolean }
-  /** This migration is another one than the build's of the same name. */
+  /** The database has this migration in the place of another one of the build: it was made by an unreleased build. */
   | { is: "other"; name: string };
 
 export async function schemaOf(db: Statements, known: readonly Migration[] = migrations): Promise<SchemaState> {
@@ -147,8 +147,8 @@ export function unfitting(schema: SchemaState): string | null {
       return schema.additive ? null : newer(schema.beyond);
     case "other":
       return (
-        `the migration ${schema.name} is not the one that was applied to this database; run the build that made the ` +
-        "database, or a later release"
+        `the migration ${schema.name} of this database is not one of this build: an unreleased build made it, and it ` +
+        "cannot be upgraded; run that build, or start with an empty database (another DATABASE_URL or SLUICE_DATA_DIR)"
       );
   }
 }
@@ -213,15 +213,11 @@ async function appliedIn(db: Statements): Promise<Applied[]> {
 function compared(applied: readonly Applied[], known: readonly Migration[]): SchemaState {
   for (const [index, one] of applied.entries()) {
     const ours = known[index];
-    if (!ours || ours.name !== one.name) {
+    if (!ours) {
       const beyond = applied.slice(index);
-      return {
-        is: "newer",
-        beyond: beyond.map(({ name }) => name),
-        additive: !ours && beyond.every((it) => it.additive),
-      };
+      return { is: "newer", beyond: beyond.map(({ name }) => name), additive: beyond.every((it) => it.additive) };
     }
-    if (checksumOf(ours) !== one.checksum) return { is: "other", name: one.name };
+    if (ours.name !== one.name || checksumOf(ours) !== one.checksum) return { is: "other", name: one.name };
   }
   const missing = known.slice(applied.length).map(({ name }) => name);
   return missing.length === 0 ? { is: "current" } : { is: "older", missing };

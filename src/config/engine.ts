@@ -118,6 +118,10 @@ function complaint(url: string, tried: Answer[], withKey: boolean): string {
       ? `The engine at ${url} refuses the key.`
       : `The engine at ${url} needs a key. Set SLUICE_UPSTREAM_KEY.`;
   }
+  const busy = statuses.find((status) => status === 503 || status === 429);
+  if (busy !== undefined) {
+    return `The engine at ${url} answered ${busy}: it still loads its model, or is overloaded. Wait until it is ready, then try again.`;
+  }
   const answered = `${url}/models returned ${statuses[0]}`;
   if (tried.some((answer) => Array.isArray(record(answer.body).data) || Array.isArray(record(answer.body).models))) {
     return `The engine at ${url} lists no models. Load a model, then try again.`;

@@ -211,6 +211,11 @@ describe("sluice init", () => {
     );
     expect(await refusal(engine({ "/v1/models": { data: [] } }))).toContain("lists no models. Load a model");
     expect(await refusal(engine({ "/v1/models": () => new Response("<html>") }))).toContain("No list of models");
+    // llama.cpp and vLLM answer 503 while they load the model.
+    const loading = engine({ "/v1/models": () => Response.json({ error: "Loading model" }, { status: 503 }) });
+    expect(await refusal(loading)).toBe(
+      `The engine at ${loading}/v1 answered 503: it still loads its model, or is overloaded. Wait until it is ready, then try again.`,
+    );
     expect(await refusal("http://127.0.0.1:1")).toBe(
       "Nothing answers at http://127.0.0.1:1/v1. Start the engine, or correct the URL.",
     );

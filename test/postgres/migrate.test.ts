@@ -100,12 +100,23 @@ function contract(open: Open): void {
     }
   });
 
+  test("a database of an unreleased build is refused, with what to do instead", async () => {
+    const db = await fresh();
+    await migrate(db, [{ ...first, sql: `${first.sql} ` }, second]);
+    const toDo = "0001_first of this database is not one of this build: an unreleased build made it, and it cannot be";
+    await expect(migrate(db, [first, second])).rejects.toThrow(toDo);
+    await expect(assertCurrent(db, [first, second])).rejects.toThrow("start with an empty database");
+    // Its later migrations had other names: that does not make it newer than this build.
+    const renamed = { ...second, name: "0002_another" };
+    await expect(migrate(db, [{ ...first, sql: `${first.sql} ` }, renamed])).rejects.toThrow("0002_second of this");
+  });
+
   test("a migration that was edited after it was applied is refused, but not for its line ends", async () => {
     const db = await fresh();
     const lines = { name: "0001_lines", sql: "create table a (n int);\ncreate table b (n int);\n" };
     await migrate(db, [lines]);
     expect(await pendingMigrations(db, [{ ...lines, sql: lines.sql.replaceAll("\n", "\r\n") }])).toEqual([]);
-    await expect(migrate(db, [{ ...lines, sql: `${lines.sql} ` }])).rejects.toThrow("0001_lines is not the one");
+    await expect(migrate(db, [{ ...lines, sql: `${lines.sql} ` }])).rejects.toThrow("0001_lines of this database is not one of this build");
   });
 
   test("a migration that fails leaves nothing of itself, and can be tried again when it is mended", async () => {
