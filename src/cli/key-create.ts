@@ -29,6 +29,7 @@ export function addKeyCreate(key: Command, { services }: CommandContext): void {
   key
     .command("create")
     .description("create a key and print it once")
+    .usage("[options] --org <org> --name <name>")
     .option("--org <org>", "slug or ID of the organization")
     .option("--name <name>", "name of the key, such as what it is for")
     .option("--scopes <list>", "any of models:read, inference:create, usage:read (default: all three)", names)

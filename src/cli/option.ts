@@ -65,9 +65,5 @@ export function tell(terminal: Terminal, { json }: JsonFlag, value: unknown, wor
 
 /** Ends the command with a usage error. */
 export function missing(command: Command, what: string): never {
-  return command.error(`error: missing ${what}; see: sluice help ${pathOf(command)}`);
-}
-
-function pathOf(command: Command): string {
-  return command.parent?.parent ? `${command.parent.name()} ${command.name()}` : command.name();
+  return command.error(`error: missing ${what}`);
 }

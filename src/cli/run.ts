@@ -5,7 +5,7 @@
  * and nothing else, and no prompt appears. Commands use `Management` (src/management/management.ts) and `Services`;
  * connect.ts finds the data.
  */
-import { Command, CommanderError } from "commander";
+import { type Command, CommanderError } from "commander";
 import { addApplyCommand } from "./apply.ts";
 import { addAuditCommands } from "./audit.ts";
 import { addCompletionCommand } from "./completion.ts";
@@ -19,6 +19,7 @@ import { addRequestCommands } from "./request.ts";
 import { addServerCommands } from "./server.ts";
 import type { Services } from "./services.ts";
 import { oneLine } from "./terminal.ts";
+import { TypedCommand } from "./typed-command.ts";
 import { addUpstreamCommands } from "./upstream.ts";
 import { addUsageCommands } from "./usage.ts";
 import { addVerbCommands } from "./verb-command.ts";
@@ -34,7 +35,10 @@ export async function run(words: readonly string[], services: Services): Promise
     const program = commands({ ...services, version }, (exitCode) => {
       code = exitCode;
     });
-    await program.parseAsync([...words], { from: "user" });
+    const [first, ...others] = words;
+    // Commander's own `help` takes one word, but `help team create` has two.
+    const typed = first === "help" && others.length > 1 ? [...others, "--help"] : [...words];
+    await program.parseAsync(typed, { from: "user" });
     return code;
   } catch (thrown) {
     if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? 0 : 2;
@@ -49,7 +53,7 @@ export function commands(of: Services, exitWith: (code: number) => void): Comman
   const environment = { ...of.environment };
   const services: Services = { ...of, environment };
   const { terminal } = services;
-  const program = new Command("sluice")
+  const program = new TypedCommand("sluice")
     .description("A model inference service that your team runs itself.")
     .exitOverride()
     .configureOutput({

@@ -64,7 +64,6 @@ function addVerbCommand(group: Command, { services }: CommandContext, verb: Verb
     for (const [index, [member]] of places.entries()) given[member] = received[index];
     for (const [member, flag] of options) {
       const value = chosen[new Option(flag.flag).attributeName()] ?? flag.fallback;
-      if (value === undefined && flag.isRequired) missing(command, flag.flag.split(" ")[0]!);
       if (value !== undefined) given[member] = value;
     }
     if (spec.needsOneOf !== undefined && Object.keys(given).length === places.length) missing(command, spec.needsOneOf);
@@ -109,9 +108,9 @@ function shapeOf({ input }: Verb, member: string): Shape {
 }
 
 /** The option of a member: the parser of its text follows from the schema. */
-function optionOf({ flag, description, hasChoices }: Flag, shape: Shape): Option {
+function optionOf({ flag, description, hasChoices, isRequired }: Flag, shape: Shape): Option {
   if (shape.properties) return limitOption(flag, description);
-  const option = new Option(flag, description);
+  const option = new Option(flag, description).makeOptionMandatory(isRequired === true);
   const values = (shape.items ?? shape) as Shape;
   const { minimum = 0, maximum = Number.MAX_SAFE_INTEGER } = values;
   if (hasChoices) option.choices(shape.enum as string[]);

@@ -199,6 +199,10 @@ export const usageVerbs = [
           )
           .join(""),
       help: `
+There is no default window, because windows differ: an entry for month or extra
+is part of reports and their costs, and one for session or week only changes
+what a limit leaves.
+
 Examples:
   $ sluice usage adjust acme --window all --units -250000 --reason "outage of 3 May"
   $ sluice usage adjust acme --window month --units 1000000 --reason "offline batch"`,

@@ -79,6 +79,37 @@ test("every command and every option has a description, and examples are command
     expect(known.some((name) => example === name || example.startsWith(`${name} `))).toBe(true);
 });
 
+test("a usage error shows the form in which the command is typed, with what it requires", async () => {
+  const team = "sluice team create [options] --org <org> --name <name>";
+  const adjust =
+    "sluice usage adjust [options] <org> --window <session|week|month|extra|all> --units <±n> --reason <text>";
+  for (const [words, problem, form] of [
+    ["team create research", "required option '--org <org>' not specified", team],
+    ["team create --org", "option '--org <org>' argument missing", team],
+    ["team create --org acme", "required option '--name <name>' not specified", team],
+    [
+      "key create acme",
+      "too many arguments for 'create'. Expected 0 arguments but got 1: acme.",
+      "sluice key create [options] --org <org> --name <name>",
+    ],
+    ["key create --org acme", "missing --name", "sluice key create [options] --org <org> --name <name>"],
+    ["org create", "missing SLUG", "sluice org create [options] [slug]"],
+    ["usage adjust acme --units 5 --reason x", "required option '--window <window>' not specified", adjust],
+    ["usage adjust acme --window", "option '--window <window>' argument missing", adjust],
+    ["init", "required option '--upstream <url>' not specified", "sluice init [options] --upstream <url>"],
+  ] as const) {
+    const usage = `error: ${problem}\nUsage: ${form}\n`;
+    expect([words, await shell().typed(words)]).toEqual([words, { code: 2, out: "", err: usage }]);
+  }
+});
+
+test("`help` takes a command of one word or of two", async () => {
+  const { out } = await shell().typed("usage adjust --help");
+  expect(out).toContain("There is no default window");
+  expect(await shell().typed("help usage adjust")).toEqual({ code: 0, out, err: "" });
+  expect((await shell().typed("help usage")).out).toBe((await shell().typed("usage --help")).out);
+});
+
 test("help is never wider than the screen", async () => {
   const it = shell();
   Object.assign(it.services.terminal, { width: 80 });

@@ -1,0 +1,23 @@
+/** A command that answers a usage error with the form in which it is typed. */
+import { Command, type ErrorOptions, type Option } from "commander";
+
+export class TypedCommand extends Command {
+  override createCommand(name?: string): Command {
+    return new TypedCommand(name);
+  }
+
+  override error(message: string, options?: ErrorOptions): never {
+    return super.error(`${message}\nUsage: ${formOf(this)}`, options);
+  }
+}
+
+/** `sluice team create [options] --org <org> --name <name>` */
+function formOf(command: Command): string {
+  const required = command.options.filter(({ mandatory }) => mandatory).map(optionForm);
+  return [command.createHelp().commandUsage(command), ...required].join(" ");
+}
+
+/** `--window <session|week>` of an option that has choices. */
+function optionForm({ flags, argChoices }: Option): string {
+  return argChoices === undefined ? flags : flags.replace(/<.*>/, `<${argChoices.join("|")}>`);
+}
