@@ -7,9 +7,11 @@ import { mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { RequestReceipt } from "../../src/management/receipt-shape.ts";
+import { isDeep } from "../harness/depth.ts";
 import { says as saying } from "../harness/engine.ts";
 import { freshDatabase } from "../harness/services.ts";
 import { type Simulator, startSimulator } from "../harness/simulator.ts";
+import { slowness } from "../harness/slowness.ts";
 import { type Sluice, startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
 
@@ -23,6 +25,8 @@ const bodies: Record<string, object> = {
   "/v1/messages": { messages: saying(directives), max_tokens: 16_000 },
   "/v1/responses": { input: saying(directives) },
 };
+/** What the streams of a test use in two seconds: more than before a command has set it. */
+const limit = 20_000;
 
 const configTo = (url: string, gold: string) => `upstreams:
   main: { url: "${url}" }
@@ -167,7 +171,6 @@ describe.each(["pglite", "postgres"] as const)("on %s", (store) => {
     const { key } = await fleet.member("gold");
     const running = fleet.nodes.flatMap((node) => [1, 2].map(() => run(node, key, "/v1/chat/completions", true)));
     await Promise.all(running.map(({ begun }) => begun));
-    const limit = 20_000;
     fleet.rewrite(0, `{ session: ${limit} }`);
     fleet.nodes[0]!.signal("SIGHUP");
     let charged = 0;
@@ -197,15 +200,15 @@ describe.each(["pglite", "postgres"] as const)("on %s", (store) => {
     const { key } = await fleet.member("made");
     const running = fleet.nodes.map((node) => run(node, key, "/v1/chat/completions", true));
     await Promise.all(running.map(({ begun }) => begun));
-    await first!.json("plan", "update", "made", "--limit", "session=20000");
+    await first!.json("plan", "update", "made", "--limit", `session=${limit}`);
     let charged = 0;
     for (const { ended, node } of running) {
       const { id, text } = await ended;
       expect(text).toContain('"finish_reason":"length"');
       charged += (await receiptOf(node, key, id)).units.charged;
     }
-    expect(charged).toBeLessThanOrEqual(20_000);
-    expect(charged).toBeGreaterThan(18_000);
+    expect(charged).toBeLessThanOrEqual(limit);
+    expect(charged).toBeGreaterThan(limit * 0.9);
     await holdsGone();
 
     const refused = await first!.cli("plan", "remove", "made");
@@ -217,8 +220,8 @@ describe.each(["pglite", "postgres"] as const)("on %s", (store) => {
     await until(() => first!.stderr().includes("was made at run time"), 10_000, "the refusal");
     expect((await first!.json<object[]>("plan", "history", "made")).length).toBe(2);
     const shown = await first!.json<{ source: string }>("plan", "show", "made");
-    expect(shown).toMatchObject({ source: "management", session: 20_000, version: 2 });
-    fleet.rewrite(0, "{ session: 20000 }");
+    expect(shown).toMatchObject({ source: "management", session: limit, version: 2 });
+    fleet.rewrite(0, `{ session: ${limit} }`);
   });
 
   test("a node that starts with a file that was changed before does not bring its plans back", async () => {
@@ -282,14 +285,17 @@ describe.each(["pglite", "postgres"] as const)("on %s", (store) => {
     },
   };
 
-  for (const [whose, begin] of Object.entries(limited)) {
+  // The embedded database runs the same SQL; of whom a limit is makes no difference there that Postgres doesn't show.
+  const subjects = store === "postgres" || isDeep ? Object.keys(limited) : ["key"];
+
+  for (const whose of subjects) {
+    const begin = limited[whose]!;
     for (const isFirst of whose === "extra usage" ? [false] : [false, true]) {
       const name = `a limit of the ${whose} that is ${isFirst ? "its first" : "lowered"} ends what runs where it stands`;
       test(name, async () => {
         const { member, set } = await begin(isFirst);
         const running = fleet.nodes.flatMap((node) => [1, 2].map(() => run(node, member.key, chat, true)));
         await Promise.all(running.map(({ begun }) => begun));
-        const limit = 20_000;
         await set(limit);
         let charged = 0;
         for (const { ended, node } of running) {
@@ -320,7 +326,7 @@ describe.each(["pglite", "postgres"] as const)("on %s", (store) => {
       const set_ms = performance.now();
       for (const { ended } of running) {
         const { text, at_ms } = await ended;
-        expect(at_ms - set_ms).toBeLessThan(1_000);
+        expect(at_ms - set_ms).toBeLessThan(1_000 * slowness());
         expect(text).toContain('"finish_reason":"length"');
       }
       await holdsGone();
@@ -389,7 +395,7 @@ describe.each(["pglite", "postgres"] as const)("on %s", (store) => {
       const acted_ms = performance.now();
       const ended = await Promise.all(running.map(async (one) => ({ ...one, ...(await one.ended) })));
       for (const one of ended) {
-        expect(one.at_ms - acted_ms).toBeLessThan(10_000);
+        expect(one.at_ms - acted_ms).toBeLessThan(10_000 * slowness());
         if (!one.stream) {
           expect(one.status).toBe(status);
           expect(one.text).toContain(code);
