@@ -1,5 +1,5 @@
 // `npm run faults -- --rounds N --seed S`: inflicts N injuries on three nodes under load, in runs of fifty, and prints the
-// judge's verdict as a table. `--only engine`: those whose name contains the word. `--cluster`: with a Redis Cluster. Nodes run from source, or from the binary in TEST_SLUICE. Exits with 1 if a promise broke.
+// judge's verdict as a table. `--only engine,limit`: those whose name contains one of the words. `--cluster`: with a Redis Cluster. Nodes run from source, or from the binary in TEST_SLUICE. Exits with 1 if a promise broke.
 
 import { parseArgs } from "node:util";
 import Table from "cli-table3";
@@ -11,7 +11,7 @@ async function main(): Promise<void> {
   const asked = options();
   if (!asked) {
     console.error(
-      "usage: npm run faults -- [--rounds N] [--seed S] [--only WORD] [--cluster] (200 rounds, seed 1; whole numbers, N at least 1)",
+      "usage: npm run faults -- [--rounds N] [--seed S] [--only WORD,…] [--cluster] (200 rounds, seed 1; whole numbers, N at least 1)",
     );
     process.exit(2);
   }

@@ -13,9 +13,18 @@ export interface Verdict {
   why: string;
 }
 
+export interface Finding {
+  /** Invalid: nothing could run with it, or no test passes without it. */
+  kind: "caught" | "survived" | "invalid";
+  /** The test that noticed, or what was run. */
+  why: string;
+}
+
 export interface Laboratory {
   /** Why the declaration no longer fits the source; null if it does. */
   stale(mutant: Mutant): string | null;
+  /** Runs these test files on a tree with this text in place of the file's, one after the other, until one fails. */
+  tried(file: string, text: string, tests: readonly string[], worker: number): Promise<Finding>;
   /** The mutant must not be stale. Trials that run at the same time need different workers. */
   trial(mutant: Mutant, worker: number): Promise<Verdict>;
 }
@@ -24,6 +33,8 @@ const limit_ms = 120_000;
 const test_ms = 20_000;
 /** A mutant may make a test wait for what never comes: it gets less time, but several times what the file took without. */
 const mutated_test_ms_min = 8_000;
+/** The time for all tests of a drawn mutant; the test that guards it is near the front. */
+const drawn_ms = 75_000;
 /** Not part of the product, or too large to copy. */
 const leftOut = new Set(["node_modules", ".git", ".cache", "dist", "data", ".venv"]);
 /** Without the seed, an embedded database takes half a minute to start. */
@@ -36,10 +47,10 @@ export function laboratory(environment: Environment, workers: number): Laborator
   const trees = Array.from({ length: workers }, (_, worker) => copyTo(join(folder, `${worker}`)));
   const baselines = new Map<string, Promise<Outcome>>();
 
-  function run(test: string, tree: string, timeout_ms = test_ms): Promise<Outcome> {
+  function run(test: string, tree: string, timeout_ms = test_ms, most_ms = limit_ms): Promise<Outcome> {
     const modes = ["--bail", "--no-orphans", `--timeout=${timeout_ms}`];
     const words = [process.execPath, "test", ...modes, ...testWords(test)];
-    return command(words, { limit_ms, environment, folder: tree, quiet: true });
+    return command(words, { limit_ms: most_ms, environment, folder: tree, quiet: true });
   }
 
   /** "Caught" means something only if the test passes without the mutant. Runs once for each test. */
@@ -76,7 +87,37 @@ export function laboratory(environment: Environment, workers: number): Laborator
     return { kind: "failed", why: `survived ${mutant.caughtBy.join(", ") || "for want of a test"}` };
   }
 
-  return { stale, trial };
+  async function tried(file: string, text: string, tests: readonly string[], worker: number): Promise<Finding> {
+    const path = join(trees[worker]!, file);
+    const source = readFileSync(path, "utf8");
+    const until_ms = performance.now() + drawn_ms;
+    writeFileSync(path, text);
+    try {
+      let run_count = 0;
+      for (const test of tests) {
+        if (performance.now() > until_ms) break;
+        run_count += 1;
+        const { code, output } = await run(test, trees[worker]!, mutated_test_ms_min, drawn_ms);
+        if (code === 0) continue;
+        // A migration with a syntax error fails before any test runs, which proves nothing.
+        if (file.endsWith(".sql") && code !== 124 && !notices(output)) return { kind: "invalid", why: test };
+        const without = await baseline(test);
+        if (without.code !== 0) continue;
+        const isTimeout = code === 124 || output.includes("timed out after");
+        if (!isTimeout) return { kind: "caught", why: test };
+        // A slow test proves nothing by its time.
+        if (4 * without.took_ms < (code === 124 ? drawn_ms : mutated_test_ms_min))
+          return { kind: "caught", why: `${test} does not end` };
+        const patient = await run(test, trees[worker]!, test_ms, limit_ms);
+        if (patient.code !== 0) return { kind: "caught", why: `${test} does not end` };
+      }
+      return { kind: "survived", why: `${run_count} of ${tests.length} test files` };
+    } finally {
+      writeFileSync(path, source);
+    }
+  }
+
+  return { stale, trial, tried };
 }
 
 function copyTo(tree: string): string {

@@ -1,6 +1,9 @@
 // `npm run mutants`: breaks product lines on purpose, one at a time (test/mutants), and runs the tests that must fail.
 // `-- WORD…` tries the mutants of a room, or those whose names contain the word. `--sample K --seed S` tries K of them,
 // different ones for each seed (default: the number of the day). `--within SECONDS` starts no more after that time.
+// `--drawn K --seed S` makes mutants by operators instead (scripts/drawn), evenly over the modules; `--module WORD` takes
+// those of a module or a file. Their survivors are printed and fail nothing: the goal is nine of ten, and a draw of another
+// day must not fail a change that has nothing to do with it.
 // Exits with 1 when a mutant survives or when a declaration no longer fits the source.
 
 import { parseArgs } from "node:util";
@@ -9,10 +12,12 @@ import type { Service } from "../test/harness/services.ts";
 import { mutants } from "../test/mutants/all.ts";
 import { chosen, type Named, named, sampled } from "../test/mutants/mutant.ts";
 import { close } from "./counts.ts";
+import { type DrawOptions, reportDrawn, tryDrawn } from "./drawn/trials.ts";
 import { type Laboratory, laboratory, type Verdict } from "./laboratory.ts";
 import { environmentWith } from "./test-environment.ts";
 
 const usage = `usage: npm run mutants -- [WORD…] [--sample K] [--seed S] [--within SECONDS]
+       npm run mutants -- --drawn K [--seed S] [--module WORD]… [--within SECONDS]
   Whole numbers, K and SECONDS at least 1. WORD is a room, or part of a mutant's name.`;
 const day_ms = 24 * 3_600_000;
 const trials_at_a_time = 2;
@@ -32,12 +37,11 @@ async function main(): Promise<void> {
     process.exit(2);
   }
   const services: Service[] = [];
+  if (asked.drawn) await drawnAlone(asked.drawn, services);
   const results: Result[] = [];
   let fell = false;
   try {
-    // From source, and on the Postgres of this run: that starts faster than an embedded database.
-    const environment = { ...(await environmentWith(services)), TEST_STORE: "postgres", TEST_SLUICE: undefined };
-    const lab = laboratory(environment, trials_at_a_time);
+    const lab = await laboratoryWith(services);
     const until_ms = performance.now() + asked.within_ms;
     // All declarations are checked, whatever the sample: it costs nothing.
     const stale = all.flatMap((one) => {
@@ -58,12 +62,34 @@ async function main(): Promise<void> {
   await close({ passed: count("caught"), failed, skipped: count("skipped") });
 }
 
+/** From source, and on the Postgres of this run: that starts faster than an embedded database. */
+async function laboratoryWith(services: Service[]): Promise<Laboratory> {
+  const environment = { ...(await environmentWith(services)), TEST_STORE: "postgres", TEST_SLUICE: undefined };
+  return laboratory(environment, trials_at_a_time);
+}
+
+/** Survivors count as skipped. */
+async function drawnAlone(asked: DrawOptions, services: Service[]): Promise<never> {
+  const results = await laboratoryWith(services)
+    .then((lab) => tryDrawn(lab, asked, inParallel))
+    .finally(() => Promise.all(services.map((service) => service.stop())));
+  reportDrawn(results);
+  const passed = results.filter(({ finding }) => finding.kind === "caught").length;
+  return close({ passed, failed: results.length === 0 ? 1 : 0, skipped: results.length - passed });
+}
+
 function options(all: readonly Named[]) {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
-    options: { sample: { type: "string" }, seed: { type: "string" }, within: { type: "string" } },
+    options: {
+      sample: { type: "string" },
+      seed: { type: "string" },
+      within: { type: "string" },
+      drawn: { type: "string" },
+      module: { type: "string", multiple: true },
+    },
   });
-  const number = (name: "sample" | "seed" | "within", least: number, otherwise: number) => {
+  const number = (name: "sample" | "seed" | "within" | "drawn", least: number, otherwise: number) => {
     const given = values[name] === undefined ? otherwise : Number(values[name]);
     if (given !== otherwise && !(Number.isInteger(given) && given >= least))
       throw new Error(`--${name} is not a whole number from ${least} on`);
@@ -71,9 +97,13 @@ function options(all: readonly Named[]) {
   };
   const some = chosen(all, positionals);
   const seed = number("seed", 0, Math.floor(Date.now() / day_ms));
+  const within_ms = number("within", 1, Number.POSITIVE_INFINITY) * 1000;
+  const drawn: DrawOptions | null =
+    values.drawn === undefined ? null : { count: number("drawn", 1, 1), seed, modules: values.module ?? [], within_ms };
   return {
+    drawn,
     tried: sampled(some, number("sample", 1, some.length), seed, ({ mutant }) => mutant.name),
-    within_ms: number("within", 1, Number.POSITIVE_INFINITY) * 1000,
+    within_ms,
   };
 }
 

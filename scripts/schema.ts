@@ -1,6 +1,10 @@
-// Writes sluice.schema.json from the typebox value that checks sluice.yaml: `bun scripts/schema.ts`.
-import { writeFileSync } from "node:fs";
+// Writes sluice.schema.json and the tables of docs/configuration.md from the rows of settings: `bun scripts/schema.ts`.
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { schemaText } from "../src/config/schema.ts";
+import { schemaText } from "../src/config/settings/file.ts";
+import { withTables } from "./settings-tables.ts";
 
-writeFileSync(join(import.meta.dir, "..", "sluice.schema.json"), schemaText());
+const root = join(import.meta.dir, "..");
+const page = join(root, "docs/configuration.md");
+writeFileSync(join(root, "sluice.schema.json"), schemaText());
+writeFileSync(page, withTables(readFileSync(page, "utf8")));

@@ -179,29 +179,32 @@ create function usage_begin_counting(subject uuid, organization uuid) returns vo
     held bigint[];
     hold record;
     location record;
+    -- The team of a key that is limited already is in the book too.
+    place integer;
   begin
     update usage_subject s set counted_from = clock where s.subject_id = subject;
     book := usage_load_subjects(array[subject], '{}', book);
+    place := array_position(book.organizations, subject);
     used := book.used;
     held := book.held;
     for hold in
       select h.request_id, h.units from usage_hold h
       where h.organization_id = organization and (h.key_id = subject or h.team_id = subject)
     loop
-      location := usage_locate(hold.request_id, 2, book, used, held);
+      location := usage_locate(hold.request_id, place, book, used, held);
       book := location.book;
       used := location.used;
       held := location.held;
       for k in 1..3 loop
         held[location.places[k]][k] := held[location.places[k]][k] + hold.units;
       end loop;
-      book.running[2] := book.running[2] + 1;
+      book.running[place] := book.running[place] + 1;
     end loop;
     update usage_hold h set subjects = coalesce(h.subjects, '{}') || subject
     where h.organization_id = organization and (h.key_id = subject or h.team_id = subject);
     book.used := used;
     book.held := held;
-    book.is_changed[2] := true;
+    book.is_changed[place] := true;
     perform usage_save(book);
   end $$;
 
@@ -216,6 +219,7 @@ create function usage_sum_earlier(subject uuid) returns boolean
     opening usage_opening;
     book usage_book;
     k integer;
+    place integer;
     used bigint[];
   begin
     if own.counted_from is null or own.summed_at is not null then
@@ -238,21 +242,22 @@ create function usage_sum_earlier(subject uuid) returns boolean
       return false;
     end if;
     book := usage_load_subjects(array[subject], '{}', usage_load(array[own.organization_id], store_now()));
+    place := array_position(book.organizations, subject);
     used := book.used;
     foreach opening in array openings loop
       insert into usage_opening select opening.*;
       insert into usage_tally as t values (opening.subject_id, opening.kind, opening.starts_at, opening.ends_at, opening.units, 0)
       on conflict (subject_id, kind, starts_at) do update set recorded = t.recorded + excluded.recorded;
       k := array_position(enum_range(null::usage_window_kind), opening.kind);
-      if book.starts_at[2][k] = opening.starts_at then
-        used[2][k] := used[2][k] + opening.units;
+      if book.starts_at[place][k] = opening.starts_at then
+        used[place][k] := used[place][k] + opening.units;
       else
         insert into usage_past as p values (opening.subject_id, opening.kind, opening.starts_at, opening.ends_at, opening.units, 0)
         on conflict (subject_id, kind, starts_at) do update set used = p.used + excluded.used;
       end if;
     end loop;
     book.used := used;
-    book.is_changed[2] := true;
+    book.is_changed[place] := true;
     perform usage_save(book);
     -- Its limits are what they were, and yet there is less room.
     perform usage_limits_changed(subject);

@@ -1,55 +1,55 @@
 // TypeScript as a service: syntax trees of the product's files, and whether the compiler takes a changed one.
 
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { SourceFile } from "typescript/unstable/ast";
-import { API } from "typescript/unstable/async";
+import { API, type Snapshot } from "typescript/unstable/async";
 
-/** What is declared and never read: a matter of taste, and so is a line that is never reached. */
+/** Errors about unused declarations and unreachable lines: a mutant may have them. */
 const lint = new Set([6133, 6192, 6196, 6198, 7027]);
 
 export interface Compiler extends AsyncDisposable {
   tree(file: string): Promise<SourceFile>;
-  /** Whether the file would still compile with this text. */
-  takes(file: string, text: string): Promise<boolean>;
+  /** The files of `texts` that compile with these texts. They are checked together, which is far cheaper. */
+  takes(texts: ReadonlyMap<string, string>): Promise<Set<string>>;
 }
 
-/** Of the project in this folder, as it stands now. */
+/** The compiler of the project in this folder, as it stands now. */
 export async function compiler(root: string): Promise<Compiler> {
   const config = join(root, "tsconfig.json");
-  let changed: { path: string; text: string } | null = null;
-  const api = new API({
-    cwd: root,
-    fs: { readFile: (path) => (changed !== null && path === changed.path ? changed.text : undefined) },
-  });
-  const projectOf = async (params: Parameters<typeof api.updateSnapshot>[0]) => {
-    const snapshot = await api.updateSnapshot(params);
-    const project = snapshot.getProject(config) ?? snapshot.getProjects()[0];
-    if (!project) throw new Error(`There is no project in ${root}.`);
-    return project;
-  };
-  const pristine = await projectOf({ openProjects: [config] });
+  let changed = new Map<string, string>();
+  const api = new API({ cwd: root, fs: { readFile: (path) => changed.get(path) } });
+  const pristine = await api.updateSnapshot({ openProjects: [config] });
   return {
     async tree(file) {
-      const tree = await pristine.program.getSourceFile(join(root, file));
+      const tree = await projectOf(pristine).program.getSourceFile(join(root, file));
       if (!tree) throw new Error(`${file} is not part of the project.`);
       return tree;
     },
-    async takes(file, text) {
-      const path = join(root, file);
-      changed = { path, text };
-      const project = await projectOf({ fileChanges: { changed: [path] } });
-      const problems = [
-        ...(await project.program.getSyntacticDiagnostics(path)),
-        ...(await project.program.getSemanticDiagnostics(path)),
-      ];
-      changed = { path, text: readFileSync(path, "utf8") };
-      await projectOf({ fileChanges: { changed: [path] } });
-      changed = null;
-      return problems.every(({ code }) => lint.has(code));
+    async takes(texts) {
+      const before = [...changed.keys()];
+      changed = new Map([...texts].map(([file, text]) => [join(root, file), text]));
+      const snapshot = await api.updateSnapshot({ fileChanges: { changed: [...before, ...changed.keys()] } });
+      const { program } = projectOf(snapshot);
+      const taken = new Set<string>();
+      for (const file of texts.keys()) {
+        const path = join(root, file);
+        const problems = [
+          ...(await program.getSyntacticDiagnostics(path)),
+          ...(await program.getSemanticDiagnostics(path)),
+        ];
+        if (problems.every(({ code }) => lint.has(code))) taken.add(file);
+      }
+      await snapshot.dispose();
+      return taken;
     },
     async [Symbol.asyncDispose]() {
       await api.close();
     },
   };
+
+  function projectOf(snapshot: Snapshot) {
+    const project = snapshot.getProject(config) ?? snapshot.getProjects()[0];
+    if (!project) throw new Error(`There is no project in ${root}.`);
+    return project;
+  }
 }

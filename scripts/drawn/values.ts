@@ -19,10 +19,11 @@ export const fallbackDropped: Operator = (node, source) => {
   return [source.replaced(node, source.of(node.left)), source.replaced(node, source.of(node.right))];
 };
 
+/** Changes counts and bounds only: the last unit of a time or a size is seldom promised. */
 export const constantOffByOne: Operator = (node, source) => {
   if (!isNumericLiteral(node)) return [];
   const value = Number(source.of(node).replaceAll("_", ""));
-  return Number.isInteger(value) ? [source.replaced(node, String(value + 1))] : [];
+  return Number.isInteger(value) && value < 1000 ? [source.replaced(node, String(value + 1))] : [];
 };
 
 export const truthTurned: Operator = (node, source) => {
@@ -44,7 +45,7 @@ export const leastForGreatest: Operator = (node, source) => {
   return other === undefined ? [] : [source.replaced(node, other)];
 };
 
-/** Only words that a program compares or passes on: what people read is no behaviour. */
+/** Changes only words that a program compares or passes on, not messages for people. */
 export const textEmptied: Operator = (node, source) => {
   if (!isStringLiteral(node) || node.text === "" || node.text.includes(" ")) return [];
   const { parent } = node;

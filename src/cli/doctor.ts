@@ -2,7 +2,8 @@
 import { accessSync, constants, existsSync, readdirSync, statfsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { Command } from "commander";
-import type { Configuration, ServerSettings, StorageSettings, WorkersWanted } from "../config/configuration.ts";
+import type { Configuration, ServerSettings, StorageSettings } from "../config/configuration.ts";
+import type { WorkersWanted } from "../config/settings/sections.ts";
 import { type Room, tooSmall, workersIn } from "../config/workers.ts";
 import { judged } from "./certificates.ts";
 import { runningServer } from "./connect.ts";

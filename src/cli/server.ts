@@ -1,7 +1,7 @@
 /** The commands around the server: serve, simulator, migrate, openapi. */
 import { writeFileSync } from "node:fs";
 import { type Command, Option } from "commander";
-import { workers_max } from "../config/workers.ts";
+import { workers_max } from "../config/settings/sections.ts";
 import { runningServer } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
 import { type JsonFlag, jsonOption, printJson, wholeNumber } from "./option.ts";

@@ -1,89 +1,65 @@
 /** Checked settings and a checked file → the Configuration: who is served by which engine, and every default filled in. */
+import { compact } from "../inference/compact.ts";
 import type { Model } from "../inference/model.ts";
 import type { CatalogModel, Route } from "../routing/catalog.ts";
 import type { TlsSettings } from "../upstream/http1/dial.ts";
-import { type Capacity, defaultTimeouts, type Resolving, type Upstream } from "../upstream/target.ts";
+import { type Capacity, defaultTimeouts, type Upstream } from "../upstream/target.ts";
 import { checkedKey } from "./api-key.ts";
-import type { Configuration, MeteringSettings } from "./configuration.ts";
+import type { Configuration } from "./configuration.ts";
 import type { EnvironmentSettings } from "./environment.ts";
-import {
-  checkLimits,
-  defaultsOf,
-  loadLimits,
-  meteringLimits,
-  metricsLimits,
-  queueLimits,
-  resolveLimits,
-  responsesLimits,
-  serverLimits,
-  serviceLimits,
-  telemetryLimits,
-} from "./limits.ts";
 import { defaultModels } from "./models.ts";
 import { plansWith, sharesOf } from "./plans.ts";
-import type { ModelEntry } from "./schema/model.ts";
-import type { Metering } from "./schema/service.ts";
-import type { UpstreamEntry } from "./schema/upstream.ts";
-import type { ConfigurationFile } from "./schema.ts";
+import type { ConfigurationFile } from "./settings/file.ts";
+import type { ModelEntry } from "./settings/model.ts";
+import { filled, type Rows } from "./settings/row.ts";
+import { type Sections, sections } from "./settings/sections.ts";
+import { check, load, queue, resolve, type UpstreamEntry } from "./settings/upstream.ts";
 import { simulatorUpstream } from "./simulator.ts";
 import { checkedUrl } from "./upstream-url.ts";
 
 /** `file` is null where there is none; `simulatorUrl` while the simulator has not been started. */
 export function assemble(
-  settings: EnvironmentSettings,
+  environment: EnvironmentSettings,
   file: ConfigurationFile | null,
   simulatorUrl: string | null,
   tls: ReadonlyMap<string, TlsSettings> = new Map(),
 ): Configuration {
   const named = Object.entries(file?.upstreams ?? {}).map(([name, entry]) => replicasOf(name, entry, tls.get(name)));
-  const { models, upstreams } = settings.upstream
-    ? servedByEnvironment(settings.upstream, file?.models)
+  const { models, upstreams } = environment.upstream
+    ? servedByEnvironment(environment.upstream, file?.models)
     : servedByFile(named, file?.models, simulatorUpstream(simulatorUrl));
-  const overridden = settings.upstream !== null && (file?.upstreams !== undefined || file?.models !== undefined);
+  const overridden = environment.upstream !== null && (file?.upstreams !== undefined || file?.models !== undefined);
+  const settings = sectionsOf(file ?? {}, environment.overrides);
   return {
+    ...settings,
     catalog: { models: new Map(models.map((model) => [model.id, model])), plans: plansWith(file?.plans ?? {}) },
     shares: sharesOf(file?.plans ?? {}),
     upstreams,
-    metering: meteringOf(file?.metering ?? {}),
-    limits: { ...defaultsOf(serviceLimits), ...file?.limits },
-    messages: { keepBillingLine: file?.messages?.keep_billing_line ?? false },
-    responses: { ...defaultsOf(responsesLimits), store: true, ...file?.responses },
-    reload: { force: file?.reload?.force ?? false },
-    log: { level: file?.log?.level ?? "info", format: file?.log?.format ?? "json" },
-    telemetry: telemetryOf(file?.telemetry),
-    metrics: { ...defaultsOf(metricsLimits), ...file?.metrics },
-    images: {
-      denyPrivate: file?.images?.deny_private ?? false,
-      deniedHosts: (file?.images?.denied_hosts ?? []).map((host) => host.toLowerCase()),
-    },
-    reports: pricingOf(file?.reports),
-    webhooks: { allowPrivate: file?.webhooks?.allow_private ?? false },
-    server: {
-      ...settings.server,
-      workers: settings.workers ?? file?.server?.workers ?? 1,
-      warm_up_ms: settings.warm_up_ms ?? file?.server?.warm_up_ms ?? serverLimits.warm_up_ms.default,
-    },
-    storage: settings.storage,
-    notices: overridden ? [...settings.notices, routesUnused] : settings.notices,
+    metering: { ...settings.metering, checkpoint_s: checkpointsOf(settings.metering, file?.metering) },
+    images: { ...settings.images, denied_hosts: settings.images.denied_hosts.map((host) => host.toLowerCase()) },
+    server: { ...environment.server, ...settings.server },
+    storage: environment.storage,
+    notices: overridden ? [...environment.notices, routesUnused] : environment.notices,
   };
 }
 
-function telemetryOf(entry: ConfigurationFile["telemetry"]): Configuration["telemetry"] {
-  if (!entry) return null;
-  return {
-    endpoint: entry.endpoint,
-    headers: entry.headers ?? {},
-    serviceName: entry.service_name ?? "sluice",
-    sampleRatio: entry.sample_ratio ?? 0.01,
-    followsCallers: entry.follow_callers ?? true,
-    metrics_ms: entry.metrics_ms ?? telemetryLimits.metrics_ms.default,
-  };
+/** Every section in force: the environment over the file, the file over the defaults. */
+function sectionsOf(file: ConfigurationFile, overrides: EnvironmentSettings["overrides"]): Sections {
+  const names = Object.keys(sections) as (keyof typeof sections)[];
+  const settings = names.map((name) => {
+    const { properties, required } = sections[name];
+    const isAbsent = required !== undefined && file[name] === undefined;
+    return [name, isAbsent ? null : filled<Rows>(properties, { ...file[name], ...overrides[name] })];
+  });
+  return Object.fromEntries(settings);
 }
 
-function pricingOf(reports: ConfigurationFile["reports"]): Configuration["reports"] {
-  if (!reports) return null;
-  const { currency, price_per_million_units: pricePerMillionUnits, provider = "Sluice" } = reports;
-  return { currency, pricePerMillionUnits, provider };
+/** A short lease alone must not lapse between two checkpoints of the usual length. */
+function checkpointsOf(
+  { checkpoint_s, lease_s }: Sections["metering"],
+  written: ConfigurationFile["metering"],
+): number {
+  return written?.checkpoint_s === undefined ? Math.min(checkpoint_s, lease_s / 3) : checkpoint_s;
 }
 
 const routesUnused = "SLUICE_UPSTREAM_URL is set, so every model goes to it; the routes of sluice.yaml are not used";
@@ -146,10 +122,12 @@ function routesOf(entry: ModelEntry, known: ReadonlyMap<string, Replicas>): Rout
       model: route.model,
       priority: route.priority ?? 0,
       weight: (route.weight ?? 1) / replicas.length,
-      ...(route.instructions === "head" ? { instructionsInside: false } : {}),
-      ...withOwnLimits(route, upstream),
-      ...(route.context_window === undefined ? {} : { contextTokens: route.context_window }),
-      ...(entry.timeouts === undefined ? {} : { timeouts: { ...upstream.timeouts, ...entry.timeouts } }),
+      ...compact({
+        instructionsInside: route.instructions === "head" ? false : undefined,
+        capacity: ownCapacity(route, upstream),
+        contextTokens: route.context_window,
+        timeouts: entry.timeouts && { ...upstream.timeouts, ...entry.timeouts },
+      }),
     }));
   });
 }
@@ -165,42 +143,38 @@ function replicasOf(name: string, entry: UpstreamEntry, tls: TlsSettings | undef
       url: url.url,
       protocol: entry.protocol ?? "openai-chat",
       apiKey: key?.key ?? null,
-      ...(entry.identity_headers === undefined ? {} : { identityHeaders: entry.identity_headers }),
-      ...(entry.headers === undefined ? {} : { headers: entry.headers }),
-      ...(tls === undefined ? {} : { tls }),
-      ...(entry.resolve === undefined ? {} : { resolve: { ...defaultResolve, ...entry.resolve } }),
-      ...(entry.cache_salt ? { isCacheSalted: true } : {}),
-      ...(entry.check === undefined ? {} : { check: { ...defaultCheck, ...entry.check } }),
-      ...(entry.load === undefined ? {} : { load: { ...defaultLoad, ...entry.load } }),
+      ...compact({
+        identityHeaders: entry.identity_headers,
+        headers: entry.headers,
+        tls,
+        resolve: entry.resolve && filled(resolve.properties, entry.resolve),
+        isCacheSalted: entry.cache_salt ? true : undefined,
+        check: entry.check && filled(check.properties, entry.check),
+        load: entry.load && filled(load.properties, entry.load),
+      }),
       capacity: capacityOf(entry),
       timeouts: { ...defaultTimeouts, ...entry.timeouts },
     };
   });
 }
 
-type Limited = Pick<UpstreamEntry, "concurrent_max" | "tokens_in_flight_max">;
-
-const defaultQueue = defaultsOf(queueLimits);
-
-function capacityOf({ concurrent_max, tokens_in_flight_max, queue }: UpstreamEntry): Capacity {
-  const { length_max, wait_ms_max, reserved_percent } = { ...defaultQueue, ...queue };
+function capacityOf({ concurrent_max, tokens_in_flight_max, queue: written }: Partial<UpstreamEntry>): Capacity {
+  const { length_max, wait_ms_max, reserved_percent } = filled(queue.properties, written);
   return {
     concurrent_max: concurrent_max ?? null,
     tokens_in_flight_max: tokens_in_flight_max ?? null,
-    ...{ queue_max: length_max, queue_ms_max: wait_ms_max, reserved_percent },
+    queue_max: length_max,
+    queue_ms_max: wait_ms_max,
+    reserved_percent,
   };
 }
 
-/** A route's own limits stand in place of its upstream's; its queue is as long as that. */
-function withOwnLimits({ concurrent_max, tokens_in_flight_max }: Limited, { capacity }: Upstream) {
-  if (concurrent_max === undefined && tokens_in_flight_max === undefined) return {};
-  const limits = { concurrent_max: concurrent_max ?? null, tokens_in_flight_max: tokens_in_flight_max ?? null };
-  return { capacity: { ...capacityOf({ url: "" }), ...capacity, ...limits } };
+/** A route's own limits stand in place of its upstream's. Its queue is as long as that of its upstream. */
+function ownCapacity(route: ModelEntry["routes"][number], { capacity }: Upstream): Capacity | undefined {
+  const { concurrent_max = null, tokens_in_flight_max = null } = route;
+  if (concurrent_max === null && tokens_in_flight_max === null) return undefined;
+  return { ...capacityOf({}), ...capacity, concurrent_max, tokens_in_flight_max };
 }
-
-const defaultResolve: Resolving = { family: "all", servers: [], ...defaultsOf(resolveLimits) };
-const defaultLoad = { path: "/metrics", ...defaultsOf(loadLimits) };
-const defaultCheck = { path: "/health", ...defaultsOf(checkLimits) };
 
 function modelOf(entry: ModelEntry): Model {
   const { prices } = entry;
@@ -217,15 +191,7 @@ function modelOf(entry: ModelEntry): Model {
       cacheWrite: prices.cache_write ?? prices.input,
       output: prices.output,
     },
-    ...(entry.tokenizer === undefined ? {} : { tokenizer: entry.tokenizer }),
+    ...compact({ tokenizer: entry.tokenizer }),
     extraParams: entry.extra_params ?? [],
   };
-}
-
-function meteringOf(metering: Metering): MeteringSettings {
-  const { recovery = "checkpoint", end_revoked = true, ...given } = metering;
-  const settings = { ...defaultsOf(meteringLimits), ...given, recovery, end_revoked };
-  // A short lease alone must not lapse between two checkpoints of the usual length.
-  if (given.checkpoint_s === undefined) settings.checkpoint_s = Math.min(settings.checkpoint_s, settings.lease_s / 3);
-  return settings;
 }

@@ -1,18 +1,16 @@
 /** An offence against the schema of sluice.yaml → a sentence that says what to write instead. */
 import { isMap, isScalar, isSeq, type Node } from "yaml";
 import { closestName } from "../schema/closest.ts";
-import type { Shape } from "../schema/shape.ts";
 import type { Offence } from "../schema/walk.ts";
+import { mustBe } from "./must-be.ts";
 import { fieldOf, shortened } from "./problem.ts";
+import type { Row } from "./settings/row.ts";
 import { sourceOf } from "./yaml.ts";
-
-/** Annotations of schema.ts. */
-type Described = Shape & { "x-key"?: string; patternErrorMessage?: string; writeOnly?: boolean };
 
 /** Completes a sentence that begins with the field. `node` is what stands there: shown as written, before any `${NAME}`. */
 export function messageFor(offence: Offence, node: Node | null): string {
   const { kind, path, first } = offence;
-  const shape: Described = offence.shape;
+  const shape: Row = offence.shape;
   const name = String(path.at(-1));
   switch (kind) {
     case "missing":
@@ -40,30 +38,8 @@ export function didYouMean(written: string, known: readonly string[]): string {
   return name === null ? "" : `; did you mean '${name}'?`;
 }
 
-/** What a schema asks for, completing "it …". */
-function mustBe(shape: Described): string {
-  if (shape.patternErrorMessage) return shape.patternErrorMessage;
-  if (shape.enum) return `must be one of ${shape.enum.join(", ")}`;
-  switch (shape.type) {
-    case "object":
-      if (shape.properties) return `must be a mapping of fields (${Object.keys(shape.properties).join(", ")})`;
-      return "must be a mapping of names";
-    case "array":
-      return `must be a list of ${shape.minItems ?? 0} to ${shape.maxItems} items`;
-    case "integer":
-      return `must be a whole number from ${shape.minimum} to ${shape.maximum}`;
-    case "number":
-      return `must be a number from ${shape.minimum} to ${shape.maximum}`;
-    case "boolean":
-      return "must be true or false";
-    default:
-      if (shape.maxLength === undefined) return "must be text";
-      return `must be text of ${shape.minLength ?? 0} to ${shape.maxLength} characters`;
-  }
-}
-
 /** `, not …`: what stands there. */
-function insteadOf(shape: Described, node: Node | null): string {
+function insteadOf(shape: Row, node: Node | null): string {
   if (isMap(node)) return ", not a mapping";
   if (isSeq(node) && shape.type === "array") {
     return node.items.length === 0 ? ", not an empty one" : `, not of ${node.items.length}`;
@@ -73,7 +49,7 @@ function insteadOf(shape: Described, node: Node | null): string {
   return shape.writeOnly ? "" : `, not ${JSON.stringify(shortened(sourceOf(node)))}`;
 }
 
-function hint(shape: Shape, node: Node | null): string {
+function hint(shape: Row, node: Node | null): string {
   if (!isScalar(node) || node.value === null) return "";
   const { value } = node;
   if (typeof value !== "string") return shape.type === "string" ? "; put it in quotes" : "";

@@ -1,12 +1,10 @@
 /** sluice.yaml: bytes → a checked value, or all that is wrong with it. */
-import { Check } from "typebox/value";
-import type { Shape } from "../schema/shape.ts";
 import { offences, type Path } from "../schema/walk.ts";
-import { checkFile } from "./check.ts";
 import { messageFor } from "./diagnose.ts";
 import type { Environment } from "./environment.ts";
 import { Problems, problems_kept_max } from "./problem.ts";
-import { ConfigurationFile } from "./schema.ts";
+import { brokenRules, fits } from "./rules.ts";
+import { ConfigurationFile } from "./settings/file.ts";
 import type { ReadFile } from "./source.ts";
 import { readYaml } from "./yaml.ts";
 
@@ -31,15 +29,15 @@ export function readConfigurationFile(text: FileText): { file: ConfigurationFile
       null,
     );
   } else if (yaml) {
-    for (const offence of offences(ConfigurationFile as Shape, yaml.value, problems_kept_max)) {
+    for (const offence of offences(ConfigurationFile, yaml.value, problems_kept_max)) {
       const { node, place, namePlace } = yaml.locate(offence.path);
       const atName = offence.kind === "unknown" || offence.kind === "misnamed";
       problems.add(offence.path, messageFor(offence, node), atName ? namePlace : place);
       if (atName) remove(yaml.value, offence.path);
     }
-    const add = (path: Path, message: string) => problems.add(path, message, yaml.locate(path).place);
-    checkFile(yaml.value, text.upstreamFromEnvironment, add);
-    if (!problems.any && Check(ConfigurationFile, yaml.value)) return { file: yaml.value };
+    for (const [path, message] of brokenRules(yaml.value, text.upstreamFromEnvironment))
+      problems.add(path, message, yaml.locate(path).place);
+    if (!problems.any && fits<ConfigurationFile>(ConfigurationFile, yaml.value)) return { file: yaml.value };
     if (!problems.any) throw new Error("sluice.yaml does not match its schema");
   }
   return { problems: problems.lines() };

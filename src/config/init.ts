@@ -5,7 +5,7 @@ import { checkedKey } from "./api-key.ts";
 import { type EngineModel, type Fetch, probeEngine } from "./engine.ts";
 import { defaultModels } from "./models.ts";
 import { publicIds } from "./public-id.ts";
-import { schemaText } from "./schema.ts";
+import { schemaText } from "./settings/file.ts";
 
 export interface DraftUpstream {
   /** Its name in the file. */

@@ -12,7 +12,7 @@ import type { Configuration } from "./configuration.ts";
 import { configurationPath, type Environment, readEnvironment } from "./environment.ts";
 import { readConfigurationFile } from "./file.ts";
 import { ConfigurationError } from "./problem.ts";
-import type { ConfigurationFile } from "./schema.ts";
+import type { ConfigurationFile } from "./settings/file.ts";
 import { type ReadFile, reasonOf } from "./source.ts";
 import { tlsOf } from "./tls.ts";
 import { whyNoWorkers } from "./workers.ts";
@@ -30,15 +30,15 @@ export function loadConfiguration({ env, readFile, simulatorUrl }: Sources): Con
   if ("problems" in environment || "problems" in source) {
     return new ConfigurationError([environment, source].flatMap((part) => ("problems" in part ? part.problems : [])));
   }
-  const { server, storage, workers } = environment.settings;
+  const { server, storage, overrides } = environment.settings;
   const unusable = unusableFiles(server.tls, storage.redisTls, readFile);
   if (unusable.length > 0) return new ConfigurationError(unusable);
-  const refusal = whyNoWorkers(workers ?? source.file?.server?.workers ?? 1, storage);
-  if (refusal !== null)
-    return new ConfigurationError([`${workers === null ? "server.workers" : "SLUICE_WORKERS"} ${refusal}`]);
   const tls = tlsOf(source.file?.upstreams ?? {}, readFile);
   if ("problems" in tls) return new ConfigurationError(tls.problems);
   const configuration = assemble(environment.settings, source.file, simulatorUrl, tls.settings);
+  const refusal = whyNoWorkers(configuration.server.workers, storage);
+  const workers = overrides.server?.workers === undefined ? "server.workers" : "SLUICE_WORKERS";
+  if (refusal !== null) return new ConfigurationError([`${workers} ${refusal}`]);
   return { ...configuration, notices: [...configuration.notices, ...source.notices] };
 }
 

@@ -1,11 +1,10 @@
 /** The plans of the default catalog. */
 import type { Share } from "../routing/fair-queue.ts";
 import { noLimits, type Plan } from "../store/plan.ts";
-import type { PlanEntry } from "./schema/plan.ts";
+import { type PlanEntry, Plan as PlanRow } from "./settings/plan.ts";
+import { filled } from "./settings/row.ts";
 
-const shareDefaults = { queue_weight: 1, queue_priority: 0 };
-
-/** What a plan limits, by the name in sluice.yaml. */
+/** The limits of a plan, by their names in sluice.yaml. */
 const limitNames = {
   session: "session",
   week: "week",
@@ -13,7 +12,7 @@ const limitNames = {
   requests_per_minute: "requestsPerMinute",
   tokens_per_minute: "tokensPerMinute",
   concurrent_requests: "concurrentRequests",
-} as const satisfies Record<Exclude<keyof PlanEntry, keyof typeof shareDefaults>, keyof Plan>;
+} as const satisfies Record<Exclude<keyof PlanEntry, "queue_weight" | "queue_priority">, keyof Plan>;
 
 /**
  * `starter` is what an organization gets unasked: a working day with a coding agent fits. `pro` holds ten times as much;
@@ -45,12 +44,12 @@ export function plansWith(entries: Record<string, PlanEntry>): Map<string, Plan>
   return new Map(Object.entries(all).map(([name, entry]) => [name, planOf(name, entry)]));
 }
 
-/** Of the plans that the file writes; all others have one alike. */
+/** The shares of the plans that the file names; all others have the same. */
 export function sharesOf(entries: Record<string, PlanEntry>): Map<string, Share> {
   return new Map(
     Object.entries(entries).map(([name, entry]) => {
-      const { queue_weight: weight, queue_priority: priority } = { ...shareDefaults, ...entry };
-      return [name, { weight, priority }];
+      const { queue_weight, queue_priority } = filled(PlanRow.properties, entry);
+      return [name, { weight: queue_weight, priority: queue_priority }];
     }),
   );
 }

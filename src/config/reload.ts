@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { Configuration } from "./configuration.ts";
 import { configurationHash } from "./hash.ts";
 import { ConfigurationError } from "./problem.ts";
+import { sections } from "./settings/sections.ts";
 
 export type Reloaded = { ok: true; configuration: Configuration } | { ok: false; problems: readonly string[] };
 
@@ -29,22 +30,19 @@ export interface ReloadSources {
   prepare?(next: Configuration): Promise<Configuration>;
 }
 
-/** What the doors and the meter are built with stays: two halves of a service with different leases would disagree. */
+const atStart = (Object.keys(sections) as (keyof typeof sections)[]).filter(
+  (name) => sections[name].applies === "start",
+);
+
+/** The next configuration with the sections of the first that apply at the start, and with notices of what changed there. */
 function startingFrom(first: Configuration, next: Configuration): Configuration {
-  const sections = ["metering", "limits", "telemetry", "server"] as const;
-  const changed = sections.filter((section) => !isDeepStrictEqual(first[section], next[section]));
-  const notice = `${changed.join(" and ")} changed in the file; restart the service to apply this`;
-  const isMoved = !isDeepStrictEqual(first.storage, next.storage);
-  const notices = [...next.notices, ...(changed.length > 0 ? [notice] : []), ...(isMoved ? [moved] : [])];
-  return {
-    ...next,
-    metering: first.metering,
-    limits: first.limits,
-    telemetry: first.telemetry,
-    storage: first.storage,
-    server: first.server,
-    notices,
-  };
+  const kept = Object.fromEntries([...atStart, "storage" as const].map((name) => [name, first[name]]));
+  const changed = atStart.filter((name) => !isDeepStrictEqual(first[name], next[name]));
+  const notices = [...next.notices];
+  if (changed.length > 0)
+    notices.push(`${changed.join(" and ")} changed in the file; restart the service to apply this`);
+  if (!isDeepStrictEqual(first.storage, next.storage)) notices.push(moved);
+  return { ...next, ...kept, notices };
 }
 
 const moved = "the address in DATABASE_URL_FILE or REDIS_URL_FILE changed; restart the service to apply this";

@@ -1,4 +1,5 @@
 /** Texts that stand in files of their own: secrets, certificates. Messages name the file, never what is in it. */
+import { secretVariables } from "./settings/variables.ts";
 import { type ReadFile, reasonOf } from "./source.ts";
 
 /** A key or a password is far shorter; what is longer is the wrong file. */
@@ -32,12 +33,9 @@ export function secretText(path: string, readFile: ReadFile): FileText {
   return "text" in found ? { text: found.text.replace(/\r?\n$/, "") } : found;
 }
 
-/** Variables whose values are secrets: each has a sibling, `NAME_FILE`. */
-export const secretVariables = ["DATABASE_URL", "REDIS_URL", "SLUICE_UPSTREAM_KEY"] as const;
-
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The environment with the secrets that its files hold under their own names, and what is wrong with them. */
+/** The environment with each secret that a `NAME_FILE` names under `NAME`, and the problems of these files. */
 export function withSecrets(
   environment: Environment,
   readFile: ReadFile,

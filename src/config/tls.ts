@@ -1,7 +1,7 @@
 /** The PEM files that upstreams name → what is trusted and who we are, or what is wrong with them. */
 import type { TlsSettings } from "../upstream/http1/dial.ts";
 import { readCertificates, readIdentity } from "./certificate.ts";
-import type { UpstreamEntry } from "./schema/upstream.ts";
+import type { UpstreamEntry } from "./settings/upstream.ts";
 import type { ReadFile } from "./source.ts";
 
 type Read = { settings: ReadonlyMap<string, TlsSettings> } | { problems: string[] };

@@ -4,9 +4,8 @@
  * What bounds something that they share (memory, connections to Postgres, what an address may try) is divided. What bounds
  * a process's own work or its view of engines (`concurrent_max`, queues, breakers, attempts of a key) each has whole.
  */
-import type { ServiceLimits, StorageSettings, WorkersWanted } from "./configuration.ts";
-
-export const workers_max = 64;
+import type { ServiceLimits, StorageSettings } from "./configuration.ts";
+import { type WorkersWanted, workers_max } from "./settings/sections.ts";
 
 /** With less, a worker would refuse requests for the memory that it needs itself. */
 export const worker_bytes_min = 256 * 1024 * 1024;

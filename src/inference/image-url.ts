@@ -8,9 +8,9 @@ import type { InferenceRequest } from "./request.ts";
 
 export interface ImageSettings {
   /** Also refuse addresses of private networks, and names that only exist there. */
-  denyPrivate: boolean;
+  deny_private: boolean;
   /** Each host with its subdomains. */
-  deniedHosts: readonly string[];
+  denied_hosts: readonly string[];
 }
 
 /** Throws a Fault (400) for the first image that may not be fetched. */
@@ -35,7 +35,7 @@ export function refuseImages(
 }
 
 /** The reason against a URL, which completes "The URL of an image …"; null if there is none. */
-export function imageUrlProblem(text: string, { denyPrivate, deniedHosts }: ImageSettings): string | null {
+export function imageUrlProblem(text: string, { deny_private, denied_hosts }: ImageSettings): string | null {
   if (/^data:/i.test(text)) return null;
   // Parsers differ in the characters that they skip or take for a slash.
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
@@ -44,8 +44,8 @@ export function imageUrlProblem(text: string, { denyPrivate, deniedHosts }: Imag
   if (!url?.hostname) return "is not one that can be fetched";
   if (url.username || url.password || /^[^:]+:\/\/[^/?#]*@/.test(text)) return "holds a user name";
   const host = url.hostname.replace(/\.$/, "");
-  if (isLocal(host) || (denyPrivate && isPrivate(host))) return "leads to an address that is not public";
-  if (deniedHosts.some((denied) => host === denied || host.endsWith(`.${denied}`)))
+  if (isLocal(host) || (deny_private && isPrivate(host))) return "leads to an address that is not public";
+  if (denied_hosts.some((denied) => host === denied || host.endsWith(`.${denied}`)))
     return "leads to a host that is not allowed";
   return null;
 }

@@ -4,7 +4,7 @@ export interface Pricing {
   /** ISO 4217. */
   currency: string;
   /** With nine decimals at most. */
-  pricePerMillionUnits: number;
+  price_per_million_units: number;
   /** The name of the biller, for FOCUS. */
   provider: string;
 }
@@ -14,13 +14,13 @@ const price_decimals = 9;
 const unit_decimals = 6;
 
 /** The cost of units, as a decimal number. */
-export function costOf(units: number, { pricePerMillionUnits }: Pick<Pricing, "pricePerMillionUnits">): string {
-  return decimal(BigInt(units) * scaled(pricePerMillionUnits), price_decimals + unit_decimals);
+export function costOf(units: number, { price_per_million_units }: Pick<Pricing, "price_per_million_units">): string {
+  return decimal(BigInt(units) * scaled(price_per_million_units), price_decimals + unit_decimals);
 }
 
 /** The price of one unit, as a decimal number. */
-export function unitPrice(pricePerMillionUnits: number): string {
-  return decimal(scaled(pricePerMillionUnits), price_decimals + unit_decimals);
+export function unitPrice(price_per_million_units: number): string {
+  return decimal(scaled(price_per_million_units), price_decimals + unit_decimals);
 }
 
 function scaled(price: number): bigint {

@@ -135,7 +135,7 @@ async function reported(context: ManagementContext, input: Asked): Promise<Repor
     organizationId: organization?.id ?? null,
     price: pricing && {
       currency: pricing.currency,
-      perMillionUnits: pricing.pricePerMillionUnits,
+      perMillionUnits: pricing.price_per_million_units,
       provider: pricing.provider,
     },
     rows: found.rows.toSorted(largestFirst).map((row) => rowShown(row, by, pricing)),

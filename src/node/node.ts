@@ -112,7 +112,7 @@ async function startParts(foundation: Foundation, ending: AsyncDisposableStack):
   const authentication = ending.use(await startAuthentication(foundation, { metrics, patience }));
   const sending = notices({
     queue: noticeQueue(database),
-    allowsPrivate: () => configuration.current().webhooks.allowPrivate,
+    allowsPrivate: () => configuration.current().webhooks.allow_private,
     now_ms: Date.now,
     failed: outage("notices_unsent"),
     givenUp: ({ id, organizationId }, problem) =>

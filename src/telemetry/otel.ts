@@ -30,7 +30,7 @@ const spans_waiting_max = 4_096;
 export function openTelemetry(parts: TelemetryParts): Traces {
   const { settings, version, instanceId } = parts;
   const resource = resourceFromAttributes({
-    "service.name": settings.serviceName,
+    "service.name": settings.service_name,
     "service.version": version,
     "service.instance.id": instanceId,
   });
@@ -59,12 +59,12 @@ function tracing({ settings, failed }: TelemetryParts, resource: Resource): Trac
   });
 }
 
-function samplerOf({ sampleRatio, followsCallers }: TelemetrySettings): ParentBasedSampler {
-  const own = new TraceIdRatioBasedSampler(sampleRatio);
+function samplerOf({ sample_ratio, follow_callers }: TelemetrySettings): ParentBasedSampler {
+  const own = new TraceIdRatioBasedSampler(sample_ratio);
   return new ParentBasedSampler({
     root: own,
-    remoteParentSampled: followsCallers ? new AlwaysOnSampler() : own,
-    remoteParentNotSampled: followsCallers ? new AlwaysOffSampler() : own,
+    remoteParentSampled: follow_callers ? new AlwaysOnSampler() : own,
+    remoteParentNotSampled: follow_callers ? new AlwaysOffSampler() : own,
   });
 }
 

@@ -31,11 +31,11 @@ export interface TelemetrySettings {
   /** Where a collector takes OTLP over HTTP: its base URL. */
   endpoint: string;
   headers: Record<string, string>;
-  serviceName: string;
+  service_name: string;
   /** The share of requests that is traced, from 0 to 1. */
-  sampleRatio: number;
+  sample_ratio: number;
   /** Whether a caller's word that it traces a request, or does not, counts instead. */
-  followsCallers: boolean;
+  follow_callers: boolean;
   /** Between two exports of metrics. 0: none. */
   metrics_ms: number;
 }

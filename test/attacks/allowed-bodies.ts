@@ -1,11 +1,13 @@
 // Bodies just within the limits, at three sizes: as dense, as deep and as odd as may be.
 
 import { bytesPerMember, bytesPerName, bytesPerValue } from "../../src/body/scan.ts";
-import { serviceLimits } from "../../src/config/limits.ts";
+import { filled as withDefaults } from "../../src/config/settings/row.ts";
+import { sections } from "../../src/config/settings/sections.ts";
 import type { Attack } from "./attack.ts";
 import { asking, type BodyOptions, body, filled, listed, mib, padded, paths, saying, schema } from "./body.ts";
 
 const { messages, responses, count } = paths;
+const limits = withDefaults(sections.limits.properties);
 
 export const allowedBodies: readonly Attack[] = [0.25, 4, 30].flatMap(ofSize);
 
@@ -13,9 +15,9 @@ export const allowedBodies: readonly Attack[] = [0.25, 4, 30].flatMap(ofSize);
 function allowance(bytes: number) {
   const few = 100;
   return {
-    members: serviceLimits.body_members_max.default + Math.floor(bytes / bytesPerMember) - few,
-    names: serviceLimits.body_names_max.default + Math.floor(bytes / bytesPerName) - few,
-    values: serviceLimits.body_values_max.default + Math.floor(bytes / bytesPerValue) - few,
+    members: limits.body_members_max + Math.floor(bytes / bytesPerMember) - few,
+    names: limits.body_names_max + Math.floor(bytes / bytesPerName) - few,
+    values: limits.body_values_max + Math.floor(bytes / bytesPerValue) - few,
   };
 }
 

@@ -81,7 +81,10 @@ const mib = 1024 * 1024;
 /** The largest that must not be felt at all. */
 const small_bytes = 4.1 * mib;
 
+/** The memory that a node gives back while it idles, and takes again for its first large body. */
+const idle_bytes = 32 * mib;
+
 /** docs/design/service.md, Cost before trust. */
 export function bodyBounds({ unpackedBytes }: Sent, largest_bytes = unpackedBytes): Bounds {
-  return { step_ms: largest_bytes <= small_bytes ? 50 : 150, growth_bytes: 4 * unpackedBytes + 16 * mib };
+  return { step_ms: largest_bytes <= small_bytes ? 50 : 150, growth_bytes: 4 * unpackedBytes + idle_bytes };
 }

@@ -19,13 +19,15 @@ export interface BodyOptions {
   /** So many at once. */
   parallel?: number;
   isQuick?: boolean;
+  /** The factor by which the conversation grows when it is decoded. */
+  grows?: number;
   /** What every answer must begin with: `413`, `400 invalid_json`. */
   wanted?: string;
 }
 
 /** `text` makes the whole body; `model` is one that there is. */
 export function body(name: string, options: BodyOptions, text: (model: string) => string): Attack {
-  const { path = paths.chat, gzip = false, parallel = 1, isQuick = false, wanted } = options;
+  const { path = paths.chat, gzip = false, parallel = 1, isQuick = false, grows = 1, wanted } = options;
   return {
     name,
     isQuick,
@@ -37,7 +39,10 @@ export function body(name: string, options: BodyOptions, text: (model: string) =
       const problems = others.map((answer) => `answered ${answer}, not ${wanted}`);
       return { bytes: sent.length * parallel, unpackedBytes: plain.length * parallel, answers, problems };
     },
-    bounds: (sent) => bodyBounds(sent, sent.unpackedBytes / parallel),
+    bounds({ unpackedBytes, ...sent }) {
+      const bytes = unpackedBytes * grows;
+      return bodyBounds({ ...sent, unpackedBytes: bytes }, bytes / parallel);
+    },
   };
 }
 

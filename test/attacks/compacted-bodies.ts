@@ -40,7 +40,8 @@ function ofSize(size_mib: number): Attack[] {
     one("a summary to compact", { path: compact }, summary),
     one(
       "many summaries to compact",
-      { path: compact, isQuick: false },
+      // The engine is told of each that it is a summary, in twice as many letters.
+      { path: compact, isQuick: false, grows: 2 },
       listed(turns_max, (at) => sealed(`${at}`)),
     ),
     one("a mark and blanks", { path: responses, wanted: "400 invalid_value" }, sealed(filled(" ", bytes - 1000))),

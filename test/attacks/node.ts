@@ -178,6 +178,7 @@ async function warmUp({ url, key }: Target): Promise<void> {
     "/v1/messages": { model, max_tokens: 10, messages },
     "/v1/messages/count_tokens": { model, messages },
     "/v1/responses": { model, max_output_tokens: 10, input: messages, store: false },
+    "/v1/responses/compact": { model, input: messages },
   };
   const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
   for (const [path, body] of Object.entries(bodies)) {

@@ -36,7 +36,7 @@ beforeAll(async () => {
   const socket = await adminSocket({ dataDir: folder, actAs: () => port.act });
   ends.push(socket.stop, () => book.close());
   const { configuration } = shell().services;
-  const reports = { currency: "EUR", pricePerMillionUnits: 0.04, provider: "Example AI" };
+  const reports = { currency: "EUR", price_per_million_units: 0.04, provider: "Example AI" };
   near = shell({
     now_ms: Date.now,
     // The price that the node has.

@@ -13,7 +13,7 @@ import { type Shell, shell } from "./shell.ts";
 
 setDefaultTimeout(60_000);
 
-const pricing = { currency: "EUR", pricePerMillionUnits: 0.04, provider: "Example AI" };
+const pricing = { currency: "EUR", price_per_million_units: 0.04, provider: "Example AI" };
 
 describe("what is wrong", () => {
   test("in form is wrong use", async () => {
@@ -94,15 +94,15 @@ test("costs are exact: those of parts add up to that of the whole", () => {
   const units = fc.integer({ min: -1e15, max: 1e15 });
   const price = fc.integer({ min: 0, max: 1e12 }).map((one) => one / 1e6);
   fc.assert(
-    fc.property(units, units, price, (one, other, pricePerMillionUnits) => {
-      const cost = (count: number) => whole(costOf(count, { ...pricing, pricePerMillionUnits }));
+    fc.property(units, units, price, (one, other, price_per_million_units) => {
+      const cost = (count: number) => whole(costOf(count, { ...pricing, price_per_million_units }));
       expect(cost(one) + cost(other)).toBe(cost(one + other));
     }),
   );
   expect(costOf(213_440, pricing)).toBe("0.0085376");
   expect(costOf(-1_000_000, pricing)).toBe("-0.04");
   expect(costOf(0, pricing)).toBe("0");
-  expect(unitPrice(pricing.pricePerMillionUnits)).toBe("0.00000004");
+  expect(unitPrice(pricing.price_per_million_units)).toBe("0.00000004");
 });
 
 test("a cell of CSV keeps what a name holds, and no spreadsheet computes it", () => {

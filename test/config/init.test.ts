@@ -4,7 +4,7 @@ import type { Configuration } from "../../src/config/configuration.ts";
 import { probeEngine } from "../../src/config/engine.ts";
 import { draftConfiguration, initConfiguration } from "../../src/config/init.ts";
 import { publicIds } from "../../src/config/public-id.ts";
-import { schemaText } from "../../src/config/schema.ts";
+import { schemaText } from "../../src/config/settings/file.ts";
 import { configured, type Variables } from "./reading.ts";
 
 const nowSeconds = 1_795_000_000;

@@ -5,10 +5,11 @@ import { join } from "node:path";
 import type { Configuration } from "../../src/config/configuration.ts";
 import { engineNames } from "../../src/config/engine-names.ts";
 import { configurationHash } from "../../src/config/hash.ts";
-import { defaultsOf, serviceLimits } from "../../src/config/limits.ts";
 import { loadConfiguration } from "../../src/config/load.ts";
 import type { ConfigurationError } from "../../src/config/problem.ts";
 import { reloadable } from "../../src/config/reload.ts";
+import { filled } from "../../src/config/settings/row.ts";
+import { sections } from "../../src/config/settings/sections.ts";
 import { needsSimulator, withSimulatorAt } from "../../src/config/simulator.ts";
 import { readFileBounded } from "../../src/config/source.ts";
 import { noLimits } from "../../src/store/plan.ts";
@@ -31,7 +32,7 @@ describe("without a file", () => {
     expect(new Set([...configuration.catalog.models.values()].map(({ routes }) => routes[0]?.upstream))).toEqual(
       new Set(configuration.upstreams),
     );
-    expect(configuration.limits).toEqual(defaultsOf(serviceLimits));
+    expect(configuration.limits).toEqual(filled(sections.limits.properties));
     expect([...configuration.catalog.plans.keys()]).toEqual(["starter", "pro", "unlimited"]);
   });
 
@@ -112,7 +113,7 @@ describe("a file that says only a part", () => {
       recovery: "checkpoint",
       end_revoked: true,
     });
-    expect(limits).toEqual({ ...defaultsOf(serviceLimits), drain_ms: 0 });
+    expect(limits).toEqual({ ...filled(sections.limits.properties), drain_ms: 0 });
   });
 
   test("a short lease alone gets checkpoints that are shorter still", () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { defaultModels } from "../../src/config/models.ts";
-import { capabilities } from "../../src/config/schema/model.ts";
+import { capabilities } from "../../src/config/settings/model.ts";
 
 const models = defaultModels();
 

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { variables } from "../../src/config/environment.ts";
-import { type Limit, meteringLimits, serviceLimits, upstreamTimeouts } from "../../src/config/limits.ts";
-import { schemaText } from "../../src/config/schema.ts";
+import { withTables } from "../../scripts/settings-tables.ts";
+import { schemaText } from "../../src/config/settings/file.ts";
+import { variables } from "../../src/config/settings/variables.ts";
 import { configured, root } from "./reading.ts";
 
 /** As a reader of the published file sees it. */
@@ -27,11 +27,11 @@ describe("docs/configuration.md", () => {
     for (const [name] of fields(schema)) expect(documentation).toContain(`\`${name}\``);
   });
 
-  test("names every limit with its default", () => {
-    const all: Record<string, Limit> = { ...serviceLimits, ...upstreamTimeouts, ...meteringLimits };
-    for (const [name, limit] of Object.entries(all)) {
-      expect(documentation).toMatch(new RegExp(`^\\| \`${name}\` \\| ${limit.default} \\|`, "m"));
-    }
+  test("has the tables that the rows make (write them anew: bun scripts/schema.ts)", () => {
+    expect(documentation).toBe(withTables(documentation));
+    expect(documentation).toContain("| `PORT` | 8080 | 0 to 65535 |");
+    expect(documentation).toContain("| `heartbeat_ms` | 10000 | 10 to 10000 |");
+    expect(documentation).toContain("| `first_part_ms` | 120000 | 10 to 86400000 |");
   });
 
   test("shows the default plans with their limits", () => {

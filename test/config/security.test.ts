@@ -2,16 +2,15 @@
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { serviceLimits } from "../../src/config/limits.ts";
+import { filled } from "../../src/config/settings/row.ts";
+import { sections } from "../../src/config/settings/sections.ts";
 import { root } from "./reading.ts";
 
 const page = readFileSync(join(root, "docs/security.md"), "utf8");
 
 test("every limit of the service stands there with its default, and no other", () => {
   const rows = [...page.matchAll(/^\| `([a-z_]+)` \| (\d+) \|/gm)].map(([, name, value]) => [name!, Number(value)]);
-  expect(Object.fromEntries(rows)).toEqual(
-    Object.fromEntries(Object.entries(serviceLimits).map(([name, limit]) => [name, limit.default])),
-  );
+  expect(Object.fromEntries(rows)).toEqual(filled(sections.limits.properties));
 });
 
 test("the tests that it names are there, one in every row of a bound", () => {

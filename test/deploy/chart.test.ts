@@ -9,8 +9,8 @@ import { chartSum, manifests } from "../../deploy/chart.ts";
 import packageJson from "../../package.json";
 import { metricsOperations, probes } from "../../src/api/operations.ts";
 import type { Configuration } from "../../src/config/configuration.ts";
-import { variables } from "../../src/config/environment.ts";
 import { loadConfiguration } from "../../src/config/load.ts";
+import { variables } from "../../src/config/settings/variables.ts";
 import { table } from "../../src/telemetry/table.ts";
 
 const folder = join(import.meta.dir, "../../deploy");
@@ -67,7 +67,7 @@ describe("the chart", () => {
       [...textOf(`helm/templates/${file}`).matchAll(/\{ name: ([A-Z_]+), value:/g)].map(([, name]) => name!),
     );
     expect(named).toContain("SLUICE_TRUSTED_PROXIES");
-    expect(named.filter((name) => !(variables as readonly string[]).includes(name))).toEqual([]);
+    expect(named.filter((name) => !variables.includes(name))).toEqual([]);
   });
 });
 

@@ -6,17 +6,20 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
 import { probes } from "../../src/api/operations.ts";
-import { variables } from "../../src/config/environment.ts";
-import { serviceLimits, upstreamTimeouts } from "../../src/config/limits.ts";
 import { loadConfiguration } from "../../src/config/load.ts";
+import { filled } from "../../src/config/settings/row.ts";
+import { sections } from "../../src/config/settings/sections.ts";
+import { variables } from "../../src/config/settings/variables.ts";
+import { defaultTimeouts } from "../../src/upstream/target.ts";
 
 const root = join(import.meta.dir, "../..");
 const textOf = (file: string) => readFileSync(join(root, file), "utf8");
-const known = new Set<string>(variables);
+const known = new Set(variables);
 const unknown = (names: string[]) => names.filter((name) => !known.has(name));
 /** 2 s for the last words of streams, 10 s to settle while the database is away. */
 const farewell_ms = 12_000;
-const drain_ms = serviceLimits.drain_ms.default;
+const limits = filled(sections.limits.properties);
+const { drain_ms } = limits;
 
 function seconds(text: string, pattern: RegExp): number[] {
   const found = [...text.matchAll(pattern)].map(([, value]) => Number(value));
@@ -80,7 +83,7 @@ describe("the balancers", () => {
   const haproxy = textOf("deploy/balancers/haproxy.cfg");
   const nginx = textOf("deploy/balancers/nginx.conf");
   const envoy = textOf("deploy/balancers/envoy.yaml");
-  const total_ms = upstreamTimeouts.total_ms.default;
+  const { total_ms } = defaultTimeouts;
 
   test("let go of a node's idle connection before the node does", () => {
     const idle = [
@@ -88,7 +91,7 @@ describe("the balancers", () => {
       ...seconds(haproxy, /pool-purge-delay (\d+)s/g),
       ...seconds(envoy, / idle_timeout: (\d+)s/g),
     ];
-    for (const idle_s of idle) expect(idle_s * 1000).toBeLessThan(serviceLimits.idle_ms.default);
+    for (const idle_s of idle) expect(idle_s * 1000).toBeLessThan(limits.idle_ms);
     // nginx keeps none.
     expect(nginx).toContain("proxy_set_header Connection close;");
     expect(nginx).not.toMatch(/^\s*keepalive \d/m);
@@ -107,7 +110,7 @@ describe("the balancers", () => {
 
   test("take the largest body, pass on what comes, and send nothing twice", () => {
     const [mebibytes = 0] = seconds(nginx, /client_max_body_size (\d+)m;/g);
-    expect(mebibytes * 2 ** 20).toBe(serviceLimits.body_bytes_max.default);
+    expect(mebibytes * 2 ** 20).toBe(limits.body_bytes_max);
     expect(nginx).toContain("proxy_buffering off;");
     expect(nginx).toContain("proxy_request_buffering off;");
     expect(nginx).toContain("proxy_next_upstream error timeout;");

@@ -12,12 +12,12 @@ export interface Injector {
   run(count: number, gap_ms: number): Promise<void>;
 }
 
-/** `only`: those whose name contains it. */
+/** `only`: those whose name contains one of these words, which commas separate. */
 export function injector(rig: Rig, administrator: Administrator, chance: Chance, only = ""): Injector {
   const counts = new Map<InjuryName, number>();
   const forgotten: Scene["forgotten"] = [];
   const drawn = (Object.keys(injuries) as InjuryName[])
-    .filter((name) => name.includes(only))
+    .filter((name) => only.split(",").some((word) => name.includes(word)))
     .flatMap((name) => Array.from({ length: injuries[name].weight }, () => name));
   if (drawn.length === 0) throw new Error(`no injury is called "${only}"`);
   /** What is broken now: nothing is broken twice. */

@@ -77,13 +77,13 @@ const wrongs: [what: string, wrong: string, right: string, said: RegExp][] = [
     "a window has forgotten units",
     "update usage_now set used[2] = used[2] - 1",
     "update usage_now set used[2] = used[2] + 1",
-    /the week window says/,
+    /the week window of .* says/,
   ],
   [
     "a hold has left units behind",
     "update usage_now set held[3] = held[3] + 1",
     "update usage_now set held[3] = held[3] - 1",
-    /the month window holds 1 after/,
+    /the month window of .* holds 1 after/,
   ],
 ];
 

@@ -66,9 +66,9 @@ export async function compared(rig: Rig, received: readonly Received[], happened
   const { rows, windows } = await readBook(rig.postgres.port);
   const broken = (happened.mistakes ?? []).map((mistake) => `an administrator was refused: ${mistake}`);
   for (const window of windows) {
-    if (window.held !== 0) broken.push(`the ${window.kind} window holds ${window.held} after every hold was settled`);
-    if (window.used !== window.charged)
-      broken.push(`the ${window.kind} window says ${window.used}, its records ${window.charged}`);
+    const name = `the ${window.kind} window of ${window.subject_id} from ${window.starts_at}`;
+    if (window.held !== 0) broken.push(`${name} holds ${window.held} after every hold was settled`);
+    if (window.used !== window.charged) broken.push(`${name} says ${window.used}, its records ${window.charged}`);
   }
   broken.push(...rows.filter(isUndelivered).flatMap(chargedForNothing));
   const byId = new Map(rows.map((row) => [row.request_id, row]));

@@ -23,6 +23,9 @@ export interface Row {
 }
 
 interface Total {
+  /** UUID of an organization, a key or a team. */
+  subject_id: string;
+  starts_at: string;
   kind: string;
   used: number;
   held: number;
@@ -41,7 +44,7 @@ export function readBook(port: number): Promise<{ rows: Row[]; windows: Total[] 
     ],
     windows: [
       ...(await db.query<Total>(`
-        select kind, used::float8 used, held::float8 held,
+        select subject_id, starts_at::text, kind, used::float8 used, held::float8 held,
           (select coalesce(sum(units), 0)::float8 from usage_opening o
             where o.subject_id = w.subject_id and o.kind = w.kind and o.starts_at = w.starts_at)
           + (select coalesce(sum(charged), 0)::float8 from usage_record r

@@ -76,7 +76,7 @@ function unstored(wire: ResponsesRequest): ResponsesRequest {
 
 /** Served by a chat engine, as the default catalog is, and with the images that it lets through. */
 function capable(request: InferenceRequest): void {
-  refuseImages(request, { denyPrivate: false, deniedHosts: [] });
+  refuseImages(request, { deny_private: false, denied_hosts: [] });
   const model = models.find(({ id }) => id === request.model)!;
   assertCapable({ ...model, routes: [{ upstream: { protocol: "openai-chat" } } as Route] }, request);
 }

@@ -53,7 +53,7 @@ export async function operatorPort({ db }: Owned, options: { tls?: OperatorTls }
       refused: refusedRequests(db),
       catalog: () => ({
         ...{ plans: plansNamed("starter", "pro"), models: ["acme/writer-1"] },
-        pricing: { currency: "EUR", pricePerMillionUnits: 0.04, provider: "Example AI" },
+        pricing: { currency: "EUR", price_per_million_units: 0.04, provider: "Example AI" },
       }),
       server: { operator: { host: "127.0.0.1", port: 0, ...options } } as never,
       limits: { failed_authentications_per_minute: 300 } as never,

@@ -176,7 +176,7 @@ function serve(saboteur: Saboteur): Bench {
     },
     arrivals: { take() {} },
     tokenCounter: { examine: () => Promise.reject(new Error("not asked")) },
-    messages: () => ({ keepBillingLine: false }) as never,
+    messages: () => ({ keep_billing_line: false }) as never,
     limits: {
       ...{
         body_bytes_max: 1e7,
@@ -194,7 +194,7 @@ function serve(saboteur: Saboteur): Bench {
     readiness: () => [],
     routes: async () => [],
     letsGo: () => false,
-    images: () => ({ denyPrivate: false, deniedHosts: [] }),
+    images: () => ({ deny_private: false, denied_hosts: [] }),
     configurationHash: () => "",
     documentation: {} as never,
     lifecycle: lifecycle(),

@@ -3,8 +3,8 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { imageUrlProblem } from "../../src/inference/image-url.ts";
 
-const open = { denyPrivate: false, deniedHosts: [] };
-const closed = { denyPrivate: true, deniedHosts: [] };
+const open = { deny_private: false, denied_hosts: [] };
+const closed = { deny_private: true, denied_hosts: [] };
 const says = (url: string, settings: Parameters<typeof imageUrlProblem>[1] = open) => imageUrlProblem(url, settings);
 
 test.each([
@@ -81,7 +81,7 @@ test.each([
 });
 
 test("a denied host is denied with all below it, and with no other", () => {
-  const settings = { denyPrivate: false, deniedHosts: ["evil.example"] };
+  const settings = { deny_private: false, denied_hosts: ["evil.example"] };
   for (const host of ["evil.example", "a.evil.example", "EVIL.example.", "evil.example:8443"])
     expect(says(`https://${host}/`, settings)).toBe("leads to a host that is not allowed");
   for (const host of ["notevil.example", "evil.example.com"]) expect(says(`https://${host}/`, settings)).toBeNull();

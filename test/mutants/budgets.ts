@@ -13,6 +13,14 @@ const changing = "docs/design/usage.md, Limits that change";
 
 export const budgets: Mutant[] = [
   {
+    name: "what runs of a key that is limited for the first time is held by its team",
+    file: own,
+    find: "    place := array_position(book.organizations, subject);\n    used := book.used;\n    held := book.held;",
+    replace: "    place := 2;\n    used := book.used;\n    held := book.held;",
+    caughtBy: [`${book} a key's first limit counts in the key alone`],
+    rule,
+  },
+  {
     name: "nobody is told of a limit that changes",
     file: own,
     find: "    perform usage_limits_changed(subject);\n    if is_limited",
@@ -111,16 +119,16 @@ export const budgets: Mutant[] = [
   {
     name: "what a key used before it was limited does not count",
     file: own,
-    find: "used[2][k] := used[2][k] + opening.units;",
-    replace: "used[2][k] := used[2][k];",
+    find: "used[place][k] := used[place][k] + opening.units;",
+    replace: "used[place][k] := used[place][k];",
     caughtBy: [`${book} a limit that is set later`],
     rule,
   },
   {
     name: "what ran before a key was limited is not held",
     file: own,
-    find: "book.running[2] := book.running[2] + 1;",
-    replace: "book.running[2] := book.running[2];",
+    find: "book.running[place] := book.running[place] + 1;",
+    replace: "book.running[place] := book.running[place];",
     caughtBy: [`${book} a limit that is set later`],
     rule,
   },

@@ -202,6 +202,31 @@ for (const name of ["postgres", "pglite"] as const) {
       expect(await book.check(true)).toEqual([]);
     });
 
+    test.each(["before", "after"])(
+      "a key's first limit counts in the key alone, in a team that is limited already; its ID is %s the team's",
+      async (order) => {
+        const organization = await store.newOrganization();
+        const [first, second] = [Bun.randomUUIDv7(), Bun.randomUUIDv7()];
+        const team = order === "before" ? second : first;
+        const key = `key_${(order === "before" ? first : second).replaceAll("-", "")}`;
+        await limit(organization, key, {}, team);
+        const [earlier, running] = [asked(organization, key), asked(organization, key)];
+        await book.run([earlier, running]);
+        await run(settleOf(earlier, 600));
+        await limit(organization, team, { week: 10_000 });
+        await limit(organization, key, { week: 5_000 }, team);
+        const seen = { running: 1, windows: { week: { used: 600, held: 1_000 } } };
+        expect(await book.budgets(organization, key)).toMatchObject([
+          { subject: "key", ...seen },
+          { subject: "team", ...seen },
+        ]);
+        await run(settleOf(running, 700));
+        const settled = { running: 0, windows: { week: { used: 1_300, held: 0 } } };
+        expect(await book.budgets(organization, key)).toMatchObject([settled, settled]);
+        expect(await book.check(true)).toEqual([]);
+      },
+    );
+
     test("what a node left behind is settled within the key's limit", async () => {
       const organization = await store.newOrganization();
       const key = newKey();

@@ -1,8 +1,9 @@
 /** The small parts of a node of several workers: shares, surplus, lines, questions. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { defaultsOf, serviceLimits } from "../../src/config/limits.ts";
 import { coresOf } from "../../src/config/machine.ts";
+import { filled } from "../../src/config/settings/row.ts";
+import { sections } from "../../src/config/settings/sections.ts";
 import { limitsOfOne, workersIn } from "../../src/config/workers.ts";
 import { wholeLines } from "../../src/workers/lines.ts";
 import { questions } from "../../src/workers/questions.ts";
@@ -19,7 +20,7 @@ test("auto is as many as there are cores and memory for, one at least", () => {
 });
 
 test("what workers share is divided, and what is a process's own is not", () => {
-  const node = { ...defaultsOf(serviceLimits), memory_bytes: 1000, in_flight_bytes_max: 101 };
+  const node = { ...filled(sections.limits.properties), memory_bytes: 1000, in_flight_bytes_max: 101 };
   const one = limitsOfOne(node, 4);
   expect(one).toEqual({
     ...node,

@@ -32,7 +32,7 @@ import { asFunction, callableTools } from "./tools.ts";
 
 export interface MessagesOptions {
   /** Keeps the line that Claude Code puts at the head of its system text (billing-line.ts). */
-  keepBillingLine?: boolean;
+  keep_billing_line?: boolean;
 }
 
 /** A request for an answer or for a count. A count has only some of the fields. */
@@ -89,10 +89,10 @@ const prefill = "an answer that continues the last assistant message";
 
 // ---- turns -----------------------------------------------------------------------------------------------------------
 
-function systemTurn({ system }: MessagesInput, { keepBillingLine }: MessagesOptions): Turn[] {
+function systemTurn({ system }: MessagesInput, { keep_billing_line }: MessagesOptions): Turn[] {
   const [first, ...others] = system ? textParts(system) : [];
   if (!first) return [];
-  const head = keepBillingLine ? first.text : withoutBillingLine(first.text);
+  const head = keep_billing_line ? first.text : withoutBillingLine(first.text);
   const parts = head === null ? others : [head === first.text ? first : withText(first, head), ...others];
   return parts.some((part) => part.text !== "") ? [{ role: "system", parts }] : [];
 }

@@ -370,7 +370,7 @@ describe("the line that changes with every request", () => {
   }
 
   test("stays where a switch says so, and where it is no line at the head", () => {
-    const kept = anthropicMessagesCaller({ keepBillingLine: true }).request.decode(
+    const kept = anthropicMessagesCaller({ keep_billing_line: true }).request.decode(
       validateMessagesRequest({ ...base, system: line("1.0") }),
     );
     expect(JSON.stringify(openaiChatUpstream.request.encode(kept, ask))).toContain("billing");

@@ -1,0 +1,89 @@
+// The tables of docs/configuration.md, made from the rows of settings.
+
+import { Model } from "../src/config/settings/model.ts";
+import { Plan } from "../src/config/settings/plan.ts";
+import type { Row, Rows } from "../src/config/settings/row.ts";
+import { sections } from "../src/config/settings/sections.ts";
+import { Upstream } from "../src/config/settings/upstream.ts";
+import { rows, secretVariables } from "../src/config/settings/variables.ts";
+import type { Shape } from "../src/schema/shape.ts";
+
+/** The page with each table in its place, between `<!-- settings: NAME -->` and `<!-- end -->`. */
+export function withTables(page: string): string {
+  return page.replaceAll(/(<!-- settings: (\S+) -->\n)[\s\S]*?(<!-- end -->)/g, (_, begin, name, end) => {
+    const group = groupAt(name.split("."));
+    return `${begin}${table(group, name === "environment" ? "variable" : "setting")}${end}`;
+  });
+}
+
+const environment: Rows = {
+  ...rows,
+  [secretVariables.map((name) => `${name}_FILE`).join("`, `")]: {
+    description: "A file that holds the value of the variable without `_FILE`. Set one of the two.",
+  },
+};
+
+const tables: Record<string, Shape> = {
+  ...sections,
+  environment: { properties: environment },
+  upstreams: Upstream,
+  models: Model,
+  plans: Plan,
+};
+
+/** A group of settings by its path: `upstreams.check`, or `models.routes` for the items of a list. */
+function groupAt([first = "", ...below]: string[]): Rows {
+  const found = below.reduce((shape, name) => {
+    const next = shape?.properties?.[name];
+    return next?.items ?? next;
+  }, tables[first]);
+  if (!found?.properties) throw new Error(`no settings at ${[first, ...below].join(".")}`);
+  return found.properties;
+}
+
+function table(settings: Rows, head: string): string {
+  const listed = Object.entries(settings).map(([name, row]) => ({
+    name: `\`${name}\``,
+    default: defaultOf(row),
+    range: rangeOf(row),
+    about: aboutOf(name, row),
+  }));
+  const hasRange = listed.some(({ range }) => range !== "");
+  const lines = listed.map((one) => [one.name, one.default, ...(hasRange ? [one.range] : []), one.about]);
+  const heads = [head, "default", ...(hasRange ? ["range"] : []), "what it is"];
+  return [heads, heads.map(() => "---"), ...lines].map((cells) => `${rowOf(cells)}\n`).join("");
+}
+
+/** An empty cell is one blank wide. */
+function rowOf(cells: string[]): string {
+  return cells.every((cell) => cell === "---")
+    ? `|${cells.join("|")}|`
+    : `|${cells.map((cell) => (cell ? ` ${cell} ` : " ")).join("|")}|`;
+}
+
+function defaultOf(row: Row): string {
+  if (row.isRequired) return "required";
+  if (row.absent) return row.absent;
+  if (row.default === undefined || typeof row.default === "object") return row.properties ? "" : "none";
+  return String(row.default);
+}
+
+function rangeOf(row: Shape): string {
+  if (row.anyOf) return row.anyOf.map(rangeOf).join(", ");
+  if (row.type === "boolean") return "true, false";
+  if (row.enum) return row.enum.map((name) => `\`${name}\``).join(", ");
+  if (row.minimum !== undefined) return `${row.minimum} to ${row.maximum}`;
+  if (row.type === "array" && row.minItems) return `${row.minItems} to ${row.maxItems}`;
+  return row.maxItems || row.maxProperties ? `at most ${row.maxItems ?? row.maxProperties}` : "";
+}
+
+/** A variable says which setting of the file it overrides. */
+function aboutOf(name: string, row: Row): string {
+  const section = Object.entries<{ properties: Rows }>(sections).find(([, { properties }]) =>
+    Object.values(properties).some(({ variable }) => variable === name),
+  );
+  const setting = Object.entries(section?.[1].properties ?? {}).find(([, { variable }]) => variable === name);
+  const more = section && setting ? ` It overrides \`${section[0]}.${setting[0]}\` of the file.` : "";
+  const own = row.variable && name !== row.variable ? ` \`${row.variable}\` overrides it.` : "";
+  return `${row.description}${more}${own}`;
+}

@@ -1,0 +1,180 @@
+/**
+ * The rules about sluice.yaml that a schema cannot say: names that must meet, settings that depend on each other, and
+ * routes that no request could use. Each rule has a name, and yields the path of a problem and its message.
+ */
+import { isIP, isIPv4, isIPv6 } from "node:net";
+import type { TSchema } from "typebox";
+import { Check } from "typebox/value";
+import { ChatCompletionRequest } from "../protocol/openai-chat/contract.ts";
+import type { Path } from "../schema/walk.ts";
+import { checkedKey } from "./api-key.ts";
+import { didYouMean } from "./diagnose.ts";
+import { fieldOf } from "./problem.ts";
+import { Model, type ModelEntry } from "./settings/model.ts";
+import { filled, type Row, type Written } from "./settings/row.ts";
+import { sections } from "./settings/sections.ts";
+import { Upstream, type UpstreamEntry } from "./settings/upstream.ts";
+import { simulatorName } from "./simulator.ts";
+import { checkedUrl } from "./upstream-url.ts";
+
+type Problem = [path: Path, message: string];
+type Found = Iterable<Problem>;
+
+/** `value` may have holes where something was wrong; entries with holes are passed over. */
+export function* brokenRules(value: unknown, upstreamFromEnvironment: boolean): Found {
+  const { upstreams, models, metering } = record(value);
+  const entries = Object.entries(record(upstreams));
+  for (const [name, entry] of entries) {
+    if (name === simulatorName)
+      yield [["upstreams", name], `'${simulatorName}' is the name of the built-in engine; choose another name`];
+    if (fits<UpstreamEntry>(Upstream, entry)) yield* broken(upstreamRules, entry, ["upstreams", name]);
+  }
+  const names = entries.map(([name]) => name);
+  if (Array.isArray(models)) {
+    yield* repeatedIds(models);
+    for (const [index, model] of models.entries())
+      if (fits<ModelEntry>(Model, model))
+        yield* broken(modelRules([...names, simulatorName]), model, ["models", index]);
+  } else if (names.length > 1 && models === undefined && !upstreamFromEnvironment) {
+    const message = `are ${names.length}, but without models it is unclear which model each one serves; add models with routes`;
+    yield [["upstreams"], message];
+  }
+  if (fits<Metering>(sections.metering, metering)) yield* broken(meteringRules, metering, ["metering"]);
+}
+
+export function fits<Value>(row: Row, value: unknown): value is Value {
+  return Check(row as TSchema, value);
+}
+
+type Rules<Entry> = Record<string, (entry: Entry, path: Path) => Found>;
+
+function* broken<Entry>(rules: Rules<Entry>, entry: Entry, path: Path): Found {
+  for (const rule of Object.values(rules))
+    for (const [below, message] of rule(entry, path)) yield [[...path, ...below], message];
+}
+
+type Metering = Written<typeof sections.metering.properties>;
+
+const meteringRules: Rules<Metering> = {
+  *checkpointsAreShorterThanTheLease({ lease_s, checkpoint_s = 0 }) {
+    const lease = lease_s ?? filled(sections.metering.properties).lease_s;
+    if (checkpoint_s >= lease)
+      yield [["checkpoint_s"], `must be shorter than lease_s (${lease}), or leases lapse between checkpoints`];
+  },
+};
+
+/** Headers that Sluice sets itself. */
+const ownHeaders = new Set([
+  ...["host", "content-length", "content-type", "transfer-encoding", "connection"],
+  ...["accept-encoding", "expect", "te", "trailer", "upgrade"],
+]);
+
+const upstreamRules: Rules<UpstreamEntry> = {
+  *urlsAreUsableAndDiffer({ url, replicas = [] }) {
+    const seen = new Set<string>();
+    for (const [index, text] of [url, ...replicas].entries()) {
+      const path = index === 0 ? ["url"] : ["replicas", index - 1];
+      const checked = checkedUrl(text);
+      if ("problem" in checked) yield [path, checked.problem];
+      else if (seen.has(checked.url)) yield [path, "is there already; a replica is another engine"];
+      else seen.add(checked.url);
+    }
+  },
+  *aResolvedUrlHasAName({ url, replicas = [], resolve }) {
+    const checked = checkedUrl(url);
+    const host = "url" in checked ? new URL(checked.url).hostname : null;
+    if (resolve && host !== null && isIP(host.replace(/^\[(.*)\]$/, "$1")))
+      yield [["resolve"], "needs a url with a name; this one has an address"];
+    if (resolve && replicas.length > 0)
+      yield [["resolve"], "is beside replicas; the name's addresses are the replicas: remove one of the two"];
+  },
+  *dnsServersAreAddressesAndDiffer({ resolve }) {
+    const seen = new Set<string>();
+    for (const [index, server] of (resolve?.servers ?? []).entries()) {
+      const path = ["resolve", "servers", index];
+      if (!isServer(server))
+        yield [path, "must be an address, with or without a port, such as 10.0.0.10 or [fd00::10]:53"];
+      else if (seen.has(server)) yield [path, "is there already"];
+      seen.add(server);
+    }
+  },
+  *messagesHasNoCacheSalt({ cache_salt, protocol }) {
+    if (cache_salt && protocol === "anthropic-messages")
+      yield [["cache_salt"], "is no field of Messages; remove it, or let the engine speak another protocol"];
+  },
+  *headersAreNotOurs({ headers = {}, identity_headers = {} }) {
+    for (const name of Object.keys(headers))
+      if (ownHeaders.has(name.toLowerCase())) yield [["headers", name], "is set by Sluice itself; remove it"];
+    for (const [field, name] of Object.entries(identity_headers))
+      if (ownHeaders.has(name.toLowerCase()))
+        yield [["identity_headers", field], "is set by Sluice itself; choose another header"];
+  },
+  *theKeyFitsIntoAHeader({ api_key }) {
+    const checked = api_key === undefined ? null : checkedKey(api_key);
+    if (checked && "problem" in checked) yield [["api_key"], checked.problem];
+  },
+};
+
+/** An address, alone or with a port. One of IPv6 with a port stands in brackets. */
+function isServer(text: string): boolean {
+  if (isIP(text)) return true;
+  const [, inBrackets, plain, port] = /^(?:\[([^\]]*)\]|([^:]*)):(\d{1,5})$/.exec(text) ?? [];
+  const isAddress = inBrackets === undefined ? isIPv4(plain ?? "") : isIPv6(inBrackets);
+  return isAddress && Number(port) > 0 && Number(port) < 65_536;
+}
+
+function* repeatedIds(models: unknown[]): Found {
+  const firsts = new Map<unknown, number>();
+  for (const [index, model] of models.entries()) {
+    const { id } = record(model);
+    const first = firsts.get(id);
+    if (first === undefined) firsts.set(id, index);
+    else if (id !== undefined) yield [["models", index, "id"], `is already the id of models[${first}]`];
+  }
+}
+
+const modelRules = (upstreams: string[]): Rules<ModelEntry> => ({
+  *anAnswerFitsTheContext({ context_window, max_output_tokens = 0 }) {
+    if (max_output_tokens > context_window)
+      yield [["max_output_tokens"], `must be at most the context_window (${context_window})`];
+  },
+  *parallelToolsAreTools({ capabilities = [] }) {
+    if (capabilities.includes("parallel_tools") && !capabilities.includes("tools"))
+      yield [["capabilities"], "has parallel_tools without tools; add tools"];
+  },
+  *extraParamsAreExtra({ extra_params = [] }) {
+    for (const [index, name] of extra_params.entries())
+      if (Object.hasOwn(ChatCompletionRequest.properties, name))
+        yield [["extra_params", index], "is a field that every request may have; remove it"];
+  },
+  *routesLeadToUpstreams({ routes }) {
+    for (const [index, { upstream }] of routes.entries()) {
+      const hint = didYouMean(upstream, upstreams) || `; known are ${upstreams.join(", ")}`;
+      if (!upstreams.includes(upstream)) yield [["routes", index, "upstream"], `names no upstream of this file${hint}`];
+    }
+  },
+  *routesFitTheContext({ routes, context_window: whole }) {
+    for (const [index, { context_window = 0 }] of routes.entries())
+      if (context_window > whole) yield [["routes", index, "context_window"], `must be at most the model's (${whole})`];
+  },
+  *routesDiffer({ routes }, path) {
+    const firsts = new Map<string, number>();
+    for (const [index, { upstream, model }] of routes.entries()) {
+      const key = JSON.stringify([upstream, model]);
+      const first = firsts.get(key);
+      if (first === undefined) firsts.set(key, index);
+      else {
+        const other = fieldOf([...path, "routes", first]);
+        yield [["routes", index], `is the same as ${other}; increase the weight of that one instead`];
+      }
+    }
+  },
+  *someRouteHasWeight({ routes }) {
+    if (routes.every(({ weight }) => weight === 0))
+      yield [["routes"], "all have weight 0, so no request could use them; give at least one a weight"];
+  },
+});
+
+function record(value: unknown): Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
+}

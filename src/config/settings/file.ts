@@ -1,0 +1,51 @@
+/** sluice.yaml as a whole. Names of settings never change: docs/design/service.md, The catalog. */
+import { Model } from "./model.ts";
+import { Plan } from "./plan.ts";
+import { group, list, mapping, type Row, type Written } from "./row.ts";
+import { sections } from "./sections.ts";
+import { Upstream } from "./upstream.ts";
+
+const named = <Value>(values: Row<Value>, maxProperties: number, description: string) =>
+  mapping(
+    values,
+    "^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$",
+    {
+      "x-key": "must be a name: letters, digits, '.', '_' and '-', at most 63, starting with a letter or digit",
+      maxProperties,
+    },
+    description,
+  );
+
+const { server, ...others } = sections;
+
+export const ConfigurationFile = group(
+  {
+    server,
+    upstreams: named(Upstream, 256, "The engines, by a name that clients do not see."),
+    models: list(Model, { minItems: 1, maxItems: 1000 }, "The public models. They replace the whole default catalog."),
+    plans: named(
+      Plan,
+      1000,
+      "What organizations may use, by name. They are added to starter, pro and unlimited, or replace them.",
+    ),
+    ...others,
+  },
+  "The configuration of Sluice: engines, models, plans, and limits.",
+);
+export type ConfigurationFile = Written<typeof ConfigurationFile.properties>;
+
+/** Annotations that only Sluice and its page read. */
+const own = new Set(["isRequired", "absent", "applies", "variable"]);
+
+/** sluice.schema.json: what editors complete from, as it is checked in and as `sluice init` writes it beside a new file. */
+export function schemaText(): string {
+  const schema = { $schema: "http://json-schema.org/draft-07/schema#", title: "sluice.yaml", ...ConfigurationFile };
+  return `${JSON.stringify(schema, published, 2)}\n`;
+}
+
+/** Leaves out those annotations, and the links of descriptions, which lead nowhere from an editor. */
+function published(name: string, value: unknown): unknown {
+  if (typeof value === "object") return value;
+  if (own.has(name) || value === "") return undefined;
+  return name === "description" ? String(value).replaceAll(/\[([^\]]+)\]\([^)]+\)/g, "$1") : value;
+}

@@ -1,0 +1,113 @@
+/** A public model of sluice.yaml, and the engines that serve it. */
+import type { Capability } from "../../inference/request.ts";
+import { units_max } from "../../store/ledger.ts";
+import { tokenizerNames } from "../../tokens/tokenizers.ts";
+import { choice, group, list, text, type Written, whole } from "./row.ts";
+import { capacity, timeouts } from "./upstream.ts";
+
+export const capabilities = [
+  "tools",
+  "parallel_tools",
+  "vision",
+  "reasoning",
+  "structured_output",
+  "logprobs",
+  "files",
+  "audio_input",
+] as const satisfies Capability[];
+
+const context_tokens_max = 100_000_000;
+const tokens = { minimum: 1, maximum: context_tokens_max };
+/** A whole context at this price is still an exact number. */
+const price_max = units_max / context_tokens_max;
+const price = { minimum: 0, maximum: price_max };
+
+const route = group(
+  {
+    upstream: text(
+      { isRequired: true, minLength: 1 },
+      "A name from `upstreams`, or `simulator` for the built-in engine.",
+    ),
+    model: text({ isRequired: true, minLength: 1, maxLength: 512 }, "The engine's own name for the model."),
+    priority: whole({ minimum: 0, maximum: 1000, default: 0 }, "Lower is tried first."),
+    weight: whole(
+      { minimum: 0, maximum: 1_000_000, default: 1 },
+      "The share of requests among routes of one priority. Replicas divide it.",
+    ),
+    context_window: whole(
+      { ...tokens, absent: "the model's" },
+      "The engine's own context, where it is smaller than the model's.",
+    ),
+    concurrent_max: { ...capacity.concurrent_max, absent: "the upstream's" },
+    tokens_in_flight_max: { ...capacity.tokens_in_flight_max, absent: "the upstream's" },
+    instructions: choice(
+      ["anywhere", "head"],
+      { default: "anywhere" },
+      "Where the engine's chat template accepts system text. With `head` (for templates such as those of Mistral and Gemma), later system text goes into the user's turn, marked as such.",
+    ),
+  },
+  "One engine that serves the model.",
+);
+
+const prices = group(
+  {
+    input: whole({ ...price, isRequired: true }, "An input token that was not in a cache."),
+    cached_input: whole({ ...price, absent: "that of `input`" }, "An input token read from the engine's cache."),
+    cache_write: whole({ ...price, absent: "that of `input`" }, "An input token written to the engine's cache."),
+    output: whole({ ...price, isRequired: true }, "An output token, reasoning included."),
+  },
+  "Micro-units per token: whole numbers, 0 for free.",
+  { isRequired: true },
+);
+
+export const Model = group(
+  {
+    id: text(
+      {
+        isRequired: true,
+        minLength: 3,
+        maxLength: 256,
+        pattern: "^[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._:@+-]*$",
+        patternErrorMessage:
+          "must be a model id of the form vendor/model_name: letters, digits, '.', '_' and '-', and in the name also ':', '@' and '+'",
+      },
+      "The public id, `vendor/model_name`, unique in the list.",
+    ),
+    owned_by: text(
+      { minLength: 1, maxLength: 256, absent: "the id's vendor" },
+      "The organization that made the model.",
+    ),
+    created: whole(
+      { isRequired: true, minimum: 0, maximum: 253_402_300_799 },
+      "When the model was made: Unix seconds.",
+    ),
+    context_window: whole({ ...tokens, isRequired: true }, "The most tokens of input and output together."),
+    max_output_tokens: whole({ ...tokens, absent: "the context window" }, "The most output tokens of one answer."),
+    capabilities: list(
+      choice(capabilities, {}, ""),
+      { maxItems: capabilities.length, uniqueItems: true, default: [] },
+      `What the model can do: any of ${capabilities.map((name) => `\`${name}\``).join(", ")}. \`parallel_tools\` needs \`tools\`. A request that needs one that is not listed is refused with \`unsupported_feature\`.`,
+    ),
+    prices,
+    tokenizer: choice(
+      tokenizerNames,
+      { absent: "estimates" },
+      "The vocabulary and chat template that `count_tokens` counts with: `o200k_harmony` (OpenAI's gpt-oss) or `llama3` (Llama 3.1, 3.2 and 3.3 Instruct, text only). Without it, counts are estimates from the size of the text, corrected by what the engine reports.",
+    ),
+    extra_params: list(
+      text(
+        {
+          pattern: "^[A-Za-z_][A-Za-z0-9_.-]{0,127}$",
+          patternErrorMessage: "must be the name of a field: letters, digits, '_', '.' and '-', at most 128",
+        },
+        "",
+      ),
+      { maxItems: 64, uniqueItems: true, default: [] },
+      "Fields beyond the contract that requests for this model may have. They are forwarded unchanged.",
+    ),
+    timeouts: timeouts({}, "Time-outs of this model, in place of its upstreams'."),
+    routes: list(route, { isRequired: true, minItems: 1, maxItems: 32 }, "The engines that serve the model."),
+  },
+  "A public model.",
+);
+export type ModelEntry = Written<typeof Model.properties>;

@@ -1,0 +1,26 @@
+/** A plan of sluice.yaml. */
+import { units_max } from "../../store/ledger.ts";
+import { group, type Written, whole } from "./row.ts";
+
+const units = (window: string) => whole({ minimum: 1, maximum: units_max }, `Micro-units in ${window}.`);
+
+export const Plan = group(
+  {
+    session: units("a session of five hours"),
+    week: units("a week"),
+    month: units("a billing month"),
+    requests_per_minute: whole({ minimum: 1, maximum: 1_000_000_000 }, "Requests in any 60 seconds."),
+    tokens_per_minute: whole({ minimum: 1, maximum: 1_000_000_000_000 }, "Tokens in any 60 seconds."),
+    concurrent_requests: whole({ minimum: 1, maximum: 1_000_000 }, "Requests that run at the same time."),
+    queue_weight: whole(
+      { minimum: 1, maximum: 1000, default: 1 },
+      "Its organizations' share of tokens, beside others that wait for a full engine. Each node takes it from its own file.",
+    ),
+    queue_priority: whole(
+      { minimum: 0, maximum: 9, default: 0 },
+      "Where requests wait for a full engine, those of a lower number go before all of a higher one. Each node takes it from its own file.",
+    ),
+  },
+  "What an organization may use. A limit that you leave out does not limit.",
+);
+export type PlanEntry = Written<typeof Plan.properties>;

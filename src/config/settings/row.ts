@@ -1,0 +1,170 @@
+/**
+ * One row says everything about one setting: its type, bounds and default, and what it is for. The types of the
+ * configuration, the checks, the defaults, sluice.schema.json and the tables of docs/configuration.md derive from it. Pure.
+ *
+ * A row is JSON Schema with a few annotations. Descriptions are Markdown: a link is written as on docs/configuration.md.
+ */
+import type { Shape } from "../../schema/shape.ts";
+
+/** How a setting stands in the file: it must be there, it has a default, or it may be left out. */
+type Presence = "required" | "defaulted" | "optional";
+
+export interface Row<Value = unknown, Is extends Presence = Presence> extends Shape {
+  description?: string;
+  default?: unknown;
+  /** Says what a value must be, in place of its type and bounds. */
+  patternErrorMessage?: string;
+  /** Says what the names of a mapping must be. */
+  "x-key"?: string;
+  /** A secret: no message shows its value. A variable of the environment then has a sibling, `NAME_FILE`. */
+  writeOnly?: boolean;
+  /** Whether the setting must be in the file. */
+  isRequired?: true;
+  /** Says what holds when a setting without a default is left out. */
+  absent?: string;
+  /** When a new value of a section takes effect: at the next start. Without it, at the next reload. */
+  applies?: "start";
+  /** The variable of the environment that overrides a setting of the file. */
+  variable?: string;
+  /** Another variable, without which one of the environment means nothing. */
+  needs?: string;
+  /** Says what is wrong with a variable's text, or an item of it, where a schema cannot. */
+  problem?: (text: string) => string | null;
+  /** Never set: they carry the types. */
+  "~value"?: Value;
+  "~presence"?: Is;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: a row of any value
+export type Rows = Record<string, Row<any>>;
+
+export interface Group<Fields extends Rows = Rows, Is extends Presence = Presence> extends Row<Written<Fields>, Is> {
+  properties: Fields;
+}
+
+type ValueOf<One> = One extends Row<infer Value> ? Value : never;
+type PresenceIn<One> = One extends Row<unknown, infer Is> ? Is : never;
+type NamesOf<Fields, Is extends Presence> = {
+  [Name in keyof Fields]: PresenceIn<Fields[Name]> extends Is ? Name : never;
+}[keyof Fields];
+type Flat<Type> = { [Name in keyof Type]: Type[Name] };
+
+/** The settings of a group as a file has them. */
+export type Written<Fields> = Flat<
+  { [Name in NamesOf<Fields, "required">]: ValueOf<Fields[Name]> } & {
+    [Name in NamesOf<Fields, "defaulted" | "optional">]?: ValueOf<Fields[Name]>;
+  }
+>;
+
+/** The same with every default filled in. */
+export type Filled<Fields> = Flat<
+  { [Name in NamesOf<Fields, "required" | "defaulted">]: ValueOf<Fields[Name]> } & {
+    [Name in NamesOf<Fields, "optional">]?: ValueOf<Fields[Name]>;
+  }
+>;
+
+/** The default of every setting that has one, and the written settings over them. */
+export function filled<Fields extends Rows>(rows: Fields, written: Partial<Written<Fields>> = {}): Filled<Fields> {
+  const defaults = Object.entries(rows).flatMap(([name, row]) =>
+    row.default === undefined ? [] : [[name, row.default]],
+  );
+  return { ...Object.fromEntries(defaults), ...written } as Filled<Fields>;
+}
+
+interface Options<Value> {
+  default?: Value;
+  isRequired?: true;
+  absent?: string;
+  variable?: string;
+  writeOnly?: true;
+  applies?: "start";
+  needs?: string;
+  problem?: (text: string) => string | null;
+}
+type PresenceOf<Given> = Given extends { default: unknown }
+  ? "defaulted"
+  : Given extends { isRequired: true }
+    ? "required"
+    : "optional";
+
+interface Bounds<Value = number> extends Options<Value> {
+  minimum: number;
+  maximum: number;
+}
+
+export function whole<const Given extends Bounds>(given: Given, description: string): Row<number, PresenceOf<Given>> {
+  return { type: "integer", ...given, description };
+}
+
+export function number<const Given extends Bounds>(given: Given, description: string): Row<number, PresenceOf<Given>> {
+  return { type: "number", ...given, description };
+}
+
+export function flag<const Given extends Options<boolean>>(
+  given: Given,
+  description: string,
+): Row<boolean, PresenceOf<Given>> {
+  return { type: "boolean", ...given, description };
+}
+
+export function choice<const Name extends string, const Given extends Options<NoInfer<Name>> = object>(
+  names: readonly Name[],
+  given: Given,
+  description: string,
+): Row<Name, PresenceOf<Given>> {
+  return { type: "string", enum: [...names], ...given, description };
+}
+
+interface TextOptions extends Options<string> {
+  minLength?: number;
+  maxLength?: number;
+  pattern?: string;
+  patternErrorMessage?: string;
+}
+
+export function text<const Given extends TextOptions>(
+  given: Given,
+  description: string,
+): Row<string, PresenceOf<Given>> {
+  return { type: "string", ...given, description };
+}
+
+interface ListOptions<Item> extends Options<Item[]> {
+  minItems?: number;
+  maxItems?: number;
+  uniqueItems?: true;
+}
+
+export function list<Item, Given extends ListOptions<Item>>(
+  items: Row<Item>,
+  given: Given,
+  description: string,
+): Row<Item[], PresenceOf<Given>> {
+  return { type: "array", items, ...given, description };
+}
+
+/** A mapping with fixed names. A file may have no other. */
+export function group<Fields extends Rows, const Given extends Options<never> = object>(
+  properties: Fields,
+  description: string,
+  given?: Given,
+): Group<Fields, PresenceOf<Given>> {
+  const required = Object.keys(properties).filter((name) => properties[name]!.isRequired);
+  const needed = required.length > 0 ? { required } : {};
+  return { type: "object", ...needed, properties, additionalProperties: false, ...given, description };
+}
+
+interface MappingOptions<Value> extends Options<Record<string, Value>> {
+  "x-key": string;
+  maxProperties: number;
+}
+
+/** A mapping whose names the operator chooses, by a pattern. */
+export function mapping<Value, Given extends MappingOptions<Value>>(
+  values: Row<Value>,
+  names: string,
+  given: Given,
+  description: string,
+): Row<Record<string, Value>, PresenceOf<Given>> {
+  return { type: "object", patternProperties: { [names]: values }, additionalProperties: false, ...given, description };
+}

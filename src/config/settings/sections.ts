@@ -1,0 +1,350 @@
+/** The sections of sluice.yaml beside engines, models and plans: one row a setting. */
+import {
+  choice,
+  type Filled,
+  flag,
+  type Group,
+  group,
+  list,
+  mapping,
+  number,
+  type Row,
+  text,
+  type Written,
+  whole,
+} from "./row.ts";
+
+const kibibyte = 1024;
+const mebibyte = 1024 * kibibyte;
+const gibibyte = 1024 * mebibyte;
+const tebibyte = 1024 * gibibyte;
+const hour_ms = 3_600_000;
+const day_ms = 24 * hour_ms;
+
+export const workers_max = 64;
+export type WorkersWanted = number | "auto";
+
+const workersMessage = `must be auto, or a whole number from 1 to ${workers_max}`;
+/** How many processes serve: a number, or `auto`. */
+const workers: Row<WorkersWanted, "defaulted"> = {
+  anyOf: [
+    { type: "integer", minimum: 1, maximum: workers_max, patternErrorMessage: workersMessage } as Row,
+    { type: "string", enum: ["auto"], patternErrorMessage: workersMessage } as Row,
+  ],
+  default: 1,
+  variable: "SLUICE_WORKERS",
+  description:
+    "How many processes serve: a number, or `auto` for as many as there are cores and memory for ([workers](#workers)). More than one need Postgres and Redis.",
+};
+
+const server = group(
+  {
+    workers,
+    warm_up_ms: whole(
+      { minimum: 0, maximum: 60_000, default: 2000, variable: "SLUICE_WARM_UP_MS" },
+      "How long a node may [warm up](#warming-up) with requests to itself, of which nothing stays: on Postgres before it is ready, on the embedded database in idle moments. With 0 it does not.",
+    ),
+  },
+  "The node itself.",
+  { applies: "start" },
+);
+
+const metering = group(
+  {
+    lease_s: number(
+      { minimum: 0.1, maximum: 3600, default: 60 },
+      "How long after its last checkpoint a running request of a dead node is settled by another node.",
+    ),
+    checkpoint_s: number(
+      { minimum: 0.02, maximum: 600, default: 2 },
+      "How often a running request saves what it has used. It must be shorter than the lease. If you set only a short lease, it is a third of that.",
+    ),
+    sweep_s: number({ minimum: 0.02, maximum: 600, default: 5 }, "How often a node looks for lapsed leases."),
+    unstreamed_tokens_max: whole(
+      { minimum: 0, maximum: 1_000_000, default: 512 },
+      "If a client doesn't stream and its output cap is at most this, the engine isn't asked to stream either. If the client leaves, such an answer may finish, for 10 s at most. 0: the engine always streams.",
+    ),
+    recovery: choice(
+      ["checkpoint", "hold"],
+      { default: "checkpoint" },
+      "What a stream of a dead node is charged: its last checkpoint, or everything that was held for it. An answer that isn't streamed is charged nothing.",
+    ),
+    end_revoked: flag(
+      { default: true },
+      "Whether running requests end with an error when their key is revoked, or their organization is suspended or loses its plan.",
+    ),
+  },
+  "How usage is kept exact.",
+  { applies: "start" },
+);
+
+const limits = group(
+  {
+    body_bytes_max: whole(
+      { minimum: kibibyte, maximum: gibibyte, default: 32 * mebibyte },
+      "The largest request body in bytes, after decompression. A larger one gets 413.",
+    ),
+    body_read_ms: whole(
+      { minimum: 100, maximum: hour_ms, default: 60_000 },
+      "How long a client may take to send its body.",
+    ),
+    body_depth_max: whole(
+      { minimum: 16, maximum: 1000, default: 100 },
+      "How deep objects and arrays of a body may be nested.",
+    ),
+    body_values_max: whole(
+      { minimum: 1000, maximum: 100_000_000, default: 100_000 },
+      "How many values a body may hold, plus one for each 128 bytes of it. More get 413. Each comma and each opening bracket counts as one.",
+    ),
+    body_members_max: whole(
+      { minimum: 1000, maximum: 100_000_000, default: 60_000 },
+      "How many members all objects of a body may have together, plus one for each 160 bytes of it. More get 413.",
+    ),
+    body_names_max: whole(
+      { minimum: 100, maximum: 100_000_000, default: 10_000 },
+      "How many different names these members may have, plus one for each 1,024 bytes of the body. More get 413.",
+    ),
+    body_ratio_max: whole(
+      { minimum: 10, maximum: 100_000, default: 100 },
+      "How many times its size a compressed body may unpack to; more gets 413. Up to 1 MiB, any ratio is fine.",
+    ),
+    memory_bytes: whole(
+      { minimum: 0, maximum: tebibyte, default: 0 },
+      "Above so many resident bytes of the process ([workers](#workers) have a share each), new inference gets 503 `overloaded`. 0: 85 % of the container's limit, or half of the machine's memory.",
+    ),
+    in_flight_bytes_max: whole(
+      { minimum: 0, maximum: tebibyte, default: 0 },
+      "How many bytes of bodies, stored conversations and streams the requests of a node may hold together. Beyond, they get 503 `overloaded`. 0: a quarter of `memory_bytes`, and two of the largest bodies at least.",
+    ),
+    key_in_flight_bytes_max: whole(
+      { minimum: 0, maximum: tebibyte, default: 0 },
+      "How many of these bytes the requests of one key may hold. Beyond, they get 429 `concurrency_limit_exceeded`. 0: an eighth of the node's, and four of the largest bodies at least.",
+    ),
+    failed_authentications_per_minute: whole(
+      { minimum: 1, maximum: 1_000_000, default: 300 },
+      "How many requests without a valid key one client address may send a minute. Beyond, keys that the node doesn't know get 429.",
+    ),
+    // Longer than the idle timeout of common balancers, 60 s: the side that sends requests should be the one that closes.
+    idle_ms: whole(
+      { minimum: 1000, maximum: 255_000, default: 75_000 },
+      "How long a connection may be silent between requests, and how long the head of a further request may take. The first head of a connection has 10 seconds.",
+    ),
+    grant_ms: whole(
+      { minimum: 10, maximum: 60_000, default: 3000 },
+      "How long an admission may take before the request gets 503 `storage_unavailable`.",
+    ),
+    first_event_hold_ms: whole(
+      { minimum: 0, maximum: 10_000, default: 5000 },
+      "How long a stream waits for the first part of the answer before it sends its status, so that early failures keep a true status.",
+    ),
+    heartbeat_ms: whole(
+      { minimum: 10, maximum: 10_000, default: 10_000 },
+      "The longest silence on a stream before a heartbeat is written.",
+    ),
+    drain_delay_ms: whole(
+      { minimum: 0, maximum: 600_000, default: 0 },
+      "After SIGTERM, how long `/readyz` fails before the node refuses connections. Behind a load balancer, set a few seconds.",
+    ),
+    drain_ms: whole(
+      { minimum: 0, maximum: day_ms, default: 25_000 },
+      "After that, how long running requests may take to finish before they are ended with their protocol's error.",
+    ),
+  },
+  "Limits on requests and connections.",
+  { applies: "start" },
+);
+
+const messages = group(
+  {
+    keep_billing_line: flag(
+      { default: false },
+      "Whether to keep the line `x-anthropic-billing-header: …` that Claude Code puts at the head of its system text. The line changes with every request, so an engine's prefix cache would miss everything after it. Sluice removes it unless you set this.",
+    ),
+  },
+  "How Sluice serves `/v1/messages`.",
+);
+
+const responses = group(
+  {
+    store: flag(
+      { default: true },
+      "`false`: Sluice stores nothing, finds nothing that it stored before, and answers say `store: false`.",
+    ),
+    kept_days: whole({ minimum: 1, maximum: 365, default: 30 }, "How long a response is stored."),
+    organization_bytes_max: whole(
+      { minimum: kibibyte, maximum: tebibyte, default: gibibyte },
+      "How many bytes the responses of one organization may have together. The oldest go first. A single response that is larger isn't stored, and the log says so.",
+    ),
+  },
+  "What Sluice stores for `/v1/responses`.",
+);
+
+const reload = group(
+  {
+    force: flag(
+      { default: false },
+      "Whether a reload may take away a plan that organizations are on. Their inference then gets 402 until you give them another plan.",
+    ),
+  },
+  "How a new file comes into force.",
+);
+
+const log = group(
+  {
+    level: choice(
+      ["debug", "info", "warn", "error"],
+      { default: "info" },
+      "The least severe lines that Sluice writes. Requests are `info`, those that fail with 5xx `error`. Probes and `/metrics` are `debug`, unless they fail with 500.",
+    ),
+    format: choice(
+      ["json", "logfmt"],
+      { default: "json" },
+      "How a line is written: `json`, or `logfmt` (`name=value`, quoted as in JSON where that is needed).",
+    ),
+  },
+  "What the log has.",
+);
+
+const metrics = group(
+  {
+    organizations_max: whole(
+      { minimum: 0, maximum: 1000, default: 0 },
+      "How many organizations `usage_organization_units` and `usage_organization_requests` show by their ids: the largest of the last hour, and all others together as `other`. Needs `SLUICE_OPERATOR_PORT`, since clients must not read who the others are.",
+    ),
+  },
+  "What the metrics have.",
+);
+
+/** Headers that Sluice sends. Their values may be secrets. */
+export const headers = <const Given extends { default?: Record<string, string> }>(given: Given, description: string) =>
+  mapping(
+    text(
+      {
+        maxLength: 4096,
+        writeOnly: true,
+        pattern: "^[\\x20-\\x7e]*$",
+        patternErrorMessage: "must be text that a header can carry: ASCII, without line breaks",
+      },
+      "",
+    ),
+    "^[A-Za-z][A-Za-z0-9-]{0,63}$",
+    {
+      "x-key": "must be the name of a header: letters, digits and '-', at most 64",
+      maxProperties: 32,
+      ...given,
+    },
+    description,
+  );
+
+const telemetry = group(
+  {
+    endpoint: text(
+      {
+        isRequired: true,
+        maxLength: 2048,
+        pattern: "^https?://[^\\s@?#]+$",
+        patternErrorMessage: "must be an http or https URL without user name, query or fragment",
+      },
+      "The base URL at which a collector takes OTLP over HTTP, such as `http://localhost:4318`. Sluice sends JSON to `/v1/traces` and `/v1/metrics` below it.",
+    ),
+    headers: headers(
+      { default: {} },
+      "Headers of every request to the collector, such as a key: a mapping from names to values.",
+    ),
+    service_name: text(
+      { minLength: 1, maxLength: 255, default: "sluice" },
+      "`service.name` of everything that is sent.",
+    ),
+    sample_ratio: number({ minimum: 0, maximum: 1, default: 0.01 }, "The share of requests that is traced."),
+    follow_callers: flag(
+      { default: true },
+      "Whether a caller's `traceparent` decides instead. Set it to false if callers that you don't trust could have everything traced; their trace ids stay.",
+    ),
+    metrics_ms: whole({ minimum: 0, maximum: hour_ms, default: 60_000 }, "How often metrics are sent. 0: never."),
+  },
+  "OpenTelemetry: traces and metrics of inference, sent to a collector by OTLP.",
+  { applies: "start" },
+);
+
+const images = group(
+  {
+    deny_private: flag(
+      { default: false },
+      "Whether to refuse addresses and names of private networks too (10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, 100.64.0.0/10, fc00::/7; `.internal`, `.local` and the like; names without a dot).",
+    ),
+    denied_hosts: list(
+      text(
+        {
+          pattern: "^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$",
+          patternErrorMessage: "must be the name of a host, such as example.com, or an IPv4 address",
+        },
+        "",
+      ),
+      { maxItems: 1000, uniqueItems: true, default: [] },
+      "Hosts from which no image may come, each with all below it.",
+    ),
+  },
+  "Which images an engine may be asked to fetch.",
+);
+
+const webhooks = group(
+  {
+    allow_private: flag(
+      { default: false },
+      "Whether webhooks may lead to this machine, its link and private networks, and use plain HTTP.",
+    ),
+  },
+  "Where notices may be sent.",
+);
+
+const reports = group(
+  {
+    currency: text(
+      {
+        isRequired: true,
+        pattern: "^[A-Z]{3}$",
+        patternErrorMessage: "must be a currency of ISO 4217, such as EUR",
+      },
+      "The currency, by ISO 4217, such as `EUR`.",
+    ),
+    price_per_million_units: number(
+      { isRequired: true, minimum: 0, maximum: 1_000_000 },
+      "What a million units cost, with nine decimals at most.",
+    ),
+    provider: text(
+      {
+        minLength: 1,
+        maxLength: 200,
+        pattern: "^[^\\u0000-\\u001f\\u007f]*$",
+        patternErrorMessage: "must be text on one line",
+        default: "Sluice",
+      },
+      "Who bills, in FOCUS reports.",
+    ),
+  },
+  "What units cost in reports. Nothing else depends on it.",
+);
+
+export const sections = {
+  server,
+  metering,
+  limits,
+  messages,
+  responses,
+  reload,
+  log,
+  metrics,
+  telemetry,
+  images,
+  reports,
+  webhooks,
+};
+
+/** The settings of every section in force. A section with a required setting is null where the file leaves it out. */
+export type Sections = {
+  [Name in keyof typeof sections]: (typeof sections)[Name] extends Group<infer Fields>
+    ? object extends Written<Fields>
+      ? Filled<Fields>
+      : Filled<Fields> | null
+    : never;
+};

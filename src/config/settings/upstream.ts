@@ -1,0 +1,186 @@
+/** An engine of sluice.yaml: how it is reached, whom it trusts, how much it takes, and how it is looked after. */
+import { upstreamProtocols } from "../../upstream/codecs.ts";
+import { addressFamilies, defaultTimeouts, type UpstreamTimeouts } from "../../upstream/target.ts";
+import { choice, flag, group, list, type Row, text, type Written, whole } from "./row.ts";
+import { headers } from "./sections.ts";
+
+const hour_ms = 3_600_000;
+const day_ms = 24 * hour_ms;
+
+const timeoutRows: Record<keyof UpstreamTimeouts, string> = {
+  connect_ms: "How long the name, TCP and TLS may take.",
+  first_part_ms: "From there, how long until the first part of the answer; and 1 s for each 2,000 tokens of input.",
+  first_part_spare_ms:
+    "The same, where another healthy route of the model stands ready: then that one is asked instead.",
+  idle_ms: "The longest silence between two parts of an answer.",
+  total_ms: "The longest that a whole answer may take, all attempts together.",
+};
+
+/** A model's time-outs have no defaults: they would hide what the upstream says. */
+export const timeouts = (defaults: Partial<UpstreamTimeouts>, description: string) =>
+  group(
+    Object.fromEntries(
+      Object.entries(timeoutRows).map(([name, about]) => {
+        const standard = defaults[name as keyof UpstreamTimeouts];
+        const bounds = { minimum: 10, maximum: day_ms };
+        return [name, whole(standard === undefined ? bounds : { ...bounds, default: standard }, about)];
+      }),
+    ) as Record<keyof UpstreamTimeouts, Row<number, "optional">>,
+    description,
+  );
+
+/** What an engine may have in flight; a route may set its own. */
+export const capacity = {
+  concurrent_max: whole(
+    { minimum: 1, maximum: 1_000_000, absent: "no limit" },
+    "How many requests **each process** of Sluice may have at the engine at once. Further ones wait: [routing.md](routing.md#when-engines-are-full). With several nodes or [workers](#workers), divide what the engine can do among them. Replicas and addresses have it each.",
+  ),
+  tokens_in_flight_max: whole(
+    { minimum: 1, maximum: 1_000_000_000, absent: "no limit" },
+    "How many tokens those requests may have together: their inputs, and at most 1,024 for each answer. Per process too.",
+  ),
+};
+
+const file = (description: string) => text({ minLength: 1, maxLength: 4096 }, description);
+
+const tls = group(
+  {
+    ca_file: file("A file with the authorities that are trusted, in PEM, in place of the system's."),
+    certificate_file: file("The certificate that Sluice shows to the engine, in PEM. Needs `key_file`."),
+    key_file: file("Its private key, in PEM."),
+  },
+  "For `https`: whom Sluice trusts, and who it is. The files are read at the start and on SIGHUP.",
+);
+
+const headerName = (description: string) =>
+  text(
+    {
+      pattern: "^[A-Za-z][A-Za-z0-9-]{0,63}$",
+      patternErrorMessage: "must be the name of a header: letters, digits and '-', at most 64",
+    },
+    description,
+  );
+
+const identityHeaders = group(
+  {
+    organization: headerName("The header that has the organization's id."),
+    plan: headerName("The header that has the name of its plan."),
+  },
+  "For a scheduler between Sluice and the engines: the headers that say for whom a request is. For llm-d 0.8, `x-llm-d-inference-fairness-id` and `x-llm-d-inference-objective`; later versions call them `x-gateway-inference-…`.",
+);
+
+const rootPath = (path: string, description: string) =>
+  text(
+    {
+      pattern: "^/[\\x21-\\x7e]{0,1023}$",
+      patternErrorMessage: `must be a path from the root of the engine's host, such as ${path}`,
+      default: path,
+    },
+    description,
+  );
+
+export const check = group(
+  {
+    path: rootPath(
+      "/health",
+      "What is asked, from the root of the engine's host. Any status from 200 to 299 says that it is well.",
+    ),
+    interval_ms: whole(
+      { minimum: 100, maximum: hour_ms, default: 5000 },
+      "How often it is asked. It has 5 s to answer.",
+    ),
+  },
+  "Asks the engine from time to time whether it is well. While it isn't, it gets no requests.",
+);
+
+export const load = group(
+  {
+    path: rootPath("/metrics", "Where the engine's metrics are, from the root of its host."),
+    interval_ms: whole({ minimum: 100, maximum: hour_ms, default: 1000 }, "From one reading to the next."),
+    waiting_max: whole(
+      { minimum: 0, maximum: 1_000_000, default: 4 },
+      "With more requests that wait in the engine, or more than 95 % of its cache taken, it is crowded.",
+    ),
+  },
+  "Reads how busy the engine is from its own metrics (vLLM, SGLang, llama.cpp with `--metrics`). A crowded one gets no new requests while another engine of the model is not.",
+);
+
+export const queue = group(
+  {
+    length_max: whole(
+      { minimum: 0, maximum: 1_000_000, default: 1000 },
+      "How many requests may wait for one engine. An organization may take as many places as are still free. Beyond, they get 429 `capacity_exceeded`.",
+    ),
+    wait_ms_max: whole(
+      { minimum: 0, maximum: hour_ms, default: 30_000 },
+      "How long a request may wait before it gets 429 `capacity_exceeded`.",
+    ),
+    reserved_percent: whole(
+      { minimum: 0, maximum: 50, default: 0 },
+      "How much of `concurrent_max` and `tokens_in_flight_max` is kept for organizations that have less than that at the engine, so that theirs need not wait. At least one request, unless this is 0.",
+    ),
+  },
+  "How requests wait where the engine is full. Per process.",
+);
+
+export const resolve = group(
+  {
+    interval_ms: whole(
+      { minimum: 100, maximum: hour_ms, default: 5000 },
+      "How often the name is resolved anew. It is resolved sooner if a DNS server of `servers` says that its answer holds for less, but not more often than once a second.",
+    ),
+    addresses_max: whole(
+      { minimum: 1, maximum: 256, default: 64 },
+      "How many addresses may be asked. If the name has more, the others get no requests, and the log says so.",
+    ),
+    family: choice(
+      addressFamilies,
+      { default: "all" },
+      "Which addresses are engines. If each engine has an IPv4 and an IPv6 address, choose one, or each counts twice.",
+    ),
+    servers: list(
+      text({ minLength: 1, maxLength: 64 }, ""),
+      { maxItems: 8, default: [] },
+      "DNS servers, such as `10.0.0.10`, or `127.0.0.1:8600` for Consul. They are asked for the name as it stands, in place of the system's way with its hosts file and search domains.",
+    ),
+  },
+  "The name in `url` has several addresses, each of them an engine that serves the same, and they change: [routing.md](routing.md#names-with-several-addresses). `{}` resolves it with the defaults. Not with `replicas`.",
+);
+
+export const Upstream = group(
+  {
+    url: text(
+      { isRequired: true, minLength: 1, maxLength: 2048 },
+      "The base URL, `http` or `https`, up to and including `/v1`; without user name, query or fragment. If the URL has no path, `/v1` is added.",
+    ),
+    protocol: choice(
+      upstreamProtocols,
+      { default: "openai-chat" },
+      "What the engine speaks: `openai-chat` (asked at `/chat/completions` below the URL), `anthropic-messages` (`/messages`) or `openai-responses` (`/responses`).",
+    ),
+    api_key: text(
+      { minLength: 1, maxLength: 4096, writeOnly: true },
+      `The key for the engine, from the environment: \`"\${NAME}"\`.`,
+    ),
+    headers: headers({}, "Headers of every request to the engine: a mapping from names to values."),
+    identity_headers: identityHeaders,
+    tls,
+    replicas: list(
+      text({ minLength: 1, maxLength: 2048 }, "The base URL of another engine that serves the same."),
+      { maxItems: 63 },
+      "Base URLs of further engines that are the same. A session stays with one of them: [routing.md](routing.md#sessions-stay-at-home).",
+    ),
+    resolve,
+    cache_salt: flag(
+      { default: false },
+      "Whether each organization gets a salt of its own in the engine's prefix cache (vLLM's field `cache_salt`), so that none can tell by time what another has there. Not for `anthropic-messages`.",
+    ),
+    check,
+    load,
+    ...capacity,
+    queue,
+    timeouts: timeouts(defaultTimeouts, "How long Sluice waits for the engine, in milliseconds."),
+  },
+  "An engine.",
+);
+export type UpstreamEntry = Written<typeof Upstream.properties>;

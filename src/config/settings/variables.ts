@@ -1,0 +1,159 @@
+/**
+ * The variables of the environment, one row each: where to listen, where data lies, which file, which engine. Settings of
+ * the file may have a variable too, which their own rows name.
+ */
+import { isIPv6 } from "node:net";
+import { isNetwork } from "../../auth/network.ts";
+import { checkedKey } from "../api-key.ts";
+import { shortened } from "../problem.ts";
+import { checkedUrl } from "../upstream-url.ts";
+import { choice, flag, list, type Row, type Rows, text, whole } from "./row.ts";
+import { sections } from "./sections.ts";
+
+const port = { minimum: 0, maximum: 65_535 };
+
+/** The rest of a sentence that begins with the variable's name, unless the text has the form. */
+const form = (has: (text: string) => boolean, must: string) => (text: string) =>
+  has(text) ? null : `${must}, not ${JSON.stringify(shortened(text))}`;
+
+const listening = form(
+  (host) => isIPv6(unbracketed(host)) || /^[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$/.test(unbracketed(host)),
+  "must be an address or host name to listen on, such as 127.0.0.1, 0.0.0.0 or ::",
+);
+
+export function unbracketed(host: string): string {
+  return /^\[.*\]$/.test(host) ? host.slice(1, -1) : host;
+}
+
+/** The address of a store may hold a password, so it is never shown. */
+const address = (pattern: RegExp, example: string) => (text: string) =>
+  pattern.test(text)
+    ? null
+    : `must be a URL such as ${example}; its text is not shown because it may contain a password`;
+
+const refused = (check: (text: string) => object) => (text: string) => {
+  const checked: { problem?: string } = check(text);
+  return checked.problem ?? null;
+};
+
+const items = (problem: (item: string) => string | null) => text({ problem }, "");
+
+export const environment = {
+  PORT: whole({ ...port, default: 8080 }, "The port to listen on. With 0 the system chooses one."),
+  HOST: text({ default: "127.0.0.1", problem: listening }, "The address to listen on. The image sets 0.0.0.0."),
+  DATABASE_URL: text(
+    {
+      writeOnly: true,
+      absent: "the embedded database",
+      problem: address(/^postgres(ql)?:\/\/\S+$/i, "postgres://user@host:5432/name"),
+    },
+    "`postgres://…`; for `sslmode` and its files, see [TLS](#tls).",
+  ),
+  REDIS_URL: text(
+    { writeOnly: true, problem: address(/^rediss?:\/\/\S+$/i, "redis://host:6379") },
+    "`redis://…` or `rediss://…`, for several nodes on one Postgres; for a cluster, the URL of any node. Without Redis, and while it is away, Postgres counts the rates; a single node on the embedded database counts them in memory.",
+  ),
+  SLUICE_DATA_DIR: text({ default: "./data" }, "The folder of the embedded database."),
+  SLUICE_MIGRATE: flag(
+    { default: true },
+    "With `false`, `sluice serve` refuses to start on a database that is not migrated, as with `--no-migrate`.",
+  ),
+  SLUICE_CONFIG: text(
+    { absent: "./sluice.yaml, if it exists" },
+    "The configuration file. If you set this variable, the file must exist.",
+  ),
+  SLUICE_UPSTREAM_URL: text(
+    {
+      problem: refused(checkedUrl),
+    },
+    "One engine for every model, see [below](#one-engine-no-file).",
+  ),
+  // The key alone is no mistake: a file may name it as ${SLUICE_UPSTREAM_KEY}, and `sluice init` writes it so.
+  SLUICE_UPSTREAM_KEY: text(
+    {
+      writeOnly: true,
+      problem: refused(checkedKey),
+    },
+    "The key for that engine.",
+  ),
+  SLUICE_UPSTREAM_MODEL: text(
+    {
+      needs: "SLUICE_UPSTREAM_URL",
+      problem: (name) => (name.length > 512 ? "must be text of 1 to 512 characters" : null),
+    },
+    "That engine's name for all models.",
+  ),
+  SLUICE_OPERATOR_PORT: whole(
+    port,
+    "A second port for `/metrics` and for [management](management.md). Without it, metrics are on `PORT`, and management over HTTP is off.",
+  ),
+  SLUICE_OPERATOR_HOST: text(
+    { default: "127.0.0.1", needs: "SLUICE_OPERATOR_PORT", problem: listening },
+    "The address of that second port.",
+  ),
+  SLUICE_OPERATOR_TLS: choice(
+    ["on", "proxy", "off"],
+    { needs: "SLUICE_OPERATOR_PORT", absent: "off" },
+    "TLS of that second port: `on`, with the certificate of `PORT`; `proxy`, if something in front speaks TLS. With `off`, management is refused from anywhere but the node's own machine.",
+  ),
+  SLUICE_OPERATOR_NAMES: list(
+    items(
+      form(
+        (name) => /^[a-z0-9]([a-z0-9._-]{0,251}[a-z0-9])?$/i.test(name),
+        "must list host names such as sluice.internal",
+      ),
+    ),
+    { needs: "SLUICE_OPERATOR_PORT" },
+    "Names by which that second port may be asked, such as `sluice.internal, sluice-1`. It answers to addresses, `localhost` and `SLUICE_OPERATOR_HOST` in any case, and to any other `Host` with 403.",
+  ),
+  SLUICE_TRUSTED_PROXIES: list(
+    items(form(isNetwork, "must list addresses or networks such as 10.0.0.0/8 or ::1")),
+    { default: [] },
+    "Addresses and networks of your proxies, such as `10.0.0.0/8, ::1`. Only from them Sluice takes the client's address. Set it behind a load balancer: without it, all clients share the limits of one address.",
+  ),
+  SLUICE_CLIENT_ADDRESS_HEADER: text(
+    {
+      default: "x-forwarded-for",
+      needs: "SLUICE_TRUSTED_PROXIES",
+      problem: form((name) => /^[A-Za-z0-9-]{1,64}$/.test(name), "must name a header such as x-forwarded-for"),
+    },
+    "The one header in which these proxies name their client, such as `x-real-ip` or `forwarded`. Each of them must write it, or append to it: a client that they don't name has no address, and passes no list of [allowed addresses](design/keys.md#from-some-addresses-only).",
+  ),
+  SLUICE_TLS_CERTIFICATE_FILE: text(
+    { needs: "SLUICE_TLS_KEY_FILE" },
+    "The certificate with which `PORT` speaks HTTPS, see [TLS](#tls).",
+  ),
+  SLUICE_TLS_KEY_FILE: text({ needs: "SLUICE_TLS_CERTIFICATE_FILE" }, "Its private key."),
+  REDIS_CA_FILE: text(
+    { absent: "the system's authorities" },
+    "The authorities that vouch for Redis, for a `rediss://` URL.",
+  ),
+  REDIS_CERTIFICATE_FILE: text({ needs: "REDIS_KEY_FILE" }, "The certificate that Sluice shows to Redis."),
+  REDIS_KEY_FILE: text({ needs: "REDIS_CERTIFICATE_FILE" }, "Its private key."),
+};
+
+/** A variable, and the setting of the file that it overrides. */
+export interface Override {
+  variable: string;
+  section: string;
+  name: string;
+  row: Row;
+}
+
+export const overrides: readonly Override[] = Object.entries(sections).flatMap(([section, { properties }]) =>
+  Object.entries<Row>(properties).flatMap(([name, row]) =>
+    row.variable === undefined ? [] : [{ variable: row.variable, section, name, row }],
+  ),
+);
+
+/** Every variable by its name, but for the siblings of secrets. */
+export const rows: Rows = {
+  ...environment,
+  ...Object.fromEntries(overrides.map(({ variable, row }) => [variable, row])),
+};
+
+/** Variables whose values are secrets: each has a sibling, `NAME_FILE`, that names a file. */
+export const secretVariables = Object.keys(rows).filter((name) => rows[name]!.writeOnly);
+
+/** Every variable that Sluice reads. */
+export const variables: readonly string[] = [...Object.keys(rows), ...secretVariables.map((name) => `${name}_FILE`)];

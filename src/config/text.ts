@@ -1,0 +1,51 @@
+/** The text of a variable → the value that its row asks for. Pure. */
+import type { Shape } from "../schema/shape.ts";
+import { mustBe } from "./must-be.ts";
+import { shortened } from "./problem.ts";
+import type { Row } from "./settings/row.ts";
+
+/** `problem` completes a sentence that begins with the variable's name, and never shows a secret. */
+export function readText(row: Row, text: string): { value: unknown } | { problem: string } {
+  if (row.type === "array") return readList(row.items ?? {}, text);
+  const problem = row.problem?.(text);
+  if (problem) return { problem };
+  const value = valueIn(row, text);
+  if (value !== undefined) return { value };
+  return { problem: mustBe(row) + (row.writeOnly ? "" : `, not ${JSON.stringify(shortened(text))}`) };
+}
+
+/** Items stand between blanks or commas. */
+function readList(items: Row, text: string): { value: unknown[] } | { problem: string } {
+  const value: unknown[] = [];
+  for (const item of text.split(/[\s,]+/).filter(Boolean)) {
+    const read = readText(items, item);
+    if ("problem" in read) return read;
+    value.push(read.value);
+  }
+  return { value };
+}
+
+/** Undefined where the text does not fit. */
+function valueIn(shape: Shape, text: string): unknown {
+  if (shape.anyOf) return shape.anyOf.map((branch) => valueIn(branch, text)).find((value) => value !== undefined);
+  if (shape.enum) return shape.enum.find((value) => value === text);
+  switch (shape.type) {
+    case "boolean":
+      return text === "true" ? true : text === "false" ? false : undefined;
+    case "integer":
+    case "number":
+      return numberIn(shape, text);
+    default:
+      return isText(shape, text) ? text : undefined;
+  }
+}
+
+function numberIn({ type, minimum = 0, maximum = Number.MAX_SAFE_INTEGER }: Shape, text: string): number | undefined {
+  const digits = type === "integer" ? /^\d{1,16}$/ : /^\d{1,16}(\.\d{1,16})?$/;
+  const value = digits.test(text) ? Number(text) : Number.NaN;
+  return value >= minimum && value <= maximum ? value : undefined;
+}
+
+function isText({ minLength = 0, maxLength = Number.MAX_SAFE_INTEGER, pattern = "" }: Shape, text: string): boolean {
+  return text.length >= minLength && text.length <= maxLength && new RegExp(pattern, "u").test(text);
+}
