@@ -275,5 +275,5 @@ describe("kill -9", () => {
     );
     await second.stop();
     rmSync(folder, { recursive: true, force: true });
-  }, 90_000);
+  }, 240_000);
 });
