@@ -33,7 +33,7 @@ export interface Migration {
   additive?: true;
 }
 
-/** In the order in which they are applied. Append only: `migrations/checksums` holds each as it was when it was added. */
+/** The migrations in the order in which they are applied. Append only: `migrations/checksums` has the hash of each. */
 export const migrations: readonly Migration[] = [
   { name: "0001_directory", sql: directory },
   { name: "0002_ledger_tables", sql: ledgerTables },
@@ -55,7 +55,7 @@ export const migrations: readonly Migration[] = [
   { name: "0018_rates_of_keys", sql: ratesOfKeys, additive: true },
 ];
 
-/** What the migrator needs of a database. */
+/** The statements that the migrator needs of a database. */
 interface Statements {
   query<Row>(text: string, params?: readonly unknown[]): Promise<Row[]>;
   exec(sql: string): Promise<void>;

@@ -14,6 +14,8 @@ interface Step {
   options: CommandOptions;
   /** Whether its last line has counts of its own; otherwise the step counts as one. */
   counts: boolean;
+  /** Set for a step that is only printed: if it fails, it counts as skipped. */
+  isOptional?: true;
 }
 
 const npm = Bun.which("npm") === null ? [process.execPath, "run"] : ["npm", "run"];
@@ -34,7 +36,13 @@ const steps: Step[] = [
   { name: "check", words: [...npm, "check"], options: { limit_ms: 3 * minute_ms }, counts: false },
   { name: "build", words: [...npm, "build"], options: { limit_ms: 3 * minute_ms }, counts: false },
   { name: "mutants", words: mutants, options: { limit_ms: 4 * minute_ms }, counts: true },
-  { name: "drawn mutants", words: drawnMutants, options: { limit_ms: 8 * minute_ms }, counts: false },
+  {
+    name: "drawn mutants",
+    words: drawnMutants,
+    options: { limit_ms: 6 * minute_ms },
+    counts: false,
+    isOptional: true,
+  },
   { name: "the binary", words: [...npm, "smoke"], options: { limit_ms: 2 * minute_ms }, counts: true },
   {
     name: "deeper",
@@ -82,7 +90,7 @@ function countsOfStep(step: Step, { code, output }: Outcome): Counts {
   const [passed, failed, skipped] = line ? line.slice(1).map(Number) : [code === 0 && !step.counts ? 1 : 0, 0, 0];
   const counts = { passed: passed!, failed: failed!, skipped: skipped! };
   if (counts.failed === 0 && (code !== 0 || counts.passed === 0)) counts.failed = 1;
-  return counts;
+  return step.isOptional && counts.failed > 0 ? { passed: 0, failed: 0, skipped: 1 } : counts;
 }
 
 await main();

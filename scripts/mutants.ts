@@ -2,8 +2,8 @@
 // `-- WORD…` tries the mutants of a room, or those whose names contain the word. `--sample K --seed S` tries K of them,
 // different ones for each seed (default: the number of the day). `--within SECONDS` starts no more after that time.
 // `--drawn K --seed S` makes mutants by operators instead (scripts/drawn), evenly over the modules; `--module WORD` takes
-// those of a module or a file. Their survivors are printed and fail nothing: the goal is nine of ten, and a draw of another
-// day must not fail a change that has nothing to do with it.
+// those of a module or a file, and `--only IDENTITY` those whose identity contains the text. Their survivors are printed
+// and fail nothing: the goal is nine of ten, and the draw of a day must not fail a change that has nothing to do with it.
 // Exits with 1 when a mutant survives or when a declaration no longer fits the source.
 
 import { parseArgs } from "node:util";
@@ -17,7 +17,7 @@ import { type Laboratory, laboratory, type Verdict } from "./laboratory.ts";
 import { environmentWith } from "./test-environment.ts";
 
 const usage = `usage: npm run mutants -- [WORD…] [--sample K] [--seed S] [--within SECONDS]
-       npm run mutants -- --drawn K [--seed S] [--module WORD]… [--within SECONDS]
+       npm run mutants -- --drawn K [--seed S] [--module WORD]… [--only IDENTITY]… [--within SECONDS]
   Whole numbers, K and SECONDS at least 1. WORD is a room, or part of a mutant's name.`;
 const day_ms = 24 * 3_600_000;
 const trials_at_a_time = 2;
@@ -87,6 +87,7 @@ function options(all: readonly Named[]) {
       within: { type: "string" },
       drawn: { type: "string" },
       module: { type: "string", multiple: true },
+      only: { type: "string", multiple: true },
     },
   });
   const number = (name: "sample" | "seed" | "within" | "drawn", least: number, otherwise: number) => {
@@ -99,7 +100,9 @@ function options(all: readonly Named[]) {
   const seed = number("seed", 0, Math.floor(Date.now() / day_ms));
   const within_ms = number("within", 1, Number.POSITIVE_INFINITY) * 1000;
   const drawn: DrawOptions | null =
-    values.drawn === undefined ? null : { count: number("drawn", 1, 1), seed, modules: values.module ?? [], within_ms };
+    values.drawn === undefined
+      ? null
+      : { count: number("drawn", 1, 1), seed, modules: values.module ?? [], only: values.only ?? [], within_ms };
   return {
     drawn,
     tried: sampled(some, number("sample", 1, some.length), seed, ({ mutant }) => mutant.name),

@@ -58,9 +58,9 @@ create table audit_entry (
   organization_id uuid,
   subject text not null,
   details jsonb not null,
-  -- In the order of the commits, without gaps; audit_head has the last one.
+  -- The numbers rise without gaps in the order of the commits; audit_head has the last one.
   number bigint not null unique,
-  -- Where the act was asked from; null: on the node.
+  -- The address that the request came from; null: the node itself.
   address text,
   -- Covers the entry and the hash before it (src/store/audit-chain.ts).
   hash bytea check (length(hash) = 32)
@@ -82,7 +82,8 @@ create table plan (
   changed_at timestamptz not null
 );
 
--- When the file was changed whose plans are in force, by the store's clock. Its row is the lock under which plans change.
+-- When the file whose plans are in force was changed, by the store's clock. Its row is the lock under which plans
+-- change.
 create table plan_file (
   is_one boolean primary key default true check (is_one),
   changed_at timestamptz not null

@@ -1,14 +1,14 @@
--- What was used: windows, holds of running requests, records of ended ones. The verbs and their answers are
--- described in src/store/ledger.ts. Units are micro-units; ids are bare UUIDs.
+-- The tables of the ledger: windows, holds of running requests, records of ended ones. src/store/ledger.ts describes the
+-- verbs and their answers. Units are micro-units; IDs are bare UUIDs.
 
 create type usage_window_kind as enum ('session', 'week', 'month', 'extra');
 create type usage_billing as enum ('plan', 'extra');
 
--- What one subject, an organization, a team or a key (migration 0013), has open: how many requests run, and the windows in force, in arrays by the order of
--- their kinds; a session that is not open starts at null. Of each subject one row is live. It is written in place until
--- it was updated 32 times, and then anew as the next generation: however long vacuum is kept waiting, nobody walks more
--- than 32 versions, and those of older generations stand before the newest in the index
--- (docs/design/metering.md, Counters that wait for no vacuum).
+-- The state of one subject, which is an organization, a team or a key (migration 0013): how many requests run, and the
+-- windows in force, in arrays by the order of their kinds. A session that is not open has null bounds. One row of a
+-- subject is live. It is updated in place 32 times, and then written anew as the next generation. However long vacuum
+-- has to wait, a reader therefore passes 32 versions at most, and those of older generations stand before the newest in
+-- the index (docs/design/metering.md, Counters that wait for no vacuum).
 create table usage_now (
   subject_id uuid not null,
   generation bigint not null,
@@ -70,7 +70,7 @@ create table usage_subject (
 );
 create index usage_subject_of_team on usage_subject (team_id);
 
--- What a subject had used of a window when it was first counted: the sum of records that do not name it.
+-- The use of a window before its subject was first counted: the sum of records that do not name the subject.
 create table usage_opening (
   subject_id uuid not null,
   kind usage_window_kind not null,
@@ -177,7 +177,7 @@ create table usage_record (
   -- Each of them, where there was more than one.
   tried jsonb,
   first_part_ms bigint,
-  -- What the engine reported, where it was not taken as it is, and why.
+  -- The engine's report where it was not accepted as it came, and the reason.
   report_rejected jsonb,
   team_id uuid,
   subjects uuid[],

@@ -10,7 +10,7 @@ create function usage_record_id(at timestamptz) returns uuid
   language sql immutable parallel safe
   as $$ select rpad(lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0'), 32, '0')::uuid $$;
 
--- When a node made an id, by its clock.
+-- The instant at which a node made an ID, by its clock.
 create function usage_record_time(id uuid) returns timestamptz
   language sql immutable parallel safe
   as $$ select 'epoch'::timestamptz + ('x' || left(replace(id::text, '-', ''), 12))::bit(48)::bigint * interval '1 millisecond' $$;
@@ -105,18 +105,16 @@ create function usage_set_anchor(organization uuid, anchor timestamptz) returns 
     return effective_at;
   end $$;
 
--- The windows in force: each from the row of now or, where that has another, from the past, to which a clock that was set
--- back returns. An idle session is five hours from now, and not open. Of an organization that does not exist there is
--- neither week nor month.
-create function usage_in_force(organization uuid, at timestamptz)
-  returns table (
-    running bigint, is_open boolean, starts_at timestamptz[], ends_at timestamptz[], used bigint[], held bigint[]
-  )
+-- The windows of an organization at an instant, in the order of their kinds. An idle session is five hours from then, and not
+-- open. An organization that does not exist has neither week nor month.
+create function usage_windows_at(organization uuid, at timestamptz)
+  returns table (is_open boolean, starts_at timestamptz[], ends_at timestamptz[])
   language sql stable
   as $$
-    select coalesce(n.running, 0), s.is_open or bool_or(p.kind is not null and w.kind = 'session'), f.starts_at, f.ends_at,
-      array_agg(case when w.was_at = w.starts_at then w.used else coalesce(p.used, 0) end order by w.kind),
-      array_agg(case when w.was_at = w.starts_at then w.held else coalesce(p.held, 0) end order by w.kind)
+    select s.is_open,
+      array[case when s.is_open then n.starts_at[1] else at end, c.week_starts_at, c.month_starts_at, c.month_starts_at],
+      array[case when s.is_open then n.ends_at[1] else at + interval '5 hours' end,
+        c.week_ends_at, c.month_ends_at, c.month_ends_at]
     from (select 1) one
     left join lateral (
       select * from usage_now n where n.subject_id = organization order by n.generation desc limit 1
@@ -124,116 +122,130 @@ create function usage_in_force(organization uuid, at timestamptz)
     left join lateral (select o.anchor_at from organization o where o.id = organization offset 0) o on true
     cross join lateral (select * from usage_calendar(organization, o.anchor_at, at) offset 0) c
     cross join lateral (select coalesce(n.ends_at[1] > at, false) as is_open offset 0) s
-    cross join lateral (
-      select
-        array[case when s.is_open then n.starts_at[1] else at end,
-          c.week_starts_at, c.month_starts_at, c.month_starts_at] as starts_at,
-        array[case when s.is_open then n.ends_at[1] else at + interval '5 hours' end,
-          c.week_ends_at, c.month_ends_at, c.month_ends_at] as ends_at
-      offset 0
-    ) f
-    cross join lateral unnest(enum_range(null::usage_window_kind), f.starts_at, n.starts_at, n.used, n.held)
+  $$;
+
+-- The totals of a subject in four windows: each from its live row or, where that has another window, from the past, to
+-- which a clock that was set back returns.
+create function usage_totals(subject uuid, starts timestamptz[])
+  returns table (running bigint, used bigint[], held bigint[])
+  language sql stable
+  as $$
+    select coalesce(n.running, 0),
+      array_agg(case when w.was_at = w.starts_at then w.used else coalesce(p.used, 0) end order by w.kind),
+      array_agg(case when w.was_at = w.starts_at then w.held else coalesce(p.held, 0) end order by w.kind)
+    from (select 1) one
+    left join lateral (
+      select * from usage_now n where n.subject_id = subject order by n.generation desc limit 1
+    ) n on true
+    cross join lateral unnest(enum_range(null::usage_window_kind), starts, n.starts_at, n.used, n.held)
       w (kind, starts_at, was_at, used, held)
     left join lateral (
       select * from usage_past p
-      where p.subject_id = organization and p.kind = w.kind and p.starts_at = w.starts_at offset 0
+      where p.subject_id = subject and p.kind = w.kind and p.starts_at = w.starts_at offset 0
     ) p on w.was_at is distinct from w.starts_at
-    group by n.running, s.is_open, f.starts_at, f.ends_at
+    group by n.running
   $$;
 
--- The same, for whoever only reads.
+-- The windows in force of each organization, for readers.
 create view usage_window_now as
   select o.id as organization_id, w.kind, w.starts_at, w.ends_at, w.used, w.held,
-    n.running, o.extra_usage_enabled as extra_enabled, o.extra_usage_cap_units as extra_cap_units, clock.at
+    t.running, o.extra_usage_enabled as extra_enabled, o.extra_usage_cap_units as extra_cap_units, clock.at
   from organization o
   cross join lateral (select store_now() as at offset 0) clock
-  cross join lateral usage_in_force(o.id, clock.at) n
-  cross join lateral unnest(enum_range(null::usage_window_kind), n.starts_at, n.ends_at, n.used, n.held)
+  cross join lateral (select * from usage_windows_at(o.id, clock.at) offset 0) f
+  cross join lateral (select * from usage_totals(o.id, f.starts_at) offset 0) t
+  cross join lateral unnest(enum_range(null::usage_window_kind), f.starts_at, f.ends_at, t.used, t.held)
     w (kind, starts_at, ends_at, used, held);
 
--- What a batch works on. The n-th of the organizations has the n-th element of the arrays up to `is_changed`, and the n-th
--- row of the others, which has its windows in force in the order of their kinds. Behind these, `used` and `held` have a
--- row for each window of the past that a hold was admitted in; it stands in the column of its kind. Behind the
--- organizations stand their limited teams and keys, if the batch has any (migration 0013): `parents` has the place of their
--- organization, `limits` and `concurrent` what they may use. `keys` are those of admissions that are limited or in a team,
--- and `teams` their teams.
+-- The state that a batch works on. `subjects` has the batch's organizations, and behind them their limited teams and keys, if
+-- the batch has any; a place in it is the subject's number. `parents` has the number of the organization that
+-- a team or a key is of; null: it is an organization. Each subject has four *counters*, one for each kind of window: those of subject n are the
+-- elements 4n - 3 to 4n of `starts_at`, `ends_at`, `used`, `held` and `limits`. The limits of an organization's windows come
+-- with each command and are null here; its fourth limit is the cap of its extra usage. Behind these, `used` and `held` have
+-- an element for each window in `past`, which holds of the batch were admitted in. `keys` are the keys of admissions that
+-- are limited or in a team, and `teams` their teams.
 create type usage_book as (
-  organizations uuid[], generations bigint[], updates integer[], running bigint[], extra_enabled boolean[],
-  extra_caps bigint[], has_subjects boolean[], is_open boolean[], is_changed boolean[],
-  starts_at timestamptz[], ends_at timestamptz[], used bigint[], held bigint[], past usage_past[],
-  parents integer[], limits bigint[], concurrent bigint[], keys uuid[], teams uuid[]
+  subjects uuid[], parents integer[], generations bigint[], updates integer[], running bigint[], concurrent bigint[],
+  extra_enabled boolean[], has_subjects boolean[], is_open boolean[], is_changed boolean[],
+  starts_at timestamptz[], ends_at timestamptz[], used bigint[], held bigint[], limits bigint[], past usage_past[],
+  keys uuid[], teams uuid[]
 );
 
--- Finds the windows in force of an owner whose row of now has another or none, and moves what is no longer in force to
--- the past, and what is out of there. The row itself is written with the batch.
-create function usage_roll(owner integer, clock timestamptz, inout book usage_book)
+-- The arrays of several rows as one.
+create aggregate usage_concat(bigint[]) (sfunc = array_cat, stype = bigint[]);
+create aggregate usage_concat(timestamptz[]) (sfunc = array_cat, stype = timestamptz[]);
+
+-- Gives a subject the windows in force: moves those that are no longer in force to the past, and returns those that are in
+-- force again. The subject's row is written with the batch. Extra usage is counted for organizations alone.
+create function usage_roll(subject integer, starts timestamptz[], ends timestamptz[], inout book usage_book)
   language plpgsql volatile
   as $$
   declare
     kinds usage_window_kind[] := enum_range(null::usage_window_kind);
-    subject uuid := book.organizations[owner];
-    now record;
+    id uuid := book.subjects[subject];
+    before integer := 4 * subject - 4;
+    total record;
   begin
-    select * into now from usage_in_force(subject, clock);
-    for k in 1..4 loop
-      if book.starts_at[owner][k] <> now.starts_at[k] then
-        insert into usage_past values (
-          subject, kinds[k], book.starts_at[owner][k], book.ends_at[owner][k], book.used[owner][k], book.held[owner][k]
-        )
+    for k in 1..case when book.parents[subject] is null then 4 else 3 end loop
+      continue when book.starts_at[before + k] = starts[k];
+      if book.starts_at[before + k] <> starts[k] then
+        insert into usage_past values (id, kinds[k], book.starts_at[before + k], book.ends_at[before + k],
+          book.used[before + k], book.held[before + k])
         on conflict (subject_id, kind, starts_at) do update set used = excluded.used, held = excluded.held;
-        book.is_changed[owner] := true;
+        book.is_changed[subject] := true;
       end if;
-      if book.starts_at[owner][k] is distinct from now.starts_at[k] then
-        delete from usage_past p where p.subject_id = subject and p.kind = kinds[k] and p.starts_at = now.starts_at[k];
-        book.is_changed[owner] := book.is_changed[owner] or found;
-      end if;
-      book.starts_at[owner][k] := now.starts_at[k];
-      book.ends_at[owner][k] := now.ends_at[k];
-      book.used[owner][k] := now.used[k];
-      book.held[owner][k] := now.held[k];
+      delete from usage_past p where p.subject_id = id and p.kind = kinds[k] and p.starts_at = starts[k]
+      returning p.used, p.held into total;
+      book.is_changed[subject] := book.is_changed[subject] or found;
+      book.is_open[subject] := book.is_open[subject] or (found and k = 1);
+      book.used[before + k] := coalesce(total.used, 0);
+      book.held[before + k] := coalesce(total.held, 0);
     end loop;
-    book.is_open[owner] := now.is_open;
+    book.starts_at[before + 1:before + 4] := starts;
+    book.ends_at[before + 1:before + 4] := ends;
   end $$;
 
--- Reads what a batch works on, under the locks of its organizations. A window that is open stays what it is, also under a
--- new anchor: while all of a row are, nothing is calculated.
-create function usage_load(named uuid[], clock timestamptz) returns usage_book
+-- Reads the state of organizations, under their locks. A window that is open stays what it is, also under a new anchor: while
+-- all of a row are, nothing is calculated.
+create function usage_load(organizations uuid[], clock timestamptz) returns usage_book
   language plpgsql volatile
   as $$
   declare
     book usage_book;
+    now record;
   begin
     -- Put in order once, and not by each aggregate.
-    select named, array_agg(i.generation), array_agg(coalesce(i.updates, 0)), array_agg(coalesce(i.running, 0)),
-      array_agg(i.extra_usage_enabled), array_agg(i.extra_usage_cap_units), array_agg(i.has_subjects),
+    select organizations, null, array_agg(i.generation), array_agg(coalesce(i.updates, 0)),
+      array_agg(coalesce(i.running, 0)), null, array_agg(i.extra_usage_enabled), array_agg(i.has_subjects),
       array_agg(coalesce(i.ends_at[1] > clock and least(i.ends_at[2], i.ends_at[3]) > clock
         and greatest(i.starts_at[2], i.starts_at[3]) <= clock, false)),
-      array_agg(false),
-      array_agg(coalesce(i.starts_at, array_fill(null::timestamptz, array[4]))),
-      array_agg(coalesce(i.ends_at, array_fill(null::timestamptz, array[4]))),
-      array_agg(coalesce(i.used, '{0,0,0,0}')), array_agg(coalesce(i.held, '{0,0,0,0}')), '{}', null, null, null, null, null
+      array_fill(false, array[cardinality(organizations)]), usage_concat(coalesce(i.starts_at, array_fill(null::timestamptz, array[4]))),
+      usage_concat(coalesce(i.ends_at, array_fill(null::timestamptz, array[4]))),
+      usage_concat(coalesce(i.used, '{0,0,0,0}')), usage_concat(coalesce(i.held, '{0,0,0,0}')),
+      usage_concat(array[null, null, null, i.extra_usage_cap_units]), '{}', null, null
     into book
     from (
       select n.*, o.extra_usage_enabled, o.extra_usage_cap_units, o.has_subjects
-      from unnest(named) with ordinality i (id, position)
+      from unnest(organizations) with ordinality i (id, position)
       left join lateral (
         select * from usage_now n where n.subject_id = i.id order by n.generation desc limit 1
       ) n on true
       left join lateral (select * from organization o where o.id = i.id offset 0) o on true
       order by i.position
     ) i;
-    for owner in 1..cardinality(named) loop
-      if not book.is_open[owner] then
-        book := usage_roll(owner, clock, book);
-      end if;
+    for owner in 1..cardinality(organizations) loop
+      continue when book.is_open[owner];
+      select w.* into now from usage_windows_at(organizations[owner], clock) w;
+      book.is_open[owner] := now.is_open;
+      book := usage_roll(owner, now.starts_at, now.ends_at, book);
     end loop;
     return book;
   end $$;
 
--- Where the windows of an owner stand that a hold was admitted in: for each kind a row of `used` and `held`. Those that are
--- not in force are read here, once.
+-- Puts the windows that a hold was admitted in into the place of those in force: for each of its counters one of these or,
+-- read here once, of the past.
 create function usage_locate(
-  request uuid, owner integer, inout book usage_book, inout used bigint[], inout held bigint[], out places integer[]
+  request uuid, inout counters integer[], inout used bigint[], inout held bigint[], inout book usage_book
 )
   language plpgsql stable
   as $$
@@ -242,25 +254,26 @@ create function usage_locate(
     hold usage_hold := (select h from usage_hold h where h.request_id = request);
     starts timestamptz[] := array[hold.session_starts_at, hold.week_starts_at, hold.month_starts_at, hold.month_starts_at];
     ends timestamptz[] := array[hold.session_ends_at, hold.week_ends_at, hold.month_ends_at, hold.month_ends_at];
+    k integer;
     place integer;
     total usage_past;
   begin
-    places := array_fill(owner, array[4]);
-    for k in 1..4 loop
-      continue when starts[k] = book.starts_at[owner][k];
+    for i in 1..cardinality(counters) loop
+      k := (counters[i] - 1) % 4 + 1;
+      continue when starts[k] = book.starts_at[counters[i]];
+      total := row(book.subjects[(counters[i] + 3) / 4], kinds[k], starts[k], ends[k], 0, 0);
       place := (
         select p.place from unnest(book.past) with ordinality p (subject_id, kind, starts_at, ends_at, used, held, place)
-        where p.subject_id = book.organizations[owner] and p.kind = kinds[k] and p.starts_at = starts[k]);
+        where (p.subject_id, p.kind, p.starts_at) = (total.subject_id, total.kind, total.starts_at));
       if place is null then
-        select book.organizations[owner], kinds[k], starts[k], ends[k], coalesce(sum(p.used), 0), coalesce(sum(p.held), 0)
-        into total from usage_past p
-        where p.subject_id = book.organizations[owner] and p.kind = kinds[k] and p.starts_at = starts[k];
+        select coalesce(sum(p.used), 0), coalesce(sum(p.held), 0) into total.used, total.held from usage_past p
+        where p.subject_id = total.subject_id and p.kind = total.kind and p.starts_at = total.starts_at;
         book.past := book.past || total;
-        used := used || array_fill(total.used, array[4]);
-        held := held || array_fill(total.held, array[4]);
+        used := used || total.used;
+        held := held || total.held;
         place := cardinality(book.past);
       end if;
-      places[k] := cardinality(book.organizations) + place;
+      counters[i] := cardinality(book.starts_at) + place;
     end loop;
   end $$;
 
@@ -269,38 +282,36 @@ create function usage_save(book usage_book) returns void
   language plpgsql volatile
   as $$
   declare
-    owners integer := cardinality(book.organizations);
-    is_open boolean;
+    counters integer := cardinality(book.starts_at);
+    before integer;
     starts timestamptz[];
     ends timestamptz[];
   begin
-    for n in 1..owners loop
+    for n in 1..cardinality(book.subjects) loop
       continue when not book.is_changed[n];
-      is_open := book.is_open[coalesce(book.parents[n], n)];
-      starts := array[case when is_open then book.starts_at[n][1] end,
-        book.starts_at[n][2], book.starts_at[n][3], book.starts_at[n][4]];
-      ends := array[case when is_open then book.ends_at[n][1] end,
-        book.ends_at[n][2], book.ends_at[n][3], book.ends_at[n][4]];
+      before := 4 * n - 4;
+      starts := book.starts_at[before + 1:before + 4];
+      ends := book.ends_at[before + 1:before + 4];
+      if not book.is_open[coalesce(book.parents[n], n)] then
+        starts[1] := null;
+        ends[1] := null;
+      end if;
       if book.updates[n] < 32 then
         update usage_now set updates = updates + 1, running = book.running[n], starts_at = starts, ends_at = ends,
-          used = array[book.used[n][1], book.used[n][2], book.used[n][3], book.used[n][4]], held = array[book.held[n][1], book.held[n][2], book.held[n][3], book.held[n][4]]
-        where subject_id = book.organizations[n] and generation = book.generations[n];
+          used = book.used[before + 1:before + 4], held = book.held[before + 1:before + 4]
+        where subject_id = book.subjects[n] and generation = book.generations[n];
         continue when found;
       end if;
       insert into usage_now values (
-        book.organizations[n], coalesce(book.generations[n], 0) + 1, 0, book.running[n], starts, ends,
-        array[book.used[n][1], book.used[n][2], book.used[n][3], book.used[n][4]], array[book.held[n][1], book.held[n][2], book.held[n][3], book.held[n][4]]);
-      delete from usage_now where subject_id = book.organizations[n] and generation = book.generations[n];
+        book.subjects[n], coalesce(book.generations[n], 0) + 1, 0, book.running[n], starts, ends,
+        book.used[before + 1:before + 4], book.held[before + 1:before + 4]);
+      delete from usage_now where subject_id = book.subjects[n] and generation = book.generations[n];
     end loop;
     if cardinality(book.past) > 0 then
       insert into usage_past
-      select p.subject_id, p.kind, p.starts_at, p.ends_at, t.used, t.held
+      select p.subject_id, p.kind, p.starts_at, p.ends_at, book.used[counters + p.place], book.held[counters + p.place]
       from unnest(book.past) with ordinality p (subject_id, kind, starts_at, ends_at, used, held, place)
-      cross join lateral (
-        select book.used[owners + p.place][k] as used, book.held[owners + p.place][k] as held
-        from array_position(enum_range(null::usage_window_kind), p.kind) k
-      ) t
-      where (t.used, t.held) <> (p.used, p.held)
+      where (book.used[counters + p.place], book.held[counters + p.place]) <> (p.used, p.held)
       on conflict (subject_id, kind, starts_at) do update set used = excluded.used, held = excluded.held;
     end if;
   end $$;

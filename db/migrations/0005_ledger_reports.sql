@@ -1,4 +1,4 @@
--- What an operator and the upkeep do with the book.
+-- Functions of the ledger for operators and for upkeep.
 
 -- A compensating entry: a record of no request that adds to one window of now, or takes from it, down to nothing.
 -- Boundaries stay. Answers what was added; null: no such organization, or no session is open. Done once per id.
@@ -20,13 +20,13 @@ create function usage_adjust(entry_id uuid, organization uuid, window_kind usage
       return added;
     end if;
     book := usage_load(array[organization], clock);
-    starts := book.starts_at[1][kind];
-    ends := book.ends_at[1][kind];
+    starts := book.starts_at[kind];
+    ends := book.ends_at[kind];
     if ends is null or (window_kind = 'session' and not book.is_open[1]) then
       return null;
     end if;
     -- No total beyond 2^53 - 1 could be read exactly.
-    added := greatest(least(units, 9007199254740991 - book.used[1][kind]), -book.used[1][kind]);
+    added := greatest(least(units, 9007199254740991 - book.used[kind]), -book.used[kind]);
     insert into usage_record (
       request_id, organization_id, operation, model, stream, price_input, price_cached_input, price_cache_write, price_output,
       source, held, charged, uncharged, admitted_at, ended_at, outcome, recovered,
@@ -41,7 +41,7 @@ create function usage_adjust(entry_id uuid, organization uuid, window_kind usage
       case when window_kind in ('month', 'extra') then starts end,
       case when window_kind in ('month', 'extra') then ends end
     );
-    book.used[1][kind] := book.used[1][kind] + added;
+    book.used[kind] := book.used[kind] + added;
     book.is_changed[1] := true;
     perform usage_save(book);
     return added;

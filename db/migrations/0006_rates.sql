@@ -23,7 +23,7 @@ create unlogged table usage_rate_now (
   requests bigint not null,
   tokens bigint not null,
   swept_until timestamptz not null,
-  -- When the ledger was last asked what was admitted.
+  -- The instant at which the ledger was last asked for its admissions.
   read_at timestamptz,
   primary key (subject_id, generation)
 ) with (fillfactor = 50);
@@ -34,7 +34,7 @@ create type usage_rate_claim as (
   tokens bigint, tokens_min bigint,
   requests_limit bigint, tokens_limit bigint, elsewhere_ms bigint
 );
--- What is added to an entry that still counts; less than nothing to take away.
+-- A correction of an entry that still counts. It is negative where the request took less.
 create type usage_rate_correction as (
   organization_id uuid, subject_id uuid, counts_until timestamptz, entry text, requests bigint, tokens bigint
 );
@@ -56,7 +56,7 @@ create function usage_rate_read(organization uuid, subject uuid, singly boolean,
     oldest uuid := usage_record_id(since - interval '60 seconds');
   begin
     if not singly then
-      -- Of a shared entry nobody knows whose requests it holds, so all of it is counted anew.
+      -- Nobody knows whose requests a shared entry holds, so all of it is counted anew.
       delete from usage_rate where subject_id = subject and counts_until > clock;
     end if;
     insert into usage_rate (subject_id, counts_until, entry, requests, tokens)
@@ -221,7 +221,7 @@ create function usage_rate_answer(
         requests_over := requests_over - ending.requests;
         tokens_over := tokens_over - ending.tokens;
       end loop;
-      -- Not even when all have ended: nobody knows when.
+      -- The time is null where not even the end of all entries would make room: nobody knows when there will be any.
       reply.requests_retry_ms := case when requests_over <= 0 then reply.requests_retry_ms end;
       reply.tokens_retry_ms := case when tokens_over <= 0 then reply.tokens_retry_ms end;
     end if;
@@ -229,6 +229,38 @@ create function usage_rate_answer(
     reply.tokens := now.tokens;
     reply.reset_ms := extract(epoch from last_end - clock) * 1000;
   end $$;
+
+-- Locks organizations, in ascending order; answers the clock, read after the wait. The ledger's own lock is another: it is
+-- taken of nobody here, to assert the isolation, and nobody waits for batches.
+create function usage_rate_lock(organizations uuid[]) returns timestamptz
+  language plpgsql volatile
+  as $$
+  begin
+    perform usage_lock('{}');
+    perform pg_advisory_xact_lock(lock)
+    from (select distinct uuid_hash_extended(id, 1) as lock from unnest(organizations) id order by 1 offset 0) l;
+    return store_now();
+  end $$;
+
+-- The steps of a call, organization by organization: its corrections, added up by entry, and then each request with its
+-- claims.
+create function usage_rate_steps(claims usage_rate_claim[], corrections usage_rate_correction[])
+  returns table (
+    organization_id uuid, request integer, subjects uuid[], claims usage_rate_claim[], corrections usage_rate_correction[]
+  )
+  language sql stable
+  as $$
+    select c.organization_id, c.request, array_agg(c.subject_id), array_agg(c order by c.position), null
+    from unnest(claims) c group by 1, 2
+    union all
+    select c.organization_id, null, array_agg(c.subject_id), null, array_agg(
+      row(c.organization_id, c.subject_id, c.counts_until, c.entry, c.requests, c.tokens)::usage_rate_correction)
+    from (
+      select k.organization_id, k.subject_id, k.counts_until, k.entry, sum(k.requests) as requests, sum(k.tokens) as tokens
+      from unnest(corrections) k group by 1, 2, 3, 4
+    ) c group by 1
+    order by 1, 2 nulls first
+  $$;
 
 -- Organization by organization: corrections first, then request by request, each seeing those before it. A request is
 -- counted for all of its subjects or for none. Answers a row for each claim.
@@ -240,7 +272,6 @@ create function usage_rates(claims usage_rate_claim[], corrections usage_rate_co
   as $$
   declare
     clock timestamptz;
-    lock bigint;
     organization uuid;
     subjects uuid[];
     subject uuid;
@@ -249,36 +280,14 @@ create function usage_rates(claims usage_rate_claim[], corrections usage_rate_co
     step record;
     claim usage_rate_claim;
     correction usage_rate_correction;
-    met record;
     tokens bigint;
     taken boolean;
-    answered record;
+    done record;
     n integer;
   begin
-    -- Of nobody: it asserts the isolation. The ledger's own lock is another, and nobody here waits for its batches.
-    perform usage_lock('{}');
-    for lock in
-      select distinct uuid_hash_extended(id, 1)
-      from (select organization_id from unnest(claims) union all select organization_id from unnest(corrections)) named (id)
-      order by 1
-    loop
-      perform pg_advisory_xact_lock(lock);
-    end loop;
-    clock := store_now();
-
-    for step in
-      select c.organization_id, c.request, array_agg(c.subject_id) as subjects,
-        array_agg(c order by c.position) as claims, null::usage_rate_correction[] as corrections
-      from unnest(claims) c group by 1, 2
-      union all
-      select c.organization_id, null, array_agg(c.subject_id), null, array_agg(
-        row(c.organization_id, c.subject_id, c.counts_until, c.entry, c.requests, c.tokens)::usage_rate_correction)
-      from (
-        select k.organization_id, k.subject_id, k.counts_until, k.entry, sum(k.requests) as requests, sum(k.tokens) as tokens
-        from unnest(corrections) k group by 1, 2, 3, 4
-      ) c group by 1
-      order by 1, 2 nulls first
-    loop
+    clock := usage_rate_lock(array(
+      select organization_id from unnest(claims) union all select organization_id from unnest(corrections)));
+    for step in select * from usage_rate_steps(claims, corrections) loop
       if organization is distinct from step.organization_id then
         perform usage_rate_save(s) from unnest(states) s;
         organization := step.organization_id;
@@ -303,10 +312,10 @@ create function usage_rates(claims usage_rate_claim[], corrections usage_rate_co
       tokens := (step.claims[1]).tokens;
       foreach claim in array step.claims loop
         n := array_position(subjects, claim.subject_id);
-        met := usage_rate_meet(claim, clock, states[n], last_ends[n]);
-        states[n] := met.now;
-        last_ends[n] := met.last_end;
-        -- What it asks for, or what is left of it, or the least.
+        done := usage_rate_meet(claim, clock, states[n], last_ends[n]);
+        states[n] := done.now;
+        last_ends[n] := done.last_end;
+        -- The claim gets the tokens that it asks for, or those that are left, or its least.
         tokens := greatest(claim.tokens_min, least(tokens, claim.tokens_limit - states[n].tokens));
       end loop;
       taken := true;
@@ -317,10 +326,10 @@ create function usage_rates(claims usage_rate_claim[], corrections usage_rate_co
       end loop;
       foreach claim in array step.claims loop
         n := array_position(subjects, claim.subject_id);
-        answered := usage_rate_answer(claim, tokens, taken, clock, last_ends[n], states[n]);
-        states[n] := answered.now;
-        last_ends[n] := answered.last_end;
-        return next answered.reply;
+        done := usage_rate_answer(claim, tokens, taken, clock, last_ends[n], states[n]);
+        states[n] := done.now;
+        last_ends[n] := done.last_end;
+        return next done.reply;
       end loop;
     end loop;
     perform usage_rate_save(s) from unnest(states) s;

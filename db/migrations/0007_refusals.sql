@@ -3,12 +3,12 @@
 create table usage_refusal (
   request_id uuid primary key,
   organization_id uuid not null,
-  -- Of refused_at, since 1970; an organization has ten places in each.
+  -- The second of refused_at, since 1970. An organization has ten places in each.
   second bigint not null,
   place smallint not null,
   key_id uuid not null,
   operation text not null,
-  -- Null: the body was refused before it was understood, or names no model that there is.
+  -- Null where the body was refused before it was understood, or names a model that does not exist.
   model text,
   stream boolean,
   error_code text not null,

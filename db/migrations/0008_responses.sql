@@ -13,7 +13,8 @@ create table kept_response (
 );
 create index kept_response_by_age on kept_response (organization_id, id);
 
--- What an organization's responses take together. Its row is the lock under which they come and go, taken before theirs.
+-- The total size of an organization's responses. Its row is the lock under which they come and go, and is locked before
+-- theirs.
 create table kept_response_total (
   organization_id uuid primary key,
   bytes bigint not null
@@ -61,7 +62,7 @@ create function kept_response_keep(
     return true;
   end $$;
 
--- From here to the commit nothing is kept of this organization.
+-- Locks an organization until the commit: no response of it is kept meanwhile.
 create function kept_response_lock(owner uuid) returns void
   language sql volatile
   as $$

@@ -1,5 +1,5 @@
--- What was learned from engines' reports, so that a restart does not forget it: src/store/calibration.ts. What is plausible
--- the reader judges.
+-- Estimates that are learned from the reports of engines and survive a restart: src/store/calibration.ts. The reader
+-- judges whether they are plausible.
 
 -- Tokens a byte of text, the mean distance of single inputs from that, the bytes that the ratio rests on, and the tokens that
 -- are there without any text.

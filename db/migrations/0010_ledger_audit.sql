@@ -42,11 +42,12 @@ create table usage_seal (
 );
 create index usage_seal_by_end on usage_seal using brin (ends_at);
 
--- What a full check has counted anew, piece by piece; empty but for while one runs. One runs at a time.
+-- The counts of a full check, piece by piece; empty while none runs. One runs at a time.
 create unlogged table usage_recount (like usage_tally including all);
 
--- What the records of transactions from `since` on, and before `until`, add to each window: the organization's to which they
--- were billed, and those of the limited keys and teams that they name, whoever was billed.
+-- The amounts that records of transactions from `since` on, and before `until`, add to each window: to those of the
+-- organization that they were billed to, and to those of the limited keys and teams that they name, whatever they were
+-- billed to.
 create function usage_recorded(since bigint, until bigint)
   returns table (
     subject_id uuid, kind usage_window_kind, starts_at timestamptz, ends_at timestamptz, recorded bigint, records bigint
@@ -98,10 +99,11 @@ create function usage_audit_read(most bigint) returns boolean
     return until < horizon;
   end $$;
 
--- What the chain of the audit log says of records: those of these transactions, by the month of their ids, each month's as
--- the digests of its transactions in their order. A transaction's digest is over all columns of its records, in the order of
--- their ids, written by settings that belong to this function. It names the columns, so that one that is added later changes
--- no digest. `ended`: none that ended after it, for numbers of transactions begin again where a book is restored.
+-- The digests of records for the chain of the audit log: those of these transactions, by the month of their IDs, each
+-- month's in the order of its transactions. A transaction's digest is over all columns of its records, in the order of
+-- their IDs, written by settings that belong to this function. It names the columns, so that one that is added later
+-- changes no digest. `ended` leaves out records that ended after it, since numbers of transactions begin again where a
+-- book is restored.
 create function usage_digests(since bigint, until bigint, ended timestamptz default null)
   returns table (month text, records bigint, units bigint, last_ended_at text, digests text)
   language sql stable
@@ -178,6 +180,35 @@ create function usage_seal_ended(most integer) returns integer
     return sealed;
   end $$;
 
+-- The units that each hold holds of each window that it counts in: those of one source of the organization, and those of
+-- its other subjects.
+create function usage_holding()
+  returns table (subject_id uuid, kind usage_window_kind, starts_at timestamptz, units bigint)
+  language sql stable
+  as $$
+    select s.id, w.kind, w.starts_at, h.units
+    from usage_hold h
+    cross join lateral (select h.organization_id as id, false as is_own union all select unnest(h.subjects), true) s
+    cross join lateral (values
+      ('session'::usage_window_kind, h.session_starts_at), ('week', h.week_starts_at), ('month', h.month_starts_at),
+      ('extra', h.month_starts_at)
+    ) w (kind, starts_at)
+    where case when s.is_own then w.kind <> 'extra' else (h.source = 'extra') = (w.kind = 'extra') end
+  $$;
+
+-- Subjects whose count of running requests is not that of their holds.
+create function usage_miscounted() returns table (subject_id uuid, running bigint, holds bigint)
+  language sql stable
+  as $$
+    select coalesce(n.subject_id, h.id), coalesce(n.running, 0), coalesce(h.count, 0)
+    from usage_now n
+    full join (
+      select s.id, count(*) as count from usage_hold o
+      cross join lateral (select o.organization_id as id union all select unnest(o.subjects)) s group by 1
+    ) h on h.id = n.subject_id
+    where coalesce(n.running, 0) <> coalesce(h.count, 0)
+  $$;
+
 -- The book against itself: each total beside the sum it must equal, where they differ. `running` compares the count of
 -- open requests. What a sum is made of: in the scope `full` of what was counted anew, and of the records from `unread` on;
 -- in `sealed` of seals, tallies, and the records that nobody has read yet; in `open` of these too, for windows that are in force, that ended within a day, or to which
@@ -198,14 +229,7 @@ create function usage_differences(scope text default 'sealed', unread bigint def
       union all
       select o.subject_id, o.kind, o.starts_at, o.units, 0 from usage_opening o where scope = 'full'
       union all
-      select s.id, w.kind, w.starts_at, 0, h.units
-      from usage_hold h
-      cross join lateral (select h.organization_id as id, false as is_own union all select unnest(h.subjects), true) s
-      cross join lateral (values
-        ('session'::usage_window_kind, h.session_starts_at), ('week', h.week_starts_at), ('month', h.month_starts_at),
-        ('extra', h.month_starts_at)
-      ) w (kind, starts_at)
-      where case when s.is_own then w.kind <> 'extra' else (h.source = 'extra') = (w.kind = 'extra') end
+      select h.subject_id, h.kind, h.starts_at, 0, h.units from usage_holding() h
     ),
     totals as materialized (
       select w.subject_id, w.kind, w.starts_at, w.used, w.held from usage_window w where scope <> 'open'
@@ -251,13 +275,7 @@ create function usage_differences(scope text default 'sealed', unread bigint def
       where coalesce(w.starts_at, s.starts_at) > (select store_now() - interval '12 months')
         and (coalesce(w.used, 0) <> coalesce(s.recorded, 0) or coalesce(w.held, 0) <> coalesce(s.holding, 0))
       union all
-      select coalesce(n.subject_id, h.id), 'running', null, 0, 0, coalesce(n.running, 0), coalesce(h.count, 0)
-      from usage_now n
-      full join (
-        select s.id, count(*) as count from usage_hold o
-        cross join lateral (select o.organization_id as id union all select unnest(o.subjects)) s group by 1
-      ) h on h.id = n.subject_id
-      where coalesce(n.running, 0) <> coalesce(h.count, 0)
+      select r.subject_id, 'running', null, 0, 0, r.running, r.holds from usage_miscounted() r
     )
     select coalesce(o.organization_id, f.subject_id), case when o.organization_id is not null then f.subject_id end,
       f.kind, f.starts_at, f.used, f.recorded, f.held, f.holding

@@ -25,7 +25,7 @@ create table usage_lost (
   noticed_at timestamptz not null
 );
 
--- Where this is now; nulls where the server does not say, as some that others operate.
+-- The server and the timeline of this database; null where the server does not say, as some managed ones.
 create function usage_place(out server text, out timeline integer)
   language plpgsql stable
   as $$

@@ -15,7 +15,8 @@ create table operator (
   check ((role = 'organization-admin') = (organization_id is not null))
 );
 
--- As of keys: an operator keeps its id through rotations, each of which adds a secret with the next number.
+-- Secrets as keys have them: an operator keeps its ID through rotations, each of which adds a secret with the next
+-- number.
 create table operator_secret (
   operator_id uuid not null references operator (id),
   number integer not null check (number > 0),
@@ -28,7 +29,8 @@ create table operator_secret (
   primary key (operator_id, number)
 );
 
--- What was created under an Idempotency-Key, so that a repeat creates nothing. The key's hash, and that of the request.
+-- The subject that was created under an Idempotency-Key, so that a repeat creates nothing, with the hashes of the key
+-- and of the request.
 create table administration_repeat (
   actor text not null,
   key_hash bytea not null check (length(key_hash) = 32),
@@ -38,7 +40,7 @@ create table administration_repeat (
   primary key (actor, key_hash)
 );
 
--- Where the chain ends. Its row is the lock under which entries are written.
+-- The head of the chain. Its row is the lock under which entries are written.
 create table audit_head (
   is_one boolean primary key default true check (is_one),
   number bigint not null,

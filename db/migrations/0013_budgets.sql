@@ -1,6 +1,6 @@
--- What keys and teams may use beside their organization's plan (docs/design/usage.md, Budgets). A key or a team that is
--- limited is a subject of the ledger as its organization is, with counters of its own on the organization's boundaries,
--- under the organization's lock. Null does not limit, in all of these tables.
+-- The limits of keys and teams beside their organization's plan (docs/design/usage.md, Budgets). A key or a team that is
+-- limited is a subject of the ledger as its organization is: it has counters of its own, on the organization's
+-- boundaries and under the organization's lock. Null does not limit, in all of these tables.
 
 -- A named group of keys in an organization. One that was removed stays: records name it. Of those that were not, a name
 -- stands once: whoever writes holds the organization's row.
@@ -48,29 +48,24 @@ create function usage_limits_changed(subject uuid) returns void
     select pg_notify('limits_changed', '')
   $$;
 
--- Until the first key is limited or put into a team, a batch looks for neither.
+-- False until the first key is limited or put into a team: a batch then looks for neither.
 alter table organization add column has_subjects boolean not null default false;
 
--- Adds to the book of a batch the limited keys and teams of its admissions and of the holds of its other requests. Their
--- windows are the organization's; where their row of now has others, those move to the past.
+-- Adds to the state of a batch the limited keys and teams of its admissions and of the holds of its other requests. Their
+-- windows are those of their organization.
 create function usage_load_subjects(named_keys uuid[], requests uuid[], inout book usage_book)
   language plpgsql volatile
   as $$
   declare
-    kinds usage_window_kind[] := enum_range(null::usage_window_kind);
-    organizations integer := cardinality(book.organizations);
-    found_keys record;
+    organizations integer := cardinality(book.subjects);
     ids uuid[];
-    own record;
+    own usage_book;
     parent integer;
-    total record;
   begin
-    select array_agg(s.subject_id) as keys, array_agg(s.team_id) as teams into found_keys
+    select array_agg(s.subject_id), array_agg(s.team_id) into book.keys, book.teams
     from (select distinct k.id from unnest(named_keys) k (id) offset 0) k
     cross join lateral (select * from usage_subject s where s.subject_id = k.id offset 0) s
-    where s.organization_id = any (book.organizations);
-    book.keys := found_keys.keys;
-    book.teams := found_keys.teams;
+    where s.organization_id = any (book.subjects);
     ids := array(
       select unnest(book.keys) union select unnest(book.teams) union
       select unnest(h.subjects) from unnest(requests) r (id)
@@ -79,63 +74,46 @@ create function usage_load_subjects(named_keys uuid[], requests uuid[], inout bo
       return;
     end if;
 
-    select array_agg(i.id order by i.id) as ids, array_agg(n.generation order by i.id) as generations,
-      array_agg(coalesce(n.updates, 0) order by i.id) as updates, array_agg(coalesce(n.running, 0) order by i.id) as running,
-      array_agg(coalesce(n.starts_at, array_fill(null::timestamptz, array[4])) order by i.id) as starts_at,
-      array_agg(coalesce(n.ends_at, array_fill(null::timestamptz, array[4])) order by i.id) as ends_at,
-      array_agg(coalesce(n.used, '{0,0,0,0}') order by i.id) as used,
-      array_agg(coalesce(n.held, '{0,0,0,0}') order by i.id) as held,
-      array_agg(array_position(book.organizations, s.organization_id) order by i.id) as parents,
+    select array_agg(i.subject_id), array_agg(i.parent), array_agg(i.generation), array_agg(coalesce(i.updates, 0)),
+      array_agg(coalesce(i.running, 0)), array_agg(i.concurrent_requests), null, null, null, array_agg(false),
+      usage_concat(coalesce(i.starts_at, array_fill(null::timestamptz, array[4]))),
+      usage_concat(coalesce(i.ends_at, array_fill(null::timestamptz, array[4]))),
+      usage_concat(coalesce(i.used, '{0,0,0,0}')), usage_concat(coalesce(i.held, '{0,0,0,0}')),
       -- No total beyond 2^53 - 1 could be read exactly.
-      array_agg(array[coalesce(s.session_units, 9007199254740991), coalesce(s.week_units, 9007199254740991),
-        coalesce(s.month_units, 9007199254740991)] order by i.id) as limits,
-      array_agg(s.concurrent_requests order by i.id) as concurrent
+      usage_concat(array[coalesce(i.session_units, 9007199254740991), coalesce(i.week_units, 9007199254740991),
+        coalesce(i.month_units, 9007199254740991), null]), null, null, null
     into own
-    from unnest(ids) i (id)
-    cross join lateral (
-      select * from usage_subject s where s.subject_id = i.id and s.counted_from is not null offset 0
-    ) s
-    left join lateral (
-      select * from usage_now n where n.subject_id = i.id order by n.generation desc limit 1
-    ) n on true;
-    if own.ids is null then
+    from (
+      select s.*, n.generation, n.updates, n.running, n.starts_at, n.ends_at, n.used, n.held,
+        array_position(book.subjects, s.organization_id) as parent
+      from unnest(ids) i (id)
+      cross join lateral (
+        select * from usage_subject s where s.subject_id = i.id and s.counted_from is not null offset 0
+      ) s
+      left join lateral (
+        select * from usage_now n where n.subject_id = i.id order by n.generation desc limit 1
+      ) n on true
+      order by i.id
+    ) i;
+    if own.subjects is null then
       return;
     end if;
 
-    book.organizations := book.organizations || own.ids;
+    book.subjects := book.subjects || own.subjects;
+    book.parents := array_fill(null::integer, array[organizations]) || own.parents;
     book.generations := book.generations || own.generations;
     book.updates := book.updates || own.updates;
     book.running := book.running || own.running;
+    book.concurrent := array_fill(null::bigint, array[organizations]) || own.concurrent;
+    book.is_changed := book.is_changed || own.is_changed;
     book.starts_at := book.starts_at || own.starts_at;
     book.ends_at := book.ends_at || own.ends_at;
     book.used := book.used || own.used;
     book.held := book.held || own.held;
-    book.parents := array_fill(null::integer, array[organizations]) || own.parents;
-    book.limits := array_fill(null::bigint, array[organizations, 3]) || own.limits;
-    book.concurrent := array_fill(null::bigint, array[organizations]) || own.concurrent;
-    for n in organizations + 1..cardinality(book.organizations) loop
-      book.is_changed[n] := false;
-      parent := book.parents[n];
-      for k in 1..4 loop
-        continue when book.starts_at[n][k] = book.starts_at[parent][k];
-        if k < 4 then
-          if book.starts_at[n][k] is not null then
-            insert into usage_past values (
-              book.organizations[n], kinds[k], book.starts_at[n][k], book.ends_at[n][k], book.used[n][k], book.held[n][k]
-            )
-            on conflict (subject_id, kind, starts_at) do update set used = excluded.used, held = excluded.held;
-            book.is_changed[n] := true;
-          end if;
-          delete from usage_past p
-          where p.subject_id = book.organizations[n] and p.kind = kinds[k] and p.starts_at = book.starts_at[parent][k]
-          returning p.used, p.held into total;
-          book.is_changed[n] := book.is_changed[n] or found;
-          book.used[n][k] := coalesce(total.used, 0);
-          book.held[n][k] := coalesce(total.held, 0);
-        end if;
-        book.starts_at[n][k] := book.starts_at[parent][k];
-        book.ends_at[n][k] := book.ends_at[parent][k];
-      end loop;
+    book.limits := book.limits || own.limits;
+    for subject in organizations + 1..cardinality(book.subjects) loop
+      parent := 4 * book.parents[subject];
+      book := usage_roll(subject, book.starts_at[parent - 3:parent], book.ends_at[parent - 3:parent], book);
     end loop;
   end $$;
 
@@ -175,35 +153,29 @@ create function usage_begin_counting(subject uuid, organization uuid) returns vo
   declare
     clock timestamptz := store_now();
     book usage_book := usage_load(array[organization], clock);
-    used bigint[];
-    held bigint[];
     hold record;
-    location record;
+    located record;
     -- The team of a key that is limited already is in the book too.
     place integer;
   begin
     update usage_subject s set counted_from = clock where s.subject_id = subject;
     book := usage_load_subjects(array[subject], '{}', book);
-    place := array_position(book.organizations, subject);
-    used := book.used;
-    held := book.held;
+    place := array_position(book.subjects, subject);
     for hold in
       select h.request_id, h.units from usage_hold h
       where h.organization_id = organization and (h.key_id = subject or h.team_id = subject)
     loop
-      location := usage_locate(hold.request_id, place, book, used, held);
-      book := location.book;
-      used := location.used;
-      held := location.held;
-      for k in 1..3 loop
-        held[location.places[k]][k] := held[location.places[k]][k] + hold.units;
+      located := usage_locate(hold.request_id, array[4 * place - 3, 4 * place - 2, 4 * place - 1], book.used, book.held, book);
+      book := located.book;
+      book.used := located.used;
+      book.held := located.held;
+      for i in 1..3 loop
+        book.held[located.counters[i]] := book.held[located.counters[i]] + hold.units;
       end loop;
       book.running[place] := book.running[place] + 1;
     end loop;
     update usage_hold h set subjects = coalesce(h.subjects, '{}') || subject
     where h.organization_id = organization and (h.key_id = subject or h.team_id = subject);
-    book.used := used;
-    book.held := held;
     book.is_changed[place] := true;
     perform usage_save(book);
   end $$;
@@ -220,7 +192,6 @@ create function usage_sum_earlier(subject uuid) returns boolean
     book usage_book;
     k integer;
     place integer;
-    used bigint[];
   begin
     if own.counted_from is null or own.summed_at is not null then
       return false;
@@ -242,21 +213,19 @@ create function usage_sum_earlier(subject uuid) returns boolean
       return false;
     end if;
     book := usage_load_subjects(array[subject], '{}', usage_load(array[own.organization_id], store_now()));
-    place := array_position(book.organizations, subject);
-    used := book.used;
+    place := array_position(book.subjects, subject);
     foreach opening in array openings loop
       insert into usage_opening select opening.*;
       insert into usage_tally as t values (opening.subject_id, opening.kind, opening.starts_at, opening.ends_at, opening.units, 0)
       on conflict (subject_id, kind, starts_at) do update set recorded = t.recorded + excluded.recorded;
-      k := array_position(enum_range(null::usage_window_kind), opening.kind);
-      if book.starts_at[place][k] = opening.starts_at then
-        used[place][k] := used[place][k] + opening.units;
+      k := 4 * place - 4 + array_position(enum_range(null::usage_window_kind), opening.kind);
+      if book.starts_at[k] = opening.starts_at then
+        book.used[k] := book.used[k] + opening.units;
       else
         insert into usage_past as p values (opening.subject_id, opening.kind, opening.starts_at, opening.ends_at, opening.units, 0)
         on conflict (subject_id, kind, starts_at) do update set used = p.used + excluded.used;
       end if;
     end loop;
-    book.used := used;
     book.is_changed[place] := true;
     perform usage_save(book);
     -- Its limits are what they were, and yet there is less room.
@@ -264,7 +233,7 @@ create function usage_sum_earlier(subject uuid) returns boolean
     return true;
   end $$;
 
--- What a key and its team may use and have used, a row for each that is limited: the key first.
+-- The limits and the use of a key and then of its team: a row for each that is limited.
 create function usage_subjects_now(organization uuid, key uuid)
   returns table (
     subject_id uuid, is_team boolean, session_units bigint, week_units bigint, month_units bigint,
@@ -274,8 +243,7 @@ create function usage_subjects_now(organization uuid, key uuid)
   language sql stable
   as $$
     select s.subject_id, s.subject_id <> key, s.session_units, s.week_units, s.month_units,
-      s.concurrent_requests, coalesce(n.running, 0),
-      f.starts_at, f.ends_at, w.used, w.held, clock.at
+      s.concurrent_requests, t.running, f.starts_at, f.ends_at, t.used, t.held, clock.at
     from (select store_now() as at offset 0) clock
     cross join lateral (
       select key as id union all select t.team_id from usage_subject t where t.subject_id = key offset 0
@@ -284,19 +252,7 @@ create function usage_subjects_now(organization uuid, key uuid)
       select * from usage_subject s where s.subject_id = i.id and s.organization_id = organization
         and coalesce(s.session_units, s.week_units, s.month_units, s.concurrent_requests) is not null offset 0
     ) s
-    cross join lateral (select * from usage_in_force(organization, clock.at) offset 0) f
-    left join lateral (
-      select * from usage_now n where n.subject_id = s.subject_id order by n.generation desc limit 1
-    ) n on true
-    cross join lateral (
-      select array_agg(case when n.starts_at[k.k] = f.starts_at[k.k] then n.used[k.k] else coalesce(p.used, 0) end order by k.k) as used,
-        array_agg(case when n.starts_at[k.k] = f.starts_at[k.k] then n.held[k.k] else coalesce(p.held, 0) end order by k.k) as held
-      from unnest(enum_range(null::usage_window_kind)) with ordinality k (kind, k)
-      left join lateral (
-        select * from usage_past p
-        where p.subject_id = s.subject_id and p.kind = k.kind and p.starts_at = f.starts_at[k.k] offset 0
-      ) p on true
-      where k.k < 4
-    ) w
+    cross join lateral (select * from usage_windows_at(organization, clock.at) offset 0) f
+    cross join lateral (select * from usage_totals(s.subject_id, f.starts_at) offset 0) t
     order by 2
   $$;

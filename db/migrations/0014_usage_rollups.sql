@@ -29,8 +29,8 @@ create index usage_hour_by_start on usage_hour using brin (starts_at) with (page
 create table usage_day (like usage_hour including all) with (fillfactor = 80);
 alter index usage_day_starts_at_idx rename to usage_day_by_start;
 
--- What was added to the roll-ups of a day, from transactions of which numbers. A day that has ended and to which no hold
--- points is compared with its records once, and sealed; whatever is added later takes the seal off again.
+-- The transactions that the roll-ups of a day were added from. A day that has ended and to which no hold points is
+-- compared with its records once, and sealed. A later addition removes the seal.
 create table usage_rolled (
   starts_at timestamptz primary key,
   first_xact bigint not null,
@@ -39,9 +39,9 @@ create table usage_rolled (
   sealed_at timestamptz
 );
 
--- What the records of transactions from `since` on, and before `until`, add to the hours of a span. Without sorting: texts
--- are slow to compare, and the planner doesn't know how few groups there are. Of an operator's
--- entries those count that change what a month has used: an entry for a session or a week takes nothing off the bill.
+-- The amounts that records of transactions from `since` on, and before `until`, add to the hours of a span. It avoids
+-- sorting, since texts are slow to compare and the planner does not know how few groups there are. An operator's entry
+-- counts where it changes what a month has used: one for a session or a week takes nothing off the bill.
 create function usage_hours(since bigint, until bigint, starts timestamptz, ends timestamptz)
   returns table (
     starts_at timestamptz, organization_id uuid, key_id uuid, team_id uuid, model text, operation text, outcome text,

@@ -8,7 +8,7 @@ alter table api_key
   add column created_by text,
   add column last_used_from text;
 
--- Of keys from before, the audit log knows it.
+-- The audit log knows who created the keys of earlier versions.
 update api_key set created_by = entry.actor
   from audit_entry as entry
   where entry.action = 'key.create' and entry.subject = 'key_' || replace(api_key.id::text, '-', '');

@@ -20,7 +20,7 @@ create table notice (
   details jsonb not null,
   created_at timestamptz not null,
   attempts integer not null default 0,
-  -- Null: it was delivered or given up. While a node sends it, when another may.
+  -- Null where the notice was delivered or given up. While a node sends it, the instant from which another may.
   next_attempt_at timestamptz,
   delivered_at timestamptz,
   problem text,

@@ -1,5 +1,5 @@
--- What organizations ask of their keys, and how an organization is renamed and closed (docs/design/keys.md, Organizations).
--- A node that does not know it serves a closed organization as a suspended one.
+-- The rules of organizations for their keys, and how an organization is renamed and closed (docs/design/keys.md,
+-- Organizations). A node that does not know of closing serves a closed organization as a suspended one.
 
 alter table organization
   drop constraint organization_status_check,

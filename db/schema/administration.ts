@@ -1,6 +1,6 @@
 /** Who administers, what was done, and who is told. */
 import { boolean, index, integer, jsonb, pgTable, primaryKey, text, unique, uuid } from "drizzle-orm/pg-core";
-import { bytes, instant, units } from "./columns.ts";
+import { bytes, instant, secret, units } from "./columns.ts";
 
 export const auditEntry = pgTable(
   "audit_entry",
@@ -42,13 +42,7 @@ export const operatorSecret = pgTable(
   "operator_secret",
   {
     operatorId: uuid("operator_id").notNull(),
-    number: integer("number").notNull(),
-    hash: bytes("hash").notNull().unique(),
-    prefix: text("prefix").notNull(),
-    suffix: text("suffix").notNull(),
-    createdAt: instant("created_at").notNull(),
-    expiresAt: instant("expires_at"),
-    revokedAt: instant("revoked_at"),
+    ...secret,
   },
   (table) => [primaryKey({ columns: [table.operatorId, table.number] })],
 );

@@ -1,7 +1,7 @@
-/** What is kept of the records: sums that are checked against the ledger, and sums that reports are made of. */
+/** Sums that are kept of the records: those that are checked against the ledger, and those that reports are made of. */
 import { boolean, index, integer, pgTable, primaryKey, text, uuid } from "drizzle-orm/pg-core";
-import { instant, units } from "./columns.ts";
-import { usageWindowKind } from "./usage.ts";
+import { instant, tokenCounts, units } from "./columns.ts";
+import { windowBounds } from "./usage.ts";
 
 /** How far the audit has read, and what its last look found: one row. */
 export const usageAudit = pgTable("usage_audit", {
@@ -15,9 +15,7 @@ export const usageAudit = pgTable("usage_audit", {
 
 const auditedWindow = {
   subjectId: uuid("subject_id").notNull(),
-  kind: usageWindowKind("kind").notNull(),
-  startsAt: instant("starts_at").notNull(),
-  endsAt: instant("ends_at").notNull(),
+  ...windowBounds,
   recorded: units("recorded").notNull(),
   records: units("records").notNull(),
 };
@@ -26,7 +24,7 @@ export const usageTally = pgTable("usage_tally", auditedWindow, (table) => [
   primaryKey({ columns: [table.subjectId, table.kind, table.startsAt] }),
 ]);
 
-/** What a full check has counted anew. */
+/** The counts of a full check. */
 export const usageRecount = pgTable("usage_recount", auditedWindow, (table) => [
   primaryKey({ columns: [table.subjectId, table.kind, table.startsAt] }),
 ]);
@@ -57,11 +55,7 @@ const rolledUp = {
   outcome: text("outcome").notNull(),
   records: units("records").notNull(),
   requests: units("requests").notNull(),
-  inputTokens: units("input_tokens").notNull(),
-  cachedInputTokens: units("cached_input_tokens").notNull(),
-  cacheWriteTokens: units("cache_write_tokens").notNull(),
-  outputTokens: units("output_tokens").notNull(),
-  reasoningTokens: units("reasoning_tokens").notNull(),
+  ...tokenCounts,
   units: units("units").notNull(),
   extraUnits: units("extra_units").notNull(),
   unchargedUnits: units("uncharged_units").notNull(),
@@ -69,7 +63,7 @@ const rolledUp = {
 
 const rolledUpKey = ["organizationId", "startsAt", "keyId", "teamId", "model", "operation", "outcome"] as const;
 
-/** What was used, by the hour and by the day of admission. */
+/** The usage by the hour and by the day of admission. */
 export const usageHour = pgTable("usage_hour", rolledUp, (table) => [
   primaryKey({ columns: rolledUpKey.map((name) => table[name]) as [typeof table.organizationId] }),
   index("usage_hour_by_start").using("brin", table.startsAt),
@@ -80,7 +74,7 @@ export const usageDay = pgTable("usage_day", rolledUp, (table) => [
   index("usage_day_by_start").using("brin", table.startsAt),
 ]);
 
-/** What each day's roll-ups are made of, and whether they were compared with it. */
+/** The transactions that each day's roll-ups are made of, and whether they were compared with the day's records. */
 export const usageRolled = pgTable("usage_rolled", {
   startsAt: instant("starts_at").primaryKey(),
   firstXact: units("first_xact").notNull(),

@@ -2,7 +2,7 @@
  * Kinds of columns. Ids are bare UUIDs here; `store/ids.ts` gives them their prefixes. Instants are timestamptz, units
  * 64-bit integers.
  */
-import { bigint, customType, timestamp } from "drizzle-orm/pg-core";
+import { bigint, customType, integer, text, timestamp } from "drizzle-orm/pg-core";
 
 export const bytes = customType<{ data: Uint8Array; driverData: Uint8Array }>({ dataType: () => "bytea" });
 
@@ -18,4 +18,23 @@ export const limits = {
   concurrentRequests: units("concurrent_requests"),
   requestsPerMinute: units("requests_per_minute"),
   tokensPerMinute: units("tokens_per_minute"),
+};
+
+export const tokenCounts = {
+  inputTokens: units("input_tokens").notNull(),
+  cachedInputTokens: units("cached_input_tokens").notNull(),
+  cacheWriteTokens: units("cache_write_tokens").notNull(),
+  outputTokens: units("output_tokens").notNull(),
+  reasoningTokens: units("reasoning_tokens").notNull(),
+};
+
+/** A secret of a key or an operator. Rotations number them from 1. */
+export const secret = {
+  number: integer("number").notNull(),
+  hash: bytes("hash").notNull().unique(),
+  prefix: text("prefix").notNull(),
+  suffix: text("suffix").notNull(),
+  createdAt: instant("created_at").notNull(),
+  expiresAt: instant("expires_at"),
+  revokedAt: instant("revoked_at"),
 };

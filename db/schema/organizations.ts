@@ -1,6 +1,6 @@
 /** Organizations, what they may use, their teams and their keys. */
 import { boolean, index, integer, jsonb, pgTable, primaryKey, text, uuid } from "drizzle-orm/pg-core";
-import { bytes, instant, limits, units } from "./columns.ts";
+import { instant, limits, secret, units } from "./columns.ts";
 
 export const organization = pgTable("organization", {
   id: uuid("id").primaryKey(),
@@ -36,12 +36,7 @@ export const plan = pgTable("plan", {
   name: text("name").primaryKey(),
   source: text("source", { enum: ["file", "management"] }).notNull(),
   version: units("version").notNull(),
-  session: units("session_units"),
-  week: units("week_units"),
-  month: units("month_units"),
-  requestsPerMinute: units("requests_per_minute"),
-  tokensPerMinute: units("tokens_per_minute"),
-  concurrentRequests: units("concurrent_requests"),
+  ...limits,
   changedAt: instant("changed_at").notNull(),
 });
 
@@ -91,13 +86,7 @@ export const keySecret = pgTable(
   "key_secret",
   {
     keyId: uuid("key_id").notNull(),
-    number: integer("number").notNull(),
-    hash: bytes("hash").notNull().unique(),
-    prefix: text("prefix").notNull(),
-    suffix: text("suffix").notNull(),
-    createdAt: instant("created_at").notNull(),
-    expiresAt: instant("expires_at"),
-    revokedAt: instant("revoked_at"),
+    ...secret,
   },
   (table) => [primaryKey({ columns: [table.keyId, table.number] })],
 );

@@ -16,7 +16,7 @@ import {
   unique,
   uuid,
 } from "drizzle-orm/pg-core";
-import { instant, limits, units } from "./columns.ts";
+import { instant, limits, tokenCounts, units } from "./columns.ts";
 
 /** Keys that are in a team or limited, and teams, as the ledger knows them. */
 export const usageSubject = pgTable(
@@ -51,6 +51,28 @@ export const usageWindowKind = pgEnum("usage_window_kind", ["session", "week", "
 
 export const usageBilling = pgEnum("usage_billing", ["plan", "extra"]);
 
+export const windowBounds = {
+  kind: usageWindowKind("kind").notNull(),
+  startsAt: instant("starts_at").notNull(),
+  endsAt: instant("ends_at").notNull(),
+};
+
+const windowTotals = {
+  used: units("used").notNull(),
+  held: units("held").notNull(),
+};
+
+const requestFacts = {
+  operation: text("operation").notNull(),
+  model: text("model").notNull(),
+  stream: boolean("stream").notNull(),
+  priceInput: units("price_input").notNull(),
+  priceCachedInput: units("price_cached_input").notNull(),
+  priceCacheWrite: units("price_cache_write").notNull(),
+  priceOutput: units("price_output").notNull(),
+  source: usageBilling("source").notNull(),
+};
+
 export const usageNow = pgTable(
   "usage_now",
   {
@@ -81,11 +103,8 @@ export const usagePast = pgTable(
   "usage_past",
   {
     subjectId: uuid("subject_id").notNull(),
-    kind: usageWindowKind("kind").notNull(),
-    startsAt: instant("starts_at").notNull(),
-    endsAt: instant("ends_at").notNull(),
-    used: units("used").notNull(),
-    held: units("held").notNull(),
+    ...windowBounds,
+    ...windowTotals,
   },
   (table) => [
     primaryKey({ columns: [table.subjectId, table.kind, table.startsAt] }),
@@ -97,9 +116,7 @@ export const usageOpening = pgTable(
   "usage_opening",
   {
     subjectId: uuid("subject_id").notNull(),
-    kind: usageWindowKind("kind").notNull(),
-    startsAt: instant("starts_at").notNull(),
-    endsAt: instant("ends_at").notNull(),
+    ...windowBounds,
     units: units("units").notNull(),
   },
   (table) => [primaryKey({ columns: [table.subjectId, table.kind, table.startsAt] })],
@@ -108,21 +125,15 @@ export const usageOpening = pgTable(
 /** Every window that was ever used, those of now and those of the past. */
 export const usageWindow = pgView("usage_window", {
   subjectId: uuid("subject_id").notNull(),
-  kind: usageWindowKind("kind").notNull(),
-  startsAt: instant("starts_at").notNull(),
-  endsAt: instant("ends_at").notNull(),
-  used: units("used").notNull(),
-  held: units("held").notNull(),
+  ...windowBounds,
+  ...windowTotals,
 }).existing();
 
 /** The windows of now, one row a kind, and what their organization has open and allows. */
 export const usageWindowNow = pgView("usage_window_now", {
   organizationId: uuid("organization_id").notNull(),
-  kind: usageWindowKind("kind").notNull(),
-  startsAt: instant("starts_at").notNull(),
-  endsAt: instant("ends_at").notNull(),
-  used: units("used").notNull(),
-  held: units("held").notNull(),
+  ...windowBounds,
+  ...windowTotals,
   running: units("running").notNull(),
   extraEnabled: boolean("extra_enabled").notNull(),
   extraCapUnits: units("extra_cap_units"),
@@ -133,14 +144,7 @@ export const usageHold = pgTable("usage_hold", {
   requestId: uuid("request_id").primaryKey(),
   organizationId: uuid("organization_id").notNull(),
   keyId: uuid("key_id").notNull(),
-  operation: text("operation").notNull(),
-  model: text("model").notNull(),
-  stream: boolean("stream").notNull(),
-  priceInput: units("price_input").notNull(),
-  priceCachedInput: units("price_cached_input").notNull(),
-  priceCacheWrite: units("price_cache_write").notNull(),
-  priceOutput: units("price_output").notNull(),
-  source: usageBilling("source").notNull(),
+  ...requestFacts,
   units: units("units").notNull(),
   outputTokens: units("output_tokens").notNull(),
   admittedAt: instant("admitted_at").notNull(),
@@ -176,14 +180,7 @@ export const usageRecord = pgTable(
     requestId: uuid("request_id").primaryKey(),
     organizationId: uuid("organization_id").notNull(),
     keyId: uuid("key_id"),
-    operation: text("operation").notNull(),
-    model: text("model").notNull(),
-    stream: boolean("stream").notNull(),
-    priceInput: units("price_input").notNull(),
-    priceCachedInput: units("price_cached_input").notNull(),
-    priceCacheWrite: units("price_cache_write").notNull(),
-    priceOutput: units("price_output").notNull(),
-    source: usageBilling("source").notNull(),
+    ...requestFacts,
     held: units("held").notNull(),
     charged: units("charged").notNull(),
     uncharged: units("uncharged").notNull(),
@@ -193,11 +190,7 @@ export const usageRecord = pgTable(
     stoppedBy: text("stopped_by"),
     errorCode: text("error_code"),
     recovered: boolean("recovered").notNull(),
-    inputTokens: units("input_tokens").notNull(),
-    cachedInputTokens: units("cached_input_tokens").notNull(),
-    cacheWriteTokens: units("cache_write_tokens").notNull(),
-    outputTokens: units("output_tokens").notNull(),
-    reasoningTokens: units("reasoning_tokens").notNull(),
+    ...tokenCounts,
     usageSource: text("usage_source").notNull(),
     sessionStartsAt: instant("session_starts_at"),
     sessionEndsAt: instant("session_ends_at"),

@@ -17,8 +17,10 @@ import { testsOf } from "./tests-of.ts";
 export interface DrawOptions {
   count: number;
   seed: number;
-  /** Words that files' paths or modules must have; none means all. */
+  /** Names of modules, or ends of files' names; none means all. */
   modules: readonly string[];
+  /** Parts of identities; none means all. */
+  only: readonly string[];
   within_ms: number;
 }
 
@@ -51,20 +53,20 @@ export async function tryDrawn(
 }
 
 /** Draws evenly over the modules, without mutants that the compiler refuses or that are listed as equivalent. */
-async function chosenSites(sources: Tree, { count, seed, modules }: DrawOptions): Promise<Site[]> {
+async function chosenSites(sources: Tree, { count, seed, modules, only }: DrawOptions): Promise<Site[]> {
   await using types = await compiler(process.cwd());
   const all: Site[] = [];
+  const names = new Set([...sources.keys()].map(moduleOf));
   for (const [path, text] of sources) {
-    const isMeant =
-      modules.length === 0 || modules.some((word) => moduleOf(path) === word || path.includes(`${word}.`));
-    if (!isMeant) continue;
+    if (modules.length > 0 && !modules.some((word) => isMeant(path, word, names))) continue;
     all.push(...(path.endsWith(".sql") ? sqlSitesOf(path, text) : sitesOf(path, await types.tree(path), text)));
   }
   const ids = new Set(all.map(({ id }) => id));
   const stale = Object.keys(equivalents).filter((id) => sources.has(id.split(", ")[0]!) && !ids.has(id));
   if (modules.length === 0) for (const id of stale) console.log(`stale     ${id} [there is no such mutant any more]`);
+  const wanted = all.filter(({ id }) => only.length === 0 || only.some((part) => id.includes(part)));
   const textOf = ({ file, change }: Site) => applied(sources.get(file)!, change);
-  const chosen = await drawn(shuffled(all, seed), count, async (batch) => {
+  const chosen = await drawn(shuffled(wanted, seed), count, async (batch) => {
     const meant = batch.filter(({ id }) => !(id in equivalents));
     const compiled = meant.filter(({ file }) => file.endsWith(".ts"));
     const files = await types.takes(new Map(compiled.map((site) => [site.file, textOf(site)])));
@@ -72,6 +74,11 @@ async function chosenSites(sources: Tree, { count, seed, modules }: DrawOptions)
   });
   console.log(`${all.length} mutants in ${sources.size} files; ${chosen.length} drawn with seed ${seed}.`);
   return chosen;
+}
+
+/** The word is the name of a module, or the end of the name of a file. */
+function isMeant(path: string, word: string, names: ReadonlySet<string>): boolean {
+  return names.has(word) ? moduleOf(path) === word : path.includes(`${word}.`);
 }
 
 /** The product: its TypeScript and its SQL functions. */

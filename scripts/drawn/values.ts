@@ -19,9 +19,11 @@ export const fallbackDropped: Operator = (node, source) => {
   return [source.replaced(node, source.of(node.left)), source.replaced(node, source.of(node.right))];
 };
 
-/** Changes counts and bounds only: the last unit of a time or a size is seldom promised. */
+/** Changes counts and bounds only: the last unit of a time or a size, as in `96 * 1024`, is seldom promised. */
 export const constantOffByOne: Operator = (node, source) => {
   if (!isNumericLiteral(node)) return [];
+  const { parent } = node;
+  if (isBinaryExpression(parent) && parent.operatorToken.kind === SyntaxKind.AsteriskToken) return [];
   const value = Number(source.of(node).replaceAll("_", ""));
   return Number.isInteger(value) && value < 1000 ? [source.replaced(node, String(value + 1))] : [];
 };
@@ -58,12 +60,15 @@ export const listEmptied: Operator = (node, source) =>
 
 export const argumentsSwapped: Operator = (node, source) => {
   if (!isCallExpression(node) && !isNewExpression(node)) return [];
+  if (commutative.has(source.of(node.expression))) return [];
   const given = [...(node.arguments ?? [])];
   return given.slice(1).flatMap((second, at) => {
     const first = given[at]!;
     return source.of(first) === source.of(second) ? [] : [source.swapped(first, second)];
   });
 };
+
+const commutative = new Set(["Math.max", "Math.min", "and", "eq", "or"]);
 
 const sums = new Map<SyntaxKind, string>([
   [SyntaxKind.PlusToken, "-"],

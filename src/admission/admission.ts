@@ -15,7 +15,7 @@ import { recovery } from "./recovery.ts";
 
 export interface Admission extends Entrance {
   /**
-   * For the end of a drain: admits nothing more, and resolves when every settlement is confirmed, or `within_ms` has
+   * Ends a drain: admits nothing more, and resolves when every settlement is confirmed, or `within_ms` has
    * passed (5 s unless said); answers how many are not. Those requests' leases lapse, and another node settles them at
    * their last checkpoint.
    */

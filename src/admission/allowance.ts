@@ -1,4 +1,7 @@
-/** What a request may have, before anything is held for it: a plan, a context that its input fits, and room for output. Pure. */
+/**
+ * The allowance of a request, before anything is held for it: a plan, a context that its input fits, and room for output.
+ * Pure.
+ */
 import { noActivePlan } from "../auth/verdict.ts";
 import type { Model } from "../inference/model.ts";
 import { inputTooLong, withOverflow } from "../inference/overflow.ts";
@@ -17,7 +20,9 @@ export function activePlan(plans: ReadonlyMap<string, Plan>, organization: Pick<
   throw noActivePlan();
 }
 
-/** Throws `context_length_exceeded`. An estimate refuses only what is far out; of what is near, the engine has the last word. */
+/**
+ * Throws `context_length_exceeded`. An estimate refuses only what is far out; of what is near, the engine has the last word.
+ */
 export function requireContext(model: Model, inputTokens: number): void {
   if (inputTokens < 2 * model.contextTokens) return;
   throw withOverflow(inputTooLong(inputTokens), model.contextTokens, inputTokens);

@@ -7,7 +7,7 @@ import { believed_ms, holds_fit_min, running_fit_min } from "./ample.ts";
 
 export interface AmpleBudget {
   isAmple(keyId: string, units: number): boolean;
-  /** What a grant said. */
+  /** Learns from the readings of a grant. */
   learn(keyId: string, subjects: readonly SubjectReading[] | undefined): void;
   /** Its own limit or its team's has refused it. */
   refused(keyId: string): void;

@@ -17,7 +17,10 @@ export interface Ample {
 /** Older grants say nothing any more. */
 export const believed_ms = 5_000;
 const organizations_max = 10_000;
-/** So many such requests must fit a window, and so many times those that run here the concurrency. */
+/**
+ * A window has ample room if it fits this many such requests; a concurrency, if it is this many times the requests that run
+ * here.
+ */
 export const holds_fit_min = 20;
 export const running_fit_min = 4;
 

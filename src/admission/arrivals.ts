@@ -8,7 +8,7 @@ import { grouped } from "../inference/amounts.ts";
 import { Fault } from "../inference/fault.ts";
 import type { Plan } from "../store/plan.ts";
 
-/** What a request asks for. Counts of tokens have a bucket of their own: agents send two dozen at once. */
+/** The purpose of a request. Counts of tokens have a bucket of their own: agents send two dozen at once. */
 export type Purpose = "inference" | "count";
 
 export interface Arrivals {
@@ -16,7 +16,7 @@ export interface Arrivals {
   take(keyId: string, purpose: Purpose, plan: Pick<Plan, "requestsPerMinute"> | undefined): void;
 }
 
-/** So many times the plan's requests a minute, and so many at least. */
+/** The factor on the plan's requests per minute. */
 const timesThePlan = 10;
 export const arrivalsPerMinute_min: Record<Purpose, number> = { inference: 600, count: 1200 };
 

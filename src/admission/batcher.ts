@@ -33,7 +33,7 @@ export const batcherSettings: BatcherSettings = {
   retry_ms_max: 1_000,
 };
 
-/** So many failed batches, with no success between them, are the store's fault and no command's. */
+/** After this many failed batches without a success in between, the store is at fault and not a command. */
 const outage_batches = 3;
 
 export interface Batcher {
@@ -46,7 +46,10 @@ export interface Batcher {
   waiting(): number;
   /** Milliseconds since the ledger last answered while commands waited for it; 0 when nothing waits. */
   silence_ms(): number;
-  /** Admits nothing more, and resolves when all settlements are confirmed or so much time has passed; answers how many are not. */
+  /**
+   * Admits nothing more, and resolves when all settlements are confirmed or so much time has passed; answers how many are
+   * not.
+   */
   stop(within_ms: number): Promise<number>;
 }
 

@@ -38,7 +38,7 @@ export interface Entry {
   operation: Operation;
   request: InferenceRequest;
   model: Model;
-  /** As it is admitted under. */
+  /** The plan under which it is admitted. */
   plan: Plan;
   /** The organization's at each moment from then on, the same object while nothing changed; absent: the same. */
   planNow?: () => Plan;
@@ -172,7 +172,7 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
   return { enter, holds: () => holds };
 }
 
-/** Of the key or its team: the rest of the organization has room as before. */
+/** Reports whether the limit is that of the key or its team: the rest of the organization has room as before. */
 function isOwnLimit({ details: { body } }: Fault): boolean {
   return body?.limited_by === "key" || body?.limited_by === "team";
 }

@@ -1,5 +1,5 @@
 /**
- * What one request may use, of whomever it counts in, from before its admission is sent: the plan of its organization, whose
+ * The limits of one request, from before its admission is sent: the plan of its organization, whose
  * limits go with its commands, and whatever the ledger reads by itself of the organization, the team and the key
  * (docs/design/usage.md, Limits that change).
  */
@@ -11,7 +11,10 @@ export interface Limits {
   readonly plan: Plan;
 }
 
-/** A class, as all that is made for each request: closures would be made anew with it (docs/design/runtime.md, Bun as a server). */
+/**
+ * A class, as all that is made for each request: closures would be made anew with it (docs/design/runtime.md, Bun as a
+ * server).
+ */
 export class FollowedLimits {
   /** The limits under which the request is admitted. */
   readonly first: Limits;
@@ -30,7 +33,7 @@ export class FollowedLimits {
     this.#edition = changes.edition;
   }
 
-  /** In whom it counts: ids of its organization, its key, and the team that the ledger found the key in. */
+  /** Names the subjects in which the request counts: the ids of its organization, its key, and its key's team in the ledger. */
   countsIn(subjects: readonly string[]): void {
     this.#subjects = subjects;
   }

@@ -35,7 +35,7 @@ export function holdFor(inputTokens: number, model: Model, request: InferenceReq
   };
 }
 
-/** What the prompt of a usage costs. */
+/** The price of the prompt of a usage, in units. */
 export function promptUnits(usage: Usage, prices: Prices): number {
   const input = whole(usage.inputTokens, tokens_max) * prices.input;
   const cachedInput = whole(usage.cachedInputTokens, tokens_max) * prices.cachedInput;

@@ -26,7 +26,10 @@ export function leaseMargin_ms(lease_ms: number): number {
   return Math.min(5_000, lease_ms / 10);
 }
 
-/** A class, as all that is made for each request: closures would be made anew with it (docs/design/runtime.md, Bun as a server). */
+/**
+ * A class, as all that is made for each request: closures would be made anew with it (docs/design/runtime.md, Bun as a
+ * server).
+ */
 export class Lease {
   readonly #parts: LeaseParts;
   readonly #lost = new Cancellation();
@@ -60,7 +63,7 @@ export class Lease {
     this.#lost.throwIfAborted();
   }
 
-  /** For the next checkpoint. */
+  /** Notes the usage for the next checkpoint. */
   count(usage: Usage): void {
     this.#usage = usage;
   }

@@ -7,7 +7,7 @@ export interface LimitChanges {
   concern(subjects: readonly string[], since: number): boolean;
 }
 
-/** Where nobody's but the plans' change. */
+/** The changes of a store in which only plans have limits. */
 export const noLimitChanges: LimitChanges = { edition: 0, concern: () => false };
 
 /** Those that are not kept any more may have been anybody's. */

@@ -15,7 +15,7 @@ import {
 } from "../store/ledger.ts";
 import type { WholeLimit } from "./whole-limit.ts";
 
-/** What is short, and whose it is; its own windows and kinds stand in the organization's places. */
+/** A shortage, and whose limit it is. The limiter's own windows and kinds stand in the organization's places. */
 export interface Limiter extends Shortage {
   limitedBy: LimitedBy;
 }
@@ -74,7 +74,7 @@ function wholeLimits(windows: WindowReadings, owner: Pick<WholeLimit, "limitedBy
 
 const resetsAt_ms = ({ kinds, windows }: Limiter) => Math.max(...kinds.map((kind) => windows[kind].resetAt.getTime()));
 
-/** In which windows there is no room, the one that resets last first. */
+/** The windows without room, the one that resets last first. */
 function fullKinds(windows: WindowReadings, leastUnits: number, withHeld: boolean): WindowKind[] {
   return windowKinds
     .filter((kind) => roomIn(windows[kind], withHeld) < leastUnits)

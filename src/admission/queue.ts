@@ -63,7 +63,7 @@ export function commandQueue(batch_commands_max: number): CommandQueue {
       }
       return next_ms;
     },
-    /** What failed before, the most often first, and what did not: by turns. */
+    /** Takes commands that failed before, the most often first, and commands that did not, by turns. */
     take(now_ms) {
       const ready = (item: Item) => item.notBefore_ms <= now_ms;
       let failures = 0;

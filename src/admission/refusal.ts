@@ -49,7 +49,7 @@ export function windowHeaders(windows: WindowReadings): Record<string, string> {
   return headers;
 }
 
-/** Of the organization, whoever was the limit: headers describe its account. */
+/** The readings of the organization, even if a key or team was the limit: headers describe its account. */
 interface Account {
   plan: Plan;
   windows: WindowReadings;
@@ -98,7 +98,7 @@ function usageLimitReached(
   });
 }
 
-/** What is left is held by requests that are still running. */
+/** The fault if the rest of a window is held by requests that are still running. */
 function usageReserved(shortage: Limiter, leastUnits: number, windows: WindowReadings): Fault {
   const isPlanFull = windowKinds.some((kind) => room(shortage.windows[kind]) < leastUnits);
   return new Fault(
@@ -162,7 +162,7 @@ function lessHelps({ windows, extra }: Shortage): boolean {
   return isPlanOpen || (extra.enabled && leftOf(extraLimit(extra)) > 0);
 }
 
-/** What settled use leaves; below zero after a plan became smaller. */
+/** The room that settled use leaves; below zero after a plan became smaller. */
 function room({ limit, used }: Pick<NamedLimit, "limit" | "used">): number {
   return infinite(limit) - used;
 }

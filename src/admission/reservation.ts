@@ -20,7 +20,7 @@ export type Settlement = Pick<
 
 export interface Reservation {
   readonly grant: Granted;
-  /** What the sliding rates read, this request not yet counted. */
+  /** The readings of the sliding rates, without this request. */
   readonly rates: RateReadings;
   /** Aborted with a Fault when another node may have settled the hold: nothing may be forwarded any more. */
   readonly signal: Signal;
@@ -51,7 +51,7 @@ export interface ReservationParts {
   sentAt_ms: number;
   lease_ms: number;
   checkpoint_ms: number;
-  /** What the request took of sliding rates; null where none limit it. */
+  /** The amount that the request took of sliding rates; null if none limits it. */
   taken: RateTaken | null;
   /** Called once, when the ledger has confirmed the settlement. */
   settled?: (answer: SettleAnswer) => void;
@@ -59,7 +59,10 @@ export interface ReservationParts {
 
 const unlimited: RateReadings = Object.freeze({ requests: null, tokens: null });
 
-/** A class, as everything that is made for each request: closures would be made anew with it (docs/design/runtime.md, Bun as a server). */
+/**
+ * A class, as everything that is made for each request: closures would be made anew with it (docs/design/runtime.md, Bun as a
+ * server).
+ */
 export class HeldReservation implements Reservation {
   readonly #parts: ReservationParts;
   readonly #lease: Lease;

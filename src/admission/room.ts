@@ -20,7 +20,10 @@ export interface RoomParts {
 /** How far the hold grows at a time where the answer is longer than its cap, by the engine's doing or our count. */
 const beyondCapTokens = 256;
 
-/** A class, as all that is made for each request: closures would be made anew with it (docs/design/runtime.md, Bun as a server). */
+/**
+ * A class, as all that is made for each request: closures would be made anew with it (docs/design/runtime.md, Bun as a
+ * server).
+ */
 export class Room {
   readonly #parts: RoomParts;
   readonly #lease: Lease;
@@ -45,7 +48,7 @@ export class Room {
     this.#reviewed = parts.limits.first;
   }
 
-  /** As Reservation.permits. */
+  /** See Reservation.permits. */
   permits(outputTokens: number): true | Promise<boolean> {
     const { limits, hold, grant } = this.#parts;
     this.#lease.assertHeld();
@@ -59,7 +62,7 @@ export class Room {
     return true;
   }
 
-  /** What the prompt costs by the latest count. More than was held for it leaves less for the output. */
+  /** Sets the price of the prompt by the latest count. If it is more than was held, less is left for the output. */
   countPrompt(units: number): void {
     if (units <= this.#promptUnits) return;
     this.#promptUnits = units;
@@ -138,8 +141,8 @@ export class Room {
   }
 
   /**
-   * For so many tokens in all, of which `left` may have left. A review whose answer was lost may have been carried out:
-   * until one is answered nobody knows what is held.
+   * Waits for room for `tokens` in all, of which `left` may have been delivered. A review whose answer was lost may have been
+   * carried out: until one is answered nobody knows what is held.
    */
   async #waitFor(tokens: number, left: number): Promise<boolean> {
     const { limits } = this.#parts;

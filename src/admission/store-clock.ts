@@ -5,7 +5,7 @@
 import type { ClockRange } from "../store/ledger.ts";
 
 export interface StoreClock {
-  /** What it may read when something arrives there at once that leaves now; null before the first answer. */
+  /** The range of the store's clock when a message that leaves now arrives there; null before the first answer. */
   range(now_ms: number): ClockRange | null;
   /** Whether it was set since the last answer, by more than `tolerance_ms`. It read `at` between these two moments. */
   wasSet(at: Date, sentAt_ms: number, heardAt_ms: number): boolean;

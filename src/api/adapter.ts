@@ -1,4 +1,4 @@
-/** What differs between the inference operations: a protocol, its words, and what it stores. */
+/** The differences between the inference operations: protocol, wording, and storage. */
 import type { CallerCodec } from "../protocol/codec.ts";
 import type { Organization } from "../store/directory.ts";
 import type { Operation } from "../store/ledger.ts";
@@ -18,6 +18,6 @@ export interface Adapter<Wire extends InferenceWire, Reply> {
   codec: CallerCodec<Wire, Reply>;
   /** The request with what is stored in place of what refers to it; `bytes` is the size of that. */
   resolve?(wire: Wire, owner: ContentOwner): Promise<{ wire: Wire; bytes: number }>;
-  /** What has the whole answer before its caller has the end of it; null where it is not to be kept. It never throws. */
+  /** Stores the whole answer before its caller has the end of it; null if it is not to be stored. It never throws. */
   saver?(wire: Wire, organizationId: string): ((answer: Reply) => Promise<void>) | null;
 }

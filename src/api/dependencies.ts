@@ -42,9 +42,9 @@ export interface Dependencies extends FrameDependencies {
   limits: BodyLimits & StreamLimits & ConnectionLimits;
   bounds: Bounds;
   readiness: Readiness["results"];
-  /** As each process of this node knows them; for operators alone. */
+  /** The routes as each process of this node knows them; for operators alone. */
   routes(): Promise<readonly RouteView[]>;
-  /** Of the configuration in force. */
+  /** The hash of the configuration in force. */
   configurationHash(): string;
   documentation: Documentation;
   metrics: Metrics;
@@ -55,14 +55,14 @@ export interface Documentation {
   /** The contract for the catalog in force, as JSON text. */
   openapi(): string;
   page(): Promise<Response>;
-  /** What the page loads, for a request with these headers. */
+  /** The script of the page, for a request with these headers. */
   script(asked: Headers): Promise<Response>;
 }
 
 export interface ResponseSettings {
   /** Off: none is kept, and none is found. */
   store: boolean;
-  /** Of each organization's together. */
+  /** The bound of all responses of an organization. */
   organization_bytes_max: number;
 }
 

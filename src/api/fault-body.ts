@@ -29,7 +29,7 @@ function faultBodyForClient(fault: Fault, requestId: string, request: Request): 
   return (isMessagesClient(request) ? messagesFault : openaiFault)(fault, requestId);
 }
 
-/** Of a path that names nothing: below `/v1/messages` it was meant for Messages. */
+/** The body for a path that does not exist. Below `/v1/messages` it has the form of Messages. */
 export function faultBodyForPath(fault: Fault, requestId: string, request: Request): unknown {
   if (pathOf(request).startsWith("/v1/messages")) return messagesFault(fault, requestId);
   return faultBodyForClient(fault, requestId, request);

@@ -6,7 +6,9 @@ import { reserve, takesTurns } from "../http/shed.ts";
 import type { Catalog } from "../routing/catalog.ts";
 import type { RequestBody } from "./operation.ts";
 
-/** `validate` throws the Fault of the first offence; `extraParams` are the fields that the model accepts beyond the contract. */
+/**
+ * `validate` throws the Fault of the first offence; `extraParams` are the fields that the model accepts beyond the contract.
+ */
 export function inferenceBody<Wire>(
   schema: TSchema,
   validate: (body: unknown, extraParams: readonly string[]) => Wire,
@@ -28,7 +30,7 @@ export function inferenceBody<Wire>(
   };
 }
 
-/** What a refusal's receipt can say before the body is judged: a model that there is, and whether it was to stream. */
+/** Notes for a refusal's receipt, before the body is checked: its model if it exists, and whether it was to stream. */
 function noteAsked({ notes }: Call, catalog: Catalog, body: unknown): void {
   if (typeof body !== "object" || body === null) return;
   const { model, stream } = body as { model?: unknown; stream?: unknown };

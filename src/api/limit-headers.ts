@@ -23,7 +23,7 @@ export function limitHeaders(operation: Operation, readings: RateReadings, now_m
   return headers;
 }
 
-/** As OpenAI writes durations: `120ms`, `12.5s`, `1m0s`. */
+/** A duration in OpenAI's form: `120ms`, `12.5s`, `1m0s`. */
 export function duration(ms: number): string {
   const whole_ms = Math.max(0, Math.ceil(ms));
   if (whole_ms < 1000) return whole_ms === 0 ? "0s" : `${whole_ms}ms`;

@@ -16,7 +16,7 @@ import type { Operation as MeteredOperation } from "../store/ledger.ts";
 import type { Dependencies } from "./dependencies.ts";
 import type { HeaderName } from "./openapi/headers.ts";
 
-/** What the document needs to know of the catalog in force. */
+/** The part of the catalog in force that the document needs. */
 export type ContractModel = Pick<Model, "id" | "capabilities" | "extraParams">;
 
 /** The model that examples name; the document has the first of the catalog in its place. */
@@ -34,15 +34,15 @@ interface Declared<
 > {
   operationId: string;
   method: "get" | "post" | "put" | "patch" | "delete";
-  /** As OpenAPI writes it: `/v1/models/{id}`. */
+  /** The path in OpenAPI's form: `/v1/models/{id}`. */
   path: string;
-  /** Of the ids in its path; what does not begin so is no path of this operation. Empty: any without a slash. */
+  /** The prefix of ids in its path. Another path is none of this operation's. Empty: any id without a slash. */
   idPrefix?: IdPrefix | "";
   tag: Tag;
   summary: string;
   description: string;
   scope: Required;
-  /** What the ledger calls it, where it is metered: its refusals are counted, and have receipts. */
+  /** Its name in the ledger, if it is metered: then its refusals are counted, and have receipts. */
   metered?: MeteredOperation;
   /** An object of parameters for each place that has any. See parameters.ts for the keywords that describe them. */
   params?: Params;
@@ -54,11 +54,11 @@ interface Declared<
   faults: readonly FaultCode[];
   /** Whether other error statuses, in the same shape, are described by `default`. */
   otherFaults: boolean;
-  /** What its 429 tells of limits, in headers. */
+  /** The headers of its 429 about limits. */
   limitRefusalHeaders?: readonly HeaderName[];
   /** The shape of its refusals; `error` unless said otherwise. */
   faultShape?: FaultShape;
-  /** What its clients read of a fault in headers, beyond what all operations send. */
+  /** The headers of a fault for its clients, beyond those of all operations. */
   faultHeaders?(fault: Fault): Record<string, string>;
   /** Refuses another method in words of its own; where it answers null, it is 405. */
   refusesMethod?(request: Request): Fault | null;
@@ -71,17 +71,20 @@ interface Declared<
   ): Response | Promise<Response>;
 }
 
-/** What the frame has checked before a handler is called. */
+/** The input of a handler, which is checked before it is called. */
 export interface Input<Required, Params extends TObject, Query extends TObject, Headers extends TObject, Body> {
   principal: Required extends null ? null : Principal;
-  /** As they were sent: still percent-encoded. */
+  /** The parameters as they were sent, percent-encoded. */
   params: Static<Params>;
   query: Static<Query>;
   headers: Static<Headers>;
   body: Body;
 }
 
-/** `schema` describes the body; `read` reads it from the request, bounded, and checks it. Throws the Fault of its first offence. */
+/**
+ * `schema` describes the body; `read` reads it from the request, bounded, and checks it. Throws the Fault of its first
+ * offence.
+ */
 export interface RequestBody<Body> {
   schema: TSchema;
   read(dependencies: Dependencies, call: Call): Promise<Body>;
@@ -102,7 +105,9 @@ export function operation<
   return declared as unknown as Operation;
 }
 
-/** `messages`, `responses`: in the words of that protocol. `client`: `Error`, or Messages' words, as whoever asks reads them. */
+/**
+ * `messages`, `responses`: in the words of that protocol. `client`: `Error`, or Messages' words, as whoever asks reads them.
+ */
 export type FaultShape = "error" | "messages" | "responses" | "client";
 
 export type Tag = "Models" | "Inference" | "Usage" | "Health" | "Documentation" | ManagementTag;

@@ -1,4 +1,4 @@
-/** What is served, and nothing else is: to add an operation is to add one entry. */
+/** The list of all operations. To add an operation is to add one entry. */
 import type { Operation } from "./operation.ts";
 import { createChatCompletion } from "./operations/chat.ts";
 import { compactResponse } from "./operations/compact-response.ts";

@@ -56,7 +56,10 @@ export function wrongParameter(name: string, mustBe: string): Fault {
   return new Fault("invalid_value", `'${name}' must be ${mustBe}.`, { param: name });
 }
 
-/** As digits alone: no sign but a minus, no leading zero, no exponent. What is none stays text, which no integer is. */
+/**
+ * The integer of a text of digits: no sign but a minus, no leading zero, no exponent. Another text stays text, which the
+ * schema refuses.
+ */
 function integerOf(text: string): number | string {
   return /^(0|-?[1-9]\d*)$/.test(text) ? Number(text) : text;
 }

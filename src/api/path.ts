@@ -38,7 +38,7 @@ export function isIdThere({ path, idPrefix }: Pattern, request: Request): boolea
   return idPrefix === undefined ? id !== "" : new RegExp(`^${idPrefix}[^/]+$`).test(id);
 }
 
-/** What paths of this pattern end with, `/v1` left out. */
+/** The end of paths of this pattern, without `/v1`. */
 export function ending({ path, idPrefix }: Pattern): RegExp {
   const id = idPrefix === undefined ? ".+" : `${idPrefix}[^/]+`;
   const around = path.replace(/^\/v1\//, "/").split(place);

@@ -23,7 +23,7 @@ import { limitHeaders } from "./limit-headers.ts";
 import { sessionOf } from "./session.ts";
 
 export interface Prepared<Wire> extends RunRequest {
-  /** What the answer needs of the body, with what is stored in place of what refers to it. */
+  /** The part of the body that the answer needs, with stored items in place of references to them. */
   wire: Wire;
 }
 
@@ -115,7 +115,10 @@ async function fittedBytes(
   return bytesOf(request.turns);
 }
 
-/** Not in the function above: what lives as long as the answer would hold all that is known there, the body above all. */
+/**
+ * A function of its own, because a closure that lives as long as the answer would keep the variables of `prepare`, and so the
+ * body.
+ */
 function rateHeadersOf(operation: Operation) {
   return (readings: RateReadings) => limitHeaders(operation, readings, Date.now());
 }

@@ -1,5 +1,5 @@
 /**
- * What must hold for exact admission. A check that asks somebody runs beside the probes, on its own clock; a probe reads its
+ * The conditions of exact admission. A check that asks somebody runs beside the probes, on its own clock; a probe reads its
  * last word and waits for nothing. A word that is too old counts as a problem: whoever should have renewed it hangs. What
  * this process knows by itself is read when it is wanted, and is never old.
  */
@@ -25,9 +25,9 @@ export interface AskingCheck extends Check {
   run(): Promise<string | null>;
 }
 
-/** Of what this process knows. */
+/** A check of a fact that this process knows. */
 export interface KnowingCheck extends Check {
-  /** As `run`. */
+  /** The same as `run`, but at once. */
   read(): string | null;
 }
 

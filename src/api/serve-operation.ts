@@ -1,6 +1,6 @@
 /**
- * What stands before every handler, in the decided order (docs/design/service.md, Order of checks): credential,
- * organization and scope; how often the key has asked; parameters; body. An operation declares what it needs; nobody checks it by hand.
+ * The checks before every handler, in the decided order (docs/design/service.md, Order of checks): credential, organization
+ * and scope; how often the key has asked; parameters; body. An operation declares what it needs; nobody checks it by hand.
  */
 import { planOf } from "../admission/allowance.ts";
 import type { Principal } from "../auth/verdict.ts";
@@ -49,7 +49,7 @@ export function serveOperation(dependencies: Dependencies, operation: Operation)
   });
 }
 
-/** What carries a body costs a parse, also where it is refused in the end. */
+/** Counts a request with a body, which costs a parse even if it is refused. */
 function countArrival({ arrivals, catalog }: Dependencies, { metered }: Operation, principal: Principal): void {
   const { key, organization } = principal;
   const plan = planOf(catalog().plans, organization) ?? undefined;

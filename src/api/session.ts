@@ -1,4 +1,4 @@
-/** What clients call their session, in headers: Claude Code, Codex, opencode and others. */
+/** The headers in which clients name their session: Claude Code, Codex, opencode and others. */
 const names = ["x-claude-code-session-id", "session-id", "session_id", "x-session-affinity"] as const;
 
 export function sessionOf(headers: Headers): string | null {

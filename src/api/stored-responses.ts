@@ -1,5 +1,5 @@
 /**
- * What Responses keep: looked up before a request is decoded, written before its caller has the end of the answer, so that
+ * Stored responses are looked up before a request is decoded, and written before its caller has the end of the answer, so that
  * the next request finds it on whichever node it comes in.
  */
 
@@ -126,7 +126,7 @@ function tooLong(param: string): Fault {
   );
 }
 
-/** What keeps the answer, unless its request forbids it. It never throws: the answer is the caller's, kept or not. */
+/** Stores the answer, unless its request forbids it. It never throws: the caller gets the answer, stored or not. */
 export function saver(
   dependencies: Needs,
   wire: ResponsesRequest,

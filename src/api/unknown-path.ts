@@ -11,7 +11,7 @@ import { faultBodyForPath, faultBodyOf } from "./fault-body.ts";
 import type { Operation } from "./operation.ts";
 import { ending, hasId, pathOf } from "./path.ts";
 
-/** What answers, whatever the method, where none of these operations does. */
+/** The answer to a path that no operation has, whatever its method. */
 export function unknownPath(operations: readonly Operation[]): Framed {
   const meantBy = signpost(operations);
   const contract = operations.some(({ path }) => path === managementContract) ? managementContract : "/openapi.json";

@@ -53,7 +53,10 @@ export interface Authenticator {
    * Throws Fault: 401, 403 `organization_suspended`, 429 `rate_limit_exceeded`, 503 `storage_unavailable` or `overloaded`.
    */
   authenticate(headers: HeaderSource, address: string): Promise<Principal>;
-  /** What the directory says of a secret that was valid before: at most one second old. Rejects when it cannot be asked. */
+  /**
+   * The directory's answer for a secret that was valid before, at most one second old. Rejects if the directory cannot be
+   * asked.
+   */
   standing(secretHash: string): Promise<Verdict>;
   /**
    * Something changed about this key or organization (its id): the next request asks the directory. `secretHash`: of a

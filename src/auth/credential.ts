@@ -8,7 +8,7 @@
 import { Fault } from "../inference/fault.ts";
 import { isKey, isOperatorToken, key_chars } from "./key.ts";
 
-/** What is asked of the headers; repeated values come joined by commas, as fetch's own Headers do it. */
+/** The part of `Headers` that is used here. Repeated values are joined by commas, as in fetch. */
 export interface HeaderSource {
   get(name: string): string | null;
 }

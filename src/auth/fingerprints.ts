@@ -59,7 +59,7 @@ export class Fingerprints {
     }
   }
 
-  /** Where it is, or would be. */
+  /** The index of the fingerprint, or the index at which it would be inserted. */
   #placeOf(low: number, high: number): number {
     const words = this.#words;
     const second = lasting(low, high);

@@ -1,5 +1,5 @@
 /**
- * What an API key looks like. Pure: random bytes are an argument.
+ * The form of an API key. Pure: random bytes are an argument.
  *
  * `slk_` + 32 base62 characters (190 bits of chance) + 6 base62 characters of the CRC-32 over what stands before them. So
  * a mistyped key is refused without a look-up, and a secret scanner can tell a real one. Only the SHA-256 is ever stored:
@@ -61,7 +61,7 @@ export function hashKey(key: string): Uint8Array {
   return Bun.SHA256.hash(key) as Uint8Array;
 }
 
-/** What the directory keeps of a key: its hash, and for people its first 8 and last 4 characters. */
+/** The part of a key that the directory stores: its hash, and for people its first 8 and last 4 characters. */
 export function secretOf(key: string): NewSecret {
   return { hash: hashKey(key), prefix: key.slice(0, 8), suffix: key.slice(-4) };
 }

@@ -19,7 +19,7 @@ export class Remembered {
   /** `entries_max`: of known keys, and separately of absent ones. */
   constructor(readonly entries_max: number) {}
 
-  /** What to believe at this moment. */
+  /** The verdict that is valid now; null if the directory has to be asked. */
   verdict(hash: string, now: number): Verdict | null {
     for (const cache of [this.#known, this.#absent]) {
       const entry = cache.get(hash);
@@ -49,7 +49,7 @@ export class Remembered {
     if (cache.size > this.entries_max) cache.delete(cache.keys().next().value as string);
   }
 
-  /** Of a key that does not exist, nothing is left to know when its time is over; the oldest come first, or nearly so. */
+  /** Forgets keys that do not exist when their time is over. They are nearly in the order of their age. */
   #sweep(now: number): void {
     for (const [hash, { until_ms }] of this.#absent) {
       if (now < until_ms) return;

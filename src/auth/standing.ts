@@ -16,7 +16,7 @@ export interface Standing extends Disposable {
 }
 
 export interface Standings {
-  /** Until it is disposed, `end` is told why the request may not go on. */
+  /** Watches a request until it is disposed: `end` is called with the reason why it may not go on. */
   begin(principal: Principal, end: (fault: Fault) => void): Standing;
   /** Something changed about this key or organization (its id). */
   changed(keyOrOrganizationId: string): void;
@@ -41,7 +41,7 @@ export function standings(parts: {
   clock?: Pick<Clock, "after">;
 }): Standings {
   const holders = new Map<string, Holder>();
-  /** By the ids of key and organization: a message concerns only theirs. */
+  /** The holders by the ids of their keys and organizations, because a message concerns only one of those. */
   const concerned = new Map<string, Set<Holder>>();
   const times_ms = { every: parts.every_ms ?? every_ms };
   const looks = repeating(() => look([...holders.values()]), times_ms, parts.clock);
@@ -109,7 +109,7 @@ function idsOf({ key, organization }: Principal): string[] {
   return [key.id, organization.id];
 }
 
-/** What has only expired began in time, and goes on. */
+/** The fault that ends a running request. A key that has only expired ends none: the request began in time. */
 function refusalTo(verdict: Verdict): Fault | null {
   if ("principal" in verdict) return verdict.principal.organization.plan === null ? noActivePlan() : null;
   return ["revoked", "replaced", "suspended"].includes(verdict.refusal) ? refusedAs(verdict) : null;

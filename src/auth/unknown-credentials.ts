@@ -17,7 +17,7 @@ export interface UnknownCredentialLimits {
   /** Look-ups that find nothing. */
   fruitless_lookups: BucketSize;
   failures_of_one_address_per_minute: number;
-  /** Of which failures are remembered; the one that failed longest ago is forgotten first. */
+  /** The addresses whose failures are remembered. The one that failed longest ago is forgotten first. */
   addresses_max: number;
 }
 

@@ -1,4 +1,4 @@
-/** What the directory's answer means for a key: who it stands for, or why it is refused, and until when. Pure. */
+/** The verdict on a key: its principal, or the reason for its refusal, and until when it is valid. Pure. */
 import { Fault } from "../inference/fault.ts";
 import { type Credential, useNoted_ms } from "../store/directory.ts";
 import { unauthorized } from "./credential.ts";
@@ -9,11 +9,11 @@ export interface Principal {
   readonly key: Readonly<Credential["key"]>;
   readonly organization: Readonly<Credential["organization"]>;
   readonly rates: Credential["rates"];
-  /** Of the secret that was sent, in hexadecimal digits: by it the directory is asked again. */
+  /** The hash of the secret that was sent, in hexadecimal digits, with which the directory is asked again. */
   readonly secretHash: string;
 }
 
-/** Of the key and its organization. */
+/** The ids of a key and its organization. */
 type Ids = readonly [keyId: string, organizationId: string];
 export type Verdict =
   /**

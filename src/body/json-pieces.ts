@@ -6,7 +6,7 @@
 /** Characters that become one piece, roughly. */
 const piece_characters = 256 * 1024;
 
-/** What a value costs beside its characters. */
+/** The cost of a value beside its characters. */
 const value_characters = 8;
 
 export function* jsonPieces(value: unknown, piece = piece_characters): Generator<Uint8Array<ArrayBuffer>, void, void> {
@@ -93,7 +93,7 @@ function* ofObject(value: Readonly<Record<string, unknown>>, piece: number): Gen
   yield comma === "{" ? "{}" : "}";
 }
 
-/** What is left of so much room with this in it; below 0 where it does not fit, and then not all of it was looked at. */
+/** The rest of the room after this value. Below 0 if it does not fit; then not all of it was looked at. */
 function left(value: unknown, room: number): number {
   if (typeof value === "string") return room - value_characters - value.length;
   if (typeof value !== "object" || value === null) return room - value_characters;

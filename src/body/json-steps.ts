@@ -11,7 +11,7 @@ import { longString } from "./json-string.ts";
 /** An object or array that is open where the walk stands. */
 interface Open {
   isArray: boolean;
-  /** Where what is not parsed yet begins: behind the opening bracket, at a comma, or behind a container that was made. */
+  /** The start of the rest that is not parsed yet: behind the opening bracket, at a comma, or behind a finished container. */
   from: number;
   /** The last comma and the last colon of its own; -1 before there are any. */
   comma: number;
@@ -21,7 +21,7 @@ interface Open {
   isEmpty: boolean;
 }
 
-/** What one step may cost, and what things cost at their dearest, in nanoseconds: names never seen, escapes, small strings. */
+/** The budget of a step, and the highest costs of values, in nanoseconds: new names, escapes, small strings. */
 export const step_ns = 10_000_000;
 const byte_ns = 4;
 const value_ns = 400;
@@ -30,7 +30,7 @@ const member_ns = 1000;
 /** Blanks and digits need no parsing for long, but they are walked. */
 const walked_bytes = 4 * 1024 * 1024;
 
-/** As text, a string of this length costs its own size twice before it is a value. */
+/** Strings from this length on are not parsed from text, which would take twice their size. */
 const long_bytes = 256 * 1024;
 
 export interface Parsed {
@@ -264,7 +264,7 @@ function opened(from: number, isArray: boolean): Open {
   return { isArray, from, comma: -1, colon: -1, made: null, isEmpty: true };
 }
 
-/** As JSON.parse does: an own property, whatever its name. */
+/** Sets an own property whatever its name, as JSON.parse does. */
 function put(object: Record<string, unknown>, name: string, value: unknown): void {
   if (name === "__proto__")
     Object.defineProperty(object, name, { value, writable: true, enumerable: true, configurable: true });

@@ -1,7 +1,7 @@
 /** A long string of JSON → its value, in steps and without a copy in between: its text would cost twice as much again. Pure. */
 import { backslash } from "./json-bytes.ts";
 
-/** What is looked at before others get their turn. */
+/** The bytes that are read before other requests get their turn. */
 const slice_bytes = 2 * 1024 * 1024;
 
 /**
@@ -50,7 +50,7 @@ const letter_u = 0x75;
 const short = new Map([0x22, 0x5c, 0x2f].map((code) => [code, code]));
 for (const [at, letter] of [..."bfnrt"].entries()) short.set(letter.charCodeAt(0), [8, 12, 10, 13, 9][at]!);
 
-/** What the escape stands for: a code point, or half of a pair. */
+/** The code point of the escape, or half of a surrogate pair. */
 function unescaped(bytes: Uint8Array, at: number, to: number): number {
   const mark = bytes[at + 1]!;
   if (mark === letter_u) return unitAt(bytes, at, to);
@@ -85,7 +85,7 @@ function digitOf(byte: number): number {
   throw new SyntaxError("an escape has a digit that is none");
 }
 
-/** As UTF-8; answers where the next goes. */
+/** Writes a code point as UTF-8, and returns the index of the next. */
 function put(bytes: Uint8Array, at: number, code: number): number {
   if (code < 0x80) {
     bytes[at] = code;

@@ -8,7 +8,7 @@ export interface MemoryLimits {
   key_bytes_max: number;
 }
 
-/** What is full: the share of the key, the budget of the node, or the process as a whole. */
+/** The full budget: the share of the key, the budget of the node, or the whole process. */
 export type Shortage = "key" | "node" | "process";
 
 export class MemoryBudget {
@@ -31,7 +31,7 @@ export class MemoryBudget {
     return new Reservation(this, keyId);
   }
 
-  /** What stands in the way of so many bytes more. Whoever is alone is never in the way of itself. */
+  /** The budget that `bytes` more would exceed. A request that is alone never exceeds one. */
   shortage(keyId: string, bytes: number, own: number): Shortage | null {
     const { node_bytes_max, key_bytes_max } = this.limits;
     if (this.#bytes === own) return null;
@@ -41,7 +41,7 @@ export class MemoryBudget {
     return this.isHigh() ? "process" : null;
   }
 
-  /** For `Reservation` alone. */
+  /** Called by `Reservation` alone. */
   add(keyId: string, bytes: number): void {
     this.#bytes += bytes;
     const ofKey = (this.#ofKeys.get(keyId) ?? 0) + bytes;
@@ -50,7 +50,7 @@ export class MemoryBudget {
   }
 }
 
-/** What one request holds. */
+/** The memory that one request holds. */
 export class Reservation {
   /** All of it. */
   #bytes = 0;

@@ -15,17 +15,17 @@ type Fields = Readonly<Record<string, unknown>>;
 /** Less is written as quickly. */
 const handed_bytes_min = 4096;
 
-/** Where a member stands: its name from behind the mark before it, and its value up to the mark behind it. */
+/** The place of a member: its name from behind the mark before it, and its value up to the mark behind it. */
 interface Member {
   name: string;
   from: number;
   to: number;
-  /** Of all that it holds, repeated names too. */
+  /** The count of members, repeated names included. */
   members: number;
 }
 
 export interface HandedOn {
-  /** What has to be written. */
+  /** The fields that have to be written. */
   rest: Fields;
   /** The other members. */
   handed: Uint8Array[];

@@ -11,7 +11,7 @@ export interface ScannedBody {
 
 const strict = new TextDecoder("utf-8", { fatal: true });
 
-/** In one go, however long it takes. */
+/** Parses in one step, however long it takes. */
 export function parseJsonBody(bytes: Uint8Array): unknown {
   if (bytes.byteLength === 0) throw new Fault("invalid_json", "The request has no body. Send a JSON object.");
   let text: string;

@@ -21,7 +21,7 @@ export interface JsonBody<Value = unknown> {
   value: Value;
   /** Size after decompression. */
   bytes: number;
-  /** Of a large one that was looked over; null: what goes on of it is written anew. */
+  /** The bytes of a large body that was scanned. Null: the request to the engine is written anew. */
   own: OwnBytes | null;
 }
 
@@ -47,7 +47,7 @@ export async function readJson(
 /** The memory of a smaller one is left to the collector. */
 const kept_bytes = 1024 * 1024;
 
-/** So small a body is not felt, and cannot break a limit: a value takes a byte at least, a member five, a new name six. */
+/** The largest body that needs no scan. It can break no limit: a value takes a byte at least, a member five, a new name six. */
 function unseenBytes({ body_values_max, body_members_max, body_names_max }: ShapeLimits): number {
   return Math.min(small_bytes, body_values_max, 5 * body_members_max, 6 * body_names_max);
 }
@@ -133,7 +133,7 @@ function unfinished(ms: number): Fault {
   );
 }
 
-/** What was unpacked shares its memory with what is to come. */
+/** Keeps unpacked bytes: they share their memory with those to come. */
 function keep(): void {}
 
 /** Refuses what no body of the largest size may be; what this one may be shows at its end. */

@@ -45,7 +45,7 @@ export class BodyScan implements BodyShape {
   depth = 0;
   values = 0;
   members = 0;
-  /** Of an object: its bracket, then colon and comma in turns, and its bracket; null where there are too many. */
+  /** The marks of an object: its bracket, colons and commas in turn, and its bracket. Null if there are too many. */
   marks: Mark[] | null = [];
   readonly #names = new Names();
   #level = 0;
@@ -121,7 +121,7 @@ export function* lookingOver(scan: BodyScan, piece: Uint8Array, check: () => voi
 }
 
 const places = 2 ** 17;
-/** Of a long name, so much decides, and its length. */
+/** The bytes of a long name that are compared, beside its length. */
 const read_bytes = 48;
 
 /** Counts different names by where their hashes fall, in little memory: two that fall together count once. */

@@ -1,6 +1,7 @@
 /**
- * What a request still sends when its answer is ready: read and thrown away before the answer goes out. Many clients write
- * a whole body before they read anything, and get EPIPE in place of a refusal when the connection closes meanwhile.
+ * The bytes that a request still sends when its answer is ready are read and discarded before the answer is sent. Many
+ * clients write a whole body before they read anything, and get EPIPE in place of a refusal when the connection closes
+ * meanwhile.
  */
 
 import type { Signal } from "../time/cancellation.ts";
@@ -56,7 +57,7 @@ function endsAtOnce(work: Promise<unknown>): Promise<boolean> {
   return Promise.race([work.then(() => true), turn]);
 }
 
-/** So many readings at once, and so many of one address. */
+/** Places for readings: in all, and for one address. */
 function placesFor({ readings_max, readings_of_one_address_max }: UnreadLimits) {
   const taken = new Map<string, number>();
   let all = 0;

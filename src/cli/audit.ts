@@ -12,47 +12,14 @@ import { headOf, headText, linesIn, proofOf, type VerifyOptions } from "./audit-
 import { withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
 import { type JsonFlag, jsonOption, printJson, wholeNumber } from "./option.ts";
-import type { Services } from "./services.ts";
-import { type Column, minute, table } from "./table.ts";
+import { addVerbCommands } from "./verb-command.ts";
 
-export function addAuditCommands(program: Command, { services }: CommandContext): void {
+export function addAuditCommands(program: Command, context: CommandContext): void {
   const audit = program.command("audit").description("read the audit log of administrative actions");
-  audit
-    .command("list")
-    .description("list administrative actions, newest first")
-    .option("--org <org>", "list only actions on this organization (slug or ID)")
-    .option("--limit <n>", "number of entries, 1 to 1000 (default: 50)", wholeNumber(1, 1000))
-    .addOption(jsonOption())
-    .action(async (options: JsonFlag & { org?: string; limit?: number }) => {
-      const { org: organization, limit = 50 } = options;
-      const { data: entries } = await withManagement(services, (manage) => manage.pageAudit({ organization, limit }));
-      if (options.json)
-        return printJson(
-          services.terminal,
-          entries.map((entry) => encode(AuditEntry, entry)),
-        );
-      services.terminal.out(
-        entries.length === 0 ? "The audit log is empty.\n" : table(services.terminal, columns, entries),
-      );
-    });
-  addHead(audit, services);
-  addExport(audit, services);
-  addVerify(audit, services);
+  addVerbCommands(audit, context, ["list", "head", addExport, addVerify]);
 }
 
-function addHead(audit: Command, services: Services): void {
-  audit
-    .command("head")
-    .description("print where the chain of the log stands; keep it elsewhere, for audit verify")
-    .addOption(jsonOption())
-    .action(async (options: JsonFlag) => {
-      const head = await withManagement(services, (manage) => manage.auditHead());
-      if (options.json) return printJson(services.terminal, head);
-      services.terminal.out(`${headText(head)}\n`);
-    });
-}
-
-function addExport(audit: Command, services: Services): void {
+function addExport(audit: Command, { services }: CommandContext): void {
   audit
     .command("export")
     .description("print the log as JSON lines, oldest first")
@@ -66,7 +33,7 @@ function addExport(audit: Command, services: Services): void {
     });
 }
 
-function addVerify(audit: Command, services: Services): void {
+function addVerify(audit: Command, { services }: CommandContext): void {
   audit
     .command("verify")
     .description("prove that no entry was changed, removed, or added")
@@ -101,14 +68,6 @@ async function eachPart(manage: Management, after: number, take: (lines: AuditLi
   }
 }
 
-const columns: Column<AuditEntry>[] = [
-  { head: "WHEN (UTC)", cell: (entry) => minute(entry.at) ?? "" },
-  { head: "WHO", cell: (entry) => entry.actor },
-  { head: "WHAT", cell: (entry) => entry.action, breaks: true },
-  { head: "SUBJECT", cell: (entry) => entry.subject },
-  { head: "DETAILS", cell: (entry) => detailsOf(entry), breaks: true, optional: true },
-];
-
 const verifyHelp = `
 Each entry has the SHA-256 of itself and the entry before. This command computes
 all hashes anew, from a head that you kept elsewhere (audit head, or the last
@@ -118,10 +77,3 @@ chain, so only a head that they could not change proves something.
 Examples:
   $ sluice audit verify --from 120:9f2c… --to 480:77ab…
   $ sluice audit export >audit.jsonl && sluice audit verify --file audit.jsonl`;
-
-function detailsOf({ details }: AuditEntry): string {
-  return Object.entries(details as Record<string, unknown>)
-    .filter(([, value]) => value !== null)
-    .map(([name, value]) => `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`)
-    .join(" ");
-}

@@ -1,6 +1,6 @@
 /** A bar that shows how full a window is. Pure. */
 
-/** So many cells: used, then held, then free. Any usage fills at least one cell. */
+/** A bar of cells: used, then held, then free. Any usage fills at least one cell. */
 export function bar(
   cells: number,
   { used, held, limit }: { used: number; held: number; limit: number | null },

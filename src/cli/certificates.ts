@@ -1,4 +1,4 @@
-/** What `sluice doctor` says of a certificate: how long it is valid, and whether it is for the name that is called. */
+/** The findings of `sluice doctor` about a certificate: how long it is valid, and whether it is for the name that is called. */
 
 export interface SeenCertificate {
   /** `of Redis`: who shows it; `for Redis`: to whom we show it. */

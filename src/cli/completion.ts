@@ -17,7 +17,7 @@ export function addCompletionCommand(program: Command, { services }: CommandCont
     });
 }
 
-/** By what was typed before (`org create`, or nothing), the words that may follow. */
+/** The words that may follow, by the words before them (`org create`, or none). */
 type Words = ReadonlyMap<string, readonly string[]>;
 
 function wordsAfter(program: Command): Words {

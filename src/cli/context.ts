@@ -1,8 +1,8 @@
-/** What every command gets. */
+/** The context of every command. */
 import type { Services } from "./services.ts";
 
 export interface CommandContext {
   services: Services;
-  /** For commands whose exit code is not 0 although nothing failed. */
+  /** Sets the exit code, for commands that end with another one than 0 although nothing failed. */
   exitWith: (code: number) => void;
 }

@@ -1,4 +1,7 @@
-/** What `sluice doctor` says of an engine: any response shows that one runs there; only what fails every request is a problem. */
+/**
+ * The findings of `sluice doctor` about an engine. Any response shows that it runs; a problem is what would fail every
+ * request.
+ */
 import { simulatorName } from "../config/simulator.ts";
 import { hostOf } from "../routing/names.ts";
 import { answered, type Resolution, unresolved } from "../routing/resolution.ts";
@@ -47,7 +50,7 @@ function judge(status: number, where: string): void {
     throw new Warning(`${where} responds, but does not list models (${status}); does the url end with /v1?`);
 }
 
-/** Where the name leads, and which of its addresses respond. */
+/** The addresses of the name, and which of them respond. */
 async function replicasSay(upstream: Upstream, how: Resolving): Promise<string> {
   const { addresses, problem } = await resolvedNow(upstream, how);
   const engines = client();

@@ -57,7 +57,7 @@ export async function healthOf(url: URL, isOwn: boolean): Promise<Health> {
 
 const noListener = new Set(["ECONNREFUSED", "ConnectionRefused", "FailedToOpenSocket", "ENOTFOUND", "EHOSTUNREACH"]);
 
-/** Where the local server listens, if it was started with this environment. */
+/** The URL of the local server, if it was started with this environment. */
 export function localUrl(environment: Readonly<Record<string, string | undefined>>): URL {
   const read = readEnvironment(environment, readFileBounded);
   if ("problems" in read) throw new Error(read.problems.join("; "));

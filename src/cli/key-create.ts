@@ -7,6 +7,7 @@ import { verbNamed } from "../management/verbs.ts";
 import { encode } from "../schema/codec.ts";
 import type { Scope } from "../store/directory.ts";
 import { withManagement } from "./connect.ts";
+import type { CommandContext } from "./context.ts";
 import { secretWords } from "./key-facts.ts";
 import { allowFromOption, type KeyOptions, labelOption, ownerOption } from "./key-options.ts";
 import { limitOption } from "./limits.ts";
@@ -24,7 +25,7 @@ interface CreateOptions extends JsonFlag, KeyOptions {
   limit?: LimitChanges;
 }
 
-export function addKeyCreate(key: Command, services: Services): void {
+export function addKeyCreate(key: Command, { services }: CommandContext): void {
   key
     .command("create")
     .description("create a key and print it once")

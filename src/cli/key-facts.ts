@@ -1,11 +1,13 @@
 /** A key in words: its facts, its permissions, and its life. */
 
 import type { BudgetedKey } from "../management/budgets.ts";
+import type { Column } from "../management/command.ts";
 import type { Key, NewKey } from "../management/keys.ts";
+import { limitsInWords } from "../management/limits.ts";
 import type { Secret } from "../store/directory.ts";
-import { limitsInWords } from "./limits.ts";
+import { instant } from "../time/written.ts";
 import type { Services } from "./services.ts";
-import { type Column, facts, instant, table } from "./table.ts";
+import { facts, table } from "./table.ts";
 import { painted } from "./terminal.ts";
 
 /** The facts that `key update` changes, except team and limits. */
@@ -59,25 +61,6 @@ export function describeKey({ terminal, now_ms }: Services, key: BudgetedKey): s
   ];
   return `${head}\n${table(terminal, secrets, key.secrets)}`;
 }
-
-export const keyColumns: Column<Key>[] = [
-  { head: "ID", cell: (key) => key.id },
-  { head: "ORG", cell: (key) => key.organization },
-  { head: "NAME", cell: (key) => key.name, breaks: true },
-  { head: "STATE", cell: (key) => key.state },
-  {
-    head: "KEY",
-    optional: true,
-    cell: (key) =>
-      key.secrets
-        .slice(0, 1)
-        .map((one) => `${one.prefix}…${one.suffix}`)
-        .join(""),
-  },
-  { head: "SCOPES", cell: (key) => key.scopes.join(" "), breaks: true, optional: true },
-  { head: "LAST USED", optional: true, cell: (key) => key.lastUsedAt?.toISOString().slice(0, 10) ?? "never" },
-  { head: "ENDS", optional: true, cell: (key) => key.endsAt?.toISOString().slice(0, 10) ?? "never" },
-];
 
 /** The only words with a secret. */
 export function secretWords({ terminal }: Services, made: NewKey, first: string): string {

@@ -2,14 +2,15 @@
 import type { Command } from "commander";
 import { BudgetedKey, KeyDefault } from "../management/budgets.ts";
 import type { LimitChanges } from "../management/limits.ts";
+import { limitsInWords } from "../management/limits.ts";
 import { encode } from "../schema/codec.ts";
 import type { Scope } from "../store/directory.ts";
 import { withManagement } from "./connect.ts";
+import type { CommandContext } from "./context.ts";
 import { budgetFacts, keyFacts } from "./key-facts.ts";
 import { allowFromOption, type KeyOptions, labelOption, ownerOption } from "./key-options.ts";
-import { limitOption, limitsInWords } from "./limits.ts";
+import { limitOption } from "./limits.ts";
 import { type JsonFlag, jsonOption, missing, names, tell, type VersionFlag, versionOption } from "./option.ts";
-import type { Services } from "./services.ts";
 import { facts } from "./table.ts";
 
 interface UpdateOptions extends JsonFlag, VersionFlag {
@@ -24,7 +25,7 @@ interface UpdateOptions extends JsonFlag, VersionFlag {
   allowFrom?: string[];
 }
 
-export function addKeyUpdate(key: Command, services: Services): void {
+export function addKeyUpdate(key: Command, { services }: CommandContext): void {
   key
     .command("update")
     .description("change a key; every node knows within a second")
@@ -81,7 +82,7 @@ function changesOf({ name, scopes, models, expires, owner, label, allowFrom }: U
 
 type LimitsOptions = JsonFlag & VersionFlag & Pick<UpdateOptions, "limit">;
 
-export function addKeyLimits(org: Command, services: Services): void {
+export function addKeyLimits(org: Command, { services }: CommandContext): void {
   org
     .command("key-limits")
     .description("show or set the limits that each new key of an organization gets; keys that exist keep theirs")

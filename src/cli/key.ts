@@ -3,59 +3,22 @@
 import type { Command } from "commander";
 import { BudgetedKey } from "../management/budgets.ts";
 import { Key, NewKey } from "../management/keys.ts";
-import { allOf, byOrganization } from "../management/page.ts";
 import { encode } from "../schema/codec.ts";
-import { type KeyState, keyStates } from "../store/directory.ts";
 import { withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
 import { addKeyCreate } from "./key-create.ts";
-import { describeKey, describeOldSecrets, keyColumns, secretWords } from "./key-facts.ts";
+import { describeKey, describeOldSecrets, secretWords } from "./key-facts.ts";
 import { addKeyUpdate } from "./key-update.ts";
 import { type JsonFlag, jsonOption, tell } from "./option.ts";
 import type { Services } from "./services.ts";
-import { table } from "./table.ts";
+import { addVerbCommands } from "./verb-command.ts";
 
-export function addKeyCommands(program: Command, { services }: CommandContext): void {
+export function addKeyCommands(program: Command, context: CommandContext): void {
   const key = program.command("key").description("manage API keys");
-  addKeyCreate(key, services);
-  addList(key, services);
-  addShow(key, services);
-  addKeyUpdate(key, services);
-  addRotate(key, services);
-  addRevoke(key, services);
+  addVerbCommands(key, context, [addKeyCreate, "list", addShow, addKeyUpdate, addRotate, addRevoke]);
 }
 
-interface ListOptions extends JsonFlag {
-  org?: string;
-  state?: KeyState;
-  unusedFor?: string;
-}
-
-function addList(key: Command, services: Services): void {
-  key
-    .command("list")
-    .description("list all keys, or the keys of one organization")
-    .option("--org <org>", "slug or ID of the organization")
-    .option("--state <state>", `only keys in this state: ${keyStates.join(", ")}`)
-    .option("--unused-for <time>", "only keys not used for so long, such as 30d; or never, and made so long ago")
-    .addOption(jsonOption())
-    .action(async (options: ListOptions) => {
-      const { org: organization, state, unusedFor } = options;
-      const keys = await withManagement(services, async (manage) =>
-        byOrganization(await allOf((page) => manage.pageKeys({ organization, state, unusedFor, ...page }))),
-      );
-      const nothing = (state ?? unusedFor) === undefined ? none : "There are no such keys.\n";
-      const words = keys.length === 0 ? nothing : table(services.terminal, keyColumns, keys);
-      tell(
-        services.terminal,
-        options,
-        keys.map((one) => encode(Key, one)),
-        words,
-      );
-    });
-}
-
-function addShow(key: Command, services: Services): void {
+function addShow(key: Command, { services }: CommandContext): void {
   key
     .command("show")
     .description("show a key without its secret")
@@ -67,7 +30,7 @@ function addShow(key: Command, services: Services): void {
     });
 }
 
-function addRotate(key: Command, services: Services): void {
+function addRotate(key: Command, { services }: CommandContext): void {
   key
     .command("rotate")
     .description("give a key a new secret and print it once; the ID stays the same")
@@ -87,7 +50,7 @@ function addRotate(key: Command, services: Services): void {
     });
 }
 
-function addRevoke(key: Command, services: Services): void {
+function addRevoke(key: Command, { services }: CommandContext): void {
   key
     .command("revoke")
     .description("revoke a key; within a second, every node refuses it")
@@ -112,8 +75,6 @@ async function confirmRevocation(services: Services, { name, organization }: Key
   const question = `Revoke ${what}? Within a second, requests that use ${old ? "them" : "it"} are refused.`;
   if (!(await (await services.prompts()).confirm(question))) throw new Error("Nothing was revoked.");
 }
-
-const none = "There are no keys yet. To create one, run: sluice key create --org ORG --name NAME\n";
 
 const rotateExamples = `
 Examples:

@@ -1,6 +1,5 @@
-/** Limits of plans, keys and teams, as options and as columns. */
+/** Limits of plans, keys and teams, as options. */
 import { InvalidArgumentError, Option } from "commander";
-import { grouped } from "../inference/amounts.ts";
 import type { LimitChanges } from "../management/limits.ts";
 import { limitNames as names } from "../management/shapes.ts";
 import { camelName } from "../schema/codec.ts";
@@ -29,12 +28,3 @@ function limitChanges(value: string, before: LimitChanges | undefined): LimitCha
 }
 
 const fieldOf = (name: string) => camelName(name) as keyof Budget;
-
-/** `week 5,000,000, concurrent_requests 4`; null without any. */
-export function limitsInWords(budget: Budget | null): string | null {
-  const words = names.flatMap((name) => {
-    const limit = budget?.[fieldOf(name)] ?? null;
-    return limit === null ? [] : [`${name} ${grouped(limit)}`];
-  });
-  return words.length === 0 ? null : words.join(", ");
-}

@@ -23,6 +23,15 @@ export function wholeNumber(min: number, max: number): (value: string) => number
   };
 }
 
+/** `80,100` */
+export function numbers(min: number, max: number): (value: string) => number[] {
+  return (value) => {
+    const found = value.split(",").map((one) => (/^\d{1,9}$/.test(one.trim()) ? Number(one) : Number.NaN));
+    if (found.every((one) => one >= min && one <= max)) return found;
+    throw new InvalidArgumentError(`Specify whole numbers from ${min} to ${max}, with commas between them.`);
+  };
+}
+
 /** Micro-units: exact to 10^15. */
 export function units(min: number): (value: string) => number {
   return (value) => {

@@ -1,43 +1,14 @@
-/** `sluice org rename|policy|close`: the names of an organization, its policies, and its end. */
+/** `sluice org policy|close`: the policies of an organization, and its end. */
 import { type Command, InvalidArgumentError } from "commander";
-import { Organization } from "../management/organizations.ts";
+import { Organization, policyFacts } from "../management/organizations.ts";
 import { encode } from "../schema/codec.ts";
 import { withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
-import { type JsonFlag, jsonOption, missing, tell, type VersionFlag, versionOption } from "./option.ts";
+import { type JsonFlag, jsonOption, tell, type VersionFlag, versionOption } from "./option.ts";
 import type { Services } from "./services.ts";
 import { facts } from "./table.ts";
 
 const argument = ["<org>", "slug or ID of the organization"] as const;
-
-export function addLifeCommands(org: Command, { services }: CommandContext): void {
-  addRename(org, services);
-  addPolicy(org, services);
-  addClose(org, services);
-}
-
-interface Names extends JsonFlag, VersionFlag {
-  slug?: string;
-  name?: string;
-}
-
-function addRename(org: Command, services: Services): void {
-  org
-    .command("rename")
-    .description("change the slug or the name of an organization; its ID, keys and records stay")
-    .argument(...argument)
-    .option("--slug <slug>", "new short name; the old one names it no more, and is never another's")
-    .option("--name <name>", "new display name")
-    .addOption(versionOption("organization"))
-    .addOption(jsonOption())
-    .action(async (organization: string, { slug, name, ifVersion, ...flags }: Names, command: Command) => {
-      if (slug === undefined && name === undefined) missing(command, "--slug or --name");
-      const input = { organization, slug, name, version: ifVersion };
-      const renamed = await withManagement(services, (manage) => manage.renameOrganization(input));
-      const words = `Organization ${renamed.id} is now ${renamed.slug} (${renamed.name}).\n`;
-      tell(services.terminal, flags, encode(Organization, renamed), words);
-    });
-}
 
 interface PolicyFlags extends JsonFlag, VersionFlag {
   keyLifetime?: Days;
@@ -45,7 +16,7 @@ interface PolicyFlags extends JsonFlag, VersionFlag {
   content?: boolean;
 }
 
-function addPolicy(org: Command, services: Services): void {
+export function addPolicy(org: Command, { services }: CommandContext): void {
   org
     .command("policy")
     .description("show or set how long the keys of an organization live, and whether content is kept")
@@ -90,16 +61,7 @@ function endedBy({ slug, keyLifetimeMaxDays, keyUnusedMaxDays }: Organization): 
     .join("");
 }
 
-export function policyFacts(organization: Organization): [string, string][] {
-  const limit = (count: number | null) => (count === null ? "no limit" : `${count} days`);
-  return [
-    ["key lifetime", limit(organization.keyLifetimeMaxDays)],
-    ["unused keys", limit(organization.keyUnusedMaxDays)],
-    ["content", organization.keepsContent ? "kept" : "none is kept"],
-  ];
-}
-
-function addClose(org: Command, services: Services): void {
+export function addClose(org: Command, { services }: CommandContext): void {
   org
     .command("close")
     .description("close an organization for good: its keys are revoked, and its records stay for their time")

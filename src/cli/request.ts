@@ -5,10 +5,11 @@ import type { RejectedReport } from "../inference/usage.ts";
 import { Request } from "../management/requests.ts";
 import { encode } from "../schema/codec.ts";
 import { windowKinds } from "../store/ledger.ts";
+import { instant } from "../time/written.ts";
 import { withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
 import { type JsonFlag, jsonOption, printJson } from "./option.ts";
-import { facts, instant } from "./table.ts";
+import { facts } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 
 export function addRequestCommands(program: Command, { services }: CommandContext): void {

@@ -14,17 +14,14 @@ import { addDoctorCommand } from "./doctor.ts";
 import { addHealthcheckCommand } from "./healthcheck.ts";
 import { addInitCommand } from "./init.ts";
 import { addKeyCommands } from "./key.ts";
-import { addNoticeCommands } from "./notice.ts";
-import { addOperatorCommands } from "./operator.ts";
 import { addOrganizationCommands } from "./organization.ts";
-import { addPlanCommands } from "./plan.ts";
 import { addRequestCommands } from "./request.ts";
 import { addServerCommands } from "./server.ts";
 import type { Services } from "./services.ts";
-import { addTeamCommands } from "./team.ts";
 import { oneLine } from "./terminal.ts";
 import { addUpstreamCommands } from "./upstream.ts";
 import { addUsageCommands } from "./usage.ts";
+import { addVerbCommands } from "./verb-command.ts";
 
 /** `words` is what follows the program's name. Never throws. */
 export async function run(words: readonly string[], services: Services): Promise<number> {
@@ -80,14 +77,16 @@ export function commands(of: Services, exitWith: (code: number) => void): Comman
   addInitCommand(program, context);
   addOrganizationCommands(program, context);
   addKeyCommands(program, context);
-  addTeamCommands(program, context);
-  addPlanCommands(program, context);
+  const group = (name: string, description: string, order: string[]) =>
+    addVerbCommands(program.command(name).description(description), context, order);
+  group("team", "manage teams: groups of an organization's keys with limits of their own", ["create"]);
+  group("plan", "show the plans in force, and manage those outside sluice.yaml", ["list", "show"]);
   addUpstreamCommands(program, context);
   addUsageCommands(program, context);
   addRequestCommands(program, context);
   addAuditCommands(program, context);
-  addNoticeCommands(program, context);
-  addOperatorCommands(program, context);
+  group("notice", "tell organizations by webhook what they used, and which keys expire", ["set"]);
+  group("operator", "manage operators, who may administer over HTTP", ["create"]);
   addApplyCommand(program, context);
   addDoctorCommand(program, context);
   addHealthcheckCommand(program, context);
@@ -98,7 +97,7 @@ export function commands(of: Services, exitWith: (code: number) => void): Comman
 /** They have nothing to ask of another node. */
 const onTheNode = ["serve", "simulator", "migrate", "openapi", "init", "doctor", "healthcheck", "completion"];
 
-/** What is typed to get there, without the program's name. */
+/** The words of a command, without the program's name. */
 function namesTo(command: Command): string[] {
   return command.parent ? [...namesTo(command.parent), command.name()] : [];
 }

@@ -1,4 +1,4 @@
-/** What the CLI depends on: main.ts passes it in, and tests pass their own. */
+/** The dependencies of the CLI: main.ts passes them in, and tests pass their own. */
 
 import type { Configuration, StorageSettings } from "../config/configuration.ts";
 import type { Room } from "../config/workers.ts";
@@ -9,7 +9,7 @@ import type { Prompts } from "./prompts.ts";
 import type { Terminal } from "./terminal.ts";
 
 export interface Services {
-  /** Of this build, such as `0.1.0`. */
+  /** The version of this build, such as `0.1.0`. */
   version: string;
   /** The newest migration that it knows. */
   schema(): Promise<string>;
@@ -20,12 +20,12 @@ export interface Services {
   now_ms: () => number;
   /** A UUIDv7, dashed. */
   newUuid: () => string;
-  /** So many bytes from a cryptographic source. */
+  /** Random bytes from a cryptographic source. */
   random: (bytes: number) => Uint8Array;
   /** Called only if the terminal is interactive and a value is missing. */
   prompts: () => Promise<Prompts>;
 
-  /** Where data lives, from the environment alone. */
+  /** The storage settings, from the environment alone. */
   storage(): StorageSettings;
   /** Environment and sluice.yaml, validated; throws an Error that names line and field. */
   configuration(): Promise<Configuration>;
@@ -40,7 +40,7 @@ export interface Services {
   inspectDatabase(storage: StorageSettings): Promise<Inspection>;
   /** One sentence on its state; throws an Error that says what is wrong. */
   inspectRedis(redisUrl: string): Promise<string>;
-  /** What the workers of a node may take here. */
+  /** The memory and cores that the workers of a node may take here. */
   room(configuration: Configuration): Room;
   /** How many descriptors a process may open; null where the system does not say. */
   descriptorLimit(): number | null;

@@ -1,4 +1,4 @@
-/** `sluice org plan|anchor|extra-usage`: the limits of an organization, and the start of its weeks and months. */
+/** `sluice org plan|extra-usage`: the limits of an organization. */
 import { type Command, Option } from "commander";
 import { grouped } from "../inference/amounts.ts";
 import { Organization } from "../management/organizations.ts";
@@ -6,15 +6,8 @@ import { encode } from "../schema/codec.ts";
 import { withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
 import { type JsonFlag, jsonOption, missing, tell, units } from "./option.ts";
-import { instant } from "./table.ts";
 
-export function addSubscriptionCommands(org: Command, context: CommandContext): void {
-  addPlan(org, context);
-  addAnchor(org, context);
-  addExtraUsage(org, context);
-}
-
-function addPlan(org: Command, { services }: CommandContext): void {
+export function addPlan(org: Command, { services }: CommandContext): void {
   org
     .command("plan")
     .description("change the plan of an organization; the new limits apply at once")
@@ -39,31 +32,7 @@ function addPlan(org: Command, { services }: CommandContext): void {
     });
 }
 
-function addAnchor(org: Command, { services }: CommandContext): void {
-  org
-    .command("anchor")
-    .description("count weeks and months from a new instant, once the current month ends")
-    .argument("<org>", "slug or ID of the organization")
-    .argument("<instant>", "ISO 8601 with a time zone, or a date in UTC")
-    .addOption(jsonOption())
-    .addHelpText("after", anchorExamples)
-    .action(async (given: string, anchor: string, options: JsonFlag) => {
-      const organization = await withManagement(services, (manage) =>
-        manage.setAnchor({ organization: given, anchor }),
-      );
-      const { nextAnchor, slug } = organization;
-      tell(
-        services.terminal,
-        options,
-        encode(Organization, organization),
-        nextAnchor
-          ? `The months of ${slug} will count from ${instant(nextAnchor.anchorAt)} when the current month ends, on ${instant(nextAnchor.countsFrom)}. Its weeks will follow when the week then in progress ends.\n`
-          : `The months of ${slug} count from ${instant(organization.anchorAt)}.\n`,
-      );
-    });
-}
-
-function addExtraUsage(org: Command, { services }: CommandContext): void {
+export function addExtraUsage(org: Command, { services }: CommandContext): void {
   org
     .command("extra-usage")
     .description("allow or stop usage beyond the limits of the plan")
@@ -92,10 +61,6 @@ function addExtraUsage(org: Command, { services }: CommandContext): void {
     });
 }
 
-const anchorExamples = `
-Examples:
-  $ sluice org anchor acme 2026-12-01
-  $ sluice org anchor acme 2026-12-31T09:30:00+01:00`;
 const extraExamples = `
 Examples:
   $ sluice org extra-usage acme on --cap 20000000

@@ -1,23 +1,20 @@
 /** Tables for people: no borders, and no wider than the screen. On too narrow a screen, records below each other. */
 import Table from "cli-table3";
+import type { Column, Facts } from "../management/command.ts";
 import { painted, type Terminal } from "./terminal.ts";
-
-export interface Column<Row> {
-  head: string;
-  cell: (row: Row) => string;
-  /** Whether a narrow screen may break it over several lines; ids and dates stay whole, so that they can be copied. */
-  breaks?: boolean;
-  /** Left out if the screen is too narrow, the rightmost first; `show` and `--json` have it. */
-  optional?: boolean;
-}
 
 const gap = 2;
 /** Breaking makes no column narrower than this. */
 const column_chars_min = 12;
 
 /** The rows as lines, each with a line break. */
-export function table<Row>(terminal: Terminal, columns: readonly Column<Row>[], rows: readonly Row[]): string {
-  const cells = rows.map((row) => columns.map((column) => printable(column.cell(row))));
+export function table<Row>(
+  terminal: Terminal,
+  columns: readonly Column<Row>[],
+  rows: readonly Row[],
+  now_ms = 0,
+): string {
+  const cells = rows.map((row) => columns.map((column) => printable(column.cell(row, now_ms))));
   return grid(terminal, columns, cells) ?? records(terminal, columns, cells);
 }
 
@@ -41,22 +38,12 @@ function grid<Row>(terminal: Terminal, columns: readonly Column<Row>[], cells: s
 }
 
 /** One thing, a line for each fact that has a value. */
-export function facts(terminal: Terminal, entries: readonly (readonly [string, string | null])[]): string {
+export function facts(terminal: Terminal, entries: Facts): string {
   const known = entries.filter((entry): entry is readonly [string, string] => entry[1] !== null);
   const width = Math.max(0, ...known.map(([name]) => name.length));
   return known
     .map(([name, value]) => `${painted(terminal, "dim", name.padEnd(width + gap))}${printable(value)}\n`)
     .join("");
-}
-
-/** An instant for people: to the second, in UTC. */
-export function instant(at: Date | null): string | null {
-  return at ? `${at.toISOString().slice(0, 19).replace("T", " ")} UTC` : null;
-}
-
-/** The same without seconds and zone, for a column whose head names the zone. */
-export function minute(at: Date | null): string | null {
-  return at ? at.toISOString().slice(0, 16).replace("T", " ") : null;
 }
 
 /** Widths that fit the screen, or null if even breaking does not help. */

@@ -1,4 +1,4 @@
-/** Where the CLI writes, and what it knows about the reader. */
+/** The output of the CLI, and what is known about its reader. */
 export interface Terminal {
   out(text: string): void;
   err(text: string): void;

@@ -3,10 +3,11 @@ import type { Command } from "commander";
 import { readEnvironment } from "../config/environment.ts";
 import { readFileBounded } from "../config/source.ts";
 import { grouped } from "../inference/amounts.ts";
+import type { Column } from "../management/command.ts";
 import type { RouteView } from "../routing/view.ts";
 import type { CommandContext } from "./context.ts";
 import { type JsonFlag, jsonOption, printJson } from "./option.ts";
-import { type Column, table } from "./table.ts";
+import { table } from "./table.ts";
 
 const answer_ms = 5000;
 
@@ -27,7 +28,7 @@ export function addUpstreamCommands(program: Command, { services }: CommandConte
     });
 }
 
-/** As one process sees it: on a node of several workers, each tells its own. */
+/** A route as one process sees it: on a node of several workers, each reports its own. */
 type Route = RouteView & { worker?: number };
 
 const columns: Column<Route>[] = [

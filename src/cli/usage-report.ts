@@ -1,16 +1,18 @@
 /** `sluice usage report`: what was used over time, as a table, CSV, JSON or FOCUS. */
 import { type Command, Option } from "commander";
 import { grouped } from "../inference/amounts.ts";
+import type { Column } from "../management/command.ts";
 import { focusGroups, reportFocus } from "../management/focus.ts";
 import { reportCsv } from "../management/report-csv.ts";
 import { Report, type Row } from "../management/report-shape.ts";
 import { encode } from "../schema/codec.ts";
 import type { ReportGroup } from "../store/report.ts";
+import { instant, minute } from "../time/written.ts";
 import { bar } from "./bar.ts";
 import { withManagement } from "./connect.ts";
+import type { CommandContext } from "./context.ts";
 import { type JsonFlag, jsonOption, names, printJson } from "./option.ts";
-import type { Services } from "./services.ts";
-import { type Column, instant, minute, table } from "./table.ts";
+import { table } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 
 interface ReportOptions extends JsonFlag {
@@ -22,7 +24,7 @@ interface ReportOptions extends JsonFlag {
   focus?: true;
 }
 
-export function addReport(usage: Command, services: Services): void {
+export function addReport(usage: Command, { services }: CommandContext): void {
   usage
     .command("report")
     .description("add up what was used in a span of time, by any groups")

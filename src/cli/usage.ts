@@ -1,28 +1,27 @@
 /** `sluice usage …`: what organizations have used, whether the ledger balances, and how to correct it. */
-import { type Command, Option } from "commander";
+import type { Command } from "commander";
 import { grouped, percentOf } from "../inference/amounts.ts";
-import { Difference, OrganizationUsage, UsageAdjustment } from "../management/usage.ts";
+import type { Column } from "../management/command.ts";
+import { Difference, OrganizationUsage } from "../management/usage.ts";
 import { encode } from "../schema/codec.ts";
 import { type Sealed, windowKinds } from "../store/ledger.ts";
 import type { Lost } from "../store/lost.ts";
+import { instant, minute } from "../time/written.ts";
 import { bar } from "./bar.ts";
 import { withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
-import { type JsonFlag, jsonOption, printJson, units } from "./option.ts";
-import type { Services } from "./services.ts";
-import { type Column, facts, instant, minute, table } from "./table.ts";
+import { type JsonFlag, jsonOption, printJson } from "./option.ts";
+import { facts, table } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 import { addReport } from "./usage-report.ts";
+import { addVerbCommands } from "./verb-command.ts";
 
-export function addUsageCommands(program: Command, { services }: CommandContext): void {
+export function addUsageCommands(program: Command, context: CommandContext): void {
   const usage = program.command("usage").description("show, report, check, and adjust usage");
-  addShow(usage, services);
-  addReport(usage, services);
-  addCheck(usage, services);
-  addAdjust(usage, services);
+  addVerbCommands(usage, context, [addShow, addReport, addCheck, "adjust"]);
 }
 
-function addShow(usage: Command, services: Services): void {
+function addShow(usage: Command, { services }: CommandContext): void {
   usage
     .command("show")
     .description("show how much of its limits an organization has used")
@@ -35,7 +34,7 @@ function addShow(usage: Command, services: Services): void {
     });
 }
 
-function addCheck(usage: Command, services: Services): void {
+function addCheck(usage: Command, { services }: CommandContext): void {
   usage
     .command("check")
     .description("compare every total of the past year with the sum of its records")
@@ -83,42 +82,6 @@ function onLost({ receipts, units, noticedAt, movedAt }: Lost): string {
   const what = receipts === 1 ? "1 settled request" : `${grouped(receipts)} settled requests`;
   return `${moved}Lost with it: at least ${what} of ${grouped(units)} units, noticed until ${instant(noticedAt)}. See docs/databases.md.\n`;
 }
-
-function addAdjust(usage: Command, services: Services): void {
-  usage
-    .command("adjust")
-    .description("add units to the current usage of an organization, or subtract them")
-    .argument("<org>", "slug or ID of the organization")
-    .addOption(
-      new Option("--window <window>", "window to adjust; all means session, week, and month")
-        .choices(["session", "week", "month", "extra", "all"])
-        .makeOptionMandatory(),
-    )
-    .addOption(
-      new Option("--units <±n>", "units to add, or to subtract, such as -250000; usage stops at 0")
-        .argParser(units(Number.NEGATIVE_INFINITY))
-        .makeOptionMandatory(),
-    )
-    .requiredOption("--reason <text>", "reason for the audit log")
-    .addOption(jsonOption())
-    .addHelpText("after", adjustExamples)
-    .action(async (given: string, options: JsonFlag & { window: AdjustedWindow; units: number; reason: string }) => {
-      const { window, reason } = options;
-      const adjustment = await withManagement(services, (manage) =>
-        manage.adjustUsage({ organization: given, window, units: options.units, reason }),
-      );
-      if (options.json) return printJson(services.terminal, encode(UsageAdjustment, adjustment));
-      for (const { window, units } of adjustment.entries) {
-        services.terminal.out(
-          units === null
-            ? `${adjustment.organization}, ${window}: no open session.\n`
-            : `${adjustment.organization}, ${window}: ${units > 0 ? "+" : ""}${grouped(units)} units.\n`,
-        );
-      }
-    });
-}
-
-type AdjustedWindow = "session" | "week" | "month" | "extra" | "all";
 
 /** A row of the table of windows. */
 interface Line {
@@ -182,7 +145,3 @@ no total can show that.
 an hour. Of a pass, USED and HELD are units and records as its entry says, and
 RECORDED and HOLDING as they are now; chain says that the log was changed. Keep
 heads of the log elsewhere: sluice audit verify proves it by them.`;
-const adjustExamples = `
-Examples:
-  $ sluice usage adjust acme --window all --units -250000 --reason "outage of 3 May"
-  $ sluice usage adjust acme --window month --units 1000000 --reason "offline batch"`;

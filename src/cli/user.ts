@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { userInfo } from "node:os";
 
-/** By its number, for Bun reads the name from USER, which anybody sets, and which services and containers often lack. */
+/** The name of the user by its number. Bun reads USER, which anybody can set, and which services and containers often lack. */
 export function systemUser(): string {
   const uid = process.getuid?.();
   if (uid === undefined) return fromSystem().username || "unknown";

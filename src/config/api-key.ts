@@ -1,4 +1,4 @@
-/** An engine's key, as it can stand in a header. Says what is wrong without ever showing it. */
+/** An engine's key in the form of a header's value. A problem never shows the key. */
 export type CheckedKey = { key: string } | { problem: string };
 
 export function checkedKey(written: string): CheckedKey {

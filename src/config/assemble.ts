@@ -1,4 +1,4 @@
-/** Checked settings and a checked file → the Configuration: who is served by which engine, and every default filled in. */
+/** Builds the Configuration from a checked environment and a checked file: routes, engines, and every default filled in. */
 import { compact } from "../inference/compact.ts";
 import type { Model } from "../inference/model.ts";
 import type { CatalogModel, Route } from "../routing/catalog.ts";
@@ -69,7 +69,7 @@ interface Served {
   upstreams: Upstream[];
 }
 
-/** Every model to one engine, under its one name, else under the name that the model's best route has. */
+/** One engine serves every model, under one name if there is one, else under the name of the model's best route. */
 function servedByEnvironment(
   { url, apiKey, model: name }: NonNullable<EnvironmentSettings["upstream"]>,
   entries: ModelEntry[] | undefined,
@@ -82,10 +82,10 @@ function servedByEnvironment(
     timeouts: { ...defaultTimeouts },
   };
   const models = entries
-    ? entries.map((entry) => ({ model: modelOf(entry), known: bestRoute(entry).model }))
-    : defaultModels().map((model) => ({ model, known: model.id }));
+    ? entries.map((entry) => ({ model: modelOf(entry), routed: bestRoute(entry).model }))
+    : defaultModels().map((model) => ({ model, routed: model.id }));
   return {
-    models: models.map(({ model, known }) => ({ ...model, routes: [soleRoute(engine, name ?? known)] })),
+    models: models.map(({ model, routed }) => ({ ...model, routes: [soleRoute(engine, name ?? routed)] })),
     upstreams: [engine],
   };
 }
@@ -95,15 +95,15 @@ function bestRoute({ routes }: ModelEntry): ModelEntry["routes"][number] {
   return open.toSorted((one, other) => (one.priority ?? 0) - (other.priority ?? 0))[0]!;
 }
 
-/** The engines of one upstream, which are one but for their URLs. */
+/** The engines of one upstream, which differ only in their URLs. */
 type Replicas = Upstream[];
 
-/** Where the file lists no models, its one engine serves the default catalog; where it names none, the simulator does. */
+/** Without models in the file, its one engine serves the default catalog; without engines, the simulator does. */
 function servedByFile(named: Replicas[], entries: ModelEntry[] | undefined, simulator: Upstream): Served {
   const engines = named[0] ?? [simulator];
-  const known = new Map([...named, [simulator]].map((replicas) => [replicas[0]!.name, replicas]));
+  const replicasByName = new Map([...named, [simulator]].map((replicas) => [replicas[0]!.name, replicas]));
   const models: CatalogModel[] = entries
-    ? entries.map((entry) => ({ ...modelOf(entry), routes: routesOf(entry, known) }))
+    ? entries.map((entry) => ({ ...modelOf(entry), routes: routesOf(entry, replicasByName) }))
     : defaultModels().map((model) => ({ ...model, routes: engines.map((engine) => soleRoute(engine, model.id)) }));
   const needed = models.some((model) => model.routes.some((route) => route.upstream === simulator));
   return { models, upstreams: needed ? [...named.flat(), simulator] : named.flat() };
@@ -113,9 +113,9 @@ function soleRoute(upstream: Upstream, model: string): Route {
   return { upstream, model, priority: 0, weight: 1 };
 }
 
-function routesOf(entry: ModelEntry, known: ReadonlyMap<string, Replicas>): Route[] {
+function routesOf(entry: ModelEntry, replicasByName: ReadonlyMap<string, Replicas>): Route[] {
   return entry.routes.flatMap((route) => {
-    const replicas = known.get(route.upstream);
+    const replicas = replicasByName.get(route.upstream);
     if (!replicas) throw new Error(`a route of '${entry.id}' was not checked`);
     return replicas.map((upstream) => ({
       upstream,

@@ -11,7 +11,7 @@ export interface IdentityFiles {
   keyFile: string;
 }
 
-/** Who a server or a client says that it is, in PEM. */
+/** The certificate and key by which a server or a client identifies itself, in PEM. */
 export interface Identity {
   certificate: string;
   key: string;
@@ -36,7 +36,7 @@ export function readIdentity(
   return { problem: `${keyFile}, which does not belong to the certificate in ${certificateFile}` };
 }
 
-/** One certificate in PEM or several, the first of which can be read. */
+/** Reads a file of certificates in PEM, the first of which must be readable. */
 export function readCertificates(path: string, readFile: ReadFile): { text: string } | { problem: string } {
   const found = fileText(path, readFile, file_bytes_max);
   if ("problem" in found) return { problem: `${path}, ${found.problem}` };
@@ -49,14 +49,14 @@ export function readCertificates(path: string, readFile: ReadFile): { text: stri
 }
 
 export interface Described {
-  /** Names and addresses that it is valid for. */
+  /** The names and addresses for which the certificate is valid. */
   names: string[];
   begins: Date;
   expires: Date;
   isFor(host: string): boolean;
 }
 
-/** In PEM or DER. */
+/** `text` is a certificate in PEM or DER. */
 export function described(text: string | Uint8Array): Described {
   const certificate = new X509Certificate(text);
   const { subjectAltName, validFrom, validTo } = certificate;
@@ -81,7 +81,7 @@ export interface TlsTexts {
   key?: string;
 }
 
-/** Reads the files at each call. Where one cannot be read at that moment, the last good ones stand. */
+/** The files are read at each call. While one cannot be read, the last good texts stay in use. */
 export function tlsTexts(files: TlsFiles | undefined, readFile: ReadFile): () => TlsTexts {
   let last: TlsTexts = {};
   return () => {

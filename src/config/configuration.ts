@@ -18,13 +18,13 @@ export interface Configuration extends Omit<Sections, "server"> {
   upstreams: Upstream[];
   server: ServerSettings;
   storage: StorageSettings;
-  /** What an operator should know though nothing is wrong, one sentence each; they are logged at start and at reload. */
+  /** Hints for the operator, one sentence each. They are logged at start and at reload. */
   notices: string[];
 }
 
 export type ServiceLimits = Sections["limits"];
 
-/** `on`: with the certificate of the main port. `proxy`: something in front speaks TLS. `off`: management only from the node itself. */
+/** `on`: TLS with the certificate of the main port. `proxy`: a proxy speaks TLS. `off`: management from the node alone. */
 export type OperatorTls = "off" | "on" | "proxy";
 
 export interface OperatorSettings {
@@ -57,7 +57,7 @@ export interface ServerSettings extends ServerSection {
 export interface StorageSettings {
   databaseUrl: string | null;
   redisUrl: string | null;
-  /** For a `rediss://` URL. Absent: the system's authorities, and no certificate is shown. */
+  /** TLS of a `rediss://` URL. Absent: the system's authorities, and no certificate of our own. */
   redisTls?: TlsFiles;
   dataDir: string;
 }

@@ -1,14 +1,26 @@
-/** An offence against the schema of sluice.yaml → a sentence that says what to write instead. */
+/** Says in a sentence what to write in place of an offence against the schema. */
 import { isMap, isScalar, isSeq, type Node } from "yaml";
 import { closestName } from "../schema/closest.ts";
-import type { Offence } from "../schema/walk.ts";
+import type { Shape } from "../schema/shape.ts";
+import { type Offence, offences } from "../schema/walk.ts";
 import { mustBe } from "./must-be.ts";
-import { fieldOf, shortened } from "./problem.ts";
+import { fieldOf, type Problems, problems_kept_max, shortened } from "./problem.ts";
 import type { Row } from "./settings/row.ts";
-import { sourceOf } from "./yaml.ts";
+import { sourceOf, type YamlFile } from "./yaml.ts";
 
-/** Completes a sentence that begins with the field. `node` is what stands there: shown as written, before any `${NAME}`. */
-export function messageFor(offence: Offence, node: Node | null): string {
+/** Adds a problem for each place where the file does not fit the schema, and returns these places. */
+export function reportOffences(schema: Shape, yaml: YamlFile, problems: Problems): Offence[] {
+  const found = offences(schema, yaml.value, problems_kept_max);
+  for (const offence of found) {
+    const { node, place, namePlace } = yaml.locate(offence.path);
+    const isName = offence.kind === "unknown" || offence.kind === "misnamed";
+    problems.add(offence.path, messageFor(offence, node), isName ? namePlace : place);
+  }
+  return found;
+}
+
+/** Completes a sentence that begins with the field. `node` is shown as it is written, before any `${NAME}` is replaced. */
+function messageFor(offence: Offence, node: Node | null): string {
   const { kind, path, first } = offence;
   const shape: Row = offence.shape;
   const name = String(path.at(-1));
@@ -38,7 +50,7 @@ export function didYouMean(written: string, known: readonly string[]): string {
   return name === null ? "" : `; did you mean '${name}'?`;
 }
 
-/** `, not …`: what stands there. */
+/** The written value: `, not "5"`. */
 function insteadOf(shape: Row, node: Node | null): string {
   if (isMap(node)) return ", not a mapping";
   if (isSeq(node) && shape.type === "array") {

@@ -1,10 +1,10 @@
-/** What would name an engine in a log: its address, and its own names of models. Pure. */
+/** The words that would identify an engine in a log: its address, and its own names of models. Pure. */
 import type { Configuration } from "./configuration.ts";
 
-/** Shorter ones are found in ordinary words. */
+/** Shorter names occur inside ordinary words. */
 const name_chars_min = 4;
 
-/** The longest first, so that none is cut by another that it holds. */
+/** Longer names come first, so that none is cut by a shorter one inside it. */
 export function engineNames({ upstreams, catalog }: Configuration): string[] {
   const addresses = upstreams.flatMap(({ url }) => {
     const { host, hostname } = new URL(url);

@@ -1,21 +1,22 @@
 /**
  * Asks an engine what it serves, in the dialects that engines have: the list of OpenAI's form with what vLLM, llama.cpp,
- * the Messages world and aggregators add to it, and Ollama's own. Everything that comes back is somebody else's: bounded,
- * and believed only where it has the right form.
+ * engines of Messages and aggregators add to it, and Ollama's own. The answers are untrusted: they are bounded, and used
+ * only where they have the right form.
  */
 import type { Capability } from "../inference/request.ts";
 import type { UpstreamProtocol } from "../upstream/codecs.ts";
 import { parseLarge } from "../upstream/engine-json.ts";
+import { record } from "./record.ts";
 import { checkedUrl } from "./upstream-url.ts";
 
 export interface EngineModel {
-  /** The engine's own name of it. */
+  /** The engine's own name for the model. */
   name: string;
   contextTokens: number | null;
   outputTokens_max: number | null;
-  /** Null where the engine does not say. */
+  /** Null if the engine does not report it. */
   capabilities: Capability[] | null;
-  /** Unix seconds; null where the engine does not say. */
+  /** Unix seconds, or null if the engine does not report it. */
   created: number | null;
 }
 
@@ -49,7 +50,7 @@ export async function probeEngine(
     const models = modelsOf(answer.body);
     if (models && models.length > 0) return { url: base, models: await detailed(models, root, ask) };
     tried.push(answer);
-    // No answer at all, or no to this key: another path would not be heard either.
+    // Without an answer, or with a refused key, another path would fare no better.
     if (answer.status === null || answer.status === 401 || answer.status === 403) break;
   }
   const tags = tried[0]?.status === null ? null : modelsOf((await ask(`${root}/api/tags`)).body);
@@ -58,7 +59,7 @@ export async function probeEngine(
 }
 
 interface Answer {
-  /** Null when nobody answered. */
+  /** Null if nothing answered. */
   status: number | null;
   body: unknown;
 }
@@ -160,7 +161,7 @@ function modelOf(item: unknown): EngineModel | null {
   };
 }
 
-/** Aggregators say which parameters a model takes and what it reads. */
+/** Aggregators list the parameters and the kinds of input of a model. */
 function capabilitiesOf(entry: Record<string, unknown>): Capability[] | null {
   const parameters = entry.supported_parameters;
   if (!Array.isArray(parameters)) return null;
@@ -185,13 +186,13 @@ function known(flags: Record<Capability, boolean>): Capability[] {
 
 function createdOf({ created, created_at }: Record<string, unknown>): number | null {
   const seconds = typeof created_at === "string" ? Math.floor(Date.parse(created_at) / 1000) : created;
-  // Before the first chat models, or a counter of milliseconds: not a date to repeat.
+  // A date before the first chat models, or one in milliseconds, is not repeated.
   return typeof seconds === "number" && Number.isSafeInteger(seconds) && seconds > 1.5e9 && seconds < 1e10
     ? seconds
     : null;
 }
 
-/** What the list leaves out: Ollama says it model by model, llama.cpp about the one model that it has loaded. */
+/** Adds what the list leaves out: Ollama reports it model by model, llama.cpp for the one model that it has loaded. */
 async function detailed(models: EngineModel[], root: string, ask: Ask): Promise<EngineModel[]> {
   if (models.every((model) => model.capabilities !== null)) return models;
   if (models.length === 1) {
@@ -220,7 +221,7 @@ function withProps(model: EngineModel, props: Record<string, unknown>): EngineMo
     parallel_tools: tools && template.supports_parallel_tool_calls === true,
     vision: modalities.vision === true,
     reasoning: template.supports_preserve_reasoning === true,
-    // The engine's own: a grammar and the sampler do it, whatever the model.
+    // The engine's grammar and sampler provide these for every model.
     structured_output: true,
     logprobs: true,
     files: false,
@@ -256,8 +257,4 @@ function firstCount(...candidates: unknown[]): number | null {
     (candidate) => typeof candidate === "number" && Number.isSafeInteger(candidate) && candidate >= 1,
   );
   return typeof count === "number" ? Math.min(count, 100_000_000) : null;
-}
-
-function record(value: unknown): Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
 }

@@ -26,7 +26,7 @@ export interface EnvironmentSettings {
 
 export type Overrides = { [Name in keyof typeof sections]?: Written<(typeof sections)[Name]["properties"]> };
 
-/** `environment`: with the secrets that stand in files. */
+/** The returned `environment` has the secrets that stand in files. */
 export function readEnvironment(
   written: Environment,
   readFile: ReadFile,
@@ -64,7 +64,7 @@ function hintFor({ type }: Row, text: string): string {
     : "";
 }
 
-/** What several variables must fulfil together. */
+/** The rules that concern several variables. */
 const rules: Record<string, (values: Values) => string | null> = {
   operatorHasOwnPort: ({ PORT, SLUICE_OPERATOR_PORT }) =>
     PORT !== 0 && SLUICE_OPERATOR_PORT === PORT ? `SLUICE_OPERATOR_PORT must differ from PORT (${PORT})` : null,

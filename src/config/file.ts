@@ -1,8 +1,8 @@
 /** sluice.yaml: bytes → a checked value, or all that is wrong with it. */
-import { offences, type Path } from "../schema/walk.ts";
-import { messageFor } from "./diagnose.ts";
+import type { Path } from "../schema/walk.ts";
+import { reportOffences } from "./diagnose.ts";
 import type { Environment } from "./environment.ts";
-import { Problems, problems_kept_max } from "./problem.ts";
+import { Problems } from "./problem.ts";
 import { brokenRules, fits } from "./rules.ts";
 import { ConfigurationFile } from "./settings/file.ts";
 import type { ReadFile } from "./source.ts";
@@ -10,12 +10,12 @@ import { readYaml } from "./yaml.ts";
 
 export interface FileText {
   bytes: Uint8Array;
-  /** As the operator named it; stands before every problem. */
+  /** The path as the operator wrote it. It stands before every problem. */
   path: string;
   environment: Environment;
-  /** For `${file:…}`. */
+  /** Reads the files that `${file:…}` names. */
   readFile: ReadFile;
-  /** SLUICE_UPSTREAM_URL serves every model, whatever the file says. */
+  /** Whether SLUICE_UPSTREAM_URL serves every model in place of the file's routes. */
   upstreamFromEnvironment: boolean;
 }
 
@@ -29,12 +29,8 @@ export function readConfigurationFile(text: FileText): { file: ConfigurationFile
       null,
     );
   } else if (yaml) {
-    for (const offence of offences(ConfigurationFile, yaml.value, problems_kept_max)) {
-      const { node, place, namePlace } = yaml.locate(offence.path);
-      const atName = offence.kind === "unknown" || offence.kind === "misnamed";
-      problems.add(offence.path, messageFor(offence, node), atName ? namePlace : place);
-      if (atName) remove(yaml.value, offence.path);
-    }
+    for (const { kind, path } of reportOffences(ConfigurationFile, yaml, problems))
+      if (kind === "unknown" || kind === "misnamed") remove(yaml.value, path);
     for (const [path, message] of brokenRules(yaml.value, text.upstreamFromEnvironment))
       problems.add(path, message, yaml.locate(path).place);
     if (!problems.any && fits<ConfigurationFile>(ConfigurationFile, yaml.value)) return { file: yaml.value };
@@ -43,7 +39,7 @@ export function readConfigurationFile(text: FileText): { file: ConfigurationFile
   return { problems: problems.lines() };
 }
 
-/** An unknown field is said once; what stands beside it is checked on without it. */
+/** An unknown field is reported once, and removed, so that the rest is checked without it. */
 function remove(value: unknown, path: Path): void {
   const around = path.slice(0, -1).reduce<unknown>((at, step) => Object(at)[step], value);
   Reflect.deleteProperty(Object(around), path.at(-1)!);

@@ -1,17 +1,17 @@
 /**
- * A hash of what is in force, so that a drift between nodes shows. Of a node's own there is nothing in it (where it listens,
- * where its data lies, where its simulator runs), and of a secret only whether there is one: the hash is public. Pure.
+ * A hash of the configuration in force, so that a drift between nodes shows. It leaves out what is a node's own (where it
+ * listens, where its data lies, where its simulator runs). Because it is public, a secret counts only as set or not. Pure.
  */
 import type { Configuration } from "./configuration.ts";
 import { simulatorName } from "./simulator.ts";
 
-/** 16 hex digits. */
+/** The hash has 16 hex digits. */
 export function configurationHash({ server: _, storage: __, notices: ___, ...shared }: Configuration): string {
   const text = JSON.stringify(shared, (_name, value: unknown) => plain(value));
   return new Bun.CryptoHasher("sha256").update(text).digest("hex").slice(0, 16);
 }
 
-/** The same value for what means the same, whatever order it was written in. */
+/** Settings that mean the same have the same form here, in whatever order they were written. */
 function plain(value: unknown): unknown {
   if (value instanceof Set) return [...value].sort();
   if (value instanceof Map) return Object.fromEntries([...value].sort(byName));

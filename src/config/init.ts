@@ -8,17 +8,17 @@ import { publicIds } from "./public-id.ts";
 import { schemaText } from "./settings/file.ts";
 
 export interface DraftUpstream {
-  /** Its name in the file. */
+  /** The upstream's name in the file. */
   name: string;
   url: string;
   protocol: UpstreamProtocol;
-  /** The environment variable that holds the engine's key; null where it wants none. */
+  /** The environment variable that holds the engine's key, or null if it needs none. */
   keyVariable: string | null;
-  /** Unix seconds: the date of models whose engine gives none. */
+  /** The date, in Unix seconds, of models whose engine reports none. */
   nowSeconds: number;
 }
 
-/** Written beside the draft, so that the path in its first line works: `schemaText()`. */
+/** The file beside the draft to which its first line refers. */
 export const schema_file = "sluice.schema.json";
 export const upstreamKeyVariable = "SLUICE_UPSTREAM_KEY";
 
@@ -75,7 +75,7 @@ export function draftConfiguration(models: EngineModel[], upstream: DraftUpstrea
   ].join("\n");
 }
 
-/** What a public model of the default catalog is known for is taken from there, where the engine does not say. */
+/** Values that the engine does not report come from the similar model of the default catalog, if there is one. */
 function entryOf(model: EngineModel, id: string, similar: Model | null, upstream: DraftUpstream): string {
   const context = model.contextTokens ?? similar?.contextTokens ?? context_tokens_default;
   const guessedContext = model.contextTokens === null && !similar;
@@ -96,7 +96,7 @@ function entryOf(model: EngineModel, id: string, similar: Model | null, upstream
   return lines.join("\n");
 }
 
-/** What most engines can hold; where it is too much, the engine itself refuses and says so. */
+/** Most engines can hold this much. An engine that cannot refuses the request itself. */
 const context_tokens_default = 131_072;
 
 /** JSON's strings are YAML's; a `${` of a name must not be taken for a variable. */

@@ -2,7 +2,7 @@
  * Environment + sluice.yaml + defaults → one Configuration, or everything that is wrong. Pure but for the reading of the
  * file, which is an argument.
  *
- * Who wins: the environment over the file, the file over the defaults. SLUICE_UPSTREAM_URL sends every model of the
+ * The environment overrides the file, and the file overrides the defaults. SLUICE_UPSTREAM_URL sends every model of the
  * catalog in force to that engine. `models` of a file replace the default catalog whole; its `plans` stand beside the
  * default ones; every other setting is by its own name.
  */
@@ -20,7 +20,7 @@ import { whyNoWorkers } from "./workers.ts";
 export interface Sources {
   env: Environment;
   readFile: ReadFile;
-  /** Where the simulator listens, up to and with `/v1`; null while it has not been started (see `withSimulatorAt`). */
+  /** The simulator's base URL, up to and with `/v1`, or null while it has not been started (see `withSimulatorAt`). */
   simulatorUrl: string | null;
 }
 
@@ -42,7 +42,7 @@ export function loadConfiguration({ env, readFile, simulatorUrl }: Sources): Con
   return { ...configuration, notices: [...configuration.notices, ...source.notices] };
 }
 
-/** Of the certificates and keys that the environment names. */
+/** The problems of the certificates and keys that the environment names. */
 function unusableFiles(tls: IdentityFiles | undefined, redis: TlsFiles | undefined, readFile: ReadFile): string[] {
   const identities = [tls, redis?.identity].flatMap((files) => (files ? [readIdentity(files, readFile)] : []));
   const authorities = redis?.caFile ? [readCertificates(redis.caFile, readFile)] : [];

@@ -1,4 +1,4 @@
-/** What the machine, or the container, gives a process: cores, memory, descriptors. Its files are read by an argument. */
+/** The cores, memory and descriptors that the machine or the container gives a process. */
 import { closeSync, openSync, readFileSync } from "node:fs";
 import { availableParallelism, totalmem } from "node:os";
 import { join } from "node:path";
@@ -17,7 +17,7 @@ export function readText(path: string): string | null {
 /** The least limit of memory of the control groups that this process is in (version 2 or 1); null where none sets one. */
 export function memoryLimitBytes(read: ReadText): number | null {
   const limits = memoryFiles(read("/proc/self/cgroup") ?? "").map((path) => Number(read(path)?.trim() || Number.NaN));
-  // A group without a limit says `max`, or a number beyond all machines.
+  // In a group without a limit the file holds `max`, or a number beyond all machines.
   const real = limits.filter((bytes) => bytes > 0 && bytes < 2 ** 60);
   return real.length > 0 ? Math.min(...real) : null;
 }
@@ -38,13 +38,13 @@ function ownGroup(groups: string, controller: string): string {
   return new RegExp(`^\\d+:${controller}:(/.*)$`, "m").exec(groups)?.[1] ?? "/";
 }
 
-/** Where a process should stop taking more: 85 % of its container's limit, else half of the machine. */
+/** The memory above which a process takes no new requests: 85 % of its container's limit, else half of the machine's. */
 export function memoryMarkBytes(read: ReadText = readText, machine_bytes: number = totalmem()): number {
   const limit = memoryLimitBytes(read);
   return Math.floor(limit !== null && limit < machine_bytes ? limit * 0.85 : machine_bytes / 2);
 }
 
-/** How many cores this process may keep busy: those that it may run on, as far as its control groups pay for them. */
+/** The number of cores that this process may keep busy, by its affinity and the quotas of its control groups. */
 export function coresOf(read: ReadText = readText, cores: number = availableParallelism()): number {
   const groups = read("/proc/self/cgroup") ?? "";
   const paid = ["/", ownGroup(groups, "")].flatMap((path) => {
@@ -59,7 +59,7 @@ export function coresOf(read: ReadText = readText, cores: number = availablePara
   return Math.max(1, Math.floor(Math.min(cores, ...paid, ...legacy)));
 }
 
-/** How many descriptors a process may have open; null where the system does not say (it is no Linux). */
+/** The number of descriptors that a process may have open, or null on systems other than Linux. */
 export function descriptorLimit(read: ReadText = readText): number | null {
   const soft = /^Max open files\s+(\d+)/m.exec(read("/proc/self/limits") ?? "")?.[1];
   return soft === undefined ? null : Number(soft);
@@ -72,7 +72,7 @@ export function lowestFreeDescriptor(): number {
     closeSync(descriptor);
     return descriptor;
   } catch {
-    // None is left.
+    // No descriptor is free.
     return Number.POSITIVE_INFINITY;
   }
 }

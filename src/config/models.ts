@@ -12,7 +12,7 @@ import type { Model } from "../inference/model.ts";
 import type { Capability } from "../inference/request.ts";
 import type { TokenizerName } from "../tokens/tokenizers.ts";
 
-/** One letter a capability, so that a model fits a line. */
+/** Each capability has a letter, so that a model fits on a line. */
 const abbreviations: Record<string, Capability> = {
   t: "tools",
   p: "parallel_tools",
@@ -69,7 +69,7 @@ const rows: Row[] = [
   ["nvidia/nemotron-nano-9b-v2",               "NVIDIA",     "2025-08-18",   131_072,    null, "t--rs--",  20,    80],
 ];
 
-/** Whose vocabulary and chat template the service has (src/tokens). The others' tokens are estimated. */
+/** The models whose vocabulary and chat template the service has (src/tokens). The tokens of others are estimated. */
 const tokenizers: Record<string, TokenizerName> = {
   "openai/gpt-oss-20b": "o200k_harmony",
   "openai/gpt-oss-120b": "o200k_harmony",

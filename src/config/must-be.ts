@@ -1,4 +1,4 @@
-/** A row of settings → what a value must be, in words. Pure. */
+/** The words for what a row asks of a value. Pure. */
 import type { Row } from "./settings/row.ts";
 
 /** Completes a sentence that begins with a setting: `must be a whole number from 0 to 65535`. */

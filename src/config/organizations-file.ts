@@ -6,11 +6,10 @@ import type { WantedOrganization } from "../management/difference.ts";
 import type { WantedKey } from "../management/key-difference.ts";
 import { policyDays_max } from "../management/organization-changes.ts";
 import type { Shape } from "../schema/shape.ts";
-import { offences } from "../schema/walk.ts";
 import { organizationStatuses } from "../store/directory.ts";
 import { units_max } from "../store/ledger.ts";
-import { messageFor } from "./diagnose.ts";
-import { ConfigurationError, Problems, problems_kept_max } from "./problem.ts";
+import { reportOffences } from "./diagnose.ts";
+import { ConfigurationError, Problems } from "./problem.ts";
 import { readYaml } from "./yaml.ts";
 
 const organizations_max = 10_000;
@@ -22,7 +21,7 @@ const texts = (maxItems: number) =>
   Type.Optional(Type.Union([Type.Array(Type.String({ minLength: 1, maxLength: 200 }), { maxItems }), Type.Null()]));
 const text = () => Type.Optional(Type.Union([Type.String({ minLength: 1, maxLength: 200 }), Type.Null()]));
 
-/** What the words mean, the verbs decide. */
+/** The verbs check what these texts mean. */
 const KeyEntry = Type.Object(
   {
     scopes: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 63 }), { maxItems: 10 })),
@@ -70,13 +69,7 @@ const OrganizationsFile = Type.Object(
 export function readOrganizationsFile(bytes: Uint8Array, path: string): WantedOrganization[] {
   const problems = new Problems(path);
   const yaml = readYaml(bytes, { environment: {}, readFile: () => null }, problems);
-  if (yaml) {
-    for (const offence of offences(OrganizationsFile as Shape, yaml.value, problems_kept_max)) {
-      const { node, place, namePlace } = yaml.locate(offence.path);
-      const atName = offence.kind === "unknown" || offence.kind === "misnamed";
-      problems.add(offence.path, messageFor(offence, node), atName ? namePlace : place);
-    }
-  }
+  if (yaml) reportOffences(OrganizationsFile as Shape, yaml, problems);
   if (problems.any || !yaml || !Check(OrganizationsFile, yaml.value)) throw new ConfigurationError(problems.lines());
   return Object.entries(yaml.value.organizations).map(([slug, entry]) => wanted(slug, entry));
 }

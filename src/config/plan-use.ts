@@ -3,7 +3,7 @@ import type { Plan, PlanUse } from "../store/plan.ts";
 
 type Plans = ReadonlyMap<string, Plan>;
 
-/** `before`: the plans that were in force, where only those count that this change takes away. */
+/** With `before`, the plans that were in force, only those count that this change takes away. */
 export function lostPlans(uses: readonly PlanUse[], plans: Plans, before: Plans | null = null): PlanUse[] {
   return uses.filter(({ plan }) => !plans.has(plan) && (before?.has(plan) ?? true));
 }

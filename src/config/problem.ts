@@ -1,15 +1,15 @@
-/** What is wrong with a configuration, in words for the person who wrote it: all of it at once, in the order of the file. */
+/** The problems of a configuration, in words for the person who wrote it: all at once, in the order of the file. */
 import type { Path } from "../schema/walk.ts";
 
-/** Where something stands in a file; lines and columns count from 1. */
+/** A place in a file. Lines and columns count from 1. */
 export interface Place {
   line: number;
   column: number;
 }
 
-/** More than this is not read by anybody. */
+/** Nobody reads more than this. */
 const problems_shown_max = 20;
-/** More than this is only counted: a hostile file must not fill the memory. */
+/** Further problems are only counted: a hostile file must not fill the memory. */
 export const problems_kept_max = 1000;
 
 /** `problems` has one line each; `message` is all of them, ready to be printed. Neither ever holds a secret. */
@@ -23,7 +23,7 @@ export class ConfigurationError extends Error {
   }
 }
 
-/** Gathers what is wrong with one file. */
+/** Gathers the problems of one file. */
 export class Problems {
   readonly #file: string;
   readonly #found: { place: Place | null; text: string }[] = [];

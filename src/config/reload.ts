@@ -8,25 +8,25 @@ import { sections } from "./settings/sections.ts";
 export type Reloaded = { ok: true; configuration: Configuration } | { ok: false; problems: readonly string[] };
 
 export interface Reloadable {
-  /** What is in force at this moment; of its plans, what this node's file says. A request takes it once, and keeps it. */
+  /** The configuration in force, with the plans of this node's file. A request takes it once, and keeps it. */
   current(): Configuration;
-  /** Of what is in force. */
+  /** The hash of the configuration in force. */
   hash(): string;
   /**
-   * Reads everything again. Never throws; reloads that overlap run one after the other. `refuse` answers what speaks
-   * against a new configuration, which then does not come into force.
+   * Reads everything again. Never throws; reloads that overlap run one after the other. If `refuse` returns problems, the
+   * new configuration does not come into force.
    */
   reload(refuse?: Refuse, agree?: Agree): Promise<Reloaded>;
 }
 
 type Refuse = (next: Configuration) => Promise<string[]>;
 
-/** What speaks against a new configuration, here or in another process that reads the same: all take it, or none. */
+/** Adds the problems that other processes found, so that all of them apply a configuration or none does. */
 export type Agree = (problems: readonly string[]) => Promise<readonly string[]>;
 
 export interface ReloadSources {
   load(): Configuration | ConfigurationError;
-  /** What a new configuration needs is made ready before it comes into force (the simulator, for one), or throws. */
+  /** Prepares what a new configuration needs before it comes into force, such as the simulator; or throws. */
   prepare?(next: Configuration): Promise<Configuration>;
 }
 
@@ -52,7 +52,7 @@ export function reloadable(first: Configuration, { load, prepare }: ReloadSource
   let hash = configurationHash(first);
   let last: Promise<unknown> = Promise.resolve();
 
-  /** Never throws, so that others who are to agree hear of it whatever happens. */
+  /** Never throws, so that the other processes learn the outcome in any case. */
   const examined = async (refuse: Refuse): Promise<{ next: Configuration } | { problems: readonly string[] }> => {
     try {
       const next = load();

@@ -10,6 +10,7 @@ import type { Path } from "../schema/walk.ts";
 import { checkedKey } from "./api-key.ts";
 import { didYouMean } from "./diagnose.ts";
 import { fieldOf } from "./problem.ts";
+import { record } from "./record.ts";
 import { Model, type ModelEntry } from "./settings/model.ts";
 import { filled, type Row, type Written } from "./settings/row.ts";
 import { sections } from "./settings/sections.ts";
@@ -174,7 +175,3 @@ const modelRules = (upstreams: string[]): Rules<ModelEntry> => ({
       yield [["routes"], "all have weight 0, so no request could use them; give at least one a weight"];
   },
 });
-
-function record(value: unknown): Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
-}

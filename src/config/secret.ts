@@ -2,7 +2,7 @@
 import { secretVariables } from "./settings/variables.ts";
 import { type ReadFile, reasonOf } from "./source.ts";
 
-/** A key or a password is far shorter; what is longer is the wrong file. */
+/** Keys and passwords are far shorter, so a longer file is the wrong one. */
 export const secret_bytes_max = 64 * 1024;
 
 export type FileText = { text: string } | { problem: string };
@@ -22,12 +22,12 @@ export function fileText(path: string, readFile: ReadFile, bytes_max: number): F
     if (text.trim() === "") return { problem: "which is empty" };
     if (!text.includes("\0")) return { text };
   } catch {
-    // Said below.
+    // Falls through to the message below.
   }
   return { problem: "which is not UTF-8 text" };
 }
 
-/** The same without the line break at its end, which editors and `echo` put there. */
+/** The text of a file without the line break at its end, which editors and `echo` put there. */
 export function secretText(path: string, readFile: ReadFile): FileText {
   const found = fileText(path, readFile, secret_bytes_max);
   return "text" in found ? { text: found.text.replace(/\r?\n$/, "") } : found;

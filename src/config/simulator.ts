@@ -1,9 +1,9 @@
-/** The engine that is built in, as an upstream: what serves the default catalog until an operator names an engine. */
+/** The built-in engine as an upstream. It serves the default catalog until an operator names an engine. */
 import { defaultTimeouts, type Upstream } from "../upstream/target.ts";
 import type { Configuration } from "./configuration.ts";
 
 export const simulatorName = "simulator";
-/** Until it has been started: an address that can never be reached (RFC 6761). */
+/** The simulator's URL before it is started: an address that can never be reached (RFC 6761). */
 const unstartedUrl = "http://simulator.invalid/v1";
 
 export function simulatorUpstream(url: string | null): Upstream {
@@ -16,7 +16,7 @@ export function simulatorUpstream(url: string | null): Upstream {
   };
 }
 
-/** Whether some route leads to the simulator, so that it has to run. */
+/** Reports whether a route leads to the simulator, so that it has to run. */
 export function needsSimulator(configuration: Configuration): boolean {
   return configuration.upstreams.some((upstream) => upstream.name === simulatorName);
 }

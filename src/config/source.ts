@@ -1,13 +1,13 @@
-/** Reads the configuration file from disk: the one piece of this room that does. */
+/** Reads files from disk; nothing else in this module does. */
 import { closeSync, openSync, readSync, statSync } from "node:fs";
 
-/** Of sluice.yaml; nothing else that is read here may be larger. */
+/** The largest size of sluice.yaml, and of every other file that is read here. */
 export const file_bytes_max = 1024 * 1024;
 
 /** The bytes of a file, null where there is none; throws (with `code`) where it cannot be read. */
 export type ReadFile = (path: string) => Uint8Array | null;
 
-/** Bytes of the file, null where there is none. Reads little more than the largest file that is accepted, whatever it is. */
+/** The bytes of a file, or null if it does not exist. One byte more than the largest accepted file is read at most. */
 export function readFileBounded(path: string): Uint8Array | null {
   let descriptor: number;
   try {
@@ -30,13 +30,13 @@ export function readFileBounded(path: string): Uint8Array | null {
   }
 }
 
-/** How long ago a file was changed, both by this machine's clock; null where there is none. One from the future is of now. */
+/** The time since a file was changed, or null if it does not exist. A date in the future counts as now. */
 export function fileAge_ms(path: string, now_ms: number): number | null {
   const stats = statSync(path, { throwIfNoEntry: false });
   return stats ? Math.max(0, now_ms - stats.mtime.getTime()) : null;
 }
 
-/** Why a file cannot be read, in words. */
+/** The reason why a file cannot be read, in words. */
 export function reasonOf(cause: unknown): string {
   const code = cause instanceof Error && "code" in cause ? String(cause.code) : "unknown";
   if (code === "EISDIR") return "it is a folder";

@@ -12,7 +12,7 @@ export interface Sources {
 
 export interface Substituted {
   text: string;
-  /** One sentence each. They name variables and files, never what they hold. */
+  /** Problems are a sentence each. They name variables and files, never their contents. */
   problems: string[];
 }
 

@@ -1,7 +1,7 @@
-/** What the YAML parser dislikes, in words that say what to do. */
+/** The errors of the YAML parser, in words that say what to do. */
 import type { ErrorCode, YAMLError } from "yaml";
 
-/** Never the parser's own message: it may quote the file, and with it a key. */
+/** The parser's own message is never used: it may quote the file, and with it a key. */
 export function syntaxMessage(error: YAMLError, text: string): string {
   const offset = error.pos[0];
   if (text[offset] === "{" && text[offset - 1] === "$") return `a value with \${…} needs quotes here: "\${NAME}"`;

@@ -1,4 +1,4 @@
-/** The PEM files that upstreams name → what is trusted and who we are, or what is wrong with them. */
+/** Reads the PEM files that upstreams name: trusted authorities and own certificates, or the problems of these files. */
 import type { TlsSettings } from "../upstream/http1/dial.ts";
 import { readCertificates, readIdentity } from "./certificate.ts";
 import type { UpstreamEntry } from "./settings/upstream.ts";

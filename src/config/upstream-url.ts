@@ -1,4 +1,4 @@
-/** The base URL of an engine, as an operator writes it → as a path can be appended to it. */
+/** Turns the base URL of an engine, as an operator writes it, into one to which a path can be appended. */
 
 export type CheckedUrl = { url: string } | { problem: string };
 

@@ -1,16 +1,16 @@
 /**
  * WORKERS: how many processes serve on one port, and what each gets of a node's limits. Pure.
  *
- * What bounds something that they share (memory, connections to Postgres, what an address may try) is divided. What bounds
- * a process's own work or its view of engines (`concurrent_max`, queues, breakers, attempts of a key) each has whole.
+ * A limit on something that the processes share (memory, connections to Postgres, attempts of an address) is divided. A
+ * limit on a process's own work or on its view of engines (`concurrent_max`, queues, breakers) holds for each process.
  */
 import type { ServiceLimits, StorageSettings } from "./configuration.ts";
 import { type WorkersWanted, workers_max } from "./settings/sections.ts";
 
-/** With less, a worker would refuse requests for the memory that it needs itself. */
+/** A worker with less memory would refuse requests because of what it needs itself. */
 export const worker_bytes_min = 256 * 1024 * 1024;
 
-/** Why this many cannot be, as the rest of a sentence that begins with the setting's name; null: they can. */
+/** The reason why a node cannot have so many workers, or null. It completes a sentence that begins with the setting. */
 export function whyNoWorkers(wanted: WorkersWanted, { databaseUrl, redisUrl }: StorageSettings): string | null {
   if (wanted === 1) return null;
   if (databaseUrl === null)
@@ -21,9 +21,9 @@ export function whyNoWorkers(wanted: WorkersWanted, { databaseUrl, redisUrl }: S
 }
 
 export interface Room {
-  /** That this process may use, at once. */
+  /** The cores that this process may use at once. */
   cores: number;
-  /** That all of them together may take. */
+  /** The memory that all workers may take together. */
   memory_bytes: number;
 }
 
@@ -32,7 +32,7 @@ export function workersIn(wanted: WorkersWanted, { cores, memory_bytes }: Room):
   return Math.max(1, Math.min(cores, Math.floor(memory_bytes / worker_bytes_min), workers_max));
 }
 
-/** What is wrong with so many; null: nothing is. */
+/** A message if each worker would have too little memory, or null. */
 export function tooSmall(workers: number, { memory_bytes }: Room): string | null {
   const each = memory_bytes / workers;
   if (workers === 1 || each >= worker_bytes_min) return null;
@@ -40,7 +40,7 @@ export function tooSmall(workers: number, { memory_bytes }: Room): string | null
   return `each of ${workers} workers has ${MiB(each)} of memory, and needs ${MiB(worker_bytes_min)}: set fewer (SLUICE_WORKERS), or give them more`;
 }
 
-/** Of one of so many. `memory_bytes` is that of the node, and known. */
+/** The limits of one worker among several. `memory_bytes` is the node's, and not 0. */
 export function limitsOfOne<Limits extends ServiceLimits>(limits: Limits, workers: number): Limits {
   const share = (of: number) => Math.ceil(of / workers);
   return {

@@ -16,23 +16,23 @@ import { file_bytes_max } from "./source.ts";
 import { type Sources, substitute } from "./substitute.ts";
 import { syntaxMessage } from "./syntax.ts";
 
-/** sluice.yaml needs seven; far more is an attack on the stack. */
+/** sluice.yaml needs seven levels; many more are an attack on the stack. */
 const depth_max = 64;
 
-/** What stands at a path; an alias is resolved, and its place is its own. */
+/** The node at a path. An alias is resolved, but keeps its own place. */
 export interface Location {
   node: Node | null;
   place: Place | null;
-  /** Of its name, where it has one. */
+  /** The place of its name, if it has one. */
   namePlace: Place | null;
 }
 
 export interface YamlFile {
-  /** No value at all, or comments alone. */
+  /** Whether the file has no value: nothing at all, or only comments. */
   empty: boolean;
-  /** With `${NAME}` and `${file:…}` put in. Undefined is a hole: what was wrong there has been said. */
+  /** The value with `${NAME}` and `${file:…}` replaced. Undefined is a hole, whose problem is already reported. */
   value: unknown;
-  /** What stands there, or around it where nothing does. */
+  /** Finds the node at a path, or the nearest one around it. */
   locate(path: Path): Location;
 }
 
@@ -46,7 +46,7 @@ export function readYaml(bytes: Uint8Array, sources: Sources, problems: Problems
   const document = parseDocument(text, {
     lineCounter: counter,
     prettyErrors: false,
-    // Duplicates are found below, in linear time and with both places.
+    // Duplicates are found below in linear time, with both places.
     uniqueKeys: false,
     logLevel: "error",
   });
@@ -54,7 +54,7 @@ export function readYaml(bytes: Uint8Array, sources: Sources, problems: Problems
     const { line, col } = counter.linePos(offset);
     return { line: Math.max(1, line), column: Math.max(1, col) };
   };
-  // One mistake makes the parser stumble again and again: the first of a line counts, and five lines are enough.
+  // One mistake causes further errors, so only the first of a line is reported, on five lines at most.
   const firsts = new Map<number, [YAMLError, Place]>();
   for (const error of document.errors.toSorted((one, other) => one.pos[0] - other.pos[0])) {
     const place = placeAt(error.pos[0]);
@@ -75,17 +75,17 @@ function decoded(bytes: Uint8Array): string | { problem: string } {
     const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
     if (!text.includes("\0")) return text;
   } catch {
-    // Said below.
+    // Falls through to the message below.
   }
   return { problem: "is not UTF-8 text; save it as UTF-8" };
 }
 
-/** Reads each node once, and an alias as the very value of its anchor: aliases of aliases cost no more than their text. */
+/** Reads each node once. An alias is its anchor's own value, so aliases of aliases cost no more than their text. */
 class Reader {
   readonly #sources: Sources;
   readonly #problems: Problems;
   readonly #placeOf: (node: Node | null) => Place | null;
-  /** The latest of each name. */
+  /** The latest anchor of each name. */
   readonly #anchors = new Map<string, { node: Node; value: unknown }>();
   readonly #targets = new Map<Node, Node>();
 
@@ -108,7 +108,7 @@ class Reader {
       for (const [index, item] of node.items.entries()) items.push(this.value(item, [...path, index]));
       return items;
     }
-    // Without a prototype, `__proto__` is a name like any other.
+    // An object without a prototype treats `__proto__` like any other name.
     const fields: Record<string, unknown> = this.#anchored(node, Object.create(null));
     const names = new Map<string, Place | null>();
     for (const pair of node.items as Pair<Node, Node | null>[]) {
@@ -133,7 +133,7 @@ class Reader {
     return target?.value;
   }
 
-  /** Null where it cannot be one, or stands there already. */
+  /** The name, or null after reporting that it is not text or occurs twice. */
   #name({ key }: Pair<Node>, path: Path, names: Map<string, Place | null>): string | null {
     const name = nameOf(key);
     const place = this.#placeOf(key);
@@ -181,7 +181,7 @@ function childOf(node: Node | null, step: Path[number]): { name: Node | null; va
   return pair ? { name: pair.key, value: pair.value } : null;
 }
 
-/** A name as it is written; `1` is one, too. */
+/** The name as it is written, numbers included, or null if it is not a scalar. */
 function nameOf(key: Node): string | null {
   return isScalar(key) ? sourceOf(key) : null;
 }

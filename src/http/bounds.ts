@@ -1,4 +1,4 @@
-/** What a node gives those who ask for too much: memory, descriptors, patience. Made once, and handed to the doors. */
+/** The bounds of a node: memory, descriptors, and patience. Made once, and given to its ports. */
 
 import { MemoryBudget } from "../body/memory.ts";
 import { BodyTurns } from "../body/turns.ts";
@@ -20,7 +20,10 @@ export interface Bounds {
 
 export interface BoundsLimits extends PressureLimits, Forwarding {
   body_bytes_max: number;
-  /** 0: a quarter of `memory_bytes`, and two whole bodies at least. A body costs its own size again when it is parsed, decoded and encoded. */
+  /**
+   * 0: a quarter of `memory_bytes`, and two whole bodies at least. A body costs its own size again when it is parsed, decoded
+   * and encoded.
+   */
   in_flight_bytes_max: number;
   /** 0: an eighth of the node's, and four whole bodies at least, as far as the node has them. */
   key_in_flight_bytes_max: number;

@@ -7,7 +7,7 @@
 import { isIP, isIPv6 } from "node:net";
 import { liesIn } from "../auth/network.ts";
 
-/** In no network, and one client to all limits. */
+/** The address of clients whose address is not known: it is in no network, and one client for all limits. */
 export const unknownAddress = "unknown";
 
 /** Trusted proxies that may stand one behind the other; of more, none is asked. */
@@ -22,7 +22,7 @@ export type ClientAddress = (peer: string, headers: ForwardingHeaders) => string
 export interface Forwarding {
   /** Addresses and networks (`10.0.0.0/8`), each in order. */
   trustedProxies: readonly string[];
-  /** In lower case. */
+  /** The name of the header, in lower case. */
   clientAddressHeader: string;
 }
 
@@ -68,7 +68,7 @@ function forwardedFor(element: string): string {
 
 const digitsAndDots = /^[\d.]+$/;
 
-/** Without quotes, brackets, port and zone; an IPv4 address inside IPv6 as itself. */
+/** The address without quotes, brackets, port and zone. An IPv4 address inside IPv6 becomes itself. */
 function plain(hop: string): string {
   if (digitsAndDots.test(hop)) return hop;
   const text = hop.trim().replace(/^"|"$/g, "");

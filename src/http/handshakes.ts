@@ -8,7 +8,7 @@
 import { dlopen, ptr } from "bun:ffi";
 import { readdirSync } from "node:fs";
 
-/** Of Linux, on the machines that the runtime is made for. */
+/** The constant of Linux, on the machines that the runtime is made for. */
 const SOL_SOCKET = 1;
 const SO_ATTACH_FILTER = 26;
 const SO_ACCEPTCONN = 30;

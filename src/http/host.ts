@@ -1,5 +1,5 @@
 /**
- * By which names a port answers. A page of somebody else's that a browser inside shows can let its own name lead to an
+ * The names by which a port answers. A foreign page in a browser inside the network can let its own name lead to an
  * address inside, and then reads what answers there as its own; its name is in the `Host` all the same
  * (docs/design/service.md, The operator's port).
  */

@@ -27,11 +27,11 @@ export interface Leftovers {
 export interface LeftoverSettings {
   /** Smaller bodies leave little, and the collector comes in time by itself. */
   large_bytes: number;
-  /** So much has to end, in large bodies, before they are collected. */
+  /** Bytes of large bodies that have to end before they are collected. */
   ended_bytes: number;
-  /** Whoever lived longer has outlasted a quick collection: it counts as old, and only a full one finds it. */
+  /** The age from which a request has outlasted a quick collection: only a full one finds it. */
   old_ms: number;
-  /** So many of them have to end, and as many as are open, before they are collected. */
+  /** The number of old requests that have to end, and no fewer than are open, before they are collected. */
   old_min: number;
   /** An ended request is still being let go, and another may follow it at once. */
   wait_ms: number;

@@ -36,7 +36,7 @@ export interface ListeningOptions {
 }
 
 /**
- * Of TLS 1.2: those with a key of their own for each connection that also authenticate what they encrypt. The runtime would
+ * The ciphers of TLS 1.2 with a key for each connection that also authenticate what they encrypt. The runtime would
  * offer CBC with SHA-1 too. Those of TLS 1.3 are its own.
  */
 const ciphers = [
@@ -50,7 +50,7 @@ const ciphers = [
 
 type App = Pick<Elysia, "fetch" | "server">;
 
-/** For whoever has connected when a listener ends: so long he has to say what he wants. */
+/** The time in which a client that is connected when a listener ends has to send its request. */
 const heard_ms = 300;
 
 /** `identity`: null for HTTP. A shared port is one that other processes of this node listen on, too; it is not 0. */
@@ -60,7 +60,7 @@ export function listen(elysia: App, address: ListeningOptions, identity: ServerI
   let server = serving(elysia, isOwn ? { ...address, port: freePort(address) } : address, identity);
   elysia.server = server;
   let refused: Promise<void> | null = null;
-  /** Of the listener that serves now; when it is called, that ends, and what it gives resolves when the port is closed. */
+  /** Ends the listener that serves now. Resolves when its port is closed. */
   const ending = () => {
     const listener = server;
     const handshakes = handshakesOn(listener.port!);
@@ -122,7 +122,7 @@ function withOrigin(request: Request): Request {
   return Object.defineProperty(request, "url", { value });
 }
 
-/** As the runtime takes it; 0 would be no limit. */
+/** A time-out as the runtime takes it. 0 would be no limit. */
 export function seconds(ms: number): number {
   return Math.max(1, Math.round(ms / 1000));
 }

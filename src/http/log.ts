@@ -23,7 +23,7 @@ export interface Log {
 
 export interface LogOptions {
   write(text: string): void;
-  /** Of a node of several. */
+  /** The number of the worker, on a node of several. */
   worker?: number | undefined;
   clock: Clock;
   /** Asked for each line. */
@@ -87,7 +87,7 @@ export function logTo({ write, worker, clock, level, format, probes, hidden }: L
   };
 }
 
-/** What each line begins with. */
+/** The head of each line. */
 interface Head {
   time: string;
   level: LogLevel;
@@ -131,7 +131,7 @@ function requestFields({ time, level, worker }: Head, call: Call, status: number
   };
 }
 
-/** Of one that answered, its name says all. */
+/** The attempts of a request. If the first one answered, the name of its engine is enough. */
 function attemptsShown(attempts: readonly Tried[]): readonly Tried[] | undefined {
   return attempts.length > 1 || attempts.some(({ outcome }) => outcome !== "answered") ? attempts : undefined;
 }
@@ -145,7 +145,7 @@ function causeOf(cause: unknown): string {
   return masked(text.slice(0, 2 * cause_chars_max)).slice(0, cause_chars_max);
 }
 
-/** What the runtime says of a connection that failed may name its host. */
+/** Hides engines: the runtime's error of a failed connection may name its host. */
 function withoutEngines(text: string, hidden: readonly string[]): string {
   return hidden.reduce((told, word) => told.replaceAll(word, "<engine>"), text);
 }

@@ -10,7 +10,7 @@ export interface Machine {
   residentBytes(): number;
   /** Frees what nobody holds: some milliseconds. */
   collect(): void;
-  /** So many descriptors are open at least: the lowest one that is free. */
+  /** The lowest free descriptor: at least as many are open. */
   lowestFreeDescriptor(): number;
 }
 
@@ -27,7 +27,7 @@ export interface PressureLimits {
   descriptors_max: number | null;
 }
 
-/** What is kept for engines, stores and probes: a sixteenth, from 32 to 512. */
+/** Descriptors that are kept for engines, stores and probes: a sixteenth, from 32 to 512. */
 export function descriptorsKept(descriptors_max: number): number {
   return Math.min(512, Math.max(32, Math.floor(descriptors_max / 16)));
 }

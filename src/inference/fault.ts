@@ -96,7 +96,7 @@ export interface FaultDetails {
   headers?: Record<string, string>;
   /** Further keys of the error object. */
   body?: Record<string, unknown>;
-  /** Only for the log. */
+  /** The cause, for the log only. */
   cause?: unknown;
 }
 

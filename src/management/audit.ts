@@ -2,6 +2,8 @@
 import Type from "typebox";
 import type { Value } from "../schema/codec.ts";
 import type { Administration, AuditQuery } from "../store/directory.ts";
+import { minute } from "../time/written.ts";
+import { type Column, flag } from "./command.ts";
 import {
   count,
   examples,
@@ -15,7 +17,9 @@ import {
   readers,
   words,
 } from "./shapes.ts";
-import { verb } from "./verb.ts";
+import { verbsOf } from "./verb.ts";
+
+const verb = verbsOf("Audit");
 
 export const AuditEntry = Type.Object(
   {
@@ -51,17 +55,29 @@ const example: AuditEntry = {
   hash: examples.hash,
 };
 
+const auditColumns: Column<AuditEntry>[] = [
+  { head: "WHEN (UTC)", cell: (entry) => minute(entry.at) ?? "" },
+  { head: "WHO", cell: (entry) => entry.actor },
+  { head: "WHAT", cell: (entry) => entry.action, breaks: true },
+  { head: "SUBJECT", cell: (entry) => entry.subject },
+  { head: "DETAILS", cell: detailsOf, breaks: true, optional: true },
+];
+
+function detailsOf({ details }: AuditEntry): string {
+  return Object.entries(details as Record<string, unknown>)
+    .filter(([, value]) => value !== null)
+    .map(([name, value]) => `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`)
+    .join(" ");
+}
+
 export const auditVerbs = [
   verb({
     name: "pageAudit",
-    method: "get",
-    path: "/audit",
-    tag: "Audit",
+    route: "GET /audit",
     summary: "Read the audit log",
     description:
       "Newest first, or with `order=oldest` as it was written. An `organization-admin` sees the entries of the own organization, whose numbers then have gaps.",
     roles: readers,
-    kind: "reading",
     faults: ["resource_not_found"],
     takes: Type.Object({
       ...partOfNumbers(),
@@ -72,6 +88,17 @@ export const auditVerbs = [
     }),
     answers: AuditEntries,
     example: { takes: {}, answer: { data: [example], nextCursor: "42" } },
+    command: {
+      words: "audit list",
+      description: "list administrative actions, newest first",
+      takes: {
+        organization: flag("--org <org>", "list only actions on this organization (slug or ID)"),
+        limit: { ...flag("--limit <n>", "number of entries, 1 to 1000 (default: 50)"), fallback: 50 },
+      },
+      columns: auditColumns,
+      none: "The audit log is empty.\n",
+      parts: "one",
+    },
     async act({ administration, narrowedTo }, input) {
       const { actor, action, order } = input;
       const organizationId = await narrowedTo(input.organization);
@@ -80,18 +107,21 @@ export const auditVerbs = [
   }),
   verb({
     name: "auditHead",
-    method: "get",
-    path: "/audit/head",
-    tag: "Audit",
+    route: "GET /audit/head",
     summary: "Read where the chain of the audit log stands",
     description:
       "Keep it somewhere else: with it, `sluice audit verify` proves later that no entry up to this one was changed, removed or added.",
     roles: ["admin", "viewer"],
-    kind: "reading",
     faults: [],
     takes: Type.Object({}),
     answers: Type.Object({ number: count(), hash: Type.String() }, { $id: "AuditHead" }),
     example: { takes: {}, answer: { number: 42, hash: examples.hash } },
+    command: {
+      words: "audit head",
+      description: "print where the chain of the log stands; keep it elsewhere, for audit verify",
+      takes: {},
+      says: ({ number, hash }) => `${number}:${hash}\n`,
+    },
     act: ({ administration }) => administration.auditHead(),
   }),
 ] as const;

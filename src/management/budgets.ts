@@ -9,8 +9,10 @@ import { changedLimits, differencesOf } from "./limits.ts";
 import { staleOrganization } from "./organizations.ts";
 import { examples, id, Limits, limitChanges, managers, nullable, readers, words } from "./shapes.ts";
 import { allowed, keyDefaultOf, noTeam, overtaken, teamNamed } from "./teams.ts";
-import { verb } from "./verb.ts";
+import { verbsOf } from "./verb.ts";
 import { conflict, lastChange, stale } from "./version.ts";
+
+const verb = verbsOf("Keys");
 
 export const BudgetedKey = Type.Object(
   {
@@ -48,14 +50,10 @@ const oneOrganization = { organization: words("Slug or ID.") };
 export const budgetVerbs = [
   verb({
     name: "findKeyBudget",
-    method: "get",
-    path: "/keys/{id}/budget",
-    id: "id",
-    tag: "Keys",
+    route: "GET /keys/{id}/budget",
     summary: "Show the team and the limits of a key",
     description: "With all else of the key, but never its secret.",
     roles: readers,
-    kind: "reading",
     faults: ["resource_not_found"],
     takes: Type.Object(oneKey),
     answers: BudgetedKey,
@@ -67,10 +65,7 @@ export const budgetVerbs = [
   }),
   verb({
     name: "updateKeyBudget",
-    method: "patch",
-    path: "/keys/{id}/budget",
-    id: "id",
-    tag: "Keys",
+    route: "PATCH /keys/{id}/budget",
     summary: "Change the team or the limits of a key",
     description: "They count at once, for running requests too. What runs goes on counting where it was admitted.",
     roles: managers,
@@ -113,14 +108,10 @@ export const budgetVerbs = [
   }),
   verb({
     name: "findKeyDefault",
-    method: "get",
-    path: "/organizations/{id}/key-limits",
-    id: "organization",
-    tag: "Keys",
+    route: "GET /organizations/{organization}/key-limits",
     summary: "Show the limits that new keys get",
     description: "Unless their team says otherwise.",
     roles: readers,
-    kind: "reading",
     faults: ["resource_not_found"],
     takes: Type.Object(oneOrganization),
     answers: KeyDefault,
@@ -132,10 +123,7 @@ export const budgetVerbs = [
   }),
   verb({
     name: "updateKeyDefault",
-    method: "patch",
-    path: "/organizations/{id}/key-limits",
-    id: "organization",
-    tag: "Keys",
+    route: "PATCH /organizations/{organization}/key-limits",
     summary: "Change the limits that new keys get",
     description: "Keys that exist keep theirs.",
     roles: managers,

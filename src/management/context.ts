@@ -18,7 +18,7 @@ export interface ManagedCatalog {
   plans: ReadonlyMap<string, Plan>;
   /** Public ids. */
   models: readonly string[];
-  /** What units cost; absent or null: no price is set. */
+  /** The price of units; absent or null: none is set. */
   pricing?: Pricing | null;
 }
 
@@ -96,7 +96,7 @@ export function managementContext(options: ManagementOptions) {
       return within ?? undefined;
     },
     isInSight: (organizationId: string | null) => isWithin(within, organizationId),
-    /** By which the store knows a creation that is repeated; undefined where the request has no idempotency key. */
+    /** The identity by which the store knows a repeated creation; undefined if the request has no idempotency key. */
     repeatOf(verb: string, input: unknown): Repeat | undefined {
       const { repeatKey } = options;
       if (repeatKey === null || repeatKey === undefined) return undefined;

@@ -1,19 +1,19 @@
-/** What has to change so that organizations are as somebody wants them. Pure. */
+/** The changes that make organizations as they are wanted. Pure. */
 import type { Organization, OrganizationStatus, Policies } from "../store/directory.ts";
 import { fail } from "./error.ts";
 import type { WantedKey } from "./key-difference.ts";
 import { plan_default } from "./organizations.ts";
 
-/** What is absent may be anything, and stays as it is. */
+/** A wanted organization. An absent member stays as it is. */
 export interface WantedOrganization extends Partial<Policies> {
   slug: string;
   name?: string;
   /** Null: none. */
   plan?: string | null;
   status?: OrganizationStatus;
-  /** Of extra usage; null: off. */
+  /** The cap of extra usage; null: off. */
   capUnits?: number | null;
-  /** Only these are looked at: key-difference.ts. */
+  /** The keys that are compared; others are left alone (key-difference.ts). */
   keys?: WantedKey[];
 }
 
@@ -25,7 +25,7 @@ export interface Change {
   to: string | number | boolean | null;
 }
 
-/** As files and interfaces write them. */
+/** The names of policies in files and interfaces. */
 export const policyNames = {
   key_lifetime_max_days: "keyLifetimeMaxDays",
   key_unused_max_days: "keyUnusedMaxDays",
@@ -33,7 +33,7 @@ export const policyNames = {
 } as const satisfies Record<string, keyof Policies>;
 export type PolicyName = keyof typeof policyNames;
 
-/** In the order in which they are to be made. Throws a ManagementError where that cannot be had. */
+/** The changes in the order in which they are to be made. Throws a ManagementError if the wanted state cannot be reached. */
 export function changesTo(
   wanted: readonly WantedOrganization[],
   existing: ReadonlyMap<string, Organization>,

@@ -4,10 +4,12 @@ import { key_random_bytes, newKey, secretOf } from "../auth/key.ts";
 import type { Value } from "../schema/codec.ts";
 import { keyStates, type Organization, scopes } from "../store/directory.ts";
 import { idOf } from "../store/ids.ts";
+import { day } from "../time/written.ts";
+import { type Column, flag } from "./command.ts";
 import { isClosed, noKey, reusedKey } from "./context.ts";
 import { fail } from "./error.ts";
 import { changeOf, newKeyOf } from "./key-change.ts";
-import { partFrom } from "./page.ts";
+import { byOrganization, partFrom } from "./page.ts";
 import { labels_max } from "./parse.ts";
 import {
   duration,
@@ -32,8 +34,10 @@ import {
   words,
 } from "./shapes.ts";
 import { newKeyBudget, noTeam } from "./teams.ts";
-import { someChange, verb } from "./verb.ts";
+import { someChange, verbsOf } from "./verb.ts";
 import { lastChange, stale } from "./version.ts";
+
+const verb = verbsOf("Keys");
 
 const { id: keyId, ...keyRest } = {
   id: id("key"),
@@ -115,16 +119,32 @@ const labels = (options: { description?: string; maxProperties?: number }) =>
   );
 const oneKey = { id: words("ID of the key.") };
 
+const keyColumns: Column<Key>[] = [
+  { head: "ID", cell: (key) => key.id },
+  { head: "ORG", cell: (key) => key.organization },
+  { head: "NAME", cell: (key) => key.name, breaks: true },
+  { head: "STATE", cell: (key) => key.state },
+  {
+    head: "KEY",
+    optional: true,
+    cell: (key) =>
+      key.secrets
+        .slice(0, 1)
+        .map((one) => `${one.prefix}…${one.suffix}`)
+        .join(""),
+  },
+  { head: "SCOPES", cell: (key) => key.scopes.join(" "), breaks: true, optional: true },
+  { head: "LAST USED", optional: true, cell: (key) => (key.lastUsedAt ? day(key.lastUsedAt) : "never") },
+  { head: "ENDS", optional: true, cell: (key) => (key.endsAt ? day(key.endsAt) : "never") },
+];
+
 export const keyVerbs = [
   verb({
     name: "pageKeys",
-    method: "get",
-    path: "/keys",
-    tag: "Keys",
+    route: "GET /keys",
     summary: "List keys",
     description: "Of all organizations or of one, in the order in which they were created.",
     roles: readers,
-    kind: "reading",
     faults: ["resource_not_found"],
     takes: Type.Object({
       ...partOfIds("key"),
@@ -142,6 +162,25 @@ export const keyVerbs = [
     }),
     answers: partOf(Key, "Keys"),
     example: { takes: {}, answer: { data: [exampleKey], nextCursor: null } },
+    command: {
+      words: "key list",
+      description: "list all keys, or the keys of one organization",
+      takes: {
+        organization: flag("--org <org>", "slug or ID of the organization"),
+        state: flag("--state <state>", `only keys in this state: ${keyStates.join(", ")}`),
+        unusedFor: flag(
+          "--unused-for <time>",
+          "only keys not used for so long, such as 30d; or never, and made so long ago",
+        ),
+      },
+      columns: keyColumns,
+      none: ({ state, unusedFor }) =>
+        (state ?? unusedFor) === undefined
+          ? "There are no keys yet. To create one, run: sluice key create --org ORG --name NAME\n"
+          : "There are no such keys.\n",
+      parts: "all",
+      order: byOrganization,
+    },
     async act({ administration, narrowedTo, withSlugs }, input) {
       const found = await administration.pageKeys({
         limit: limitIn(input),
@@ -155,9 +194,7 @@ export const keyVerbs = [
   }),
   verb({
     name: "createKey",
-    method: "post",
-    path: "/keys",
-    tag: "Keys",
+    route: "POST /keys",
     summary: "Create a key",
     description: "The answer has the key, this once.",
     roles: managers,
@@ -208,14 +245,10 @@ export const keyVerbs = [
   }),
   verb({
     name: "findKey",
-    method: "get",
-    path: "/keys/{id}",
-    id: "id",
-    tag: "Keys",
+    route: "GET /keys/{id}",
     summary: "Show a key",
     description: "Never its secret.",
     roles: readers,
-    kind: "reading",
     faults: ["resource_not_found"],
     takes: Type.Object(oneKey),
     answers: Key,
@@ -224,10 +257,7 @@ export const keyVerbs = [
   }),
   verb({
     name: "updateKey",
-    method: "patch",
-    path: "/keys/{id}",
-    id: "id",
-    tag: "Keys",
+    route: "PATCH /keys/{id}",
     summary: "Change a key",
     description:
       "What is left out stays. Every node knows within a second; what runs goes on. Its team and limits: `updateKeyBudget`.",
@@ -272,10 +302,7 @@ export const keyVerbs = [
   }),
   verb({
     name: "rotateKey",
-    method: "post",
-    path: "/keys/{id}/rotate",
-    id: "id",
-    tag: "Keys",
+    route: "POST /keys/{id}/rotate",
     summary: "Give a key a new secret",
     description: "The ID stays. The old secret works until its grace ends, or until it is revoked.",
     roles: managers,
@@ -304,10 +331,7 @@ export const keyVerbs = [
   }),
   verb({
     name: "revokeKey",
-    method: "post",
-    path: "/keys/{id}/revoke",
-    id: "id",
-    tag: "Keys",
+    route: "POST /keys/{id}/revoke",
     summary: "Revoke a key",
     description: "Every node refuses it within a second. Repeating it changes nothing.",
     roles: managers,

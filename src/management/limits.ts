@@ -33,9 +33,15 @@ export function withinPlan(budget: Budget, plan: Plan | null, whose: string): Bu
   return budget;
 }
 
+/** `week 5,000,000, concurrent_requests 4`; null without any. */
+export function limitsInWords(budget: Budget | null): string | null {
+  const limited = names.filter((name) => budget?.[name] != null);
+  return limited.map((name) => `${snakeName(name)} ${grouped(budget![name]!)}`).join(", ") || null;
+}
+
 type Settings = Partial<Pick<Team, "name" | "budget" | "keyDefault">> & Partial<Pick<KeyBudget, "team">>;
 
-/** What somebody else has changed, in words: `week is 5,000 and was 10,000`. */
+/** The differences in words: `week is 5,000 and was 10,000`. */
 export function differencesOf(before: Settings, now: Settings): string[] {
   const wordsOf = (settings: Settings): [string, string][] => [
     ["name", settings.name ?? ""],

@@ -3,10 +3,13 @@ import Type from "typebox";
 import type { Value } from "../schema/codec.ts";
 import type { Organization } from "../store/directory.ts";
 import type { NoticeHook } from "../store/notice.ts";
+import { type Facts, flag } from "./command.ts";
 import { fail } from "./error.ts";
 import * as parse from "./parse.ts";
 import { admins, count, examples, formed, id, instant, nullable, readers, words } from "./shapes.ts";
-import { verb } from "./verb.ts";
+import { verbsOf } from "./verb.ts";
+
+const verb = verbsOf("Notices");
 
 const shares_default = [80, 100];
 const keyExpiry_days_default = 14;
@@ -44,23 +47,37 @@ const example: Notices = {
 };
 
 const one = { organization: words("Slug or ID.") };
-const path = "/organizations/{id}/notices";
+
+const organizationFlag = flag("<org>", "slug or ID of the organization");
+
+function noticeFacts(hook: Notices): Facts {
+  return [
+    ["organization", hook.organization],
+    ["url", hook.url],
+    ["shares", hook.shares.map((share) => `${share} %`).join(", ") || "none"],
+    ["keys expire", hook.keyExpiryDays === 0 ? "not told" : `told ${hook.keyExpiryDays} days before`],
+    ["waiting", String(hook.waiting)],
+    ["problem", hook.problem ?? "none"],
+  ];
+}
 
 export const noticeVerbs = [
   verb({
     name: "findNotices",
-    method: "get",
-    path,
-    id: "organization",
-    tag: "Notices",
+    route: "GET /organizations/{organization}/notices",
     summary: "Show the webhook of an organization",
     description: "What it is told, and whether the last notice arrived; never the secret.",
     roles: readers,
-    kind: "reading",
     faults: ["resource_not_found"],
     takes: Type.Object(one),
     answers: Notices,
     example: { takes: { organization: "acme" }, answer: example },
+    command: {
+      words: "notice show",
+      description: "show the webhook of an organization",
+      takes: { organization: organizationFlag },
+      says: noticeFacts,
+    },
     async act({ notices, organizationOf }, input) {
       const organization = await organizationOf(input.organization);
       return noticesOf(organization, await notices.noticeHook(organization.id));
@@ -68,10 +85,7 @@ export const noticeVerbs = [
   }),
   verb({
     name: "setNotices",
-    method: "put",
-    path,
-    id: "organization",
-    tag: "Notices",
+    route: "PUT /organizations/{organization}/notices",
     summary: "Set the webhook of an organization",
     description:
       "What is left out stays, or of a new one has its default. A new webhook gets a secret that signs what it is sent.",
@@ -107,6 +121,21 @@ export const noticeVerbs = [
       takes: { organization: "acme", url: example.url, shares: [80, 100] },
       answer: { ...example, secret: `whsec_${"x".repeat(43)}` },
     },
+    command: {
+      words: "notice set",
+      description: "set the webhook of an organization; what is left out stays",
+      takes: {
+        organization: organizationFlag,
+        url: flag("--url <url>", "where to send notices; begins with https://"),
+        shares: flag("--shares <list>", "percentages of a window at which to tell (default: 80,100)"),
+        keyExpiryDays: flag("--key-expiry-days <n>", "days before a key expires; 0: never (default: 14)"),
+        newSecret: flag("--new-secret", "give it a new secret"),
+      },
+      says: (set) => ({
+        facts: noticeFacts(set),
+        after: set.secret === null ? "" : `\nThe secret that signs notices, shown this once:\n${set.secret}\n`,
+      }),
+    },
     async act({ actor, notices, openOrganization, random }, input) {
       const organization = await openOrganization(input.organization);
       const before = await notices.noticeHook(organization.id);
@@ -124,10 +153,7 @@ export const noticeVerbs = [
   }),
   verb({
     name: "removeNotices",
-    method: "post",
-    path: `${path}/remove`,
-    id: "organization",
-    tag: "Notices",
+    route: "POST /organizations/{organization}/notices/remove",
     summary: "Remove the webhook of an organization",
     description: "What waits to be sent is dropped.",
     roles: admins,
@@ -136,6 +162,12 @@ export const noticeVerbs = [
     takes: Type.Object(one),
     answers: Notices,
     example: { takes: { organization: "acme" }, answer: example },
+    command: {
+      words: "notice remove",
+      description: "remove the webhook of an organization; what waits to be sent is dropped",
+      takes: { organization: organizationFlag },
+      says: ({ organization }) => `Removed the webhook of ${organization}.\n`,
+    },
     async act({ actor, notices, organizationOf }, input) {
       const organization = await organizationOf(input.organization);
       return noticesOf(organization, await notices.removeNoticeHook(organization.id, actor));

@@ -4,6 +4,8 @@ import { key_random_bytes, newKey, secretOf } from "../auth/key.ts";
 import type { Value } from "../schema/codec.ts";
 import { idOf } from "../store/ids.ts";
 import { type Role, roles, type Operator as StoredOperator } from "../store/operators.ts";
+import { minute } from "../time/written.ts";
+import { type Column, flag, required } from "./command.ts";
 import { type ManagementContext, reusedKey } from "./context.ts";
 import { fail } from "./error.ts";
 import { partFrom } from "./page.ts";
@@ -26,7 +28,9 @@ import {
   Secret,
   words,
 } from "./shapes.ts";
-import { verb } from "./verb.ts";
+import { verbsOf } from "./verb.ts";
+
+const verb = verbsOf("Operators");
 
 const { id: operatorId, ...rest } = {
   id: id("op"),
@@ -62,20 +66,45 @@ const example: Operator = {
 const exampleNew: NewOperator = { ...example, token: `slo_${"x".repeat(38)}` };
 const one = { id: words("Name or ID of the operator.") };
 
+const operatorFlag = flag("<operator>", "name or ID of the operator");
+
+const operatorColumns: Column<Operator>[] = [
+  { head: "NAME", cell: ({ name }) => name },
+  { head: "ROLE", cell: ({ role }) => role },
+  { head: "STATE", cell: stateOf },
+  { head: "ID", cell: ({ id }) => id },
+  { head: "LAST USED (UTC)", cell: ({ lastUsedAt }) => minute(lastUsedAt) ?? "never", optional: true },
+  { head: "FROM", cell: ({ lastUsedFrom }) => lastUsedFrom ?? "", optional: true },
+  { head: "ORGANIZATION", cell: ({ organizationId }) => organizationId ?? "all", optional: true },
+];
+
+function stateOf({ revokedAt, expiresAt }: Operator, now_ms: number): string {
+  if (revokedAt) return "revoked";
+  return expiresAt && expiresAt.getTime() <= now_ms ? "expired" : "active";
+}
+
+const tokenWords = ({ token }: NewOperator, first: string) =>
+  `${first}\n\n  ${token}\n\nStore the token now; it is not shown again.\n`;
+
 export const operatorVerbs = [
   verb({
     name: "pageOperators",
-    method: "get",
-    path: "/operators",
-    tag: "Operators",
+    route: "GET /operators",
     summary: "List operators",
     description: "In the order in which they were created.",
     roles: admins,
-    kind: "reading",
     faults: [],
     takes: Type.Object(partOfIds("op")),
     answers: partOf(Operator, "Operators"),
     example: { takes: {}, answer: { data: [example], nextCursor: null } },
+    command: {
+      words: "operator list",
+      description: "list all operators",
+      takes: {},
+      columns: operatorColumns,
+      none: "There are no operators yet. To create one, run: sluice operator create NAME --role admin\n",
+      parts: "all",
+    },
     async act({ operators }, input) {
       const found = await operators.pageOperators({ limit: limitIn(input), after: input.cursor });
       return partFrom(found, found.items, ({ id }) => id);
@@ -83,9 +112,7 @@ export const operatorVerbs = [
   }),
   verb({
     name: "createOperator",
-    method: "post",
-    path: "/operators",
-    tag: "Operators",
+    route: "POST /operators",
     summary: "Create an operator",
     description: "The answer has the token, this once. The name stays in the audit log and is never used again.",
     roles: admins,
@@ -103,6 +130,27 @@ export const operatorVerbs = [
     }),
     answers: NewOperator,
     example: { takes: { name: "ann", role: "organization-admin", organization: "acme" }, answer: exampleNew },
+    command: {
+      words: "operator create",
+      description: "create an operator and print the token once",
+      takes: {
+        name: flag("<name>", "who it is, for the audit log: letters, digits, and . _ @ + -"),
+        role: { ...required("--role <role>", "what the operator may do"), hasChoices: true },
+        organization: flag("--org <org>", "slug or ID of the organization of an organization-admin"),
+        expires: flag(
+          "--expires <instant>",
+          "when it expires: ISO 8601 with a time zone, or a date in UTC (default: never)",
+        ),
+      },
+      says: (made) => tokenWords(made, `Created operator ${made.name} (${made.id}).`),
+      help: `
+Roles: admin may do everything, viewer may read everything, and
+organization-admin reads and manages the keys of one organization.
+
+Examples:
+  $ sluice operator create ann --role admin
+  $ sluice operator create acme-ci --role organization-admin --org acme --expires 2027-01-31`,
+    },
     async act(context, input) {
       const { operators, actor, newUuid, now_ms, repeatOf } = context;
       const { name, role, expires } = input;
@@ -132,14 +180,10 @@ export const operatorVerbs = [
   }),
   verb({
     name: "findOperator",
-    method: "get",
-    path: "/operators/{id}",
-    id: "id",
-    tag: "Operators",
+    route: "GET /operators/{id}",
     summary: "Show an operator",
     description: "By name or ID; never the token.",
     roles: admins,
-    kind: "reading",
     faults: ["resource_not_found"],
     takes: Type.Object(one),
     answers: Operator,
@@ -148,10 +192,7 @@ export const operatorVerbs = [
   }),
   verb({
     name: "rotateOperator",
-    method: "post",
-    path: "/operators/{id}/rotate",
-    id: "id",
-    tag: "Operators",
+    route: "POST /operators/{id}/rotate",
     summary: "Give an operator a new token",
     description: "The ID stays. The old token works until its grace ends, or until it is revoked.",
     roles: admins,
@@ -163,6 +204,18 @@ export const operatorVerbs = [
     }),
     answers: NewOperator,
     example: { takes: { id: examples.operator, grace: "1h" }, answer: exampleNew },
+    command: {
+      words: "operator rotate",
+      description: "give an operator a new token and print it once; the ID stays the same",
+      takes: {
+        id: operatorFlag,
+        grace: flag(
+          "--grace <time>",
+          "how long the old token keeps working, such as 30m, 1h, 7d, or 0s (default: until you revoke it)",
+        ),
+      },
+      says: (made) => tokenWords(made, `Rotated the token of operator ${made.name}.`),
+    },
     async act(context, input) {
       const { operators, actor, now_ms } = context;
       const grace_ms = input.grace ?? null;
@@ -179,10 +232,7 @@ export const operatorVerbs = [
   }),
   verb({
     name: "revokeOperator",
-    method: "post",
-    path: "/operators/{id}/revoke",
-    id: "id",
-    tag: "Operators",
+    route: "POST /operators/{id}/revoke",
     summary: "Revoke an operator",
     description: "The next request is refused. Repeating it changes nothing.",
     roles: admins,
@@ -194,6 +244,12 @@ export const operatorVerbs = [
     }),
     answers: Operator,
     example: { takes: { id: examples.operator }, answer: { ...example, revokedAt: examples.at } },
+    command: {
+      words: "operator revoke",
+      description: "revoke an operator; the next request is refused",
+      takes: { id: operatorFlag, old: flag("--old", "revoke only the old tokens that rotations replaced") },
+      says: ({ name }, { old }) => `Revoked ${old ? "the old tokens of " : ""}operator ${name}.\n`,
+    },
     async act(context, input) {
       const { id } = await operatorOf(context, input.id);
       const revoked = await context.operators.revokeOperator({ id, old: input.old === true, actor: context.actor });

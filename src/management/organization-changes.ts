@@ -2,15 +2,21 @@
 import Type from "typebox";
 import type { Changed, Policies, Organization as StoredOrganization } from "../store/directory.ts";
 import { units_max } from "../store/ledger.ts";
+import { instant as instantWritten } from "../time/written.ts";
+import { flag } from "./command.ts";
 import { isClosed, type ManagementContext, noOrganization } from "./context.ts";
 import { fail } from "./error.ts";
-import { acme, Organization, removedPlan, staleOrganization } from "./organizations.ts";
+import { acme, Organization, organizationFlag, removedPlan, staleOrganization } from "./organizations.ts";
 import * as parse from "./parse.ts";
 import { admins, examples, moment, name, nullable, slug, words } from "./shapes.ts";
-import { someChange, verb } from "./verb.ts";
+import { someChange, verbsOf } from "./verb.ts";
+
+const verb = verbsOf("Organizations");
 
 const one = { organization: words("Slug or ID.") };
 const sent = { organization: "acme" };
+
+const statusWords = ({ slug, status }: StoredOrganization) => `Organization ${slug} is ${status}.\n`;
 
 /** Ten years: what is longer means never, and that is null. */
 export const policyDays_max = 3650;
@@ -20,10 +26,7 @@ const days = (description: string) =>
 export const organizationChangeVerbs = [
   verb({
     name: "suspendOrganization",
-    method: "post",
-    path: "/organizations/{id}/suspend",
-    id: "organization",
-    tag: "Organizations",
+    route: "POST /organizations/{organization}/suspend",
     summary: "Suspend an organization",
     description: "Its requests are refused, and what runs ends, until it is resumed.",
     roles: admins,
@@ -32,14 +35,17 @@ export const organizationChangeVerbs = [
     takes: Type.Object(one),
     answers: Organization,
     example: { takes: sent, answer: { ...acme, status: "suspended", version: 2 } },
+    command: {
+      words: "org suspend",
+      description: "suspend an organization; its requests are refused until you resume it",
+      takes: { organization: organizationFlag },
+      says: statusWords,
+    },
     act: (context, input) => withStatus(context, input, "suspended"),
   }),
   verb({
     name: "resumeOrganization",
-    method: "post",
-    path: "/organizations/{id}/resume",
-    id: "organization",
-    tag: "Organizations",
+    route: "POST /organizations/{organization}/resume",
     summary: "Resume an organization",
     description: "Its requests are served again.",
     roles: admins,
@@ -48,14 +54,17 @@ export const organizationChangeVerbs = [
     takes: Type.Object(one),
     answers: Organization,
     example: { takes: sent, answer: { ...acme, version: 3 } },
+    command: {
+      words: "org resume",
+      description: "resume a suspended organization",
+      takes: { organization: organizationFlag },
+      says: statusWords,
+    },
     act: (context, input) => withStatus(context, input, "active"),
   }),
   verb({
     name: "renameOrganization",
-    method: "patch",
-    path: "/organizations/{id}",
-    id: "organization",
-    tag: "Organizations",
+    route: "PATCH /organizations/{organization}",
     summary: "Rename an organization",
     description:
       "What is left out stays. Its ID stays, and with it its keys, records and reports. Its old slug names it no more, and is never another organization's.",
@@ -75,6 +84,18 @@ export const organizationChangeVerbs = [
       takes: { ...sent, slug: "acme-eu" },
       answer: { ...acme, slug: "acme-eu", formerSlugs: ["acme"], version: 2 },
     },
+    command: {
+      words: "org rename",
+      description: "change the slug or the name of an organization; its ID, keys and records stay",
+      takes: {
+        organization: organizationFlag,
+        slug: flag("--slug <slug>", "new short name; the old one names it no more, and is never another's"),
+        name: flag("--name <name>", "new display name"),
+      },
+      needsOneOf: "--slug or --name",
+      versioned: "organization",
+      says: ({ id, slug, name }) => `Organization ${id} is now ${slug} (${name}).\n`,
+    },
     async act(context, input) {
       const { slug, name } = input;
       if (slug == null && name == null) fail("Specify the organization's new slug or name.");
@@ -86,10 +107,7 @@ export const organizationChangeVerbs = [
   }),
   verb({
     name: "updatePolicies",
-    method: "patch",
-    path: "/organizations/{id}/policies",
-    id: "organization",
-    tag: "Organizations",
+    route: "PATCH /organizations/{organization}/policies",
     summary: "Change what an organization asks of its keys, and whether content is kept",
     description:
       "What is left out stays; null lifts a limit. Limits count at once, for the keys that there are, too; those that a limit ended work again when it is lifted. Once it keeps no content, its stored responses are deleted before this is answered.",
@@ -127,10 +145,7 @@ export const organizationChangeVerbs = [
   }),
   verb({
     name: "closeOrganization",
-    method: "post",
-    path: "/organizations/{id}/close",
-    id: "organization",
-    tag: "Organizations",
+    route: "POST /organizations/{organization}/close",
     summary: "Close an organization",
     description:
       "For good. Its keys are revoked, what runs ends, and nothing can be made or changed in it. Its records and reports stay for their time, 13 months; 15 months after, all that is left of it goes, but for the audit log and its slug, which is never another's. Repeating it changes nothing.",
@@ -156,10 +171,7 @@ export const organizationChangeVerbs = [
   }),
   verb({
     name: "setPlan",
-    method: "put",
-    path: "/organizations/{id}/plan",
-    id: "organization",
-    tag: "Organizations",
+    route: "PUT /organizations/{organization}/plan",
     summary: "Change the plan",
     description: "The new limits apply from the next request on; what was used still counts.",
     roles: admins,
@@ -177,10 +189,7 @@ export const organizationChangeVerbs = [
   }),
   verb({
     name: "setAnchor",
-    method: "put",
-    path: "/organizations/{id}/anchor",
-    id: "organization",
-    tag: "Organizations",
+    route: "PUT /organizations/{organization}/anchor",
     summary: "Count weeks and months from another instant",
     description: "From the end of the current month on.",
     roles: admins,
@@ -189,6 +198,22 @@ export const organizationChangeVerbs = [
     takes: Type.Object({ ...one, anchor: moment("ISO 8601 with a time zone, or a date in UTC.") }),
     answers: Organization,
     example: { takes: { ...sent, anchor: "2026-12-01" }, answer: { ...acme, version: 5 } },
+    command: {
+      words: "org anchor",
+      description: "count weeks and months from a new instant, once the current month ends",
+      takes: {
+        organization: organizationFlag,
+        anchor: flag("<instant>", "ISO 8601 with a time zone, or a date in UTC"),
+      },
+      says: ({ slug, anchorAt, nextAnchor }) =>
+        nextAnchor
+          ? `The months of ${slug} will count from ${instantWritten(nextAnchor.anchorAt)} when the current month ends, on ${instantWritten(nextAnchor.countsFrom)}. Its weeks will follow when the week then in progress ends.\n`
+          : `The months of ${slug} count from ${instantWritten(anchorAt)}.\n`,
+      help: `
+Examples:
+  $ sluice org anchor acme 2026-12-01
+  $ sluice org anchor acme 2026-12-31T09:30:00+01:00`,
+    },
     async act(context, input) {
       const anchorAt = parse.anchor(input.anchor);
       return changed(context, input, (id, version) =>
@@ -198,10 +223,7 @@ export const organizationChangeVerbs = [
   }),
   verb({
     name: "setExtraUsage",
-    method: "put",
-    path: "/organizations/{id}/extra-usage",
-    id: "organization",
-    tag: "Organizations",
+    route: "PUT /organizations/{organization}/extra-usage",
     summary: "Allow or stop extra usage",
     description: "With a cap in micro-units a billing month it is on, with null it is off.",
     roles: admins,

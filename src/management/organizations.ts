@@ -1,5 +1,6 @@
 /** Organizations: who owns keys, has a plan, and is charged. organization-changes.ts has what changes them. */
 import Type from "typebox";
+import { grouped } from "../inference/amounts.ts";
 import type { Value } from "../schema/codec.ts";
 import {
   type Administration,
@@ -7,6 +8,8 @@ import {
   type Organization as StoredOrganization,
 } from "../store/directory.ts";
 import { idOf } from "../store/ids.ts";
+import { day, instant as instantWritten } from "../time/written.ts";
+import { type Column, type Facts, flag } from "./command.ts";
 import { type ManagementContext, reusedKey } from "./context.ts";
 import { fail } from "./error.ts";
 import { partFrom } from "./page.ts";
@@ -27,8 +30,10 @@ import {
   version,
   words,
 } from "./shapes.ts";
-import { verb } from "./verb.ts";
+import { verbsOf } from "./verb.ts";
 import { lastChange, stale } from "./version.ts";
+
+const verb = verbsOf("Organizations");
 
 const days = (description: string) => nullable(Type.Integer({ minimum: 1, description }));
 
@@ -77,16 +82,54 @@ export const acme: Organization = {
 /** The plan of an organization that is created without naming one. */
 export const plan_default = "starter";
 
+export const organizationFlag = flag("<org>", "slug or ID of the organization");
+
+const organizationColumns: Column<Organization>[] = [
+  { head: "SLUG", cell: (one) => one.slug },
+  { head: "NAME", cell: (one) => one.name, breaks: true },
+  { head: "STATUS", cell: (one) => one.status },
+  { head: "PLAN", cell: (one) => one.plan ?? "none" },
+  { head: "ID", cell: (one) => one.id, optional: true },
+  { head: "CREATED", cell: (one) => day(one.createdAt), optional: true },
+];
+
+function organizationFacts(organization: Organization): Facts {
+  const { enabled, capUnits } = organization.extraUsage;
+  const cap = capUnits === null ? "on" : `on, up to ${grouped(capUnits)} units a billing month`;
+  const next = organization.nextAnchor;
+  return [
+    ["id", organization.id],
+    ["slug", organization.slug],
+    ["former slugs", organization.formerSlugs.join(", ") || null],
+    ["name", organization.name],
+    ["status", organization.status],
+    ["plan", organization.plan ?? "none: inference is refused"],
+    ["extra usage", enabled ? cap : "off"],
+    ["billing anchor", instantWritten(organization.anchorAt)],
+    ["next anchor", next && `${instantWritten(next.anchorAt)}, from ${instantWritten(next.countsFrom)} on`],
+    ...policyFacts(organization),
+    ["created", instantWritten(organization.createdAt)],
+    ["closed", instantWritten(organization.closedAt)],
+    ["version", String(organization.version)],
+  ];
+}
+
+export function policyFacts(organization: Organization): Facts {
+  const limit = (days: number | null) => (days === null ? "no limit" : `${days} days`);
+  return [
+    ["key lifetime", limit(organization.keyLifetimeMaxDays)],
+    ["unused keys", limit(organization.keyUnusedMaxDays)],
+    ["content", organization.keepsContent ? "kept" : "none is kept"],
+  ];
+}
+
 export const organizationVerbs = [
   verb({
     name: "pageOrganizations",
-    method: "get",
-    path: "/organizations",
-    tag: "Organizations",
+    route: "GET /organizations",
     summary: "List organizations",
     description: "In the order in which they were created. An `organization-admin` sees the own one.",
     roles: readers,
-    kind: "reading",
     faults: [],
     takes: Type.Object({
       ...partOfIds("org"),
@@ -95,6 +138,14 @@ export const organizationVerbs = [
     }),
     answers: partOf(Organization, "Organizations"),
     example: { takes: {}, answer: { data: [acme], nextCursor: null } },
+    command: {
+      words: "org list",
+      description: "list all organizations",
+      takes: {},
+      columns: organizationColumns,
+      none: "There are no organizations yet. To create one, run: sluice org create SLUG\n",
+      parts: "all",
+    },
     async act({ administration, organizationOf, within }, input) {
       const { status, plan, cursor } = input;
       if (within !== null) return { data: cursor === within ? [] : [await organizationOf(within)], nextCursor: null };
@@ -104,9 +155,7 @@ export const organizationVerbs = [
   }),
   verb({
     name: "createOrganization",
-    method: "post",
-    path: "/organizations",
-    tag: "Organizations",
+    route: "POST /organizations",
     summary: "Create an organization",
     description: "Its slug is unique. Without a plan it is on `starter`.",
     roles: admins,
@@ -137,18 +186,20 @@ export const organizationVerbs = [
   }),
   verb({
     name: "findOrganization",
-    method: "get",
-    path: "/organizations/{id}",
-    id: "organization",
-    tag: "Organizations",
+    route: "GET /organizations/{organization}",
     summary: "Show an organization",
     description: "By its slug or ID.",
     roles: readers,
-    kind: "reading",
     faults: ["resource_not_found"],
     takes: Type.Object({ organization: words("Slug or ID.") }),
     answers: Organization,
     example: { takes: { organization: "acme" }, answer: acme },
+    command: {
+      words: "org show",
+      description: "show an organization",
+      takes: { organization: organizationFlag },
+      says: organizationFacts,
+    },
     act: ({ organizationOf }, input) => organizationOf(input.organization),
   }),
 ] as const;

@@ -30,7 +30,7 @@ export async function allOf<Item>(
   return items;
 }
 
-/** What belongs to organizations, organization by organization; ids sort by their time. */
+/** Sorts by organization; ids sort by their time. */
 export function byOrganization<Owned extends { organizationId: string }>(items: readonly Owned[]): Owned[] {
   return items.toSorted((one, other) =>
     one.organizationId < other.organizationId ? -1 : Number(one.organizationId > other.organizationId),

@@ -1,4 +1,4 @@
-/** What a schema cannot say of a text: each function returns its value, or throws a ManagementError. Pure. */
+/** Checks of texts that a schema cannot express. Each function returns its value, or throws a ManagementError. Pure. */
 import { isNetwork } from "../auth/network.ts";
 import { fail } from "./error.ts";
 

@@ -1,9 +1,12 @@
 /** Plans: the limits of organizations, by name. Those of sluice.yaml are read here; others are made and changed here. */
 import Type from "typebox";
+import { grouped } from "../inference/amounts.ts";
 import type { Value } from "../schema/codec.ts";
 import { units_max } from "../store/ledger.ts";
 import { type KnownPlan, noLimits, type PlanLimits } from "../store/plan.ts";
-import { AuditEntries, partOfAudit } from "./audit.ts";
+import { minute } from "../time/written.ts";
+import { AuditEntries, type AuditEntry, partOfAudit } from "./audit.ts";
+import { type Column, type Facts, flag } from "./command.ts";
 import { type ManagementContext, reusedKey } from "./context.ts";
 import { fail } from "./error.ts";
 import * as parse from "./parse.ts";
@@ -12,7 +15,9 @@ import {
   examples,
   formed,
   instant,
+  type LimitName,
   limitFields,
+  limitNames,
   nullable,
   oneOf,
   partOfNumbers,
@@ -20,8 +25,10 @@ import {
   version,
   words,
 } from "./shapes.ts";
-import { verb } from "./verb.ts";
+import { verbsOf } from "./verb.ts";
 import { stale } from "./version.ts";
+
+const verb = verbsOf("Plans");
 
 export const Plan = Type.Object(
   {
@@ -70,27 +77,70 @@ const limits = {
 };
 const one = { name: words("Name of the plan.") };
 
+const planFlag = flag("<name>", "name of the plan");
+const limitWords = (value: number | null) => (value === null ? "no limit" : grouped(value));
+
+const planColumns: Column<Plan>[] = [
+  { head: "PLAN", cell: (plan) => plan.name },
+  { head: "SESSION", cell: (plan) => limitWords(plan.session) },
+  { head: "WEEK", cell: (plan) => limitWords(plan.week) },
+  { head: "MONTH", cell: (plan) => limitWords(plan.month) },
+  { head: "REQUESTS/MIN", cell: (plan) => limitWords(plan.requestsPerMinute) },
+  { head: "TOKENS/MIN", cell: (plan) => limitWords(plan.tokensPerMinute), optional: true },
+  { head: "CONCURRENT", cell: (plan) => limitWords(plan.concurrentRequests), optional: true },
+  { head: "SOURCE", cell: (plan) => plan.source, optional: true },
+];
+
+function planFacts(plan: Plan): Facts {
+  return [
+    ...planColumns.map(({ head, cell }) => [head.toLowerCase(), cell(plan, 0)] as const),
+    ["version", String(plan.version)],
+    ["changed", minute(plan.changedAt) ?? "not in force yet"],
+  ];
+}
+
+const changeColumns: Column<AuditEntry>[] = [
+  { head: "TIME", cell: (entry) => minute(entry.at) ?? "" },
+  { head: "ACTOR", cell: (entry) => entry.actor },
+  { head: "ACTION", cell: (entry) => entry.action },
+  { head: "LIMITS", cell: changedLimits },
+];
+
+type WrittenLimits = Partial<Record<LimitName, number | null>> | null;
+
+/** Each limit that differs: `session 5,000, week no limit`. */
+function changedLimits({ details }: AuditEntry): string {
+  const { limits, before } = details as { limits?: WrittenLimits; before?: WrittenLimits };
+  if (!limits) return "removed";
+  const differing = limitNames.filter((name) => (limits[name] ?? null) !== (before?.[name] ?? null));
+  const from = (name: LimitName) => (before ? `${limitWords(before[name] ?? null)} → ` : "");
+  return differing.map((name) => `${name} ${from(name)}${limitWords(limits[name] ?? null)}`).join(", ") || "no limits";
+}
+
 export const planVerbs = [
   verb({
     name: "listPlans",
-    method: "get",
-    path: "/plans",
-    tag: "Plans",
+    route: "GET /plans",
     summary: "List plans",
     description: "All that are in force.",
     roles: readers,
-    kind: "reading",
     faults: [],
     takes: Type.Object({}),
     answers: Type.Object({ data: Type.Array(Plan), next_cursor: nullable(Type.String()) }, { $id: "Plans" }),
     example: { takes: {}, answer: { data: [pro], nextCursor: null } },
+    command: {
+      words: "plan list",
+      description: "list all plans",
+      takes: {},
+      columns: planColumns,
+      none: "The catalog has no plans. Add one under 'plans:' in sluice.yaml, or run: sluice plan create NAME\n",
+      parts: "one",
+    },
     act: async (context) => ({ data: [...(await knownPlans(context)).values()], nextCursor: null }),
   }),
   verb({
     name: "createPlan",
-    method: "post",
-    path: "/plans",
-    tag: "Plans",
+    route: "POST /plans",
     summary: "Create a plan",
     description: "In force on every node within a second. What is left out is not limited.",
     roles: admins,
@@ -106,6 +156,18 @@ export const planVerbs = [
     }),
     answers: Plan,
     example: { takes: { name: "gold", session: 1_000_000, concurrent_requests: 20 }, answer: { ...pro, name: "gold" } },
+    command: {
+      words: "plan create",
+      description: "create a plan; it is in force on every node within a second",
+      takes: { name: planFlag },
+      limits: flag("--limit", "what it allows; what is left out is not limited"),
+      says: planFacts,
+      help: `
+Examples:
+  $ sluice plan create gold --limit session=5000000,week=20000000 --limit concurrent_requests=16
+  $ sluice org plan acme gold
+`,
+    },
     async act(context, input) {
       const { name } = input;
       const known = (await knownPlans(context)).get(name);
@@ -123,26 +185,20 @@ export const planVerbs = [
   }),
   verb({
     name: "findPlan",
-    method: "get",
-    path: "/plans/{id}",
-    id: "name",
-    tag: "Plans",
+    route: "GET /plans/{name}",
     summary: "Show a plan",
     description: "As it is in force.",
     roles: readers,
-    kind: "reading",
     faults: ["resource_not_found"],
     takes: Type.Object(one),
     answers: Plan,
     example: { takes: { name: "pro" }, answer: pro },
+    command: { words: "plan show", description: "show a plan", takes: { name: planFlag }, says: planFacts },
     act: (context, { name }) => foundPlan(context, name),
   }),
   verb({
     name: "updatePlan",
-    method: "put",
-    path: "/plans/{id}/limits",
-    id: "name",
-    tag: "Plans",
+    route: "PUT /plans/{name}/limits",
     summary: "Change the limits of a plan",
     description:
       "What is left out stays. It counts on every node within a second, for running requests too. A plan of sluice.yaml is changed there.",
@@ -152,6 +208,14 @@ export const planVerbs = [
     takes: Type.Object({ ...one, ...limits }),
     answers: Plan,
     example: { takes: { name: "pro", week: 5_000_000 }, answer: { ...pro, week: 5_000_000, version: 2 } },
+    command: {
+      words: "plan update",
+      description: "change the limits of a plan; they count at once, for running requests too",
+      takes: { name: planFlag },
+      limits: flag("--limit", "what it allows; what is left out stays"),
+      versioned: "plan",
+      says: planFacts,
+    },
     async act(context, input) {
       const { name, version } = input;
       const updated = await context.plans.updatePlan(name, limitsIn(input), context.actor, version ?? null);
@@ -162,10 +226,7 @@ export const planVerbs = [
   }),
   verb({
     name: "removePlan",
-    method: "post",
-    path: "/plans/{id}/remove",
-    id: "name",
-    tag: "Plans",
+    route: "POST /plans/{name}/remove",
     summary: "Remove a plan",
     description: "Refused while an organization is on it. The answer is the plan as it was.",
     roles: admins,
@@ -174,6 +235,12 @@ export const planVerbs = [
     takes: Type.Object(one),
     answers: Plan,
     example: { takes: { name: "pro" }, answer: pro },
+    command: {
+      words: "plan remove",
+      description: "remove a plan that no organization is on",
+      takes: { name: planFlag },
+      says: ({ name }) => `Removed plan '${name}'.\n`,
+    },
     async act(context, { name, version }) {
       const removed = await context.plans.removePlan(name, context.actor, version ?? null);
       if (removed === null) return notManaged(context, name);
@@ -190,15 +257,11 @@ export const planVerbs = [
   }),
   verb({
     name: "planHistory",
-    method: "get",
-    path: "/plans/{id}/history",
-    id: "name",
-    tag: "Plans",
+    route: "GET /plans/{name}/history",
     summary: "Read the history of a plan",
     description:
       "The entries of the audit log about it, newest first: what was in force when, also of a plan of sluice.yaml or one that was removed.",
     roles: ["admin", "viewer"],
-    kind: "reading",
     faults: ["resource_not_found"],
     takes: Type.Object({ ...one, ...partOfNumbers() }),
     answers: AuditEntries,
@@ -220,6 +283,17 @@ export const planVerbs = [
         ],
         nextCursor: null,
       },
+    },
+    command: {
+      words: "plan history",
+      description: "show what was in force when, newest first",
+      takes: {
+        name: flag("<name>", "name of the plan, also of one that was removed"),
+        limit: flag("--limit <n>", "number of changes, 1 to 1000 (default: 100)"),
+      },
+      columns: changeColumns,
+      none: "It has not changed since it came into force.\n",
+      parts: "one",
     },
     async act(context, input) {
       const page = await partOfAudit(context.administration, { plan: input.name }, input);

@@ -46,7 +46,7 @@ function windowShown({ usedBefore, usedAfter, limit, resetAt }: ReceiptWindow) {
   };
 }
 
-/** Of a request that was refused: it used nothing, and no price or window was looked at. */
+/** The receipt of a refused request: it used nothing, and no price or window was looked at. */
 export function refusedShown(refused: RefusedRequest): RequestReceipt {
   const at = refused.refusedAt.toISOString();
   return {

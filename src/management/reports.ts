@@ -9,7 +9,9 @@ import { costOf, type Pricing } from "./pricing.ts";
 import { reportCsv } from "./report-csv.ts";
 import { Report, type Row } from "./report-shape.ts";
 import { examples, formed, readers, words } from "./shapes.ts";
-import { verb } from "./verb.ts";
+import { verbsOf } from "./verb.ts";
+
+const verb = verbsOf("Usage");
 
 const exampleTotal: Report["total"] = {
   requests: 12,
@@ -44,14 +46,11 @@ const day_ms = 24 * 3_600_000;
 export const reportVerbs = [
   verb({
     name: "reportUsage",
-    method: "get",
-    path: "/usage/report",
-    tag: "Usage",
+    route: "GET /usage/report",
     summary: "Add up what was used in a span of time",
     description:
       "By any groups; equal to the records to the unit. What still runs is in `running`, and in no row. An `organization-admin` reads that of the own organization.",
     roles: readers,
-    kind: "reading",
     faults: ["resource_not_found"],
     takes: Type.Object({
       from: Type.Optional(hour("A date, a month (`2026-11`) or a full hour in UTC; else the first of this month.")),

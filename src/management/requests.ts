@@ -7,7 +7,9 @@ import { fail } from "./error.ts";
 import { receiptShown, refusedShown } from "./receipt.ts";
 import { RequestReceipt } from "./receipt-shape.ts";
 import { count, examples, formed, id, instant, limit, nullable, readers, units } from "./shapes.ts";
-import { verb } from "./verb.ts";
+import { verbsOf } from "./verb.ts";
+
+const verb = verbsOf("Requests");
 
 const ExactWindow = nullable(
   Type.Object({
@@ -53,14 +55,10 @@ export type Request = Value<typeof Request>;
 export const requestVerbs = [
   verb({
     name: "findRequest",
-    method: "get",
-    path: "/requests/{id}",
-    id: "id",
-    tag: "Requests",
+    route: "GET /requests/{id}",
     summary: "Look up a request",
     description: "By the `x-service-request-id` of its answer: outcome, route, timing and receipt.",
     roles: readers,
-    kind: "reading",
     faults: ["resource_not_found"],
     takes: Type.Object({
       id: formed(/^req_[0-9a-f]{32}$/, "a request ID, which begins with 'req_'", "ID of the request."),
@@ -118,7 +116,7 @@ export const requestVerbs = [
   }),
 ] as const;
 
-/** What only operators see of a request; of one that was refused, there is nothing. */
+/** The details of a request for operators alone; a refused request has none. */
 function detailsOf(receipt: Receipt | null) {
   const { route = null, windows = null, reportRejected = null, createdAt = null, endedAt = null } = receipt ?? {};
   return {

@@ -144,7 +144,7 @@ export const life = {
 
 export const once = "In plain text, this once. Null if the request was a repeat: rotate to get another.";
 
-/** What the examples of the contract are about. */
+/** The values of the examples of the contract. */
 export const examples = {
   organization: `org_${"0".repeat(31)}1`,
   key: `key_${"0".repeat(31)}2`,

@@ -4,11 +4,13 @@ import type { Value } from "../schema/codec.ts";
 import { type Budget, noBudget, type Team as StoredTeam } from "../store/budget.ts";
 import type { Organization } from "../store/directory.ts";
 import { idOf } from "../store/ids.ts";
+import { instant as instantWritten } from "../time/written.ts";
+import { type Column, type Facts, flag, required } from "./command.ts";
 import type { ManagementContext } from "./context.ts";
 import { reusedKey } from "./context.ts";
 import { fail } from "./error.ts";
-import { changedLimits, differencesOf, type LimitChanges, withinPlan } from "./limits.ts";
-import { partFrom } from "./page.ts";
+import { changedLimits, differencesOf, type LimitChanges, limitsInWords, withinPlan } from "./limits.ts";
+import { byOrganization, partFrom } from "./page.ts";
 import * as parse from "./parse.ts";
 import {
   count,
@@ -27,8 +29,10 @@ import {
   version,
   words,
 } from "./shapes.ts";
-import { verb } from "./verb.ts";
+import { verbsOf } from "./verb.ts";
 import { conflict, lastChange, stale } from "./version.ts";
+
+const verb = verbsOf("Teams");
 
 export const Team = Type.Object(
   {
@@ -68,23 +72,56 @@ const namedInBody = {
 };
 const limits = () =>
   Type.Optional(nullable(limitChanges("What it can use. What is left out stays; null takes a limit away.")));
+const organizationFlag = flag("--org <org>", "slug or ID of the organization");
+const teamFlag = flag("<team>", "ID of the team, or with --org its name");
+const limitFlags = {
+  limits: flag("--limit", "what the team can use"),
+  keyLimits: flag("--key-limit", "what each new key of the team can use"),
+};
 const keyLimits = () =>
   Type.Optional(nullable(limitChanges("What each new key of the team gets; keys that exist keep theirs.")));
+
+const teamColumns: Column<Team>[] = [
+  { head: "ID", cell: (team) => team.id },
+  { head: "ORG", cell: (team) => team.organization },
+  { head: "NAME", cell: (team) => team.name, breaks: true },
+  { head: "KEYS", cell: (team) => String(team.keys), optional: true },
+  { head: "LIMITS", cell: (team) => limitsInWords(team.limits) ?? "", breaks: true, optional: true },
+];
+
+function teamFacts(team: Team): Facts {
+  return [
+    ["id", team.id],
+    ["organization", team.organization],
+    ["name", team.name],
+    ["keys", String(team.keys)],
+    ["limits", limitsInWords(team.limits) ?? "none of its own"],
+    ["new keys get", limitsInWords(team.keyLimits) ?? "what the organization gives"],
+    ["created", instantWritten(team.createdAt)],
+    ["version", String(team.version)],
+  ];
+}
 
 export const teamVerbs = [
   verb({
     name: "pageTeams",
-    method: "get",
-    path: "/teams",
-    tag: "Teams",
+    route: "GET /teams",
     summary: "List teams",
     description: "Of all organizations or of one, in the order in which they were created.",
     roles: readers,
-    kind: "reading",
     faults: ["resource_not_found"],
     takes: Type.Object({ ...partOfIds("team"), organization: Type.Optional(words("Slug or ID.")) }),
     answers: partOf(Team, "Teams"),
     example: { takes: {}, answer: { data: [research], nextCursor: null } },
+    command: {
+      words: "team list",
+      description: "list all teams, or the teams of one organization",
+      takes: { organization: organizationFlag },
+      columns: teamColumns,
+      none: "There are no teams yet. To create one, run: sluice team create --org ORG --name NAME\n",
+      parts: "all",
+      order: byOrganization,
+    },
     async act({ administration, narrowedTo, withSlugs }, input) {
       const organizationId = await narrowedTo(input.organization);
       const page = { limit: limitIn(input), after: input.cursor, organizationId };
@@ -94,9 +131,7 @@ export const teamVerbs = [
   }),
   verb({
     name: "createTeam",
-    method: "post",
-    path: "/teams",
-    tag: "Teams",
+    route: "POST /teams",
     summary: "Create a team",
     description: "Its name is unique in its organization.",
     roles: managers,
@@ -112,6 +147,21 @@ export const teamVerbs = [
     example: {
       takes: { organization: "acme", name: "research", limits: { week: 2_000_000_000 } },
       answer: { ...research, keys: 0 },
+    },
+    command: {
+      words: "team create",
+      description: "create a team",
+      takes: {
+        organization: required("--org <org>", "slug or ID of the organization"),
+        name: required("--name <name>", "name of the team, unique in its organization"),
+        ...limitFlags,
+      },
+      says: ({ id, name, organization }) =>
+        `Created team '${name}' of ${organization} (${id}).\nTo put a key into it, run: sluice key update ID --team ${id}\n`,
+      help: `
+Examples:
+  $ sluice team create --org acme --name research --limit week=2000000000
+  $ sluice team create --org acme --name interns --limit month=500000000,concurrent_requests=4 --key-limit requests_per_minute=60`,
     },
     async act(context, input) {
       const { administration, actor, newUuid, openOrganization, repeatOf } = context;
@@ -133,26 +183,25 @@ export const teamVerbs = [
   }),
   verb({
     name: "findTeam",
-    method: "get",
-    path: "/teams/{id}",
-    id: "team",
-    tag: "Teams",
+    route: "GET /teams/{team}",
     summary: "Show a team",
     description: "By its ID, or with `organization` by its name.",
     roles: readers,
-    kind: "reading",
     faults: ["resource_not_found"],
     takes: Type.Object(named),
     answers: Team,
     example: { takes: { team: examples.team }, answer: research },
+    command: {
+      words: "team show",
+      description: "show a team and its limits",
+      takes: { team: teamFlag, organization: organizationFlag },
+      says: teamFacts,
+    },
     act: teamOf,
   }),
   verb({
     name: "updateTeam",
-    method: "patch",
-    path: "/teams/{id}",
-    id: "team",
-    tag: "Teams",
+    route: "PATCH /teams/{team}",
     summary: "Change a team",
     description: "What is left out stays. New limits count at once, for running requests too.",
     roles: managers,
@@ -166,6 +215,18 @@ export const teamVerbs = [
     }),
     answers: Team,
     example: { takes: { team: examples.team, limits: { month: null } }, answer: research },
+    command: {
+      words: "team update",
+      description: "rename a team, or change its limits; they count at once, for running requests too",
+      takes: {
+        team: teamFlag,
+        organization: organizationFlag,
+        name: flag("--name <name>", "new name"),
+        ...limitFlags,
+      },
+      versioned: "team",
+      says: teamFacts,
+    },
     async act(context, input) {
       const { administration, actor, announce, openOrganization } = context;
       const { team, organization } = await ownedTeam(context, input);
@@ -201,10 +262,7 @@ export const teamVerbs = [
   }),
   verb({
     name: "removeTeam",
-    method: "post",
-    path: "/teams/{id}/remove",
-    id: "team",
-    tag: "Teams",
+    route: "POST /teams/{team}/remove",
     summary: "Remove a team",
     description: "Its keys stay and work, in no team. What ran goes on counting where it was admitted.",
     roles: managers,
@@ -213,6 +271,13 @@ export const teamVerbs = [
     takes: Type.Object(namedInBody),
     answers: Team,
     example: { takes: { team: examples.team }, answer: research },
+    command: {
+      words: "team remove",
+      description: "remove a team; its keys stay and work, without its limits",
+      takes: { team: teamFlag, organization: organizationFlag },
+      says: ({ name, organization, keys }) =>
+        `Removed team '${name}' of ${organization}. ${keys === 0 ? "It had no keys." : `Its keys (${keys}) are in no team now.`}\n`,
+    },
     async act(context, input) {
       const { team, organization } = await ownedTeam(context, input);
       await context.openOrganization(organization.id);

@@ -1,13 +1,16 @@
 /** Usage of organizations: what their windows hold, whether the ledger balances, and entries that correct it. */
 import Type from "typebox";
-import { percentOf } from "../inference/amounts.ts";
+import { grouped, percentOf } from "../inference/amounts.ts";
 import type { Value } from "../schema/codec.ts";
 import { idOf } from "../store/ids.ts";
 import { type LedgerDifference, type Sealed, units_max, type WindowReading, windowKinds } from "../store/ledger.ts";
 import { noLimits } from "../store/plan.ts";
+import { flag, required } from "./command.ts";
 import { fail } from "./error.ts";
 import { admins, count, examples, id, instant, limit, name, nullable, oneOf, readers, units, words } from "./shapes.ts";
-import { verb } from "./verb.ts";
+import { verbsOf } from "./verb.ts";
+
+const verb = verbsOf("Usage");
 
 const Window = Type.Object(
   {
@@ -105,14 +108,10 @@ const nothing: Sealed = { windows: 0, records: 0, days: 0, dayRecords: 0 };
 export const usageVerbs = [
   verb({
     name: "readUsage",
-    method: "get",
-    path: "/organizations/{id}/usage",
-    id: "organization",
-    tag: "Usage",
+    route: "GET /organizations/{organization}/usage",
     summary: "Read the usage of an organization",
     description: "Its windows as they are now, in micro-units.",
     roles: readers,
-    kind: "reading",
     faults: ["resource_not_found"],
     takes: Type.Object({ organization: words("Slug or ID.") }),
     answers: OrganizationUsage,
@@ -151,10 +150,7 @@ export const usageVerbs = [
   }),
   verb({
     name: "adjustUsage",
-    method: "post",
-    path: "/organizations/{id}/usage/adjustments",
-    id: "organization",
-    tag: "Usage",
+    route: "POST /organizations/{organization}/usage/adjustments",
     summary: "Add units to the current usage, or subtract them",
     description: "Each call adds once more.",
     roles: admins,
@@ -181,6 +177,31 @@ export const usageVerbs = [
         reason: "outage of 3 May",
         entries: [{ id: examples.request, window: "session", units: -125_000 }],
       },
+    },
+    command: {
+      words: "usage adjust",
+      description: "add units to the current usage of an organization, or subtract them",
+      takes: {
+        organization: flag("<org>", "slug or ID of the organization"),
+        window: {
+          ...required("--window <window>", "window to adjust; all means session, week, and month"),
+          hasChoices: true,
+        },
+        units: required("--units <±n>", "units to add, or to subtract, such as -250000; usage stops at 0"),
+        reason: required("--reason <text>", "reason for the audit log"),
+      },
+      says: ({ organization, entries }) =>
+        entries
+          .map(({ window, units }) =>
+            units === null
+              ? `${organization}, ${window}: no open session.\n`
+              : `${organization}, ${window}: ${units > 0 ? "+" : ""}${grouped(units)} units.\n`,
+          )
+          .join(""),
+      help: `
+Examples:
+  $ sluice usage adjust acme --window all --units -250000 --reason "outage of 3 May"
+  $ sluice usage adjust acme --window month --units 1000000 --reason "offline batch"`,
     },
     async act({ administration, actor, newUuid, organizationOf }, { organization: given, window, units, reason }) {
       const { id, slug } = await organizationOf(given);
@@ -212,9 +233,7 @@ export const usageVerbs = [
   }),
   verb({
     name: "checkUsage",
-    method: "post",
-    path: "/usage/check",
-    tag: "Usage",
+    route: "POST /usage/check",
     summary: "Compare every total with its records",
     description: "Of the past year. It takes its time on much data; with `full`, more.",
     roles: ["admin", "viewer"],

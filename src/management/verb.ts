@@ -10,6 +10,7 @@ import { type Contract, contract } from "../protocol/contract.ts";
 import { decode, encode, type Given, type Value } from "../schema/codec.ts";
 import { units_max } from "../store/ledger.ts";
 import type { Role } from "../store/operators.ts";
+import type { Command } from "./command.ts";
 import type { ManagementContext } from "./context.ts";
 import { ManagementError } from "./error.ts";
 
@@ -18,6 +19,7 @@ import { ManagementError } from "./error.ts";
  * there is another one by now.
  */
 export type Kind = "reading" | "creation" | "change" | "act";
+type Method = "GET" | "POST" | "PUT" | "PATCH";
 
 export type Tag =
   | "Organizations"
@@ -41,24 +43,25 @@ type Input<How extends Kind, Takes extends TProperties> = TObject<
 export interface Declared<Name extends string, How extends Kind, Takes extends TProperties, Answers extends TSchema> {
   /** It is the operation's id in the contract, too. */
   name: Name;
-  method: "get" | "post" | "put" | "patch";
-  /** Below `/management/v1`. */
-  path: string;
-  /** The member of `takes` that stands in the place of `{id}`. */
-  id?: keyof Takes & string;
-  tag: Tag;
+  /** Below `/management/v1`; a member of `takes` stands in its place: `PATCH /teams/{team}`. A `GET` only reads. */
+  route: `${Method} /${string}`;
   summary: string;
   description: string;
   /** Who may use it. An `organization-admin` sees only what belongs to the own organization. */
   roles: readonly [Role, ...Role[]];
-  kind: How;
-  /** What it refuses, beside what is refused before it acts (api/management/gate.ts). */
+  /** Absent: it only reads. */
+  kind?: How;
+  /** The faults of the verb, beside those before it acts (api/management/gate.ts). */
   faults: readonly FaultCode[];
-  /** A `get` takes it in the query, the others in the body; `someChange` is among the options of a body that may not be empty. */
+  /**
+   * A `get` takes it in the query, the others in the body; `someChange` is among the options of a body that may not be empty.
+   */
   takes: TObject<Takes>;
   answers: Answers;
   /** An answer, and the JSON that was sent for it. */
   example: { takes: Static<TObject<Takes>>; answer: Value<Answers> };
+  /** How the command line offers it; absent where it has a command of its own making, or none. */
+  command?: Command<Given<Input<How, Takes>>, Value<Answers>>;
   /** Other forms of the answer than JSON, by the name that the parameter `format` gives. */
   formats?: Readonly<Record<string, Format<Answers>>>;
   act(context: ManagementContext, input: Value<Input<How, Takes>>): Promise<Value<Answers>>;
@@ -70,7 +73,7 @@ export interface Format<Answers extends TSchema> {
   type: string;
   /** The name under which a browser saves it. */
   filename: string;
-  /** What this form needs in the place of what was asked for. */
+  /** Replaces the input by the one that this form needs. */
   asks?(taken: Record<string, unknown>): Record<string, unknown>;
   /** The form, line by line. */
   write(answer: Value<Answers>): Iterable<string>;
@@ -82,38 +85,54 @@ export interface Verb<
   Takes extends TProperties = TProperties,
   Answers extends TSchema = TSchema,
 > extends Declared<Name, How, Takes, Answers> {
+  method: Lowercase<Method>;
+  /** The path in the form of the contract: `/teams/{id}`. */
+  path: string;
+  /** The member of `takes` that stands in the place of `{id}`. */
+  id: string | null;
+  kind: How;
+  tag: Tag;
   input: Input<How, Takes>;
   /** Decodes what was sent. Throws a ManagementError that names the first member that is wrong. */
   take(json: unknown): Value<Input<How, Takes>>;
 }
 
-/** What a client of the verb gives, and gets. */
+/** The input and the answer of a verb, for its clients. */
 export type GivenTo<V> = V extends Verb<string, infer How, infer Takes, TSchema> ? Given<Input<How, Takes>> : never;
 export type AnswerOf<V> = V extends Verb<string, Kind, infer _, infer Answers> ? Value<Answers> : never;
 
-export function verb<
-  const Name extends string,
-  const How extends Kind,
-  Takes extends TProperties,
-  Answers extends TSchema,
->(declared: Declared<Name, How, Takes, Answers>): Verb<Name, How, Takes, Answers> {
-  const { properties } = declared.takes;
-  const version = declared.kind === "change" ? versionRead : {};
-  const input = Type.Object({ ...properties, ...version }) as unknown as Input<How, Takes>;
-  let compiled: Contract<unknown> | null = null;
-  return {
-    ...declared,
-    input,
-    take(json) {
-      // The check is compiled when it is first needed: most processes use few of the verbs.
-      compiled ??= contract(input as TSchema, { topLevel: "closed" });
-      const trimmed = withoutMargins(json);
-      if (!compiled.satisfied(trimmed)) {
-        const { code, message, param } = compiled.violation(trimmed);
-        throw new ManagementError(message, code, param ? { param } : {});
-      }
-      return decode(input, trimmed);
-    },
+/** Makes the verbs of a section of the contract. */
+export function verbsOf(tag: Tag) {
+  return function verb<
+    const Name extends string,
+    Takes extends TProperties,
+    Answers extends TSchema,
+    const How extends Kind = "reading",
+  >(declared: Declared<Name, How, Takes, Answers>): Verb<Name, How, Takes, Answers> {
+    const { route, takes, kind = "reading" as How } = declared;
+    const [method = "", path = ""] = route.split(" ");
+    const version = kind === "change" ? versionRead : {};
+    const input = Type.Object({ ...takes.properties, ...version }) as unknown as Input<How, Takes>;
+    // The check is compiled when it is first needed: most processes use few of the verbs.
+    let compiled: Contract<unknown> | null = null;
+    return {
+      ...declared,
+      tag,
+      kind,
+      method: method.toLowerCase() as Lowercase<Method>,
+      path: path.replace(/\{\w+\}/, "{id}"),
+      id: /\{(\w+)\}/.exec(path)?.[1] ?? null,
+      input,
+      take(json) {
+        compiled ??= contract(input as TSchema, { topLevel: "closed" });
+        const trimmed = withoutMargins(json);
+        if (!compiled.satisfied(trimmed)) {
+          const { code, message, param } = compiled.violation(trimmed);
+          throw new ManagementError(message, code, param ? { param } : {});
+        }
+        return decode(input, trimmed);
+      },
+    };
   };
 }
 

@@ -16,7 +16,7 @@ import { teamVerbs } from "./teams.ts";
 import { usageVerbs } from "./usage.ts";
 import type { AnswerOf, GivenTo, Verb } from "./verb.ts";
 
-/** In the order in which the contract shows them. */
+/** The verbs, in the order of the contract. */
 const listed = [
   ...organizationVerbs,
   ...organizationChangeVerbs,
@@ -37,7 +37,7 @@ export type VerbName = Listed["name"];
 export type Named<Name extends VerbName> = Extract<Listed, { name: Name }>;
 export type Answer<Name extends VerbName> = AnswerOf<Named<Name>>;
 
-/** What a client can do, by the names of the verbs. */
+/** A client: a function for each verb, by its name. */
 export type Management = {
   [Name in VerbName]: (...given: Arguments<GivenTo<Named<Name>>>) => Promise<Answer<Name>>;
 };

@@ -44,7 +44,7 @@ export function memoryRates(now_ms: () => number): Rates {
     return queue;
   }
 
-  /** Those that went quiet give back their room, once a minute. */
+  /** Forgets subjects without entries once a minute, so that others have room. */
   function sweep(at_ms: number): void {
     if (at_ms - swept_ms < minute_ms) return;
     swept_ms = at_ms;
@@ -143,7 +143,7 @@ function entered({ queue, limits }: Place, at_ms: number, tokens: number): Entry
   return entry;
 }
 
-/** Of an entry that has ended nothing changes. */
+/** Changes nothing of an entry that has ended. */
 function changeEntry({ queue, entry }: Place & { entry: Entry }, requests: number, tokens: number, at_ms: number) {
   if (entry.end_ms <= at_ms) return;
   entry.requests += requests;
@@ -166,7 +166,7 @@ function prune(queue: Queue, at_ms: number): void {
   queue.head = 0;
 }
 
-/** Until as many have ended as must make room. */
+/** The time until enough entries have ended to make room. */
 function retry_ms(
   queue: Queue,
   at_ms: number,

@@ -8,7 +8,9 @@ import { readFileBounded } from "../config/source.ts";
 
 const connect_ms = 5000;
 
-/** What cannot be read or reached is left out: other checks of the doctor say so. */
+/**
+ * The certificates of a configuration. One that cannot be read or reached is left out: other checks of the doctor report it.
+ */
 export async function certificatesOf({ server, storage, upstreams }: Configuration): Promise<SeenCertificate[]> {
   const { databaseUrl, redisUrl, redisTls } = storage;
   const wildcard = ["0.0.0.0", "::", "127.0.0.1", "::1", "localhost"].includes(server.host);
@@ -41,7 +43,7 @@ function fileSeen(whose: string, file: string | undefined, host: string | null):
   return read && "text" in read ? seen(whose, host, read.text) : null;
 }
 
-/** Whoever vouches for it; nothing is sent. */
+/** The certificate of a peer, whoever signed it. Nothing is sent. */
 function peerSeen(whose: string, url: string, usualPort: number, own: object): Promise<SeenCertificate | null> {
   const { hostname, port } = new URL(url);
   const host = hostname.replace(/^\[|\]$/g, "");

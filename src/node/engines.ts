@@ -1,4 +1,4 @@
-/** What a node knows of its engines: the client, the health of routes and what is in flight, with the checks that ask them. */
+/** The engines of a node: the client, the health of routes, the requests in flight, and the checks that ask them. */
 import type { Configuration } from "../config/configuration.ts";
 import type { Log } from "../http/log.ts";
 import { checks } from "../routing/checks.ts";
@@ -27,7 +27,7 @@ export interface Engines extends AsyncDisposable {
   names: Names;
   /** All that this process was late until now. */
   late_ms(): number;
-  /** As they are now. */
+  /** The routes as they are now. */
   routes(): RouteView[];
   /** How many addresses each upstream has whose name is resolved anew. */
   addresses(): [upstream: string, addresses: number][];

@@ -24,7 +24,7 @@ interface Parts {
 }
 
 interface Told {
-  /** Of plans, where requests wait for engines. */
+  /** The shares of plans, for requests that wait for engines. */
   shares(): ReadonlyMap<string, Share>;
   metering: AttemptsParts["settings"];
   metrics: Metrics;
@@ -82,7 +82,9 @@ function tokenizingBy(counter: TokenCounter): (asked: RunRequest) => Tokenizing 
   };
 }
 
-/** What an operator has to mend is said loudly, each time: it costs every request an attempt. */
+/**
+ * Records an attempt. A problem that an operator has to mend is logged each time, because it costs every request an attempt.
+ */
 function attempted({ model, route, end }: Attempted, { metrics, log }: Told): void {
   const { name: upstream, address: replica } = route.upstream;
   metrics.attempt(upstream, end.kind);
@@ -91,7 +93,7 @@ function attempted({ model, route, end }: Attempted, { metrics, log }: Told): vo
   if (end.kind === "refused") log.event("error", "upstream_refused", { ...where, status: end.status });
 }
 
-/** What an engine said, for the log, which names no engine: `request show` does. */
+/** The rejected report for the log, which names no engine; `request show` does. */
 function reportShown({ requestId, model, reportRejected }: Ended) {
   return { request_id: requestId, model, ...reportRejected };
 }

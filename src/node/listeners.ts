@@ -1,4 +1,4 @@
-/** What a node listens on: the API's port, with a certificate that may be renewed, and the operator's. */
+/** The listeners of a node: the API's port, with a certificate that may be renewed, and the operator's. */
 
 import { app, operatorApp } from "../api/app.ts";
 import type { Dependencies } from "../api/dependencies.ts";

@@ -1,4 +1,4 @@
-/** What is different where a process is one worker of a node: its settings, checks and readings. */
+/** The differences of a process that is one worker of a node: its settings, checks and readings. */
 
 import { type CheckResult, isFailing, type ReadinessCheck } from "../api/readiness.ts";
 import type { Configuration } from "../config/configuration.ts";
@@ -8,7 +8,7 @@ import type { Metrics } from "../telemetry/metrics.ts";
 import type { Member } from "../workers/member.ts";
 
 const every_ms = 1000;
-/** What the other workers say is theirs to say. */
+/** The checks that concern the node and not this worker. */
 const ofTheNode: readonly string[] = ["workers", "draining"];
 
 /** A worker has its share of the node's limits, and the ports that the supervisor has found. */

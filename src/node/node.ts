@@ -78,7 +78,7 @@ export async function startNode(foundation: Foundation) {
     prepareNames: ({ upstreams }: Configuration) => engines.names.prepare(upstreams),
     readinessBegan: readiness.began,
     existingRead: parts.authentication.existing.isRead(existing_ms),
-    /** What the supervisor of several workers asks of each. */
+    /** The reports of a worker to its supervisor. */
     report: {
       problem: () => problemOf(readiness.results()),
       openCount: () => parts.lifecycle.openCount,

@@ -1,4 +1,4 @@
-/** What a node must have to admit requests exactly, as checks for /readyz. */
+/** The conditions of exact admission, as checks for /readyz. */
 import { schemaOf, unfitting } from "../../db/migrate.ts";
 import type { ReadinessCheck } from "../api/readiness.ts";
 import type { Reloadable } from "../config/reload.ts";
@@ -9,7 +9,7 @@ import { modelsWithoutRoute, type RouteView } from "../routing/view.ts";
 
 const answer_ms = 1500;
 /**
- * As long as a request waits for its grant, where nothing else is set. All nodes ask one database: where it is slow for two
+ * The time that a request waits for its grant by default. All nodes ask one database: if it is slow for two
  * seconds, a balancer that took them all out would refuse what they would have answered.
  */
 const admission_ms = 3000;

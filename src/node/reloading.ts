@@ -1,4 +1,4 @@
-/** What a start and a reload check, publish and tell of the configuration. */
+/** Checks, publishes and logs the configuration, at a start and at a reload. */
 import { isDeepStrictEqual } from "node:util";
 import type { Configuration } from "../config/configuration.ts";
 import { lostPlans, takesPlansAway, usedBy } from "../config/plan-use.ts";

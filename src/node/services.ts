@@ -175,7 +175,7 @@ async function loader(environment: NodeJS.ProcessEnv, readFile: ReadFile) {
   return { load };
 }
 
-/** What the workers of a node may take together. */
+/** The memory and cores that the workers of a node may take together. */
 function roomHere({ limits }: Configuration): Room {
   return { cores: coresOf(), memory_bytes: limits.memory_bytes || memoryMarkBytes() };
 }
@@ -205,7 +205,7 @@ async function supervised({ environment, configuration, workers, migrate, say }:
   });
 }
 
-/** What serves: reloadable, and with the simulator running from the moment when a route first needs it. */
+/** The configuration that serves. It can be reloaded, and the simulator runs once a route needs it. */
 async function configurationInForce(environment: NodeJS.ProcessEnv, read: Configuration, readFile: ReadFile) {
   const { load } = await loader(environment, readFile);
   let simulator: Simulator | null = null;

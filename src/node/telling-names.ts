@@ -1,4 +1,4 @@
-/** What the log has of names that are resolved anew. */
+/** Logs names that are resolved anew. */
 import type { Log } from "../http/log.ts";
 import type { Resolved } from "../routing/names.ts";
 import type { Problem } from "../routing/resolution.ts";
@@ -11,7 +11,7 @@ const next: Record<Problem, string> = {
   many: "increase resolve.addresses_max, or the other addresses get no requests",
 };
 
-/** What changed; of a problem that lasts nothing more. */
+/** Logs a change. A problem that lasts is logged once. */
 export function tellResolved(log: Log, { name: upstream }: Upstream, { before, after, cause }: Resolved): void {
   const added = after.addresses.filter((address) => !before.addresses.includes(address));
   const lost = before.addresses.filter((address) => !after.addresses.includes(address));

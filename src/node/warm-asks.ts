@@ -1,4 +1,4 @@
-/** What a node asks itself to warm up, and what it is answered: the examples of the contract, in every protocol. */
+/** The requests that a node sends itself to warm up, and their answers: the examples of the contract, in every protocol. */
 import { exampleModel, type Operation } from "../api/operation.ts";
 import { jsonType } from "../api/operations/examples.ts";
 import { operations } from "../api/operations.ts";

@@ -39,7 +39,7 @@ import { inferenceRuns } from "./inference-runs.ts";
 import { type Ask, asksOf, startEngine } from "./warm-asks.ts";
 
 export interface WarmNode extends AsyncDisposable {
-  /** To be handed to the dry run of the ledger. */
+  /** The caller for the dry run of the ledger. */
   caller: DryRunCaller;
   /** Resolves when all is settled, with how many requests were answered. */
   serve(dryRun: DryRun, round: Round): Promise<number>;
@@ -56,14 +56,14 @@ export interface Round {
 
 export interface WarmParts {
   configuration: Configuration;
-  /** Of the node that will serve. */
+  /** The dependencies of the node that will serve. */
   like: Dependencies;
   bounds: Dependencies["bounds"];
   counter: TokenCounter;
   rates: Rates;
 }
 
-/** What only answers, and says the same to everybody. */
+/** The dependencies that only answer, and the same to everybody. */
 type Shared =
   | ("messages" | "images" | "limits" | "newId" | "configurationHash" | "documentation" | "tokenCounter")
   | ("readiness" | "routes" | "letsGo");
@@ -170,7 +170,7 @@ export function startWarmNode({ configuration, like, bounds, counter, rates }: W
 
 const settle_ms = 1_000;
 
-/** Where a batch admits a request, another follows that lets it grow and says how far it is. */
+/** Runs a batch; if it admits a request, a second batch grows its hold and writes a checkpoint. */
 function ofEveryVerb(run: Ledger["run"]): Ledger["run"] {
   return async (commands) => {
     const answers = await run(commands);

@@ -15,9 +15,9 @@ export interface WarmUpParts {
   stopped: AbortSignal;
 }
 
-/** What the compiler takes for often; beyond it, a second more gains little. */
+/** The number of requests after which code is compiled; beyond it, a second more gains little. */
 const requests_max = 1000;
-/** Of connections of the ledger beside the first: for their plans. */
+/** The number of requests for each further connection of the ledger, for its plans. */
 const requests_further = 64;
 const concurrent = 16;
 
@@ -62,7 +62,7 @@ const aborted = (signal: AbortSignal) =>
 
 /** The embedded database takes its time for each, and is not there for many. */
 const idle_requests_max = 400;
-/** Of one slice: a request that comes meanwhile waits for the last of them. */
+/** The requests of one slice. A client's request waits for the end of a slice. */
 const slice_requests = 8;
 /** A moment is idle when nothing is asked for so long, and the event loop is not late. */
 const idle_ms = 20;
@@ -70,7 +70,10 @@ const late_ms_max = 10;
 /** From when a node began to serve, and after a moment that was not idle. */
 const busy_ms = 250;
 
-/** While a node serves, in its idle moments. Resolves when it is warm, its time is over, or it is asked to stop; never rejects. */
+/**
+ * While a node serves, in its idle moments. Resolves when it is warm, its time is over, or it is asked to stop; never
+ * rejects.
+ */
 export async function warmUpInIdleMoments(parts: WarmUpParts, isIdle: () => boolean): Promise<void> {
   const { warm_up_ms, start, ledger, log, stopped } = parts;
   let [requests, worked_ms] = [0, 0];
@@ -79,7 +82,7 @@ export async function warmUpInIdleMoments(parts: WarmUpParts, isIdle: () => bool
   const pause = (ms: number) => Promise.race([Bun.sleep(ms), ended]);
   const isWarm = () => requests >= idle_requests_max || worked_ms >= warm_up_ms;
 
-  /** Until something else is to be done. The node for warming up is there for no longer. */
+  /** Warms up until there is other work. The node for it exists no longer. */
   async function whileIdle(): Promise<void> {
     await using node = start();
     const slice = async (dryRun: DryRun) => {

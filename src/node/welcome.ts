@@ -24,7 +24,7 @@ export interface DemoSettings {
 
 export interface Demo {
   secret: string;
-  /** Where the key is kept for its owner; null where it is printed. */
+  /** The file in which the key is kept for its owner; null if it is printed. */
   file: string | null;
   expiresAt: string;
   /** The public id of a model that it may use. */
@@ -74,7 +74,7 @@ function keptIn(dataDir: string, secret: string): string {
   return file;
 }
 
-/** What a container writes to its terminal goes into its log as well. */
+/** Reports whether this is a container: its terminal goes into its log as well. */
 export function isContainer(environment: NodeJS.ProcessEnv): boolean {
   const marks = ["/.dockerenv", "/run/.containerenv"];
   return environment.KUBERNETES_SERVICE_HOST !== undefined || marks.some((mark) => existsSync(mark));

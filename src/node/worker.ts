@@ -38,7 +38,7 @@ function bytesOf(file: FileRead): Uint8Array | null {
   throw Object.assign(new Error("the file cannot be read"), { code: file.code });
 }
 
-/** As the supervisor reads it, for all. */
+/** Reads the file as the supervisor does, for all workers. */
 export function fileRead(path: string, readFile: ReadFile): FileRead {
   try {
     return { bytes: readFile(path) };

@@ -1,5 +1,5 @@
 /**
- * What every act of administration has in common: one transaction with its audit entry, at one instant of the store's
+ * Parts that every act of administration shares: one transaction with its audit entry, at one instant of the store's
  * clock. An act that changes nothing writes nothing.
  */
 import { and, asc, desc, eq, gt, inArray, isNull, lt } from "drizzle-orm";
@@ -43,7 +43,7 @@ export async function audit(tx: Transaction, at: Date, act: Act): Promise<void> 
   const number = head!.number + 1;
   const { address } = head!;
   const organizationId = owner === null ? null : idOf(owner, "org_");
-  // As it will be read: what JSON does not keep is not in the hash.
+  // The hash is over the entry as it will be read, without what JSON does not keep.
   const [actor, kept] = [masked(act.actor), maskedDeep(act.details)];
   const entry = { number, at, actor, address, action, organizationId, subject, details: kept };
   const hash = Uint8Array.fromHex(chainedHash(head!.hash.toHex(), entry));
@@ -71,7 +71,7 @@ export function askedFrom(db: Database, address: string | null): Database {
 /** How long a repeat is known as one. */
 const repeat_days = 7;
 
-/** What was to be created under a repeat's key was refused: the next attempt is the first again. */
+/** Forgets a repeat whose creation was refused: the next attempt counts as the first. */
 export async function unrepeated(tx: Transaction, repeat: Repeat | undefined, actor: string): Promise<void> {
   if (!repeat) return;
   const { actor: by, keyHash } = administrationRepeat;

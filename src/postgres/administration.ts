@@ -17,7 +17,7 @@ import { organizations } from "./organizations.ts";
 import { teams } from "./teams.ts";
 
 export interface ActContext {
-  /** Where the acts are asked from; null: on the node. */
+  /** The address that the acts are requested from; null: the node itself. */
   address?: string | null;
   /** A node acts, which has published the plans of its file; else a command by itself, whose file may have others. */
   isServed?: boolean;

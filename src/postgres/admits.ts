@@ -1,10 +1,10 @@
-/** Whether a database takes what an admission writes. */
+/** A check that a database takes the writes of an admission. */
 import { answeredWithin, type Database, DatabaseError } from "./database.ts";
 
 /**
- * Null, or why nothing can be admitted. It asks within `timeout_ms`, and never rejects. A row of the table into which every
- * admission writes is written and taken back in one statement: a database that only reads, and a disk that is full, fail
- * it as they would fail an admission.
+ * Returns null, or the reason why nothing can be admitted. It answers within `timeout_ms` and never rejects. One
+ * statement writes a row into the table into which every admission writes, and takes it back: a read-only database or a
+ * full disk fails it as it would fail an admission.
  */
 export async function whyNoAdmission(db: Database, timeout_ms: number): Promise<string | null> {
   try {

@@ -21,7 +21,7 @@ export const long_ms = 15 * 60_000;
 /** A look waits so long for a roll-up to end. */
 const wait_ms = 15_000;
 
-/** Where another node is at it, that is enough. */
+/** Adds new records to the roll-ups, unless another node is doing so. */
 export async function rollUp(db: Database): Promise<void> {
   await onOneNode(db, "usage_audit", readOn);
 }
@@ -56,7 +56,10 @@ async function readOn(lane: Lane): Promise<void> {
   while ((await lane.query<{ more: boolean }>("select usage_audit_read($1) as more", [transactions_max]))[0]!.more);
 }
 
-/** What a function of the audit finds: a statement of its own, which may take longer than others. */
+/**
+ * Runs a function of the audit and returns the differences it finds. It is a transaction of its own, which may take
+ * longer than others.
+ */
 export async function differencesIn(
   db: Database,
   call: string,

@@ -19,7 +19,7 @@ interface SubjectRow {
   held: number[];
 }
 
-/** What a key and its team may use and have used, where they are limited: the key first. */
+/** Reads the limits and the use of a key and then of its team, where they are limited. */
 export async function budgetsNow(
   db: Pick<Database, "query">,
   organizationId: string,
@@ -58,7 +58,7 @@ export interface Subject {
   budget: Budget;
 }
 
-/** In force with the commit. Answers whether `sumEarlier` is to follow it. */
+/** Sets a subject's limits, in force with the commit. Returns whether `sumEarlier` must follow. */
 export async function setSubject(tx: Pick<Transaction, "query" | "drizzle">, subject: Subject): Promise<boolean> {
   const { id, organization, team, budget } = subject;
   const [row] = await tx.query<{ unsummed: boolean }>("select usage_set_subject($1, $2, $3, $4) as unsummed", [
@@ -101,7 +101,7 @@ export function budgetOf(row: Budget): Budget {
   return { session, week, month, requestsPerMinute, tokensPerMinute, concurrentRequests };
 }
 
-/** What a new key of a team or an organization gets; null: it says nothing of it. */
+/** Reads the limits that a new key of a team or an organization gets; null where it sets none. */
 export async function defaultOf(tx: Pick<Transaction, "drizzle">, owner: string): Promise<Budget | null> {
   const [row] = await tx.drizzle.select().from(keyDefault).where(eq(keyDefault.ownerId, owner));
   return row ? budgetOf(row) : null;

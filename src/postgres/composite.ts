@@ -10,7 +10,7 @@ export function compositeArray(rows: readonly string[]): string {
   return `{${text}}`;
 }
 
-/** Of what `field` made, or of numbers and hex digits as they are, with commas between them. */
+/** Takes fields that `field` made, or plain numbers and hex digits, with commas between them. */
 export const compositeRow = (fields: string) => `"(${fields})"`;
 
 export function field(value: Field): string {

@@ -130,7 +130,8 @@ export function connectionTo(dialing: Dialing): Connection {
   };
 }
 
-// Without `simple: false` the driver sends a statement that has no parameters unprepared; its types do not know the option.
+// Unless `simple` is false, the driver sends a statement without parameters unprepared. Its types do not know the
+// option.
 const prepared: postgres.UnsafeQueryOptions = Object.assign({ prepare: true }, { simple: false });
 
 function lost(): DatabaseError {
@@ -144,15 +145,15 @@ function silent(wait_ms: number): DatabaseError {
 function failure(error: unknown): DatabaseError {
   if (error instanceof DatabaseError) return error;
   if (error instanceof Error && "code" in error && losses.has(String(error.code))) return lost();
-  // Without the driver's error as its cause: that one carries what was written, and logs print causes.
+  // The driver's error is not set as the cause: it carries the parameters, and logs print causes.
   if (error instanceof postgres.PostgresError) return new DatabaseError(error.message, error.code);
   return new DatabaseError(error instanceof Error ? error.message : String(error), "unavailable");
 }
 
-/** What the driver says of it, with an address that it does not know. */
+/** Codes of the driver's errors for a lost connection. Their messages name an address that the driver does not know. */
 const losses = new Set(["CONNECTION_CLOSED", "CONNECTION_DESTROYED", "CONNECTION_ENDED"]);
 
-/** What the driver has and its types do not name. */
+/** Options that the driver has and its types do not name. */
 interface DriverOptions extends postgres.Options<Record<string, postgres.PostgresType>> {
   socket(): Promise<Socket>;
   onnotify?: (channel: string, payload: string) => void;
@@ -200,8 +201,8 @@ function driverOptions(
     onclose: () => lose(),
     types,
     connection,
-    // Only how many there are counts: it asks again for a socket when a server was not of the kind that
-    // `target_session_attrs` asks for; and when it wants to connect anew, for which no place is left then.
+    // The driver only counts these. It asks for another socket when a server was not of the kind that
+    // `target_session_attrs` asks for, and when it wants to connect anew; then no place is left.
     host: places.map(() => "place").join(),
     async socket() {
       try {

@@ -13,7 +13,7 @@ type ResultKind = PgRemoteDatabase extends PgDatabase<infer Kind> ? Kind : never
 /** Drizzle, typed on db/schema.ts. Its own `transaction` is not available: use the database's. */
 export type Drizzle = PgDatabase<ResultKind, typeof schema>;
 
-/** What works on the whole database and inside a transaction alike. */
+/** Methods that work on the whole database and inside a transaction alike. */
 export interface Transaction {
   kind: "postgres" | "pglite";
   /** One statement, prepared once per connection, pipelined; rows with values as `values.ts` says. */
@@ -55,8 +55,8 @@ export interface Database extends Transaction {
 export interface Lane {
   query<Row>(text: string, params?: readonly unknown[]): Promise<Row[]>;
   /**
-   * Of what `work` asks no watcher hears. On a server nobody else may use the lane meanwhile, and `signal` gives its connection
-   * up; where it rejects, close it.
+   * Runs `work`, whose queries no watcher sees. On a server nobody else may use the lane meanwhile, and `signal` gives
+   * its connection up. Close the lane where this rejects.
    */
   dryRun(work: (own: DryRunLane) => Promise<void>, signal: AbortSignal): Promise<void>;
   close(): Promise<void>;
@@ -68,7 +68,7 @@ export interface DryRunLane extends Pick<Lane, "query"> {
   rolledBack(work: (tx: Transaction) => Promise<void>): Promise<void>;
 }
 
-/** By a throw, which is the way in which any transaction ends without a commit. */
+/** Rolls back by a throw, the way in which any transaction ends without a commit. */
 export async function rolledBack(
   transaction: Transaction["transaction"],
   work: (tx: Transaction) => Promise<void>,
@@ -113,7 +113,7 @@ export interface Session {
   exec(text: string): Promise<unknown>;
 }
 
-/** What a session's user sees of it, but for transactions. */
+/** The methods of a session, except for transactions. */
 export function statementsOn(kind: Transaction["kind"], session: Session): Omit<Transaction, "transaction"> {
   const query = async <Row>(text: string, params: readonly unknown[] = []) =>
     (await session.run(text, params, "objects")) as Row[];

@@ -74,7 +74,7 @@ const ratesIn = (table: typeof usageSubject | typeof ofTeam) => ({
   tokensPerMinute: table.tokensPerMinute,
 });
 
-/** None, or its rates. */
+/** The rate limits of a subject as a list: empty where it has none. */
 function ratesOf(
   limitedBy: "key" | "team",
   row: { id: string | null; requestsPerMinute: number | null; tokensPerMinute: number | null } | null,

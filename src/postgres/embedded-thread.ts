@@ -59,8 +59,9 @@ export function startDatabaseThread(isCompiled: boolean): DatabaseThread {
       settle(data.number, (one) => one.reject(new DatabaseError(data.failure.message, data.failure.code)));
     } else settle(data.number, (one) => one.resolve(data.value));
   }
-  // In a turn of their own, all at once: while the runtime hands out one message it hands out no other, and what follows an
-  // answer may wait for the next one in a loop of its own, as `expect().rejects` of its test runner does.
+  // All answers of a turn are handed out together, in a turn of their own. While the runtime hands out one message it
+  // hands out no other, and code behind an answer may wait for the next one in a loop of its own, as `expect().rejects`
+  // of its test runner does.
   const soon = together();
   worker.onmessage = ({ data }: MessageEvent<Answer>) => soon(() => take(data));
   const lost = (why: string) => {
@@ -96,7 +97,7 @@ export function startDatabaseThread(isCompiled: boolean): DatabaseThread {
   };
 }
 
-/** In the executable its file has the name that the build gave it; from source, that on disk. */
+/** Starts the worker: in the executable by the file name that the build gave it, from source by the one on disk. */
 function startWorker(isCompiled: boolean): Worker {
   if (isCompiled) return new Worker("./postgres/embedded-worker.ts");
   return new Worker(new URL("./embedded-worker.ts", import.meta.url).href);

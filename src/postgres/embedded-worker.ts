@@ -46,7 +46,7 @@ async function rowsOf(pglite: PGlite, { text, params, form }: Statement): Promis
   return rows;
 }
 
-/** Without a SQLSTATE it is none of Postgres's errors, but a failure of the engine itself. */
+/** An error without a SQLSTATE is a failure of the engine itself, not an error of Postgres. */
 function failureOf(error: unknown): Failure {
   if (error instanceof DatabaseError) return { message: error.message, code: error.code };
   if (!(error instanceof Error)) return { message: String(error), code: internal_error };

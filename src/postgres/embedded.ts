@@ -13,11 +13,11 @@ import { databaseOver, isEngineFailure } from "./pglite.ts";
 import { keepUp, type UpkeepLimits, upkeepLimits } from "./upkeep.ts";
 
 export interface EmbeddedOptions {
-  /** Whether this is the executable. */
+  /** True in the executable. */
   isCompiled?: boolean;
-  /** When it has not started by then, the process exits with code 1 and says so. */
+  /** The time that a start may take. Then the process exits with code 1 and a message. */
   start_ms?: number;
-  /** Whether a first start may use the seed; else it runs initdb. */
+  /** Lets a first start use the seed; otherwise it runs initdb. */
   seed?: boolean;
   idle_transaction_ms?: number;
   upkeep?: Partial<UpkeepLimits>;
@@ -57,7 +57,7 @@ export async function embeddedDatabase(folder: string, options: EmbeddedOptions 
   return database;
 }
 
-/** Only its owner may look inside: it holds the hashes of all keys. */
+/** Makes a folder that its owner alone may read: it holds the hashes of all keys. */
 function makeFolder(folder: string): void {
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });

@@ -11,7 +11,10 @@ import { join } from "node:path";
 import type { PGlite } from "@electric-sql/pglite";
 
 export interface Engine {
-  /** What a data folder was made by must be what opens it: Postgres's files differ between major versions. */
+  /**
+   * The major version. A data folder must be opened by the one that made it, since Postgres's files differ between
+   * them.
+   */
   major: string;
   /** Differs between builds of PGlite. */
   identity: string;
@@ -30,7 +33,7 @@ const settings = {
   TimeZone: "UTC",
 };
 
-/** Of 1 MB, not 16: a log that fits a laptop, and a small seed. */
+/** Log segments of 1 MB, not 16, make a log that fits a laptop, and a small seed. */
 const initdbSettings = ["--wal-segsize=1", "--no-sync"];
 
 export async function loadEngine(): Promise<Engine> {

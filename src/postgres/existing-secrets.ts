@@ -19,8 +19,8 @@ export function existingSecretsIn(db: Pick<Database, "query">, keys_max = keys_o
 }
 
 /**
- * By the indexes of both tables, backwards: ids of keys rise with time. A join alone would read all secrets for each piece,
- * since nothing tells the planner how near to each other those of a piece are.
+ * Reads the indexes of both tables backwards, since key IDs rise with time. A plain join would read all secrets for
+ * each piece: nothing tells the planner how near to each other those of a piece are.
  */
 const reading = `
   with piece as materialized (

@@ -4,7 +4,7 @@ import { type Database, DatabaseError, type Lane } from "./database.ts";
 interface Terms {
   /** How long whoever is at it is waited for; not at all unless said. */
   wait_ms?: number;
-  /** Of the connection. */
+  /** Settings of the connection. */
   settings?: Record<string, string>;
 }
 

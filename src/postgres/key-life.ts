@@ -11,7 +11,7 @@ const lifetimeAfter = (made: string) => `(${made} + ${days("key_lifetime_max_day
 const unusedAfter = (made: string) =>
   `(greatest(api_key.last_used_at, ${made}) + ${days("key_unused_max_days")} + interval '${useNoted_ms} ms')`;
 
-/** Of the secret that is looked up. */
+/** The ends of the secret that is looked up. */
 export const secretEnds = {
   lifetimeAt: sql.raw(lifetimeAfter("key_secret.created_at")) as SQL<Date | null>,
   unusedAt: sql.raw(unusedAfter("key_secret.created_at")) as SQL<Date | null>,
@@ -21,7 +21,7 @@ const newest = "(select max(s.created_at) from key_secret s where s.key_id = api
 const lifetimeAt = lifetimeAfter(newest);
 const unusedAt = unusedAfter(newest);
 
-/** Of a key, by its newest secret. `least` passes over null. */
+/** The state and the end of a key, by its newest secret. `least` ignores null. */
 export const keyLife = {
   state: sql.raw(
     `case when api_key.revoked_at is not null then 'revoked'
@@ -33,5 +33,5 @@ export const keyLife = {
   ) as SQL<Date | null>,
 };
 
-/** When a key expires, by its own date or its newest secret's age; null: never. In queries that have both tables. */
+/** When a key expires, by its own date or its newest secret's age; null: never. For queries that have both tables. */
 export const expiresAt = `least(api_key.expires_at, ${lifetimeAt})`;

@@ -3,8 +3,8 @@
  * they are revoked, or until the end of the grace that a rotation gave them.
  */
 import { isDeepStrictEqual } from "node:util";
-import { and, desc, eq, gt, isNull, lt, sql } from "drizzle-orm";
-import { apiKey, keySecret, organization } from "../../db/schema.ts";
+import { and, eq, gt, sql } from "drizzle-orm";
+import { apiKey, organization } from "../../db/schema.ts";
 import type { Budget } from "../store/budget.ts";
 import type { Administration, Key, KeyChange, NewSecret } from "../store/directory.ts";
 import { bare, uuid_max, uuidOf } from "../store/ids.ts";
@@ -14,6 +14,7 @@ import type { Database, Transaction } from "./database.ts";
 import { keyLife } from "./key-life.ts";
 import { announceChange } from "./revocations.ts";
 import { type KeyRow, keyOf, type LivingKey, plainly } from "./rows.ts";
+import { keySecrets } from "./secrets.ts";
 import { budgetNewKey, mayJoin } from "./teams.ts";
 
 type Verbs = "createKey" | "updateKey" | "pageKeys" | "findKey" | "rotateKey" | "revokeKey";
@@ -46,7 +47,7 @@ export function keys(db: Database): Pick<Administration, Verbs> {
           createdAt: at,
           createdBy: input.actor,
         });
-        await addSecret(tx, id, 1, input.secret, at);
+        await keySecrets.add(tx, id, input.secret, at);
         await budgetNewKey(tx, { id, owner, teamId, budget, at });
         const details = {
           name,
@@ -111,14 +112,8 @@ export function keys(db: Database): Pick<Administration, Verbs> {
         if (key.revokedAt) return "revoked";
         const at = await storeNow(tx);
         const { graceEndsAt } = input;
-        if (graceEndsAt) {
-          // A grace only ever shortens: a secret that an earlier rotation ends sooner still ends then.
-          await tx.drizzle
-            .update(keySecret)
-            .set({ expiresAt: sql`least(${keySecret.expiresAt}, ${graceEndsAt.toISOString()}::timestamptz)` })
-            .where(and(eq(keySecret.keyId, key.id), isNull(keySecret.revokedAt)));
-        }
-        await addSecret(tx, key.id, (await newestNumber(tx, key.id)) + 1, input.secret, at);
+        if (graceEndsAt) await keySecrets.endAt(tx, key.id, graceEndsAt);
+        await keySecrets.add(tx, key.id, input.secret, at);
         await set(tx, key, {});
         const details = { grace_ends_at: graceEndsAt, secret: masked(input.secret) };
         await announceChange(tx, input.id, input.secret.hash);
@@ -137,7 +132,7 @@ export function keys(db: Database): Pick<Administration, Verbs> {
         const key = await lockKey(tx, input.id);
         if (!key) return null;
         const at = await storeNow(tx);
-        const revoked = input.old ? await revokeReplaced(tx, key.id, at) : Number(key.revokedAt === null);
+        const revoked = input.old ? await keySecrets.revokeReplaced(tx, key.id, at) : Number(key.revokedAt === null);
         if (revoked > 0) {
           await set(tx, key, input.old ? {} : { revokedAt: at });
           const action = input.old ? "key.revoke_old" : "key.revoke";
@@ -153,20 +148,15 @@ export function keys(db: Database): Pick<Administration, Verbs> {
 const isUnusedFor = (ms: number) =>
   sql`coalesce(${apiKey.lastUsedAt}, ${apiKey.createdAt}) <= store_now() - ${ms}::bigint * interval '1 ms'`;
 
-/** With the names that the audit log has. */
+/** Renames fields to the names that the audit log has. */
 const listed = (of: Record<string, unknown>) =>
   Object.fromEntries(
     Object.entries(of).map(([name, value]) => [name.replace(/[A-Z]/g, (one) => `_${one.toLowerCase()}`), value]),
   );
 
-/** What the audit log tells of a secret. */
+/** The part of a secret that the audit log shows. */
 export function masked({ prefix, suffix }: NewSecret): string {
   return `${prefix}…${suffix}`;
-}
-
-async function addSecret(tx: Transaction, keyId: string, number: number, secret: NewSecret, at: Date): Promise<void> {
-  const { hash, prefix, suffix } = secret;
-  await tx.drizzle.insert(keySecret).values({ keyId, number, hash, prefix, suffix, createdAt: at });
 }
 
 /** The key, locked until the commit: rotations and revocations of one key come one after the other. */
@@ -177,12 +167,15 @@ async function lockKey(tx: Transaction, id: string): Promise<KeyRow | null> {
   return row ?? null;
 }
 
-/** What a key of this organization cannot be made for; else it can, until the commit: who closes it waits. */
+/**
+ * Why a key cannot be made in this organization, or null. Until the commit the answer holds: whoever closes the
+ * organization waits.
+ */
 async function refusalOf(
   tx: Transaction,
   { owner, teamId, budget }: { owner: string; teamId: string | null; budget: Budget },
 ): Promise<"no_team" | "closed" | null> {
-  // What is limited needs the row for itself later, and two that have shared it would then wait for each other.
+  // A limited key locks the row for update later. Two that shared the row before would then wait for each other.
   const [row] = await tx.drizzle
     .select({ status: organization.status })
     .from(organization)
@@ -200,26 +193,6 @@ async function set(tx: Transaction, { id, version }: KeyRow, values: Partial<Key
     .where(eq(apiKey.id, id));
 }
 
-async function newestNumber(tx: Transaction, keyId: string): Promise<number> {
-  const [newest] = await tx.drizzle
-    .select({ number: keySecret.number })
-    .from(keySecret)
-    .where(eq(keySecret.keyId, keyId))
-    .orderBy(desc(keySecret.number))
-    .limit(1);
-  return newest?.number ?? 0;
-}
-
-async function revokeReplaced(tx: Transaction, keyId: string, at: Date): Promise<number> {
-  const older = lt(keySecret.number, await newestNumber(tx, keyId));
-  const rows = await tx.drizzle
-    .update(keySecret)
-    .set({ revokedAt: at })
-    .where(and(eq(keySecret.keyId, keyId), older, isNull(keySecret.revokedAt)))
-    .returning({ number: keySecret.number });
-  return rows.length;
-}
-
 const living = (db: Pick<Transaction, "drizzle">) =>
   db.drizzle
     .select({ key: apiKey, ...keyLife })
@@ -233,13 +206,9 @@ async function readKey(db: Transaction, uuid: string): Promise<Key | null> {
 
 async function withSecrets(db: Transaction, keys: LivingKey[]): Promise<Key[]> {
   if (keys.length === 0) return [];
-  const ids = keys.map(({ key }) => key.id);
-  const secrets = await db.drizzle
-    .select()
-    .from(keySecret)
-    // One parameter, however many: each length of a list would be a statement of its own, prepared and kept.
-    .where(sql`${keySecret.keyId} = any(${sql.param(ids)}::uuid[])`)
-    .orderBy(keySecret.keyId, desc(keySecret.number));
-  const byKey = Map.groupBy(secrets, (secret) => secret.keyId);
-  return keys.map((one) => keyOf(one, byKey.get(one.key.id) ?? []));
+  const secrets = await keySecrets.of(
+    db,
+    keys.map(({ key }) => key.id),
+  );
+  return keys.map((one) => keyOf(one, secrets.get(one.key.id)!));
 }

@@ -1,6 +1,6 @@
 /**
- * What `usage_batch` (migration 0004) answers: one JSON text for a batch. A driver takes longer over a row of columns for
- * each command than the ledger over the command.
+ * The answer of `usage_batch` (migration 0004), one JSON text for a batch. A row of columns for each command would take
+ * the driver longer than the command takes the ledger.
  */
 import { idOf } from "../store/ids.ts";
 import {
@@ -20,12 +20,13 @@ import {
 import { DatabaseError } from "./database.ts";
 
 type Numbers = (number | null)[];
-/** When the three windows begin, and when they end; by the four kinds, what is used and held of each just before it. */
-type Reading = [times: number[], used: number[], held: number[], isExtra: boolean, extraCap: number | null];
-/** The readings of an admission, the rows of its limited key and team, its grant, and its key's team. */
-type Admitted = [...Reading, subjects: Numbers[] | null, ...Grant, team?: string];
-type Grant = [units: number, outputTokens: number, source: BillingSource];
+/** Starts and ends of the three windows, the use of the four kinds, and the cap of extra usage. */
+type Organization = [times: number[], used: number[], isExtra: boolean, extraCap: number | null];
+type Grant = [units: number, outputTokens: number, source: BillingSource, team?: string];
+/** An organization by its number in the batch; held units of the four kinds; the limited key and team. */
+type Admitted = [organization: Organization | number, held: number[], subjects: Numbers[] | null, ...Grant];
 type Row = [position: number, word: string, ...Admitted] | [position: number, word: string, units: number];
+type Batch = [at_ms: number, locks_us: number, organizations: (Organization | null)[], ...rows: Row[]];
 
 export interface Answered {
   /** Each in its command's place. */
@@ -35,20 +36,20 @@ export interface Answered {
 }
 
 export function decodeAnswers(commands: readonly Command[], text: string): Answered {
-  const [at_ms, locks_us, ...rows] = JSON.parse(text) as [number, number, ...Row[]];
+  const [at_ms, locks_us, organizations, ...rows] = JSON.parse(text) as Batch;
   const at = new Date(at_ms);
   const answers = new Array<Answer | undefined>(commands.length);
-  for (const row of rows) answers[row[0]] = decoded(commands[row[0]]!, row, at);
+  for (const row of rows) answers[row[0]] = decoded(commands[row[0]]!, row, organizations, at);
   for (let position = 0; position < commands.length; position++) {
     if (!answers[position]) throw new Error(`the ledger left command ${position} of a batch without an answer`);
   }
   return { answers: answers as Answer[], locks_ms: locks_us / 1000 };
 }
 
-function decoded(command: Command, [, word, ...rest]: Row, at: Date): Answer {
+function decoded(command: Command, [, word, ...rest]: Row, organizations: Batch[2], at: Date): Answer {
   switch (command.verb) {
     case "admit":
-      return admitAnswer(command, word, rest as unknown as Admitted, at);
+      return admitAnswer(command, word, rest as unknown as Admitted, organizations, at);
     case "grow":
       return word === "granted"
         ? { answer: word, units: exact(rest[0] as number) }
@@ -63,37 +64,46 @@ function decoded(command: Command, [, word, ...rest]: Row, at: Date): Answer {
   }
 }
 
-function admitAnswer(command: Admit, word: string, admitted: Admitted, at: Date): AdmitAnswer {
+function admitAnswer(command: Admit, word: string, admitted: Admitted, organizations: Batch[2], at: Date): AdmitAnswer {
   if (word === "over" || word === "unknown") return { answer: word };
-  const [, used, held, isExtra, extraCap, rows, units, outputTokens, source, team] = admitted;
+  const [reference, held, rows, units, outputTokens, source, team] = admitted;
+  const organization = typeof reference === "number" ? organizations[reference - 1]! : reference;
   const windows = {
-    session: windowOf(command, admitted, "session", 0),
-    week: windowOf(command, admitted, "week", 1),
-    month: windowOf(command, admitted, "month", 2),
+    session: windowOf(command, organization, held, "session", 0),
+    week: windowOf(command, organization, held, "week", 1),
+    month: windowOf(command, organization, held, "month", 2),
   };
-  const subjects = rows === null ? {} : { subjects: subjectsOf(rows, windows) };
+  const subjects = rows === null ? {} : { subjects: rows.map((row) => subjectOf(row, windows)) };
   if (word === "granted") {
-    const grant = {
+    const teamId = team === undefined ? {} : { teamId: idOf(team, "team_") };
+    return {
       answer: word,
       units: exact(units),
       outputTokens: exact(outputTokens),
       source,
       windows,
       at,
-    } as const;
-    const teamId = team === undefined ? {} : { teamId: idOf(team, "team_") };
-    return { ...grant, ...subjects, ...teamId };
+      ...subjects,
+      ...teamId,
+    };
   }
   if (word === "concurrency") return { answer: word, windows, ...subjects, at };
   const answer = word === "reserved" ? word : "exhausted";
   const kinds = fullKinds(command, answer, windows);
   for (const kind of kinds) windows[kind].limit ??= window_units_max;
+  const [, used, isExtra, extraCap] = organization;
   const capUnits = extraCap === null ? null : exact(extraCap);
   const extra: ExtraReading = { enabled: isExtra, capUnits, used: exact(used[3]!), held: exact(held[3]!) };
   return { answer, kinds, windows, ...subjects, extra, at };
 }
 
-function windowOf({ limits }: Admit, [times, used, held]: Admitted, kind: WindowKind, place: number): WindowReading {
+function windowOf(
+  { limits }: Admit,
+  [times, used]: Organization,
+  held: number[],
+  kind: WindowKind,
+  place: number,
+): WindowReading {
   return {
     kind,
     limit: limits[kind],
@@ -103,8 +113,6 @@ function windowOf({ limits }: Admit, [times, used, held]: Admitted, kind: Window
     resetAt: new Date(times[3 + place]!),
   };
 }
-
-const subjectsOf = (rows: readonly Numbers[], windows: WindowReadings) => rows.map((row) => subjectOf(row, windows));
 
 /** A limited key or team; its windows begin and end as the organization's. */
 function subjectOf(row: Numbers, windows: WindowReadings): SubjectReading {

@@ -57,7 +57,7 @@ function limitsOf(limits: UsageLimits): string {
   return `{${windowKinds.map((kind) => limits[kind] ?? window_units_max).join(",")}}`;
 }
 
-/** As text, since an array of fields costs more than what it holds. */
+/** Fields as text, since an array of them would cost more than the fields. */
 function fieldsOf(command: Command, numberOf: (limits: UsageLimits) => number): string {
   switch (command.verb) {
     case "admit": {

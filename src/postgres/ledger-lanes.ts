@@ -48,7 +48,7 @@ export function laneSet(db: Database, count: number): Lanes {
       try {
         return await work(await lane);
       } catch (error) {
-        // What was under way on it may still be under way there; nothing more goes behind it.
+        // The failed batch may still run on this connection, so nothing more is sent behind it.
         if (isServer) drop(slot, lane);
         throw error;
       } finally {

@@ -46,7 +46,7 @@ export function receipts(db: Pick<Database, "drizzle">) {
     const from = organizationId === null ? any : own;
     const record = async () => (await plainly(from.records.execute(names))).map(recordReceipt)[0];
     const hold = async () => (await plainly(from.holds.execute(names))).map(holdReceipt)[0];
-    // Where neither is found it may have been settled between the two looks: then its record is there by now.
+    // A request that neither look finds may have been settled between the two; its record is there by now.
     return (await record()) ?? (await hold()) ?? (await record()) ?? null;
   };
 }
@@ -122,7 +122,7 @@ function usageOf(row: RecordRow | HoldRow, outputTokens: number): Usage {
   return { inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens, reasoningTokens, source };
 }
 
-/** What no plan limits was admitted up to the most that a window takes. */
+/** A window without a limit was admitted up to the most that a window takes. */
 function limitOf(units: number | null): number | null {
   return units === window_units_max ? null : units;
 }

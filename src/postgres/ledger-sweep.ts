@@ -10,7 +10,7 @@ const wholeSweep_ms = 10 * 60_000;
 
 /** Settles holds whose lease has lapsed, and reads little of those that do not concern it. */
 export function recoverer(db: Pick<Database, "query">, chargeHolds: boolean): Ledger["recover"] {
-  // Of the last sweep, and when the last one of all was: by the store's clock.
+  // The results of the last sweep, and the instant of the last whole one by the store's clock.
   let seen: string[] = [];
   let since: string | null = null;
   let whole_ms: number | null = null;

@@ -26,7 +26,7 @@ import { report } from "./report.ts";
 import { plainly } from "./rows.ts";
 
 export interface LedgerSettings {
-  /** What a lapsed hold is charged: the last checkpoint, or all that was held. */
+  /** The charge of a lapsed hold: its last checkpoint, or all that was held. */
   recovery: "checkpoint" | "hold";
   /** Connections for batches, on a server. */
   lanes?: number;
@@ -110,14 +110,14 @@ export function ledger(db: Database, settings: LedgerSettings): Ledger & DryRunn
 
 type Acts = Pick<Database, "query">;
 
-/** As the ledger's own; `on` may be a transaction that also says who did it. */
+/** Sets an anchor as the ledger does. `on` may be a transaction that also writes the audit entry. */
 export async function setAnchor(on: Acts, organizationId: string, anchorAt: Date): Promise<Date | null> {
   const parameters = [bare(organizationId, "org_"), anchorAt];
   const [row] = await on.query<{ at: Date | null }>("select usage_set_anchor($1, $2) as at", parameters);
   return row!.at;
 }
 
-/** As the ledger's own; `on` may be a transaction that also says who did it. */
+/** Adjusts a window as the ledger does. `on` may be a transaction that also writes the audit entry. */
 export async function adjust(
   on: Acts,
   entryId: string,

@@ -4,7 +4,7 @@ import type { ChangedLimits, LimitStore } from "../store/plan.ts";
 import type { Database, Transaction } from "./database.ts";
 import { plans } from "./plans.ts";
 
-/** Beyond it they are not named. */
+/** The most changed subjects that are named. */
 const named_max = 1_000;
 
 export function limits(db: Database): LimitStore {
@@ -30,7 +30,7 @@ async function changesBehind(db: Pick<Database, "query">, since: number | null):
   return { number, subjects: isUnknown ? null : subjects };
 }
 
-/** In one statement: nobody's change lies between the number and the names. */
+/** One statement reads the number and the names, so that no change lies between them. */
 const behind = `
   select h.number, array(
     select case when t.id is not null then 'team_' when o.id is not null then 'org_' else 'key_' end

@@ -1,4 +1,4 @@
-/** What was confirmed and is not there any more, in SQL (migration 0013). */
+/** Records that were confirmed and are gone, in SQL (migration 0011). */
 import { bare } from "../store/ids.ts";
 import type { Confirmed, Look, Lost, LostReceipts, Place } from "../store/lost.ts";
 import type { Database } from "./database.ts";
@@ -21,7 +21,7 @@ export function lostReceipts(db: Pick<Database, "query">): LostReceipts {
   };
 }
 
-/** Of a year; `usage_lost` and `usage_timeline` are written by nodes. */
+/** Reads the losses of a year. Nodes write `usage_lost` and `usage_timeline`. */
 export async function lostOf(db: Pick<Database, "query">): Promise<Lost> {
   const [row] = await db.query<Lost>(`
     select count(*) as receipts, coalesce(sum(charged), 0)::bigint as units, max(noticed_at) as "noticedAt",

@@ -64,8 +64,8 @@ export function managedPlans(db: Database): PlanAdministration {
 }
 
 /**
- * Whether an organization may get this plan: one that is in force stays until the commit, since whoever removes it takes the
- * same row. Null is no plan.
+ * Whether an organization may get this plan. A plan that exists stays until the commit, since removing it locks the
+ * same row. Null is no plan, and always allowed.
  */
 export async function planStands(tx: Transaction, name: string | null): Promise<boolean> {
   if (name === null) return true;
@@ -73,21 +73,24 @@ export async function planStands(tx: Transaction, name: string | null): Promise<
   return rows.length > 0;
 }
 
-/** Or no node serves this database, and the plan may be of a file that none has published yet. */
+/**
+ * As `planStands`. Without a node that serves this database, the plan may also be of a file that none has published
+ * yet.
+ */
 export async function planMayStand({ kind }: Database, tx: Transaction, name: string | null): Promise<boolean> {
   if (await planStands(tx, name)) return true;
   const published = await tx.query("select 1 from plan limit 1");
   return kind === "pglite" || published.length === 0;
 }
 
-/** From here to the commit no other plan is published, made, changed or removed. */
+/** Locks the plans: until the commit no other plan is published, made, changed or removed. */
 export async function lockPlans(tx: Transaction): Promise<void> {
   await tx.query("select 1 from plan_file for update");
 }
 
 export const plansChanged = (tx: Transaction) => tx.notify("limits_changed", "");
 
-/** As the audit log and the interfaces write them. */
+/** Limits as the audit log and the interfaces write them. */
 export const limitsShown = (limits: PlanLimits) => ({
   session: limits.session,
   week: limits.week,

@@ -6,7 +6,7 @@ import { act, audit, storeNow } from "./acts.ts";
 import type { Database, Transaction } from "./database.ts";
 import { expiresAt } from "./key-life.ts";
 
-/** Of one organization; what is found beyond that is found again once there is room. */
+/** The most notices of one organization that wait. Others are found again once there is room. */
 const waiting_max = 1_000;
 /** A node that has not said by then what became of a notice is gone. Longer than any attempt. */
 const lease_s = 60;
@@ -70,7 +70,7 @@ export function noticeQueue(db: Database): NoticeQueue {
       }));
     },
     async sent({ id, attempts }, problem, again_ms) {
-      // Where the lease was over, another node has it, and decides.
+      // After its lease a notice belongs to another node, which decides.
       await db.query(
         `update notice set problem = $3, delivered_at = case when $3::text is null then store_now() end,
            next_attempt_at = store_now() + $4::double precision * interval '1 millisecond'
@@ -84,7 +84,7 @@ export function noticeQueue(db: Database): NoticeQueue {
   };
 }
 
-/** In the transaction that suspends. */
+/** Writes the notice of a suspension, in the transaction that suspends. */
 export async function tellOfSuspension(tx: Transaction, owner: string, version: number): Promise<void> {
   await tx.query(
     `insert into notice (id, organization_id, kind, about, details, created_at, next_attempt_at)
@@ -94,7 +94,7 @@ export async function tellOfSuspension(tx: Transaction, owner: string, version: 
   );
 }
 
-/** What a node leaves when it dies is claimed by another once its lease is over. */
+/** A notice of a node that died is claimed by another once its lease is over. */
 const claiming = `
   update notice n set attempts = n.attempts + 1, next_attempt_at = store_now() + make_interval(secs => $2)
   from notice_hook h

@@ -1,13 +1,13 @@
 /** Operators over SQL: as keys, with a role in the place of an organization (src/postgres/keys.ts). */
-import { and, desc, eq, gt, isNull, lt, type SQL, sql } from "drizzle-orm";
+import { eq, gt, type SQL, sql } from "drizzle-orm";
 import { operator, operatorSecret } from "../../db/schema.ts";
-import type { NewSecret } from "../store/directory.ts";
 import { bare, uuid_max, uuidOf } from "../store/ids.ts";
 import type { Operator, Operators } from "../store/operators.ts";
 import { act, audit, repeated, storeNow, unrepeated } from "./acts.ts";
 import type { Database, Transaction } from "./database.ts";
 import { masked } from "./keys.ts";
 import { type OperatorRow, operatorOf, plainly } from "./rows.ts";
+import { operatorSecrets } from "./secrets.ts";
 
 /** `last used` is as exact as this, so that no look-up has to write. */
 const used_minutes = 1;
@@ -33,7 +33,7 @@ export function operators(db: Database): Operators {
           await unrepeated(tx, input.repeat, actor);
           return "name_taken";
         }
-        await addSecret(tx, id, 1, input.secret, at);
+        await operatorSecrets.add(tx, id, input.secret, at);
         const details = { name, role, organization_id: input.organizationId, expires_at: expiresAt };
         const told = { ...details, secret: masked(input.secret) };
         await audit(tx, at, { actor, action: "operator.create", owner, subject: input.id, details: told });
@@ -63,13 +63,8 @@ export function operators(db: Database): Operators {
         if (!row) return null;
         if (row.revokedAt) return "revoked";
         const at = await storeNow(tx);
-        if (graceEndsAt) {
-          await tx.drizzle
-            .update(operatorSecret)
-            .set({ expiresAt: sql`least(${operatorSecret.expiresAt}, ${graceEndsAt.toISOString()}::timestamptz)` })
-            .where(and(eq(operatorSecret.operatorId, row.id), isNull(operatorSecret.revokedAt)));
-        }
-        await addSecret(tx, row.id, (await newestNumber(tx, row.id)) + 1, secret, at);
+        if (graceEndsAt) await operatorSecrets.endAt(tx, row.id, graceEndsAt);
+        await operatorSecrets.add(tx, row.id, secret, at);
         const details = { grace_ends_at: graceEndsAt, secret: masked(secret) };
         const owner = row.organizationId;
         await audit(tx, at, { actor, action: "operator.rotate", owner, subject: id, details });
@@ -81,7 +76,7 @@ export function operators(db: Database): Operators {
         const row = await lock(tx, id);
         if (!row) return null;
         const at = await storeNow(tx);
-        const revoked = await (old ? revokeReplaced(tx, row.id, at) : revokeWhole(tx, row, at));
+        const revoked = await (old ? operatorSecrets.revokeReplaced(tx, row.id, at) : revokeWhole(tx, row, at));
         if (revoked > 0) {
           const action = old ? "operator.revoke_old" : "operator.revoke";
           const details = old ? { secrets: revoked } : {};
@@ -110,26 +105,11 @@ async function findByToken(db: Database, hash: Uint8Array, address: string | nul
   return { operator: operatorOf(row, []), secret: { expiresAt, revokedAt }, readAt };
 }
 
-async function addSecret(tx: Transaction, operatorId: string, number: number, secret: NewSecret, at: Date) {
-  const { hash, prefix, suffix } = secret;
-  await tx.drizzle.insert(operatorSecret).values({ operatorId, number, hash, prefix, suffix, createdAt: at });
-}
-
 async function lock(tx: Transaction, id: string): Promise<OperatorRow | null> {
   const uuid = uuidOf(id, "op_");
   if (uuid === null) return null;
   const [row] = await tx.drizzle.select().from(operator).where(eq(operator.id, uuid)).for("update");
   return row ?? null;
-}
-
-async function newestNumber(tx: Transaction, id: string): Promise<number> {
-  const [newest] = await tx.drizzle
-    .select({ number: operatorSecret.number })
-    .from(operatorSecret)
-    .where(eq(operatorSecret.operatorId, id))
-    .orderBy(desc(operatorSecret.number))
-    .limit(1);
-  return newest?.number ?? 0;
 }
 
 async function revokeWhole(tx: Transaction, { id, revokedAt }: OperatorRow, at: Date): Promise<number> {
@@ -138,27 +118,15 @@ async function revokeWhole(tx: Transaction, { id, revokedAt }: OperatorRow, at: 
   return 1;
 }
 
-async function revokeReplaced(tx: Transaction, id: string, at: Date): Promise<number> {
-  const older = lt(operatorSecret.number, await newestNumber(tx, id));
-  const rows = await tx.drizzle
-    .update(operatorSecret)
-    .set({ revokedAt: at })
-    .where(and(eq(operatorSecret.operatorId, id), older, isNull(operatorSecret.revokedAt)))
-    .returning({ number: operatorSecret.number });
-  return rows.length;
-}
-
 async function read(db: Transaction, wanted: SQL): Promise<Operator | null> {
   return (await withSecrets(db, await db.drizzle.select().from(operator).where(wanted)))[0] ?? null;
 }
 
 async function withSecrets(db: Transaction, rows: OperatorRow[]): Promise<Operator[]> {
   if (rows.length === 0) return [];
-  const secrets = await db.drizzle
-    .select()
-    .from(operatorSecret)
-    .where(sql`${operatorSecret.operatorId} = any(${sql.param(rows.map(({ id }) => id))}::uuid[])`)
-    .orderBy(operatorSecret.operatorId, desc(operatorSecret.number));
-  const byOperator = Map.groupBy(secrets, (secret) => secret.operatorId);
-  return rows.map((row) => operatorOf(row, byOperator.get(row.id) ?? []));
+  const secrets = await operatorSecrets.of(
+    db,
+    rows.map(({ id }) => id),
+  );
+  return rows.map((row) => operatorOf(row, secrets.get(row.id)!));
 }

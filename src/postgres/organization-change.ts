@@ -1,4 +1,4 @@
-/** What every change of an organization has in common. */
+/** Parts that every change of an organization shares. */
 import { eq, getTableColumns, sql } from "drizzle-orm";
 import { organization } from "../../db/schema.ts";
 import type { Actor, Changed, Organization } from "../store/directory.ts";
@@ -8,7 +8,7 @@ import type { Database, Transaction } from "./database.ts";
 import { announceChange } from "./revocations.ts";
 import { type OrganizationRow, organizationOf } from "./rows.ts";
 
-/** What is written down of a change. */
+/** The audit entry of a change. */
 interface Written {
   action: string;
   details: Record<string, unknown>;

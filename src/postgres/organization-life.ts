@@ -76,7 +76,7 @@ export function organizationLife(db: Database): Pick<Administration, Verbs> {
   };
 }
 
-/** As the interfaces and the audit log write them. */
+/** Names of the policies in the interfaces and the audit log. */
 const policyNames: Record<keyof Policies, string> = {
   keyLifetimeMaxDays: "key_lifetime_max_days",
   keyUnusedMaxDays: "key_unused_max_days",
@@ -95,7 +95,7 @@ export async function orTaken<Done>(work: Promise<Done>): Promise<Done | "slug_t
   }
 }
 
-/** Whether another organization had this slug. */
+/** Returns true where another organization had this slug. */
 export async function isFormer(tx: Transaction, { id, slug }: Pick<OrganizationRow, "id" | "slug">): Promise<boolean> {
   const rows = await tx.drizzle
     .select()
@@ -104,12 +104,12 @@ export async function isFormer(tx: Transaction, { id, slug }: Pick<OrganizationR
   return rows.length > 0;
 }
 
-/** Whoever keeps a response at this moment waits, and then knows. */
+/** Stops the keeping of responses: one that is being kept at this moment waits, and is then refused. */
 async function keepNothing(tx: Transaction, { id }: OrganizationRow): Promise<void> {
   await tx.query("select kept_response_lock($1)", [id]);
 }
 
-/** What is left of those that were closed so long ago that their records are gone. */
+/** Forgets organizations that were closed so long ago that their records are gone. */
 export async function forgetClosed(db: Pick<Database, "query">): Promise<void> {
   await db.query(
     "select organization_forget(id) from organization where closed_at < store_now() - interval '15 months'",

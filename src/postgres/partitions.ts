@@ -12,7 +12,7 @@ import { forgetClosed } from "./organization-life.ts";
 const months_ahead = 6;
 const months_kept = 13;
 const lock_ms = 100;
-/** Of past windows and roll-ups, dropped by one statement. */
+/** The past windows and roll-ups that one statement deletes. */
 const rows_max = 5_000;
 /** And by which instant they are old. */
 const kept = [
@@ -48,7 +48,7 @@ export async function makePartitions(db: Pick<Database, "query">, ids: readonly 
   for (const id of ids) await db.query("select usage_partition($1)", [id]);
 }
 
-/** Whether a statement failed because a record has no partition. */
+/** Recognizes the failure of a statement whose record has no partition. */
 export const lacksPartition = (error: unknown): boolean => error instanceof DatabaseError && error.code === "23514";
 
 async function makeMonths(lane: Lane): Promise<string[]> {
@@ -73,7 +73,7 @@ async function dropMonths(lane: Lane, kind: Database["kind"]): Promise<string[]>
   );
   const isConcurrent = kind === "postgres" && (await isOwner(lane));
   for (const [index, month] of old.entries()) {
-    // Only one can be leaving at a time: the others wait behind it.
+    // Only one partition can be leaving at a time: the others wait behind it.
     if (!(await atOnce(() => dropMonth(lane, isConcurrent, month)))) return old.slice(index).map(({ name }) => name);
   }
   return [];
@@ -123,7 +123,10 @@ async function dropOld(lane: Lane, table: string, column: string): Promise<numbe
   return gone.length;
 }
 
-/** Of so many months ago, so many. The clock is asked once: its function is volatile, and would keep the query off the index. */
+/**
+ * Selects at most $2 rows that are older than $1 months. The clock is read once: its function is volatile, and would
+ * keep the query off the index.
+ */
 export const oldRows = (table: string, column: string) =>
   `select ctid from ${table} where ${column} < (select store_now() - make_interval(months => $1)) limit $2`;
 

@@ -1,7 +1,7 @@
 /**
- * What the chain of the audit log vouches for: one entry for the records of each pass of the audit, with a hash over all of
- * them, so that whoever keeps a head of the chain elsewhere can tell whether they were changed since, by whomever
- * (docs/design/metering.md, Passes in the chain).
+ * Entries of the audit log's chain that vouch for records: one entry for each pass of the audit, with a hash over all
+ * of its records. Somebody who keeps a head of the chain elsewhere can tell whether records were changed since, by
+ * whomever (docs/design/metering.md, Passes in the chain).
  */
 import { auditShown, chainBeginning, chainBreak } from "../store/audit-chain.ts";
 import type { AuditEntry, AuditHead } from "../store/directory.ts";
@@ -29,9 +29,9 @@ interface Sum {
 interface Pass {
   from: number;
   until: number;
-  /** None ended later; by the store's clock, to the microsecond. */
+  /** The end of the last record, by the store's clock, to the microsecond. */
   ended_at: string | null;
-  /** By `YYYY-MM`. */
+  /** Keyed by `YYYY-MM`. */
   months: Record<string, Sum>;
 }
 
@@ -121,7 +121,7 @@ function gapsIn(spans: readonly (Span & Named)[], sealed: number): (Span & Named
   const gaps: (Span & Named)[] = [];
   let until = 0;
   let last: Named | null = null;
-  // Where a book was restored, the numbers begin again, and passes overlap.
+  // In a book that was restored the numbers begin again, and passes overlap.
   for (const span of spans.toSorted((one, other) => one.since - other.since)) {
     const { number, at } = span;
     if (span.since > until) gaps.push({ since: until, until: span.since, number, at });

@@ -140,7 +140,7 @@ async function transaction<T>(session: Session, idle_ms: number, work: (tx: Tran
     // Postgres answers a commit after a failed statement by rolling back, without an error; any other statement fails.
     if (hasFailed) await session.exec("select 1");
   } catch (error) {
-    // Where this fails too, the engine has failed, and every later call says so.
+    // If this fails too, the engine has failed, and every later call says so.
     await session.exec("rollback").catch(() => {});
     throw error;
   } finally {

@@ -4,7 +4,7 @@ import type { Database } from "./database.ts";
 
 const named_max = 20;
 
-/** Of every plan that some organization has, whether or not the catalog knows it. */
+/** Lists the plans that organizations have, whether or not the catalog knows them. */
 export async function planUse(db: Pick<Database, "query">): Promise<PlanUse[]> {
   return db.query<PlanUse>(
     `select plan, count(*)::int as organizations, (array_agg(slug order by slug))[1:${named_max}] as slugs

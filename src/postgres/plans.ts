@@ -45,12 +45,12 @@ async function publish(tx: Transaction, file: readonly Plan[], fileAge_ms: numbe
       .onConflictDoUpdate({ target: plan.name, set: { ...row, version } });
   }
   await plansChanged(tx);
-  // What the first file brings was never otherwise.
+  // The first file is not a change: there were no plans before it.
   if (before.size > 0) await writeDown(tx, at, { before, changed, names });
   return "published";
 }
 
-/** For the plans' history: what a file has changed, and what it no longer has. */
+/** Writes the plans' history: the changes of a file, and the plans that it no longer has. */
 async function writeDown(
   tx: Transaction,
   at: Date,

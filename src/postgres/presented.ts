@@ -5,11 +5,11 @@ import { dialled } from "./dial.ts";
 
 export interface Presented {
   host: string;
-  /** In DER. */
+  /** The certificate in DER. */
   certificate: Uint8Array;
 }
 
-/** Null where no TLS is asked for or spoken, or nobody answers. */
+/** Returns null where the address asks for no TLS, the server speaks none, or nobody answers. */
 export async function presented(url: string, connect_ms: number): Promise<Presented | null> {
   const { places, security } = addressOf(url);
   const place = places[0];

@@ -176,7 +176,7 @@ function claimsOf({ organizationId, subjects }: RateRequest): Claim[] {
   return subjects.map((subject) => ({ organization, subject: bareOf(subject), limits: subject.limits }));
 }
 
-/** Without their positions. */
+/** Rows of the claims, without their positions. */
 function claimRows({ request, claims }: Waiting, number: number): Field[][] {
   const { requestId, tokens, tokens_min, elsewhere_ms } = request;
   return claims.map(({ organization, subject, limits }) => [

@@ -83,7 +83,7 @@ const keeping = `
   from placed where place <= $9
   on conflict do nothing`;
 
-/** By their ids, which sort by the clocks of the nodes: a day more, for one that is behind. */
+/** Selects by ID, since IDs sort by the clocks of the nodes. It keeps a day more, for a clock that is slow. */
 const forgetting = `
   delete from usage_refusal where request_id in (
     select request_id from usage_refusal where request_id < (select usage_record_id(store_now() - interval '31 days'))

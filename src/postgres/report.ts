@@ -10,7 +10,7 @@ const statement_ms = 60_000;
 const hour_ms = 3_600_000;
 const day_ms = 24 * hour_ms;
 
-/** What a group is called in the result, and what it is made of. */
+/** The name of each group in the result, and its expression. */
 const columns: Record<ReportGroup, readonly [name: string, expression: string]> = {
   organization: ["organization_id", "s.organization_id"],
   team: ["team_id", "s.team_id"],

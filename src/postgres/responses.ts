@@ -73,7 +73,7 @@ export async function purge(db: Pick<Database, "query">, owner: string): Promise
   }
 }
 
-/** What a node that died in between has left. */
+/** Organizations that keep no content and still have some, because a node died while it deleted it. */
 const keepNothing = `
   select t.organization_id as id from kept_response_total t join organization o on o.id = t.organization_id
   where t.bytes > 0 and (not o.keeps_content or o.status = 'closed')`;
@@ -120,6 +120,6 @@ const turns = `
     case when w.total <= $5::bigint then k.output else '[]' end as output
   from asked join kept_response k using (id) cross join whole w`;
 
-/** By their ids, which sort by the clocks of the nodes: a day more, for one that is behind. */
+/** Selects by ID, since IDs sort by the clocks of the nodes. It keeps a day more, for a clock that is slow. */
 const forgetting = `
   select kept_response_forget(usage_record_id(store_now() - ($1::integer + 1) * interval '1 day'), $2) as gone`;

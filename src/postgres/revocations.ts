@@ -39,7 +39,7 @@ export function revocations(db: Database, ears: RevocationEars): Promise<() => P
   });
 }
 
-/** Asked of the store, because clocks of nodes differ. */
+/** Measures by the store's clock, because the clocks of nodes differ. */
 async function measure(db: Database, at_ms: number, took: (seconds: number) => void): Promise<void> {
   try {
     const [row] = await db.query<{ now: Date }>("select store_now() as now");

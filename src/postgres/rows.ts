@@ -6,22 +6,20 @@ import { idOf } from "../store/ids.ts";
 import type { Operator } from "../store/operators.ts";
 
 export type OrganizationRow = typeof schema.organization.$inferSelect;
-/** With the anchors that count, and will count: `organization.anchor_at` is the first one alone. */
+/** An organization with its anchors, present and next: `organization.anchor_at` is only the first one. */
 export type AnchoredRow = OrganizationRow & {
   nextAnchorAt: Date | null;
   nextAnchorFrom: Date | null;
   formerSlugs: string[];
 };
 export type KeyRow = typeof schema.apiKey.$inferSelect;
-/** With what key-life.ts says of it. */
+/** A key with its state and its end (key-life.ts). */
 export interface LivingKey {
   key: KeyRow;
   state: KeyState;
   endsAt: Date | null;
 }
-export type SecretRow = typeof schema.keySecret.$inferSelect;
 export type OperatorRow = typeof schema.operator.$inferSelect;
-export type OperatorSecretRow = typeof schema.operatorSecret.$inferSelect;
 
 export function organizationOf(row: AnchoredRow): Organization {
   const { anchorAt, nextAnchorAt, nextAnchorFrom } = row;
@@ -52,7 +50,7 @@ export function callerOf(row: OrganizationRow): Credential["organization"] {
 }
 
 /** `secrets`: of this key, newest first. */
-export function keyOf({ key: row, state, endsAt }: LivingKey, secrets: SecretRow[]): Key {
+export function keyOf({ key: row, state, endsAt }: LivingKey, secrets: Secret[]): Key {
   return {
     id: idOf(row.id, "key_"),
     organizationId: idOf(row.organizationId, "org_"),
@@ -71,22 +69,17 @@ export function keyOf({ key: row, state, endsAt }: LivingKey, secrets: SecretRow
     state,
     endsAt,
     version: row.version,
-    secrets: secrets.map(secretOf),
+    secrets,
   };
 }
 
-export function operatorOf(row: OperatorRow, secrets: OperatorSecretRow[]): Operator {
+export function operatorOf(row: OperatorRow, secrets: Secret[]): Operator {
   return {
     ...row,
     id: idOf(row.id, "op_"),
     organizationId: row.organizationId === null ? null : idOf(row.organizationId, "org_"),
-    secrets: secrets.map(secretOf),
+    secrets,
   };
-}
-
-function secretOf(row: Secret): Secret {
-  const { prefix, suffix, createdAt, expiresAt, revokedAt } = row;
-  return { prefix, suffix, createdAt, expiresAt, revokedAt };
 }
 
 /** Drizzle puts every parameter into its error's message, where a log would show it: what it wraps says enough. */

@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { checksumOf, migrations } from "../../db/migrate.ts";
 import type { Engine } from "./engine.ts";
 
-/** What a seed was made of. */
+/** The versions that a seed was made with. */
 export interface SeedRecord {
   engine: string;
   migrations: { name: string; checksum: string }[];

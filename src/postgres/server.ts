@@ -32,7 +32,7 @@ const defaults = {
   close_ms: 5_000,
 };
 
-/** Of the pool, for one of so many processes of a node: one for a transaction, and one for what others ask meanwhile. */
+/** The connections of one of so many processes: at least one for a transaction, and one for queries meanwhile. */
 export function poolShare(processes: number): number {
   return Math.max(2, Math.ceil(defaults.connections_max / processes));
 }
@@ -59,7 +59,7 @@ export async function serverDatabase(url: string, options: ServerOptions = {}): 
 
 function databaseAt(address: Address, limits: typeof defaults): Database {
   let watcher = nobody;
-  /** Whoever watches at that moment. */
+  /** Passes reports on to the watcher of the moment. */
   const told: StoreWatcher = {
     answered: (...answer) => watcher.answered(...answer),
     opened: (store) => watcher.opened(store),
@@ -164,7 +164,7 @@ async function transaction<T>(
     await connection.exec(`begin${statement_ms === null ? "" : `; set local statement_timeout = ${statement_ms}`}`);
     value = await inTransaction("postgres", connection, work);
   } catch (error) {
-    // Where even that fails nobody knows what the session is in the middle of.
+    // If this fails too, the state of the session is unknown.
     await connection.exec("rollback").catch(() => connection.discard());
     throw error;
   } finally {

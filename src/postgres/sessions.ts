@@ -1,7 +1,7 @@
 /**
- * Whether a session stays one: what is set, locked or listened to on a connection must be there for its next statement. A
- * pooler that gives each transaction whatever session is free breaks that without an error, so it is recognised by what it
- * does: a session that is free goes to whoever asks next.
+ * A check that a connection keeps its session: settings, locks and listeners must still be there for its next
+ * statement. A pooler that gives each transaction whatever session is free breaks that without an error. It is
+ * recognized by its behavior: a free session goes to the next connection that asks.
  */
 import { type Database, DatabaseError, type Lane } from "./database.ts";
 
@@ -10,7 +10,7 @@ const tries_max = 4;
 /** A pool with a single session keeps a statement waiting while a transaction has it. */
 const wait_ms = 500;
 
-/** Null, or why the database cannot be used. */
+/** Returns null, or why the database cannot be used. */
 export async function whyNoSessions(db: Database): Promise<string | null> {
   if (db.kind === "pglite") return null;
   if (await refusesTransactions(db)) return pooledByStatement;
@@ -64,8 +64,9 @@ async function isLostBy(work: () => Promise<unknown>): Promise<boolean> {
 }
 
 /**
- * Whether the first is seen to change its session, or any two to share one. The second has a transaction open while the
- * others ask again: of a pool of two sessions, taken in turns, two connections could each get the same one every time.
+ * Returns true where the first connection is seen to change its session, or any two to share one. The second has a
+ * transaction open while the others ask again. Without it, a pool of two sessions that takes turns could give two
+ * connections the same one every time.
  */
 async function changes([first, second, third]: [Lane, Lane, Lane]): Promise<boolean> {
   try {
@@ -89,7 +90,7 @@ async function changes([first, second, third]: [Lane, Lane, Lane]): Promise<bool
   }
 }
 
-/** Whether an error shows another session: a prepared statement is not there, or is there already. */
+/** Recognizes an error that shows another session: a prepared statement is missing, or exists already. */
 const isAnother = (error: unknown): boolean =>
   error instanceof DatabaseError && ["26000", "42P05"].includes(error.code);
 

@@ -1,4 +1,4 @@
-/** What a server says of itself that an operator should watch: docs/databases.md, What to watch. */
+/** Figures of a server that an operator should watch: docs/databases.md, What to watch. */
 import type { DatabaseSigns } from "../store/signs.ts";
 import type { Database } from "./database.ts";
 

@@ -85,7 +85,7 @@ export function teams(db: Database): BudgetAdministration {
         await lockOrganization(tx, owner);
         const now = await readTeam(tx, id);
         if (!now) return null;
-        // Not by the version that was read with it: between the two another may have been there.
+        // The version that was read with `before` is not compared: somebody may have written between the two reads.
         const isOther = typeof version === "number" && now.version !== version;
         if (isOther || !isDeepStrictEqual(settable(now), settable(before))) return { now };
         if (isDeepStrictEqual(settable(now), settable(change))) return now;
@@ -186,7 +186,7 @@ export function teams(db: Database): BudgetAdministration {
 
 const unlimitedKey: KeyBudget = Object.freeze({ team: null, budget: noBudget });
 
-/** Whether the organization has this team; it then stays until the commit. Null is no team, and anybody's. */
+/** Whether the organization has this team, which then stays until the commit. Null is no team, and allowed to all. */
 export async function mayJoin(tx: Transaction, owner: string, teamId: string | null): Promise<boolean> {
   if (teamId === null) return true;
   await lockOrganization(tx, owner);
@@ -209,7 +209,7 @@ async function lockOrganization(tx: Transaction, owner: string): Promise<void> {
   await tx.drizzle.select({ id: organization.id }).from(organization).where(eq(organization.id, owner)).for("update");
 }
 
-/** Of one organization, or of all. */
+/** Teams that were not removed, of one organization or of all. */
 const isThere = (owner: string | undefined): SQL | undefined =>
   and(owner === undefined ? undefined : eq(team.organizationId, owner), isNull(team.removedAt));
 

@@ -18,7 +18,7 @@ export interface Security {
   certificate: { file: string; keyFile: string } | null;
 }
 
-/** What libpq has and we have not. To ignore one would be less safe than what was asked for. */
+/** Options of libpq that this client does not have. Ignoring one would be less safe than the address asks for. */
 const unsupported = [
   ...["sslcrl", "sslcrldir", "sslpassword", "sslnegotiation", "sslcertmode", "requiressl", "sslsni"],
   ...["ssl_min_protocol_version", "ssl_max_protocol_version"],
@@ -52,7 +52,7 @@ function isMode(text: string): text is Mode {
   return (modes as readonly string[]).includes(text);
 }
 
-/** As libpq: authorities turn `require` into `verify-ca`. Unlike libpq, they do so too where no mode is given. */
+/** As in libpq, authorities turn `require` into `verify-ca`. Unlike in libpq, they do so where no mode is given too. */
 function modeOf(asked: Mode | undefined, root: string | undefined): Mode {
   if (root === undefined) return asked ?? "prefer";
   if (asked === "require" && root !== "system") return "verify-ca";
@@ -88,7 +88,7 @@ export async function secured(socket: Socket, host: string, security: Security):
   });
   socket.write(request);
   const [answer] = (await Promise.race([once(socket, "data"), ended(socket)])) as [Buffer];
-  // What stands behind the one byte was not encrypted: somebody else may have put it there (CVE-2021-23222).
+  // Bytes behind the first were not encrypted: somebody else may have inserted them (CVE-2021-23222).
   if (answer.length !== 1) throw new Error("does not answer as Postgres does");
   if (answer[0] === 0x4e) {
     if (security.mode === "prefer" || security.mode === "allow") return socket;

@@ -1,7 +1,7 @@
 /**
- * What a Postgres server's background processes would do, and PGlite has none of: without checkpoints the log grows until
- * the next start, which must then read all of it; without vacuuming, tables grow by every row ever changed, and after two
- * thousand million transactions writing ends.
+ * The work of a Postgres server's background processes, which PGlite does not have. Without checkpoints the log grows
+ * until the next start, which must then read all of it. Without vacuuming, tables grow by every row ever changed, and
+ * after two thousand million transactions writing ends.
  */
 import { type Repeating, repeating } from "../time/repeating.ts";
 import type { Database } from "./database.ts";
@@ -18,7 +18,7 @@ export const upkeepLimits: UpkeepLimits = { every_ms: 5_000, log_bytes_max: 8_00
 
 type Statements = Pick<Database, "query" | "exec">;
 
-/** Until it is stopped. A failure is left to the next query to meet. */
+/** Works until it is stopped. A failure shows in the next query. */
 export function keepUp(database: Statements, limits: UpkeepLimits): Repeating {
   return repeating(() => tidy(database, limits).catch(() => {}), { every: limits.every_ms });
 }

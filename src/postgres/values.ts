@@ -1,9 +1,9 @@
 /**
- * What goes between JavaScript and Postgres, the same on both drivers. Every parameter is sent as text of the type that
- * the statement asks for, and every value comes back as text and is parsed here by its type's number:
- * int2, int4, int8, float → number (an int8 beyond 2^53 throws) · numeric → string · bool → boolean · timestamptz → Date
- * (whole milliseconds) · date, timestamp → string · bytea → Uint8Array · json, jsonb → parsed · arrays of these → arrays
- * · all else → string · null → null.
+ * The values between JavaScript and Postgres, the same on both drivers. Every parameter is sent as text of the type
+ * that the statement asks for, and every value comes back as text and is parsed here by its type's number: int2, int4,
+ * int8, float → number (an int8 beyond 2^53 throws) · numeric → string · bool → boolean · timestamptz → Date (whole
+ * milliseconds) · date, timestamp → string · bytea → Uint8Array · json, jsonb → parsed · arrays of these → arrays · all
+ * else → string · null → null.
  */
 import { DatabaseError } from "./database.ts";
 
@@ -44,7 +44,7 @@ const instant: Parse = (text) => {
 };
 const bytes: Parse = (text) => new Uint8Array(Buffer.from(text.slice(2), "hex"));
 
-/** By the type's number in pg_type, which never changes for built-in types. */
+/** Keyed by the type's number in pg_type, which never changes for built-in types. */
 const scalars: readonly { type: number; array: number; parse: Parse }[] = [
   { type: 16, array: 1000, parse: (text) => text === "t" },
   { type: 17, array: 1001, parse: bytes },

@@ -22,7 +22,7 @@ const retry_ms_max = 2000;
 /** Nothing that came for so long on a connection that waits for an answer: it is dead, and opened anew. */
 const silence_ms = 5000;
 
-/** In PEM; what is absent is the system's authorities, and no certificate of ours. */
+/** Certificates in PEM. Without them the system's authorities are trusted, and no client certificate is shown. */
 export interface RedisTls {
   ca?: string;
   cert?: string;
@@ -71,7 +71,7 @@ export function redisConnection(
       failed,
     );
 
-  /** Null until the server has said whether it is one of a cluster. */
+  /** It is null until the server has said whether it belongs to a cluster. */
   let commands: Redis | Cluster | null = null;
   let closed = false;
   watched(single);
@@ -129,7 +129,7 @@ export function redisConnection(
   };
 }
 
-/** By its name; a Redis that does not know it yet, or any more, has done nothing and is told it. */
+/** Calls the script by its name. A Redis that does not know the name has done nothing, and is then sent the text. */
 async function evaluated(
   client: Redis | Cluster,
   { lua, sha }: { lua: string; sha: string },
@@ -165,7 +165,9 @@ function askedAnew(tls: () => RedisTls): RedisTls {
   return Object.defineProperties({}, Object.fromEntries(fields));
 }
 
-/** What every node of a cluster is told; a cluster has one database, so a number in the path says nothing. */
+/**
+ * The credentials that every node of a cluster gets. A cluster has one database, so a number in the path means nothing.
+ */
 function credentialsOf(url: string): Pick<RedisOptions, "username" | "password"> {
   const { username, password } = new URL(url);
   return {

@@ -27,7 +27,7 @@ export class RatesCall {
     return (await this.answer.promise)[place]!;
   }
 
-  /** What the script is asked, with these changes. `now_ms`: null for Redis's own time. */
+  /** The argument of the script, with these changes. Where `now_ms` is null the script uses the clock of Redis. */
   asked(now_ms: number | null, changes: readonly Change[]): string {
     const changed = changes.map(
       ({ subject, number, name, requests, tokens }): ChangeAsked => [

@@ -18,7 +18,7 @@ export type RatesAsked = [now_ms: number | null, changes: ChangeAsked[], takes: 
 export type ChangeAsked = [key: number, number: number, name: EntryName, requests: number, tokens: number];
 /** The name of the request; of a shared entry, when its second is over. */
 export type EntryName = string | number;
-/** Without tokens it reads. */
+/** A claim without tokens only reads. */
 export type TakeAsked = [name: string, tokens: number | null, tokens_min: number | null, subjects: SubjectAsked[]];
 /** `shared_ms`: the milliseconds that share an entry; 0: none do. */
 type SubjectAsked = [key: number, shared_ms: number, requests_max: number | null, tokens_max: number | null];
@@ -31,7 +31,7 @@ export type SubjectReply = [
   requestsRetry_ms: number,
   tokensRetry_ms: number,
   number: number,
-  /** When the second of a shared entry is over; 0: it has the request's own name. */
+  /** The end of the second of a shared entry; 0 where the entry has the request's own name. */
   until_ms: number,
 ];
 

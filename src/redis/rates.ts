@@ -33,11 +33,11 @@ export interface RedisRatesOptions {
   wait_ms?: number;
   /** Before the organization's id in a key; tests of one Redis keep apart by it. */
   prefix?: string;
-  /** In place of Redis's own clock, whole milliseconds. Its deadlines for forgetting still follow its own. */
+  /** A clock in whole milliseconds that replaces that of Redis. Expiry of keys still follows Redis's own. */
   now_ms?: () => number;
 }
 
-/** Of one organization, until its corrections need no request to ride with. */
+/** The corrections that one organization may have waiting. More than these leave at once, without a request. */
 const changes_max = 96;
 /** Requests in one call. Redis serves nobody else meanwhile. */
 const takes_max = 64;
@@ -45,7 +45,7 @@ const takes_max = 64;
 export function redisRates(redis: Pick<RedisConnection, "script">, options: RedisRatesOptions = {}): Rates {
   const { answer_ms = 100, wait_ms = 25, prefix = "sluice:rates:" } = options;
   const script = redis.script(ratesScript);
-  /** By organization: what leaves when the turn ends. */
+  /** The calls that leave when the turn of the event loop ends, by organization. */
   const leaving = new Map<string, RatesCall>();
   const waiting = waitingChanges({
     wait_ms,
@@ -62,7 +62,7 @@ export function redisRates(redis: Pick<RedisConnection, "script">, options: Redi
     return JSON.parse((await script(call.keys, [asked])) as string);
   }
 
-  /** With all that waits for its organization. */
+  /** Sends a call, with every correction that waits for its organization. */
   function depart(organizationId: string, call: RatesCall): void {
     leaving.delete(organizationId);
     const riders: Riders | null = waiting.board(organizationId);

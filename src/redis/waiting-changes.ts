@@ -12,12 +12,12 @@ export interface Change {
   subject: Pick<RateSubject, "limitedBy" | "id">;
   number: number;
   name: EntryName;
-  /** To add. */
+  /** The difference to add. */
   requests: number;
   tokens: number;
 }
 
-/** What one call carries. */
+/** The changes that one call carries. */
 export interface Riders {
   changes: readonly Change[];
   /** The call is over. */
@@ -27,7 +27,7 @@ export interface Riders {
 export interface WaitingChanges {
   /** Resolves when the call that carries them is over, well or not. */
   add(organizationId: string, changes: readonly Change[]): Promise<void>;
-  /** What waits, for a call that leaves now. */
+  /** Returns the waiting changes, for a call that leaves now. */
   board(organizationId: string): Riders | null;
   /** Resolves when all that waited was carried. */
   flush(): Promise<void>;
@@ -37,7 +37,7 @@ export interface WaitingParts {
   /** A call that carries nothing else. Never rejects. */
   send(organizationId: string, changes: readonly Change[]): Promise<void>;
   wait_ms: number;
-  /** Of one organization; more of them leave at once. */
+  /** The most changes of one organization that wait; more leave at once. */
   changes_max: number;
   clock?: Pick<Clock, "after">;
 }

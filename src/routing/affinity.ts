@@ -1,5 +1,5 @@
 /**
- * What a conversation is known by from turn to turn, so that it meets the prefix cache that it has filled. Pure. A client's
+ * The identity of a conversation from turn to turn, so that it meets the prefix cache that it has filled. Pure. A client's
  * name for it where it gives one, else the head of the conversation, which all its turns share.
  */
 import type { InferenceRequest, Turn } from "../inference/request.ts";

@@ -1,4 +1,4 @@
-/** What follows an attempt that showed nothing: another attempt, or the fault that the caller reads. Pure. */
+/** The next step after an attempt that showed nothing: another attempt, or the fault that the caller reads. Pure. */
 import { Fault } from "../inference/fault.ts";
 import type { AttemptEnd, AttemptKind } from "../upstream/attempt.ts";
 
@@ -32,7 +32,7 @@ const repeat_ms_max = 5_000;
 const pause_ms = 250;
 
 /**
- * Where no other engine is left, the last is asked once more if it has refused the request, and so works at it no longer:
+ * If no other engine is left, the last is asked once more if it has refused the request, and so works at it no longer:
  * when it says that it has room again, or after a moment that is drawn, so that not all come back at once. Else null.
  */
 export function repeatAfter_ms(end: AttemptEnd, draw: () => number): number | null {
@@ -47,7 +47,10 @@ export interface Failure {
   fault: Fault;
 }
 
-/** The fault of several failures: the last one's, unless that engine was only full. If all are full, the first to have room sets the wait. */
+/**
+ * The fault of several failures: the last one's, unless that engine was only full. If all are full, the first to have room
+ * sets the wait.
+ */
 export function combinedFault(failures: readonly Failure[]): Fault {
   const last = failures.at(-1)!;
   if (last.kind !== "busy") return last.fault;

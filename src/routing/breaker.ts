@@ -17,7 +17,7 @@ export interface Breaker {
   probation_ms: number;
   /** When it opened or let its probe through. Attempts that began before that do not count. */
   since_ms: number;
-  /** Until when no request is let through: of an open breaker, or of a full engine that said until when. */
+  /** The time until which no request is let through, by an open breaker or a full engine that named it. */
   restUntil_ms: number;
 }
 
@@ -49,7 +49,7 @@ export interface End {
   retryAfter_ms?: number;
 }
 
-/** What the end of an attempt says about the engine. */
+/** The meaning of an attempt's end for the engine's health. */
 const says: Record<EndKind, "ill" | "alive" | "nothing"> = {
   answered: "alive",
   empty: "ill",

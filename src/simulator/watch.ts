@@ -2,7 +2,7 @@
 export interface Watch {
   body(text: string): void;
   status(status: number): void;
-  /** So many more output tokens were generated. A real engine would count them even after the client left. */
+  /** Counts generated output tokens. A real engine would count them even after the client left. */
   tokens(count: number): void;
   /** Called at least once; the first call counts. `cut`: the simulator broke the connection, as requested. */
   ended(how: Ending): void;

@@ -4,7 +4,7 @@
  */
 import type { AuditEntry, AuditHead } from "./directory.ts";
 
-/** What stands before the first entry. */
+/** The hash that stands before the first entry. */
 export const chainBeginning = "0".repeat(64);
 
 /** An entry as it is shown and exported; all but `hash` is what the hash covers. */
@@ -30,7 +30,7 @@ export function chainedHash(previous: string, entry: Omit<AuditEntry, "hash">): 
 }
 
 /**
- * What breaks the chain of these lines, in the order of their numbers; null where nothing does. `previous` is the head
+ * Finds where the chain of these lines breaks. The lines are in the order of their numbers, and `previous` is the head
  * before the first of them. An entry without a hash was written before there was a chain.
  */
 export function chainBreak(previous: AuditHead, lines: readonly AuditLine[]): { head: AuditHead } | { broken: string } {

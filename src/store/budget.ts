@@ -1,6 +1,6 @@
 /**
- * What keys and teams may use beside their organization's plan (docs/design/usage.md, Budgets). The ledger counts them
- * (ledger.ts); this is what an administrator sets.
+ * The limits of keys and teams beside their organization's plan (docs/design/usage.md, Budgets). The ledger counts them
+ * (ledger.ts); an administrator sets them here.
  */
 import type { Page, PageOf, Repeat, Repeated } from "./page.ts";
 import { noLimits, type PlanLimits } from "./plan.ts";
@@ -8,7 +8,7 @@ import { noLimits, type PlanLimits } from "./plan.ts";
 /** Whose limit it was. */
 export type LimitedBy = "organization" | "team" | "key";
 
-/** In the units of a plan. A limit that is null does not limit. */
+/** Limits in the units of a plan. Null does not limit. */
 export type Budget = PlanLimits;
 
 const { name: _, ...unlimited } = noLimits;
@@ -23,7 +23,7 @@ export interface Team {
   name: string;
   createdAt: Date;
   budget: Budget;
-  /** What a new key of the team gets; null: what a new key of the organization gets. */
+  /** The limits that a new key of the team gets. Null: those of a new key of the organization. */
   keyDefault: Budget | null;
   /** Keys that are in it, revoked ones included. */
   keys: number;
@@ -31,13 +31,13 @@ export interface Team {
   version: number;
 }
 
-/** What a key may use, and as a member of which team. */
+/** The limits of a key, and its team. */
 export interface KeyBudget {
   team: Pick<Team, "id" | "name"> | null;
   budget: Budget;
 }
 
-/** What somebody else has written meanwhile. */
+/** The state that somebody else has written meanwhile. */
 export interface Overtaken<State> {
   now: State;
 }
@@ -52,9 +52,9 @@ export interface BudgetAdministration {
     actor: string;
     repeat?: Repeat | undefined;
   }): Promise<Team | "name_taken" | Repeated>;
-  /** Those that were not removed, the oldest first. */
+  /** Lists the teams that were not removed, the oldest first. */
   listTeams(organizationId: string): Promise<Team[]>;
-  /** Of one organization or of all, in the order in which they were made. */
+  /** Pages through the teams of one organization or of all, in the order in which they were made. */
   pageTeams(page: Page & { organizationId?: string | undefined }): Promise<PageOf<Team>>;
   findTeam(id: string): Promise<Team | null>;
   /** Unless it is no longer as `before` says, or has another version than the one given. */
@@ -78,7 +78,7 @@ export interface BudgetAdministration {
     change: { teamId: string | null; budget: Budget },
     actor: string,
   ): Promise<KeyBudget | Overtaken<KeyBudget> | null>;
-  /** What a new key of an organization gets; null: nothing. */
+  /** The limits that a new key of an organization gets; null: none. */
   keyDefault(organizationId: string): Promise<Budget | null>;
   /** Unless the organization has another version than the one given. */
   setKeyDefault(

@@ -1,6 +1,6 @@
 /**
- * What was learned from what engines report: how many tokens an input of a model is, and an output of a route. It is kept
- * over a restart and shared by nodes; nothing that is charged rests on it alone.
+ * Estimates that are learned from the reports of engines: how many tokens an input of a model has, and an output of a
+ * route. They survive a restart, and nodes share them. No charge rests on them alone.
  */
 
 export interface InputRatio {
@@ -8,7 +8,7 @@ export interface InputRatio {
   ratio: number;
   /** Mean distance of single inputs from the ratio. */
   spread: number;
-  /** Of those inputs, the older the less: how much the ratio rests on. */
+  /** The bytes of those inputs, older ones weighted less: the weight of the ratio. */
   bytes: number;
   /** Tokens that are there without any text: the chat template, and what an engine adds by itself. */
   template: number;
@@ -16,19 +16,19 @@ export interface InputRatio {
 
 /** Sums over complete answers; older ones have faded, so none need be whole. */
 export interface OutputSums {
-  /** Of answers that were streamed, part for part. */
+  /** Tokens of answers that were streamed part by part. */
   tokens: number;
   deltas: number;
   codeUnits: number;
-  /** Of answers of which a part came whole: its deltas say nothing. */
+  /** Tokens of answers of which a part came whole, so that its deltas cannot be counted. */
   wholeTokens: number;
   wholeCodeUnits: number;
 }
 
 export interface Calibrations {
-  /** By public model id. */
+  /** Keyed by public model ID. */
   inputs: Shelf<InputRatio>;
-  /** By route: an upstream and its model. */
+  /** Keyed by route: an upstream and its model. */
   outputs: Shelf<OutputSums>;
 }
 

@@ -18,13 +18,13 @@ export interface Organization {
   id: string;
   /** Lower-case letters, digits and hyphens, 1 to 63, unique. */
   slug: string;
-  /** Those that it had before: none is ever another's. */
+  /** Earlier slugs of the organization. No other organization ever gets one of them. */
   formerSlugs: string[];
   name: string;
   status: OrganizationStatus;
   /** Name of a plan of the catalog; null when it was removed (inference answers 402). */
   plan: string | null;
-  /** Where weeks and months are counted from at this moment; whole milliseconds. */
+  /** The instant from which weeks and months are counted now, in whole milliseconds. */
   anchorAt: Date;
   /** An anchor that was set and does not count yet: months are counted from it from then on. */
   nextAnchor: { anchorAt: Date; countsFrom: Date } | null;
@@ -45,7 +45,7 @@ export interface Organization {
 export const organizationStatuses = ["active", "suspended", "closed"] as const;
 export type OrganizationStatus = (typeof organizationStatuses)[number];
 
-/** What an organization asks of its keys, and of what is kept. */
+/** The rules of an organization for its keys and for content that is kept. */
 export type Policies = Pick<Organization, "keyLifetimeMaxDays" | "keyUnusedMaxDays" | "keepsContent">;
 
 /**
@@ -76,9 +76,9 @@ export interface Key {
   labels: Record<string, string>;
   /** Addresses and networks of its clients; null allows all. */
   allowedAddresses: string[] | null;
-  /** By the store's clock, when this was read. */
+  /** The state when the key was read, by the store's clock. */
   state: KeyState;
-  /** When it ended or will, as things stand: revoked, expired, too old or unused. Null: never. */
+  /** When the key ended, or will end if nothing changes: revoked, expired, too old or unused. Null: never. */
   endsAt: Date | null;
   /** Rises with each change; use is none. */
   version: number;
@@ -92,12 +92,12 @@ export interface Secret {
   prefix: string;
   suffix: string;
   createdAt: Date;
-  /** When a rotation's grace ends; exact. */
+  /** The exact end of a rotation's grace. */
   expiresAt: Date | null;
   revokedAt: Date | null;
 }
 
-/** What is stored of a new secret. `hash` is the SHA-256 of the whole key. */
+/** The stored parts of a new secret. `hash` is the SHA-256 of the whole key. */
 export interface NewSecret {
   hash: Uint8Array;
   prefix: string;
@@ -111,10 +111,10 @@ export interface Credential {
     "id" | "name" | "scopes" | "allowedModels" | "allowedAddresses" | "expiresAt" | "revokedAt" | "lastUsedAt"
   >;
   secret: Pick<Secret, "expiresAt" | "revokedAt">;
-  /** When the policies of its organization end this secret, as too old, and the key, as unused; null: never. */
+  /** When the organization's policies end this secret (as too old) and the key (as unused); null: never. */
   ends: { lifetimeAt: Date | null; unusedAt: Date | null };
   organization: Omit<Organization, "anchorAt" | "nextAnchor" | "version" | "formerSlugs">;
-  /** Of the key and its team, where they have limits of their own; the key first. */
+  /** Limits of the key and then of its team, where they have any. */
   rates: readonly RateSubject[];
   /** The store's clock at the look-up: it decides about expiry, never a node's. */
   readAt: Date;
@@ -139,15 +139,18 @@ export interface Administration extends BudgetAdministration {
     repeat?: Repeat | undefined;
   }): Promise<Organization | "slug_taken" | "no_plan" | Repeated>;
   listOrganizations(): Promise<Organization[]>;
-  /** In the order in which they were made. */
+  /** Pages through organizations in the order in which they were made. */
   pageOrganizations(
     page: Page & { status?: OrganizationStatus | undefined; plan?: string | undefined },
   ): Promise<PageOf<Organization>>;
-  /** By slug or by id. */
+  /** Finds an organization by slug or ID. */
   findOrganization(slugOrId: string): Promise<Organization | null>;
   /** Which organization had this slug before it got another. */
   formerOwner(slug: string): Promise<Organization | null>;
-  /** With a version, here and below: only if the organization has it still. Of one that is closed, nothing changes. */
+  /**
+   * Here and below, a `version` makes the change conditional: the organization must still have it. A closed
+   * organization does not change.
+   */
   setOrganizationStatus(
     id: string,
     status: Exclude<OrganizationStatus, "closed">,
@@ -160,9 +163,15 @@ export interface Administration extends BudgetAdministration {
     actor: Actor,
     version?: number | null,
   ): Promise<Changed | "slug_taken">;
-  /** What is named is set. Once it keeps no content, none is kept any more; `purgeContent` drops what was. */
+  /**
+   * Sets the policies that are named. An organization that keeps no content gets none stored from then on;
+   * `purgeContent` deletes the older content.
+   */
   setPolicies(id: string, policies: Partial<Policies>, actor: Actor, version?: number | null): Promise<Changed>;
-  /** For good: revokes its keys, takes its plan, its extra usage and its webhook. Its records stay for their time. */
+  /**
+   * Closes an organization for good: revokes its keys and removes its plan, extra usage and webhook. Its records stay
+   * for their time.
+   */
   closeOrganization(id: string, actor: Actor, version?: number | null): Promise<Changed>;
   /** Drops what is stored of an organization that is closed or keeps no content. */
   purgeContent(id: string): Promise<void>;
@@ -207,16 +216,19 @@ export interface Administration extends BudgetAdministration {
     actor: Actor;
     repeat?: Repeat | undefined;
   }): Promise<Key | Repeated | "no_team" | "closed">;
-  /** Of one organization or of all, in the order in which they were made. */
+  /** Pages through the keys of one organization or of all, in the order in which they were made. */
   pageKeys(
     page: Page & {
       organizationId?: string | undefined;
       state?: KeyState | undefined;
-      /** Not used for so long; one that was never used counts from its creation. */
+      /** Only keys that were unused for so long. A key that was never used counts from its creation. */
       unusedFor_ms?: number | undefined;
     },
   ): Promise<PageOf<Key>>;
-  /** What is named is set; all else stays, whoever changes it meanwhile. An answer that changes nothing writes nothing. */
+  /**
+   * Sets the fields that are named; the others stay, whoever changes them meanwhile. A call that changes nothing writes
+   * nothing.
+   */
   updateKey(id: string, change: KeyChange, actor: Actor, version?: number | null): Promise<Key | Stale<Key> | null>;
   findKey(id: string): Promise<Key | null>;
   /** Adds a secret; the ones before it end at `graceEndsAt` at the latest. */
@@ -230,7 +242,7 @@ export interface Administration extends BudgetAdministration {
   revokeKey(input: { id: string; old: boolean; actor: Actor }): Promise<Key | null>;
 
   listAudit(input: AuditQuery): Promise<AuditEntry[]>;
-  /** Where the chain stands. */
+  /** The present head of the chain. */
   auditHead(): Promise<AuditHead>;
 }
 
@@ -242,10 +254,10 @@ export type KeyChange = Partial<
 export const keyStates = ["active", "revoked", "expired", "unused"] as const;
 export type KeyState = (typeof keyStates)[number];
 
-/** Where the chain of the audit log stands after an entry. */
+/** The head of the audit log's chain after an entry. */
 export interface AuditHead {
   number: number;
-  /** In hexadecimal digits. */
+  /** Hexadecimal digits. */
   hash: string;
 }
 
@@ -284,12 +296,12 @@ export interface UsageEntry {
 }
 
 export interface AuditEntry {
-  /** From 1, without gaps. */
+  /** The entry's number, from 1 without gaps. */
   number: number;
   at: Date;
   /** Who did it: `operator:<name>`, `cli:<user>`, `cli:<user> (claims <name>)`, or `service`. */
   actor: Actor;
-  /** Where it was asked from; null: on the node. */
+  /** The address that the request came from; null: the node itself. */
   address: string | null;
   /** `organization.create`, `key.rotate`, … */
   action: string;

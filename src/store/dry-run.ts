@@ -9,14 +9,14 @@ import type { Ledger } from "./ledger.ts";
 export interface DryRunCaller {
   organizationId: string;
   keyId: string;
-  /** Of its one secret. */
+  /** The hash of the key's one secret. */
   keyHash: Uint8Array;
   plan: string;
 }
 
 export interface DryRun {
   run: Ledger["run"];
-  /** As the directory says it. */
+  /** The credential that the directory returns for the key. */
   credential: Credential;
 }
 

@@ -1,12 +1,12 @@
 /** Which secrets of keys there are, in pieces: for a node that has just started, and knows none of them yet. */
 
-/** So many bytes of a hash stand for the whole one. */
+/** The bytes of a hash that stand for the whole one. */
 export const fingerprint_bytes = 8;
 
 export interface ExistingSecretsPiece {
   /** The first bytes of the hash of each secret that may be used, one after the other. */
   fingerprints: Uint8Array;
-  /** Where the next piece begins; null after the last one. */
+  /** The start of the next piece; null after the last one. */
   next: string | null;
 }
 

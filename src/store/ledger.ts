@@ -1,7 +1,7 @@
 /**
- * What was used: holds of running requests and records of ended ones. Postgres decides (docs/design/metering.md, Who
+ * The ledger: holds of running requests and records of ended ones. Postgres decides (docs/design/metering.md, Who
  * decides); this is the interface to it. Commands go in batches, and each answer stands in its command's place. A batch
- * that rejects is sent again, and every verb is idempotent by request id. One refused command never fails a batch.
+ * that rejects is sent again, and every verb is idempotent by request ID. One refused command never fails a batch.
  *
  * Units are micro-units, whole numbers, exact to 10^15. Tokens are whole numbers.
  */
@@ -21,7 +21,7 @@ export type WindowKind = "session" | "week" | "month";
 export const windowKinds: readonly WindowKind[] = ["session", "week", "month"];
 export type BillingSource = "plan" | "extra";
 
-/** Null does not limit; a window then takes `window_units_max`. */
+/** Limits of windows. Null does not limit: the window then takes up to `window_units_max`. */
 export interface UsageLimits {
   session: number | null;
   week: number | null;
@@ -40,7 +40,7 @@ export interface WindowReading {
 }
 export type WindowReadings = Record<WindowKind, WindowReading>;
 
-/** What a key or a team may use, and has used, as a decision saw it. Rates are no matter of the ledger. */
+/** The limits and the use of a key or a team at the instant of a decision. The ledger does not count rates. */
 export interface SubjectReading {
   subject: "key" | "team";
   windows: WindowReadings;
@@ -48,7 +48,7 @@ export interface SubjectReading {
   running: number;
 }
 
-/** What extra usage has taken in the billing month; a cap of null is none. */
+/** The extra usage of the billing month. A null cap does not limit. */
 export interface ExtraReading {
   enabled: boolean;
   capUnits: number | null;
@@ -66,7 +66,7 @@ export interface UsageReading {
   at: Date;
 }
 
-/** What a record says of its request, whatever became of it. */
+/** Facts that every record has, whatever became of its request. */
 export interface RequestFacts {
   /** `req_` + UUIDv7 hex; stands in one command of a batch. */
   requestId: string;
@@ -120,12 +120,12 @@ export interface Settle extends RequestFacts {
   verb: "settle";
   limits: UsageLimits;
   usage: Usage;
-  /** What the usage costs at the admitted prices; the ledger charges what fits under every limit. */
+  /** The cost of the usage at the admitted prices. The ledger charges the part that fits under every limit. */
   units: number;
   outcome: Outcome;
   stoppedBy: "usage_window" | null;
   errorCode: string | null;
-  /** For operators: which upstream served, how often it was tried, when the first part came. */
+  /** Facts for operators: the upstream that served, the number of attempts, and the time of the first part. */
   route: {
     upstream: string;
     attempts: number;
@@ -133,7 +133,7 @@ export interface Settle extends RequestFacts {
     /** Each attempt; left out where there was one, at an engine that its upstream's name tells. */
     tried?: readonly { upstream: string; replica?: string; outcome: string; ms: number }[];
   } | null;
-  /** For operators: what the engine reported, where it was not taken as it is. */
+  /** The engine's report where it was not accepted as it came, for operators. */
   reportRejected: RejectedReport | null;
 }
 export type Command = Admit | Grow | Checkpoint | Settle;
@@ -144,7 +144,7 @@ export interface Granted {
   outputTokens: number;
   source: BillingSource;
   windows: WindowReadings;
-  /** Of the key and the team that are limited, in this order; left out: neither is. */
+  /** The key and then the team, where they are limited; absent where neither is. */
   subjects?: SubjectReading[];
   /** The team that the key is in, limited or not; left out: none. */
   teamId?: string;
@@ -194,12 +194,12 @@ export interface Ledger {
   recover(limit: number, clock?: ClockRange): Promise<Recovered>;
   /** The windows in force now; an idle session reads used 0 and a reset five hours from now. Rejects for an unknown id. */
   windows(organizationId: string, limits: UsageLimits): Promise<WindowReadings>;
-  /** What this key and its team may use and have used, where they are limited: the key first. */
+  /** The limits and the use of this key and then of its team, where they are limited. */
   budgets(organizationId: string, keyId: string): Promise<SubjectReading[]>;
   /** The same and more, for operators. */
   reading(organizationId: string, limits: UsageLimits): Promise<UsageReading>;
   receipt(organizationId: string, requestId: string): Promise<Receipt | null>;
-  /** Of whatever organization: for operators, never for a key. */
+  /** Finds a request of any organization: for operators, never for a key. */
   receiptOfAny(requestId: string): Promise<Receipt | null>;
   /** Reads what was recorded since the last time, and adds it to the roll-ups. One node of the fleet does it. */
   rollUp(): Promise<void>;
@@ -214,15 +214,18 @@ export interface Ledger {
    * them. Rejects where another full check is under way.
    */
   check(isFull?: boolean): Promise<LedgerDifference[]>;
-  /** What a check takes on trust unless it is full. */
+  /** The windows and days that a check trusts unless it is full. */
   sealed(): Promise<Sealed>;
   /** Confirmed settlements that the store did not have any more. */
   lost(): Promise<Lost>;
   /** The store's clock. */
   now(): Promise<Date>;
-  /** What was used in a span, by groups: equal to the records at one instant. */
+  /** The usage of a span by groups. It equals the records at one instant. */
   report(query: ReportQuery): Promise<UsageReport>;
-  /** A new anchor for weeks and months, from the end of the running month on: answers when that is; null: no such organization. */
+  /**
+   * A new anchor for weeks and months, from the end of the running month on: answers when that is; null: no such
+   * organization.
+   */
   setAnchor(organizationId: string, anchorAt: Date): Promise<Date | null>;
   /**
    * A compensating entry of an operator: adds units to one window of now, or takes some away, down to nothing. Answers what
@@ -234,7 +237,7 @@ export interface Ledger {
   close(): Promise<void>;
 }
 
-/** What the store's clock may read, if nobody has set it. */
+/** The readings that the store's clock may have if nobody has set it. */
 export interface ClockRange {
   earliest: Date;
   latest: Date;
@@ -250,12 +253,12 @@ export interface Recovered {
 export interface Upkeep {
   /** Coming months whose records have their place already. */
   monthsAhead: number;
-  /** What could not be done at once, because somebody else is at it; the next time tries again. */
+  /** The work that could not be done at once because somebody else held a lock. The next run tries again. */
   putOff: string[];
 }
 
 export interface Audit {
-  /** What this look found; empty where another node looked. */
+  /** The differences that this look found; empty where another node looked. */
   differences: LedgerDifference[];
   /** How many the last look of any node found. */
   differing: number;
@@ -265,7 +268,7 @@ export interface Audit {
 
 export interface Sealed {
   windows: number;
-  /** That were summed for the seals. */
+  /** The number of records that were summed for the seals. */
   records: number;
   /** Days whose roll-ups were compared with their records, and these. */
   days: number;
@@ -273,7 +276,7 @@ export interface Sealed {
 }
 
 export interface LedgerDifference {
-  /** Null: of `pass` and `chain`, which are nobody's own. */
+  /** Null for `pass` and `chain`, which belong to no organization. */
   organizationId: string | null;
   /** UUID of the key or team of that organization; null: it is the organization's own. */
   subjectId: string | null;
@@ -283,7 +286,7 @@ export interface LedgerDifference {
    * `chain` says that the log's chain is broken behind one.
    */
   kind: WindowKind | "extra" | "running" | "hour" | "day" | "pass" | "chain";
-  /** When the entry of the audit log was written; for `pass` and `chain`. */
+  /** The instant at which the entry of the audit log was written, for `pass` and `chain`. */
   startsAt: Date | null;
   /** The number of the entry of the audit log; for `pass` and `chain`. */
   entry?: number | null;
@@ -316,7 +319,7 @@ export interface Receipt {
   prices: Prices;
   units: { held: number; charged: number; uncharged: number };
   source: BillingSource;
-  /** Null: given up before it was admitted. */
+  /** Null where the request was given up before it was admitted. */
   windows: Record<WindowKind, ReceiptWindow> | null;
   route: Settle["route"];
   reportRejected: RejectedReport | null;

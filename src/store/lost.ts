@@ -1,4 +1,7 @@
-/** What nodes were told and the store then did not have any more: docs/design/metering.md, A store that wakes up in the past. */
+/**
+ * Records that nodes had confirmed and the store no longer has: docs/design/metering.md, A store that wakes up in the
+ * past.
+ */
 
 /** A settlement that the store confirmed. */
 export interface Confirmed {
@@ -16,11 +19,11 @@ export interface Place {
 export interface Look {
   /** Names the book, in all its copies. */
   ledgerId: string;
-  /** Null: the server does not say. */
+  /** Null where the server does not say. */
   place: Place | null;
-  /** Where the book was last seen, if it has moved since and nobody has noted it. */
+  /** The place where the book was last seen, if it has moved since and nobody has noted it. */
   movedFrom: Place | null;
-  /** Whether it has the record that was asked for; true where none was. */
+  /** Whether the store has the record that was asked for; true where none was. */
   has: boolean;
 }
 
@@ -37,7 +40,7 @@ export interface ReceiptMemory {
   recall(ledgerId: string): Promise<Confirmed[]>;
 }
 
-/** What was noted in a year. */
+/** Losses that were noted within a year. */
 export interface Lost {
   receipts: number;
   units: number;

@@ -1,8 +1,7 @@
 /** NOTICES: what organizations are told by webhook (docs/notices.md). Implemented by `postgres`. */
 import type { Actor } from "./directory.ts";
 
-export const noticeKinds = ["usage.share_reached", "organization.suspended", "key.expiring"] as const;
-export type NoticeKind = (typeof noticeKinds)[number];
+export type NoticeKind = "usage.share_reached" | "organization.suspended" | "key.expiring";
 
 export interface NoticeHookSettings {
   url: string;
@@ -15,9 +14,9 @@ export interface NoticeHookSettings {
 export interface NoticeHook extends NoticeHookSettings {
   organizationId: string;
   changedAt: Date;
-  /** What has not been delivered yet, or given up. */
+  /** The number of notices that are neither delivered nor given up. */
   waiting: number;
-  /** Of the last notice that could not be delivered; null: none. */
+  /** The failure of the last notice that could not be delivered; null: none. */
   problem: string | null;
 }
 
@@ -30,11 +29,11 @@ export interface NoticeAdministration {
     secret: { secret: string; renews: boolean },
     actor: Actor,
   ): Promise<{ hook: NoticeHook; isNewSecret: boolean }>;
-  /** What waits is not sent any more. */
+  /** Removes the webhook. Waiting notices are not sent any more. */
   removeNoticeHook(organizationId: string, actor: Actor): Promise<NoticeHook | null>;
 }
 
-/** To be sent now, by this node alone until its lease is over. */
+/** A notice to send now. Until its lease ends, this node alone has it. */
 export interface DueNotice {
   /** `notice_` + 32 hex digits; receivers know a repeat by it. */
   id: string;
@@ -42,7 +41,7 @@ export interface DueNotice {
   kind: NoticeKind;
   details: Record<string, unknown>;
   createdAt: Date;
-  /** With this one. */
+  /** The number of attempts, this one included. */
   attempts: number;
   url: string;
   secret: string;
@@ -51,7 +50,7 @@ export interface DueNotice {
 export interface NoticeQueue {
   /** Finds what there is to tell, once for all nodes. */
   look(): Promise<void>;
-  /** Those that are due, the oldest first. */
+  /** Claims notices that are due, the oldest first. */
   claim(limit: number): Promise<DueNotice[]>;
   /** `problem` null: it was delivered. `again_ms` null: it is given up. */
   sent(notice: Pick<DueNotice, "id" | "attempts">, problem: string | null, again_ms: number | null): Promise<void>;

@@ -16,7 +16,7 @@ export interface Operator {
   /** Unique for ever: the audit log has it. */
   name: string;
   role: Role;
-  /** Of an `organization-admin`; null of others. */
+  /** The organization of an `organization-admin`; null for other roles. */
   organizationId: string | null;
   createdBy: string;
   createdAt: Date;
@@ -37,7 +37,7 @@ export interface FoundOperator {
 }
 
 export interface Operators {
-  /** By the hash of a token; `address` is noted as where it was last used. */
+  /** Finds an operator by the hash of a token, and notes `address` as where the token was last used. */
   operatorOf(tokenHash: Uint8Array, address: string | null): Promise<FoundOperator | null>;
   createOperator(input: {
     id: string;
@@ -49,7 +49,7 @@ export interface Operators {
     actor: Actor;
     repeat?: Repeat | undefined;
   }): Promise<Operator | "name_taken" | { repeated: string } | "reused">;
-  /** In the order in which they were made. */
+  /** Pages through operators in the order in which they were made. */
   pageOperators(page: Page): Promise<PageOf<Operator>>;
   findOperator(nameOrId: string): Promise<Operator | null>;
   rotateOperator(input: {

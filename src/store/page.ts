@@ -10,7 +10,7 @@ export interface PageOf<Item> {
   hasMore: boolean;
 }
 
-/** What a creation is known by, should it be asked for again: both are SHA-256. */
+/** The identity of a creation, by which a repeat of it is recognized: two SHA-256 hashes. */
 export interface Repeat {
   keyHash: Uint8Array;
   requestHash: Uint8Array;

@@ -1,6 +1,6 @@
 import type { Repeat, Repeated } from "./page.ts";
 
-/** What an organization may use. A limit that is null does not limit. */
+/** The limits of an organization. Null does not limit. */
 export interface Plan {
   name: string;
   /** Micro-units a window. */
@@ -12,7 +12,7 @@ export interface Plan {
   concurrentRequests: number | null;
 }
 
-/** What stands in where an organization has no plan and only reads. */
+/** The plan that stands in where an organization has none and only reads. */
 export const noLimits: Plan = Object.freeze({
   name: "",
   session: null,
@@ -31,13 +31,13 @@ export interface PlanUse {
   slugs: string[];
 }
 
-/** As an administrator sees it. */
+/** A plan as an administrator sees it. */
 export interface KnownPlan extends Plan {
   /** `file`: sluice.yaml or the defaults, where alone it can be changed. `management`: made at run time. */
   source: "file" | "management";
   /** Rises with each change. */
   version: number;
-  /** From when on these limits count; null: not in force yet. */
+  /** When these limits came into force; null: not yet. */
   changedAt: Date | null;
 }
 
@@ -53,7 +53,7 @@ export interface PlanAdministration {
   /** All that are in force, in the order of their names. */
   listPlans(): Promise<KnownPlan[]>;
   createPlan(plan: Plan, actor: string, repeat?: Repeat | undefined): Promise<KnownPlan | KnownName | Repeated>;
-  /** What is named changes. `version`: only if the plan has it still. */
+  /** Changes the limits that are named. With a `version`, the plan must still have it. */
   updatePlan(
     name: string,
     changes: Partial<PlanLimits>,
@@ -87,7 +87,7 @@ export interface PlanStore {
     plans: readonly Plan[],
     fileAge_ms: number | null,
   ): Promise<"published" | "same" | "older" | { taken: string[] }>;
-  /** Of these names, those of plans that were made at run time. */
+  /** Returns those of the names that plans made at run time have. */
   taken(names: readonly string[]): Promise<string[]>;
 }
 

@@ -6,13 +6,16 @@
 
 import type { LimitedBy } from "./budget.ts";
 
-/** Null does not limit. */
+/** Limits of a minute. Null does not limit. */
 export interface RateLimits {
   requestsPerMinute: number | null;
   tokensPerMinute: number | null;
 }
 
-/** Whoever limits a request: its organization, and its key and the key's team where they have limits of their own. */
+/**
+ * A subject that limits a request: its organization, and its key and the key's team where they have limits of their
+ * own.
+ */
 export interface RateSubject {
   limitedBy: LimitedBy;
   id: string;
@@ -22,9 +25,15 @@ export interface RateSubject {
 export interface RateRequest {
   organizationId: string;
   requestId: string;
-  /** At least one, the narrowest first: the key, its team, the organization. All count it, or none does. */
+  /**
+   * The subjects, at least one, the narrowest first: the key, its team, the organization. Either all of them count a
+   * request, or none does.
+   */
   subjects: readonly RateSubject[];
-  /** What it may come to, until that is corrected, and the least with which it may begin: what is left is taken, if that is between them. */
+  /**
+   * The tokens that the request is expected to take, until they are corrected, and the least with which it may begin.
+   * Where the room is between the two, all of the room is taken.
+   */
   tokens: number;
   tokens_min: number;
   /**
@@ -38,10 +47,10 @@ export interface RateRequest {
 export interface RateReading {
   limit: number;
   remaining: number;
-  /** Until the limit is whole again, if nothing more is taken. */
+  /** The time until the limit is whole again, if nothing more is taken. */
   reset_ms: number;
 }
-/** Of several subjects the one that has least left. Null: none limits it. */
+/** The readings of the subject that has the least left, for each limit. Null: no subject has this limit. */
 export interface RateReadings {
   requests: RateReading | null;
   tokens: RateReading | null;
@@ -55,17 +64,20 @@ export interface RateTaken {
   readings: RateReadings;
   /** The request does not run after all, and leaves no trace. At most one call; never rejects; nobody need wait for it. */
   giveBack(): Promise<void>;
-  /** What it really came to. At most one call; never rejects; nobody need wait for it. */
+  /**
+   * Reports the tokens that the request really took. Call it at most once. It never rejects, and nobody need wait for
+   * it.
+   */
   correct(tokens: number): Promise<void>;
 }
 export interface RateRefused {
   answer: "refused";
-  /** Of several full limits, the one that has room last; of equals the narrowest. */
+  /** The subject whose full limit has room last; among equals the narrowest. */
   limitedBy: LimitedBy;
   limit: RateLimitName;
-  /** Of that limit. */
+  /** The reading of that limit. */
   reading: RateReading;
-  /** Until there is room for it, if nothing more is taken: above 0, at most 60,000. */
+  /** The time until there is room for the request, if nothing more is taken: above 0, at most 60,000. */
   retry_ms: number;
   readings: RateReadings;
 }
@@ -79,9 +91,9 @@ export interface RateHopeless {
 export interface Rates {
   /** Counts a request, or refuses it and counts nothing. Rejects when the store is away: then nobody knows. */
   take(request: RateRequest): Promise<RateAnswer>;
-  /** What each of them has left, in their order; counts nothing. Rejects as `take` does. */
+  /** Reads what each subject has left, in their order, and counts nothing. Rejects as `take` does. */
   read(organizationId: string, subjects: readonly RateSubject[]): Promise<RateReadings[]>;
-  /** What still waits to be told is told first. */
+  /** Sends the corrections that still wait, and closes. */
   close(): Promise<void>;
 }
 
@@ -109,14 +121,14 @@ export function hopelessLimit({ tokens_min, subjects }: RateRequest): RateHopele
   return smallest;
 }
 
-/** What a store found of one subject, as numbers. */
+/** The counts of one subject in a store. */
 export interface RateCount {
   /** Counted now, this request included where it was taken. */
   requests: number;
   tokens: number;
-  /** Until the last entry ends. */
+  /** The time until the last entry ends. */
   reset_ms: number;
-  /** Of a refusal: until there is room; 0 for a limit that has room. */
+  /** The time until a refused request has room; 0 where the limit has room. */
   requestsRetry_ms: number;
   tokensRetry_ms: number;
 }
@@ -136,7 +148,7 @@ function readingOf(limit: number | null, used: number, reset_ms: number): RateRe
   return limit === null ? null : { limit, remaining: Math.max(0, limit - used), reset_ms: used > 0 ? reset_ms : 0 };
 }
 
-/** Of each limit the reading that has least left; of equals the first. */
+/** Takes from each limit the reading that has the least left; among equals the first. */
 export function tightest(readings: readonly RateReadings[]): RateReadings {
   return readings.reduce(tighter);
 }

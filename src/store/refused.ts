@@ -21,7 +21,7 @@ export interface NewRefused extends Omit<RefusedRequest, "refusedAt"> {
   age_ms: number;
 }
 
-/** Of each second ten are kept for an organization. */
+/** The refusals of an organization that are kept from each second. */
 export const refused_per_second_max = 10;
 
 export interface RefusedRequests {

@@ -1,9 +1,9 @@
 /**
- * What was used in a span of time, added up by groups: roll-ups, and the records that are in none yet, as they are at one
- * instant. So the sum of a report is that of the records (docs/design/metering.md, Roll-ups).
+ * The usage of a span of time by groups: roll-ups, and the records that are in none yet, all at one instant. The sum of
+ * a report is therefore that of the records (docs/design/metering.md, Roll-ups).
  */
 
-/** In the order of a report's columns. Of the last three, one at most. */
+/** Groups in the order of a report's columns. A query names at most one of the last three. */
 export const reportGroups = [
   "organization",
   "team",
@@ -22,7 +22,7 @@ export interface ReportQuery {
   from: Date;
   to: Date;
   by: readonly ReportGroup[];
-  /** Null: all organizations. */
+  /** Null means all organizations. */
   organizationId: string | null;
   rows_max: number;
 }
@@ -34,11 +34,11 @@ export interface ReportMeasures {
   cachedInputTokens: number;
   cacheWriteTokens: number;
   outputTokens: number;
-  /** Of these. */
+  /** The part of the output tokens that was reasoning. */
   reasoningTokens: number;
   /** Charged, an operator's entries for the month included. */
   units: number;
-  /** Of these, as extra usage. */
+  /** The part of the units that was extra usage. */
   extraUnits: number;
   unchargedUnits: number;
 }
@@ -61,7 +61,7 @@ export interface ReportRow extends ReportMeasures {
 export interface UsageReport {
   /** The instant by the store's clock at which all of it was read. */
   at: Date;
-  /** Null: there are more than `rows_max`. */
+  /** Null where there are more than `rows_max`. */
   rows: ReportRow[] | null;
   /** Requests that were admitted in the span and have not ended: in no row, and how many units they hold. */
   running: { requests: number; heldUnits: number };

@@ -4,7 +4,7 @@
  * of the response are JSON texts: the store looks into none of them.
  */
 
-/** What a response adds to its conversation. */
+/** The turn that a response adds to its conversation. */
 export interface KeptTurn {
   /** `resp_` + UUIDv7 hex. */
   id: string;
@@ -32,7 +32,10 @@ export interface ResponseStore {
    * another organization's, or kept no longer; `too_long` where they are more than `bytes_max` together.
    */
   conversation(organizationId: string, id: string, bytes_max: number): Promise<KeptTurn[] | "not_found" | "too_long">;
-  /** Those of the ids that there are, in any order; their inputs are "[]" unless asked for. `too_long` as above. */
+  /**
+   * Reads those of the responses that exist, in any order. Their inputs are "[]" unless they are asked for. `too_long`
+   * as above.
+   */
   turns(
     organizationId: string,
     ids: readonly string[],

@@ -1,4 +1,4 @@
-/** Whoever wants to know how the stores answer. */
+/** An observer of the stores' answers. */
 
 export type StoreName = "postgres" | "embedded" | "redis";
 

@@ -1,4 +1,4 @@
-/** What was counted or observed of one metric: a cell for each set of values of its labels, no more of them than bounded. */
+/** The cells of one metric, one for each set of label values, in a bounded number. */
 import { type LabelBound, type MetricRow, other } from "./metric.ts";
 
 export type Labels = Record<string, string>;
@@ -30,7 +30,7 @@ export class Cells<Cell> {
     return at as Cell;
   }
 
-  /** In the order in which they came. */
+  /** All cells, in the order in which they came. */
   all(): readonly { labels: Labels; cell: Cell }[] {
     return this.#all;
   }
@@ -56,7 +56,7 @@ export class Cells<Cell> {
 
 interface Branch<Cell> extends Map<string, Branch<Cell> | Cell> {}
 
-/** Whoever sends what: a label has no more values than its bound says. */
+/** Bounds the values of each label, whatever clients send. */
 function bounding(labels: Record<string, LabelBound>): (labels: Labels) => Labels {
   const known = Object.entries(labels).map(([label, bound]) => ({
     label,

@@ -7,7 +7,7 @@ export class Distribution {
   /** Ascending. */
   readonly #bounds: readonly number[];
   readonly #hasExemplars: boolean;
-  /** Of each bucket what no bucket before it holds; the last is of what is beyond all bounds. */
+  /** The count of each bucket, without that of the buckets before it. The last counts what is beyond all bounds. */
   readonly #counts: number[];
   readonly #exemplars: (Exemplar | undefined)[];
   #sum = 0;
@@ -29,7 +29,7 @@ export class Distribution {
       this.#exemplars[bucket] = { labelSet: { trace_id: traceId }, value, timestamp: Date.now() / 1000 };
   }
 
-  /** As histograms are told: how many are at most so large, for each bound, then sum and count. */
+  /** The values of a histogram: for each bound the count of values up to it, then sum and count. */
   told(name: string, labels: Labels): ToldValue[] {
     let count = 0;
     const buckets = this.#counts.map((more, bucket) => {

@@ -13,13 +13,13 @@ const duration_s = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 
 const perToken_s = [0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5];
 const firstToken_s = [0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
 
-/** What an engine speaks is all that is known of who made it. */
+/** The providers by protocol, which is all that is known of an engine's maker. */
 export const providers: Record<UpstreamProtocol, string> = {
   "openai-chat": "openai",
   "openai-responses": "openai",
   "anthropic-messages": "anthropic",
 };
-/** Of the service itself, which is none of the known ones. */
+/** The provider for the service itself, which is none of the known ones. */
 const provider = "sluice";
 
 export function genAiMetrics(meter: Meter): (ended: Ended) => void {
@@ -50,7 +50,7 @@ export function modelAttributes(model: string): Attributes {
   };
 }
 
-/** Of a whole run, for its span. */
+/** The attributes of a whole run, for its span. */
 export function runAttributes(ended: Ended): Attributes {
   const { usage, stream, firstPart_ms } = ended;
   return {

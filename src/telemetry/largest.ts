@@ -1,4 +1,4 @@
-/** What organizations used in the last hour, of which only the largest are told by name. Bounded, whoever comes. */
+/** The use of organizations in the last hour. Only the largest are reported by name, so that labels stay bounded. */
 
 export interface Used {
   units: number;

@@ -8,7 +8,7 @@ import { table } from "./table.ts";
 import { type Format, type Told, type ToldValue, textOf } from "./text.ts";
 
 export interface Merger {
-  /** What a worker told; null: it did not answer, and what it had counted before still counts. */
+  /** Merges the values of the workers. Null: a worker did not answer, and its earlier counts still count. */
   text(told: ReadonlyMap<number, Told[] | null>, format: Format): Promise<string>;
   /** A worker is gone. */
   gone(worker: number): void;
@@ -36,7 +36,7 @@ function acrossOf(name: string): Across {
   return row?.across ?? "sum";
 }
 
-/** What only grows, and is no process's own. */
+/** The counters that belong to no single process. */
 function countedBy(metrics: readonly Told[]): Told[] {
   return metrics.filter(({ name, type }) => type !== "gauge" && acrossOf(name) === "sum");
 }

@@ -13,12 +13,12 @@ export interface MetricRow {
   type: "counter" | "gauge" | "histogram";
   /** A sentence for whoever reads /metrics. */
   help: string;
-  /** What an operator asks when he looks at it. */
+  /** The question of an operator that it answers. */
   question: string;
   labels?: Record<string, LabelBound>;
-  /** Of a histogram, ascending. */
+  /** The bounds of a histogram, ascending. */
   buckets?: readonly number[];
-  /** What a node of several workers tells: the sum (which it is unless said), the largest, or each worker's own. */
+  /** The value of a node of several workers: the sum (the default), the largest, or each worker's own. */
   across?: Across;
   /** Its observations name a traced request, where the scraper understands OpenMetrics. */
   hasExemplars?: boolean;
@@ -64,5 +64,5 @@ export const bounds = {
 
 /** From what a probe takes to what the longest answers take. */
 export const long_s = [0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600] as const;
-/** What takes milliseconds when all is well, and seconds when it is not. */
+/** Buckets for durations of milliseconds when all is well, and of seconds when it is not. */
 export const short_s = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10] as const;

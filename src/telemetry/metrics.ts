@@ -1,4 +1,4 @@
-/** What the rooms tell, as metrics of the table (table.ts). Labels are bounded: never a key, never content. */
+/** Records events of the modules as metrics of the table (table.ts). Labels are bounded: never a key, never content. */
 import type { Problem } from "../routing/resolution.ts";
 import type { Tally } from "../routing/tallies.ts";
 import type { RouteView } from "../routing/view.ts";
@@ -45,11 +45,11 @@ export interface Metrics extends StoreWatcher {
   addresses(read: () => readonly (readonly [upstream: string, addresses: number])[]): void;
   /** Such a name was resolved; null: without a problem. */
   resolved(upstream: string, problem: Problem | null): void;
-  /** So many holds of nodes that are gone were settled. */
+  /** Counts settled holds of nodes that are gone. */
   recovered(requests: number): void;
-  /** So many confirmed settlements were not in the database any more. */
+  /** Counts confirmed settlements that were not in the database any more. */
   receiptsLost(count: number): void;
-  /** What a settlement of this node charged and could not charge: docs/design/usage.md, Settlement. */
+  /** Counts the units that a settlement of this node charged and could not charge: docs/design/usage.md, Settlement. */
   settled(answer: SettleAnswer): void;
   /** Who tells the value of a metric, asked when metrics are asked for. */
   read: Instruments["read"];
@@ -63,7 +63,7 @@ export interface EndedRequest {
   route: string;
   /** With what it ended, though its stream may have begun with 200. */
   status: number;
-  /** Of its fault; absent: nothing failed. */
+  /** The code of its fault; absent: nothing failed. */
   code?: string | undefined;
   seconds: number;
   traceId?: string | undefined;
@@ -73,7 +73,7 @@ export interface EndedRequest {
 export type Shed = "key" | "node" | "process" | "descriptors";
 
 export interface MetricsSettings {
-  /** Of the build. */
+  /** The version of the build. */
   version: string;
   /** Whether only the operator reads them: clients must not read names of engines, nor who the others are. */
   isPrivate: boolean;
@@ -174,7 +174,7 @@ export function prometheusMetrics({ version, isPrivate, organizations_max }: Met
   };
 }
 
-/** What a run that has ended says of its answer. */
+/** Records the answer of a run that has ended. */
 function answered({ inc, observe }: Pick<Instruments, "inc" | "observe">, ended: Ended, traceId?: string): void {
   const { operation, model, outcome, errorCode, usage, firstPart_ms, total_ms } = ended;
   inc("inference_requests_total", { operation, model, outcome, code: errorCode ?? "" });
@@ -188,7 +188,7 @@ function answered({ inc, observe }: Pick<Instruments, "inc" | "observe">, ended:
   if (perToken_s !== null) observe("inference_time_per_output_token_seconds", { model }, perToken_s);
 }
 
-/** As the label has them, and as usage does. */
+/** The classes of tokens, by their label and their member of usage. */
 const tokenClasses = [
   ["input", "inputTokens"],
   ["cached_input", "cachedInputTokens"],

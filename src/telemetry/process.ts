@@ -1,4 +1,4 @@
-/** What the process itself tells: time, memory, descriptors, and how late its timers are. */
+/** Metrics of the process itself: time, memory, descriptors, and how late its timers are. */
 import { readdirSync } from "node:fs";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import type { Instruments } from "./registry.ts";

@@ -5,7 +5,7 @@ import type { MetricRow } from "./metric.ts";
 import { type LabelsOf, type MetricName, type NameOf, table } from "./table.ts";
 import { type Format, type Told, type ToldValue, textOf } from "./text.ts";
 
-/** What is read when metrics are asked for: one value, or one for each set of labels. */
+/** A reading when metrics are asked for: one value, or one for each set of labels. */
 export type Reading<Name extends MetricName> = number | Iterable<readonly [LabelsOf<Name>, number]>;
 
 export interface Instruments {
@@ -59,7 +59,7 @@ function counts({ labels }: MetricRow) {
   return new Cells(labels, () => ({ value: 0 }));
 }
 
-/** What stands there now: values of before, such as the hash of another configuration, take no place. */
+/** The cells of a reading now. Earlier values, such as the hash of another configuration, are dropped. */
 function counted(row: MetricRow, reading: Reading<MetricName>) {
   const cells = counts(row);
   for (const [labels, value] of typeof reading === "number" ? [[{}, reading] as const] : reading)

@@ -17,7 +17,7 @@ export interface Told {
 }
 
 export interface ToldValue {
-  /** Of a histogram, whose buckets, sum and count each have a name of their own. */
+  /** The name of the histogram, whose buckets, sum and count each have a name of their own. */
   metricName?: string;
   labels: Record<string, string | number>;
   value: number;
@@ -28,7 +28,7 @@ export interface ToldValue {
 export interface Exemplar {
   labelSet: { trace_id: string };
   value: number;
-  /** In seconds since the epoch. */
+  /** The time, in seconds since the epoch. */
   timestamp: number;
 }
 

@@ -1,10 +1,10 @@
-/** What traces are to the rooms that are traced: no word of OpenTelemetry here. */
+/** The interface of traces for the modules that are traced, without OpenTelemetry. */
 import type { Ended } from "../usage/run.ts";
 import type { RunTrace } from "../usage/trace.ts";
 
 export interface Traces {
   begin(request: TracedRequest): RequestTrace;
-  /** For its metrics: a run has ended, traced or not. */
+  /** Records a run that has ended, traced or not, in the exporter's metrics. */
   inference(ended: Ended): void;
   /** Sends what waits, for a few seconds at most. */
   stop(): Promise<void>;
@@ -16,7 +16,7 @@ export interface TracedRequest {
   /** The path as routed. */
   route: string;
   headers: { get(name: string): string | null };
-  /** What the caller says of itself, cut and cleaned. */
+  /** The caller's words about itself, cut and cleaned. */
   words: Record<string, string | undefined>;
 }
 
@@ -28,7 +28,7 @@ export interface RequestTrace extends RunTrace {
 }
 
 export interface TelemetrySettings {
-  /** Where a collector takes OTLP over HTTP: its base URL. */
+  /** The base URL of a collector that takes OTLP over HTTP. */
   endpoint: string;
   headers: Record<string, string>;
   service_name: string;
@@ -43,7 +43,7 @@ export interface TelemetrySettings {
 export interface TelemetryParts {
   settings: TelemetrySettings;
   version: string;
-  /** Of this process among those of the service. */
+  /** The id of this process among those of the service. */
   instanceId: string;
   /** Told why something could not be sent. */
   failed(cause: unknown): void;

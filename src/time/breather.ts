@@ -14,7 +14,7 @@ export function breather(bytes: number): Promise<void> | undefined {
   return bytes > small_bytes ? othersTurn() : undefined;
 }
 
-/** Whoever waits for sockets or timers goes first. */
+/** Resolves after work that waits for sockets or timers. */
 export function othersTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

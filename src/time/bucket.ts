@@ -30,7 +30,7 @@ export class Bucket {
     this.#tokens = Math.min(this.#size.burst, this.#tokens + 1);
   }
 
-  /** What turned out to be needed, more than there was too: then it takes longer until there is a token again. */
+  /** Takes tokens, even more than there are: then it takes longer until there is a token again. */
   spend(tokens: number, now_ms: number): void {
     this.#tokens = this.tokens(now_ms) - tokens;
   }

@@ -7,10 +7,10 @@
 import { idleClock } from "./clock.ts";
 import { Countdown } from "./countdown.ts";
 
-/** For whoever works until then. */
+/** The side of work that may be cancelled. */
 export interface Signal {
   readonly aborted: boolean;
-  /** What ended it; undefined before. */
+  /** The reason of the abort; undefined before. */
   readonly reason: unknown;
   /** Throws the reason. */
   throwIfAborted(): void;
@@ -21,7 +21,7 @@ export interface Signal {
 }
 
 export interface Listening {
-  /** Not told any more; for whoever was told already, nothing. */
+  /** Stops listening. It does nothing after the abort. */
   stop(): void;
 }
 
@@ -67,7 +67,7 @@ export class Cancellation implements Signal {
     return child;
   }
 
-  /** Only the first reason counts. */
+  /** Aborts. Only the first reason counts. */
   abort(reason: unknown): void {
     if (this.#isAborted) return;
     this.#isAborted = true;
@@ -96,7 +96,7 @@ class Link implements Listening {
     this.#tell = tell;
   }
 
-  /** As the last. */
+  /** Appends itself to the ring. */
   join(ring: Link): void {
     this.before = ring.before;
     this.after = ring;

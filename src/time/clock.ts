@@ -6,7 +6,7 @@ export interface Clock {
   after(delay_ms: number, run: () => void): () => void;
 }
 
-/** What waits by it keeps no process alive. */
+/** A clock whose timers keep no process alive. */
 export function idleClock(): Clock {
   return {
     now_ms: () => performance.now(),

@@ -50,7 +50,7 @@ export class Countdown {
     this.#fires_ms = Number.POSITIVE_INFINITY;
   }
 
-  /** In quarters of what is left: what is late within one of them is known at its end. */
+  /** Waits in quarters of the rest: a delay within one of them is known at its end. */
   #wait(): void {
     this.#cancel?.();
     this.#planned_ms = Math.max(0, this.#due_ms - this.now_ms()) / 4;

@@ -21,7 +21,7 @@ export class Present<Member> {
     return place;
   }
 
-  /** For whoever has left already, nothing. */
+  /** Leaves a place. It does nothing for a member that has left already. */
   leave(place: Place<Member>): void {
     if (this.#places[place.at] !== place) return;
     const last = this.#places.pop()!;
@@ -31,7 +31,7 @@ export class Present<Member> {
   }
 }
 
-/** What `enter` gives, and `leave` takes. */
+/** A member's place, from `enter` to `leave`. */
 export interface Place<Member> {
   readonly member: Member;
   at: number;

@@ -2,7 +2,10 @@
 import type { Prompt } from "./prompt.ts";
 import type { CountTokens } from "./tokenizers.ts";
 
-/** What is longer fits no context that these vocabularies serve: the rest is counted as the part before it was. */
+/**
+ * The length that is counted. A longer text fits no context of these vocabularies; its rest is counted at the rate of its
+ * beginning.
+ */
 export const counted_characters_max = 1024 * 1024;
 
 export function countPrompt({ fixed, texts }: Prompt, count: CountTokens): number {

@@ -27,7 +27,7 @@ export interface TokenCounter {
 
 /** The part of a Worker that is used. */
 export interface Thread {
-  /** What is transferred is the worker's from then on. */
+  /** Posts a question. The transferred buffers belong to the worker from then on. */
   postMessage(question: Question, transfer: ArrayBuffer[]): void;
   terminate(): void;
   onmessage: ((event: { data: Answer }) => void) | null;

@@ -41,7 +41,7 @@ export interface ExamineRequest {
 
 export interface Examined {
   model: string;
-  /** Of text, tools and template; null where the model's tokenizer is not known. */
+  /** The tokens of text, tools and template; null if the model's tokenizer is not known. */
   textTokens: number | null;
   media: Media;
   /** Set where nothing was counted, since the body refers to what is stored: it is asked for again, with that. */

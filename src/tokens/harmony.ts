@@ -8,7 +8,7 @@ import type { Chat, ChatMessage, ChatTool, Prompt, Template } from "./prompt.ts"
 
 /** The system message, and the head of the answer. */
 const frame = 63;
-/** What the system message says more where there are tools. */
+/** The tokens that tools add to the system message. */
 const toolsFrame = 14;
 
 export const harmony: Template = ({ messages, tools }: Chat): Prompt => {

@@ -8,7 +8,7 @@ import type { Chat, ChatMessage, Prompt, Template } from "./prompt.ts";
 
 /** Beginning of text, the system message's header and end, its dates; and the header of the answer. */
 const frame = 1 + 3 + 21 + 1 + 4;
-/** What the system message says more where there are tools, and what the first question says of them. */
+/** The tokens that tools add to the system message, and to the first question. */
 const toolsFrame = 5 + 51;
 /** Header, role, end of header with its blank line, and the end of the message. */
 const messageFrame = 5;

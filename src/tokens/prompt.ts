@@ -22,7 +22,7 @@ export interface ChatMessage {
   texts: string[];
   reasoning: string;
   calls: { name: string; arguments: string }[];
-  /** Of a result: the tool that was called. */
+  /** For a result, the tool that was called. */
   toolName: string;
 }
 
@@ -31,7 +31,7 @@ export interface ChatTool {
   description: string;
   /** JSON Schema of its arguments. */
   parameters: Record<string, unknown> | null;
-  /** As an engine is sent it. */
+  /** The tools as they are sent to an engine. */
   wire: unknown;
 }
 
@@ -45,7 +45,7 @@ export type Template = (chat: Chat) => Prompt;
 /** How a model writes its answer: its parts stand between the same special tokens as in a prompt. */
 export type AnswerTemplate = (parts: readonly AnswerPart[]) => Prompt;
 
-/** What of a body of chat completions is counted. */
+/** The parts of a chat completions body that are counted. */
 export function chatOf(body: Record<string, unknown>): Chat {
   const names = new Map<string, string>();
   const messages = objectsIn(body.messages).map((message): ChatMessage => {

@@ -18,7 +18,7 @@ self.onmessage = ({ data: { number, asked } }) => {
   void answered(number, asked).then((answer) => self.postMessage(answer));
 };
 
-/** What such a body leaves behind is collected before the next: the worker serves nobody meanwhile. */
+/** Garbage of a larger body is collected before the next one, while the worker serves nobody. */
 const large_bytes = 2 * 1024 * 1024;
 
 async function answered(number: number, asked: ExamineRequest): Promise<Answer> {

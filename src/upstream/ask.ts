@@ -107,7 +107,7 @@ export async function* ask(question: Question): AsyncGenerator<InferenceEvent[],
   }
 }
 
-/** Of no concern to anybody. */
+/** The reason of an abort that nobody reads. */
 const unread = "nobody reads the answer";
 const firstWait = "the first part";
 const spareWait = "the first part, while another engine stands ready";
@@ -136,7 +136,7 @@ interface Reading {
   isRead: boolean;
 }
 
-/** What follows the end is a few bytes at most; an engine that says more, or nothing, is let go. */
+/** Reads the few bytes that may follow the end. The connection of an engine that sends more, or nothing, is closed. */
 async function readOut(reply: Reply, work: Cancellation): Promise<void> {
   const toItsEnd = async () => {
     for (let reads = 0; reads <= rest_reads_max; reads++) if ((await reply.read()) === null) return;

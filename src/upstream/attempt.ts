@@ -31,26 +31,26 @@ export type AttemptKind =
   | "rejected"
   /** The input is longer than the engine's context. */
   | "too_long"
-  /** What came is no answer in the engine's protocol. */
+  /** The engine sent no answer in its protocol. */
   | "malformed";
 
 export interface AttemptEnd {
   kind: AttemptKind;
-  /** Of a refusal. */
+  /** The status of a refusal. */
   status?: number;
-  /** As the engine said, unbounded; of a 429 or 5xx. */
+  /** The wait that a 429 or 5xx asked for, unbounded. */
   retryAfter_ms?: number;
   /** Why an answer was not read, or not to its end, in words that quote nothing of it. */
   unread?: string;
 }
 
-/** Of what was thrown on the way. */
+/** The end of an attempt that threw `cause`. */
 export function endOfCause(cause: unknown): AttemptEnd {
   const kind = kindOfCause(cause);
   return cause instanceof UnreadableAnswer || cause instanceof SseOverflow ? { kind, unread: cause.message } : { kind };
 }
 
-/** Of an answer with another status than 200. */
+/** The kind of an answer with another status than 200. */
 export function kindOfRefusal(status: number, fault: Fault): AttemptKind {
   if (fault.code === "context_length_exceeded") return "too_long";
   if (fault.status === 400) return "rejected";
@@ -59,7 +59,7 @@ export function kindOfRefusal(status: number, fault: Fault): AttemptKind {
   return status === 408 || status === 504 ? "timeout" : "failed";
 }
 
-/** Of a failure that the engine's protocol told inside an answer. */
+/** The kind of a failure that was reported inside an answer. */
 export function kindOfFault({ code, status }: Fault): AttemptKind {
   if (code === "context_length_exceeded") return "too_long";
   if (status === 400) return "rejected";
@@ -76,7 +76,7 @@ export class NoRoom extends Error {
   }
 }
 
-/** Of what was thrown on the way. */
+/** The kind of an attempt that threw `cause`. */
 export function kindOfCause(cause: unknown): AttemptKind {
   if (cause instanceof NoRoom) return "abandoned";
   if (cause instanceof ConnectFailed) return "unreachable";
@@ -85,7 +85,7 @@ export function kindOfCause(cause: unknown): AttemptKind {
   return "malformed";
 }
 
-/** What the caller reads of it. */
+/** The fault that the caller reads. */
 export function faultOfCause(cause: unknown): Fault {
   // What this engine's protocol has no words for is the caller's to change.
   if (cause instanceof Fault) return cause;

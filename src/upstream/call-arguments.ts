@@ -19,7 +19,7 @@ const argumentsLimits: ShapeLimits = {
 const looked_length = 4096;
 
 interface Call {
-  /** Until all of the answer's arguments together are worth a look. */
+  /** Arguments that were not looked at yet, because all of the answer's together are still short. */
   unseen: string[];
   unseenLength: number;
   scan: BodyScan | null;

@@ -1,4 +1,4 @@
-/** What an engine may speak, by its name in sluice.yaml, and the codec that speaks it. */
+/** The protocols of engines, by their names in sluice.yaml, and the codec of each. */
 import type { Protocol } from "../inference/request.ts";
 import { anthropicMessagesUpstream } from "../protocol/anthropic-messages/codec.ts";
 import type { UpstreamCodec } from "../protocol/codec.ts";

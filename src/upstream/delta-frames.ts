@@ -4,7 +4,7 @@
  */
 import type { InferenceEvent, PartDelta } from "../inference/event.ts";
 
-/** What stands around the delta's text, quotation marks included. */
+/** The bytes around the text of a delta, quotation marks included. */
 interface Envelope {
   before: string;
   after: string;
@@ -34,7 +34,7 @@ export class DeltaFrames {
     return { type: "part-delta", index: envelope.index, delta };
   }
 
-  /** What bytes said that were read the ordinary way; `isFrame`: they are one frame, whole. */
+  /** Learns from bytes that were read the ordinary way. `isFrame`: they are one whole frame. */
   learn(bytes: Uint8Array, events: readonly InferenceEvent[], isFrame: boolean): void {
     for (const event of events) {
       if (event.type === "part-start") this.#index = event.part.kind === "tool-call" ? -1 : event.index;

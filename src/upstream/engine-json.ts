@@ -25,7 +25,7 @@ export const answerLimits: ShapeLimits = {
   body_names_max: 10_000,
 };
 
-/** So little is parsed unseen: it cannot hold enough to be felt. */
+/** A text of at most this size is parsed without a scan: it cannot hold enough to be felt. */
 export const unseen_bytes = 16 * 1024;
 
 /** Hears how many bytes of an answer are held, before more of them are; throws what ends the request. */

@@ -1,4 +1,4 @@
-/** What an engine says in place of an answer. */
+/** The refusal of an engine. */
 import { Fault } from "../inference/fault.ts";
 import type { UpstreamCodec } from "../protocol/codec.ts";
 import { type AttemptEnd, kindOfRefusal, retryAfterOf } from "./attempt.ts";

@@ -1,4 +1,4 @@
-/** Where a name leads now: as the system resolves names, or as DNS servers of the operator's say. */
+/** The addresses of a name now, by the system's resolver or by the operator's DNS servers. */
 import { lookup, Resolver } from "node:dns/promises";
 import type { AddressFamily, Resolving } from "./target.ts";
 
@@ -18,7 +18,7 @@ export const resolve: Resolve = (host, how) => (how.servers.length > 0 ? asked(h
 
 const familyNumbers = { all: 0, ipv4: 4, ipv6: 6 } as const;
 
-/** By the system's file of hosts, its search domains and its servers. It says of no answer how long it holds. */
+/** Resolves by the system's hosts file, search domains and servers. It has no time to live for an answer. */
 async function looked(host: string, { family }: Parameters<Resolve>[1]): Promise<Answer> {
   try {
     const found = await lookup(host, { all: true, family: familyNumbers[family] });

@@ -19,11 +19,11 @@ export interface Sending extends UpstreamAsk {
   inputBytes: number;
   /** The bytes in which the caller did, where they are still there. */
   own?: OwnBytes | null;
-  /** For whom it is. */
+  /** The organization and plan that it is for. */
   identified?: { organization: string; plan: string };
-  /** What divides the engine's prefix cache, as vLLM names it; null where nothing does. */
+  /** The salt that divides the engine's prefix cache, as vLLM names it; null for none. */
   cacheSalt?: string | null;
-  /** What tells the engine whose trace it is part of. */
+  /** The headers that continue its trace at the engine. */
   traceHeaders?: Record<string, string> | null;
   /** On a connection of its own, because one that had served before has failed. */
   isFresh?: boolean;
@@ -55,7 +55,7 @@ async function piecesOf(asked: Readonly<JsonObject>, inputBytes: number): Promis
   return pieces;
 }
 
-/** What the operator has set goes before what is ours. */
+/** The destination. Headers that the operator has set go before ours. */
 function whereOf(upstream: Upstream, codec: UpstreamCodec): Where {
   const headers: Record<string, string> = {
     "content-type": "application/json",
@@ -70,7 +70,7 @@ function whereOf(upstream: Upstream, codec: UpstreamCodec): Where {
 
 const none = {};
 
-/** What differs from request to request. */
+/** The headers that differ from request to request. */
 function headersOf({ upstream, traceHeaders, identified }: Sending): Record<string, string> {
   if (!traceHeaders && !upstream.identityHeaders) return none;
   const headers: Record<string, string> = { ...traceHeaders };

@@ -1,15 +1,15 @@
 import type { UpstreamProtocol } from "./codecs.ts";
 import type { TlsSettings } from "./http1/dial.ts";
 
-/** Where an engine is and how it is spoken to, as the catalog names it. Nothing of this ever reaches a client. */
+/** The address and protocol of an engine, by its name in the catalog. None of it ever reaches a client. */
 export interface Upstream {
   /** The operator's name for it. */
   name: string;
   /** Base URL, up to and with `/v1`, no trailing slash. */
   url: string;
-  /** Where the name of the URL is resolved anew from time to time: each of its addresses is an engine of its own. */
+  /** Set if the name of the URL is resolved anew from time to time: each of its addresses is an engine of its own. */
   resolve?: Resolving;
-  /** Of one of those engines: where it is asked, under the URL's name. Null: the name has no address that is known. */
+  /** The address of one of those engines, asked under the URL's name. Null: the name has no known address. */
   address?: string | null;
   protocol: UpstreamProtocol;
   apiKey: string | null;
@@ -22,7 +22,7 @@ export interface Upstream {
   isCacheSalted?: boolean;
   /** Names of headers that say for whom a request is, to a scheduler of the operator's. */
   identityHeaders?: { organization?: string; plan?: string };
-  /** What this process may have in flight there; absent: no limit. */
+  /** The requests that this process may have in flight there; absent: no limit. */
   capacity?: Capacity;
   /** Asked from time to time whether it is well. */
   check?: HealthCheck;
@@ -32,7 +32,7 @@ export interface Upstream {
 export interface Resolving {
   /** At the latest; sooner where the answer says that it holds for less. */
   interval_ms: number;
-  /** Of more, the others are not asked. */
+  /** The bound of its addresses; further ones are not asked. */
   addresses_max: number;
   family: AddressFamily;
   /** DNS servers: addresses, each with its port where that is not 53. None: as the system resolves names. */
@@ -42,7 +42,7 @@ export interface Resolving {
 export const addressFamilies = ["all", "ipv4", "ipv6"] as const;
 export type AddressFamily = (typeof addressFamilies)[number];
 
-/** Where an engine is: its URL, and its address where that is one of several. */
+/** The endpoint of an engine: its URL, and its address if it is one of several. */
 export function endpointOf({ url, address }: Pick<Upstream, "url" | "address">): string {
   return address === undefined ? url : `${url} ${address}`;
 }
@@ -51,7 +51,7 @@ export function endpointOf({ url, address }: Pick<Upstream, "url" | "address">):
 export interface Capacity {
   concurrent_max: number | null;
   tokens_in_flight_max: number | null;
-  /** Of both, for organizations that have less than that there. */
+  /** The share of both that is reserved for organizations that have less than that there. */
   reserved_percent: number;
   /** How many requests may wait for room. */
   queue_max: number;
@@ -59,7 +59,7 @@ export interface Capacity {
   queue_ms_max: number;
 }
 
-/** Where an engine says how busy it is. */
+/** The page on which an engine reports its load. */
 export interface LoadReading {
   /** From the root of the engine's host. */
   path: string;

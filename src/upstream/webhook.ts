@@ -13,7 +13,7 @@ export interface WebhookRequest {
 export interface WebhookSettings {
   /** Also addresses of this machine, its link and private networks, and plain HTTP. */
   allowPrivate: boolean;
-  /** For name, connection and answer together. */
+  /** The time for name, connection and answer together. */
   wait_ms: number;
 }
 
@@ -22,15 +22,19 @@ export function signatureOf(secret: string, timestamp: string, body: string): st
   return `sha256=${new Bun.CryptoHasher("sha256", secret).update(`${timestamp}.${body}`).digest("hex")}`;
 }
 
-/** Null: it was accepted. Else in one line what was wrong. Never throws. */
-export async function sendWebhook(request: WebhookRequest, settings: WebhookSettings): Promise<string | null> {
+/** Null: it was accepted. Else in one line what was wrong. Never throws. `look` finds the addresses of a name. */
+export async function sendWebhook(
+  request: WebhookRequest,
+  settings: WebhookSettings,
+  look: (host: string) => Promise<string[]> = namesOf,
+): Promise<string | null> {
   const signal = AbortSignal.timeout(settings.wait_ms);
   try {
     const url = new URL(request.url);
     const problem = webhookUrlProblem(url, settings.allowPrivate);
     if (problem) return problem;
     const host = url.hostname.replace(/^\[|\]$/g, "");
-    const found = isIP(host) ? [host] : await Promise.race([namesOf(host), failing(signal)]);
+    const found = isIP(host) ? [host] : await Promise.race([look(host), failing(signal)]);
     const address = settings.allowPrivate ? found[0] : found.every(isPublicAddress) ? found[0] : undefined;
     if (address === undefined) return "its name leads to an address that is not public";
     const status = await posted(url, address, request, signal);
@@ -41,7 +45,7 @@ export async function sendWebhook(request: WebhookRequest, settings: WebhookSett
   }
 }
 
-/** What speaks against a URL before anything is resolved; null: nothing. Pure. */
+/** The problem of a URL before anything is resolved; null: none. Pure. */
 export function webhookUrlProblem(url: URL, allowPrivate: boolean): string | null {
   if (url.username || url.password) return "its URL holds a user name";
   if (url.protocol !== "https:" && url.protocol !== "http:") return "its URL does not begin with https://";
@@ -95,7 +99,7 @@ function failing(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));
 }
 
-/** To the very address that was looked at. What follows the head of the answer is not read; redirects are answers. */
+/** Posts to the very address that was checked. The body of the answer is not read, and redirects are not followed. */
 function posted(url: URL, address: string, { body, headers }: WebhookRequest, signal: AbortSignal): Promise<number> {
   return new Promise((resolve, reject) => {
     const family = isIP(address);

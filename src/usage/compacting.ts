@@ -17,7 +17,7 @@ const shortenings_max = 4;
 /** Events that are held before the first word of a summary: after more reasoning than this there is none. */
 const held_events_max = 262_144;
 const held_chars_max = 4 * 1024 * 1024;
-/** Where the engine said how long the input is, a little more is left out: the rest is counted anew. */
+/** The share of the context that is filled if the engine said how long the input is: the rest is counted anew. */
 const margin = 0.9;
 const half = 0.5;
 

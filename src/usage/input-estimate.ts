@@ -29,7 +29,7 @@ export interface EstimateSettings {
 }
 export const estimateSettings: EstimateSettings = { ratio_initial: 1 / 3, models_max: learned_max };
 
-/** What a token is of most texts, before the first report; a hold starts from the larger ratio of the settings. */
+/** Tokens per byte of most texts, before the first report. A hold starts from the larger ratio of the settings. */
 const ratioExpected = 1 / 4;
 /** Bytes around the text of a body (names, model, settings), which no engine counts: most of a greeting is that. */
 const frameBytes = 96;
@@ -48,9 +48,9 @@ const ratio_min = 0.02;
 const ratio_max = 1.5;
 /** How much one report moves the spread. */
 const weight = 1 / 16;
-/** So many late reports are remembered, and no input among them outweighs the others. */
+/** The number of late reports that are remembered. No input among them outweighs the others. */
 const reports_remembered = 256;
-/** What is expected before the first report weighs as much as an input of so many bytes: a greeting teaches little. */
+/** The weight of the expected ratio, as bytes of input: a greeting teaches little. */
 const expectedBytes = 1024;
 
 function isPlausible({ ratio, spread, bytes, template }: InputRatio): boolean {

@@ -1,5 +1,5 @@
 /**
- * What engines taught of models or routes, by name: one bounded memory, which knows what of it was learned since it was last
+ * A bounded memory of what was learned of models or routes, by name. It knows what was learned since it was last
  * written down. Writing down is another's affair (calibration-saver.ts); learning waits for nobody.
  */
 
@@ -10,7 +10,7 @@ export const learned_max = 1000;
 export interface Kept<Known> {
   /** Takes in what a store knew, where it is plausible; what was learned here stands. */
   recall(name: string, known: Known): void;
-  /** What was learned since this was last asked. */
+  /** The entries that were learned since the last call. */
   changes(): Map<string, Known>;
   /** These could not be written, and are changes again. */
   unwritten(names: Iterable<string>): void;

@@ -12,7 +12,7 @@ import type { OutputSums } from "../store/calibration.ts";
 import type { Amount } from "./forwarded.ts";
 import { type Kept, learned, learned_max } from "./learned.ts";
 
-/** What was forwarded of an answer. */
+/** The forwarded part of an answer. */
 export interface Sent {
   streamed: Readonly<Amount>;
   whole: Readonly<Amount>;
@@ -55,10 +55,11 @@ const sum_max = 1e9;
 const tokens_per_code_unit_max = 3;
 /** A route with fewer tokens a delta sends one in each: the mark that ends an answer, and halves of characters, have none. */
 const tokens_per_single_delta_max = 1.05;
-/** There the deltas count, which are exact, unless the text has so much more: tokens were sent together. */
-const text_per_deltas_max = 1.25;
-/** The same of a route that nothing is known of: a token of long words is no two tokens. */
-const uncalibrated_text_per_deltas_max = 1.5;
+/**
+ * There the deltas count, which are exact, unless the text has so much more: then tokens were sent together. Prose has about
+ * half as many code units more in a token than code has, and a route may have learned from either.
+ */
+const text_per_deltas_max = 1.5;
 /** And so many tokens more: a few deltas say little. */
 const text_beyond_deltas_max = 2;
 
@@ -123,12 +124,12 @@ function streamedTokens(known: OutputSums, { deltas, codeUnits }: Amount): numbe
   const perDelta = isKnown ? known.tokens / known.deltas : 1;
   // Where a delta is less than a token, such as a character, so many make one.
   const byDeltas = perDelta < 1 ? Math.ceil(deltas * perDelta) : deltas;
-  const most = isKnown ? text_per_deltas_max : uncalibrated_text_per_deltas_max;
-  const isExact = perDelta <= tokens_per_single_delta_max && byText <= byDeltas * most + text_beyond_deltas_max;
+  const tolerated = byDeltas * text_per_deltas_max + text_beyond_deltas_max;
+  const isExact = perDelta <= tokens_per_single_delta_max && byText <= tolerated;
   return isExact ? byDeltas : Math.max(byDeltas, byText);
 }
 
-/** By all that is known of the route's code units: a text has as many tokens either way. */
+/** The tokens by all known code units of the route: a text has as many tokens either way. */
 function wholeTokens(known: OutputSums, { deltas, codeUnits }: Amount): number {
   const tokens = known.tokens + known.wholeTokens;
   const ratio = tokens > 0 ? tokens / (known.codeUnits + known.wholeCodeUnits) : uncalibrated_ratio;

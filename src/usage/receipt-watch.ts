@@ -12,7 +12,7 @@ import { RecentReceipts } from "./recent-receipts.ts";
 export interface ReceiptWatch {
   /** The ledger's, with an ear to what it confirms. */
   run: Ledger["run"];
-  /** Of the store, at the last look; NaN: not known. */
+  /** The timeline of the store at the last look; NaN: not known. */
   timeline(): number;
   stop(): Promise<void>;
 }
@@ -42,7 +42,7 @@ const every_ms = 1_000;
 export function receiptWatch(parts: ReceiptWatchParts): ReceiptWatch {
   const { ledger, store, memory } = parts;
   const kept = new RecentReceipts(kept_max);
-  /** So many of the youngest are not in the memory beside the store yet. */
+  /** The number of the youngest receipts that are not in the memory beside the store yet. */
   let unremembered = 0;
   let hasBegun = false;
   /** Whether what was left beside the store is still to be compared. */

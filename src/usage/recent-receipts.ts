@@ -11,7 +11,7 @@ const id_bytes = 16;
 export class RecentReceipts {
   readonly #ids: Buffer;
   readonly #charged: Float64Array;
-  /** Where the next one goes. */
+  /** The index of the next one. */
   #next = 0;
   #count = 0;
 

@@ -62,7 +62,7 @@ export function refusedLog(parts: {
     return count <= refused_per_second_max && waiting.size < settings.waiting_max;
   }
 
-  /** What comes in meanwhile waits for the next time. */
+  /** Writes the pending refusals. Those that come in meanwhile wait for the next time. */
   async function write(): Promise<number | null> {
     const at_ms = now_ms();
     const batch = [...waiting.values()];

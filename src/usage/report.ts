@@ -16,13 +16,13 @@ export interface RawReport {
   rejected?: RejectedReport | undefined;
 }
 
-/** What is known of the answer where the report came. */
+/** The facts of the answer when the report came. */
 export interface Facts {
   /** The model's context. */
   contextTokens: number;
   /** The most output that was asked for: the request's cap or the model's, whichever is less. */
   outputTokensCap: number;
-  /** What was forwarded until then. */
+  /** The deltas that were forwarded until then. */
   deltas: number;
   codeUnits: number;
   /** Our count of that. */

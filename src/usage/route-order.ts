@@ -1,4 +1,7 @@
-/** The order in which a request tries routes: which may still be tried, and which is next. It sends nothing, and holds nothing of an answer. */
+/**
+ * The order in which a request tries routes: which may still be tried, and which is next. It sends nothing, and holds nothing
+ * of an answer.
+ */
 import type { Fault } from "../inference/fault.ts";
 import { affinityKey } from "../routing/affinity.ts";
 import { isFree, nextAfter, repeatAfter_ms } from "../routing/after.ts";
@@ -14,13 +17,13 @@ import type { AttemptEnd } from "../upstream/attempt.ts";
 import type { AttemptRequest } from "./attempt-request.ts";
 
 export interface RouteOrderParts {
-  /** Of a model, by its public id. */
+  /** The budget of a model, by its public id. */
   budget(model: string): RetryBudget;
   replicas: Pick<Replicas, "routesOf" | "watch">;
   health: Health;
   pool: Pool;
   queues: Queues;
-  /** Of a plan, by its name. */
+  /** The share of a plan, by its name. */
   shareOf(plan: string): Share;
   now_ms(): number;
   /** A number from 0 to 1. */
@@ -50,13 +53,13 @@ export class RouteOrder implements Visit, Claim {
   readonly share: Share;
   /** Whether there was a choice. */
   readonly #hasPeers: boolean;
-  /** Of the model, as they were when this last looked. */
+  /** The routes of the model at the last look. */
   #routes: readonly Route[];
   /** Those of them that may still be asked. */
   #left: readonly Route[];
   /** Those that were asked. */
   #asked: Route[] = [];
-  /** Only a larger context is looked for. */
+  /** If it is above 0, only a route with a larger context is tried. */
   #contextTokens_over = 0;
   #key: number | null | undefined;
   /** Whether another engine has been asked for already, by an attempt that waited for long. */
@@ -173,7 +176,7 @@ export class RouteOrder implements Visit, Claim {
     return this.#isSpareTaken;
   }
 
-  /** What follows an attempt that showed nothing, or null. `rest_ms`: until the deadline of all attempts. */
+  /** The stage after an attempt that showed nothing, or null. `rest_ms`: until the deadline of all attempts. */
   after(route: Route, end: AttemptEnd, rest_ms: number): Stage | null {
     const next = nextAfter[end.kind];
     if (next === "stop" || rest_ms <= 0) return null;

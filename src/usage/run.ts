@@ -79,7 +79,7 @@ export interface Ended extends Ending {
 }
 
 export interface Run extends AsyncDisposable {
-  /** What was granted and what the rates read, this request not yet counted. */
+  /** The grant and the readings of the rates, without this request. */
   readonly grant: Reservation["grant"];
   readonly rates: Reservation["rates"];
   /** The answer, as far as it is held and counted. Its last event is `response-end` or `response-failed`. */

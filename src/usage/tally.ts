@@ -106,14 +106,16 @@ export class Tally {
     const { counting } = this.#parts;
     if (this.#counting || !counting) return this.#counting;
     const text = this.anyOutput && !this.#now.isOutputReported ? this.#text : null;
+    const share = text?.share ?? null;
     const prompt = this.#now.isInputExpected ? counting.prompt() : null;
-    const answer = text ? counting.answer(text.parts) : null;
+    // Where nothing of the text could be kept, the estimate stands.
+    const answer = text && share !== null ? counting.answer(text.parts) : null;
     if (!prompt && !answer) return null;
     this.#counting = Promise.allSettled([
       prompt?.then((tokens) => {
         this.#tokenizer.inputTokens = tokens;
       }),
-      answer?.then((tokens) => this.#outputCounted(tokens)),
+      answer?.then((tokens) => this.#outputCounted(tokens, share!)),
     ]).then(() => {});
     return this.#counting;
   }
@@ -146,8 +148,8 @@ export class Tally {
     return new AnswerText((bytes) => counting.keeps(bytes));
   }
 
-  #outputCounted({ tokens, reasoningTokens }: AnswerTokens): void {
-    const share = this.#text?.share ?? 1;
+  /** `share`: the whole answer ÷ the part of it that was counted. */
+  #outputCounted({ tokens, reasoningTokens }: AnswerTokens, share: number): void {
     const outputTokens = Math.round(tokens * share);
     const { streamed, whole } = this.#now.forwarded;
     this.#tokenizer.outputTokens = outputTokens;

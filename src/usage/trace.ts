@@ -1,9 +1,9 @@
-/** Whoever follows a run on its way, where it is traced. Nothing that it is told is content. */
+/** The observer of a run that is traced. It is given no content. */
 import type { AttemptKind } from "../upstream/attempt.ts";
 import type { Upstream } from "../upstream/target.ts";
 
 export interface RunTrace {
-  /** Of a trace that is kept: what metrics name as an example. */
+  /** The id of a sampled trace, which metrics name as an exemplar. */
   readonly sampledId: string | undefined;
   /** The ledger is asked; to be told the code of the refusal, or null. */
   admission(): (code: string | null) => void;
@@ -16,7 +16,7 @@ export interface RunTrace {
 }
 
 export interface AttemptTrace {
-  /** For the engine: `traceparent`, and `tracestate` where there is one. */
+  /** Headers for the engine: `traceparent`, and `tracestate` if there is one. */
   headers: Record<string, string>;
   ended(outcome: AttemptKind, status: number | undefined): void;
 }

@@ -24,7 +24,7 @@ export interface Worker {
   /** Open requests, on average. */
   open: number;
   silent_s: number;
-  /** What it began with. */
+  /** The file with which it began. */
   file: FileRead | null;
 }
 
@@ -40,7 +40,7 @@ export interface CrewParts {
 export interface Crew {
   serving(): Worker[];
   serves(worker: Worker, url: string): void;
-  /** Of workers that served. */
+  /** The count of deaths of workers that served. */
   deaths(): number;
   stop(signal: NodeJS.Signals): void;
   /** Resolves with the URL when every worker serves or has tried to; null: none can start. */
@@ -93,7 +93,7 @@ export function crew(parts: CrewParts): Crew {
     if (running.size === 0) ended.resolve(exitCode);
   }
 
-  /** Not where nobody could start: what keeps all of them from it will not go away by itself. */
+  /** Reports whether a worker is replaced. It is not if none could start: the reason will not go away by itself. */
   function isReplaceable({ number, serving_ms }: Worker): boolean {
     attempted(number);
     if (serving_ms === null) unstarted.add(number);

@@ -1,4 +1,4 @@
-/** What several processes write, as one stream of whole lines: a long write to a pipe may be cut by another's. */
+/** Joins the output of several processes into one stream of whole lines: a long write to a pipe may be cut by another's. */
 
 const newline = 10;
 /** A line that is longer is passed on in parts. */

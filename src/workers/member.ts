@@ -18,7 +18,7 @@ export interface Channel {
   onLost(lost: () => void): void;
 }
 
-/** What a serving process tells of itself. */
+/** The reports of a serving process about itself. */
 export interface Own {
   /** Why it cannot admit requests exactly; null: it can. */
   problem(): string | null;
@@ -32,9 +32,9 @@ export interface Member {
   workers: number;
   port: number;
   operatorPort: number | null;
-  /** What sluice.yaml says, now or at the last reload. */
+  /** The contents of sluice.yaml, now or at the last reload. */
   file(): FileRead;
-  /** What a client that asks the node gets: of all workers. */
+  /** The metrics of all workers, for a client that asks the node. */
   metrics(format: Format): Promise<string>;
   routes(): Promise<WorkerRoute[]>;
   node(): NodeState;
@@ -60,7 +60,7 @@ export async function joined(number: number, channel: Channel, signalled: Promis
   let asked = 0;
   let file: FileRead = { bytes: null };
   let node: NodeState = { wanted: 1, serving: 1, deaths: 0, failing: [], open_mean: 0 };
-  /** By round; one may come before this worker has voted. */
+  /** The verdicts by round. One may come before this worker has voted. */
   const verdicts = new Map<number, PromiseWithResolvers<readonly string[]>>();
   const rounds: number[] = [];
   let own: Own | null = null;

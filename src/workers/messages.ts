@@ -7,7 +7,7 @@
 import type { RouteView } from "../routing/view.ts";
 import type { Format, Told } from "../telemetry/text.ts";
 
-/** What sluice.yaml says: all workers read what the supervisor has read, and not each the file. */
+/** The contents of sluice.yaml. Workers get the bytes that the supervisor has read, and do not read the file themselves. */
 export type FileRead = { bytes: Uint8Array | null } | { code: string };
 
 /** How the node is, as the supervisor last heard. */
@@ -17,7 +17,7 @@ export interface NodeState {
   serving: number;
   /** Workers that ended unasked. */
   deaths: number;
-  /** What keeps a worker from admitting requests exactly. */
+  /** The problems that keep workers from exact admission. */
   failing: { worker: number; problem: string }[];
   /** Open requests of a worker that serves, on average. */
   open_mean: number;
@@ -47,5 +47,5 @@ export type Word =
   | { word: "well"; problem: string | null; open: number }
   | { word: "vote"; round: number; problems: readonly string[] }
   | { word: "told"; question: number; told: Told[] | RouteView[] }
-  /** For a client that asks the node. */
+  /** Asks on behalf of a client of the node. */
   | { word: "asks"; question: number; what: Format | "routes" };

@@ -2,7 +2,7 @@
 
 const first_ms = 100;
 const longest_ms = 30_000;
-/** Whoever has served for so long did not die of its start. */
+/** A worker that has served for this long did not die of its start. */
 const sound_ms = 10_000;
 
 /** `quick`: how many of its predecessors ended at once, one after the other. */

@@ -23,7 +23,7 @@ export interface SupervisorParts {
   workers: number;
   port: number;
   operatorPort: number | null;
-  /** What sluice.yaml says now. */
+  /** Reads the contents of sluice.yaml now. */
   readFile(): FileRead;
   start(worker: number, hear: (word: Word) => void): Child;
   log: Pick<Log, "event">;
@@ -118,7 +118,7 @@ function toAll(order: Order, workers: Iterable<Worker>): void {
   for (const { child } of workers) child.send(order);
 }
 
-/** What all workers tell, put together: for a client that asked one of them. */
+/** Merges the answers of all workers, for a client that asked one of them. */
 function askingAll() {
   const asked = questions<Told[] | RouteView[]>(told_ms);
   const merging = merger();

@@ -145,3 +145,34 @@ test("a stop sends every settlement that waits, and says how many the store did 
   await clock.advance(1_000);
   expect(await stopping).toBe(1);
 });
+
+test("a stop ends at once where no settlement waits", async () => {
+  const { commands } = setting();
+  const stopping = commands.stop(60_000);
+  await settled();
+  expect(Bun.peek(stopping)).toBe(0);
+});
+
+test("nor does it after an outage: it is sent alone, and more and more seldom", async () => {
+  const { clock, ledger, commands } = setting();
+  const poison = admit();
+  const isPoisoned = (batch: readonly { requestId: string }[]) =>
+    batch.some(({ requestId }) => requestId === poison.requestId);
+  ledger.wire = () => "down";
+  commands.submit(settleOf(poison, 1));
+  await clock.advance(30_000);
+  ledger.wire = (batch) => (isPoisoned(batch as { requestId: string }[]) ? "down" : "well");
+  const others = async () => {
+    for (let count = 0; count < 100; count++) {
+      const other = commands.submit(admit());
+      await clock.advance(50);
+      await other;
+    }
+  };
+  await others();
+  const before = ledger.batches.length;
+  await others();
+  const refused = ledger.batches.slice(before).filter((batch) => isPoisoned(batch as { requestId: string }[]));
+  expect(refused.length).toBeWithin(1, 10);
+  expect(refused.every((batch) => batch.length === 1)).toBe(true);
+});

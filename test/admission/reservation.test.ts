@@ -8,7 +8,7 @@ import type { Fault } from "../../src/inference/fault.ts";
 import type { Model } from "../../src/inference/model.ts";
 import type { InferenceRequest } from "../../src/inference/request.ts";
 import { noUsage } from "../../src/inference/usage.ts";
-import type { Command, Grow } from "../../src/store/ledger.ts";
+import type { Command, Grow, SettleAnswer } from "../../src/store/ledger.ts";
 import { noLimits, type Plan } from "../../src/store/plan.ts";
 import type { ModelSubject } from "../store/budget-model.ts";
 import { newRequestId } from "../store/ledger-stores.ts";
@@ -48,8 +48,9 @@ function node(change: Partial<EntranceSettings> = {}, changes = new HeardChanges
   const clock = new VirtualClock();
   const ledger = new CutLedger(clock);
   const commands = batcher({ ledger, clock, random: () => 1 });
+  const confirmed: SettleAnswer[] = [];
   const unrated = entrance(
-    { batcher: commands, clock, changes },
+    { batcher: commands, clock, changes, settled: (answer) => confirmed.push(answer) },
     { lease_ms: 60_000, checkpoint_ms: 2_000, grant_ms: () => 3_000, ...change },
   );
   const sent = <V extends Command["verb"]>(verb: V) =>
@@ -94,7 +95,7 @@ function node(change: Partial<EntranceSettings> = {}, changes = new HeardChanges
       (fault) => fault,
     );
   };
-  return { clock, ledger, commands, changes, enter, entered, refused, sent };
+  return { clock, ledger, commands, changes, confirmed, enter, entered, refused, sent };
 }
 
 describe("the hold", () => {
@@ -113,6 +114,18 @@ describe("the hold", () => {
     await clock.advance(10);
     expect(sent("grow")).toHaveLength(1);
     expect(reservation.permits(8192)).toBe(true);
+  });
+
+  test("that was granted less than a step grows at half of what it has, and asks the ledger for nothing before", async () => {
+    const { clock, entered, sent } = node();
+    const reservation = await entered({ plan: { session: 300 + 10 * 1000 } });
+    expect(reservation.grant.outputTokens).toBe(1000);
+    expect(reservation.permits(500)).toBe(true);
+    await clock.advance(10);
+    expect(sent("grow")).toHaveLength(0);
+    expect(reservation.permits(501)).toBe(true);
+    await clock.advance(10);
+    expect(sent("grow")).toHaveLength(1);
   });
 
   test("stays where the answer begins anew, and covers the new one: what was counted before takes nothing of it", async () => {
@@ -422,6 +435,16 @@ describe("the lease", () => {
 });
 
 describe("the settlement", () => {
+  test("is reported with its charge to the metrics, once, when the ledger has confirmed it", async () => {
+    const { clock, entered, confirmed } = node();
+    const reservation = await entered();
+    void reservation.settle({ ...ending, units: 700 });
+    void reservation.settle({ ...ending, units: 900 });
+    expect(confirmed).toEqual([]);
+    await clock.advance(10);
+    expect(confirmed).toEqual([{ answer: "settled", charged: 700, uncharged: 0 }]);
+  });
+
   test("is told once, and kept until the store has it", async () => {
     const { clock, ledger, commands, entered, sent } = node();
     const reservation = await entered();
@@ -493,6 +516,15 @@ describe("a refusal", () => {
         plan_type: "pro",
       },
     });
+  });
+
+  test("of a window that is used up says so, and not what the request needs", async () => {
+    const { clock, entered, refused } = node();
+    const plan = { session: 900 };
+    const reservation = await entered({ plan, inputTokens: 1, cap: 50 });
+    await Promise.all([reservation.settle({ ...ending, units: 900 }), clock.advance(10)]);
+    const { message } = await refused({ plan, inputTokens: 1, cap: 50 });
+    expect(message).toStartWith("The organization's five-hour session limit of 900 units is used up");
   });
 
   test("for what others hold, or for concurrency, is worth trying again", async () => {

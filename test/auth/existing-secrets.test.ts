@@ -119,6 +119,20 @@ test("a store that fails is asked again, and what is known stays known; after th
   expect(asked).toEqual([]);
 });
 
+test("an end does not wait for the pause after a failure", async () => {
+  const { existing, asked, answer, waits, setAway } = held(() => ["one"]);
+  existing.reload();
+  setAway(true);
+  await answer();
+  await until(() => waits.length === 1, 1000, "the pause");
+  let hasStopped = false;
+  void existing.stop().then(() => {
+    hasStopped = true;
+  });
+  await until(() => hasStopped, 1000, "the end");
+  expect([asked, waits]).toEqual([[], []]);
+});
+
 test("no more are kept than fit, and no more are read", async () => {
   const { existing, asked, answer } = held(() => ["one", "two", "three"], 2);
   existing.reload();

@@ -41,3 +41,16 @@ test("no piece is much larger than it is to be, whatever is large", () => {
   expect(Buffer.concat(pieces).toString()).toBe(JSON.stringify(large));
   for (const { byteLength } of pieces) expect(byteLength).toBeLessThan(8 * piece);
 });
+
+test("nor where most of it is names, numbers or nothing", () => {
+  const piece = 1000;
+  const names = Array.from({ length: 2_000 }, (_, at) => `a name of some length, number ${at}`);
+  const empty = Object.fromEntries(names.map((name) => [name, ""]));
+  const numbers = Object.fromEntries(Array.from({ length: 5_000 }, (_, at) => [at, null]));
+  const texts = Object.fromEntries(Object.keys(numbers).map((name) => [name, ""]));
+  for (const large of [empty, numbers, texts, { numbers: Object.keys(numbers).map(Number) }]) {
+    const pieces = [...jsonPieces({ large, and: [large] }, piece)];
+    expect(Buffer.concat(pieces).toString()).toBe(JSON.stringify({ large, and: [large] }));
+    for (const { byteLength } of pieces) expect(byteLength).toBeLessThan(8 * piece);
+  }
+});

@@ -33,6 +33,11 @@ describe("in steps", () => {
     expect(() => parsed(text, 1)).toThrow(SyntaxError);
   });
 
+  test("a mark of the byte order at the head is not part of the value", () => {
+    expect(parsed("\ufeff[1,2]", 1).value).toEqual([1, 2]);
+    expect(parsed('\ufeff"\ufeff"', 1).value).toBe("\ufeff");
+  });
+
   test("a large body takes many steps, and is what JSON.parse makes of it", () => {
     const rows = Array.from({ length: 5_000 }, (_, at) => ({
       [`k${at}`]: at,
@@ -48,6 +53,7 @@ describe("in steps", () => {
   test.each([
     '["aaaa", "b\\n\\u00e9\\ud83d\\ude00\\/ccc", 1]',
     '{"a long name":"a long value", "b":["long text", {"c":"long\\ttext"}], "another name":2}',
+    '["\\u0080\\u07ff\\u0800\\uffff \\ud800\\udc00 \\ud801\\udc01 \\ud840\\udc00 \\udbff\\udfff"]',
     '["half \\ud83d of a pair", "and \\ude00 the other"]',
     ' "a text by itself" ',
     '["é€😀 beyond Latin"]',

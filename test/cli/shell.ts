@@ -2,6 +2,7 @@
 import { run } from "../../src/cli/run.ts";
 import type { Services } from "../../src/cli/services.ts";
 import type { Configuration } from "../../src/config/configuration.ts";
+import { loadConfiguration } from "../../src/config/load.ts";
 import type { CatalogModel } from "../../src/routing/catalog.ts";
 import type { Plan } from "../../src/store/plan.ts";
 import { type MemoryDirectory, memoryDirectory } from "../auth/memory-directory.ts";
@@ -95,58 +96,17 @@ function model(id: string): CatalogModel {
   };
 }
 
+const defaults = loadConfiguration({ env: {}, readFile: () => null, simulatorUrl: null });
+if (defaults instanceof Error) throw defaults;
+
 const configuration: Configuration = {
+  ...defaults,
   catalog: {
     models: new Map(["acme/writer-1", "acme/painter-1"].map((id) => [id, model(id)])),
     plans: new Map(
       [plan("starter", 1_000_000), plan("pro", 50_000_000), plan("unlimited", null)].map((p) => [p.name, p]),
     ),
   },
-  shares: new Map(),
   upstreams: [],
-  metering: {
-    lease_s: 60,
-    checkpoint_s: 2,
-    sweep_s: 5,
-    unstreamed_tokens_max: 512,
-    recovery: "checkpoint",
-    end_revoked: true,
-  },
-  limits: {
-    ...{
-      body_bytes_max: 33_554_432,
-      body_read_ms: 30_000,
-      body_depth_max: 64,
-      body_values_max: 100_000,
-      body_members_max: 60_000,
-      body_names_max: 60_000,
-      body_ratio_max: 100,
-      messages_max: 2000,
-      grant_ms: 3000,
-    },
-    ...{ memory_bytes: 0, in_flight_bytes_max: 0, key_in_flight_bytes_max: 0, failed_authentications_per_minute: 300 },
-    ...{ idle_ms: 60_000 },
-    ...{ first_event_hold_ms: 5000, heartbeat_ms: 10_000, drain_delay_ms: 0, drain_ms: 30_000 },
-  },
-  messages: { keep_billing_line: false },
-  responses: { store: true, kept_days: 30, organization_bytes_max: 1_073_741_824 },
-  reload: { force: false },
-  log: { level: "info", format: "json" },
-  metrics: { organizations_max: 0 },
-  telemetry: null,
-  images: { deny_private: false, denied_hosts: [] },
-  reports: null,
-  webhooks: { allow_private: false },
-  server: {
-    host: "127.0.0.1",
-    port: 8080,
-    operator: null,
-    migrates: true,
-    trustedProxies: [],
-    clientAddressHeader: "x-forwarded-for",
-    workers: 1,
-    warm_up_ms: 0,
-  },
   storage: { databaseUrl: null, redisUrl: null, dataDir: "/nowhere" },
-  notices: [],
 };

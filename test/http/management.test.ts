@@ -94,7 +94,7 @@ describe.each(verbs.map((one) => [one.name, one] as const))("%s", (_, operation)
     const token = port.tokens["organization-admin"];
     const before = await port.manage.auditHead();
     const [, kind = ""] = operation.path.split("/");
-    if (operation.id !== undefined && kind !== "plans") {
+    if (operation.id !== null && kind !== "plans") {
       const [path, asked] = exampleOf(operation, kind === "organizations" ? foreign.organization : foreign[kind]);
       expect(await port.ask(path, { ...asked, token })).toMatchObject({ status: 404, code: "resource_not_found" });
     }
@@ -131,7 +131,7 @@ describe.each(verbs.map((one) => [one.name, one] as const))("%s", (_, operation)
   });
 
   test("says so when what is named does not exist", async () => {
-    if (operation.id === undefined) return;
+    if (operation.id === null) return;
     const [path, asked] = exampleOf(
       operation,
       `${operation.path.includes("/requests/") ? "req" : "key"}_${"0".repeat(32)}`,

@@ -126,3 +126,22 @@ test("a context leaves room for a summary, however small it is", () => {
   expect(summaryTokens({ contextTokens: 4_096, outputTokens_max: 4_096 })).toBe(1024);
   expect(summaryTokens({ contextTokens: 2, outputTokens_max: 2 })).toBe(1);
 });
+
+test("a model is told what to write, last of all", () => {
+  const [part, ...others] = instructionTurn().parts;
+  expect(others).toEqual([]);
+  expect(part).toMatchObject({ kind: "text", text: expect.stringMatching(/Goal:[\s\S]*Verbatim:/) });
+});
+
+test("a result stays while its call stays", () => {
+  const call: Turn = {
+    role: "assistant",
+    parts: [{ kind: "tool-call", callId: "a", toolName: "f", arguments: "{}" }],
+  };
+  const result: Turn = { role: "tool", callId: "a", parts: [text("found")] };
+  const old: Turn = { role: "user", parts: [text("x".repeat(1_000))] };
+  const request = requestOf({ head: [], told: [old, call, result], summary: null });
+  leaveOut(request, 0.5);
+  expect(request.turns).toContain(call);
+  expect(request.turns).toContain(result);
+});

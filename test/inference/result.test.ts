@@ -32,3 +32,9 @@ test("an answer that begins anew has nothing of what it said before", async () =
 test("a stream that ends without its end is no answer", async () => {
   expect(collected(answer("a", ["one"]))).rejects.toThrow();
 });
+
+test("the stop sequence that ended an answer is said where there was one, and only there", async () => {
+  const stopped = await collected([...answer("a", ["one"]), { ...end, stopSequence: "###" }]);
+  expect(stopped.stopSequence).toBe("###");
+  expect(Object.keys(await collected([...answer("a", ["one"]), end]))).not.toContain("stopSequence");
+});

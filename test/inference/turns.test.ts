@@ -37,6 +37,11 @@ describe("tool results", () => {
     ]);
   });
 
+  test("before the first call stay where they are: which call they answer is not known", () => {
+    const turns = [user("a"), result("1"), user("b"), result("2"), says("c")];
+    expect(withResultsInPlace(turns)).toEqual(turns);
+  });
+
   test("move nothing of a conversation that is in order, and lose nothing of any", () => {
     const turn = fc.constantFrom(user("a"), system("s"), says("b"), calls("1"), result("1"), result("2"));
     fc.assert(

@@ -4,7 +4,7 @@ import Type from "typebox";
 import { managementFaultCodes } from "../../src/inference/fault.ts";
 import { client } from "../../src/management/client.ts";
 import { ManagementError } from "../../src/management/error.ts";
-import { verb } from "../../src/management/verb.ts";
+import { verbsOf } from "../../src/management/verb.ts";
 import { verbs } from "../../src/management/verbs.ts";
 import { encode } from "../../src/schema/codec.ts";
 import { roles } from "../../src/store/operators.ts";
@@ -48,8 +48,8 @@ describe.each(verbs.map((one) => [one.name, one] as const))("%s", (_, one) => {
   });
 
   test("has its id in its path where it names one", () => {
-    expect(one.path.includes("{id}")).toBe(one.id !== undefined);
-    if (one.id !== undefined) expect(Object.keys(one.example.takes)).toContain(one.id);
+    expect(one.path.includes("{id}")).toBe(one.id !== null);
+    if (one.id !== null) expect(Object.keys(one.example.takes)).toContain(one.id);
   });
 
   test("says what it refuses, as its kind demands", () => {
@@ -58,7 +58,7 @@ describe.each(verbs.map((one) => [one.name, one] as const))("%s", (_, one) => {
     for (const code of one.faults) expect(managementFaultCodes).toContain(code as never);
     expect(one.faults.includes("idempotency_key_reused")).toBe(one.kind === "creation");
     expect(one.faults.includes("version_conflict")).toBe(one.kind === "change");
-    if (one.id !== undefined) expect(one.faults).toContain("resource_not_found");
+    if (one.id !== null) expect(one.faults).toContain("resource_not_found");
     if (one.kind === "change") expect(encode(one.answers, one.example.answer)).toHaveProperty("version");
     expect(one.method === "get").toBe(one.kind === "reading");
   });
@@ -75,13 +75,13 @@ describe.each(verbs.map((one) => [one.name, one] as const))("%s", (_, one) => {
   });
 });
 
+const verb = verbsOf("Usage");
+
 test("a verb without roles, faults or an example is none to the compiler", () => {
   const act = async () => ({ done: true });
   const whole = {
     name: "act",
-    method: "post",
-    path: "/act",
-    tag: "Usage",
+    route: "POST /act",
     summary: "Act",
     description: "",
     roles: ["admin"],

@@ -1,4 +1,34 @@
 // Drawn mutants that change nothing that anybody could see, or nothing that is promised, each with the reason. They are not
 // drawn again. `npm run mutants -- --drawn` prints the entries whose mutant no longer exists.
 
-export const equivalents: Readonly<Record<string, string>> = {};
+export const equivalents: Readonly<Record<string, string>> = {
+  "src/admission/standby-rates.ts, standbyRates.onStandby: boundary shifted 1":
+    "At that very millisecond the entries that the first store counted are too old to count.",
+  "src/auth/last-used.ts, lastUsed.add: operand dropped 2":
+    "Which of several addresses of one key within seconds is noted is not promised.",
+  "src/http/client-address.ts, clientAddresses: constant off by one 2": "No proxy is configured by what is no address.",
+  "src/management/plans.ts, limitKeys: text emptied 1": "The name that comes along is the plan's own.",
+  "src/memory/rates.ts, memoryRates.close: returned early 1": "Its memory goes with the node.",
+  "src/memory/rates.ts, prune: sum turned 4": "The same entries are dropped at other moments.",
+  "src/postgres/keys.ts, keys: statements swapped 6": "Both are seen at once, when their transaction commits.",
+  "src/redis/dry-run-rates.ts, dryRunRates.replies: constant off by one 6":
+    "Nobody reads the counts of a request that warms up.",
+  "src/redis/dry-run-rates.ts, ping_ms: constant off by one 1": "A millisecond more of a wait that is not promised.",
+  "src/redis/rates-script.ts, looked_at_max: constant off by one 1": "How far a refusal looks is not promised.",
+  "src/routing/names.ts, names.prepare.asking: nothing returned 1":
+    "`Promise.all` takes null for a promise that is kept.",
+  "src/time/countdown.ts, Countdown.#look: statement dropped 2": "To call off a timer that has run does nothing.",
+  "src/time/countdown.ts, Countdown: constant off by one 2": "It is set before it is read.",
+  "src/tokens/count.ts, pieces: constant off by one 4": "The slice from 0 is the whole text.",
+  "src/tokens/harmony-types.ts, typeOf: boundary shifted 1": "How deep a schema is followed is not promised.",
+  "src/tokens/worker.ts, answered: condition negated 2": "When garbage is collected is not promised.",
+  "src/tokens/worker.ts, large_bytes: sum turned 1": "When garbage is collected is not promised.",
+  "src/upstream/ask.ts, ask: statements swapped 6": "Neither hears of the other.",
+  "src/upstream/http1/connection.ts, Connection.#leave: statement dropped 3": "To stop listening twice does nothing.",
+  "src/upstream/http1/head.ts, trimmed: boundary shifted 2": "A colon stands before the value, and is not blank.",
+  "src/usage/answer-text.ts, Part.add: condition negated 1": "The same text is joined at other moments.",
+  "src/usage/attempts.ts, Attempts.#slotFor: constant off by one 1":
+    "A pause is longer than a millisecond, or there is none.",
+  "src/usage/receipt-watch.ts, receiptWatch.rounds: constant off by one 1":
+    "The first round begins a millisecond later.",
+};

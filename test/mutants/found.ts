@@ -1,4 +1,4 @@
-// Mutants that strangers made and that survived when they were made: each had to have a test written for it.
+// Mutants that somebody else made and that survived when they were made: a test was written for each.
 
 import type { Mutant } from "./mutant.ts";
 
@@ -53,6 +53,22 @@ export const found: Mutant[] = [
     replace: "",
     caughtBy: ["test/time/gathered.test.ts > stopping waits"],
     rule: "docs/design/service.md, Connections",
+  },
+  {
+    name: "a deadline passes although the answer has arrived",
+    file: "src/time/countdown.ts",
+    find: "else if (this.#looksLeft > 0) {",
+    replace: "else if (this.#looksLeft > 4) {",
+    caughtBy: ["test/time/countdown.test.ts > what has arrived"],
+    rule: "docs/design/runtime.md, Deadlines",
+  },
+  {
+    name: "a deadline that is set again has no looks left",
+    file: "src/time/countdown.ts",
+    find: "    this.#due_ms = due_ms;\n    this.#looksLeft = looks;\n",
+    replace: "    this.#due_ms = due_ms;\n",
+    caughtBy: ["test/time/countdown.test.ts > that is set again when"],
+    rule: "docs/design/runtime.md, Deadlines",
   },
   {
     name: "a small request passes one that waits for what is reserved",

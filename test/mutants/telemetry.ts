@@ -71,8 +71,8 @@ export const telemetry: Mutant[] = [
   {
     name: "a batch tells the time since it has its locks",
     file: "db/migrations/0004_ledger_verbs.sql",
-    find: "(date_part('epoch', clock_timestamp() - began) * 1000000)::bigint",
-    replace: "(date_part('epoch', clock_timestamp() - clock) * 1000000)::bigint",
+    find: "waited_us bigint := date_part('epoch', clock_timestamp() - began) * 1000000;",
+    replace: "waited_us bigint := date_part('epoch', clock_timestamp() - clock) * 1000000;",
     caughtBy: [`${node} > a batch tells how long it waited`],
     rule: "docs/design/metering.md, Rule 1: One call and one barrier",
   },

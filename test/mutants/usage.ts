@@ -37,6 +37,14 @@ export const usage: Mutant[] = [
     rule: "docs/design/usage.md, Settlement",
   },
   {
+    name: "a compaction that is asked again forgets which engine had it",
+    file: "src/usage/attempts.ts",
+    find: "    progress.isFinal = false;\n",
+    replace: "    progress.isFinal = false;\n    progress.route = null;\n",
+    caughtBy: ["test/usage/compacting.test.ts > one that is asked again"],
+    rule: "docs/design/protocols.md, Compaction",
+  },
+  {
     name: "who left an answer whose lease is lost pays for it",
     file: "src/usage/meter.ts",
     find: 'return outcome === "failed" || hold.signal.aborted;',
@@ -335,8 +343,16 @@ export const usage: Mutant[] = [
   {
     name: "a route that sent a token a delta is trusted for ever",
     file: "src/usage/output-calibration.ts",
-    find: " && byText <= byDeltas * most + text_beyond_deltas_max;",
+    find: " && byText <= tolerated;",
     replace: ";",
+    caughtBy: [meter],
+    rule: "docs/design/usage.md, Counting tokens",
+  },
+  {
+    name: "prose is charged by the text where code has taught the route",
+    file: "src/usage/output-calibration.ts",
+    find: "const text_per_deltas_max = 1.5;",
+    replace: "const text_per_deltas_max = 1.25;",
     caughtBy: [meter],
     rule: "docs/design/usage.md, Counting tokens",
   },
@@ -370,6 +386,14 @@ export const usage: Mutant[] = [
     find: "if (bytes > text_bytes_max) return false;",
     replace: "",
     caughtBy: [answerText],
+    rule: "docs/design/usage.md, Counting tokens",
+  },
+  {
+    name: "an answer of which no text could be kept is counted as if it were empty",
+    file: "src/usage/tally.ts",
+    find: "text && share !== null ? counting.answer(text.parts) : null",
+    replace: "text ? counting.answer(text.parts) : null",
+    caughtBy: [meter],
     rule: "docs/design/usage.md, Counting tokens",
   },
   {

@@ -16,9 +16,9 @@ const at_ms = Date.UTC(2026, 0, 31, 10);
 const hour_ms = 3_600_000;
 const starts = [at_ms, at_ms - hour_ms, at_ms - 2 * hour_ms];
 const ends = [at_ms + 5 * hour_ms, at_ms + 167 * hour_ms, at_ms + 700 * hour_ms];
-const seen = (used: number[], held: number[]) => [[...starts, ...ends], used, held, true, 400];
+const seen = (used: number[], held: number[]) => [[[...starts, ...ends], used, true, 400], held];
 const answered = (commands: Command[], ...rows: unknown[]) =>
-  decodeAnswers(commands, JSON.stringify([at_ms, 1_250, ...rows])).answers;
+  decodeAnswers(commands, JSON.stringify([at_ms, 1_250, [], ...rows])).answers;
 
 test("an answer stands in its command's place, in whatever order they come", () => {
   const answers = answered([admit, settle, grow], [2, "granted", 15], [1, "settled", 60], [0, "over"]);
@@ -55,7 +55,7 @@ test("a refusal says which windows are full, the one that resets last first, and
 });
 
 test("a number that JSON would round is refused, and so is a batch with a command left out", () => {
-  const rounded = `[${at_ms},0,[0,"settled",9007199254740993]]`;
+  const rounded = `[${at_ms},0,[],[0,"settled",9007199254740993]]`;
   expect(() => decodeAnswers([settle], rounded)).toThrow("not exact");
   const used = seen([2 ** 53, 0, 0, 0], [0, 0, 0, 0]);
   expect(() => answered([admit], [0, "granted", ...used, null, 190, 9, "plan"])).toThrow("not exact");

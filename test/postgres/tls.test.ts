@@ -131,6 +131,15 @@ test("an expired certificate is none", async () => {
   await own.stop();
 });
 
+test("a file that cannot be used is named by the option that names it", async () => {
+  const { certificate, key } = files.client;
+  const missing = join(folder, "missing.pem");
+  const refusal = (query: string) => tried(`?sslmode=require&${query}`);
+  expect(await refusal(`sslrootcert=${missing}`)).toContain(`its sslrootcert cannot be read: ${missing}`);
+  expect(await refusal(`sslcert=${missing}&sslkey=${key}`)).toContain(`its sslcert cannot be read: ${missing}`);
+  expect(await refusal(`sslcert=${certificate}&sslkey=${missing}`)).toContain(`its sslkey cannot be read: ${missing}`);
+});
+
 test("a renewed file serves the next connection", async () => {
   const file = join(folder, "changing.crt");
   writeFileSync(file, ours.certificate);

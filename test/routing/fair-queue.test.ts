@@ -91,6 +91,17 @@ test("organizations that always wait get tokens by their weights, within a quant
   );
 });
 
+test("a first turn is as long as the weight says: of four times the weight, four requests for one", () => {
+  const queue = new FairQueue<One>();
+  const heavy: Share = { weight: 4, priority: 0 };
+  for (let count = 0; count < 8; count++) {
+    queue.push(one("light", quantum_tokens));
+    queue.push(one("heavy", quantum_tokens, heavy));
+  }
+  const served = Array.from({ length: 5 }, () => take(queue).organizationId);
+  expect(served.sort()).toEqual(["heavy", "heavy", "heavy", "heavy", "light"]);
+});
+
 test("nobody starves: between two turns of one, no other gets more than its share, however many come and go", () => {
   const queue = new FairQueue<One>();
   queue.push(one("patient", 5_000, plain, "its own"));

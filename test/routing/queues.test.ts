@@ -157,6 +157,15 @@ test("what is reserved is for organizations that have less than that there, howe
   expect((await other.slot)!.route).toBe(only);
 });
 
+test("an organization with as much running as is reserved does not take what is reserved as well", () => {
+  const only = route("only", { concurrent_max: 10, reserved_percent: 10 });
+  const at = queues(() => 0);
+  at.enter(only, claim("small"));
+  for (let count = 0; count < 8; count++) at.enter(only, claim("busy"));
+  expect(at.open([only], claim("small"))).toEqual([]);
+  expect(at.open([only], claim("new"))).toEqual([only]);
+});
+
 test("what is reserved is taken in turn: a request that came later does not pass one that waits for more of it", async () => {
   const only = route("only", { tokens_in_flight_max: 1000, reserved_percent: 50 });
   const at = queues(() => 0);

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { Check } from "typebox/value";
 import { closestName } from "../../src/schema/closest.ts";
-import type { Shape } from "../../src/schema/shape.ts";
+import { discriminator, type Shape } from "../../src/schema/shape.ts";
 import { offences } from "../../src/schema/walk.ts";
 
 const cat: Shape = {
@@ -70,6 +70,32 @@ describe("what does not fit is found with its path, in document order", () => {
         numRuns: 500,
       },
     );
+  });
+
+  test("a list without repetitions is looked at whole, however long it is, and whether its head is quickly seen to fit", () => {
+    const tags = Array.from({ length: 5_000 }, (_, at) => `tag-${at}`);
+    const fits = (shape: Shape, value: unknown) => Check(shape as object, value);
+    const paths = (value: unknown) =>
+      offences(schema, value, 100, fits).map(({ kind, path }) => `${kind} ${path.join(".")}`);
+    expect(paths({ pets: [], tags })).toEqual([]);
+    expect(paths({ pets: [], tags: [...tags, "tag-7", 8] })).toEqual(["repeated tags.5000", "wrong tags.5001"]);
+  });
+
+  test("a value that may also be null is refused by what else it may be", () => {
+    const level: Shape = { type: "string", enum: ["low", "high"] };
+    const [offence, ...others] = offences({ anyOf: [level, { type: "null" }] }, "middle", 10);
+    expect([offence?.kind, offence?.shape, others]).toEqual(["wrong", level, []]);
+  });
+
+  test("a union is told apart by a property that tells in each of its branches", () => {
+    const branch = (kind: string, version: Shape): Shape => ({
+      type: "object",
+      properties: { version, kind: { type: "string", const: kind } },
+      required: ["version", "kind"],
+    });
+    const branches = [branch("cat", { type: "string", const: "1" }), branch("dog", { type: "string" })];
+    expect(discriminator(branches)).toBe("kind");
+    expect(offences({ anyOf: branches }, { version: "2", kind: "dog" }, 10)).toEqual([]);
   });
 
   test("nesting in the value does not nest the walk", () => {

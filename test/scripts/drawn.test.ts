@@ -33,7 +33,7 @@ const lines: Record<string, [before: string, ...after: string[]][]> = {
   "operand dropped": [["a && b;", "a;", "b;"]],
   "every for some": [["all.every(f);", "all.some(f);"]],
   "fallback dropped": [["a ?? b;", "a;", "b;"]],
-  "constant off by one": [["f(7, 0.5, 60_000);", "f(8, 0.5, 60_000);"]],
+  "constant off by one": [["f(7, 0.5, 60_000, 96 * 1024);", "f(8, 0.5, 60_000, 96 * 1024);"]],
   "truth turned": [["f(true);", "f(false);"]],
   "sum turned": [
     ["a + b;", "a - b;"],
@@ -49,7 +49,7 @@ const lines: Record<string, [before: string, ...after: string[]][]> = {
     ],
   ],
   "list emptied": [["f([a, []]);", "f([]);"]],
-  "arguments swapped": [["f(a, a, b);", "f(a, b, a);"]],
+  "arguments swapped": [["f(a, a, b);", "f(a, b, a);"], ["Math.max(eq(a, b), 1);"]],
   "await dropped": [["await f();", "f();"]],
   "statement dropped": [
     ["f();", ";"],
@@ -243,7 +243,8 @@ describe("the tests that must notice", () => {
       "test/usage/price.test.ts": 'import "../../src/usage/price.ts";',
       "test/http/run.test.ts": 'import "../../src/usage/run.ts";',
       "test/http/far.test.ts": 'import "../../src/usage/tally.ts";',
-      "test/store/ledger.test.ts": 'for (const name of ["pglite", "postgres"]) {}',
+      "test/store/ledger.test.ts": 'for (const name of ["postgres", "pglite"]) {}',
+      "test/store/teams.test.ts": 'import postgres from "postgres";',
       "test/postgres/plans.test.ts": "",
     }),
   );
@@ -269,9 +270,32 @@ describe("the tests that must notice", () => {
     expect(testsOf("src/usage/run.ts", tree, [declared])[0]).toBe("test/http/far.test.ts");
   });
 
+  test("are those of other modules where the module has none", () => {
+    const file = "src/time/soon.ts";
+    const other = new Map([
+      [file, ""],
+      ["src/sse/a.ts", 'import "../time/soon.ts";'],
+      ["test/sse/a.test.ts", 'import "../../src/sse/a.ts";'],
+    ]);
+    expect(testsOf(file, other, [])).toEqual(["test/sse/a.test.ts"]);
+  });
+
+  test("that start nodes begin with those that have the file's name oftenest", () => {
+    const nodes = ["a", "b", "c"].map((name) => `test/api/${name}.test.ts`);
+    const start = 'import "../harness/sluice.ts";';
+    const other = new Map([
+      ["src/api/token-count.ts", ""],
+      [nodes[0]!, start],
+      [nodes[1]!, `${start} token count, token_count`],
+      [nodes[2]!, `${start} tokenCount`],
+    ]);
+    expect(testsOf("src/api/token-count.ts", other, [])).toEqual([nodes[1]!, nodes[2]!, nodes[0]!]);
+  });
+
   test("of SQL are those of the stores", () => {
     expect(testsOf("db/migrations/0004_verbs.sql", tree, [])).toEqual([
       "test/store/ledger.test.ts > postgres",
+      "test/store/teams.test.ts",
       "test/postgres/plans.test.ts",
     ]);
   });

@@ -83,6 +83,19 @@ describe("in the middle of a stream", () => {
     },
   );
 
+  test("a fault that is set beyond the end comes before the end", async () => {
+    const { chunks } = await streamed(simulator, cue("error-after=100000 tokens=9"));
+    expect(chunks.filter((chunk) => chunk.choices?.[0]?.delta.content)).toHaveLength(9);
+    expect(chunks.at(-1).error.message).toContain("Simulator");
+    expect(gathered(chunks.slice(0, -1)).finish).toBe(null);
+  });
+
+  test("a fault comes before a chunk that would go beyond its tokens", async () => {
+    const { chunks } = await streamed(simulator, cue("error-after=5 tokens=9 per-chunk=3"));
+    expect(chunks.filter((chunk) => chunk.choices?.[0]?.delta.content)).toHaveLength(1);
+    expect(chunks.at(-1).error.message).toContain("Simulator");
+  });
+
   test("an event that is not JSON", async () => {
     const { data, chunks } = await streamed(simulator, cue("malformed-after=3"));
     expect(() => JSON.parse(data[4]!)).toThrow();

@@ -38,6 +38,12 @@ describe("a value satisfies the schema that it was made for", () => {
     for (let seed = 0; seed < 20; seed++) expect(verdict(schema, seed)).toMatchObject({ fits: true });
   });
 
+  test("each value of an enum comes up, over the seeds", () => {
+    const values = ["a", 2, null];
+    const made = Array.from({ length: 60 }, (_, seed) => verdict({ enum: values }, seed).value);
+    expect(new Set(made)).toEqual(new Set(values));
+  });
+
   const recursive: Schema = {
     $ref: "#/$defs/node",
     $defs: {

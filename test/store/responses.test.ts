@@ -186,5 +186,23 @@ for (const [kind, open] of Object.entries(stores)) {
         await owned.setClock(null);
       }
     });
+
+    test("the oldest are forgotten first, whoever they belong to", async () => {
+      const [first, second] = [newOrganization(), newOrganization()];
+      const at = (minute: number) => new Date(Date.UTC(2026, 8, 1, 0, minute));
+      const all = [first, second, second, first].map((owner, minute) => ({ owner, id: idAt(at(minute)) }));
+      for (const { owner, id } of all) await store.keep(owner, response({ id }), mebibyte);
+      const left = async () => {
+        const rows = await owned.db.query<{ id: string }>(
+          "select id from kept_response where organization_id = any($1::uuid[]) order by id",
+          [[first, second].map((owner) => owner.slice("org_".length))],
+        );
+        return rows.map(({ id }) => `resp_${id.replaceAll("-", "")}`);
+      };
+      for (let gone = 1; gone <= all.length; gone++) {
+        await owned.db.query("select kept_response_forget(usage_record_id($1), 1)", [at(60)]);
+        expect(await left()).toEqual(all.slice(gone).map(({ id }) => id));
+      }
+    });
   });
 }

@@ -56,3 +56,17 @@ test("however many come, the sum is what was used, and no more are told than may
     { numRuns: 20 },
   );
 });
+
+test("the largest is named whoever came first, and of equal ones the one with more requests", () => {
+  const told = largest(
+    () => 1,
+    () => 0,
+    "other",
+  );
+  told.add("small", 1);
+  told.add("large", 9);
+  expect(told.read()[0]).toEqual({ organization: "large", units: 9, requests: 1 });
+  told.add("small", 4);
+  told.add("small", 4);
+  expect(told.read()[0]).toEqual({ organization: "small", units: 9, requests: 3 });
+});

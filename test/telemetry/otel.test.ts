@@ -157,6 +157,23 @@ test("a collector that is away, or refuses, costs a line in the log and no reque
   }
 }, 60_000);
 
+test("a node that stops sends first what it has not sent yet", async () => {
+  const collector = startCollector();
+  const engine = startEngine();
+  const service = await startSluice({
+    config: configuration(engine.url, `telemetry: { endpoint: "${collector.url}/", metrics_ms: 0 }`),
+  });
+  try {
+    await (await ask(service, { traceparent })).text();
+    await service.stop();
+    expect(named(collector.spans, "chat acme/m")).toHaveLength(1);
+  } finally {
+    await service.stop();
+    await engine.stop();
+    await collector.stop();
+  }
+}, 60_000);
+
 test("off, nothing is sent and the engine hears of no trace", async () => {
   const engine = startEngine();
   const service = await startSluice({ config: configuration(engine.url, "") });

@@ -46,6 +46,14 @@ describe("a countdown", () => {
     expect(ends).toEqual([1699]);
   });
 
+  test("that is set to an earlier end has one timer, and ends then", async () => {
+    const { clock, countdown, ends } = counted(60_000);
+    countdown.set(1000);
+    expect(clock.timers).toBe(1);
+    await clock.advance(60_000);
+    expect([ends, clock.timers]).toEqual([[1000], 0]);
+  });
+
   test("that is set later and later needs no timer for each", async () => {
     const { clock, countdown } = counted(30_000);
     let timers = 0;
@@ -80,6 +88,25 @@ describe("a countdown", () => {
     expect(ends).toEqual([]);
     await clock.advance(1000);
     expect(ends).toEqual([1008]);
+  });
+
+  test("that is set again when it was nearly over gives the same turns to what arrives at its new end", async () => {
+    const { clock, countdown, ends } = counted(8);
+    const turns = async (count: number) => {
+      for (let turn = 0; turn < count; turn++) await new Promise<void>((resolve) => void clock.after(0, resolve));
+    };
+    const setAt = async (at_ms: number) => {
+      await new Promise<void>((resolve) => void clock.after(at_ms, resolve));
+      await turns(3);
+      countdown.set(8);
+    };
+    const both = setAt(8).then(() => setAt(8));
+    await clock.advance(8);
+    await clock.advance(8);
+    await both;
+    expect(ends).toEqual([]);
+    await clock.advance(8);
+    expect(ends).toEqual([24]);
   });
 
   test("comes to its end whatever the process does: after twenty of its times, and all stops, at most", () => {

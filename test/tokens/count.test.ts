@@ -8,8 +8,10 @@ import { describe, expect, test } from "bun:test";
 import { defaultModels } from "../../src/config/models.ts";
 import type { AnswerPart } from "../../src/inference/answer-part.ts";
 import { Fault } from "../../src/inference/fault.ts";
-import { counted_characters_max } from "../../src/tokens/count.ts";
+import { counted_characters_max, countPrompt } from "../../src/tokens/count.ts";
 import { examine } from "../../src/tokens/examine.ts";
+import { argumentsOf } from "../../src/tokens/harmony-types.ts";
+import { llama3Answer } from "../../src/tokens/llama3.ts";
 import { type TokenizerName, tokenizerNames } from "../../src/tokens/tokenizers.ts";
 import { vocabularies } from "../../src/tokens/vocabularies.ts";
 import { slowness } from "../harness/slowness.ts";
@@ -69,6 +71,36 @@ describe.each(tokenizerNames)("%s", (tokenizer) => {
       expect(await counted({ messages: [{ role: "user", content: text }] }, tokenizer)).toBeGreaterThan(20);
     expect(performance.now() - started).toBeLessThan(20_000 * slowness());
   }, 30_000);
+});
+
+test("every piece of a text counts, from its first character on", () => {
+  const countOf = (text: string) => countPrompt({ fixed: 0, texts: [text] }, (piece) => piece.length);
+  for (const text of ["", "x", "x y", "a".repeat(1_000), `${"=".repeat(700)} ${"b".repeat(700)}`])
+    expect(countOf(text)).toBe(text.length);
+});
+
+test("llama3 reads the arguments of a call with a space after each comma and colon, and other text as it is", () => {
+  const textsOf = (args: string) => llama3Answer([{ kind: "tool-call", text: args, toolName: "look" }]).texts;
+  expect(textsOf('{"at":[1,"two"],"deep":{"is":null}}')).toEqual([
+    '{"name": "look", "parameters": {"at": [1, "two"], "deep": {"is": null}}}',
+  ]);
+  expect(textsOf('{"cut')).toEqual(['{"name": "look", "parameters": {"cut}']);
+});
+
+test("harmony reads a tool's schema in the notation of types that its model has learned", () => {
+  const properties = {
+    location: { type: "string", description: "The city", examples: ["Oslo", "Graz"] },
+    format: { type: "string", enum: ["celsius", "fahrenheit"], default: "celsius" },
+  };
+  expect(argumentsOf({ type: "object", properties, required: ["location"] })).toBe(`(_: {
+// The city
+//
+// Examples:
+// - "Oslo"
+// - "Graz"
+location: string,
+format?: "celsius" | "fahrenheit", // default: celsius
+}) => any`);
 });
 
 test("a model whose tokenizer is not known has no count, and its media are told", async () => {

@@ -209,6 +209,20 @@ function byComparing(protocol: UpstreamProtocol, pieces: readonly Uint8Array[]):
   );
 }
 
+test.each(["007", "1.5", "-1", "1e1", "", "12345678901234567"])(
+  "a frame that counts itself as %p is read as any other",
+  (number) => {
+    const said = (count: number | string, delta: string) => item(text, count, JSON.stringify(delta), ',"logprobs":[]');
+    const stream = [
+      'data: {"type":"response.output_item.added","output_index":0,"item":{"type":"message","id":"i","content":[]}}\n\n',
+      ...["a", "b", "c", "d"].map((delta, count) => said(count, delta)),
+      said(number, "e"),
+      said(6, "f"),
+    ].map((frame) => utf8.encode(frame));
+    expect(byComparing("openai-responses", stream)).toEqual(ordinarily("openai-responses", stream));
+  },
+);
+
 const streams = times(500, 4_000);
 
 describe.each(upstreamProtocols)("%s", (protocol) => {

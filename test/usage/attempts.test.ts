@@ -217,6 +217,22 @@ test("a dead engine is asked three times, and then left alone: its requests cost
   expect(attempts).toEqual([2, 2, 2, 1, 1, 1]);
 });
 
+test("the record has the time of each attempt, not that since the node began", async () => {
+  const times_ms: number[] = [];
+  const parts = { now_ms: () => performance.now() + 1e9 };
+  await outcomeOf(["s04", "ok"], { parts, onAttempt: ({ ms }) => times_ms.push(ms) });
+  expect(times_ms).toHaveLength(2);
+  for (const ms of times_ms) expect(ms).toBeWithin(0, 60_000);
+});
+
+test("an engine that breaks off its answers again and again is left alone, though each had begun", async () => {
+  const parts = { health: health() };
+  const ways = ["s08-again", "ok"];
+  for (const told of await Promise.all(Array.from({ length: 10 }, () => outcomeOf(ways, { parts }))))
+    expect(told).toMatchObject({ route: "s08-again", kinds: ["broken"] });
+  expect(await outcomeOf(ways, { parts })).toMatchObject({ route: "ok", attempts: 1 });
+});
+
 test("what the caller did is told at once, and asked nowhere else", async () => {
   const told = await outcomeOf(["s13", "ok"]);
   expect(told).toMatchObject({ fault: { code: "invalid_value" }, kinds: ["rejected"], attempts: 1 });

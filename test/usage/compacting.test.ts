@@ -2,9 +2,17 @@
 import { expect, test } from "bun:test";
 import type { InferenceEvent } from "../../src/inference/event.ts";
 import { Fault } from "../../src/inference/fault.ts";
+import type { CatalogModel, Route } from "../../src/routing/catalog.ts";
+import { queues } from "../../src/routing/queues.ts";
+import { Cancellation } from "../../src/time/cancellation.ts";
+import { defaultTimeouts } from "../../src/upstream/target.ts";
 import type { AttemptRequest } from "../../src/usage/attempt-request.ts";
-import { Compacting } from "../../src/usage/compacting.ts";
+import { Attempts } from "../../src/usage/attempts.ts";
+import { Compacting, type Open } from "../../src/usage/compacting.ts";
 import { type EngineAnswer, nowhereYet } from "../../src/usage/engine-answer.ts";
+import { attemptsParts } from "../harness/patience.ts";
+import { saying } from "../harness/request.ts";
+import { until } from "../harness/until.ts";
 
 type Batch = InferenceEvent[];
 const start: InferenceEvent = { type: "response-start", responseId: "resp_1", model: "a/b", createdAtSeconds: 1 };
@@ -55,4 +63,67 @@ test("one that begins anew and then says nothing has failed", async () => {
 test("a failure after the first word is told as it is", async () => {
   const [, last] = await shown([[start, ...says("text", "Go")], [failure]]);
   expect(last).toEqual([failure]);
+});
+
+test("one that is asked again keeps its last engine on record while it waits, until the next attempt begins", async () => {
+  const route = (name: string): Route => ({
+    model: name,
+    priority: 0,
+    weight: 1,
+    upstream: {
+      name,
+      url: "http://127.0.0.1:9",
+      protocol: "openai-chat",
+      apiKey: null,
+      timeouts: defaultTimeouts,
+      capacity: {
+        concurrent_max: 1,
+        tokens_in_flight_max: null,
+        reserved_percent: 0,
+        queue_max: 10,
+        queue_ms_max: 60_000,
+      },
+    },
+  });
+  const [small, large] = [route("small"), route("large")];
+  const slots = queues(() => performance.now());
+  const other = slots.enter(large, { organizationId: "other", tokens: 1, share: { weight: 1, priority: 0 } });
+  const model = {
+    id: "acme/m",
+    contextTokens: 1000,
+    outputTokens_max: 100,
+    routes: [large],
+  } as unknown as CatalogModel;
+  const user = (text: string) => ({ role: "user" as const, parts: [{ kind: "text" as const, text }] });
+  const open: Open = (request, progress = nowhereYet()) => {
+    if (progress.attempts > 0) return new Attempts(attemptsParts({ queues: slots }), request, progress);
+    async function* tooLong(): AsyncGenerator<Batch, void, void> {
+      Object.assign(progress, { route: small, attempts: 1 });
+      yield [start, { type: "response-failed", fault: new Fault("context_length_exceeded", "too long") }];
+    }
+    return { events: tooLong(), progress };
+  };
+  const compacting = new Compacting(open, {
+    model,
+    request: saying("", {
+      turns: ["one", "two", "three", "in short"].map(user),
+      compaction: { summary: null, leftOutTurns: 0, notice: null },
+    }),
+    inputBytes: 40,
+    inputTokens: 10,
+    identity: { responseId: "resp_1", createdAtSeconds: 1, model: model.id },
+    room: { allowed: 100, held: 100 },
+    affinity: { organizationId: "one", session: null },
+    signal: new Cancellation(),
+    halted: new Cancellation(),
+    granted: Promise.resolve(),
+    plan: { name: "pro" },
+  });
+  const answer = compacting.next();
+  await until(() => slots.lengthOf(large) === 1, 5_000, "the shortened conversation to wait");
+  expect(compacting.progress).toMatchObject({ route: { model: "small" }, attempts: 1, isAtEngine: false });
+  other.release();
+  await answer;
+  expect(compacting.progress.route).toBe(large);
+  expect(compacting.progress.attempts).toBeGreaterThan(1);
 });

@@ -331,6 +331,18 @@ describe("an engine that lies", () => {
 const none = { deltas: 0, codeUnits: 0 };
 
 describe("the calibration", () => {
+  test("a route that was taught by code charges prose by its deltas, each of which is a token", () => {
+    const calibration = outputCalibration().of("main/m");
+    calibration.observe({ tokens: 18, streamed: { deltas: 18, codeUnits: 59 }, whole: none });
+    for (const [deltas, codeUnits] of [
+      [7, 34],
+      [18, 82],
+      [53, 254],
+      [1_000, 4_750],
+    ] as const)
+      expect(calibration.tokens({ streamed: { deltas, codeUnits }, whole: none })).toBe(deltas);
+  });
+
   test("an engine that sends a token a delta is counted by deltas alone", () => {
     const calibration = outputCalibration().of("main/m");
     calibration.observe({ tokens: 100, streamed: { deltas: 100, codeUnits: 300 }, whole: none });
@@ -540,6 +552,14 @@ describe("what a tokenizer counts", () => {
     const full: Counting = { ...counting, keeps: () => asked.prompt++ === 0 };
     const { settled } = await run([[start, text, page, page, page, page, close, end]], { counting: full });
     expect(settled[0]?.usage.outputTokens).toBe(2000);
+  });
+
+  test("is not asked of an answer of which nothing could be kept: its estimate stands", async () => {
+    const { asked, counting } = tokenizer(null, Promise.resolve(9));
+    const full: Counting = { ...counting, keeps: () => false };
+    const { settled } = await run([[start, text, ...words, close, end]], { counting: full });
+    expect(settled[0]?.usage.outputTokens).toBe(20);
+    expect(asked.answers).toEqual([]);
   });
 
   test("also ends an answer at a window's end", async () => {

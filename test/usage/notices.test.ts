@@ -130,6 +130,8 @@ describe.each(Object.keys(stores) as (keyof typeof stores)[])("%s", (kind) => {
     const [queue, other] = [noticeQueue(store.db), noticeQueue(await store.another())];
     const claims = (await Promise.all([queue.claim(10), other.claim(10)])).flat();
     expect(claims).toMatchObject([{ organizationId: organization, attempts: 1 }]);
+    // Claims at one instant pass each other's rows over; the lease keeps later ones away.
+    expect(await other.claim(10)).toEqual([]);
     await store.setClock(new Date(Date.now() + 61_000));
     expect(await other.claim(10)).toMatchObject([{ id: claims[0]!.id, attempts: 2 }]);
     // The first node comes to life again: it decides nothing any more.

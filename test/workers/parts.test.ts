@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { coresOf } from "../../src/config/machine.ts";
 import { filled } from "../../src/config/settings/row.ts";
 import { sections } from "../../src/config/settings/sections.ts";
-import { limitsOfOne, workersIn } from "../../src/config/workers.ts";
+import { limitsOfOne, tooSmall, workersIn } from "../../src/config/workers.ts";
 import { wholeLines } from "../../src/workers/lines.ts";
 import { questions } from "../../src/workers/questions.ts";
 import { surplusOf } from "../../src/workers/surplus.ts";
@@ -17,6 +17,14 @@ test("auto is as many as there are cores and memory for, one at least", () => {
   expect(workersIn("auto", { cores: 16, memory_bytes: 10 * MiB })).toBe(1);
   expect(workersIn("auto", { cores: 512, memory_bytes: 1e12 })).toBe(64);
   expect(workersIn(7, { cores: 1, memory_bytes: 10 * MiB })).toBe(7);
+});
+
+test("workers that would have too little memory each are told with the figures", () => {
+  const said = (workers: number, memory: number) => tooSmall(workers, { cores: 4, memory_bytes: memory * MiB });
+  expect(said(4, 600)).toBe(
+    "each of 4 workers has 150 MiB of memory, and needs 256 MiB: set fewer (SLUICE_WORKERS), or give them more",
+  );
+  expect([said(4, 1024), said(1, 10)]).toEqual([null, null]);
 });
 
 test("what workers share is divided, and what is a process's own is not", () => {

@@ -129,12 +129,12 @@ function requestBody({ id, example }: Verb, body: TSchema, components: Component
 function parameterObjects(verb: Verb, components: Components): Json[] {
   const { id, example } = verb;
   const { headers, query } = placesOf(verb);
-  const given = id === undefined ? "" : (example.takes as Record<string, string>)[id]!;
+  const given = id === null ? "" : (example.takes as Record<string, string>)[id]!;
   const inPath = { name: "id", in: "path", required: true, schema: { type: "string" }, example: given };
   const objects = (place: "header" | "query", declared: typeof query) =>
     parametersOf(declared).map(([name, parameter, required]) => {
       const { description = "", "x-must-be": _, ...schema } = parameter;
       return { name, in: place, required, description, schema: components.schemaOf(schema) };
     });
-  return [...(id === undefined ? [] : [inPath]), ...objects("header", headers), ...objects("query", query)];
+  return [...(id === null ? [] : [inPath]), ...objects("header", headers), ...objects("query", query)];
 }

@@ -81,7 +81,7 @@ const headersOfKind = {
   act: {},
 };
 
-/** Where each part of a verb's input stands in a request. The contract is made of the same. */
+/** The place of each part of a verb's input in a request. The contract derives from it as well. */
 export function placesOf(verb: Verb) {
   const { properties, type: _type, required: _required, ...options } = verb.takes as TObject;
   const { [verb.id ?? ""]: _, ...taken } = properties as Record<string, TSchema>;
@@ -188,7 +188,7 @@ function readerOf(verb: Verb) {
       if (!body.satisfied(value)) throw violationFault(body.violation(value));
       Object.assign(input, value);
     }
-    if (id !== undefined) input[id] = nameIn(managementPath + path, request);
+    if (id !== null) input[id] = nameIn(managementPath + path, request);
     const version = /[0-9]+/.exec(headers["if-match"] ?? "")?.[0];
     if (version !== undefined) input.version = Number(version);
     return { input, format, repeatKey: headers["idempotency-key"] ?? null };

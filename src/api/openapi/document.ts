@@ -164,7 +164,7 @@ function scopeSaid(scope: Operation["scope"]): string {
   return scope === "any" ? "\n\nNeeds a key, with any scope." : `\n\nNeeds the scope \`${scope}\`.`;
 }
 
-/** In 3.1 the array of a scheme without flows holds role names: the scope. */
+/** The scope as a security requirement. In 3.1 the array of a scheme without flows holds role names. */
 function securityOf(scope: Operation["scope"]): Json[] {
   if (scope === null) return [];
   const roles = scope === "any" ? [] : [scope];

@@ -1,4 +1,4 @@
-/** What every fault code means, in one line for people, and the answers that carry them. */
+/** The meaning of every fault code, in one line for people, and the answers that carry them. */
 import type { TSchema } from "typebox";
 import { type FaultCode, faultCatalogue } from "../../inference/fault.ts";
 import { MessagesError } from "../../protocol/anthropic-messages/contract.ts";
@@ -72,7 +72,7 @@ export function faultDescription(codes: readonly FaultCode[]): string {
   return codes.map((code) => `\`${code}\`: ${faultMeanings[code]}.`).join("\n\n");
 }
 
-/** What a fault of this status carries, whichever operation it is of. */
+/** The headers of a fault of this status, in every operation. */
 export function faultHeaders(status: number): HeaderName[] {
   if (status === 401) return ["www-authenticate", "x-should-retry"];
   if (status === 405) return ["allow", "x-should-retry"];
@@ -80,13 +80,13 @@ export function faultHeaders(status: number): HeaderName[] {
   return status < 500 ? ["x-should-retry"] : [];
 }
 
-/** What a fault of an operation may carry; those that it does not list by status share one answer, `default`. */
+/** The headers of a fault of an operation. Faults whose status it does not list share one answer, `default`. */
 export function faultHeadersOf({ limitRefusalHeaders = [] }: Operation, status: number | "default"): HeaderName[] {
   if (status === "default") return ["retry-after", "x-should-retry", ...limitRefusalHeaders];
   return [...faultHeaders(status), ...(status === 429 ? limitRefusalHeaders : [])];
 }
 
-/** What an authenticated operation may refuse before it is entered. */
+/** The faults of an authenticated operation before its handler runs. */
 export const credentialFaults = [
   "missing_api_key",
   "invalid_api_key",
@@ -105,7 +105,7 @@ export const commonFaults = [
   "upgrade_not_supported",
 ] as const satisfies FaultCode[];
 
-/** What a refusal's body may look like, by the shape that its operation names. */
+/** The schemas of a refusal's body, by the shape that its operation names. */
 export function faultSchemas(shape: FaultShape = "error"): TSchema[] {
   if (shape === "messages") return [MessagesError];
   if (shape === "responses") return [ResponsesError];

@@ -42,7 +42,7 @@ const rateLimit = (what: "requests" | "tokens"): Record<string, Header> => ({
   },
 });
 
-/** As the clients of Messages read them. */
+/** Rate limit headers as the clients of Messages read them. */
 const messagesRateLimit = (what: "requests" | "tokens"): Record<string, Header> => ({
   [`anthropic-ratelimit-${what}-limit`]: {
     description: `The plan's limit of ${what} per minute. Absent if there is none. On a 429, present if a limit per minute is the reason.`,
@@ -63,7 +63,7 @@ export const limitHeaderNames = (["requests", "tokens"] as const).flatMap((what)
 export const messagesLimitHeaderNames = (["requests", "tokens"] as const).flatMap((what) =>
   Object.keys(messagesRateLimit(what)),
 );
-/** What a 429 for inference tells of the limits that it met. */
+/** The headers of a 429 for inference about the limits that it met. */
 export const limitRefusalHeaderNames = [...usageHeaderNames, ...limitHeaderNames];
 export const responsesLimitRefusalHeaderNames = [...limitRefusalHeaderNames, "x-codex-promo-message"];
 export const messagesLimitRefusalHeaderNames = [

@@ -1,7 +1,8 @@
 /**
  * /docs: our document, rendered in the reader's browser by Scalar through @elysiajs/swagger, without a word to any other
  * host: the script comes from this binary, fonts and the request proxy of its maker are off, and the page's policy would
- * refuse them anyway. The plugin's own OpenAPI (3.0, from routes) is not exposed. See docs/decisions/2026-11-21-documentation-page.md.
+ * refuse them anyway. The plugin's own OpenAPI (3.0, from routes) is not exposed. See
+ * docs/decisions/2026-11-21-documentation-page.md.
  */
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
@@ -14,7 +15,7 @@ export const docsPath = "/docs";
 export const docsScriptPath = "/docs/scalar.js";
 const script_cached_s = 24 * 3600;
 
-/** What the page may do: run our script, ask this host, style itself. Nothing else, nowhere else. */
+/** The content security policy of the page: it may run our script, ask this host, and style itself. */
 const policy = [
   "default-src 'none'",
   "script-src 'self'",

@@ -1,4 +1,4 @@
-/** What the examples of the inference operations are made of. */
+/** The parts of the examples of the inference operations. */
 import type { Example } from "../operation.ts";
 
 export const jsonType = "application/json";

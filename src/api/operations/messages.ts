@@ -53,7 +53,7 @@ export const createMessage = operation({
   handle: (dependencies, call, input) => infer(dependencies, call, input, messagesAdapter(dependencies)),
 });
 
-/** Without the status Claude Code takes a usage limit for a busy minute, and asks again for ever. */
+/** The headers of a usage limit. Without the status, Claude Code takes it for a busy minute, and asks again for ever. */
 function unifiedLimitHeaders({ code, details }: Fault): Record<string, string> {
   if (code !== "usage_limit_reached") return {};
   const headers: Record<string, string> = { "anthropic-ratelimit-unified-status": "rejected" };

@@ -139,7 +139,7 @@ function modelsOf(dependencies: Dependencies): Model[] {
   return [...dependencies.catalog().models.values()];
 }
 
-/** What cannot be decoded names no model. */
+/** The decoded id; null if it cannot be decoded, for then it names no model. */
 function decoded(id: string): string | null {
   try {
     return decodeURIComponent(id);

@@ -17,7 +17,7 @@ import { lookUp } from "../stored-responses.ts";
 import { jsonType } from "./examples.ts";
 import { completed, hex, id, path } from "./responses-examples.ts";
 
-/** What the three have in common. */
+/** The common parts of the three operations. */
 const ofStored = {
   tag: "Inference",
   idPrefix: "resp_",

@@ -37,7 +37,7 @@ export type ConfigurationFile = Written<typeof ConfigurationFile.properties>;
 /** Annotations that only Sluice and its page read. */
 const own = new Set(["isRequired", "absent", "applies", "variable"]);
 
-/** sluice.schema.json: what editors complete from, as it is checked in and as `sluice init` writes it beside a new file. */
+/** The text of sluice.schema.json, from which editors complete. `sluice init` writes it beside a new file. */
 export function schemaText(): string {
   const schema = { $schema: "http://json-schema.org/draft-07/schema#", title: "sluice.yaml", ...ConfigurationFile };
   return `${JSON.stringify(schema, published, 2)}\n`;

@@ -6,7 +6,7 @@
  */
 import type { Shape } from "../../schema/shape.ts";
 
-/** How a setting stands in the file: it must be there, it has a default, or it may be left out. */
+/** A setting must be in the file, has a default, or may be left out without one. */
 type Presence = "required" | "defaulted" | "optional";
 
 export interface Row<Value = unknown, Is extends Presence = Presence> extends Shape {
@@ -30,7 +30,7 @@ export interface Row<Value = unknown, Is extends Presence = Presence> extends Sh
   needs?: string;
   /** Says what is wrong with a variable's text, or an item of it, where a schema cannot. */
   problem?: (text: string) => string | null;
-  /** Never set: they carry the types. */
+  /** These two carry the types; they are never set. */
   "~value"?: Value;
   "~presence"?: Is;
 }
@@ -56,7 +56,7 @@ export type Written<Fields> = Flat<
   }
 >;
 
-/** The same with every default filled in. */
+/** The settings of a group with every default filled in. */
 export type Filled<Fields> = Flat<
   { [Name in NamesOf<Fields, "required" | "defaulted">]: ValueOf<Fields[Name]> } & {
     [Name in NamesOf<Fields, "optional">]?: ValueOf<Fields[Name]>;

@@ -29,7 +29,7 @@ export const timeouts = (defaults: Partial<UpstreamTimeouts>, description: strin
     description,
   );
 
-/** What an engine may have in flight; a route may set its own. */
+/** The limits on requests in flight at an engine. A route may set its own. */
 export const capacity = {
   concurrent_max: whole(
     { minimum: 1, maximum: 1_000_000, absent: "no limit" },

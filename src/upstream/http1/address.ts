@@ -1,6 +1,6 @@
 /** Addresses of this machine and of its link: what a name must not lead to. Pure. */
 
-/** Of an IPv4 or IPv6 address in words: loopback, link-local or unspecified. */
+/** Reports whether an IPv4 or IPv6 address is loopback, link-local or unspecified. */
 export function isOwnAddress(address: string): boolean {
   const bytes = address.includes(":") ? bytesOf6(address) : bytesOf4(address);
   if (!bytes) return true;

@@ -9,14 +9,14 @@ import { type DialedLine, dial, type Origin, type TlsSettings } from "./dial.ts"
 import type { Reply } from "./exchange.ts";
 import { receiveBuffers } from "./receive-buffer.ts";
 
-/** Where requests go, and what goes with each of them. */
+/** The destination of requests, and the settings that go with each of them. */
 export interface Where {
   /** Absolute, http or https. */
   url: string;
-  /** Where the URL's host is, if that is decided already. Null: nowhere that is known. */
+  /** The address of the URL's host, if it is resolved already. Null: the name has no address. */
   address?: string | null | undefined;
   headers: Readonly<Record<string, string>>;
-  /** Of https; null: the system's authorities, no certificate of ours. */
+  /** The TLS settings; null: the system's authorities and no client certificate. */
   tls: TlsSettings | null;
 }
 
@@ -27,7 +27,7 @@ interface Patience {
 }
 
 export interface Post extends Patience {
-  /** Of this one alone; none that go with each. */
+  /** The headers of this request alone, without those that go with each. */
   headers: Readonly<Record<string, string>>;
   body: RequestBody;
   /** On a connection of its own. */
@@ -45,7 +45,7 @@ export interface Endpoint {
 }
 
 export interface Client {
-  /** Where requests on behalf of it go; `where` is asked the first time. */
+  /** The endpoint of an owner. `where` is called the first time. */
   at(whose: object, where: () => Where): Endpoint;
   /** Asks on a connection of its own: whether one can be made is what is asked. Throws as `post` does. */
   get(get: Get): Promise<Reply>;
@@ -70,7 +70,7 @@ interface Pool {
   /** When a connection came back, or else since when it is there. */
   used_ms: number;
   isKnown: boolean;
-  /** For each of its connections. */
+  /** The line of each of its connections. */
   line: DialedLine;
 }
 
@@ -97,7 +97,7 @@ export function client({ idle_ms = idle_ms_default } = {}): Client {
     pool.isKnown = false;
   }
 
-  /** That of before may have been forgotten while a connection of its was busy. */
+  /** The pool in force. An earlier one may have been forgotten while one of its connections was busy. */
   function inForce(pool: Pool): Pool {
     if (pool.isKnown) return pool;
     const known = pools.get(pool.key) ?? pool;

@@ -34,13 +34,13 @@ export class Connection implements Line {
   readonly #owner: Owner;
   #exchange: Exchange | null = null;
   #listening: Listening | null = null;
-  /** What waits for the socket to drain. */
+  /** Bytes that wait for the socket to drain. */
   #unsent: Uint8Array[] = [];
   #served = 0;
   #isClosed = false;
   /** How long the engine says that it keeps the connection open, in milliseconds; null where it doesn't say. */
   kept_ms: number | null = null;
-  /** Of an idle one, on the clock of `performance`. */
+  /** The end of an idle connection's time, on the clock of `performance`. */
   idleUntil_ms = 0;
 
   constructor(socket: Socket<object>, owner: Owner) {
@@ -144,7 +144,7 @@ export class Connection implements Line {
     this.#end(new ConnectionLost(cause, this.#served > 0 && this.#exchange?.isBegun === false));
   }
 
-  /** In one write, for nearly every request is small. */
+  /** Writes head and body at once, because nearly every request is small. */
   #write(request: string): void {
     const sent = this.#socket.write(request);
     if (sent < 0) this.#deaf();
@@ -156,7 +156,7 @@ export class Connection implements Line {
     this.#lost(new Error("the connection does not take what is written"));
   }
 
-  /** What ends the request is nothing to this connection any more. */
+  /** Leaves the request: its end does not concern this connection any more. */
   #leave(): Exchange | null {
     const exchange = this.#exchange;
     this.#exchange = null;

@@ -11,13 +11,13 @@ import type { BoundReceiving } from "./receive-buffer.ts";
 export interface Origin {
   host: string;
   port: number;
-  /** Where the host is, if that is decided already. Null: nowhere that is known. */
+  /** The address of the host, if it is resolved already. Null: the name has no address. */
   address?: string | null;
   /** Null: no TLS. */
   tls: TlsSettings | null;
 }
 
-/** What is trusted, and who we are, each in PEM; null: the system's authorities, and nobody. */
+/** The trusted authorities and the client certificate, each in PEM. Null: the system's authorities, and no certificate. */
 export interface TlsSettings {
   ca: string | null;
   certificate: { cert: string; key: string } | null;
@@ -34,14 +34,14 @@ export class ConnectFailed extends Error {
   }
 }
 
-/** What connections to one origin share. */
+/** The parts that connections to one origin share. */
 export interface DialedLine extends Owner {
   boundReceiving: BoundReceiving;
 }
 
 export interface Dialing {
   origin: Origin;
-  /** For the name, TCP and TLS together. */
+  /** The time for the name, TCP and TLS together. */
   connect_ms: number;
   signal: Signal;
   line: DialedLine;

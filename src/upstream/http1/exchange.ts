@@ -4,7 +4,7 @@ import { othersTurn } from "../../time/breather.ts";
 import type { HeaderFields, ResponseHead } from "./head.ts";
 import { ResponseParser, type ResponseSink } from "./parser.ts";
 
-/** What an exchange needs of its connection. */
+/** The part of a connection that an exchange needs. */
 export interface Line {
   pause(): void;
   resume(): void;
@@ -29,11 +29,11 @@ export interface Reply {
    * is not woken for each token. The end, and what came before a failure, are read at once.
    */
   gather(ms: number): void;
-  /** For whoever does not read to the end: closes the connection. */
+  /** Closes the connection, for a reader that does not read to the end. */
   drop(): void;
 }
 
-/** So much may wait unread before the engine is held back, until all of it is read. */
+/** The bytes that may wait unread before the engine is held back, until all of them are read. */
 const unread_bytes_max = 64 * 1024;
 
 /**
@@ -42,7 +42,7 @@ const unread_bytes_max = 64 * 1024;
  */
 const read_bytes_max = 4 * 1024;
 
-/** What is gathered beyond this is read at once. */
+/** Gathered bytes beyond this are read at once. */
 const gathered_bytes_max = 64 * 1024;
 
 interface Waiting {
@@ -58,7 +58,7 @@ export class Exchange implements ResponseSink, Reply {
   #head: ResponseHead | null = null;
   #unread: Uint8Array[] = [];
   #unread_bytes = 0;
-  /** What the last read brought, where more was received at once than one read brings. */
+  /** The buffers of the last read, if more was received at once than one read returns. */
   #lent: Uint8Array[] = [];
   #isLarge = false;
   #isHeld = false;
@@ -67,7 +67,7 @@ export class Exchange implements ResponseSink, Reply {
   #gathering: ReturnType<typeof setTimeout> | null = null;
   /** The time of what waits is over. */
   #isGathered = false;
-  /** What waits has waited already, when some of it was read. */
+  /** The waiting bytes have waited already, when some of them were read. */
   #isRest = false;
   /** Its reader is to be woken. */
   #isDue = false;
@@ -202,7 +202,7 @@ export class Exchange implements ResponseSink, Reply {
     this.#lent = [];
   }
 
-  /** What was received at once is much work: others do some of theirs in between. */
+  /** Returns a large receipt in parts, so that other requests run in between. */
   async #inTurn(): Promise<Uint8Array[]> {
     await othersTurn();
     return this.#take();

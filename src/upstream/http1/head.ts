@@ -37,7 +37,7 @@ export function fieldsOf(lines: string): HeaderFields {
   return new HeaderFields(lines);
 }
 
-/** As they came: few of them are ever asked for. */
+/** The fields as they came: few of them are ever read. */
 export class HeaderFields {
   readonly #lines: string;
 
@@ -72,7 +72,7 @@ function isNamed(lines: string, at: number, name: string): boolean {
   return true;
 }
 
-/** Of spaces and tabs alone: other blanks are part of a value. */
+/** Trims spaces and tabs alone: other blanks are part of a value. */
 function trimmed(text: string, start: number, end: number): string {
   let [from, to] = [start, end];
   while (from < to && isBlank(text.charCodeAt(from))) from += 1;

@@ -17,7 +17,7 @@ const head_bytes_max = 64 * 1024;
 const lines_max = 256;
 const interims_max = 8;
 const chunk_bytes_max = 2 ** 40;
-/** Of one chunk's extensions. Nobody uses what they say; that they are extensions is held all the same. */
+/** The longest extensions of a chunk. Nobody uses their values, but their grammar is checked. */
 const extension_bytes_max = 1024;
 const token = /[!#$%&'*+\-.^_`|~0-9A-Za-z]+/.source;
 const quoted = /"(?:[\t \x21\x23-\x5b\x5d-\x7e\x80-\xff]|\\[\t\x20-\x7e\x80-\xff])*"/.source;
@@ -44,15 +44,15 @@ type State =
 export class ResponseParser {
   readonly #sink: ResponseSink;
   #state: State = "head";
-  /** Of a head or a trailer: what has come of it. */
+  /** The received part of a head or a trailer. */
   #text = "";
   #lines = 0;
   #line_bytes = 0;
   #last = 0;
-  /** Of a chunk: what has come of its extensions. */
+  /** The received part of a chunk's extensions. */
   #extensions = "";
   #interims = 0;
-  /** Of the body or the chunk: bytes to come. While a chunk's size is read: the size so far. */
+  /** Bytes to come of the body or the chunk. While a chunk's size is read, the size so far. */
   #left = 0;
   #digits = 0;
 
@@ -241,7 +241,7 @@ function hexadecimal(byte: number): number {
 }
 
 /**
- * Of a little that was received a part is copied: a view would make a buffer to be shared of the whole, which costs more.
+ * A part of a small receipt is copied: a view would make the whole a shared buffer, which costs more.
  * All parts of one whole are of one kind, for whoever gives memory back.
  */
 function partOf(bytes: Uint8Array, from: number, to: number): Uint8Array {

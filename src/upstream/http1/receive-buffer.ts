@@ -4,7 +4,7 @@
  */
 import { dlopen, ptr } from "bun:ffi";
 
-/** Of Linux, on the machines that the runtime is made for. */
+/** The constant of Linux, on the machines that the runtime is made for. */
 const SOL_SOCKET = 1;
 const SO_RCVBUF = 8;
 

@@ -3,6 +3,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { outsideTrap } from "../traffic.ts";
 
 export interface OpencodeRun {
   /** Null: it had not ended. */
@@ -29,9 +30,11 @@ export async function runOpencode(
   const provider = { sluice: { npm, name: "Sluice", options, models: { [to.model]: { name: "Writer" } } } };
   const model = `sluice/${to.model}`;
   writeFileSync(join(work, "opencode.json"), JSON.stringify({ provider, model, small_model: model }));
+  // It looks for its providers' packages at a registry, is refused, and goes on with those that it has.
+  const trap = outsideTrap();
   const child = Bun.spawn([executable, "run", "--model", model, "Say hello."], {
     cwd: work,
-    env: { ...quiet, PATH: process.env.PATH ?? "", HOME: home, ...proxies() },
+    env: { ...quiet, PATH: process.env.PATH ?? "", HOME: home, ...trap.env },
     stdin: "ignore",
     stdout: "pipe",
     stderr: "pipe",
@@ -46,14 +49,9 @@ export async function runOpencode(
     return { code: isLate ? null : code, shown: out + err };
   } finally {
     clearTimeout(timer);
+    trap.stop();
     rmSync(folder, { recursive: true, force: true });
   }
-}
-
-/** The trap of the suite, which opencode shall go through as well. */
-function proxies(): Record<string, string> {
-  const { HTTPS_PROXY = "", HTTP_PROXY = "", NO_PROXY = "" } = process.env;
-  return { HTTPS_PROXY, HTTP_PROXY, NO_PROXY };
 }
 
 /** The switches of its own that keep it at home. */

@@ -58,7 +58,7 @@ export async function refusing(): Promise<Refusing> {
       one(404, "route_not_found", `${roomy.url}/chat/completions`, roomy.key),
       one(405, "method_not_allowed", roomy.url + chat, roomy.key, "PUT"),
       one(413, "request_too_large", narrow.url + chat, narrow.key),
-      one(429, "rate_limit_exceeded", roomy.url + chat, poor),
+      one(429, "usage_limit_reached", roomy.url + chat, poor),
       one(503, "storage_unavailable", orphan.url + chat, orphan.key),
     ];
   });

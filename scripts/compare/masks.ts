@@ -1,0 +1,51 @@
+// Masks what differs between two nodes that answer alike: ids, secrets, times and ports. An id that was seen before has the
+// same number on both nodes, so that an answer with another id than it should have still differs. Messages are masked where
+// they may be in other words.
+
+const kinds: readonly [name: string, pattern: RegExp][] = [
+  ["secret", /\b(?:sl[a-z]|whsec)_[A-Za-z0-9_-]{8,}/],
+  ["masked secret", /\bsl[a-z]_[A-Za-z0-9]{4}…[A-Za-z0-9]{4}/],
+  // A worker seals the ledger when there is something to seal, and each entry of the audit has the next number.
+  ["seal", /\{[^{}]*"action":"usage\.seal"[^{}]*\{[^{}]*\{.*?\}\}[^{}]*\},?/],
+  ["number", /"number":\d+/],
+  ["length", /^[Cc]ontent-[Ll]ength: \d+/],
+  ["id", /\b[a-z]{2,10}[-_][A-Za-z0-9]{20,}/],
+  ["id", /\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/],
+  ["hash", /\b[0-9a-f]{32,64}\b/],
+  ["letters of a secret", /"(?:prefix|suffix|key_suffix)":"[^"]*"/],
+  ["sealed", /\bcompaction\.1:[A-Za-z0-9+/=_-]+/],
+  ["signature", /"signature":"[^"]+"/],
+  ["time", /\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)/],
+  ["date", /\b20\d\d-\d\d-\d\d\b/],
+  ["date", /\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d [A-Z][a-z]{2} 20\d\d \d\d:\d\d:\d\d GMT/],
+  ["seconds", /\b1[789]\d{8}(?:\.\d+)?\b/],
+  ["duration", /\b(?:\d+h)?(?:\d+m)?\d+(?:\.\d+)?m?s\b/],
+  ["milliseconds", /"[a-z_]+_ms":\d+/],
+  ["fingerprint", /"configuration":"[0-9a-f]{16}"/],
+  ["version", /\b\d+\.\d+\.\d+\+[0-9a-f]{12}\b/],
+  ["port", /\b127\.0\.0\.1:\d+/],
+  ["cursor", /"(?:next_cursor|cursor)":"[^"]+"/],
+];
+const any = new RegExp(kinds.map(([, { source }]) => `(${source})`).join("|"), "gm");
+/** Kinds whose values are worth telling apart. */
+const numbered = new Set(["id", "secret"]);
+
+export class Masks {
+  readonly #numbers = new Map<string, number>();
+
+  constructor(private readonly hidesMessages: boolean) {}
+
+  mask(text: string): string {
+    const compared = this.hidesMessages ? text.replace(/"message":"(?:[^"\\]|\\.)*"/g, '"message":"…"') : text;
+    return compared.replace(any, (found, ...groups: unknown[]) => {
+      const [kind] = kinds[groups.findIndex((group) => group !== undefined)]!;
+      return numbered.has(kind) ? `<${kind} ${this.#numberOf(found)}>` : `<${kind}>`;
+    });
+  }
+
+  #numberOf(value: string): number {
+    const number = this.#numbers.get(value) ?? this.#numbers.size + 1;
+    this.#numbers.set(value, number);
+    return number;
+  }
+}

@@ -1,0 +1,123 @@
+/** The commands that verbs declare (src/management/command.ts), made of their values. */
+import { type Command, Option } from "commander";
+import type { Flag, ListCommand, ThingCommand } from "../management/command.ts";
+import { allOf, type Part } from "../management/page.ts";
+import type { Verb } from "../management/verb.ts";
+import { type Management, verbs } from "../management/verbs.ts";
+import { encode, snakeName } from "../schema/codec.ts";
+import type { Shape } from "../schema/shape.ts";
+import { withManagement } from "./connect.ts";
+import type { CommandContext } from "./context.ts";
+import { limitOption } from "./limits.ts";
+import {
+  type JsonFlag,
+  jsonOption,
+  missing,
+  names,
+  numbers,
+  tell,
+  units,
+  versionOption,
+  wholeNumber,
+} from "./option.ts";
+import type { Services } from "./services.ts";
+import { facts, table } from "./table.ts";
+import type { Terminal } from "./terminal.ts";
+
+type Given = Record<string, unknown>;
+type Call = (given: Given) => Promise<unknown>;
+
+/** The commands of a group (`team`): those that stand in `order` first, and then what else verbs declare. */
+export function addVerbCommands(
+  group: Command,
+  context: CommandContext,
+  order: readonly (string | ((group: Command, context: CommandContext) => void))[],
+): void {
+  const declared = new Map(
+    verbs.flatMap((verb) => {
+      const [first, word] = verb.command?.words.split(" ") ?? [];
+      return first === group.name() && word !== undefined ? [[word, verb] as const] : [];
+    }),
+  );
+  for (const one of [...order, ...[...declared.keys()].filter((word) => !order.includes(word))]) {
+    if (typeof one === "string") addVerbCommand(group, context, declared.get(one)!);
+    else one(group, context);
+  }
+}
+
+function addVerbCommand(group: Command, { services }: CommandContext, verb: Verb): void {
+  const spec = verb.command as ThingCommand<Given, unknown> | ListCommand<Given, unknown>;
+  const command = group.command(spec.words.split(" ").at(-1)!).description(spec.description);
+  const members = Object.entries(spec.takes) as [string, Flag][];
+  const places = members.filter(([, { flag }]) => !flag.startsWith("-"));
+  const options = members.filter(([, { flag }]) => flag.startsWith("-"));
+  for (const [, { flag, description }] of places) command.argument(flag, description);
+  for (const [member, flag] of options) command.addOption(optionOf(flag, shapeOf(verb, member)));
+  if (spec.limits) command.addOption(limitOption(spec.limits.flag, spec.limits.description));
+  if (spec.versioned !== undefined) command.addOption(versionOption(spec.versioned));
+  command.addOption(jsonOption());
+  if (spec.help !== undefined) command.addHelpText("after", spec.help);
+
+  command.action(async (...received: unknown[]) => {
+    const chosen = command.opts<Given>();
+    const given: Given = spec.limits ? { ...(chosen.limit as object) } : {};
+    for (const [index, [member]] of places.entries()) given[member] = received[index];
+    for (const [member, flag] of options) {
+      const value = chosen[new Option(flag.flag).attributeName()] ?? flag.fallback;
+      if (value === undefined && flag.isRequired) missing(command, flag.flag.split(" ")[0]!);
+      if (value !== undefined) given[member] = value;
+    }
+    if (spec.needsOneOf !== undefined && Object.keys(given).length === places.length) missing(command, spec.needsOneOf);
+    if (chosen.ifVersion !== undefined) given.version = chosen.ifVersion;
+    const answer = await withManagement(services, (manage) =>
+      answered(manage[verb.name as keyof Management] as Call, verb, given),
+    );
+    print(services, chosen, verb, given, answer);
+  });
+}
+
+/** The verb's answer; of a list that is printed whole, all its parts as one. */
+async function answered(call: Call, { command }: Verb, given: Given): Promise<unknown> {
+  const { parts, order } = command as Partial<ListCommand<Given, unknown>>;
+  if (parts !== "all") return call(given);
+  const items = await allOf((page) => call({ ...given, ...page }) as Promise<Part<unknown>>);
+  return { data: order ? order(items) : items, nextCursor: null };
+}
+
+function print({ terminal, now_ms }: Services, flags: JsonFlag, verb: Verb, given: Given, answer: unknown): void {
+  const spec = verb.command as ThingCommand<Given, unknown> | ListCommand<Given, unknown>;
+  const json = encode(verb.answers, answer as never);
+  if (!("columns" in spec)) {
+    tell(terminal, flags, json, inWords(terminal, spec.says(answer, given)));
+    return;
+  }
+  const { data } = answer as { data: unknown[] };
+  const none = typeof spec.none === "string" ? spec.none : spec.none(given);
+  const words = data.length === 0 ? none : table(terminal, spec.columns, data, now_ms());
+  tell(terminal, flags, (json as { data: unknown[] }).data, words);
+}
+
+function inWords(terminal: Terminal, said: ReturnType<ThingCommand<Given, unknown>["says"]>): string {
+  if (typeof said === "string") return said;
+  return "facts" in said ? facts(terminal, said.facts) + said.after : facts(terminal, said);
+}
+
+/** The schema of a member; of one that may be null, the schema of its values. */
+function shapeOf({ input }: Verb, member: string): Shape {
+  const shape = input.properties[snakeName(member)] as Shape;
+  return shape.anyOf?.find(({ type }) => type !== "null" && type !== "integer") ?? shape;
+}
+
+/** The option of a member: the parser of its text follows from the schema. */
+function optionOf({ flag, description, hasChoices }: Flag, shape: Shape): Option {
+  if (shape.properties) return limitOption(flag, description);
+  const option = new Option(flag, description);
+  const values = (shape.items ?? shape) as Shape;
+  const { minimum = 0, maximum = Number.MAX_SAFE_INTEGER } = values;
+  if (hasChoices) option.choices(shape.enum as string[]);
+  else if (shape.anyOf) option.argParser(units(Number.NEGATIVE_INFINITY));
+  else if (values !== shape && values.type === "integer") option.argParser(numbers(minimum, maximum));
+  else if (shape.type === "array") option.argParser(names);
+  else if (shape.type === "integer") option.argParser(wholeNumber(minimum, maximum));
+  return option;
+}
