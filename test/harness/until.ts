@@ -1,18 +1,19 @@
-import { slowness } from "./slowness.ts";
+import { busyness } from "./busyness.ts";
 
 /**
- * Waits for a condition, never for a time, and fails loudly when the deadline passes, which is that of a quiet machine.
- * `what` names the condition.
+ * Waits for a condition, never for a time, and fails loudly when the deadline passes. The deadline is that of a quiet
+ * machine; a busy one gets more. `what` names the condition.
  */
 export async function until(
   holds: () => boolean | Promise<boolean>,
-  deadline_ms = 10_000,
+  deadline_ms = 15_000,
   what = String(holds),
 ): Promise<void> {
-  const patience_ms = deadline_ms * slowness();
-  const end = performance.now() + patience_ms;
+  const began = performance.now();
   while (!(await holds())) {
-    if (performance.now() > end) throw new Error(`waited ${Math.round(patience_ms)} ms for ${what}`);
+    const waited_ms = performance.now() - began;
+    if (waited_ms > deadline_ms && waited_ms > deadline_ms * busyness())
+      throw new Error(`waited ${Math.round(waited_ms)} ms for ${what}`);
     await Bun.sleep(10);
   }
 }

@@ -11,7 +11,7 @@ import { isDeep } from "../harness/depth.ts";
 import { says as saying } from "../harness/engine.ts";
 import { freshDatabase } from "../harness/services.ts";
 import { type Simulator, startSimulator } from "../harness/simulator.ts";
-import { slowness } from "../harness/slowness.ts";
+import { busyness } from "../harness/busyness.ts";
 import { type Sluice, startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
 
@@ -19,7 +19,7 @@ setDefaultTimeout(240_000);
 
 const model = "acme/writer-1";
 /** A stream's pace, slower on a busy machine, where a command that sets a limit takes longer. */
-const pace = (tokens_per_s: number) => `tps=${Math.max(1, Math.round(tokens_per_s / Math.min(slowness(), 5)))}`;
+const pace = (tokens_per_s: number) => `tps=${Math.max(1, Math.round(tokens_per_s / Math.min(busyness(), 5)))}`;
 /** Long enough that nothing ends by itself while a test looks. */
 const directives = `tokens=16000 ${pace(200)}`;
 const bodies: Record<string, object> = {
@@ -328,7 +328,7 @@ describe.each(["pglite", "postgres"] as const)("on %s", (store) => {
       const set_ms = performance.now();
       for (const { ended } of running) {
         const { text, at_ms } = await ended;
-        expect(at_ms - set_ms).toBeLessThan(1_000 * slowness());
+        expect(at_ms - set_ms).toBeLessThan(1_000 * busyness());
         expect(text).toContain('"finish_reason":"length"');
       }
       await holdsGone();
@@ -397,7 +397,7 @@ describe.each(["pglite", "postgres"] as const)("on %s", (store) => {
       const acted_ms = performance.now();
       const ended = await Promise.all(running.map(async (one) => ({ ...one, ...(await one.ended) })));
       for (const one of ended) {
-        expect(one.at_ms - acted_ms).toBeLessThan(10_000 * slowness());
+        expect(one.at_ms - acted_ms).toBeLessThan(10_000 * busyness());
         if (!one.stream) {
           expect(one.status).toBe(status);
           expect(one.text).toContain(code);

@@ -6,7 +6,7 @@ import postgres from "postgres";
 import { model, says, startService } from "../harness/engine.ts";
 import { type Logging, lineOf, linesOf } from "../harness/log-lines.ts";
 import { freshDatabase, startRedis } from "../harness/services.ts";
-import { slowness } from "../harness/slowness.ts";
+import { busyness } from "../harness/busyness.ts";
 import { program, type Sluice, startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
 import { startWorkers } from "../workers/node.ts";
@@ -124,7 +124,7 @@ describe("on Postgres and Redis", async () => {
     const service = await startAgain(database, { SLUICE_WARM_UP_MS: "700" });
     const warmed = await said(service, "warmed_up");
     expect(warmed.requests).toBe(0);
-    expect(warmed.ms).toBeLessThan(3000 * slowness());
+    expect(warmed.ms).toBeLessThan(3000 * busyness());
     released.resolve();
     await holding;
     await holder.end();
@@ -166,7 +166,7 @@ describe("on Postgres and Redis", async () => {
     const asked_ms = performance.now();
     child.kill("SIGTERM");
     expect(await child.exited).toBe(0);
-    expect(performance.now() - asked_ms).toBeLessThan(3000 * slowness());
+    expect(performance.now() - asked_ms).toBeLessThan(3000 * busyness());
     expect(await child.stdout.text()).not.toContain("serving");
     expect(await child.stderr.text()).toContain('"event":"stopped"');
     await drop();

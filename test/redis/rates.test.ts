@@ -6,7 +6,7 @@ import { type RedisConnection, redisConnection } from "../../src/redis/connectio
 import { redisRates } from "../../src/redis/rates.ts";
 import type { RateSubject, Rates, RateTaken } from "../../src/store/rates.ts";
 import { redisUrl, type Service, startRedis } from "../harness/services.ts";
-import { slowness } from "../harness/slowness.ts";
+import { busyness } from "../harness/busyness.ts";
 import { until } from "../harness/until.ts";
 import { newHex, newRequestId } from "../store/ledger-stores.ts";
 import { ofOrganization } from "../store/rates-stores.ts";
@@ -119,7 +119,7 @@ test(
     const before = await scripts();
     const begun = performance.now();
     await Promise.all(taken.map((one) => one.correct(10)));
-    expect(performance.now() - begun).toBeLessThan(5_000 * slowness());
+    expect(performance.now() - begun).toBeLessThan(5_000 * busyness());
     expect((await scripts()) - before).toBe(1);
     expect(await tokensLeft(rates, organizationId)).toBe(1000 - 80);
   },
@@ -234,7 +234,7 @@ test("a Redis that does not answer is given up after a tenth of a second, and as
   await client.client("PAUSE", 3000, "ALL");
   const begun = performance.now();
   await expect(rates.take(requestOf(organizationId, 100))).rejects.toThrow("did not answer");
-  expect(performance.now() - begun).toBeLessThan(2500 * slowness());
+  expect(performance.now() - begun).toBeLessThan(2500 * busyness());
   await until(() => answers(rates, organizationId), 10_000, "Redis to answer again");
 });
 

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Clock } from "../../src/simulator/clock.ts";
 import { type Simulator, startSimulator } from "../harness/simulator.ts";
-import { slowness } from "../harness/slowness.ts";
 import { until } from "../harness/until.ts";
 import { post, said, streamed } from "./ask.ts";
 
@@ -43,7 +42,8 @@ describe("the pace", () => {
       return performance.now() - start_ms;
     };
     expect(await took("[simulator: tokens=21]")).toBeGreaterThanOrEqual(320);
-    expect(await took("[simulator: tokens=21 ttft=0 tps=0]")).toBeLessThan(300 * slowness());
+    const isQuick = async () => (await took("[simulator: tokens=21 ttft=0 tps=0]")) < 300;
+    await until(isQuick, 15_000, "an answer without the pace of the options");
     await slow.stop();
   });
 });
