@@ -7,9 +7,9 @@ import { execFileSync } from "node:child_process";
 import { chownSync, mkdtempSync, rmSync } from "node:fs";
 import postgres from "postgres";
 import { faultyPostgres, faultyRedis, type Store } from "../faults/stores.ts";
+import { busyness } from "../harness/busyness.ts";
 import { account } from "../harness/daemon.ts";
 import { lineOf } from "../harness/log-lines.ts";
-import { busyness } from "../harness/busyness.ts";
 import { type Sluice, startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
 

@@ -16,8 +16,8 @@ import OpenAI, {
 import { zodFunction, zodResponseFormat } from "openai/helpers/zod";
 import type { ChatCompletionMessageParam } from "openai/resources";
 import { z } from "zod";
-import { model, plainModel, type Service, says, smallModel, startService, words } from "../harness/engine.ts";
 import { busyness } from "../harness/busyness.ts";
+import { model, plainModel, type Service, says, smallModel, startService, words } from "../harness/engine.ts";
 import { until } from "../harness/until.ts";
 
 let service: Service;

@@ -1,7 +1,7 @@
 /** A key that may be used from some addresses only: by the client's address, not that of a proxy in between. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { type Service, startService } from "../harness/engine.ts";
 import { busyness } from "../harness/busyness.ts";
+import { type Service, startService } from "../harness/engine.ts";
 import { until } from "../harness/until.ts";
 
 let service: Service;

@@ -7,11 +7,11 @@ import { mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { RequestReceipt } from "../../src/management/receipt-shape.ts";
+import { busyness } from "../harness/busyness.ts";
 import { isDeep } from "../harness/depth.ts";
 import { says as saying } from "../harness/engine.ts";
 import { freshDatabase } from "../harness/services.ts";
 import { type Simulator, startSimulator } from "../harness/simulator.ts";
-import { busyness } from "../harness/busyness.ts";
 import { type Sluice, startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
 

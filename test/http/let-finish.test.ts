@@ -4,9 +4,9 @@
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import type { RequestReceipt } from "../../src/management/receipt-shape.ts";
+import { busyness } from "../harness/busyness.ts";
 import { model, type Service, says, startService } from "../harness/engine.ts";
 import { lineOf } from "../harness/log-lines.ts";
-import { busyness } from "../harness/busyness.ts";
 import { until } from "../harness/until.ts";
 
 setDefaultTimeout(60_000);

@@ -1,7 +1,7 @@
 /** Messages at its limits: what stops a client at once, what counting does not touch, and what must not hold up others. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { model, plainModel, type Service, says, startService, words } from "../harness/engine.ts";
 import { busyness } from "../harness/busyness.ts";
+import { model, plainModel, type Service, says, startService, words } from "../harness/engine.ts";
 import { until } from "../harness/until.ts";
 
 setDefaultTimeout(60_000);

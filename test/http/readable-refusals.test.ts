@@ -1,9 +1,9 @@
 /** A client that writes its whole body before it reads gets its answer all the same; and what that costs has bounds. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
+import { busyness } from "../harness/busyness.ts";
 import { model, type Service, says, startService } from "../harness/engine.ts";
 import { type RawClient, rawClient } from "../harness/raw-client.ts";
-import { busyness } from "../harness/busyness.ts";
 import { until } from "../harness/until.ts";
 
 setDefaultTimeout(60_000);

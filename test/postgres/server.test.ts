@@ -6,9 +6,9 @@ import { connect, createServer, type Socket } from "node:net";
 import type { Database } from "../../src/postgres/database.ts";
 import { revocations } from "../../src/postgres/revocations.ts";
 import { type ServerOptions, serverDatabase } from "../../src/postgres/server.ts";
+import { busyness } from "../harness/busyness.ts";
 import { freePort } from "../harness/daemon.ts";
 import { freshDatabase, startPostgres } from "../harness/services.ts";
-import { busyness } from "../harness/busyness.ts";
 import { until } from "../harness/until.ts";
 
 setDefaultTimeout(60_000);

@@ -8,9 +8,9 @@ import { ask, type Patience } from "../../src/upstream/ask.ts";
 import type { AttemptKind } from "../../src/upstream/attempt.ts";
 import { type Client, client } from "../../src/upstream/http1/client.ts";
 import { defaultTimeouts } from "../../src/upstream/target.ts";
+import { busyness } from "../harness/busyness.ts";
 import { patience } from "../harness/patience.ts";
 import { saying } from "../harness/request.ts";
-import { busyness } from "../harness/busyness.ts";
 
 setDefaultTimeout(60_000);
 

@@ -8,9 +8,9 @@ import { client } from "../../src/upstream/http1/client.ts";
 import { type Capacity, defaultTimeouts, type Upstream } from "../../src/upstream/target.ts";
 import { Attempts, type AttemptsParts } from "../../src/usage/attempts.ts";
 import { type Engine, startEngine } from "../failover/engine.ts";
+import { busyness } from "../harness/busyness.ts";
 import { attemptsParts } from "../harness/patience.ts";
 import { saying } from "../harness/request.ts";
-import { busyness } from "../harness/busyness.ts";
 import { until } from "../harness/until.ts";
 
 let engines: [Engine, Engine];
