@@ -24,8 +24,8 @@ import { busyCores, pinOthers } from "./speed/process.ts";
 import { profileTable } from "./speed/profile.ts";
 import { grown, type Line, linesOf, markdown } from "./speed/report.ts";
 import { newest, type Result, write } from "./speed/results.ts";
-import { behaviours, names, type Scenario, scenarios, shortened } from "./speed/scenarios.ts";
-import { askerOf, type Slice, sliceOf } from "./speed/slice.ts";
+import { behaviours, names, type Scenario, type Slice, scenarios, shortened } from "./speed/scenarios.ts";
+import { askerOf, sliceOf } from "./speed/slice.ts";
 import { startLines } from "./speed/start.ts";
 import { databaseBeside, recordsOf, type Stores, storesOf } from "./speed/stores.ts";
 import {

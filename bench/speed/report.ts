@@ -2,8 +2,7 @@
 // an earlier run. Pure.
 
 import { percentile } from "./percentile.ts";
-import { names, type Row, type Scenario } from "./scenarios.ts";
-import type { Slice } from "./slice.ts";
+import { names, type Row, type Scenario, type Slice } from "./scenarios.ts";
 
 export interface Cell {
   /** Null: it answered nothing. */

@@ -3,7 +3,6 @@
 import { agentBody, type BodyOptions, smallBody } from "../agent-body.ts";
 import { type Behaviour, type Protocol, protocols } from "./asks.ts";
 import { percentile } from "./percentile.ts";
-import type { Slice } from "./slice.ts";
 
 export const names = {
   passed: "passed on",
@@ -20,6 +19,23 @@ export const names = {
 } as const;
 const everybody = Object.values(names).filter((name) => name !== names.workers);
 const both = [names.passed, names.postgres, names.before];
+
+/** The figures of one target in one round. */
+export interface Slice {
+  requests: number;
+  /** Tokens of answers. */
+  tokens: number;
+  cpu_us: number;
+  postgres_us: number;
+  redis_us: number;
+  latencies_ms: number[];
+  /** The times to the first token. */
+  marks_ms: number[];
+  probes_ms: number[];
+  residentMost_bytes: number;
+  /** Requests that were due while too many were under way, or were refused with 503. */
+  leftOut: number;
+}
 
 export interface Row {
   id: string;

@@ -4,25 +4,9 @@ import { closely, spread, steadily } from "../steady.ts";
 import { pathOf, tagOf, wrong } from "./asks.ts";
 import type { Pool, Request } from "./client.ts";
 import { cpu_us, resident_bytes } from "./process.ts";
-import type { Load, Scenario } from "./scenarios.ts";
+import type { Load, Scenario, Slice } from "./scenarios.ts";
 import type { Stores } from "./stores.ts";
 import type { Target } from "./targets.ts";
-
-export interface Slice {
-  requests: number;
-  /** Of answers. */
-  tokens: number;
-  cpu_us: number;
-  postgres_us: number;
-  redis_us: number;
-  latencies_ms: number[];
-  /** Until the first token. */
-  marks_ms: number[];
-  probes_ms: number[];
-  residentMost_bytes: number;
-  /** Requests that were due while too many were under way, or were refused with 503. */
-  leftOut: number;
-}
 
 /** Null: the target refused because it, or its store, is overloaded. */
 export type Asker = () => Promise<{ marked_ms: number | null; total_ms: number } | null>;

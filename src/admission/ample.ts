@@ -1,48 +1,90 @@
 /**
- * A hint, and no more: whether an organization has so much room that its next request will surely be granted, so that the
- * engine may be asked while the ledger still decides. It comes from this node's last grant; a refusal or an outage takes it
- * back. Where it errs, an engine has begun in vain: nothing is forwarded before the grant.
+ * A hint, and no more: whether an organization, the key and its team have so much room that a request will surely be
+ * granted, so that the engine may be asked while the ledger still decides. It comes from this node's last grants; a refusal
+ * or an outage takes it back. Where it errs, an engine has begun in vain: nothing is forwarded before the grant.
  */
-import type { WindowReadings } from "../store/ledger.ts";
-import { windowKinds } from "../store/ledger.ts";
+import { type SubjectReading, type WindowReadings, windowKinds } from "../store/ledger.ts";
 import type { Plan } from "../store/plan.ts";
 
-export interface Ample {
-  /** `units` is what the request will hold; `running` how many requests run on this node. */
-  isAmple(organizationId: string, plan: Plan, units: number, running: number): boolean;
-  learn(organizationId: string, windows: WindowReadings): void;
-  forget(organizationId: string): void;
+export interface AmpleQuestion {
+  organizationId: string;
+  keyId: string;
+  plan: Plan;
+  /** The units that the request will hold. */
+  units: number;
+  /** The requests that run on this node. */
+  running: number;
 }
 
-/** Older grants say nothing any more. */
-export const believed_ms = 5_000;
-const organizations_max = 10_000;
-/**
- * A window has ample room if it fits this many such requests; a concurrency, if it is this many times the requests that run
- * here.
- */
-export const holds_fit_min = 20;
-export const running_fit_min = 4;
+/** Older grants are not believed. */
+const believed_ms = 5_000;
+const remembered_max = 10_000;
+/** A window has ample room if it fits this many such requests. */
+const holds_fit_min = 20;
+/** A concurrency has ample room if it is this many times the running requests. */
+const running_fit_min = 4;
 
-export function ample(now_ms: () => number): Ample {
-  const known = new Map<string, { windows: WindowReadings; at_ms: number }>();
-  return {
-    isAmple(organizationId, plan, units, running) {
-      const last = known.get(organizationId);
-      if (!last || now_ms() - last.at_ms > believed_ms) return false;
-      if (plan.concurrentRequests !== null && running * running_fit_min >= plan.concurrentRequests) return false;
-      for (const kind of windowKinds) {
-        const { used, held } = last.windows[kind];
-        const limit = plan[kind];
-        if (limit !== null && used + held + holds_fit_min * units > limit) return false;
-      }
-      return true;
-    },
-    learn(organizationId, windows) {
-      known.delete(organizationId);
-      if (known.size >= organizations_max) known.delete(known.keys().next().value!);
-      known.set(organizationId, { windows, at_ms: now_ms() });
-    },
-    forget: (organizationId) => void known.delete(organizationId),
-  };
+export class Ample {
+  readonly #organizations = new Map<string, { windows: WindowReadings; at_ms: number }>();
+  readonly #keys = new Map<string, { subjects: readonly SubjectReading[]; at_ms: number }>();
+  readonly #now_ms: () => number;
+
+  constructor(now_ms: () => number) {
+    this.#now_ms = now_ms;
+  }
+
+  isAmple({ organizationId, keyId, plan, units, running }: AmpleQuestion): boolean {
+    const organization = this.#organizations.get(organizationId);
+    if (!organization || this.#isOld(organization.at_ms)) return false;
+    const { windows } = organization;
+    if (!runningFits(running, plan.concurrentRequests)) return false;
+    if (!windowKinds.every((kind) => fits(windows[kind], plan[kind], units))) return false;
+    // A key without a reading has no limit, or is new here; then the hint errs once.
+    const key = this.#keys.get(keyId);
+    return !key || (!this.#isOld(key.at_ms) && key.subjects.every((subject) => hasRoom(subject, units)));
+  }
+
+  /** Learns from a grant. `subjects` are the key and its team, where they are limited. */
+  granted(
+    { organizationId, keyId }: Pick<AmpleQuestion, "organizationId" | "keyId">,
+    { windows, subjects }: { windows: WindowReadings; subjects?: readonly SubjectReading[] | undefined },
+  ): void {
+    const at_ms = this.#now_ms();
+    remember(this.#organizations, organizationId, { windows, at_ms });
+    if (subjects) remember(this.#keys, keyId, { subjects, at_ms });
+    else this.#keys.delete(keyId);
+  }
+
+  /** The organization's limit refused a request, or the ledger did not answer. */
+  forget(organizationId: string): void {
+    this.#organizations.delete(organizationId);
+  }
+
+  /** The key's own limit or its team's refused a request: the rest of the organization has room as before. */
+  keyRefused(keyId: string): void {
+    remember(this.#keys, keyId, { subjects: [], at_ms: Number.NEGATIVE_INFINITY });
+  }
+
+  #isOld(at_ms: number): boolean {
+    return this.#now_ms() - at_ms > believed_ms;
+  }
+}
+
+function remember<Value>(known: Map<string, Value>, id: string, value: Value): void {
+  known.delete(id);
+  if (known.size >= remembered_max) known.delete(known.keys().next().value!);
+  known.set(id, value);
+}
+
+function hasRoom({ windows, concurrentRequests, running }: SubjectReading, units: number): boolean {
+  if (!runningFits(running, concurrentRequests)) return false;
+  return windowKinds.every((kind) => fits(windows[kind], windows[kind].limit, units));
+}
+
+function fits({ used, held }: { used: number; held: number }, limit: number | null, units: number): boolean {
+  return limit === null || used + held + holds_fit_min * units <= limit;
+}
+
+function runningFits(running: number, limit: number | null): boolean {
+  return limit === null || running * running_fit_min < limit;
 }

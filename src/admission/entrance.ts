@@ -11,8 +11,7 @@ import type { Admit, AdmitAnswer, Operation, RequestFacts, SettleAnswer } from "
 import type { Plan } from "../store/plan.ts";
 import type { RateReadings, RateSubject, RateTaken } from "../store/rates.ts";
 import type { Clock } from "../time/clock.ts";
-import { ample } from "./ample.ts";
-import { ampleBudget } from "./ample-budget.ts";
+import { Ample } from "./ample.ts";
 import type { Batcher } from "./batcher.ts";
 import { FollowedLimits } from "./followed-limits.ts";
 import { holdFor } from "./hold.ts";
@@ -74,8 +73,7 @@ export interface EntranceParts {
 export function entrance(parts: EntranceParts, settings: EntranceSettings): CountedEntrance {
   const { batcher, clock, changes = noLimitChanges } = parts;
   let holds = 0;
-  const hint = ample(() => clock.now_ms());
-  const own = ampleBudget(() => clock.now_ms());
+  const ample = new Ample(() => clock.now_ms());
 
   async function enter(entry: Entry, taken: RateTaken | null = null): Promise<Reservation> {
     const { model, plan, request } = entry;
@@ -104,22 +102,19 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
     const sentAt_ms = clock.now_ms();
     const granting = granted(admit, sentAt_ms);
     const unitsWanted = inputUnits + outputTokens * model.prices.output;
-    const isAmple = hint.isAmple(facts.organizationId, plan, unitsWanted, holds);
-    if (isAmple && own.isAmple(facts.keyId, unitsWanted)) entry.ahead?.();
+    const { organizationId, keyId } = facts;
+    if (ample.isAmple({ organizationId, keyId, plan, units: unitsWanted, running: holds })) entry.ahead?.();
     const answer = await granting;
     parts.waited?.(answer.answer === "granted" ? "granted" : "refused", clock.now_ms() - sentAt_ms);
     if (answer.answer !== "granted") {
       const refusal = refusalOf(answer, inputUnits + outputTokens_min * model.prices.output, plan);
-      if (isOwnLimit(refusal)) own.refused(facts.keyId);
-      else hint.forget(facts.organizationId);
+      if (isOwnLimit(refusal)) ample.keyRefused(keyId);
+      else ample.forget(organizationId);
       throw refusal;
     }
     const { units, source, windows, at, teamId } = answer;
-    limits.countsIn(
-      teamId === undefined ? [facts.organizationId, facts.keyId] : [facts.organizationId, facts.keyId, teamId],
-    );
-    hint.learn(facts.organizationId, windows);
-    own.learn(facts.keyId, answer.subjects);
+    limits.countsIn(teamId === undefined ? [organizationId, keyId] : [organizationId, keyId, teamId]);
+    ample.granted(facts, answer);
     const grant = { units, outputTokens: answer.outputTokens, source, windows, at };
     holds += 1;
     const settled = (answer: SettleAnswer) => {
@@ -147,7 +142,7 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
     } catch (error) {
       const fault = asFault(error);
       parts.waited?.("error", clock.now_ms() - sentAt_ms);
-      hint.forget(admit.organizationId);
+      ample.forget(admit.organizationId);
       giveUp(admit, fault);
       throw fault;
     }

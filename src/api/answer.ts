@@ -4,9 +4,10 @@
  */
 
 import type { Call } from "../http/call.ts";
+import type { Answer } from "../http/frame.ts";
 import { json } from "../http/json.ts";
 import { giveBackBody } from "../http/shed.ts";
-import { endsAfter, primed, sseResponse } from "../http/stream.ts";
+import { endsAfter, primed, sseAnswer } from "../http/stream.ts";
 import { isLetGo } from "../inference/let-go.ts";
 import type { Result } from "../inference/result.ts";
 import { collect } from "../inference/result.ts";
@@ -18,15 +19,13 @@ import { limitHeaders } from "./limit-headers.ts";
 import type { Prepared } from "./prepare.ts";
 import { usageHeaders } from "./usage-headers.ts";
 
-/** `ended` ends the run: called by a stream when it closes (`call.streaming`), by whoever made the run otherwise. */
 export async function answer<Wire extends InferenceWire, Reply>(
   dependencies: Dependencies,
   call: Call,
   { operation, codec, saver }: Adapter<Wire, Reply>,
   { wire, request, principal, identity, inputTokensExpected }: Prepared<Wire>,
   run: Run,
-  ended: () => Promise<void>,
-): Promise<Response> {
+): Promise<Answer> {
   const endedAtSeconds = clockedOnce();
   const encoded = (result: Result) => codec.response.encode(result, wire, endedAtSeconds());
   const save = saver?.(wire, principal.organization.id);
@@ -55,30 +54,12 @@ export async function answer<Wire extends InferenceWire, Reply>(
     endedAtSeconds,
   };
   const encoder = codec.stream.encoder(wire, context);
-  call.streaming = true;
-  return sseResponse(stream, {
-    encoder,
-    heartbeat_ms: dependencies.limits.heartbeat_ms,
-    headers,
-    left: () => call.leave(),
-    closed: () => void closed(dependencies, call, ended),
-  });
+  return sseAnswer(stream, { encoder, heartbeat_ms: dependencies.limits.heartbeat_ms, headers });
 }
 
 /** Roughly, in bytes. */
 function sizeOf({ parts }: Result): number {
   return parts.reduce((sum, { text, logprobs }) => sum + text.length + 1024 * (logprobs?.length ?? 0), 0);
-}
-
-/** The stream has ended or was left: the run ends, then the log is told what it used. */
-async function closed(dependencies: Dependencies, call: Call, ended: () => Promise<void>): Promise<void> {
-  call.answered();
-  try {
-    await ended();
-    dependencies.closed(call, 200);
-  } catch (cause) {
-    dependencies.log.event("error", "unhandled", { request_id: call.requestId, cause: String(cause) });
-  }
 }
 
 /** Unix seconds of the first time that it is asked, by whoever tells it. */

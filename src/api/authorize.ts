@@ -17,14 +17,12 @@ export async function authorize(
     principal = await dependencies.authenticate(call.request.headers, call.client);
   } catch (thrown) {
     if (thrown instanceof Suspended || thrown instanceof AddressNotAllowed) {
-      call.notes.organization = thrown.organizationId;
-      call.notes.key = thrown.keyId;
+      call.identified({ organization: thrown.organizationId, key: thrown.keyId });
     }
     if (thrown instanceof Fault) dependencies.metrics.unauthenticated(thrown.code);
     throw thrown;
   }
-  call.notes.organization = principal.organization.id;
-  call.notes.key = principal.key.id;
+  call.identified({ organization: principal.organization.id, key: principal.key.id });
   if (scope !== "any") requireScope(principal, scope);
   return principal;
 }

@@ -19,9 +19,9 @@ export function inferenceBody<Wire>(
       const pause = takesTurns(dependencies, call);
       const hold = (held: number) => reserve(dependencies, call, held);
       const { value, bytes, own } = await readJson(call.request, dependencies.limits, hold, pause);
-      if (own) call.keeps(own);
+      if (own) call.begins(own);
       const catalog = dependencies.catalog();
-      noteAsked(call, catalog, value);
+      noteRequested(call, catalog, value);
       await pause(bytes);
       const wire = validate(value, extraParamsOf(catalog, value));
       await pause(bytes);
@@ -31,11 +31,11 @@ export function inferenceBody<Wire>(
 }
 
 /** Notes for a refusal's receipt, before the body is checked: its model if it exists, and whether it was to stream. */
-function noteAsked({ notes }: Call, catalog: Catalog, body: unknown): void {
+function noteRequested(call: Call, catalog: Catalog, body: unknown): void {
   if (typeof body !== "object" || body === null) return;
   const { model, stream } = body as { model?: unknown; stream?: unknown };
-  if (typeof model === "string" && catalog.models.has(model)) notes.model = model;
-  notes.stream = stream === true;
+  const isKnown = typeof model === "string" && catalog.models.has(model);
+  call.requested(isKnown ? { model, stream: stream === true } : { stream: stream === true });
 }
 
 /** The catalog's `extra_params` of the model that the body names, if it names one. */

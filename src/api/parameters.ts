@@ -30,7 +30,9 @@ export type Guard<Schema extends TObject> = (textOf: (name: string) => string | 
 
 export function guard<Schema extends TObject>(schema: Schema): Guard<Schema> {
   const checked = parametersOf(schema).map(([name, parameter, isRequired]) => ({
-    ...{ name, parameter, isRequired },
+    name,
+    parameter,
+    isRequired,
     check: Compile(schema.properties[name]!),
   }));
   return (textOf) => {

@@ -48,13 +48,12 @@ export async function prepare<Wire extends InferenceWire, Reply>(
   reserve(dependencies, call, askedBytes);
   const steps = codec.request.decodingSteps?.(wire);
   const decoded = steps ? await breathing(steps, askedBytes, call.pause) : codec.request.decode(wire);
-  dependencies.bounds.leftovers.translated(askedBytes);
+  dependencies.bounds.garbage.translated(askedBytes);
   await call.pause(askedBytes);
   assertCapable(model, decoded);
   refuseImages(decoded, dependencies.images());
   const request = withoutLostHints(decoded, model);
-  call.notes.model = model.id;
-  call.notes.stream = request.stream;
+  call.requested({ model: model.id, stream: request.stream });
 
   const plan = activePlan(catalog.plans, principal.organization);
   const inputBytes = request.compaction ? await fittedBytes(dependencies, call, model, request) : askedBytes;

@@ -36,7 +36,7 @@ export function serveOperation(dependencies: Dependencies, operation: Operation)
     }
     const parameters = guarded(call.request);
     const read = body ? await body.read(dependencies, call) : null;
-    call.bodyIsRead = body !== undefined;
+    if (body) call.bodyRead();
     return operation.handle(dependencies, call, { principal, ...parameters, body: read });
   };
   return frame(dependencies, {

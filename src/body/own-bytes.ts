@@ -60,13 +60,9 @@ export class OwnBytes implements Disposable {
     return { rest, handed: piecesOf(same, bytes) };
   }
 
-  letGo(): void {
+  [Symbol.dispose](): void {
     if (this.#kept) release(this.#kept.bytes);
     this.#kept = null;
-  }
-
-  [Symbol.dispose](): void {
-    this.letGo();
   }
 }
 

@@ -65,7 +65,7 @@ export class BodyTurns {
     return isAlone && this.#clock.now_ms() - step.began_ms < stretch_ms;
   }
 
-  /** If other requests wait, the rest is as long as the step before it, so that they have half of the node's time. */
+  /** A step's rest is as long as the step if other requests wait, so that they have half of the node's time. */
   #begin(number: number): void {
     const began_ms = this.#clock.now_ms();
     this.#step = { number, began_ms };

@@ -4,14 +4,14 @@ import { MemoryBudget } from "../body/memory.ts";
 import { BodyTurns } from "../body/turns.ts";
 import { type ClientAddress, clientAddresses, type Forwarding } from "./client-address.ts";
 import type { Collector } from "./collector.ts";
-import { type Leftovers, leftovers } from "./leftovers.ts";
+import { type Garbage, garbage } from "./garbage.ts";
 import { type Machine, type Pressure, type PressureLimits, pressure } from "./pressure.ts";
 import { type Slowness, slowness, slownessLimits } from "./slowness.ts";
 
 export interface Bounds {
   memory: MemoryBudget;
   pressure: Pressure;
-  leftovers: Leftovers;
+  garbage: Garbage;
   /** The turns that work on large bodies takes. */
   turns: BodyTurns;
   slowness: Slowness;
@@ -32,11 +32,11 @@ export interface BoundsLimits extends PressureLimits, Forwarding {
 /** `othersWait`: see `BodyTurns`. */
 export function bounds(limits: BoundsLimits, machine: Machine & Collector, othersWait: () => boolean): Bounds {
   const felt = pressure(limits, machine, () => performance.now());
-  const left = leftovers(machine);
+  const collected = garbage(machine);
   return {
-    memory: new MemoryBudget(memoryLimits(limits), felt.memoryIsHigh, left.ended),
+    memory: new MemoryBudget(memoryLimits(limits), felt.memoryIsHigh, collected.ended),
     pressure: felt,
-    leftovers: left,
+    garbage: collected,
     turns: new BodyTurns(othersWait),
     slowness: slowness(slownessLimits, Math.random),
     clientAddress: clientAddresses(limits),

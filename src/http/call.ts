@@ -7,19 +7,18 @@ import type { BillingSource } from "../store/ledger.ts";
 import type { RequestTrace } from "../telemetry/traces.ts";
 import { breather, type Pause } from "../time/breather.ts";
 import { Cancellation, type Signal } from "../time/cancellation.ts";
-import type { Place } from "../time/present.ts";
 import type { Tried } from "../usage/engine-answer.ts";
 import type { Caller, Ended } from "../usage/run.ts";
 
-/** What the log says of a request, beyond its line. Never content, never a secret. */
+/** The log's facts about a request, beyond its line. They never hold content or a secret. */
 export interface CallNotes {
   organization?: string;
   key?: string;
-  /** Of the management interface. */
+  /** The operator who called the management interface. */
   operator?: string;
   model?: string;
   stream?: boolean;
-  /** Of an inference request that was admitted: from what. */
+  /** The source that pays for an admitted inference request. */
   source?: BillingSource;
   outcome?: string;
   usage?: Usage;
@@ -28,15 +27,15 @@ export interface CallNotes {
   upstream?: string;
   replica?: string;
   attempts?: readonly Tried[];
-  /** For room at engines. */
+  /** The time spent waiting for room at engines. */
   queued_ms?: number;
   code?: string;
   cause?: unknown;
 }
 
-/** What a request's connection can tell, and be told. */
+/** The connection of a request. */
 export interface Connection {
-  /** Of the client, as far as the proxies in between are trusted (client-address.ts). */
+  /** The client's address, as far as the proxies in between are trusted (client-address.ts). */
   address(): string;
   /** Whether the peer is on this machine. */
   isLocal(): boolean;
@@ -45,28 +44,25 @@ export interface Connection {
 }
 
 export class Call implements Caller {
-  readonly notes: CallNotes = {};
   readonly started_ms = performance.now();
-  /** Its address. Of a connection that is gone, the runtime knows none any more. */
+  /** The client's address. The runtime knows none any more of a connection that is gone. */
   readonly client: string;
-  /** Set by what writes a stream: the request ends when that does, not when its handler returns. */
-  streaming = false;
-  /** To its end: nothing of it has to be thrown away before the answer. */
-  bodyIsRead = false;
-  /** Among the open ones: of lifecycle.ts alone. */
-  place: Place<Call> | null = null;
-  /** Between two steps of work on its body. */
-  pause: Pause = breather;
-  /** Where it is traced. */
-  trace: RequestTrace | null = null;
+  readonly #notes: CallNotes = {};
   readonly #work = new Cancellation();
   readonly #halted = new Cancellation();
+  /** The parts of its work that end with it. A list costs a microsecond less than an AsyncDisposableStack. */
+  readonly #begun: (AsyncDisposable | Disposable)[] = [];
+  #pause: Pause = breather;
+  #trace: RequestTrace | null = null;
+  #isStreaming = false;
+  #isBodyRead = false;
   #left = false;
   #isKeptOpen = false;
+  /** The code that its run ended with. */
+  #runCode: string | null = null;
   #memory: Reservation | null = null;
   /** The memory of the text that is kept of its answer. */
   #text: Reservation | null = null;
-  #kept: Disposable | null = null;
 
   constructor(
     /** `req_` + UUIDv7 hex, ours, never the client's. */
@@ -77,6 +73,15 @@ export class Call implements Caller {
     readonly connection: Connection,
   ) {
     this.client = connection.address();
+  }
+
+  get notes(): Readonly<CallNotes> {
+    return this.#notes;
+  }
+
+  /** The trace that follows it; null: it is not traced. */
+  get trace(): RequestTrace | null {
+    return this.#trace;
   }
 
   /** Ends the work of this request; its reason is the Fault that ended it. */
@@ -92,6 +97,52 @@ export class Call implements Caller {
   /** Whether the client went away; nobody reads what is still to come. */
   get left(): boolean {
     return this.#left;
+  }
+
+  /** Whether its status was sent, and its answer goes on. */
+  get isStreaming(): boolean {
+    return this.#isStreaming;
+  }
+
+  /** Whether its body was read to the end. */
+  get isBodyRead(): boolean {
+    return this.#isBodyRead;
+  }
+
+  /** The pause between two steps of work on its body. */
+  get pause(): Pause {
+    return this.#pause;
+  }
+
+  /** Whether its body is so large that work on it takes turns. */
+  get takesTurns(): boolean {
+    return this.#pause !== breather;
+  }
+
+  traced(trace: RequestTrace | null): void {
+    this.#trace = trace;
+  }
+
+  /** Its caller is known. */
+  identified({ organization, key, operator }: Pick<CallNotes, "organization" | "key" | "operator">): void {
+    if (organization !== undefined) this.#notes.organization = organization;
+    if (key !== undefined) this.#notes.key = key;
+    if (operator !== undefined) this.#notes.operator = operator;
+  }
+
+  /** It asks for this model, and for a stream or not. */
+  requested({ model, stream }: Pick<CallNotes, "model" | "stream">): void {
+    if (model !== undefined) this.#notes.model = model;
+    if (stream !== undefined) this.#notes.stream = stream;
+  }
+
+  bodyRead(): void {
+    this.#isBodyRead = true;
+  }
+
+  /** Work on its body takes turns with that on the bodies of others. */
+  takeTurns(pause: Pause): void {
+    this.#pause = pause;
   }
 
   /** From here on the client's departure ends the work. */
@@ -114,13 +165,13 @@ export class Call implements Caller {
   }
 
   granted(source: BillingSource): void {
-    this.notes.source = source;
+    this.#notes.source = source;
   }
 
   ended(ended: Ended): void {
     const { outcome, usage, firstPart_ms, errorCode, upstream, replica, tried, queued_ms } = ended;
-    this.trace?.answered(ended);
-    const { notes } = this;
+    this.#trace?.answered(ended);
+    const notes = this.#notes;
     notes.outcome = outcome;
     notes.usage = usage;
     notes.attempts = tried;
@@ -128,43 +179,69 @@ export class Call implements Caller {
     if (firstPart_ms !== null) notes.firstPart_ms = firstPart_ms;
     if (upstream !== null) notes.upstream = upstream;
     if (replica !== null) notes.replica = replica;
-    // What fails before its status was sent is thrown, and has its code from there.
-    if (this.streaming && errorCode !== null) notes.code = errorCode;
+    this.#runCode = errorCode;
   }
 
-  /** What it ended with, whatever status its stream began with; 499 where the client went away. */
+  /** Its answer is this fault. */
+  failed(fault: Fault): void {
+    this.#notes.code = fault.code;
+    if (fault.status >= 500) this.#notes.cause = fault.details.cause ?? fault;
+  }
+
+  /** Its status was sent; the frame ends it when its stream closes. */
+  streams(): void {
+    this.#isStreaming = true;
+  }
+
+  /** A part of its work, which ends with it if not before; the last begun ends first. */
+  begins<Begun extends AsyncDisposable | Disposable>(begun: Begun): Begun {
+    this.#begun.push(begun);
+    return begun;
+  }
+
+  /** Ends each part of its work, whatever the others throw, and resolves when all have ended. */
+  async finish(): Promise<void> {
+    const last = this.#begun.pop();
+    if (last) {
+      try {
+        if (Symbol.asyncDispose in last) await last[Symbol.asyncDispose]();
+        else last[Symbol.dispose]();
+      } finally {
+        await this.finish();
+      }
+      return;
+    }
+    // A failure before the status was sent is thrown, and has its code from there.
+    if (this.#isStreaming && this.#runCode !== null) this.#notes.code = this.#runCode;
+  }
+
+  /** The status that it ended with, whatever status its stream began with; 499 where the client went away. */
   endStatus(status: number): number {
     if (this.#left) return 499;
-    const { code } = this.notes;
-    return this.streaming && code !== undefined && code in faultCatalogue
+    const { code } = this.#notes;
+    return this.#isStreaming && code !== undefined && code in faultCatalogue
       ? faultCatalogue[code as FaultCode].status
       : status;
   }
 
-  /** Whether its body is so large that work on it takes turns. */
-  get takesTurns(): boolean {
-    return this.pause !== breather;
-  }
-
-  /** For a caller who is known: what carries a body may take long to arrive, and longer to be answered. */
+  /** Keeps the connection open for a known caller: a body may take long to arrive, and longer to be answered. */
   keepOpen(): void {
     this.#isKeptOpen = true;
     this.connection.keepOpen(true);
   }
 
   /**
-   * Its answer is made: what it held is free again, and so is the connection. To be said before the last byte is written:
-   * later, the runtime does not hear of it, and the connection would idle for ever.
+   * Frees its memory and its connection. It is called before the last byte is written: later, the runtime does not hear of
+   * it, and the connection would idle for ever.
    */
   answered(): void {
-    this.#kept?.[Symbol.dispose]();
     this.#memory?.[Symbol.dispose]();
     this.#text?.[Symbol.dispose]();
     if (this.#isKeptOpen) this.connection.keepOpen(false);
     this.#isKeptOpen = false;
   }
 
-  /** What it holds of the node's memory; nothing while its caller is unknown. */
+  /** The node's memory that it holds; null while its caller is unknown. */
   get memory(): Reservation | null {
     return this.#memory;
   }
@@ -177,11 +254,6 @@ export class Call implements Caller {
   /** Whether so many bytes more of its answer may be kept until that is made. */
   keepsText(bytes: number): boolean {
     return this.#text !== null && this.#text.growTo(this.#text.bytes + bytes) === null;
-  }
-
-  /** Until its answer is made, however it ends; whoever needs it no longer may let it go before. */
-  keeps(kept: Disposable): void {
-    this.#kept = kept;
   }
 
   elapsed_ms(): number {

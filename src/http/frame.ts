@@ -5,28 +5,35 @@
 import { SlowRefusal } from "../auth/unknown-credentials.ts";
 import type { UnreadBodies } from "../body/unread.ts";
 import { asFault, Fault } from "../inference/fault.ts";
+import type { Metrics } from "../telemetry/metrics.ts";
 import type { RequestTrace, Traces } from "../telemetry/traces.ts";
+import type { Place } from "../time/present.ts";
 import { refuseAmbiguous } from "./ambiguous.ts";
 import type { Bounds } from "./bounds.ts";
 import { Call, type Connection } from "./call.ts";
 import { json } from "./json.ts";
 import type { Lifecycle } from "./lifecycle.ts";
+import type { Log } from "./log.ts";
 import { callersWords } from "./log-line.ts";
+import type { StreamedAnswer } from "./stream.ts";
 
 /** The parts of a node that the frame needs. */
 export interface FrameDependencies {
-  bounds: Pick<Bounds, "pressure" | "slowness">;
+  bounds: Pick<Bounds, "pressure" | "slowness" | "garbage">;
   unread: UnreadBodies;
   lifecycle: Lifecycle;
   /** Null: nothing is traced. */
   traces: Pick<Traces, "begin"> | null;
   /** Whether this answer's connection should be made anew, since another worker has fewer. */
   letsGo(): boolean;
-  /** A request has ended, its last byte written: logged, counted, no longer open. */
-  closed(call: Call, status: number): void;
+  metrics: Pick<Metrics, "request">;
+  log: Pick<Log, "request" | "event">;
   /** 32 hex digits of a UUIDv7. */
   newId(): string;
 }
+
+/** An answer is whole, or a stream that goes on when its head was sent. */
+export type Answer = Response | StreamedAnswer;
 
 export type FaultBody = (fault: Fault, requestId: string, request: Request) => unknown;
 
@@ -39,37 +46,34 @@ export interface Framed {
   faultHeaders?(fault: Fault): Record<string, string>;
   /** Told of a fault before it becomes the answer. */
   failed?(call: Call, fault: Fault): void;
-  work(call: Call): Response | Promise<Response>;
+  work(call: Call): Answer | Promise<Answer>;
 }
 
 export type Serve = (request: Request, connection: Connection) => Promise<Response>;
 
+/** A request that is open, and its place among the others. */
+interface Open {
+  call: Call;
+  place: Place<Call>;
+}
+
 export function frame(dependencies: FrameDependencies, framed: Framed): Serve {
-  const { pressure, slowness } = dependencies.bounds;
-  /** Whether the wait before a slow refusal was to its end. */
-  const waited = (call: Call) => {
-    call.watchClient();
-    return slowness.wait(call.signal);
-  };
   return async (request, connection) => {
     const call = new Call(`req_${dependencies.newId()}`, request, framed.path, connection);
-    dependencies.lifecycle.enter(call);
-    if (framed.isTraced) call.trace = begunTrace(dependencies, call);
+    const open: Open = { call, place: dependencies.lifecycle.enter(call) };
+    if (framed.isTraced) call.traced(begunTrace(dependencies, call));
     let response: Response;
     let isSlow = false;
     try {
-      refuseAmbiguous(request.headers);
-      response = await framed.work(call);
+      response = await worked(dependencies, framed, open);
     } catch (thrown) {
       isSlow = thrown instanceof SlowRefusal;
-      response = answerFault(call, toldOf(asFault(thrown), call, framed), framed);
+      response = answerFault(call, reported(asFault(thrown), call, framed), framed);
     }
-    if (!call.streaming) {
-      const isRead = call.bodyIsRead || (await dependencies.unread.discard(request, call.client, call.signal));
-      const isWelcome = isRead && !pressure.descriptorsAreFew() && (!isSlow || (await waited(call)));
-      if (!isWelcome) response.headers.set("connection", "close");
+    if (!call.isStreaming) {
+      if (!(await isWelcome(dependencies, call, isSlow))) response.headers.set("connection", "close");
       call.answered();
-      dependencies.closed(call, response.status);
+      ended(dependencies, open, response.status);
     }
     // So that no connection is left that the end of the node could cut, and that those who share a port have as many.
     if (dependencies.lifecycle.draining || dependencies.letsGo()) response.headers.set("connection", "close");
@@ -78,8 +82,60 @@ export function frame(dependencies: FrameDependencies, framed: Framed): Serve {
   };
 }
 
-/** What the answer says: a defect in telling of a fault must not leave the request open. */
-function toldOf(fault: Fault, call: Call, { failed }: Framed): Fault {
+/** The answer of the work, which has ended then, unless a stream goes on with it. */
+async function worked(dependencies: FrameDependencies, { work }: Framed, open: Open): Promise<Response> {
+  const { call } = open;
+  try {
+    refuseAmbiguous(call.request.headers);
+    const answer = await work(call);
+    if (answer instanceof Response) return answer;
+    const response = answer.open({ left: () => call.leave(), closed: () => void closed(dependencies, open) });
+    call.streams();
+    return response;
+  } finally {
+    if (!call.isStreaming) await call.finish();
+  }
+}
+
+/** A stream has ended or was left: its work ends, then the request. */
+async function closed(dependencies: FrameDependencies, open: Open): Promise<void> {
+  const { call } = open;
+  call.answered();
+  try {
+    await call.finish();
+  } catch (cause) {
+    dependencies.log.event("error", "unhandled", { request_id: call.requestId, cause: String(cause) });
+  }
+  ended(dependencies, open, 200);
+}
+
+/** The one end of every request: its place, its metrics, its trace and its line in the log. */
+function ended({ lifecycle, bounds, metrics, log }: FrameDependencies, { call, place }: Open, status: number): void {
+  lifecycle.leave(place);
+  bounds.garbage.lived(call.elapsed_ms(), lifecycle.openCount);
+  const endStatus = call.endStatus(status);
+  const code = call.left ? undefined : call.notes.code;
+  const traceId = call.trace?.sampledId;
+  metrics.request({ route: call.route, status: endStatus, code, seconds: call.elapsed_ms() / 1000, traceId });
+  call.trace?.end(endStatus, code);
+  log.request(call, status);
+}
+
+/** Whether its connection may serve another request: its body was read, and the wait of a slow refusal is over. */
+async function isWelcome(
+  { unread, bounds: { pressure, slowness } }: FrameDependencies,
+  call: Call,
+  isSlow: boolean,
+): Promise<boolean> {
+  const isRead = call.isBodyRead || (await unread.discard(call.request, call.client, call.signal));
+  if (!isRead || pressure.descriptorsAreFew()) return false;
+  if (!isSlow) return true;
+  call.watchClient();
+  return slowness.wait(call.signal);
+}
+
+/** The fault of the answer: a defect in the report of a fault must not leave the request open. */
+function reported(fault: Fault, call: Call, { failed }: Framed): Fault {
   try {
     failed?.(call, fault);
     return fault;
@@ -116,9 +172,8 @@ export function methodNotAllowed(method: string, allow: string): Fault {
 }
 
 function answerFault(call: Call, fault: Fault, { faultBody, faultHeaders }: Framed): Response {
-  const { headers, retryAfterSeconds, cause } = fault.details;
-  call.notes.code = fault.code;
-  if (fault.status >= 500) call.notes.cause = cause ?? fault;
+  const { headers, retryAfterSeconds } = fault.details;
+  call.failed(fault);
   return json(fault.status, faultBody(fault, call.requestId, call.request), {
     ...(isFinal(fault) ? { "x-should-retry": "false" } : {}),
     ...(retryAfterSeconds === undefined ? {} : { "retry-after": String(Math.ceil(retryAfterSeconds)) }),

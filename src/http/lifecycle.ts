@@ -1,19 +1,19 @@
 /** The requests that are open, and whether new ones are welcome. One owner of both, so that a drain can be exact. */
 import { Fault } from "../inference/fault.ts";
 import { within } from "../time/deadline.ts";
-import { Present } from "../time/present.ts";
+import { type Place, Present } from "../time/present.ts";
 import type { Call } from "./call.ts";
 
 export interface Lifecycle {
   readonly draining: boolean;
   readonly openCount: number;
-  /** Of them, those whose answer is being streamed. */
+  /** The open requests whose answer is being streamed. */
   readonly streamCount: number;
   /** Whether a request without a large body waits for its answer to begin. */
   smallWait(): boolean;
-  enter(call: Call): void;
-  leave(call: Call): void;
-  /** Not ready from now on; requests that still arrive are served. */
+  enter(call: Call): Place<Call>;
+  leave(place: Place<Call>): void;
+  /** The node is not ready from now on; requests that still arrive are served. */
   startDraining(): void;
   /** Resolves when no request is open, or after `ms`; what is open then ends with its protocol's error. */
   finish(ms: number): Promise<void>;
@@ -43,18 +43,16 @@ export function lifecycle(): Lifecycle {
     },
     get streamCount() {
       let streams = 0;
-      for (const call of open.members()) if (call.streaming) streams += 1;
+      for (const call of open.members()) if (call.isStreaming) streams += 1;
       return streams;
     },
     smallWait() {
-      for (const call of open.members()) if (!call.streaming && !call.takesTurns) return true;
+      for (const call of open.members()) if (!call.isStreaming && !call.takesTurns) return true;
       return false;
     },
-    enter(call) {
-      call.place = open.enter(call);
-    },
-    leave(call) {
-      if (call.place) open.leave(call.place);
+    enter: (call) => open.enter(call),
+    leave(place) {
+      open.leave(place);
       if (open.size === 0) emptied?.();
     },
     startDraining() {

@@ -12,7 +12,7 @@ interface Needs {
   metrics: Pick<Metrics, "shed">;
 }
 
-/** What a request costs beyond its body, the buffers of its streams among it. */
+/** The memory of a request beyond its body, the buffers of its streams among it. */
 const request_bytes = 64 * 1024;
 
 /**
@@ -38,11 +38,11 @@ function refuse(dependencies: Needs, shortage: Shortage | null): void {
 export function takesTurns({ bounds }: Pick<Needs, "bounds">, call: Call): Pause {
   const announced = Number(call.request.headers.get("content-length") ?? Number.POSITIVE_INFINITY);
   const isSmall = announced <= small_bytes && !call.request.headers.has("content-encoding");
-  if (!isSmall && call.memory) call.pause = bounds.turns.ofBody(call.memory.keyId);
+  if (!isSmall && call.memory) call.takeTurns(bounds.turns.ofBody(call.memory.keyId));
   return call.pause;
 }
 
-/** Of a request whose body is let go before its end. */
+/** Frees the memory of a body that is not needed to the request's end. */
 export function giveBackBody({ memory }: Call): void {
   memory?.shrinkTo(request_bytes);
 }

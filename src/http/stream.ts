@@ -62,25 +62,36 @@ export async function* endsAfter(
   }
 }
 
+/** An answer whose body is still to come. Its request ends when it closes. */
+export interface StreamedAnswer {
+  open(owner: StreamOwner): Response;
+}
+
+export interface StreamOwner {
+  /** The client went away. Called before `closed`. */
+  left(): void;
+  /** The last byte was written, or will never be: the events are to be ended. Called once. */
+  closed(): void;
+}
+
 export interface SseOptions {
   encoder: StreamEncoder;
   heartbeat_ms: number;
   headers: Record<string, string>;
-  /** The client went away. Called before `closed`. */
-  left(): void;
-  /** The last byte was written, or will never be: whoever owns the events ends them. Called once. */
-  closed(): void;
 }
 
-export function sseResponse(stream: Primed, options: SseOptions): Response {
-  return new Response(new ReadableStream<Uint8Array>(new SseSource(stream, options)), {
-    headers: {
-      "content-type": "text/event-stream; charset=utf-8",
-      "cache-control": "no-cache, no-transform",
-      "x-accel-buffering": "no",
-      ...options.headers,
-    },
-  });
+export function sseAnswer(stream: Primed, options: SseOptions): StreamedAnswer {
+  return {
+    open: (owner) =>
+      new Response(new ReadableStream<Uint8Array>(new SseSource(stream, options, owner)), {
+        headers: {
+          "content-type": "text/event-stream; charset=utf-8",
+          "cache-control": "no-cache, no-transform",
+          "x-accel-buffering": "no",
+          ...options.headers,
+        },
+      }),
+  };
 }
 
 const text = new TextEncoder();
@@ -88,18 +99,22 @@ const text = new TextEncoder();
 /** A class: docs/design/runtime.md, Bun as a server. */
 class SseSource implements Bun.UnderlyingSource<Uint8Array> {
   readonly #stream: Primed;
-  readonly #options: Omit<SseOptions, "headers">;
+  readonly #encoder: StreamEncoder;
+  readonly #heartbeat_ms: number;
+  readonly #owner: StreamOwner;
   #wrote_ms = performance.now();
   #beats: ReturnType<typeof setInterval> | undefined;
   #closed = false;
 
-  constructor(stream: Primed, { encoder, heartbeat_ms, left, closed }: SseOptions) {
+  constructor(stream: Primed, { encoder, heartbeat_ms }: SseOptions, owner: StreamOwner) {
     this.#stream = stream;
-    this.#options = { encoder, heartbeat_ms, left, closed };
+    this.#encoder = encoder;
+    this.#heartbeat_ms = heartbeat_ms;
+    this.#owner = owner;
   }
 
   start(controller: Controller): void {
-    const { heartbeat_ms } = this.#options;
+    const heartbeat_ms = this.#heartbeat_ms;
     // A reader that is behind needs no heartbeat, and would have it queued for nothing.
     this.#beats = setInterval(() => {
       if (performance.now() - this.#wrote_ms < heartbeat_ms || (controller.desiredSize ?? 0) <= 0) return;
@@ -131,11 +146,11 @@ class SseSource implements Bun.UnderlyingSource<Uint8Array> {
   }
 
   cancel(): void {
-    this.#options.left();
+    this.#owner.left();
     this.#close();
   }
 
-  /** What came before it was worth a 200 comes at once. */
+  /** The events that came before the status was known come at once. */
   #next(): Next {
     const { head, pending, rest } = this.#stream;
     if (head.length > 0) return Promise.resolve({ done: false, value: head.splice(0).flat() });
@@ -143,9 +158,9 @@ class SseSource implements Bun.UnderlyingSource<Uint8Array> {
     return pending ?? rest.next();
   }
 
-  /** What came together is written together. */
+  /** Events that came together are written together. */
   #frames(batch: Batch): string {
-    const { encoder } = this.#options;
+    const encoder = this.#encoder;
     let out = "";
     for (const event of batch) {
       const frame = event.type === "part-delta" ? encoder.frame(event) : null;
@@ -157,7 +172,7 @@ class SseSource implements Bun.UnderlyingSource<Uint8Array> {
 
   #beat(controller: Controller): void {
     try {
-      const out = this.#options.encoder.heartbeat();
+      const out = this.#encoder.heartbeat();
       if (out !== "") controller.enqueue(text.encode(out));
     } catch (thrown) {
       this.#fail(controller, thrown);
@@ -180,6 +195,6 @@ class SseSource implements Bun.UnderlyingSource<Uint8Array> {
     if (this.#closed) return;
     this.#closed = true;
     clearInterval(this.#beats);
-    this.#options.closed();
+    this.#owner.closed();
   }
 }

@@ -21,9 +21,9 @@ export function boundsOf({ limits, server }: Settings, lifecycle: Lifecycle): Bo
 export function startBounds(settings: Settings, lifecycle: Lifecycle) {
   const ending = new AsyncDisposableStack();
   const made = boundsOf(settings, lifecycle);
-  const tidying = repeating(async () => made.leftovers.passed(lifecycle.openCount), { every: tidy_ms });
+  const tidying = repeating(async () => made.garbage.passed(lifecycle.openCount), { every: tidy_ms });
   ending.defer(() => tidying.stop());
-  const ticking = repeating(async () => made.leftovers.ticked(lifecycle.openCount), { every: tick_ms });
+  const ticking = repeating(async () => made.garbage.ticked(lifecycle.openCount), { every: tick_ms });
   ending.defer(() => ticking.stop());
   return disposable({ bounds: made }, ending);
 }

@@ -51,7 +51,11 @@ export function listeners(
     },
     listen: () =>
       started(dependencies, management, {
-        ...{ server, limits, log, onReload, isShared },
+        server,
+        limits,
+        log,
+        onReload,
+        isShared,
         identity,
         operatorIdentity,
       }),

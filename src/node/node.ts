@@ -22,7 +22,6 @@ import { type Administering, administering } from "./administering.ts";
 import { type Admitting, startAdmission } from "./admitting.ts";
 import { type Authentication, startAuthentication } from "./authentication.ts";
 import { boundsOf, startBounds } from "./bounding.ts";
-import { closing } from "./closing.ts";
 import { type Engines, engines } from "./engines.ts";
 import { disposable, type Foundation } from "./foundation.ts";
 import { inferenceRuns } from "./inference-runs.ts";
@@ -200,7 +199,6 @@ function dependenciesOf({ serving, settings, log }: Foundation, parts: Parts): D
     metrics: member ? { ...metrics, render: member.metrics } : metrics,
     traces,
     log,
-    closed: closing({ bounds, lifecycle, metrics, log }),
     newId: () => Bun.randomUUIDv7("buffer").toHex(),
   };
 }

@@ -198,7 +198,12 @@ async function supervised({ environment, configuration, workers, migrate, say }:
   const program = isCompiled ? [process.execPath] : [process.execPath, ...process.execArgv, Bun.main];
   const { path } = configurationPath(environment);
   return supervise({
-    ...{ workers, configuration, environment, say, stopAsked, room: roomHere(configuration) },
+    workers,
+    configuration,
+    environment,
+    say,
+    stopAsked,
+    room: roomHere(configuration),
     command: [...program, "serve", ...(migrate ? [] : ["--no-migrate"]), "--worker"],
     readFile: () => fileRead(path, readFileBounded),
     onReload: (reload) => void process.on("SIGHUP", reload),

@@ -30,7 +30,10 @@ export async function supervise(parts: Supervising): Promise<number> {
   if (notice !== null) log.event("warn", "notice", { notice });
   const written: Promise<void>[] = [];
   const node = supervisor({
-    ...{ workers, log, readFile, now_ms: () => performance.now() },
+    workers,
+    log,
+    readFile,
+    now_ms: () => performance.now(),
     // Nobody else has them: what shares a port would share it with a stranger, too.
     port: freePort(server),
     operatorPort: server.operator && freePort(server.operator),

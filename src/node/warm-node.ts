@@ -33,7 +33,6 @@ import { client } from "../upstream/http1/client.ts";
 import { defaultTimeouts, type Upstream } from "../upstream/target.ts";
 import { inputEstimate } from "../usage/input-estimate.ts";
 import { outputCalibration } from "../usage/output-calibration.ts";
-import { closing } from "./closing.ts";
 import { engines } from "./engines.ts";
 import { inferenceRuns } from "./inference-runs.ts";
 import { type Ask, asksOf, startEngine } from "./warm-asks.ts";
@@ -86,8 +85,12 @@ export function startWarmNode({ configuration, like, bounds, counter, rates }: W
   ending.defer(() => standing.stop());
   const metrics = prometheusMetrics({ version: "", isPrivate: true, organizations_max: () => 0 });
   const log = logTo({
-    ...{ write() {}, clock: systemClock(), probes: new Set<string>(), hidden: () => [] },
-    ...{ level: () => configuration.log.level, format: () => configuration.log.format },
+    write() {},
+    clock: systemClock(),
+    probes: new Set<string>(),
+    hidden: () => [],
+    level: () => configuration.log.level,
+    format: () => configuration.log.format,
   });
   ending.defer(() => log.flush());
   // Nothing of an engine is looked at from time to time, for it is in the catalog alone.
@@ -106,23 +109,27 @@ export function startWarmNode({ configuration, like, bounds, counter, rates }: W
     refused: { add() {}, find: unasked },
     inputEstimate: learned.inputEstimate,
     responses: { store: nothingKept, settings: () => ({ store: false, organization_bytes_max: 0 }) },
-    ...{ bounds, unread: unreadBodies(unreadLimits(like.limits.body_bytes_max)) },
-    ...{ lifecycle: life, metrics, traces: null, log },
-    closed: closing({ bounds, lifecycle: life, metrics, log }),
+    bounds,
+    unread: unreadBodies(unreadLimits(like.limits.body_bytes_max)),
+    lifecycle: life,
+    metrics,
+    traces: null,
+    log,
   };
   const dependencies: Dependencies = { ...like, ...own };
   const told = {
-    ...{ metering: () => configuration.metering, shares: () => configuration.shares },
-    ...{ metrics, traces: null, log },
+    metering: () => configuration.metering,
+    shares: () => configuration.shares,
+    metrics,
+    traces: null,
+    log,
   };
   const listening = listen(
     mount(
       dependencies,
       operations.filter(({ metered }) => metered !== undefined),
     ),
-    {
-      ...{ host: "127.0.0.1", port: 0, idle_ms: like.limits.idle_ms },
-    },
+    { host: "127.0.0.1", port: 0, idle_ms: like.limits.idle_ms },
   );
   ending.defer(() => listening.breakOff());
   const { port } = new URL(listening.url);
@@ -147,8 +154,12 @@ export function startWarmNode({ configuration, like, bounds, counter, rates }: W
       credential = dryRun.credential;
       const admitting = admission({
         ledger: { run: ofEveryVerb(dryRun.run), recover: unasked },
-        ...{ rates, metering: configuration.metering, grant_ms: () => configuration.limits.grant_ms },
-        ...{ settled: metrics.settled, waited: metrics.grant, sent: metrics.batch },
+        rates,
+        metering: configuration.metering,
+        grant_ms: () => configuration.limits.grant_ms,
+        settled: metrics.settled,
+        waited: metrics.grant,
+        sent: metrics.batch,
       });
       const work = new Cancellation();
       signal.addEventListener("abort", () => work.abort(signal.reason), { once: true });
@@ -192,7 +203,8 @@ function furtherOf({ requestId, organizationId, limits, lease_ms }: Admit): Comm
 function catalogAt(url: string, { models, plans }: Catalog): Catalog {
   const moved = ({ resolve: _, ...upstream }: Upstream): Upstream => ({
     ...upstream,
-    ...{ url, apiKey: upstream.apiKey === null ? null : "warm-up" },
+    url,
+    apiKey: upstream.apiKey === null ? null : "warm-up",
     ...(upstream.headers ? { headers: {} } : {}),
   });
   const all = [...models.values()].map((model) => ({
@@ -221,5 +233,10 @@ async function unasked(): Promise<never> {
 }
 
 const nothingKept: Dependencies["responses"]["store"] = {
-  ...{ keep: unasked, conversation: unasked, turns: unasked, find: unasked, remove: unasked, forget: unasked },
+  keep: unasked,
+  conversation: unasked,
+  turns: unasked,
+  find: unasked,
+  remove: unasked,
+  forget: unasked,
 };

@@ -27,7 +27,7 @@ export class Bucket {
 
   /** A token that was not needed after all. */
   giveBack(): void {
-    this.#tokens = Math.min(this.#size.burst, this.#tokens + 1);
+    this.#tokens++;
   }
 
   /** Takes tokens, even more than there are: then it takes longer until there is a token again. */

@@ -167,7 +167,7 @@ export class Attempts implements EngineAnswer, EngineEvents {
   async #queued(stage: Stage): Promise<TakenSlot | null> {
     const order = this.#order;
     // A request that waits long keeps the conversation alone.
-    this.#attemptRequest.own?.letGo();
+    this.#attemptRequest.own?.[Symbol.dispose]();
     await this.#pause(Number.POSITIVE_INFINITY, this.#attemptRequest.granted);
     const until_ms = this.#parts.now_ms() + order.patience_ms(stage);
     for (;;) {

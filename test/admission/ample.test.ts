@@ -1,6 +1,6 @@
 /** The hint that lets an engine think while the ledger decides: only after a grant, only with room to spare, never for long. */
 import { expect, test } from "bun:test";
-import { ample } from "../../src/admission/ample.ts";
+import { Ample } from "../../src/admission/ample.ts";
 import type { WindowReadings } from "../../src/store/ledger.ts";
 import { noLimits } from "../../src/store/plan.ts";
 
@@ -18,25 +18,34 @@ const windows = (used: number, held = 0): WindowReadings => ({
   month: reading(used, held),
 });
 
+const request = (organizationId: string, units: number, running: number, plan = noLimits) => ({
+  organizationId,
+  keyId: "key_1",
+  plan,
+  units,
+  running,
+});
+const organization = { organizationId: "org_1", keyId: "key_1" };
+
 test("nothing is assumed before the first grant, nor long after the last, nor after a refusal", () => {
   let now_ms = 0;
-  const hint = ample(() => now_ms);
-  expect(hint.isAmple("org_1", noLimits, 10, 0)).toBe(false);
-  hint.learn("org_1", windows(0));
-  expect(hint.isAmple("org_1", noLimits, 10, 0)).toBe(true);
-  expect(hint.isAmple("org_2", noLimits, 10, 0)).toBe(false);
+  const ample = new Ample(() => now_ms);
+  expect(ample.isAmple(request("org_1", 10, 0))).toBe(false);
+  ample.granted(organization, { windows: windows(0) });
+  expect(ample.isAmple(request("org_1", 10, 0))).toBe(true);
+  expect(ample.isAmple(request("org_2", 10, 0))).toBe(false);
   now_ms = 5_001;
-  expect(hint.isAmple("org_1", noLimits, 10, 0)).toBe(false);
-  hint.learn("org_1", windows(0));
-  hint.forget("org_1");
-  expect(hint.isAmple("org_1", noLimits, 10, 0)).toBe(false);
+  expect(ample.isAmple(request("org_1", 10, 0))).toBe(false);
+  ample.granted(organization, { windows: windows(0) });
+  ample.forget("org_1");
+  expect(ample.isAmple(request("org_1", 10, 0))).toBe(false);
 });
 
 test("each window must fit the request twenty times over, holds counted; and the concurrency four times", () => {
-  const hint = ample(() => 0);
+  const ample = new Ample(() => 0);
   const plan = { ...noLimits, week: 1000, concurrentRequests: 8 };
-  hint.learn("org_1", windows(500, 299));
-  expect(hint.isAmple("org_1", plan, 10, 1)).toBe(true);
-  expect(hint.isAmple("org_1", plan, 11, 1)).toBe(false);
-  expect(hint.isAmple("org_1", plan, 10, 2)).toBe(false);
+  ample.granted(organization, { windows: windows(500, 299) });
+  expect(ample.isAmple(request("org_1", 10, 1, plan))).toBe(true);
+  expect(ample.isAmple(request("org_1", 11, 1, plan))).toBe(false);
+  expect(ample.isAmple(request("org_1", 10, 2, plan))).toBe(false);
 });

@@ -1,7 +1,6 @@
 /** Whose limit a refusal names: one that lacks room, of these the one that resets last, of equals the narrowest. */
 import { expect, test } from "bun:test";
-import { ample } from "../../src/admission/ample.ts";
-import { ampleBudget } from "../../src/admission/ample-budget.ts";
+import { Ample } from "../../src/admission/ample.ts";
 import { limiterOf } from "../../src/admission/limited-by.ts";
 import { refusalOf } from "../../src/admission/refusal.ts";
 import type { AdmitAnswer, ExtraReading, SubjectReading, WindowKind, WindowReadings } from "../../src/store/ledger.ts";
@@ -101,20 +100,23 @@ test("of requests at a time, too, the narrowest that is full is named", () => {
 
 test("the hint of ample room looks at the key's own limits, and a key's refusal takes nothing from its neighbours", () => {
   let now_ms = 0;
-  const hint = ample(() => now_ms);
-  const budget = ampleBudget(() => now_ms);
-  expect(budget.isAmple("key_1", 10)).toBe(true);
-  budget.learn("key_1", [own("key", { week: [1_000, 500, 299] })]);
-  expect(budget.isAmple("key_1", 10)).toBe(true);
-  expect(budget.isAmple("key_1", 11)).toBe(false);
-  budget.learn("key_1", [own("key", {}, 1, 4)]);
-  expect(budget.isAmple("key_1", 10)).toBe(false);
-  budget.refused("key_1");
-  expect([budget.isAmple("key_1", 1), budget.isAmple("key_2", 1)]).toEqual([false, true]);
-  budget.learn("key_1", undefined);
-  expect(budget.isAmple("key_1", 10)).toBe(true);
-  budget.learn("key_1", [own("key", {})]);
+  const ample = new Ample(() => now_ms);
+  const grant = (keyId: string, subjects?: SubjectReading[]) =>
+    ample.granted({ organizationId: "org_1", keyId }, { windows: windows({}), subjects });
+  const isAmple = (keyId: string, units: number) =>
+    ample.isAmple({ organizationId: "org_1", keyId, plan: noLimits, units, running: 0 });
+  grant("key_2");
+  expect(isAmple("key_1", 10)).toBe(true);
+  grant("key_1", [own("key", { week: [1_000, 500, 299] })]);
+  expect([isAmple("key_1", 10), isAmple("key_1", 11)]).toEqual([true, false]);
+  grant("key_1", [own("key", {}, 1, 4)]);
+  expect(isAmple("key_1", 10)).toBe(false);
+  ample.keyRefused("key_1");
+  expect([isAmple("key_1", 1), isAmple("key_2", 1)]).toEqual([false, true]);
+  grant("key_1");
+  expect(isAmple("key_1", 10)).toBe(true);
+  grant("key_1", [own("key", {})]);
   now_ms = 5_001;
-  expect(budget.isAmple("key_1", 10)).toBe(false);
-  expect(hint.isAmple("org_1", noLimits, 10, 0)).toBe(false);
+  grant("key_2");
+  expect([isAmple("key_1", 10), isAmple("key_2", 10)]).toEqual([false, true]);
 });

@@ -1,8 +1,8 @@
 /** The table of the bench: the best round counts, ratios are of one run, budgets and the guard say by how much. */
 import { expect, test } from "bun:test";
 import { grown, type Line, linesOf, markdown, overBudget } from "../../bench/speed/report.ts";
+import type { Slice } from "../../bench/speed/scenarios.ts";
 import { names, type Row, type Scenario, scenarios } from "../../bench/speed/scenarios.ts";
-import type { Slice } from "../../bench/speed/slice.ts";
 
 const slice = (cpu_us: number, more: Partial<Slice> = {}): Slice => ({
   ...{ requests: 10, tokens: 160, cpu_us, postgres_us: 500, redis_us: 200, latencies_ms: [1], marks_ms: [] },

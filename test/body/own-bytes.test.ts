@@ -150,7 +150,7 @@ describe("a list", () => {
     const [own, gone] = [ownOf('{"messages":["a"]}'), ownOf('{"messages":["a"]}')];
     expect(sent(own, asked).handed).toEqual(['"messages":["a"]}']);
     expect(sent(own, asked)).toEqual({ text: '{"model":"engine","messages":["a"]}', handed: [] });
-    gone.letGo();
+    gone[Symbol.dispose]();
     expect(sent(gone, asked).handed).toEqual([]);
   });
 

@@ -1,12 +1,19 @@
-/** Waits for a condition, never for a time: fails loudly when the deadline passes. `what` is what is waited for. */
+import { busyness } from "./busyness.ts";
+
+/**
+ * Waits for a condition, never for a time, and fails loudly when the deadline passes. The deadline is that of a quiet
+ * machine; a busy one gets more. `what` names the condition.
+ */
 export async function until(
   holds: () => boolean | Promise<boolean>,
   deadline_ms = 15_000,
   what = String(holds),
 ): Promise<void> {
-  const end = performance.now() + deadline_ms;
+  const began = performance.now();
   while (!(await holds())) {
-    if (performance.now() > end) throw new Error(`waited ${deadline_ms} ms for ${what}`);
+    const waited_ms = performance.now() - began;
+    if (waited_ms > deadline_ms && waited_ms > deadline_ms * busyness())
+      throw new Error(`waited ${Math.round(waited_ms)} ms for ${what}`);
     await Bun.sleep(10);
   }
 }

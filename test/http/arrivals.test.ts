@@ -22,10 +22,10 @@ const needed: Partial<Dependencies> = {
   catalog: () => ({ models: new Map(), plans: new Map() }) as never,
   bounds: plentifulBounds(),
   lifecycle: lifecycle(),
-  metrics: { decision() {}, unauthenticated() {} } as never,
+  metrics: { decision() {}, unauthenticated() {}, request() {} } as never,
   unread: { discard: async () => true },
   traces: null,
-  closed() {},
+  log: { request() {}, event() {}, flush() {} },
   letsGo: () => false,
 };
 const serve = serveOperation(needed as Dependencies, {

@@ -7,22 +7,28 @@ import { mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { RequestReceipt } from "../../src/management/receipt-shape.ts";
+import { busyness } from "../harness/busyness.ts";
+import { isDeep } from "../harness/depth.ts";
 import { says as saying } from "../harness/engine.ts";
 import { freshDatabase } from "../harness/services.ts";
 import { type Simulator, startSimulator } from "../harness/simulator.ts";
 import { type Sluice, startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
 
-setDefaultTimeout(120_000);
+setDefaultTimeout(240_000);
 
 const model = "acme/writer-1";
+/** A stream's pace, slower on a busy machine, where a command that sets a limit takes longer. */
+const pace = (tokens_per_s: number) => `tps=${Math.max(1, Math.round(tokens_per_s / Math.min(busyness(), 5)))}`;
 /** Long enough that nothing ends by itself while a test looks. */
-const directives = "tokens=16000 tps=300";
+const directives = `tokens=16000 ${pace(200)}`;
 const bodies: Record<string, object> = {
   "/v1/chat/completions": { messages: saying(directives) },
   "/v1/messages": { messages: saying(directives), max_tokens: 16_000 },
   "/v1/responses": { input: saying(directives) },
 };
+/** The units of a limit: more than a test's streams use before a command has set it. */
+const limit = 20_000;
 
 const configTo = (url: string, gold: string) => `upstreams:
   main: { url: "${url}" }
@@ -167,7 +173,6 @@ describe.each(["pglite", "postgres"] as const)("on %s", (store) => {
     const { key } = await fleet.member("gold");
     const running = fleet.nodes.flatMap((node) => [1, 2].map(() => run(node, key, "/v1/chat/completions", true)));
     await Promise.all(running.map(({ begun }) => begun));
-    const limit = 20_000;
     fleet.rewrite(0, `{ session: ${limit} }`);
     fleet.nodes[0]!.signal("SIGHUP");
     let charged = 0;
@@ -197,15 +202,15 @@ describe.each(["pglite", "postgres"] as const)("on %s", (store) => {
     const { key } = await fleet.member("made");
     const running = fleet.nodes.map((node) => run(node, key, "/v1/chat/completions", true));
     await Promise.all(running.map(({ begun }) => begun));
-    await first!.json("plan", "update", "made", "--limit", "session=20000");
+    await first!.json("plan", "update", "made", "--limit", `session=${limit}`);
     let charged = 0;
     for (const { ended, node } of running) {
       const { id, text } = await ended;
       expect(text).toContain('"finish_reason":"length"');
       charged += (await receiptOf(node, key, id)).units.charged;
     }
-    expect(charged).toBeLessThanOrEqual(20_000);
-    expect(charged).toBeGreaterThan(18_000);
+    expect(charged).toBeLessThanOrEqual(limit);
+    expect(charged).toBeGreaterThan(limit * 0.9);
     await holdsGone();
 
     const refused = await first!.cli("plan", "remove", "made");
@@ -217,8 +222,8 @@ describe.each(["pglite", "postgres"] as const)("on %s", (store) => {
     await until(() => first!.stderr().includes("was made at run time"), 10_000, "the refusal");
     expect((await first!.json<object[]>("plan", "history", "made")).length).toBe(2);
     const shown = await first!.json<{ source: string }>("plan", "show", "made");
-    expect(shown).toMatchObject({ source: "management", session: 20_000, version: 2 });
-    fleet.rewrite(0, "{ session: 20000 }");
+    expect(shown).toMatchObject({ source: "management", session: limit, version: 2 });
+    fleet.rewrite(0, `{ session: ${limit} }`);
   });
 
   test("a node that starts with a file that was changed before does not bring its plans back", async () => {
@@ -282,14 +287,17 @@ describe.each(["pglite", "postgres"] as const)("on %s", (store) => {
     },
   };
 
-  for (const [whose, begin] of Object.entries(limited)) {
+  // The embedded database runs the same SQL; whose limit it is makes no difference that Postgres would not show.
+  const subjects = store === "postgres" || isDeep ? Object.keys(limited) : ["key"];
+
+  for (const whose of subjects) {
+    const begin = limited[whose]!;
     for (const isFirst of whose === "extra usage" ? [false] : [false, true]) {
       const name = `a limit of the ${whose} that is ${isFirst ? "its first" : "lowered"} ends what runs where it stands`;
       test(name, async () => {
         const { member, set } = await begin(isFirst);
         const running = fleet.nodes.flatMap((node) => [1, 2].map(() => run(node, member.key, chat, true)));
         await Promise.all(running.map(({ begun }) => begun));
-        const limit = 20_000;
         await set(limit);
         let charged = 0;
         for (const { ended, node } of running) {
@@ -320,7 +328,7 @@ describe.each(["pglite", "postgres"] as const)("on %s", (store) => {
       const set_ms = performance.now();
       for (const { ended } of running) {
         const { text, at_ms } = await ended;
-        expect(at_ms - set_ms).toBeLessThan(1_000);
+        expect(at_ms - set_ms).toBeLessThan(1_000 * busyness());
         expect(text).toContain('"finish_reason":"length"');
       }
       await holdsGone();
@@ -330,7 +338,7 @@ describe.each(["pglite", "postgres"] as const)("on %s", (store) => {
       const { member, set } = await begin(false);
       await set(60_000);
       // More than the limit has room for, and less than is held at first.
-      const body = { messages: saying("tokens=7000 tps=4000") };
+      const body = { messages: saying(`tokens=7000 ${pace(2000)}`) };
       const running = run(fleet.nodes.at(-1)!, member.key, chat, true, body);
       await running.begun;
       await set(1e9);
@@ -389,7 +397,7 @@ describe.each(["pglite", "postgres"] as const)("on %s", (store) => {
       const acted_ms = performance.now();
       const ended = await Promise.all(running.map(async (one) => ({ ...one, ...(await one.ended) })));
       for (const one of ended) {
-        expect(one.at_ms - acted_ms).toBeLessThan(10_000);
+        expect(one.at_ms - acted_ms).toBeLessThan(10_000 * busyness());
         if (!one.stream) {
           expect(one.status).toBe(status);
           expect(one.text).toContain(code);

@@ -16,7 +16,8 @@ test("a defect in telling of a refusal is a 500, and the request is closed", asy
     bounds: plentifulBounds(),
     lifecycle: lifecycle(),
     unread: { discard: async () => true },
-    closed: (_, status) => void closed.push(status),
+    metrics: { request() {} } as never,
+    log: { request: (_, status) => void closed.push(status), event() {}, flush() {} },
     letsGo: () => false,
   };
   const serve = frame(needed as Dependencies, {

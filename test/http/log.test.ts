@@ -30,7 +30,7 @@ function logAt(level: LogLevel, hidden: string[] = []) {
       isLocal: () => true,
       keepOpen() {},
     });
-    if (cause) call.notes.cause = cause;
+    if (cause) call.failed(new Fault("internal_error", "It failed.", { cause }));
     log.request(call, status);
   };
   return { clock, log, lines, ask };

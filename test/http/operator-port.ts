@@ -109,9 +109,8 @@ function dependencies(): Dependencies {
     bounds: plentifulBounds(),
     unread: unreadBodies(unreadLimits(100_000)),
     lifecycle: lifecycle(),
-    metrics: {} as never,
+    metrics: { request() {} } as never,
     log: { request() {}, event() {}, flush() {} },
-    closed() {},
     letsGo: () => false,
     newId: () => Bun.randomUUIDv7().replaceAll("-", ""),
   };

@@ -199,12 +199,12 @@ test("and one that is refused reaches none", async () => {
   expect(asked).toEqual([]);
 });
 
-test("whatever becomes of its request, it is let go when the answer is made", () => {
+test("the memory of its bytes ends with the request, whatever becomes of that", async () => {
   const connection = { address: () => "127.0.0.1", isLocal: () => true, keepOpen() {} };
   const call = new Call("req_1", new Request("http://node/v1/chat/completions"), "/v1/chat/completions", connection);
   const bytes = new TextEncoder().encode('{"messages":["a"]}');
-  call.keeps(new OwnBytes(bytes, [], { messages: ["a"] }));
+  call.begins(new OwnBytes(bytes, [], { messages: ["a"] }));
   expect(bytes.byteLength).toBeGreaterThan(0);
-  call.answered();
+  await call.finish();
   expect(bytes.byteLength).toBe(0);
 });

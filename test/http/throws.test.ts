@@ -201,7 +201,6 @@ function serve(saboteur: Saboteur): Bench {
     traces: null,
     metrics: { decision() {}, request() {}, inference() {} } as never,
     log: { request() {}, event() {}, flush() {} },
-    closed() {},
     newId: newHex,
   };
   const sabotaged = saboteur.wrap(dependencies);

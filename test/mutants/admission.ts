@@ -99,8 +99,8 @@ export const admission: Mutant[] = [
   {
     name: "a request does not count in its team",
     file: "src/admission/entrance.ts",
-    find: "[facts.organizationId, facts.keyId, teamId]",
-    replace: "[facts.organizationId, facts.keyId]",
+    find: "[organizationId, keyId, teamId]",
+    replace: "[organizationId, keyId]",
     caughtBy: [reservation],
     rule: "docs/design/usage.md, Limits that change",
   },
@@ -187,7 +187,7 @@ export const admission: Mutant[] = [
   {
     name: "an organization that was refused still counts as one with ample room",
     file: "src/admission/entrance.ts",
-    find: "else hint.forget(facts.organizationId);",
+    find: "else ample.forget(organizationId);",
     replace: "",
     caughtBy: [reservation],
     rule: "docs/design/metering.md, The life of a request",
@@ -195,8 +195,8 @@ export const admission: Mutant[] = [
   {
     name: "a hint of ample room never gets old",
     file: "src/admission/ample.ts",
-    find: "if (!last || now_ms() - last.at_ms > believed_ms) return false;",
-    replace: "if (!last) return false;",
+    find: "if (!organization || this.#isOld(organization.at_ms)) return false;",
+    replace: "if (!organization) return false;",
     caughtBy: ["test/admission/ample.test.ts"],
     rule: "docs/design/metering.md, The life of a request",
   },

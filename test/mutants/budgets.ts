@@ -182,9 +182,9 @@ export const budgets: Mutant[] = [
   },
   {
     name: "a key's refusal takes the hint of room from its organization",
-    file: "src/admission/ample-budget.ts",
-    find: "return now_ms() - last.at_ms <= believed_ms && last.subjects",
-    replace: "return last.subjects",
+    file: "src/admission/ample.ts",
+    find: "(!this.#isOld(key.at_ms) && key.subjects",
+    replace: "(key.subjects",
     caughtBy: [said],
     rule: "docs/design/metering.md, The life of a request",
   },

@@ -7,8 +7,8 @@ export const http: Mutant[] = [
   {
     name: "large bodies take no turns",
     file: "src/http/shed.ts",
-    find: "if (!isSmall && call.memory) call.pause = bounds.turns.ofBody(call.memory.keyId);",
-    replace: 'if (!isSmall && !call.memory) call.pause = bounds.turns.ofBody("");',
+    find: "if (!isSmall && call.memory) call.takeTurns(bounds.turns.ofBody(call.memory.keyId));",
+    replace: 'if (!isSmall && !call.memory) call.takeTurns(bounds.turns.ofBody(""));',
     caughtBy: ["test/body/turns.test.ts > whether it takes turns"],
     rule: "docs/design/service.md, Large bodies take turns",
   },

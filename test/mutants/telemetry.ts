@@ -23,8 +23,8 @@ export const telemetry: Mutant[] = [
   {
     name: "a stream that failed counts as 200",
     file: "src/http/call.ts",
-    find: "    return this.streaming && code !== undefined && code in faultCatalogue\n",
-    replace: "    return !this.streaming && code !== undefined && code in faultCatalogue\n",
+    find: "    return this.#isStreaming && code !== undefined && code in faultCatalogue\n",
+    replace: "    return !this.#isStreaming && code !== undefined && code in faultCatalogue\n",
     caughtBy: [`${node} > each request counts`],
     rule,
   },

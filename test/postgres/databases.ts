@@ -46,8 +46,8 @@ export function temporaryFolder(): string {
   return mkdtempSync(join(tmpdir(), "sluice-test-database-"));
 }
 
-/** The seed is migrated; a test of the migrator wants nothing there. */
-async function emptied(db: Database): Promise<void> {
+/** Without any table, as a test of the migrator wants it: the seed of the embedded database is migrated. */
+export async function emptied(db: Database): Promise<void> {
   await db.exec("drop schema public cascade; create schema public");
 }
 

@@ -1,6 +1,6 @@
 // The migrator: each migration once, in order, whole or not at all, whoever starts it and however often.
 
-import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import {
   assertCurrent,
   type Migration,
@@ -16,7 +16,7 @@ import { serverDatabase } from "../../src/postgres/server.ts";
 import { within } from "../../src/time/deadline.ts";
 import { freshDatabase } from "../harness/services.ts";
 import { until } from "../harness/until.ts";
-import { kinds, type Open, type Owned } from "./databases.ts";
+import { emptied, kinds, type Open, type Owned } from "./databases.ts";
 
 // Starting a database takes half a second, and many times that on a machine that does much else.
 setDefaultTimeout(60_000);
@@ -27,15 +27,15 @@ const second: Migration = { name: "0002_second", sql: "insert into first values 
 for (const { kind, open } of kinds) describe(kind, () => contract(open));
 
 function contract(open: Open): void {
-  let owned: Owned | undefined;
-  const fresh = async () => {
+  let owned: Owned;
+  beforeAll(async () => {
     owned = await open({ migrated: false });
+  });
+  afterAll(() => owned.drop());
+  const fresh = async () => {
+    await emptied(owned.db);
     return owned.db;
   };
-  afterEach(async () => {
-    await owned?.drop();
-    owned = undefined;
-  });
 
   test("an empty database gets all of this build's migrations, and a second start finds nothing to do", async () => {
     const db = await fresh();
@@ -95,8 +95,6 @@ function contract(open: Open): void {
         // Last, for it may change the schema.
         await passes(prepareToServe(db, true, [first])),
       ]).toEqual([what, ...expected]);
-      await owned?.drop();
-      owned = undefined;
     }
   });
 

@@ -42,7 +42,8 @@ describe("the pace", () => {
       return performance.now() - start_ms;
     };
     expect(await took("[simulator: tokens=21]")).toBeGreaterThanOrEqual(320);
-    expect(await took("[simulator: tokens=21 ttft=0 tps=0]")).toBeLessThan(300);
+    const isQuick = async () => (await took("[simulator: tokens=21 ttft=0 tps=0]")) < 300;
+    await until(isQuick, 15_000, "an answer without the pace of the options");
     await slow.stop();
   });
 });

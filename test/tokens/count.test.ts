@@ -14,6 +14,7 @@ import { argumentsOf } from "../../src/tokens/harmony-types.ts";
 import { llama3Answer } from "../../src/tokens/llama3.ts";
 import { type TokenizerName, tokenizerNames } from "../../src/tokens/tokenizers.ts";
 import { vocabularies } from "../../src/tokens/vocabularies.ts";
+import { busyness } from "../harness/busyness.ts";
 import { corpus } from "./corpus.ts";
 import counts from "./counts.json" with { type: "json" };
 
@@ -68,7 +69,7 @@ describe.each(tokenizerNames)("%s", (tokenizer) => {
     const started = performance.now();
     for (const text of ["a", " ", "=", "天", "🏴"].map((letter) => letter.repeat(60_000)))
       expect(await counted({ messages: [{ role: "user", content: text }] }, tokenizer)).toBeGreaterThan(20);
-    expect(performance.now() - started).toBeLessThan(20_000);
+    expect(performance.now() - started).toBeLessThan(20_000 * busyness());
   }, 30_000);
 });
 

@@ -107,7 +107,7 @@ export function gate(entrance: ManagementEntrance, verb: Verb) {
   return async (dependencies: Dependencies, call: Call): Promise<Response> => {
     requireTls(entrance, call);
     const operator = await entrance.authenticate(call.request.headers, call.client);
-    call.notes.operator = operator.id;
+    call.identified({ operator: operator.id });
     requireRole(operator, verb);
     const { format, repeatKey, input } = await read(dependencies, call);
     const context = entrance.contextFor({ operator, address: call.client, repeatKey });

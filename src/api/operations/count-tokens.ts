@@ -39,7 +39,7 @@ export const countTokens = operation({
     };
     const found = await dependencies.tokenCounter.examine(asked);
     const model = allowedModel(catalog, found.model, principal.key.allowedModels);
-    call.notes.model = model.id;
+    call.requested({ model: model.id });
     return json(200, { input_tokens: inputTokensOf(dependencies, model, found, bytes) });
   },
 });

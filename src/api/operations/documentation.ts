@@ -7,7 +7,11 @@ import { jsonType } from "./examples.ts";
 const common = { method: "get", tag: "Documentation", scope: null, faults: [], otherFaults: false } as const;
 
 const exampleOf = (name: string, path: string, summary: string, contentType: string) => ({
-  ...{ name, summary, needs: [], status: 200, contentType },
+  name,
+  summary,
+  needs: [],
+  status: 200,
+  contentType,
   request: () => ({ path }),
 });
 

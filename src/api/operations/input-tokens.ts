@@ -38,7 +38,7 @@ export const countInputTokens = operation({
     let bytes = body.byteLength;
     let examined = await tokenCounter.examine({ ...asked, body });
     const model = allowedModel(catalog, examined.model, principal.key.allowedModels);
-    call.notes.model = model.id;
+    call.requested({ model: model.id });
     if (examined.refers) {
       const { references, body } = examined.refers;
       const { found, bytes: more } = await findReferences(dependencies, references, principal.organization);

@@ -1,13 +1,13 @@
 /**
- * What large bodies and long streams leave behind. The collector comes by itself when as much again has been asked for as is
- * in use, which may be never; so it is asked when there is much to find. A collection stops the node for some milliseconds,
- * more with all that is in use: so collections have a budget of time, which a burst of large bodies may use up, and which
- * fills up slowly. Rule: docs/design/service.md, Memory in flight.
+ * Collects the garbage of large bodies and long streams. The collector comes by itself when as much again has been asked
+ * for as is in use, which may be never; so it is asked when there is much to find. A collection stops the node for some
+ * milliseconds, more with all that is in use: so collections have a budget of time, which a burst of large bodies may use
+ * up, and which fills up slowly. Rule: docs/design/service.md, Memory in flight.
  */
 import { Bucket, type BucketSize } from "../time/bucket.ts";
 import type { Collector } from "./collector.ts";
 
-export interface Leftovers {
+export interface Garbage {
   /** A body of this size was parsed and translated: its text, and its values as the wire had them, are not needed any more. */
   translated(bytes: number): void;
   /** A request has ended that held so many bytes. */
@@ -24,7 +24,7 @@ export interface Leftovers {
   ticked(open: number): void;
 }
 
-export interface LeftoverSettings {
+export interface GarbageSettings {
   /** Smaller bodies leave little, and the collector comes in time by itself. */
   large_bytes: number;
   /** Bytes of large bodies that have to end before they are collected. */
@@ -42,7 +42,7 @@ export interface LeftoverSettings {
 }
 
 const mib = 1024 * 1024;
-export const leftoverSettings: LeftoverSettings = {
+export const garbageSettings: GarbageSettings = {
   large_bytes: 2 * mib,
   ended_bytes: 16 * mib,
   old_ms: 1000,
@@ -52,11 +52,11 @@ export const leftoverSettings: LeftoverSettings = {
   budget: { burst: 1000, per_second: 50 },
 };
 
-export function leftovers(
+export function garbage(
   collector: Collector,
-  settings = leftoverSettings,
+  settings = garbageSettings,
   now_ms: () => number = () => performance.now(),
-): Leftovers {
+): Garbage {
   const { large_bytes, ended_bytes, old_ms, old_min, wait_ms, open_max } = settings;
   const budget = new Bucket(settings.budget, now_ms());
   let left_bytes = 0;
@@ -80,7 +80,8 @@ export function leftovers(
     isWaiting = true;
     const waiting = setTimeout(
       () => {
-        [left_bytes, isWaiting] = [0, false];
+        left_bytes = 0;
+        isWaiting = false;
         collectNow();
       },
       mayCollect() ? wait_ms : budget.waitSeconds(now_ms()) * 1000,

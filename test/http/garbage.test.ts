@@ -1,6 +1,6 @@
 /** What large bodies leave behind is collected: at once where it is in the way, and soon after they have ended. */
 import { expect, test } from "bun:test";
-import { leftovers } from "../../src/http/leftovers.ts";
+import { garbage } from "../../src/http/garbage.ts";
 import { until } from "../harness/until.ts";
 
 function counted() {
@@ -16,7 +16,7 @@ function counted() {
     budget: { burst: 1, per_second: 0 },
   };
   return {
-    ...leftovers({ collect: () => void count++, collectNew: () => void countOfNew++ }, settings, () => 0),
+    ...garbage({ collect: () => void count++, collectNew: () => void countOfNew++ }, settings, () => 0),
     count: () => count,
     countOfNew: () => countOfNew,
   };
@@ -39,7 +39,7 @@ test("a burst is collected at once, and then a twentieth of the time at most; th
     open_max: 0,
     budget,
   };
-  const left = leftovers({ collect, collectNew() {} }, settings, () => now_ms);
+  const left = garbage({ collect, collectNew() {} }, settings, () => now_ms);
   for (let body = 0; body < 10; body++) left.translated(10);
   expect(collected).toHaveLength(10);
   const burst_ms = now_ms;
