@@ -114,7 +114,9 @@ function contract(open: Open): void {
     const lines = { name: "0001_lines", sql: "create table a (n int);\ncreate table b (n int);\n" };
     await migrate(db, [lines]);
     expect(await pendingMigrations(db, [{ ...lines, sql: lines.sql.replaceAll("\n", "\r\n") }])).toEqual([]);
-    await expect(migrate(db, [{ ...lines, sql: `${lines.sql} ` }])).rejects.toThrow("0001_lines of this database is not one of this build");
+    await expect(migrate(db, [{ ...lines, sql: `${lines.sql} ` }])).rejects.toThrow(
+      "0001_lines of this database is not one of this build",
+    );
   });
 
   test("a migration that fails leaves nothing of itself, and can be tried again when it is mended", async () => {
