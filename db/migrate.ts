@@ -21,6 +21,7 @@ import keys from "./migrations/0015_keys.sql" with { type: "text" };
 import notices from "./migrations/0016_notices.sql" with { type: "text" };
 import organizationPolicies from "./migrations/0017_organization_policies.sql" with { type: "text" };
 import ratesOfKeys from "./migrations/0018_rates_of_keys.sql" with { type: "text" };
+import drainedEngines from "./migrations/0019_drained_engines.sql" with { type: "text" };
 
 export interface Migration {
   /** `0001_directory`: four digits without gaps, and what it is about. */
@@ -53,6 +54,7 @@ export const migrations: readonly Migration[] = [
   { name: "0016_notices", sql: notices, additive: true },
   { name: "0017_organization_policies", sql: organizationPolicies, additive: true },
   { name: "0018_rates_of_keys", sql: ratesOfKeys, additive: true },
+  { name: "0019_drained_engines", sql: drainedEngines, additive: true },
 ];
 
 /** The statements that the migrator needs of a database. */

@@ -84,3 +84,15 @@ export const notice = pgTable(
   },
   (table) => [unique().on(table.organizationId, table.about), index("notice_due").on(table.nextAttemptAt)],
 );
+
+export const drainedEngine = pgTable(
+  "drained_engine",
+  {
+    upstream: text("upstream").notNull(),
+    replica: text("replica").notNull().default(""),
+    drainedAt: instant("drained_at").notNull(),
+    until: instant("until"),
+    actor: text("actor").notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.upstream, table.replica] })],
+);

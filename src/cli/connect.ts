@@ -121,12 +121,13 @@ function managementOf(services: Services, store: OpenStore): Management {
     operators: store.operators,
     plans: store.plans,
     notices: store.notices,
+    drains: store.drains,
     ledger: store.ledger,
     refused: store.refused,
     catalog: async () => {
-      const { catalog, reports: pricing } = await services.configuration();
+      const { catalog, upstreams, reports: pricing } = await services.configuration();
       const plans = plansBeside(catalog.plans, await store.plans.listPlans(), services.storage());
-      return { plans, models: [...catalog.models.keys()], pricing };
+      return { plans, models: [...catalog.models.keys()], upstreams: upstreams.map(({ name }) => name), pricing };
     },
     actor: actorOf(services),
     now_ms: services.now_ms,

@@ -70,7 +70,10 @@ export interface Inspection {
 }
 
 export interface OpenStore
-  extends Pick<ManagementOptions, "administration" | "operators" | "plans" | "notices" | "ledger" | "refused"> {
+  extends Pick<
+    ManagementOptions,
+    "administration" | "operators" | "plans" | "notices" | "drains" | "ledger" | "refused"
+  > {
   close(): Promise<void>;
 }
 

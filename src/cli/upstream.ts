@@ -1,4 +1,7 @@
-/** `sluice upstream list`: how a running server finds its engines now. It is its processes' memory, so that they are asked. */
+/**
+ * `sluice upstream list` shows how a running server finds its engines now. That is the memory of its processes, so they are
+ * asked. The other commands of the group are verbs.
+ */
 import type { Command } from "commander";
 import { readEnvironment } from "../config/environment.ts";
 import { readFileBounded } from "../config/source.ts";
@@ -8,13 +11,17 @@ import type { RouteView } from "../routing/view.ts";
 import type { CommandContext } from "./context.ts";
 import { type JsonFlag, jsonOption, printJson } from "./option.ts";
 import { table } from "./table.ts";
+import { addVerbCommands } from "./verb-command.ts";
 
 const answer_ms = 5000;
 
-export function addUpstreamCommands(program: Command, { services }: CommandContext): void {
-  program
-    .command("upstream")
-    .description("show how a running server finds its engines")
+export function addUpstreamCommands(program: Command, context: CommandContext): void {
+  const group = program.command("upstream").description("show, drain and resume engines");
+  addVerbCommands(group, context, [addListCommand, "drain", "resume", "drained"]);
+}
+
+function addListCommand(group: Command, { services }: CommandContext): void {
+  group
     .command("list")
     .description("list routes with their health, load, and queue, as the server knows them now")
     .option("--url <url>", "operator's URL of the server (default: by SLUICE_OPERATOR_HOST and SLUICE_OPERATOR_PORT)")

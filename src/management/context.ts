@@ -3,6 +3,7 @@
 import { hashKey } from "../auth/key.ts";
 import { canonical } from "../store/audit-chain.ts";
 import type { Actor, Administration, Key, Organization } from "../store/directory.ts";
+import type { DrainAdministration } from "../store/drain.ts";
 import type { Ledger } from "../store/ledger.ts";
 import type { NoticeAdministration } from "../store/notice.ts";
 import type { Operators } from "../store/operators.ts";
@@ -18,6 +19,8 @@ export interface ManagedCatalog {
   plans: ReadonlyMap<string, Plan>;
   /** Public ids. */
   models: readonly string[];
+  /** Names of upstreams. */
+  upstreams: readonly string[];
   /** The price of units; absent or null: none is set. */
   pricing?: Pricing | null;
 }
@@ -31,6 +34,7 @@ export interface ManagementOptions {
   operators: Operators;
   plans: PlanAdministration;
   notices: NoticeAdministration;
+  drains: DrainAdministration;
   /** The actor of the audit log: `operator:<name>`, `cli:<user>` or `service`. */
   actor: Actor;
   /** The one organization that the actor sees; null or absent: all. */

@@ -26,6 +26,7 @@ export type Tag =
   | "Keys"
   | "Teams"
   | "Plans"
+  | "Upstreams"
   | "Usage"
   | "Requests"
   | "Audit"

@@ -13,6 +13,7 @@ import { planVerbs } from "./plans.ts";
 import { reportVerbs } from "./reports.ts";
 import { requestVerbs } from "./requests.ts";
 import { teamVerbs } from "./teams.ts";
+import { upstreamVerbs } from "./upstreams.ts";
 import { usageVerbs } from "./usage.ts";
 import type { AnswerOf, GivenTo, Verb } from "./verb.ts";
 
@@ -27,6 +28,7 @@ const listed = [
   ...requestVerbs,
   ...reportVerbs,
   ...planVerbs,
+  ...upstreamVerbs,
   ...noticeVerbs,
   ...auditVerbs,
   ...operatorVerbs,

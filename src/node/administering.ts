@@ -35,6 +35,7 @@ export function administering(parts: Parts, version: string): Administering {
       operators: store,
       plans: store,
       notices: store,
+      drains: store,
       ledger,
       refused,
       catalog,

@@ -2,6 +2,7 @@
 import type { Configuration } from "../config/configuration.ts";
 import type { Log } from "../http/log.ts";
 import { checks } from "../routing/checks.ts";
+import { Drained } from "../routing/drained.ts";
 import { type Health, health } from "../routing/health.ts";
 import { loads } from "../routing/loads.ts";
 import { type Names, names } from "../routing/names.ts";
@@ -11,6 +12,7 @@ import { forgetOthers, type Replicas, replicas } from "../routing/replicas.ts";
 import type { Problem } from "../routing/resolution.ts";
 import { type Tallies, tallies } from "../routing/tallies.ts";
 import { type RouteView, routesOf } from "../routing/view.ts";
+import type { DrainedEngine } from "../store/drain.ts";
 import { Lateness } from "../time/lateness.ts";
 import { type Client, client } from "../upstream/http1/client.ts";
 import { type Resolve, resolve as resolveName } from "../upstream/resolve.ts";
@@ -27,6 +29,9 @@ export interface Engines extends AsyncDisposable {
   names: Names;
   /** All that this process was late until now. */
   late_ms(): number;
+  drained: Drained;
+  /** Other engines are drained from now on. */
+  drain(all: readonly DrainedEngine[]): void;
   /** The routes as they are now. */
   routes(): RouteView[];
   /** How many addresses each upstream has whose name is resolved anew. */
@@ -58,13 +63,15 @@ export function engines({ configuration, log, resolve = resolveName, resolved }:
   ending.defer(() => naming.stop());
   const lateness = new Lateness();
   ending.defer(() => lateness.stop());
-  const known = replicas(naming.addressesOf);
+  const drained = new Drained();
+  const known = replicas(naming.addressesOf, drained);
   const one = {
     client: client(),
     health: health(),
     pool: pool(),
     queues: queues(now_ms),
     replicas: known,
+    drained,
     tallies: tallies(),
     names: naming,
   };
@@ -91,6 +98,9 @@ export function engines({ configuration, log, resolve = resolveName, resolved }:
   ending.defer(() => loading.stop());
   const made = {
     ...one,
+    drain(all: readonly DrainedEngine[]) {
+      if (drained.set(all)) known.changed();
+    },
     late_ms: () => lateness.total_ms(),
     routes: () => routesOf(configuration().catalog, one, now_ms()),
     addresses: () =>

@@ -11,6 +11,7 @@ import type { Configuration } from "../config/configuration.ts";
 import type { Bounds } from "../http/bounds.ts";
 import { type Lifecycle, lifecycle } from "../http/lifecycle.ts";
 import { memoryRates } from "../memory/rates.ts";
+import { drains } from "../postgres/drains.ts";
 import { noticeQueue } from "../postgres/notices.ts";
 import { dryRunRates } from "../redis/dry-run-rates.ts";
 import { latestCatalog } from "../routing/catalog.ts";
@@ -22,6 +23,7 @@ import { type Administering, administering } from "./administering.ts";
 import { type Admitting, startAdmission } from "./admitting.ts";
 import { type Authentication, startAuthentication } from "./authentication.ts";
 import { boundsOf, startBounds } from "./bounding.ts";
+import { followDrains } from "./draining.ts";
 import { type Engines, engines } from "./engines.ts";
 import { disposable, type Foundation } from "./foundation.ts";
 import { inferenceRuns } from "./inference-runs.ts";
@@ -119,6 +121,9 @@ async function startParts(foundation: Foundation, ending: AsyncDisposableStack):
   });
   ending.defer(() => sending.stop());
   const known = ending.use(engines({ configuration: configuration.current, log, resolved: metrics.resolved }));
+  ending.use(
+    await followDrains({ store: drains(database), read: (all) => known.drain(all), failed: outage("drains_unread") }),
+  );
   const readiness = startReadiness(foundation, { lifecycle: life, stores, engines: known });
   ending.defer(() => readiness.stop());
   return {
@@ -220,6 +225,7 @@ function administrationOf({ serving, settings }: Foundation, parts: Parts): Admi
       catalog: async () => ({
         plans: new Map((await publishing.store.inForce()).map((plan) => [plan.name, plan])),
         models: [...configuration.current().catalog.models.keys()],
+        upstreams: configuration.current().upstreams.map(({ name }) => name),
         pricing: configuration.current().reports,
       }),
     },

@@ -58,6 +58,7 @@ export function services(environment: NodeJS.ProcessEnv): Services {
         operators: directory,
         plans: directory,
         notices: directory,
+        drains: directory,
         // It is only read here: what a lapsed hold is charged does not matter.
         ledger: ledger(database, { recovery: "checkpoint" }),
         refused: refusedRequests(database),

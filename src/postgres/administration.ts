@@ -3,11 +3,13 @@
  * message leaves with the commit, never without it.
  */
 import type { Administration } from "../store/directory.ts";
+import type { DrainAdministration } from "../store/drain.ts";
 import type { NoticeAdministration } from "../store/notice.ts";
 import type { Operators } from "../store/operators.ts";
 import type { PlanAdministration } from "../store/plan.ts";
 import { askedFrom, listAudit, readAuditHead } from "./acts.ts";
 import type { Database } from "./database.ts";
+import { drainAdministration } from "./drains.ts";
 import { keys } from "./keys.ts";
 import { managedPlans } from "./managed-plans.ts";
 import { noticeHooks } from "./notices.ts";
@@ -26,7 +28,7 @@ export interface ActContext {
 export function administration(
   database: Database,
   { address = null, isServed = false }: ActContext = {},
-): Administration & Operators & PlanAdministration & NoticeAdministration {
+): Administration & Operators & PlanAdministration & NoticeAdministration & DrainAdministration {
   const db = askedFrom(database, address);
   return {
     ...organizations(db, isServed),
@@ -36,6 +38,7 @@ export function administration(
     ...operators(db),
     ...managedPlans(db),
     ...noticeHooks(db),
+    ...drainAdministration(db),
     listAudit: (input) => listAudit(db, input),
     auditHead: () => readAuditHead(db),
   };

@@ -2,15 +2,19 @@
 import type { Upstream } from "../upstream/target.ts";
 import type { CatalogModel, Route } from "./catalog.ts";
 import { engineOf } from "./choose.ts";
+import { Drained } from "./drained.ts";
 
 export interface Replicas {
-  /** The routes with a known address, or all where none has one. The same list while nothing changes. */
+  /**
+   * The routes with a known address, or all where none has one; without those whose engines are drained. The same list while
+   * nothing changes.
+   */
   routesOf(model: CatalogModel): readonly Route[];
-  /** All routes, with those that have no known address. */
+  /** All routes, with those that have no known address, and those whose engines are drained. */
   allOf(model: CatalogModel): readonly Route[];
   /** Each engine of these upstreams. */
   of(upstreams: readonly Upstream[]): readonly Upstream[];
-  /** Called when other addresses are in force. */
+  /** Called when other addresses are in force, or other engines are drained. */
   changed(): void;
   /** Calls `listener` after each change, until the function it returns is called. */
   watch(listener: () => void): () => void;
@@ -36,7 +40,7 @@ interface Expanded {
 
 const isResolved = ({ upstream }: Route) => upstream.resolve;
 
-export function replicas(addressesOf: (upstream: Upstream) => readonly string[]): Replicas {
+export function replicas(addressesOf: (upstream: Upstream) => readonly string[], drained = new Drained()): Replicas {
   let version = 0;
   const expanded = new WeakMap<CatalogModel, Expanded>();
   let engines: { from: readonly Upstream[]; version: number; all: readonly Upstream[] } | null = null;
@@ -57,12 +61,12 @@ export function replicas(addressesOf: (upstream: Upstream) => readonly string[])
 
   return {
     routesOf(model) {
-      if (!model.routes.some(isResolved)) return model.routes;
+      if (drained.isEmpty && !model.routes.some(isResolved)) return model.routes;
       const known = expanded.get(model);
       if (known?.version === version) return known.routes;
       const all = model.routes.flatMap(routesAt);
       const found = all.filter(({ upstream }) => upstream.address !== null);
-      const routes = found.length > 0 ? found : all;
+      const routes = (found.length > 0 ? found : all).filter(({ upstream }) => !drained.has(upstream));
       expanded.set(model, { version, routes });
       return routes;
     },

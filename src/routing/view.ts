@@ -1,5 +1,6 @@
 /** The state of each route, as operators see it and this process knows it. */
 import type { Catalog, Route } from "./catalog.ts";
+import type { Drained } from "./drained.ts";
 import type { Health, RouteState } from "./health.ts";
 import type { Pool } from "./pool.ts";
 import type { Queues } from "./queues.ts";
@@ -12,7 +13,8 @@ export interface RouteView {
   upstream: string;
   /** The replica's address, where the upstream's name has several. */
   replica?: string;
-  state: RouteState;
+  /** `drained`: it gets no new requests until an operator resumes it. */
+  state: RouteState | "drained";
   /** Requests in flight. */
   requests: number;
   tokens: number;
@@ -22,15 +24,20 @@ export interface RouteView {
 
 interface Known {
   replicas: Pick<Replicas, "allOf">;
+  drained: Drained;
   health: Health;
   pool: Pool;
   queues: Queues;
 }
 
-export function routesOf(catalog: Catalog, { replicas, health, pool, queues }: Known, now_ms: number): RouteView[] {
+export function routesOf(
+  catalog: Catalog,
+  { replicas, drained, health, pool, queues }: Known,
+  now_ms: number,
+): RouteView[] {
   const view = (model: string, route: Route): RouteView => {
     const { requests, tokens } = pool.of(route);
-    const state = health.stateOf(route, now_ms);
+    const state = drained.has(route.upstream) ? "drained" : health.stateOf(route, now_ms);
     const { name: upstream, address: replica } = route.upstream;
     const waiting = queues.lengthOf(route);
     return { model, upstream, ...(replica ? { replica } : {}), state, requests, tokens, waiting };

@@ -56,7 +56,7 @@ export const bounds = {
     ...["answered", "empty", "abandoned", "unreachable", "stale", "broken", "timeout", "busy", "failed"],
     ...["refused", "rejected", "too_long", "malformed"],
   ],
-  routeState: ["closed", "crowded", "open", "half-open", "resting", "down", "unresolved"],
+  routeState: ["closed", "crowded", "open", "half-open", "resting", "down", "unresolved", "drained"],
   tokens: ["input", "cached_input", "cache_write", "output"],
   outcome: ["completed", "cancelled", "failed", "refused"],
   store: ["postgres", "embedded", "redis"],

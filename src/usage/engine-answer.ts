@@ -70,6 +70,8 @@ class StartedEvents implements EngineEvents {
   constructor(events: EngineEvents) {
     this.#events = events;
     this.#first = events.next();
+    // It may fail before anybody reads it, and a rejection that nobody hears ends the process.
+    this.#first.catch(() => {});
   }
 
   next(): ReturnType<EngineEvents["next"]> {

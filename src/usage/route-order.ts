@@ -2,7 +2,7 @@
  * The order in which a request tries routes: which may still be tried, and which is next. It sends nothing, and holds nothing
  * of an answer.
  */
-import type { Fault } from "../inference/fault.ts";
+import { Fault } from "../inference/fault.ts";
 import { affinityKey } from "../routing/affinity.ts";
 import { isFree, nextAfter, repeatAfter_ms } from "../routing/after.ts";
 import type { RetryBudget } from "../routing/budget.ts";
@@ -88,9 +88,10 @@ export class RouteOrder implements Visit, Claim {
     return this.#left.length > 0;
   }
 
+  /** Throws `overloaded` where every engine is drained. */
   first(): Stage {
     this.#budget.offered(this.#parts.now_ms());
-    if (this.#left.length === 0) throw new Error("a model without routes cannot be in the catalog");
+    if (this.#left.length === 0) throw drained();
     return { route: null, isFresh: false, wait_ms: 0 };
   }
 
@@ -101,10 +102,12 @@ export class RouteOrder implements Visit, Claim {
     return route && this.#begun(queues.enter(route, this));
   }
 
-  /** Throws `capacity_exceeded` where no more may wait. */
+  /** Throws `capacity_exceeded` where no more may wait, `overloaded` where every engine is drained. */
   wait(stage: Stage): Waiting {
     const { queues, replicas } = this.#parts;
-    const waiting = queues.wait(this.#routesOf(stage), this);
+    const routes = this.#routesOf(stage);
+    if (routes.length === 0) throw drained();
+    const waiting = queues.wait(routes, this);
     const unwatch = replicas.watch(() => waiting.renew(this.#routesOf(stage)));
     void waiting.slot.then(unwatch);
     return waiting;
@@ -201,4 +204,10 @@ export class RouteOrder implements Visit, Claim {
     this.#asked = [];
     this.#left = this.#able();
   }
+}
+
+function drained(): Fault {
+  return new Fault("overloaded", "The engines of this model are out of service for a while. Please try again later.", {
+    retryAfterSeconds: 30,
+  });
 }

@@ -46,6 +46,7 @@ beforeAll(async () => {
       operators: administration(db),
       plans: administration(db),
       notices: administration(db),
+      drains: administration(db),
       ledger: book,
       refused: refusedRequests(db),
       close: async () => {},

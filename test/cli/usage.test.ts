@@ -96,6 +96,7 @@ for (const { kind, open } of kinds) {
           operators: administration(db),
           plans: administration(db),
           notices: administration(db),
+          drains: administration(db),
           ledger: ledger(db, { recovery: "checkpoint" }),
           refused: refusedRequests(db),
           close: async () => {},

@@ -52,7 +52,9 @@ export async function operatorPort({ db }: Owned, options: { tls?: OperatorTls }
       ledger: book,
       refused: refusedRequests(db),
       catalog: () => ({
-        ...{ plans: plansNamed("starter", "pro"), models: ["acme/writer-1"] },
+        plans: plansNamed("starter", "pro"),
+        models: ["acme/writer-1"],
+        upstreams: ["gpu-1"],
         pricing: { currency: "EUR", price_per_million_units: 0.04, provider: "Example AI" },
       }),
       server: { operator: { host: "127.0.0.1", port: 0, ...options } } as never,

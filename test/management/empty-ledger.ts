@@ -3,7 +3,7 @@ import type { ManagementOptions } from "../../src/management/context.ts";
 import type { UsageReading, WindowKind } from "../../src/store/ledger.ts";
 import { noLimits, type Plan } from "../../src/store/plan.ts";
 
-type Stores = Pick<ManagementOptions, "ledger" | "refused" | "operators" | "plans" | "notices">;
+type Stores = Pick<ManagementOptions, "ledger" | "refused" | "operators" | "plans" | "notices" | "drains">;
 
 export function emptyLedger(overrides: Partial<Stores["ledger"]> = {}): Stores {
   return {
@@ -22,6 +22,11 @@ export function emptyLedger(overrides: Partial<Stores["ledger"]> = {}): Stores {
       noticeHook: async () => null,
       setNoticeHook: () => Promise.reject(new Error("no webhooks")),
       removeNoticeHook: async () => null,
+    },
+    drains: {
+      listDrains: async () => [],
+      drain: async (engine, until, actor) => ({ ...engine, drainedAt: at, until, actor }),
+      resume: async () => [],
     },
     plans: {
       listPlans: async () => [],

@@ -16,7 +16,11 @@ function setup() {
   const manage = management({
     administration: directory,
     ...emptyLedger(),
-    catalog: () => ({ plans: plansNamed("starter", "pro"), models: ["acme/writer-1", "acme/painter-1"] }),
+    catalog: () => ({
+      plans: plansNamed("starter", "pro"),
+      models: ["acme/writer-1", "acme/painter-1"],
+      upstreams: ["gpu-1"],
+    }),
     actor: "cli:test",
     now_ms: () => directory.clock.now_ms,
     newUuid: () => Bun.randomUUIDv7(),
@@ -276,7 +280,7 @@ describe("keys", () => {
     const manage = management({
       administration: directory,
       ...emptyLedger(),
-      catalog: () => ({ plans: plansNamed("starter"), models: [] }),
+      catalog: () => ({ plans: plansNamed("starter"), models: [], upstreams: [] }),
       actor: "cli:test",
       now_ms: () => directory.clock.now_ms,
       newUuid: () => Bun.randomUUIDv7(),

@@ -10,7 +10,26 @@ const fair = "test/routing/fair-queue.test.ts";
 const queues = "test/routing/queues.test.ts";
 const rule = "docs/routing.md, When engines are full";
 
+const drain = "test/failover/drain.test.ts";
+const draining = "docs/routing.md, Draining an engine";
+
 export const routing: Mutant[] = [
+  {
+    name: "a drained engine still gets requests",
+    file: "src/routing/replicas.ts",
+    find: "if (drained.isEmpty && ",
+    replace: "if (",
+    caughtBy: [drain],
+    rule: draining,
+  },
+  {
+    name: "a request that fails before its grant ends the process",
+    file: "src/usage/engine-answer.ts",
+    find: "    this.#first.catch(() => {});\n",
+    replace: "",
+    caughtBy: [drain],
+    rule: draining,
+  },
   {
     name: "the worst priority is served first",
     file: "src/routing/choose.ts",

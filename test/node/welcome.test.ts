@@ -34,7 +34,7 @@ async function welcomed(isTerminal: boolean, prepare: (file: string) => void = (
   const manage = management({
     administration: directory,
     ...emptyLedger(),
-    catalog: () => ({ plans: catalog.plans, models: [...catalog.models.keys()] }),
+    catalog: () => ({ plans: catalog.plans, models: [...catalog.models.keys()], upstreams: [] }),
     actor: "service",
     now_ms: () => directory.clock.now_ms,
     newUuid: () => Bun.randomUUIDv7(),

@@ -32,7 +32,11 @@ async function setup() {
   const manage = management({
     administration: admin,
     ...emptyLedger(),
-    catalog: () => ({ plans: new Map([["pro", { ...noLimits, name: "pro", week: 1_000 }]]), models: [] }),
+    catalog: () => ({
+      plans: new Map([["pro", { ...noLimits, name: "pro", week: 1_000 }]]),
+      models: [],
+      upstreams: [],
+    }),
     actor: "cli:ann",
     now_ms: () => Date.now(),
     newUuid: () => Bun.randomUUIDv7(),

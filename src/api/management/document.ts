@@ -57,6 +57,7 @@ const tags: [Tag, string][] = [
   ["Keys", "The secrets with which clients call."],
   ["Teams", "Groups of an organization's keys, with limits of their own."],
   ["Plans", "The limits of organizations, by name."],
+  ["Upstreams", "The engines that are out of service."],
   ["Usage", "What organizations used."],
   ["Requests", "Single inference requests."],
   ["Audit", "Who did what, chained by hash."],

@@ -54,7 +54,7 @@ export const inferenceMetrics = {
   upstream_routes: {
     type: "gauge",
     across: "worker",
-    help: "Routes by public model, upstream, and how they are: closed (asked), crowded, open, half-open, resting (full, for as long as it said), down (its check fails) or unresolved (no address of its name is known).",
+    help: "Routes by public model, upstream, and how they are: closed (asked), crowded, open, half-open, resting (full, for as long as it said), down (its check fails), unresolved (no address of its name is known) or drained (by an operator).",
     question: "Which engines are asked now?",
     labels: { model, upstream, state: bounds.routeState },
   },

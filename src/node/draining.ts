@@ -1,0 +1,28 @@
+/** Follows which engines are drained: at once where a change is heard of, and every second, for a message may be lost. */
+import type { DrainedEngine, DrainStore } from "../store/drain.ts";
+import type { Clock } from "../time/clock.ts";
+import { repeating } from "../time/repeating.ts";
+import { disposable } from "./foundation.ts";
+
+interface Parts {
+  store: DrainStore;
+  /** Told after each reading. */
+  read(all: readonly DrainedEngine[]): void;
+  /** The store is away: what is drained stays so. */
+  failed(cause: unknown): void;
+  clock?: Pick<Clock, "after">;
+}
+
+const every_ms = 1_000;
+
+/** Rejects when the store is away: a node that has just started gives no request to an engine that is drained. */
+export async function followDrains({ store, read, failed, clock }: Parts): Promise<AsyncDisposable> {
+  await using ending = new AsyncDisposableStack();
+  const look = async () => read(await store.listDrains());
+  const lookAgain = () => look().catch(failed);
+  ending.defer(await store.listen(() => void lookAgain()));
+  await look();
+  const looks = repeating(lookAgain, { every: every_ms }, clock);
+  ending.defer(() => looks.stop());
+  return disposable({}, ending);
+}

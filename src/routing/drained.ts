@@ -1,0 +1,26 @@
+/** The engines that get no new requests because an operator has drained them, as this process knows them. */
+import type { DrainedEngine } from "../store/drain.ts";
+import type { Upstream } from "../upstream/target.ts";
+
+export class Drained {
+  #engines = new Set<string>();
+
+  get isEmpty(): boolean {
+    return this.#engines.size === 0;
+  }
+
+  has({ name, address }: Pick<Upstream, "name" | "address">): boolean {
+    if (this.isEmpty) return false;
+    return this.#engines.has(identityOf(name, "")) || (address != null && this.#engines.has(identityOf(name, address)));
+  }
+
+  /** Reports whether anything changed. */
+  set(all: readonly DrainedEngine[]): boolean {
+    const engines = new Set(all.map(({ upstream, replica }) => identityOf(upstream, replica ?? "")));
+    const isSame = engines.size === this.#engines.size && this.#engines.isSupersetOf(engines);
+    this.#engines = engines;
+    return !isSame;
+  }
+}
+
+const identityOf = (upstream: string, replica: string) => `${upstream}\n${replica}`;
