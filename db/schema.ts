@@ -2,5 +2,6 @@
 export * from "./schema/administration.ts";
 export * from "./schema/books.ts";
 export * from "./schema/organizations.ts";
+export * from "./schema/people.ts";
 export * from "./schema/responses.ts";
 export * from "./schema/usage.ts";

@@ -17,6 +17,10 @@ grant insert, delete on administration_repeat to sluice_run;
 grant insert on audit_entry to sluice_run;
 grant update on audit_head to sluice_run;
 
+-- Who comes in by an issuer.
+grant insert, update on person to sluice_run;
+grant insert, update, delete on membership to sluice_run;
+
 -- What they may use: a node publishes the plans of its file.
 grant insert, update, delete on plan to sluice_run;
 grant insert, update on plan_file to sluice_run;

@@ -78,8 +78,15 @@ export const apiKey = pgTable(
     createdBy: text("created_by"),
     lastUsedFrom: text("last_used_from"),
     version: units("version").notNull().default(1),
+    kind: text("kind", { enum: ["key", "sign-in", "jwt"] })
+      .notNull()
+      .default("key"),
+    personId: uuid("person_id"),
   },
-  (table) => [index("api_key_of_organization").on(table.organizationId, table.createdAt)],
+  (table) => [
+    index("api_key_of_organization").on(table.organizationId, table.createdAt),
+    index("api_key_of_person").on(table.personId),
+  ],
 );
 
 export const keySecret = pgTable(

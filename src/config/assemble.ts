@@ -7,6 +7,7 @@ import { type Capacity, defaultTimeouts, type Upstream } from "../upstream/targe
 import { checkedKey } from "./api-key.ts";
 import type { Configuration } from "./configuration.ts";
 import type { EnvironmentSettings } from "./environment.ts";
+import { identityOf } from "./identity.ts";
 import { defaultModels } from "./models.ts";
 import { plansWith, sharesOf } from "./plans.ts";
 import type { ConfigurationFile } from "./settings/file.ts";
@@ -37,6 +38,7 @@ export function assemble(
     upstreams,
     metering: { ...settings.metering, checkpoint_s: checkpointsOf(settings.metering, file?.metering) },
     images: { ...settings.images, denied_hosts: settings.images.denied_hosts.map((host) => host.toLowerCase()) },
+    identity: file?.identity ? identityOf(file.identity) : null,
     server: { ...environment.server, ...settings.server },
     storage: environment.storage,
     notices: overridden ? [...environment.notices, routesUnused] : environment.notices,

@@ -3,6 +3,7 @@
  *
  * The configuration is made once at start and again at each reload; nothing else reads the environment.
  */
+import type { Identity } from "../auth/identity.ts";
 import type { Catalog } from "../routing/catalog.ts";
 import type { Share } from "../routing/fair-queue.ts";
 import type { Upstream } from "../upstream/target.ts";
@@ -10,12 +11,14 @@ import type { IdentityFiles, TlsFiles } from "./certificate.ts";
 import type { Sections } from "./settings/sections.ts";
 
 /** Settings of the file's sections are described by their rows: settings/sections.ts. */
-export interface Configuration extends Omit<Sections, "server"> {
+export interface Configuration extends Omit<Sections, "server" | "identity"> {
   catalog: Catalog;
   /** The share of each plan where requests wait for an engine. It holds for this process alone, as the queue does. */
   shares: ReadonlyMap<string, Share>;
   /** Every engine in force, and those of the file to which no model is routed yet. */
   upstreams: Upstream[];
+  /** Null: nobody comes in by an issuer. */
+  identity: Identity | null;
   server: ServerSettings;
   storage: StorageSettings;
   /** Hints for the operator, one sentence each. They are logged at start and at reload. */
@@ -52,6 +55,8 @@ export interface ServerSettings extends ServerSection {
   trustedProxies: string[];
   /** The header in which they name it, in lower case. */
   clientAddressHeader: string;
+  /** The keys that seal small secrets at rest, of which the first is for new ones. Absent: nothing needs one. */
+  secretKeys?: readonly Uint8Array[];
 }
 
 export interface StorageSettings {

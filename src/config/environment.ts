@@ -1,4 +1,6 @@
 /** The environment's part of the configuration: its variables, read by their rows. An empty variable counts as unset. */
+
+import { secretKeysIn } from "../auth/sealed.ts";
 import { compact } from "../inference/compact.ts";
 import { closestName } from "../schema/closest.ts";
 import type { IdentityFiles, TlsFiles } from "./certificate.ts";
@@ -88,6 +90,7 @@ function settingsOf(environment: Environment, values: Values, read: Record<strin
       migrates: values.SLUICE_MIGRATE,
       trustedProxies: values.SLUICE_TRUSTED_PROXIES,
       clientAddressHeader: values.SLUICE_CLIENT_ADDRESS_HEADER.toLowerCase(),
+      ...compact({ secretKeys: secretKeysIn(values.SLUICE_SECRET_KEY ?? "") ?? undefined }),
     },
     overrides: overridesIn(read),
     storage: {

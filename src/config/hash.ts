@@ -21,9 +21,11 @@ function plain(value: unknown): unknown {
   return Object.fromEntries(
     entries
       .filter(([name]) => !(isSimulator && name === "url"))
-      .map(([name, one]) => [name, name === "apiKey" ? one !== null : one]),
+      .map(([name, one]) => [name, isSecret(name) ? one !== null : one]),
   );
 }
+
+const isSecret = (name: string) => name === "apiKey" || name === "clientSecret";
 
 function byName([one]: [string, unknown], [other]: [string, unknown]): number {
   return one < other ? -1 : 1;

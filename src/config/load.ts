@@ -39,6 +39,8 @@ export function loadConfiguration({ env, readFile, simulatorUrl }: Sources): Con
   const refusal = whyNoWorkers(configuration.server.workers, storage);
   const workers = overrides.server?.workers === undefined ? "server.workers" : "SLUICE_WORKERS";
   if (refusal !== null) return new ConfigurationError([`${workers} ${refusal}`]);
+  if (configuration.identity !== null && configuration.server.secretKeys === undefined)
+    return new ConfigurationError([needsSecretKey]);
   return { ...configuration, notices: [...configuration.notices, ...source.notices] };
 }
 
@@ -66,4 +68,6 @@ function readSource(env: Environment, readFile: ReadFile): Source {
   return "problems" in read ? read : { file: read.file, notices: [] };
 }
 
+const needsSecretKey =
+  "identity needs SLUICE_SECRET_KEY, which is not set; make one with openssl rand -base64 32, the same for all nodes";
 const misnamed = "./sluice.yml is not read; rename it to sluice.yaml, or set SLUICE_CONFIG";

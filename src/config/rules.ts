@@ -9,6 +9,7 @@ import { ChatCompletionRequest } from "../protocol/openai-chat/contract.ts";
 import type { Path } from "../schema/walk.ts";
 import { checkedKey } from "./api-key.ts";
 import { didYouMean } from "./diagnose.ts";
+import { brokenIdentity, type IdentitySection } from "./identity.ts";
 import { fieldOf } from "./problem.ts";
 import { record } from "./record.ts";
 import { Model, type ModelEntry } from "./settings/model.ts";
@@ -23,7 +24,7 @@ type Found = Iterable<Problem>;
 
 /** `value` may have holes where something was wrong; entries with holes are passed over. */
 export function* brokenRules(value: unknown, upstreamFromEnvironment: boolean): Found {
-  const { upstreams, models, metering } = record(value);
+  const { upstreams, models, metering, identity } = record(value);
   const entries = Object.entries(record(upstreams));
   for (const [name, entry] of entries) {
     if (name === simulatorName)
@@ -41,6 +42,8 @@ export function* brokenRules(value: unknown, upstreamFromEnvironment: boolean): 
     yield [["upstreams"], message];
   }
   if (fits<Metering>(sections.metering, metering)) yield* broken(meteringRules, metering, ["metering"]);
+  if (fits<IdentitySection>(sections.identity, identity))
+    for (const [path, message] of brokenIdentity(identity)) yield [["identity", ...path], message];
 }
 
 export function fits<Value>(row: Row, value: unknown): value is Value {

@@ -1,5 +1,5 @@
 /** Ids of what is stored, as they show: a prefix and the 32 hex digits of a UUIDv7, which sorts by time. */
-export type IdPrefix = "org_" | "key_" | "op_" | "req_" | "resp_" | "team_";
+export type IdPrefix = "org_" | "key_" | "op_" | "per_" | "req_" | "resp_" | "team_";
 
 /** The UUID inside an id, dashed, as Postgres takes it; null when it is not one. */
 export function uuidOf(id: string, prefix: IdPrefix): string | null {

@@ -62,6 +62,11 @@ const technologies: { packages: RegExp; rooms: RegExp; instead: string }[] = [
     instead: "the metrics and traces of src/telemetry, handed over by src/node",
   },
   {
+    packages: /^(jose|openid-client|oauth4webapi)$/,
+    rooms: /^(src\/auth|test)\//,
+    instead: "src/auth, which alone verifies what issuers say",
+  },
+  {
     packages: /^(elysia|@elysiajs\/.*)$/,
     rooms: /^src\/(http|api|simulator)\//,
     instead: "src/api, which alone turns requests into calls and results into responses",

@@ -62,7 +62,7 @@ async function made(db: Database): Promise<Shape> {
   const indexes = await db.query<{ table: string; index: string }>(`
     select c.relname as table,
       case when x.indisprimary then 'primary key' when x.indisunique then 'unique' else 'index ' || i.relname end
-        || substring(regexp_replace(pg_get_indexdef(x.indexrelid), ' WITH .*', '') from ' \\(.*\\)$') as index
+        || substring(regexp_replace(pg_get_indexdef(x.indexrelid), ' (WITH|WHERE) .*', '') from ' \\(.*\\)$') as index
     from pg_index x join pg_class i on i.oid = x.indexrelid join pg_class c on c.oid = x.indrelid
     where ${ours}`);
   const lines = [

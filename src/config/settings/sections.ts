@@ -1,4 +1,5 @@
 /** The sections of sluice.yaml beside engines, models and plans: one row a setting. */
+import { identity } from "./identity.ts";
 import {
   choice,
   type Filled,
@@ -338,6 +339,7 @@ export const sections = {
   images,
   reports,
   webhooks,
+  identity,
 };
 
 /** The settings of every section in force. A section with a required setting is null where the file leaves it out. */

@@ -4,6 +4,7 @@
  */
 import { isIPv6 } from "node:net";
 import { isNetwork } from "../../auth/network.ts";
+import { secretKeysIn } from "../../auth/sealed.ts";
 import { checkedKey } from "../api-key.ts";
 import { shortened } from "../problem.ts";
 import { checkedUrl } from "../upstream-url.ts";
@@ -118,6 +119,16 @@ export const environment = {
       problem: form((name) => /^[A-Za-z0-9-]{1,64}$/.test(name), "must name a header such as x-forwarded-for"),
     },
     "The one header in which these proxies name their client, such as `x-real-ip` or `forwarded`. Each of them must write it, or append to it: a client that they don't name has no address, and passes no list of [allowed addresses](design/keys.md#from-some-addresses-only).",
+  ),
+  SLUICE_SECRET_KEY: text(
+    {
+      writeOnly: true,
+      problem: (keys) =>
+        secretKeysIn(keys)
+          ? null
+          : "must be 32 bytes in base64, or two such keys, such as openssl rand -base64 32 prints",
+    },
+    "The key that encrypts small secrets in the database, 32 bytes in base64; needed with `identity`. While it changes, two, the new one first: [identity.md](identity.md#the-secret-key).",
   ),
   SLUICE_TLS_CERTIFICATE_FILE: text(
     { needs: "SLUICE_TLS_KEY_FILE" },

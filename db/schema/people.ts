@@ -1,0 +1,48 @@
+/** People who come in by an issuer, and their memberships. */
+import { boolean, index, pgTable, text, unique, uuid } from "drizzle-orm/pg-core";
+import { bytes, instant, units } from "./columns.ts";
+
+export const person = pgTable(
+  "person",
+  {
+    id: uuid("id").primaryKey(),
+    issuer: text("issuer").notNull(),
+    subjectHash: bytes("subject_hash").notNull(),
+    subject: text("subject"),
+    kind: text("kind", { enum: ["person", "service"] }).notNull(),
+    email: text("email"),
+    isEmailVerified: boolean("is_email_verified").notNull().default(false),
+    name: text("name"),
+    groups: text("groups").array().notNull().default([]),
+    groupsAt: instant("groups_at"),
+    createdAt: instant("created_at").notNull(),
+    confirmedAt: instant("confirmed_at").notNull(),
+    suspendedAt: instant("suspended_at"),
+    notBefore: instant("not_before"),
+    forgottenAt: instant("forgotten_at"),
+    version: units("version").notNull().default(1),
+  },
+  (table) => [unique().on(table.issuer, table.subjectHash)],
+);
+
+export const membership = pgTable(
+  "membership",
+  {
+    id: uuid("id").primaryKey().defaultRandom(),
+    personId: uuid("person_id").notNull(),
+    organizationId: uuid("organization_id"),
+    teamId: uuid("team_id"),
+    role: text("role", { enum: ["member", "organization-admin", "viewer", "admin"] }).notNull(),
+    scopes: text("scopes").array().notNull(),
+    models: text("models").array(),
+    source: text("source", { enum: ["rule", "hand"] }).notNull(),
+    createdAt: instant("created_at").notNull(),
+    createdBy: text("created_by").notNull(),
+    endedAt: instant("ended_at"),
+  },
+  (table) => [
+    unique().on(table.personId, table.organizationId, table.source),
+    unique().on(table.personId, table.source),
+    index("membership_of_organization").on(table.organizationId),
+  ],
+);

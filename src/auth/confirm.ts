@@ -1,0 +1,62 @@
+/**
+ * Lets somebody in whose issuer vouches for her: at each sign-in, refresh and hourly question. The caller has verified the
+ * claims. What the rules in force make of them becomes her memberships.
+ */
+import { idOf } from "../store/ids.ts";
+import type { Confirmed, People } from "../store/people.ts";
+import type { Claims, Identity, Issuer } from "./identity.ts";
+import { claimIn, groupsIn, judged, subjectIn, verifiedEmail, withGroups } from "./rules.ts";
+
+export interface Confirming {
+  people: Pick<People, "personOf" | "confirm">;
+  identity: Identity;
+  /** A UUIDv7, dashed. */
+  newUuid(): string;
+}
+
+/** `groups`: whether the answer had them, or the last ones were kept, or there are none. */
+export type ConfirmedPerson = Confirmed & { groups: "new" | "kept" | "none" };
+
+/** The claims do not say who somebody is. */
+export class NoSubject extends Error {}
+
+/** Throws NoSubject. One who is suspended is answered like all others: ask `person.suspendedAt`. */
+export async function confirmPerson(
+  { people, identity, newUuid }: Confirming,
+  issuer: Issuer,
+  claims: Claims,
+): Promise<ConfirmedPerson> {
+  const subject = subjectIn(issuer, claims);
+  if (subject === null) throw new NoSubject(`the claims of ${issuer.issuer} lack ${issuer.subject.join(" or ")}`);
+  const before = await people.personOf(issuer.issuer, subject);
+  const age = { claim: issuer.groupsClaim, maxAge_ms: identity.groupsMaxAge_ms };
+  const known = withGroups(claims, age, before?.person ?? null, before?.readAt ?? new Date(0));
+  const { kind, memberships } = judged(identity, issuer, known.claims);
+  const confirmed = await people.confirm({
+    id: idOf(newUuid(), "per_"),
+    issuer: issuer.issuer,
+    subject,
+    kind,
+    ...detailsIn(issuer, claims),
+    memberships,
+    keysEndAfter_ms: identity.keysOfLeavers === "revoke" ? identity.confirmedMax_ms : null,
+  });
+  return { ...confirmed, groups: known.are };
+}
+
+const chars_max = 320;
+
+/** Who she is, for people to read; what an answer does not have stays. */
+export function detailsIn({ groupsClaim }: Issuer, claims: Claims) {
+  const text = (name: string) => {
+    const value = claimIn(claims, name);
+    return typeof value === "string" && value !== "" ? value.slice(0, chars_max) : undefined;
+  };
+  const email = text("email");
+  const groups = groupsIn(claims, groupsClaim);
+  return {
+    name: text("name") ?? text("preferred_username"),
+    ...(email === undefined ? {} : { email, isEmailVerified: verifiedEmail(claims) !== null }),
+    ...(typeof groups === "string" ? {} : { groups }),
+  };
+}

@@ -1,0 +1,54 @@
+/** The identity settings in force: whom Sluice trusts to say who somebody is, and what follows from it. Types alone. */
+import type { Scope } from "../store/directory.ts";
+import type { PersonKind, PersonRole } from "../store/people.ts";
+
+export interface Identity {
+  /** The origin that clients call, without a slash at its end; null: there are no sign-ins. */
+  serviceUrl: string | null;
+  consoleUrl: string | null;
+  issuers: readonly Issuer[];
+  /** In the order in which they count. */
+  rules: readonly Rule[];
+  /** How long the last groups count after an answer without any. */
+  groupsMaxAge_ms: number;
+  /** What becomes of the keys of somebody who lost the membership. */
+  keysOfLeavers: "revoke" | "keep";
+  /** How long a person's keys work after her issuer last vouched for her. */
+  confirmedMax_ms: number;
+}
+
+/** An issuer of OpenID Connect. */
+export interface Issuer {
+  /** As it stands in `iss`, to the letter. */
+  issuer: string;
+  /** Null: nobody signs in by it. */
+  clientId: string | null;
+  clientSecret: string | null;
+  /** Scopes that a sign-in asks for, and further parameters of its authorization request. */
+  scopes: readonly string[];
+  parameters: Readonly<Record<string, string>>;
+  /** Audiences of tokens that are accepted from callers; none: no token is. */
+  audiences: readonly string[];
+  algorithms: readonly string[];
+  /** The claims that together say who somebody is. */
+  subject: readonly string[];
+  groupsClaim: string;
+}
+
+/** Whoever has the claim gets the membership. */
+export interface Rule {
+  /** Null: the only issuer. */
+  issuer: string | null;
+  claim: string;
+  /** The text in the list of that claim, or the text that it is. */
+  wanted: { has: string } | { is: string };
+  role: PersonRole;
+  kind: PersonKind;
+  organization: string | null;
+  team: string | null;
+  scopes: readonly Scope[];
+  models: readonly string[] | null;
+}
+
+/** The claims of a token or of the issuer's answer, as they came. */
+export type Claims = Readonly<Record<string, unknown>>;

@@ -1,0 +1,111 @@
+/**
+ * From what an issuer says of somebody to memberships (docs/identity.md, Rules). A claim counts only in the form that a
+ * rule asks for: a text is no list of one, a list no text, and an e-mail address is one only if the issuer has verified
+ * it. Pure.
+ */
+import type { NamedMembership, PersonKind } from "../store/people.ts";
+import type { Claims, Identity, Issuer, Rule } from "./identity.ts";
+
+/** The rules of this issuer that match, in their order. */
+export function matching(rules: readonly Rule[], { issuer }: Pick<Issuer, "issuer">, claims: Claims): Rule[] {
+  return rules.filter((rule) => (rule.issuer === null || rule.issuer === issuer) && isMet(rule, claims));
+}
+
+function isMet({ claim, wanted }: Rule, claims: Claims): boolean {
+  if (claim === "email") return "is" in wanted && verifiedEmail(claims) === wanted.is.toLowerCase();
+  const found = claimIn(claims, claim);
+  return "is" in wanted ? found === wanted.is : Array.isArray(found) && found.includes(wanted.has);
+}
+
+/** The e-mail address in lower case; null unless the issuer says that it is verified. Some issuers say so in words. */
+export function verifiedEmail(claims: Claims): string | null {
+  const email = ownIn(claims, "email");
+  const isVerified = [true, "true"].includes(ownIn(claims, "email_verified") as boolean | string);
+  return typeof email === "string" && isVerified ? email.toLowerCase() : null;
+}
+
+/** A claim by its name; else, as Keycloak nests them, by a path with dots. */
+export function claimIn(claims: Claims, name: string): unknown {
+  const whole = ownIn(claims, name);
+  if (whole !== undefined || !name.includes(".")) return whole;
+  return name.split(".").reduce<unknown>(ownIn, claims);
+}
+
+function ownIn(value: unknown, name: string): unknown {
+  return typeof value === "object" && value !== null && Object.hasOwn(value, name)
+    ? (value as Claims)[name]
+    : undefined;
+}
+
+/** The membership that each rule gives; the first in an organization counts. */
+export function membershipsBy(rules: readonly Rule[]): NamedMembership[] {
+  const places = new Set<string | null>();
+  return rules.flatMap(({ organization, team, role, scopes, models }) => {
+    if (places.has(organization)) return [];
+    places.add(organization);
+    return [{ organization, team, role, scopes, models }];
+  });
+}
+
+/** The first rule that gives something in an organization: by it, an identity token calls. */
+export function callingRule(rules: readonly Rule[]): (Rule & { organization: string }) | null {
+  return rules.find((rule): rule is Rule & { organization: string } => rule.organization !== null) ?? null;
+}
+
+/** A workload is one of which the first rule says so. */
+export function kindBy(rules: readonly Rule[]): PersonKind {
+  return rules[0]?.kind ?? "person";
+}
+
+/** Who somebody is by this issuer; null where a claim is missing. Of several claims, none can be mistaken for another. */
+export function subjectIn({ subject }: Pick<Issuer, "subject">, claims: Claims): string | null {
+  const values = subject.map((name) => claimIn(claims, name));
+  if (!values.every((value): value is string => typeof value === "string" && value !== "")) return null;
+  const said = values.length === 1 ? values[0]! : values.map(encodeURIComponent).join("/");
+  return said.length <= subject_chars_max ? said : null;
+}
+
+const subject_chars_max = 1000;
+
+const groups_max = 2000;
+const group_chars_max = 500;
+
+/**
+ * The groups of an answer. `absent`: it has none. `overflowing`: there are more than fit into a token (Entra says so in
+ * `_claim_names` or `hasgroups`) or than anybody has.
+ */
+export function groupsIn(claims: Claims, claim: string): readonly string[] | "absent" | "overflowing" {
+  const found = claimIn(claims, claim);
+  const elsewhere = claimIn(claims, "_claim_names");
+  const isElsewhere = ownIn(elsewhere, claim) !== undefined || [true, "true"].includes(claims.hasgroups as boolean);
+  if (!Array.isArray(found)) return isElsewhere ? "overflowing" : "absent";
+  const groups = found.filter((one): one is string => typeof one === "string" && one.length <= group_chars_max);
+  return isElsewhere || groups.length > groups_max ? "overflowing" : [...new Set(groups)];
+}
+
+/** What is known of somebody's groups from before. */
+export interface EarlierGroups {
+  groups: readonly string[];
+  groupsAt: Date | null;
+}
+
+/** The claims, with the last groups where an answer has none and they are not too old; and whether they were kept. */
+export function withGroups(
+  claims: Claims,
+  { claim, maxAge_ms }: { claim: string; maxAge_ms: number },
+  earlier: EarlierGroups | null,
+  now: Date,
+): { claims: Claims; are: "new" | "kept" | "none" } {
+  const groups = groupsIn(claims, claim);
+  if (typeof groups !== "string") return { claims, are: "new" };
+  const isFresh = earlier?.groupsAt != null && now.getTime() - earlier.groupsAt.getTime() <= maxAge_ms;
+  return isFresh
+    ? { claims: { ...claims, [claim]: earlier.groups }, are: "kept" }
+    : { claims: { ...claims, [claim]: [] }, are: "none" };
+}
+
+/** All that the rules in force make of somebody. */
+export function judged(identity: Identity, issuer: Issuer, claims: Claims) {
+  const rules = matching(identity.rules, issuer, claims);
+  return { rules, kind: kindBy(rules), memberships: membershipsBy(rules), calling: callingRule(rules) };
+}

@@ -1,0 +1,123 @@
+/** Issuers of OpenID Connect, and the rules by which those who come from them get memberships. */
+import { scopes } from "../../store/directory.ts";
+import { personKinds, personRoles } from "../../store/people.ts";
+import { choice, group, list, mapping, text, whole } from "./row.ts";
+
+const url = <const Given extends { isRequired?: true; absent?: string }>(given: Given, description: string) =>
+  text({ minLength: 1, maxLength: 2048, ...given }, description);
+
+/** None of them has a key that both sides know. */
+export const algorithms = [
+  ...(["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"] as const),
+  ...(["ES256", "ES384", "ES512", "EdDSA"] as const),
+] as const;
+
+const claim = <const Given extends { isRequired?: true; default?: string }>(given: Given, description: string) =>
+  text({ minLength: 1, maxLength: 256, ...given }, description);
+
+const issuer = group(
+  {
+    issuer: url(
+      { isRequired: true },
+      "Its address, as its discovery document and its tokens have it to the letter; `https`, but on loopback.",
+    ),
+    client_id: text(
+      { minLength: 1, maxLength: 512, absent: "nobody signs in by it" },
+      "The client that Sluice is there.",
+    ),
+    client_secret: text(
+      { minLength: 1, maxLength: 4096, writeOnly: true },
+      `Its secret, from the environment: \`"\${OIDC_CLIENT_SECRET}"\`.`,
+    ),
+    scopes: list(
+      text({ pattern: "^[\\x21\\x23-\\x5b\\x5d-\\x7e]{1,256}$", patternErrorMessage: "must be a scope of OAuth" }, ""),
+      { minItems: 1, maxItems: 32, uniqueItems: true, default: ["openid", "profile", "email", "offline_access"] },
+      "Scopes that a sign-in asks for. Without `offline_access`, most issuers cannot be asked again, and a sign-in lasts 24 hours.",
+    ),
+    parameters: mapping(
+      text({ maxLength: 1024 }, ""),
+      "^[a-z_]{1,64}$",
+      {
+        "x-key": "must be the name of a parameter: lowercase letters and '_', at most 64",
+        maxProperties: 16,
+        default: {},
+      },
+      "Further parameters of the authorization request, such as `access_type: offline` for Google.",
+    ),
+    audiences: list(
+      text({ minLength: 1, maxLength: 512 }, ""),
+      { maxItems: 32, uniqueItems: true, default: [] },
+      "Audiences (`aud`) of its access tokens that callers may send in place of a key. Never a client id. None: no token is accepted.",
+    ),
+    algorithms: list(
+      choice(algorithms, {}, ""),
+      { minItems: 1, maxItems: algorithms.length, uniqueItems: true, default: ["RS256", "PS256", "ES256", "EdDSA"] },
+      `Signatures that are accepted: any of ${algorithms.map((one) => `\`${one}\``).join(", ")}.`,
+    ),
+    subject: list(
+      claim({}, ""),
+      { minItems: 1, maxItems: 4, uniqueItems: true, default: ["sub"] },
+      "The claims that together say who somebody is. For Entra ID `[tid, oid]`, because its `sub` differs from application to application.",
+    ),
+    groups_claim: claim({ default: "groups" }, "The claim with a person's groups."),
+  },
+  "An issuer of OpenID Connect.",
+);
+
+const rule = group(
+  {
+    issuer: url({ absent: "the only one" }, "The issuer that says so. Needed where there are several."),
+    claim: claim(
+      { isRequired: true },
+      "The name of the claim, or a path with dots (`realm_access.roles`). `email` counts only if the issuer has verified it, in any case.",
+    ),
+    has: text({ minLength: 1, maxLength: 500 }, "The claim is a list, and has this text."),
+    is: text({ minLength: 1, maxLength: 500 }, "The claim is this text."),
+    role: choice(
+      personRoles,
+      { isRequired: true },
+      "`member` or `organization-admin` of `organization`; or `viewer` or `admin` of the service.",
+    ),
+    organization: text({ minLength: 1, maxLength: 100 }, "Slug or ID."),
+    team: text({ minLength: 1, maxLength: 200 }, "Name or ID of a team of the organization."),
+    scopes: list(
+      choice(scopes, {}, ""),
+      { minItems: 1, maxItems: scopes.length, uniqueItems: true, absent: "all three" },
+      "The most that tokens and keys may do there.",
+    ),
+    models: list(
+      text({ minLength: 1, maxLength: 256 }, ""),
+      { minItems: 1, maxItems: 1000, uniqueItems: true, absent: "every model" },
+      "The only models that they may use.",
+    ),
+    kind: choice(personKinds, { default: "person" }, "`service`: it is a workload."),
+  },
+  "Whoever comes from the issuer with the claim gets the role. In one organization, the first rule that matches counts.",
+);
+
+export const identity = group(
+  {
+    service_url: url({}, "What clients call: `https://sluice.example`. `https`, but on loopback. Needed for sign-ins."),
+    console_url: url({}, "The same of the console."),
+    issuers: list(
+      issuer,
+      { isRequired: true, minItems: 1, maxItems: 16 },
+      "Whom Sluice trusts to say who somebody is.",
+    ),
+    rules: list(rule, { maxItems: 1000, default: [] }, "Who gets which role, in the order in which they count."),
+    groups_max_age_h: whole(
+      { minimum: 0, maximum: 720, default: 24 },
+      "How long a person's last groups count when an answer has none.",
+    ),
+    keys_of_leavers: choice(
+      ["revoke", "keep"],
+      { default: "revoke" },
+      "`revoke`: a person's keys stop with her membership, work again if she regains it, and end for good after `confirmed_max_days`. `keep`: they stay; her tokens stop.",
+    ),
+    confirmed_max_days: whole(
+      { minimum: 1, maximum: 365, default: 30 },
+      "How many days a person's keys work after her issuer last vouched for her.",
+    ),
+  },
+  "Who people are: [identity.md](identity.md). Needs `SLUICE_SECRET_KEY`.",
+);

@@ -1,0 +1,195 @@
+/** People over SQL: who an issuer vouches for, and what she may do where. */
+import { and, eq, isNull, type SQL } from "drizzle-orm";
+import { apiKey, person, usageSubject } from "../../db/schema.ts";
+import { noBudget } from "../store/budget.ts";
+import { scopes } from "../store/directory.ts";
+import { bare, idOf, uuidOf } from "../store/ids.ts";
+import type { Confirmation, KnownPerson, People, Person, TokenKey } from "../store/people.ts";
+import { act, audit, storeNow } from "./acts.ts";
+import type { Database, Transaction } from "./database.ts";
+import { membershipsOf, organizationNamed, ruled, teamNamed } from "./memberships.ts";
+import { announceChange } from "./revocations.ts";
+import { plainly } from "./rows.ts";
+import { keySecrets } from "./secrets.ts";
+import { budgetNewKey } from "./teams.ts";
+
+export type PersonRow = typeof person.$inferSelect;
+
+export function people(db: Database): People {
+  return {
+    async findPerson(id) {
+      const uuid = uuidOf(id, "per_");
+      return uuid === null ? null : plainly(readPerson(db, eq(person.id, uuid)));
+    },
+
+    personOf: (issuer, subject) => plainly(readPerson(db, isSubject(issuer, subject))),
+
+    confirm: (confirmation) =>
+      act(db, async (tx) => {
+        const now = await storeNow(tx);
+        const { row, isNew } = await confirmed(tx, confirmation, now);
+        const rules = confirmation.memberships === null ? null : await ruled(tx, row, confirmation, now);
+        const changes = rules && (rules.given.length > 0 || rules.lost.length > 0) ? rules : null;
+        if (changes) await announceChange(tx, idOf(row.id, "per_"));
+        const known = (await readPerson(tx, eq(person.id, row.id)))!;
+        if (isNew || changes) {
+          const { kind, issuer } = confirmation;
+          const details = {
+            ...(isNew ? { kind, issuer } : {}),
+            given: changes?.given ?? [],
+            lost: changes?.lost ?? [],
+          };
+          const action = isNew ? "person.create" : "person.memberships";
+          await audit(tx, now, { actor: "service", action, owner: null, subject: known.person.id, details });
+        }
+        return { ...known, isNew, missing: rules?.missing ?? [] };
+      }),
+
+    endIssued: (id, actor) => endIssued(db, id, actor),
+
+    tokenKey: (input) => act(db, (tx) => tokenKey(tx, input)),
+  };
+}
+
+const isSubject = (issuer: string, subject: string) =>
+  and(eq(person.issuer, issuer), eq(person.subjectHash, hashOf(subject)));
+
+function hashOf(text: string): Uint8Array {
+  return Bun.SHA256.hash(text) as Uint8Array;
+}
+
+/** Finds or makes the row, locked until the commit, and writes down what the issuer says. */
+async function confirmed(tx: Transaction, confirmation: Confirmation, now: Date) {
+  const { issuer, subject, kind } = confirmation;
+  const at = confirmation.at && confirmation.at < now ? confirmation.at : now;
+  const [made] = await tx.drizzle
+    .insert(person)
+    .values({
+      id: bare(confirmation.id, "per_"),
+      issuer,
+      subject,
+      subjectHash: hashOf(subject),
+      kind,
+      createdAt: now,
+      confirmedAt: at,
+    })
+    .onConflictDoNothing()
+    .returning({ id: person.id });
+  const [found] = await tx.drizzle.select().from(person).where(isSubject(issuer, subject)).for("update");
+  const changes = changesOf(found!, confirmation, at);
+  if (Object.keys(changes).length > 0) await tx.drizzle.update(person).set(changes).where(eq(person.id, found!.id));
+  return { row: { ...found!, ...changes }, isNew: made !== undefined };
+}
+
+/** An older word than the last one says nothing new. */
+function changesOf(before: PersonRow, confirmation: Confirmation, at: Date): Partial<PersonRow> {
+  if (at < before.confirmedAt) return {};
+  const { subject, kind, email, isEmailVerified, name, groups } = confirmation;
+  return {
+    kind,
+    subject,
+    confirmedAt: at,
+    forgottenAt: null,
+    ...(email === undefined ? {} : { email }),
+    ...(isEmailVerified === undefined ? {} : { isEmailVerified }),
+    ...(name === undefined ? {} : { name }),
+    ...(groups === undefined ? {} : { groups: [...groups], groupsAt: at }),
+  };
+}
+
+export async function readPerson(
+  tx: Pick<Transaction, "drizzle" | "query">,
+  wanted?: SQL,
+): Promise<KnownPerson | null> {
+  const rows = await tx.drizzle.select().from(person).where(wanted);
+  return (await knownOf(tx, rows))[0] ?? null;
+}
+
+/** However many, two questions. */
+export async function knownOf(tx: Pick<Transaction, "query">, rows: PersonRow[]): Promise<KnownPerson[]> {
+  const memberships = await membershipsOf(
+    tx,
+    rows.map(({ id }) => id),
+  );
+  const readAt = await storeNow(tx);
+  return rows.map((row) => ({ person: personOf(row), memberships: memberships.get(row.id) ?? [], readAt }));
+}
+
+export function personOf({ subjectHash: _, ...row }: PersonRow): Person {
+  return { ...row, id: idOf(row.id, "per_") };
+}
+
+/** The person's row, locked until the commit. */
+export async function lockPerson(tx: Transaction, id: string): Promise<PersonRow | null> {
+  const uuid = uuidOf(id, "per_");
+  if (uuid === null) return null;
+  const [row] = await tx.drizzle.select().from(person).where(eq(person.id, uuid)).for("update");
+  return row ?? null;
+}
+
+export function endIssued(db: Database, id: string, actor: string): Promise<Person | null> {
+  return act(db, async (tx) => {
+    const row = await lockPerson(tx, id);
+    if (!row) return null;
+    const at = await storeNow(tx);
+    await tx.drizzle.update(person).set({ notBefore: at }).where(eq(person.id, row.id));
+    await announceChange(tx, id);
+    await audit(tx, at, { actor, action: "person.end_issued", owner: null, subject: id, details: {} });
+    return personOf({ ...row, notBefore: at });
+  });
+}
+
+async function tokenKey(tx: Transaction, input: Parameters<People["tokenKey"]>[0]): Promise<TokenKey | null> {
+  const owner = await lockPerson(tx, input.personId);
+  const organization = owner && (await organizationNamed(tx, input.organization));
+  const team = organization && input.team !== null ? await teamNamed(tx, organization, input.team) : null;
+  if (!owner || !organization || (input.team !== null && team === null)) return null;
+  const known = await tx.drizzle
+    .select({ id: apiKey.id })
+    .from(apiKey)
+    .leftJoin(usageSubject, eq(usageSubject.subjectId, apiKey.id))
+    .where(
+      and(
+        eq(apiKey.personId, owner.id),
+        eq(apiKey.organizationId, organization),
+        eq(apiKey.kind, "jwt"),
+        isNull(apiKey.revokedAt),
+        team === null ? isNull(usageSubject.teamId) : eq(usageSubject.teamId, team),
+      ),
+    )
+    .orderBy(apiKey.id)
+    .limit(1);
+  const id = known[0]?.id ?? (await makeTokenKey(tx, input, { owner: owner.id, organization, team }));
+  return { id: idOf(id, "key_"), secretHash: secretHashOf(id) };
+}
+
+/** Of a text that has not the form of a key, so that no credential has this hash. */
+const secretHashOf = (keyId: string) => hashOf(`identity tokens of ${idOf(keyId, "key_")}`);
+
+async function makeTokenKey(
+  tx: Transaction,
+  { id: keyId }: { id: string },
+  { owner, organization, team }: { owner: string; organization: string; team: string | null },
+): Promise<string> {
+  const at = await storeNow(tx);
+  const id = bare(keyId, "key_");
+  const name = "identity token";
+  await tx.drizzle.insert(apiKey).values({
+    id,
+    organizationId: organization,
+    name,
+    scopes: [...scopes],
+    kind: "jwt",
+    personId: owner,
+    createdAt: at,
+    createdBy: "service",
+  });
+  const secret = { hash: secretHashOf(id), prefix: "", suffix: "" };
+  await keySecrets.add(tx, id, secret, at);
+  const teamId = team === null ? null : idOf(team, "team_");
+  await budgetNewKey(tx, { id, owner: organization, teamId, budget: noBudget, at });
+  await announceChange(tx, keyId, secret.hash);
+  const details = { kind: "jwt", person_id: idOf(owner, "per_"), ...(teamId === null ? {} : { team_id: teamId }) };
+  await audit(tx, at, { actor: "service", action: "key.create", owner: organization, subject: keyId, details });
+  return id;
+}

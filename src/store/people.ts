@@ -1,0 +1,175 @@
+/**
+ * PEOPLE: who comes in by an issuer, and what she may do where. A person is one subject of one issuer; a membership is her
+ * role in an organization, or for the service. Rules give memberships anew each time the issuer confirms her; what was
+ * given by hand stays. Implemented by `postgres`; docs/identity.md tells it to operators.
+ *
+ * To let somebody in, call `confirmPerson` of src/auth/confirm.ts, which asks the rules in force and then `confirm` here.
+ */
+import type { Actor, Scope, Stale } from "./directory.ts";
+import type { Page, PageOf } from "./page.ts";
+
+/** `service`: a workload. */
+export const personKinds = ["person", "service"] as const;
+export type PersonKind = (typeof personKinds)[number];
+
+/** `member` and `organization-admin` are roles in an organization, `viewer` and `admin` for the service. */
+export const memberRoles = ["member", "organization-admin"] as const;
+export const serviceRoles = ["viewer", "admin"] as const;
+export const personRoles = [...memberRoles, ...serviceRoles] as const;
+export type PersonRole = (typeof personRoles)[number];
+
+export interface Person {
+  /** `per_` + UUIDv7 hex. */
+  id: string;
+  issuer: string;
+  /** Null: forgotten. */
+  subject: string | null;
+  kind: PersonKind;
+  email: string | null;
+  /** Whether the issuer says that the address is hers. */
+  isEmailVerified: boolean;
+  name: string | null;
+  /** The groups of the last answer that had them. */
+  groups: string[];
+  /** The instant of that answer; null: there was none. */
+  groupsAt: Date | null;
+  createdAt: Date;
+  /** When her issuer last vouched for her. */
+  confirmedAt: Date;
+  /** Null: she is not suspended. */
+  suspendedAt: Date | null;
+  /** Sign-ins, sessions and tokens that were issued before this instant no longer count; null: all do. */
+  notBefore: Date | null;
+  /** Null: she is not forgotten. */
+  forgottenAt: Date | null;
+  /** Rises with each change by an administrator. */
+  version: number;
+}
+
+/** A membership in force. */
+export interface Membership {
+  /** Null: the role is for the service. */
+  organizationId: string | null;
+  /** The slug of the organization. */
+  organization: string | null;
+  team: { id: string; name: string } | null;
+  role: PersonRole;
+  /** The most that her tokens and her keys there may do. */
+  scopes: Scope[];
+  /** Public ids of models; null: every model. */
+  models: string[] | null;
+  /** One that was given by hand stays, and counts before one by a rule. */
+  source: "rule" | "hand";
+  createdAt: Date;
+  /** The actor; `service` for one by a rule. */
+  createdBy: Actor;
+}
+
+/** A membership as a rule or an administrator names it: the organization by slug or ID, the team by name or ID. */
+export interface NamedMembership {
+  organization: string | null;
+  team: string | null;
+  role: PersonRole;
+  scopes: readonly Scope[];
+  models: readonly string[] | null;
+}
+
+export interface KnownPerson {
+  person: Person;
+  /** At most one in an organization and one for the service: by hand, else by the first rule. */
+  memberships: Membership[];
+  /** The store's clock at the reading. It decides about ages, never a node's. */
+  readAt: Date;
+}
+
+/** What the issuer vouches for. Undefined fields stay as they were. */
+export interface Confirmation {
+  /** `per_` + UUIDv7 hex, for somebody who is new. */
+  id: string;
+  issuer: string;
+  subject: string;
+  kind: PersonKind;
+  email?: string | null | undefined;
+  isEmailVerified?: boolean | undefined;
+  name?: string | null | undefined;
+  groups?: readonly string[] | undefined;
+  /** When the issuer said so; absent: now. A confirmation never goes back. */
+  at?: Date | undefined;
+  /** The memberships by rules, of which the first in an organization counts. Null: those that she has stay. */
+  memberships: readonly NamedMembership[] | null;
+  /** Her keys in an organization to which she comes back after longer than this are revoked. Null: they work again. */
+  keysEndAfter_ms?: number | null | undefined;
+}
+
+export interface Confirmed extends KnownPerson {
+  isNew: boolean;
+  /** Memberships whose organization or team does not exist; they were passed over. */
+  missing: NamedMembership[];
+}
+
+/** The questions of sign-ins, sessions and tokens. */
+export interface People {
+  findPerson(id: string): Promise<KnownPerson | null>;
+  personOf(issuer: string, subject: string): Promise<KnownPerson | null>;
+  /**
+   * Finds the person, or makes her, and notes what her issuer says. Memberships by rules become those that are named; one
+   * that is lost ends what runs by it, on every node. One who is suspended is confirmed and stays suspended.
+   */
+  confirm(confirmation: Confirmation): Promise<Confirmed>;
+  /** From now on, nothing that was issued to her before counts. Null: there is no such person. */
+  endIssued(id: string, actor: Actor): Promise<Person | null>;
+  /**
+   * The key as which her identity tokens call in this organization and team, made at first sight. Null: she, the
+   * organization or the team is gone.
+   */
+  tokenKey(input: {
+    id: string;
+    personId: string;
+    organization: string;
+    team: string | null;
+  }): Promise<TokenKey | null>;
+}
+
+/** A key of kind `jwt`. */
+export interface TokenKey {
+  id: string;
+  /** By which the directory finds it. No text that a client can send has this hash. */
+  secretHash: Uint8Array;
+}
+
+export interface PersonQuery extends Page {
+  organizationId?: string | undefined;
+  /** Part of an e-mail address or a name, in any case. */
+  search?: string | undefined;
+  isSuspended?: boolean | undefined;
+}
+
+/** A person as she is after a change, or why nothing changed. `last_admin`: nobody could administer any more. */
+export type PersonChanged = KnownPerson | Stale<KnownPerson> | "last_admin" | null;
+
+export interface PeopleAdministration extends Pick<People, "findPerson" | "personOf" | "endIssued"> {
+  /** Pages through people in the order in which they came. */
+  pagePeople(query: PersonQuery): Promise<PageOf<KnownPerson>>;
+  /** Her keys and tokens get 403 `person_suspended` on every node within a second, and what runs by them ends. */
+  suspendPerson(id: string, actor: Actor, version?: number | null): Promise<PersonChanged>;
+  resumePerson(id: string, actor: Actor, version?: number | null): Promise<PersonChanged>;
+  /**
+   * Erases who she is: subject, e-mail, name and groups. Her memberships go, and her keys are revoked. Her issuer's next
+   * word brings her back under the same ID, without what was given by hand; if she is suspended, she stays so.
+   */
+  forgetPerson(id: string, actor: Actor, version?: number | null): Promise<PersonChanged>;
+  /** Gives a membership by hand, in the place of one by hand that she has there. */
+  giveMembership(
+    id: string,
+    membership: NamedMembership,
+    actor: Actor,
+    version?: number | null,
+  ): Promise<PersonChanged | "no_organization" | "no_team" | "closed">;
+  /** Takes one that was given by hand; one by a rule then counts again. `organizationId` null: the service's. */
+  takeMembership(
+    id: string,
+    organizationId: string | null,
+    actor: Actor,
+    version?: number | null,
+  ): Promise<PersonChanged | "no_membership">;
+}
