@@ -1,8 +1,10 @@
 /**
  * The one script of sliding rates. It first changes what was taken before, and then takes, or reads, for one request
  * after another, each in all of its subjects or in none. A hash is a queue of entries by number, oldest first, and
- * their sums; each is loaded and saved once, however many requests count in it. KEYS: those of the subjects, each once.
- * ARGV[1]: a `RatesAsked` as JSON; places of keys are counted from 1. Returns a `TakeReply` for each request, as JSON.
+ * their sums; each is loaded and saved once, however many requests count in it.
+ *
+ * KEYS: those of the subjects, each once. ARGV[1]: a `RatesAsked` as JSON; places of keys are counted from 1. Returns a
+ * `TakeReply` for each request, as JSON.
  */
 import { minute_ms } from "../store/rates.ts";
 
