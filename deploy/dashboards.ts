@@ -25,7 +25,8 @@ export const dashboards: Record<string, Panel[]> = {
     panel("Errors by code", "reqps", ["{{code}}", rate("http_requests_total", "code", '{code!=""}')]),
     panel("Share of server errors", "percentunit", [
       "5xx",
-      'sum(rate(http_requests_total{status=~"5.."}[5m])) / sum(rate(http_requests_total[5m]))',
+      // Without an error there is no series of one, and without a request nothing to divide by: the share is 0 in both cases.
+      '(sum(rate(http_requests_total{status=~"5.."}[5m])) or vector(0)) / (sum(rate(http_requests_total[5m])) > 0) or vector(0)',
     ]),
     panel("Duration by route", "s", ...slow("http_request_duration_seconds", "route")),
     panel("Time to first part", "s", ...slow("inference_time_to_first_part_seconds", "model")),
@@ -44,7 +45,7 @@ export const dashboards: Record<string, Panel[]> = {
     panel("Attempts", "reqps", ["{{upstream}} {{outcome}}", rate("upstream_attempts_total", "upstream, outcome")]),
     panel("Share of failed attempts", "percentunit", [
       "{{upstream}}",
-      'sum by (upstream) (rate(upstream_attempts_total{outcome!~"answered|abandoned|rejected|too_long"}[5m])) / sum by (upstream) (rate(upstream_attempts_total[5m]))',
+      '(sum by (upstream) (rate(upstream_attempts_total{outcome!~"answered|abandoned|rejected|too_long"}[5m])) or 0 * sum by (upstream) (rate(upstream_attempts_total[5m]))) / (sum by (upstream) (rate(upstream_attempts_total[5m])) > 0)',
     ]),
     panel("Routes by state", "short", ["{{upstream}} {{state}}", "sum by (upstream, state) (upstream_routes)"]),
     panel("Models without a healthy route", "short", [

@@ -1,8 +1,8 @@
 /**
- * The room ADMISSION: may this run now. A request asks at the entrance (entrance.ts) and gets a reservation
- * (reservation.ts); both speak to the ledger through one batcher (batcher.ts); a sweeper settles what nodes that are gone
- * have left behind (recovery.ts). Before the entrance sliding rates are taken (rates.ts). Pure beside them: hold, percent,
- * refusal, estimate. This file puts them together.
+ * ADMISSION: may this run now. A request asks at the entrance (entrance.ts) and gets a reservation (reservation.ts).
+ * Both reach the ledger through one batcher (batcher.ts). A sweeper settles what other nodes left behind when they
+ * ended (recovery.ts). Sliding rates are taken before the entrance (rates.ts). hold, percent, refusal and estimate are
+ * pure. This file puts them together.
  */
 import type { Ledger, SettleAnswer } from "../store/ledger.ts";
 import type { Rates } from "../store/rates.ts";
@@ -15,12 +15,12 @@ import { recovery } from "./recovery.ts";
 
 export interface Admission extends Entrance {
   /**
-   * Ends a drain: admits nothing more, and resolves when every settlement is confirmed, or `within_ms` has
-   * passed (5 s unless said); answers how many are not. Those requests' leases lapse, and another node settles them at
-   * their last checkpoint.
+   * Ends a drain: admits nothing more, and resolves when every settlement is confirmed or `within_ms` has passed (5 s
+   * by default). Returns how many are not confirmed: the leases of those requests lapse, and another node settles them
+   * at their last checkpoint.
    */
   stop(within_ms?: number): Promise<number>;
-  /** Requests of this node that hold something. */
+  /** The requests of this node that hold units. */
   holds(): number;
   /** Settlements that the store has not confirmed yet. */
   waitingSettlements(): number;
@@ -28,26 +28,26 @@ export interface Admission extends Entrance {
 
 export interface AdmissionParts {
   ledger: Pick<Ledger, "run" | "recover">;
-  /** The changes of limits beside those of plans; without them running requests keep the limits of keys and teams. */
+  /** The limits that change beside those of plans. Without it, running requests keep the limits of keys and teams. */
   changes?: LimitChanges;
-  /** Counts what plans allow a minute; without it those limits do not count. */
+  /** Counts requests and tokens a minute. Without it, the limits of a minute do not count. */
   rates?: Rates;
   metering: { lease_s: number; checkpoint_s: number; sweep_s: number };
-  /** A grant that takes longer is a 503. Asked for each admission. */
+  /** A grant that takes longer is a 503. Called for each admission. */
   grant_ms(): number;
-  /** Told why the store could not be used, at each attempt. */
+  /** Called with the reason at each failed attempt to use the store. */
   log?: (cause: unknown) => void;
-  /** Told how many lapsed holds a sweep has settled. */
+  /** Called with the number of lapsed holds that a sweep has settled. */
   recovered?: (count: number) => void;
-  /** Told what each confirmed settlement has charged. */
+  /** Called with the charge of each confirmed settlement. */
   settled?: (answer: SettleAnswer) => void;
-  /** Told how long each request waited for its grant. */
+  /** Called with the time that each request waited for its grant. */
   waited?: EntranceParts["waited"];
-  /** Told of each batch that was sent to the ledger. */
+  /** Called for each batch that was sent to the ledger. */
   sent?: BatcherParts["sent"];
   batches?: Partial<BatcherSettings>;
   clock?: Clock;
-  /** From 0 to 1. */
+  /** A random number from 0 to 1. */
   random?: () => number;
 }
 

@@ -8,7 +8,7 @@ import { inputTooLong, withOverflow } from "../inference/overflow.ts";
 import type { Organization } from "../store/directory.ts";
 import type { Plan } from "../store/plan.ts";
 
-/** Null: it has none, or one that is not in force. */
+/** Null if it has none, or one that is not in force. */
 export function planOf(plans: ReadonlyMap<string, Plan>, { plan: name }: Pick<Organization, "plan">): Plan | null {
   return (name !== null && plans.get(name)) || null;
 }
@@ -21,14 +21,15 @@ export function activePlan(plans: ReadonlyMap<string, Plan>, organization: Pick<
 }
 
 /**
- * Throws `context_length_exceeded`. An estimate refuses only what is far out; of what is near, the engine has the last word.
+ * Throws `context_length_exceeded`. An estimate refuses only an input that is far too long; otherwise the engine has
+ * the last word.
  */
 export function requireContext(model: Model, inputTokens: number): void {
   if (inputTokens < 2 * model.contextTokens) return;
   throw withOverflow(inputTooLong(inputTokens), model.contextTokens, inputTokens);
 }
 
-/** Output tokens that the model's own cap and what its context leaves allow. */
+/** The output tokens that the model's own cap and the rest of its context allow. */
 export function outputTokensAllowed(model: Model, inputTokens: number): number {
   return Math.min(model.outputTokens_max, Math.max(1, model.contextTokens - inputTokens));
 }

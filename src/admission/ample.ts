@@ -1,7 +1,7 @@
 /**
- * A hint, and no more: whether an organization, the key and its team have so much room that a request will surely be
- * granted, so that the engine may be asked while the ledger still decides. It comes from this node's last grants; a refusal
- * or an outage takes it back. Where it errs, an engine has begun in vain: nothing is forwarded before the grant.
+ * A hint whether an organization, the key and its team have so much room that a request will surely be granted, so that
+ * the engine may be asked while the ledger still decides. It comes from this node's last grants; a refusal or an outage
+ * withdraws it. If it is wrong, an engine has started in vain: nothing is forwarded before the grant.
  */
 import { type SubjectReading, type WindowReadings, windowKinds } from "../store/ledger.ts";
 import type { Plan } from "../store/plan.ts";
@@ -19,9 +19,9 @@ export interface AmpleQuestion {
 /** Older grants are not believed. */
 const believed_ms = 5_000;
 const remembered_max = 10_000;
-/** A window has ample room if it fits this many such requests. */
+/** A window has ample room if this many such requests fit into it. */
 const holds_fit_min = 20;
-/** A concurrency has ample room if it is this many times the running requests. */
+/** A concurrency limit has ample room if it is this many times the running requests. */
 const running_fit_min = 4;
 
 export class Ample {
@@ -39,12 +39,12 @@ export class Ample {
     const { windows } = organization;
     if (!runningFits(running, plan.concurrentRequests)) return false;
     if (!windowKinds.every((kind) => fits(windows[kind], plan[kind], units))) return false;
-    // A key without a reading has no limit, or is new here; then the hint errs once.
+    // A key without a reading has no limit, or is new here; then the hint is wrong once.
     const key = this.#keys.get(keyId);
     return !key || (!this.#isOld(key.at_ms) && key.subjects.every((subject) => hasRoom(subject, units)));
   }
 
-  /** Learns from a grant. `subjects` are the key and its team, where they are limited. */
+  /** Learns from a grant. `subjects` are the key and its team, if they have limits. */
   granted(
     { organizationId, keyId }: Pick<AmpleQuestion, "organizationId" | "keyId">,
     { windows, subjects }: { windows: WindowReadings; subjects?: readonly SubjectReading[] | undefined },
@@ -60,7 +60,7 @@ export class Ample {
     this.#organizations.delete(organizationId);
   }
 
-  /** The key's own limit or its team's refused a request: the rest of the organization has room as before. */
+  /** The limit of the key or of its team refused a request. The rest of the organization has room as before. */
   keyRefused(keyId: string): void {
     remember(this.#keys, keyId, { subjects: [], at_ms: Number.NEGATIVE_INFINITY });
   }

@@ -1,6 +1,6 @@
 /**
- * Requests of a key, counted before their bodies are read: what is refused later has cost a parse, and the limits of the
- * plan have not seen it. A bucket for each key and purpose, that fills up again as a minute passes; of this node alone.
+ * Counts the requests of a key before their bodies are read: a request that is refused later has cost a parse that the
+ * plan's limits have not seen. Each key and purpose has a bucket that fills up within a minute, on this node alone.
  * Rules: docs/design/service.md, Cost before trust.
  */
 
@@ -8,15 +8,15 @@ import { grouped } from "../inference/amounts.ts";
 import { Fault } from "../inference/fault.ts";
 import type { Plan } from "../store/plan.ts";
 
-/** The purpose of a request. Counts of tokens have a bucket of their own: agents send two dozen at once. */
+/** The purpose of a request. Token counts have a bucket of their own, because agents send two dozen at once. */
 export type Purpose = "inference" | "count";
 
 export interface Arrivals {
-  /** Throws `rate_limit_exceeded`. `plan` is that of the key's organization, if it has one. */
+  /** Throws `rate_limit_exceeded`. `plan` is the plan of the key's organization, if it has one. */
   take(keyId: string, purpose: Purpose, plan: Pick<Plan, "requestsPerMinute"> | undefined): void;
 }
 
-/** The factor on the plan's requests per minute. */
+/** A key may attempt this many times the plan's requests per minute. */
 const timesThePlan = 10;
 export const arrivalsPerMinute_min: Record<Purpose, number> = { inference: 600, count: 1200 };
 
@@ -32,7 +32,7 @@ export function arrivals(now_ms: () => number): Arrivals {
   const buckets = new Map<string, Bucket>();
   let swept_ms = now_ms();
 
-  /** One that was left alone for a minute is full again, as if there were none. */
+  /** A bucket that was left alone for a minute is full again, and can be dropped. */
   function sweep(at_ms: number): void {
     if (at_ms - swept_ms < minute_ms) return;
     swept_ms = at_ms;
@@ -56,7 +56,7 @@ export function arrivals(now_ms: () => number): Arrivals {
   };
 }
 
-/** Null: a plan without a limit of requests has none of attempts. */
+/** Null: a plan without a limit of requests has no limit of attempts. */
 function limitOf(purpose: Purpose, plan: Pick<Plan, "requestsPerMinute"> | undefined): number | null {
   const least = arrivalsPerMinute_min[purpose];
   if (plan === undefined) return least;

@@ -1,10 +1,9 @@
 /**
- * The ledger's commands of one node, gathered into batches. A batch leaves at once, unless less than `gap_ms` has passed
- * since the last; settlements ride along. One that fails is sent again, for every verb is idempotent: an admission until
- * its deadline, a settlement until it succeeds, a checkpoint never (the next one says more).
- *
- * Batches that fail one after the other are the store's fault; one that fails among others that succeed holds a command
- * that no store will ever take, and queue.ts sees to it that it holds up nothing else.
+ * Gathers one node's commands for the ledger into batches. A batch leaves at once, unless less than `gap_ms` has passed
+ * since the last; settlements ride along. A failed batch is sent again, because every verb is idempotent: an admission
+ * until its deadline, a settlement until it succeeds, a checkpoint never (the next one says more). If batch after batch
+ * fails, the store is at fault. A batch that fails among others that succeed holds a command that no store will ever
+ * take, and queue.ts keeps it from holding up the others.
  */
 import { Fault } from "../inference/fault.ts";
 import type { Answer, AnswerOf, Command, Ledger } from "../store/ledger.ts";
@@ -12,14 +11,17 @@ import type { Clock } from "../time/clock.ts";
 import { commandQueue, type Item } from "./queue.ts";
 
 export interface BatcherSettings {
-  /** Between the departures of two batches. */
+  /** The least time between the departures of two batches. */
   gap_ms: number;
   batch_commands_max: number;
-  /** Batches on their way at a time. */
+  /** The most batches on their way at a time. */
   batches_max: number;
-  /** Settlements that wait for a store that is away. Above it nothing new is admitted, which bounds their number. */
+  /**
+   * The settlements that may wait for a store that is away. Above it nothing new is admitted, which bounds their
+   * number.
+   */
   settlements_waiting_max: number;
-  /** The wait before a failed command is sent again: doubled from the first to the second. */
+  /** The wait before a failed command is sent again, doubled from the first value to the second. */
   retry_ms_min: number;
   retry_ms_max: number;
 }
@@ -38,16 +40,17 @@ const outage_batches = 3;
 
 export interface Batcher {
   /**
-   * The ledger's answer. Rejects with the Fault `storage_unavailable` when the deadline (of the clock) passes first; a
-   * checkpoint also with what its one attempt met. Without a deadline it is sent until it succeeds.
+   * Returns the ledger's answer. Rejects with the Fault `storage_unavailable` if the deadline (of the clock) passes
+   * first; a checkpoint also rejects if its one attempt fails. Without a deadline, the command is sent until it
+   * succeeds.
    */
   submit<C extends Command>(command: C, deadline_ms?: number): Promise<AnswerOf<C>>;
-  /** Settlements that the store has not confirmed. */
+  /** The settlements that the store has not confirmed. */
   waiting(): number;
-  /** Milliseconds since the ledger last answered while commands waited for it; 0 when nothing waits. */
+  /** Milliseconds since the ledger last answered while commands waited for it; 0 if none waits. */
   silence_ms(): number;
   /**
-   * Admits nothing more, and resolves when all settlements are confirmed or so much time has passed; answers how many are
+   * Admits nothing more, and resolves when all settlements are confirmed or this time has passed. Returns how many are
    * not.
    */
   stop(within_ms: number): Promise<number>;
@@ -56,11 +59,11 @@ export interface Batcher {
 export interface BatcherParts {
   ledger: Pick<Ledger, "run">;
   clock: Clock;
-  /** From 0 to 1. */
+  /** A random number from 0 to 1. */
   random: () => number;
-  /** Told of each failed batch. */
+  /** Called for each failed batch. */
   failed?: ((error: unknown, commands: number) => void) | undefined;
-  /** Told of each batch that was sent, when it is over. */
+  /** Called for each batch that was sent, when it is over. */
   sent?: ((commands: number, ms: number, isAnswered: boolean) => void) | undefined;
 }
 
@@ -70,7 +73,7 @@ export function batcher(parts: BatcherParts, settings: BatcherSettings = batcher
   const idle = new Set<() => void>();
   let settlementsWaiting = 0;
   let underway = 0;
-  /** Batches that failed since one succeeded. */
+  /** The batches that failed since one succeeded. */
   let failedInARow = 0;
   let lastFlush_ms = Number.NEGATIVE_INFINITY;
   let lastAnswer_ms = clock.now_ms();
@@ -78,7 +81,7 @@ export function batcher(parts: BatcherParts, settings: BatcherSettings = batcher
   let wake: { at_ms: number; cancel: () => void } | null = null;
   let pumpDue = false;
 
-  /** When this turn of the event loop is over, so that what was submitted together leaves together. */
+  /** At the end of this turn of the event loop, so that commands that were submitted together leave together. */
   function pumpSoon(): void {
     if (pumpDue) return;
     pumpDue = true;
@@ -144,7 +147,7 @@ export function batcher(parts: BatcherParts, settings: BatcherSettings = batcher
     queue.add(item);
   }
 
-  /** False where it had ended before. */
+  /** False if it had ended before. */
   function end(item: Item): boolean {
     if (item.done) return false;
     item.done = true;
@@ -171,7 +174,8 @@ export function batcher(parts: BatcherParts, settings: BatcherSettings = batcher
 
   return {
     submit<C extends Command>(command: C, deadline_ms?: number): Promise<AnswerOf<C>> {
-      // What runs may grow to its end: one that is told no at once, and not that the window is full, would ask for ever.
+      // Only admissions are refused. A running request may grow until its end: if it were refused at once, without
+      // learning that the window is full, it would ask for ever.
       if (command.verb === "admit" && stopped) return Promise.reject(unavailable("The service is shutting down."));
       if (command.verb === "admit" && settlementsWaiting >= settings.settlements_waiting_max) {
         return Promise.reject(unavailable("The usage store has not confirmed earlier usage."));

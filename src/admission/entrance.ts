@@ -1,6 +1,6 @@
 /**
- * A request becomes a reservation, or a fault. The ledger alone decides, in the next batch; here is computed what to ask
- * it for.
+ * Turns a request into a reservation, or a fault. The ledger alone decides, in the next batch; this file computes the
+ * question.
  */
 import { asFault, type Fault } from "../inference/fault.ts";
 import type { Model } from "../inference/model.ts";
@@ -22,13 +22,13 @@ import { HeldReservation, type Reservation } from "./reservation.ts";
 export interface EntranceSettings {
   lease_ms: number;
   checkpoint_ms: number;
-  /** A grant that takes longer is a 503. Asked for each admission. */
+  /** A grant that takes longer is a 503. Called for each admission. */
   grant_ms(): number;
 }
 
 export interface Entry {
   requestId: string;
-  /** `rates`: of the key and its team, where they have limits of their own; the key first. */
+  /** `rates`: those of the key and its team, if they have limits of their own; the key first. */
   principal: {
     readonly key: { readonly id: string };
     readonly organization: Pick<Organization, "id">;
@@ -37,36 +37,41 @@ export interface Entry {
   operation: Operation;
   request: InferenceRequest;
   model: Model;
-  /** The plan under which it is admitted. */
+  /** The plan under which the request is admitted. */
   plan: Plan;
-  /** The organization's at each moment from then on, the same object while nothing changed; absent: the same. */
+  /**
+   * The organization's plan at each later moment, the same object while nothing changed. Absent: it does not change.
+   */
   planNow?: () => Plan;
   /** Upper estimate of the whole prompt. */
   inputTokens: number;
-  /** The headers that a refusal by the rates carries, in the protocol in use. */
+  /** The headers of a refusal by the rates, in the protocol in use. */
   rateHeaders?(readings: RateReadings): Record<string, string>;
-  /** Called at once where room is so ample that an engine may be tried while the ledger decides (ample.ts). */
+  /** Called at once if there is so much room that an engine may be asked while the ledger decides (ample.ts). */
   ahead?(): void;
 }
 
 export interface Entrance {
-  /** Resolves when the grant is durable. Throws the Fault of a refusal; then nothing is held, and nothing need be settled. */
+  /**
+   * Resolves when the grant is durable. Throws the Fault of a refusal; then nothing is held, and nothing has to be
+   * settled.
+   */
   enter(entry: Entry, taken?: RateTaken | null): Promise<Reservation>;
 }
 
 export interface CountedEntrance extends Entrance {
-  /** Requests that hold something: granted, and their settlement not yet confirmed. */
+  /** The requests that hold units: granted, and their settlement not yet confirmed. */
   holds(): number;
 }
 
 export interface EntranceParts {
   batcher: Batcher;
   clock: Clock;
-  /** The changes of limits that this node has heard of; absent: only plans change. */
+  /** The changes of limits that this node knows of. Absent: only plans change. */
   changes?: LimitChanges | undefined;
-  /** Told of each settlement that the ledger has confirmed. */
+  /** Called for each settlement that the ledger has confirmed. */
   settled?: ((answer: SettleAnswer) => void) | undefined;
-  /** Told what the ledger said to an admission, and after how long; `error`: it did not answer in time. */
+  /** Called with the ledger's answer to an admission, and the time it took; `error`: it did not answer in time. */
   waited?: ((answer: "granted" | "refused" | "error", ms: number) => void) | undefined;
 }
 
@@ -148,7 +153,7 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
     }
   }
 
-  /** Nobody knows whether the admission will be carried out yet: a settlement ends it, or keeps it from beginning. */
+  /** It is unknown whether the admission will still be carried out: a settlement ends it, or prevents it. */
   function giveUp(admit: Admit, fault: Fault): void {
     const { requestId, organizationId, keyId, operation, model, stream, prices, limits } = admit;
     const facts: RequestFacts = { requestId, organizationId, keyId, operation, model, stream, prices };
@@ -167,19 +172,19 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
   return { enter, holds: () => holds };
 }
 
-/** Reports whether the limit is that of the key or its team: the rest of the organization has room as before. */
+/** The last plan that could be read, so that a settlement is sent even if reading it fails. */
 function isOwnLimit({ details: { body } }: Fault): boolean {
   return body?.limited_by === "key" || body?.limited_by === "team";
 }
 
-/** Whatever is wrong with what is known of plans, a settlement is told. */
+/** Reports every settlement, even if the plans are not known. */
 function lastKnown(planNow: Entry["planNow"], plan: Plan): () => Plan {
   let last = plan;
   return () => {
     try {
       last = planNow?.() ?? plan;
     } catch {
-      // A defect: what was known stays.
+      // A defect: the last plan stays.
     }
     return last;
   };

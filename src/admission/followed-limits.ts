@@ -1,6 +1,6 @@
 /**
- * The limits of one request, from before its admission is sent: the plan of its organization, whose
- * limits go with its commands, and whatever the ledger reads by itself of the organization, the team and the key
+ * The limits of one request, from before its admission is sent: the plan of its organization, whose limits are sent
+ * with its commands, and those that the ledger itself reads of the organization, the team and the key
  * (docs/design/usage.md, Limits that change).
  */
 import type { Plan } from "../store/plan.ts";
@@ -11,10 +11,7 @@ export interface Limits {
   readonly plan: Plan;
 }
 
-/**
- * A class, as all that is made for each request: closures would be made anew with it (docs/design/runtime.md, Bun as a
- * server).
- */
+/** This is a class, because closures would be made again for each request (docs/design/runtime.md, Bun as a server). */
 export class FollowedLimits {
   /** The limits under which the request is admitted. */
   readonly first: Limits;
@@ -24,7 +21,7 @@ export class FollowedLimits {
   #now: Limits;
   #edition: number;
 
-  /** `planNow`: the organization's at each moment, the same object while nothing of it changed. */
+  /** `planNow`: the organization's plan at each moment, the same object while nothing of it changed. */
   constructor(plan: Plan, planNow: () => Plan, changes: LimitChanges) {
     this.first = { plan };
     this.#now = this.first;
@@ -33,7 +30,10 @@ export class FollowedLimits {
     this.#edition = changes.edition;
   }
 
-  /** Names the subjects in which the request counts: the ids of its organization, its key, and its key's team in the ledger. */
+  /**
+   * Names the subjects in which the request counts: the ids of its organization, its key, and its key's team in the
+   * ledger.
+   */
   countsIn(subjects: readonly string[]): void {
     this.#subjects = subjects;
   }

@@ -1,14 +1,14 @@
-/** How much a request holds before it may run. Pure. docs/design/usage.md, Holds. */
+/** How much a request must hold before it may run: docs/design/usage.md, Holds. Pure. */
 import type { Model, Prices } from "../inference/model.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import type { Usage } from "../inference/usage.ts";
 import { units_max } from "../store/ledger.ts";
 
-/** Output tokens that are held at a time, and the least that is worth beginning with. */
+/** The output tokens that are held at a time, and the fewest that are worth starting with. */
 export const stepTokens = 4096;
 export const leastTokens = 256;
 
-/** Tokens of one request stay below this, and its units below `units_max`, whatever anybody says. */
+/** The tokens of one request stay below this, and its units below `units_max`, whatever anybody reports. */
 const tokens_max = 1e9;
 
 export interface HoldPlan {
@@ -19,7 +19,7 @@ export interface HoldPlan {
   outputTokensCap: number;
 }
 
-/** Input at the dearest input price, and an output step. */
+/** The input at the highest input price, and one output step. */
 export function holdFor(inputTokens: number, model: Model, request: InferenceRequest): HoldPlan {
   const { prices } = model;
   const dearest = Math.max(prices.input, prices.cachedInput, prices.cacheWrite);
@@ -43,7 +43,7 @@ export function promptUnits(usage: Usage, prices: Prices): number {
   return whole(input + cachedInput + cacheWrite, units_max);
 }
 
-/** A usage that the ledger can book, whatever an engine reported: whole counts, none below zero. */
+/** A usage that the ledger can record, whatever an engine reported: whole counts, none below zero. */
 export function bookable(usage: Usage): Usage {
   const outputTokens = whole(usage.outputTokens, tokens_max);
   return {
@@ -56,7 +56,7 @@ export function bookable(usage: Usage): Usage {
   };
 }
 
-/** A whole number from 0 to `max`; what is no number is 0, and a fraction counts up. */
+/** A whole number from 0 to `max`. Anything that is not a number becomes 0, and a fraction is rounded up. */
 export function whole(value: number, max: number): number {
   return Number.isNaN(value) ? 0 : Math.min(max, Math.max(0, Math.ceil(value)));
 }

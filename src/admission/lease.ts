@@ -1,7 +1,7 @@
 /**
- * The lease of one hold: extended by checkpoints, and watched. The node's own deadline is the lease counted from before
- * the command that set it was first sent, less a margin; past it another node may have settled the hold, and nothing may
- * be forwarded any more (docs/design/metering.md, Rule 7: Forward only within the lease).
+ * The lease of one hold, which checkpoints extend. The node's own deadline is the lease counted from before the command
+ * that set it was first sent, less a margin. After that another node may have settled the hold, so nothing may be
+ * forwarded any more (docs/design/metering.md, Rule 7: Forward only within the lease).
  */
 import { Fault } from "../inference/fault.ts";
 import { noUsage, type Usage } from "../inference/usage.ts";
@@ -21,15 +21,12 @@ export interface LeaseParts {
   checkpoint_ms: number;
 }
 
-/** The node stops this much before its lease ends. */
+/** The node stops this long before its lease ends. */
 export function leaseMargin_ms(lease_ms: number): number {
   return Math.min(5_000, lease_ms / 10);
 }
 
-/**
- * A class, as all that is made for each request: closures would be made anew with it (docs/design/runtime.md, Bun as a
- * server).
- */
+/** This is a class, because closures would be made again for each request (docs/design/runtime.md, Bun as a server). */
 export class Lease {
   readonly #parts: LeaseParts;
   readonly #lost = new Cancellation();
@@ -57,7 +54,7 @@ export class Lease {
     return this.#deadline_ms;
   }
 
-  /** Throws the signal's Fault; also on a node that was frozen past its deadline, before any timer has told it. */
+  /** Throws the signal's Fault, also on a node that was frozen past its deadline before any timer has fired. */
   assertHeld(): void {
     if (this.#parts.clock.now_ms() >= this.#deadline_ms) this.lose();
     this.#lost.throwIfAborted();
@@ -80,13 +77,13 @@ export class Lease {
     );
   }
 
-  /** No more checkpoints, and nothing to lose: the request is being settled. */
+  /** Ends checkpoints and deadline: the request is being settled. */
   end(): void {
     this.#ended = true;
     this.#cancel();
   }
 
-  /** One timer for both: of nearly every request neither comes. */
+  /** One timer serves both: nearly every request ends before either. */
   #untilDue(): () => void {
     const { clock } = this.#parts;
     return clock.after(Math.min(this.#checkpointAt_ms, this.#deadline_ms) - clock.now_ms(), () => this.#due());
@@ -120,7 +117,7 @@ export class Lease {
       if (answer === "gone") this.lose();
       else this.#deadline_ms = Math.max(this.#deadline_ms, deadlineOf(sentAt_ms, lease_ms));
     } catch {
-      // The next one says more; without any, the deadline comes.
+      // The next checkpoint says more; without one, the deadline passes.
     } finally {
       this.#underway = false;
     }

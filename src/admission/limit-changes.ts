@@ -1,30 +1,30 @@
-/** The changes of limits that a node has heard of. Pure. docs/design/usage.md, Limits that change. */
+/** The changes of limits that a node knows of: docs/design/usage.md, Limits that change. Pure. */
 
 export interface LimitChanges {
-  /** Rises whenever something is heard. */
+  /** Rises with each change. */
   readonly edition: number;
-  /** Whether one of these had other limits behind that edition. */
+  /** Reports whether the limits of one of these have changed since that edition. */
   concern(subjects: readonly string[], since: number): boolean;
 }
 
 /** The changes of a store in which only plans have limits. */
 export const noLimitChanges: LimitChanges = { edition: 0, concern: () => false };
 
-/** Those that are not kept any more may have been anybody's. */
+/** A change that is no longer kept may have been anybody's. */
 const kept_max = 10_000;
 
 export class HeardChanges implements LimitChanges {
   #edition = 0;
-  /** Behind this edition all is known. */
+  /** All changes after this edition are known. */
   #knownFrom = 0;
-  /** The edition of the last change of each; the oldest first. */
+  /** The edition of the last change of each subject; the oldest first. */
   readonly #last = new Map<string, number>();
 
   get edition(): number {
     return this.#edition;
   }
 
-  /** Ids of organizations, teams and keys; null: of anybody's. */
+  /** The ids of organizations, teams and keys; null: any of them may have changed. */
   hear(subjects: readonly string[] | null): void {
     if (subjects?.length === 0) return;
     this.#edition += 1;

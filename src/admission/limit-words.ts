@@ -1,4 +1,4 @@
-/** How messages name limits, and what they advise where one is too small. Pure. */
+/** The words in which messages name limits, and their advice if a limit is too small. Pure. */
 
 import { counted } from "../inference/amounts.ts";
 import type { LimitedBy } from "../store/budget.ts";
@@ -15,7 +15,7 @@ export function minuteLimit(name: RateLimitName, limit: number): string {
   return `${counted(limit, name === "tokens" ? "token" : "request")} a minute`;
 }
 
-/** `extra` is absent where extra usage does not relieve the limit, which is so for all but the organization's windows. */
+/** `extra` is absent if extra usage does not relieve the limit: it relieves the organization's windows alone. */
 export function askAdvice(limitedBy: LimitedBy, extra?: { enabled: boolean } | undefined): string {
   if (limitedBy !== "organization") return `ask your administrator for a higher limit of the ${limitedBy}`;
   if (!extra) return "ask your administrator for a higher plan";

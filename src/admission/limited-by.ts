@@ -1,7 +1,7 @@
 /**
- * Whose limit a refusal was: the organization's, the team's or the key's. Of those that lack room it is the one whose
- * window resets last, because until then waiting is in vain; between equals the narrowest, which is the easiest to raise.
- * Pure. docs/design/usage.md, Budgets.
+ * Decides whose limit a refusal names: the organization's, the team's or the key's. Of those that lack room it is the
+ * one whose window resets last, because waiting is in vain until then; between equals the narrowest, which is the
+ * easiest to raise: docs/design/usage.md, Budgets. Pure.
  */
 import type { LimitedBy } from "../store/budget.ts";
 import {
@@ -15,14 +15,14 @@ import {
 } from "../store/ledger.ts";
 import type { WholeLimit } from "./whole-limit.ts";
 
-/** A shortage, and whose limit it is. The limiter's own windows and kinds stand in the organization's places. */
+/** A shortage, and whose limit it is. The subject's own windows and kinds are in the places of the organization's. */
 export interface Limiter extends Shortage {
   limitedBy: LimitedBy;
 }
 
 type Short = Extract<AdmitAnswer, { answer: "exhausted" | "reserved" }>;
 
-/** No extra usage relieves a key or a team. */
+/** Extra usage does not relieve a key or a team. */
 const noExtra: ExtraReading = Object.freeze({ enabled: false, capUnits: null, used: 0, held: 0 });
 
 export function limiterOf(answer: Short, leastUnits: number): Limiter {
@@ -41,8 +41,8 @@ export function limiterOf(answer: Short, leastUnits: number): Limiter {
 }
 
 /**
- * The smallest whole window below the least that a request must hold, so that no reset lets it pass; of equals the
- * narrowest. The organization's count only where extra usage cannot take the request either.
+ * The smallest whole window that is below the least hold of the request, so that no reset helps; of equals the
+ * narrowest. The organization's windows count only if extra usage cannot take the request either.
  */
 export function smallestBelow({ windows, extra, subjects = [] }: Shortage, leastUnits: number): WholeLimit | null {
   const whole = subjects.flatMap(({ subject, windows }) => wholeLimits(windows, { limitedBy: subject }));
@@ -55,12 +55,12 @@ export function smallestBelow({ windows, extra, subjects = [] }: Shortage, least
   return below.reduce<WholeLimit | null>((least, one) => (least && least.value <= one.value ? least : one), null);
 }
 
-/** Units that extra usage could still take. */
+/** The units that extra usage could still take. */
 export function extraAvailable({ enabled, capUnits, used, held }: ExtraReading): number {
   return enabled ? Math.max(0, (capUnits ?? Number.MAX_SAFE_INTEGER) - used - held) : 0;
 }
 
-/** Who runs as many at a time as it may: the key, its team, or else the organization. */
+/** The subject that runs as many requests at a time as it may: the key, its team, or else the organization. */
 export function crowdedBy(subjects: readonly SubjectReading[] = []): SubjectReading | null {
   return subjects.find(({ running, concurrentRequests }) => running >= (concurrentRequests ?? Infinity)) ?? null;
 }

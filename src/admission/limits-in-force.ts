@@ -1,7 +1,7 @@
 /**
- * The limits in force as this node knows them: the plans, and whose limits have changed. Read anew when some changed, and
- * every second, for a message may be lost. While the store is away they stay as they were. A plan that did not change stays
- * the same object.
+ * The limits in force as this node knows them: the plans, and whose limits have changed. They are read again when a
+ * message says that some changed, and every second, because a message may be lost. While the store is away, they stay
+ * as they were. A plan that did not change stays the same object.
  */
 import { isDeepStrictEqual } from "node:util";
 import type { LimitStore, Plan } from "../store/plan.ts";
@@ -13,7 +13,7 @@ export interface LimitsInForce {
   plans(): ReadonlyMap<string, Plan>;
   /** The changes of limits of keys, teams and organizations. */
   readonly changes: LimitChanges;
-  /** Rejects when the store is away. */
+  /** Rejects while the store is away. */
   read(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -29,7 +29,7 @@ export async function limitsInForce(parts: {
   let plans: ReadonlyMap<string, Plan> = new Map();
   let number: number | null = null;
   const changes = new HeardChanges();
-  /** The end of the last reading, and one that has not begun. */
+  /** The reading that is under way, and one that has not begun. */
   let last: Promise<unknown> = Promise.resolve();
   let next: Promise<void> | null = null;
   const again = () =>
@@ -38,7 +38,7 @@ export async function limitsInForce(parts: {
       .then(() => every_ms);
   const looks = gathered(again, clock);
 
-  /** One after the other; whoever asks before one has begun shares it. */
+  /** Readings run one after another; callers who ask before one has begun share it. */
   function read(): Promise<void> {
     if (next) return next;
     next = last.then(readNow);

@@ -1,8 +1,7 @@
 /**
- * The ledger's commands that wait to be sent, and which of them leave together. Pure.
- *
- * A command that no store will ever take must not hold up the rest: what failed together is sent again in quarters, and
- * so on until it is alone.
+ * The ledger's commands that wait to be sent, and which of them leave together. A command that no store will ever take
+ * must not hold up the others: commands that failed together are sent again in quarters, and so on until each is alone.
+ * Pure.
  */
 import type { Answer, Command } from "../store/ledger.ts";
 
@@ -21,11 +20,11 @@ export interface CommandQueue {
   add(item: Item): void;
   remove(item: Item): void;
   isEmpty(): boolean;
-  /** When something may leave: now at the earliest, Infinity for never. */
+  /** When commands may leave: now at the earliest, Infinity for never. */
   next_ms(now_ms: number): number;
-  /** Takes out what leaves together now. */
+  /** Removes and returns the commands that leave together now. */
   take(now_ms: number): Item[];
-  /** The store was away, and is back: nobody is suspected, and nobody need wait. */
+  /** The store was away, and is back: no command is suspected, and none has to wait. */
   forgive(): void;
 }
 
@@ -34,7 +33,7 @@ export function commandQueue(batch_commands_max: number): CommandQueue {
   let settlements: Item[] = [];
   let retriesTurn = false;
 
-  /** The urgent first, but a quarter is kept for settlements where some wait. */
+  /** Urgent commands first, but a quarter is kept for settlements if some wait. */
   function pick(may: (item: Item) => boolean, failures: number): Item[] {
     const most = Math.max(1, batch_commands_max >> Math.min(30, 2 * failures));
     const urgentMost = settlements.some(may) ? most - Math.ceil(most / 4) : most;
@@ -63,7 +62,7 @@ export function commandQueue(batch_commands_max: number): CommandQueue {
       }
       return next_ms;
     },
-    /** Takes commands that failed before, the most often first, and commands that did not, by turns. */
+    /** Takes commands that failed before, those that failed most often first, in turn with commands that did not. */
     take(now_ms) {
       const ready = (item: Item) => item.notBefore_ms <= now_ms;
       let failures = 0;

@@ -1,6 +1,7 @@
 /**
- * Sliding rates before the entrance: a request takes from them first, gives back what it took if it is then not admitted,
- * and corrects it at its end (reservation.ts). Where neither the plan nor the key or its team has rates, this costs nothing.
+ * Sliding rates, before the entrance: a request takes from them first, gives back what it took if it is then not
+ * admitted, and corrects it at its end (reservation.ts). If neither the plan nor the key or its team has rates, this
+ * costs nothing.
  */
 
 import { counted, grouped } from "../inference/amounts.ts";
@@ -35,7 +36,9 @@ export function ratedEntrance(entrance: Entrance, rates: Rates | null): Entrance
   };
 }
 
-/** Takes from the rates; null where none limit the request. Throws the Fault of a refusal, or 503 where no store can count. */
+/**
+ * Takes from the rates; null if none limits the request. Throws the Fault of a refusal, or 503 if no store can count.
+ */
 async function taking(rates: Rates, entry: Entry): Promise<RateTaken | null> {
   const subjects = subjectsOf(entry);
   if (subjects.length === 0) return null;
@@ -71,7 +74,10 @@ function subjectsOf({ plan, principal }: Entry): readonly RateSubject[] {
 
 const none: readonly RateSubject[] = [];
 
-/** The tokens that a request may come to: its input and an output step, as it will be held; and the least that a hold begins with. */
+/**
+ * The tokens that a request may need: its input and an output step, as it will be held; and the least that a hold
+ * starts with.
+ */
 function tokensOf({ inputTokens, model, request }: Entry): Pick<RateRequest, "tokens" | "tokens_min"> {
   const { outputTokens, outputTokens_min } = holdFor(inputTokens, model, request);
   return { tokens: inputTokens + outputTokens, tokens_min: inputTokens + outputTokens_min };

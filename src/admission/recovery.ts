@@ -1,8 +1,8 @@
 /**
- * Settles what a node that is gone has left behind: any node does it, every `sweep_ms`. A sweeper that was cut off from
- * the store, or has just begun, waits one lease first: other nodes may have been cut off with it, and settle themselves
- * now. Where the store's clock was set, leases have not lapsed that it says have: it waits as well, and those who run
- * extend theirs by the new clock (docs/design/metering.md, Rule 6: Any node recovers).
+ * Settles the holds of nodes that are gone: any node does it, every `sweep_ms`. A sweeper that was cut off from the
+ * store, or has just started, waits one lease first: other nodes may have been cut off too, and settle their own
+ * requests now. If the store's clock was set, leases may only seem to have lapsed: the sweeper waits as well, and
+ * running requests extend theirs by the new clock (docs/design/metering.md, Rule 6: Any node recovers).
  */
 import type { Ledger } from "../store/ledger.ts";
 import type { Clock } from "../time/clock.ts";
@@ -12,7 +12,7 @@ import { type StoreClock, storeClock } from "./store-clock.ts";
 export interface RecoverySettings {
   sweep_ms: number;
   lease_ms: number;
-  /** Holds that one transaction settles. */
+  /** The holds that one transaction settles. */
   recovered_max: number;
 }
 
@@ -24,15 +24,15 @@ export interface Recovery {
 export interface RecoveryParts {
   ledger: Pick<Ledger, "recover">;
   clock: Clock;
-  /** Told how many holds each sweep has settled, where there were any. */
+  /** Called with the number of holds that a sweep has settled, if there were any. */
   recovered?: ((count: number) => void) | undefined;
-  /** Told why a sweep failed. */
+  /** Called with the reason if a sweep failed. */
   failed?: ((error: unknown) => void) | undefined;
 }
 
 export function recovery(parts: RecoveryParts, settings: RecoverySettings): Recovery {
   const { ledger, clock } = parts;
-  // A step that is not noticed ends no lease before its node has stopped by its own deadline.
+  // A smaller step of the clock is not noticed: it ends no lease before its node has stopped by its own deadline.
   const store: StoreClock = storeClock(leaseMargin_ms(settings.lease_ms) / 2);
   let begunAt_ms = clock.now_ms();
   let answeredAt_ms = begunAt_ms;

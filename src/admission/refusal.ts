@@ -1,6 +1,7 @@
 /**
- * A refusal of the ledger as a fault. Its message says what is left, what the request needs, when it can have it and what
- * helps sooner, in the ledger's own numbers. Pure. Rules: docs/design/errors-and-streams.md, Limits and their errors.
+ * Turns a refusal of the ledger into a fault. Its message says what is left, what the request needs, when it can have
+ * that and what helps sooner, in the ledger's own numbers. Rules: docs/design/errors-and-streams.md, Limits and their
+ * errors. Pure.
  */
 
 import { counted, grouped, percentOf } from "../inference/amounts.ts";
@@ -20,7 +21,7 @@ import { askAdvice, capitalized, windowNames } from "./limit-words.ts";
 import { crowdedBy, extraAvailable, type Limiter, limiterOf, smallestBelow } from "./limited-by.ts";
 import { beyondWholeLimit } from "./whole-limit.ts";
 
-/** `leastUnits`: the least that the request must hold to begin. */
+/** `leastUnits`: the least that the request must hold to start. */
 export function refusalOf(answer: Exclude<AdmitAnswer, { answer: "granted" }>, leastUnits: number, plan: Plan): Fault {
   switch (answer.answer) {
     case "concurrency":
@@ -38,7 +39,7 @@ export function refusalOf(answer: Exclude<AdmitAnswer, { answer: "granted" }>, l
   }
 }
 
-/** Percent and reset of the three windows, as headers. */
+/** The percentages and resets of the three windows, as headers. */
 export function windowHeaders(windows: WindowReadings): Record<string, string> {
   const headers: Record<string, string> = {};
   for (const kind of windowKinds) {
@@ -65,13 +66,13 @@ function exhausted(shortage: Limiter, leastUnits: number, account: Account): Fau
     const window = windows[kinds[0] ?? "session"];
     return usageLimitReached(problem, { window, resets: windowNames[window.kind] }, shortage, account);
   }
-  // No reset of the plan's own makes room: that of the extra usage does, which is the month's.
+  // No reset of the plan's own windows makes room; that of the extra usage does, which is the month's.
   const whole = `${limitedBy}'s ${windowNames[tooSmall]} limit of ${counted(infinite(windows[tooSmall].limit), "unit")}`;
   const problem = `${needs(leastUnits)}, more than the ${whole}, and the ${statesOf([extraLimit(extra)], shortage)}`;
   return usageLimitReached(problem, { window: windows.month, resets: "extra usage" }, shortage, account);
 }
 
-/** Settled use leaves too little, and extra usage cannot take the request: until `until.window` resets. */
+/** Settled use leaves too little, and extra usage cannot take the request, until `until.window` resets. */
 function usageLimitReached(
   problem: string,
   until: { window: WindowReading; resets: string },
@@ -98,7 +99,7 @@ function usageLimitReached(
   });
 }
 
-/** The fault if the rest of a window is held by requests that are still running. */
+/** The fault if the rest of a window is held by requests that still run. */
 function usageReserved(shortage: Limiter, leastUnits: number, windows: WindowReadings): Fault {
   const isPlanFull = windowKinds.some((kind) => room(shortage.windows[kind]) < leastUnits);
   return new Fault(
@@ -133,7 +134,7 @@ function extraLimit({ capUnits, used, held }: ExtraReading): NamedLimit {
   return { name: "extra usage", limit: capUnits, used, held };
 }
 
-/** The limits that lack room, the one that resets last first, and extra usage where it might have taken the request. */
+/** The limits that lack room, the one that resets last first, and extra usage if it might have taken the request. */
 function shortOf({ kinds, windows, extra }: Shortage, withExtra = extra.enabled): NamedLimit[] {
   const limits = kinds.map((kind): NamedLimit => ({ ...windows[kind], name: windowNames[kind] }));
   return withExtra ? [...limits, extraLimit(extra)] : limits;
@@ -156,7 +157,7 @@ function stateOf(named: NamedLimit): string {
 
 const lessAdvice = ["send less input", "choose a cheaper model"];
 
-/** Whether a smaller request would have been admitted from the plan, or from extra usage. */
+/** Reports whether a smaller request would have been admitted, from the plan or from extra usage. */
 function lessHelps({ windows, extra }: Shortage): boolean {
   const isPlanOpen = windowKinds.every((kind) => leftOf(windows[kind]) > 0);
   return isPlanOpen || (extra.enabled && leftOf(extraLimit(extra)) > 0);

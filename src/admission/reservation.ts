@@ -1,6 +1,6 @@
 /**
- * One admitted request, from its grant to its settlement: the room of its hold (room.ts), its lease (lease.ts), its sliding
- * rates (rates.ts), and its end, which the ledger hears once.
+ * One admitted request, from its grant to its settlement: the room of its hold (room.ts), its lease (lease.ts), its
+ * sliding rates (rates.ts), and its end, which the ledger is told once.
  */
 import { promptTokens, type Usage } from "../inference/usage.ts";
 import { type Granted, type RequestFacts, type Settle, type SettleAnswer, units_max } from "../store/ledger.ts";
@@ -30,13 +30,13 @@ export interface Reservation {
    * or rejects with, the signal's Fault.
    */
   permits(outputTokens: number): true | Promise<boolean>;
-  /** Takes the usage so far, for the next checkpoint. */
+  /** Records the usage so far, for the next checkpoint. */
   progress(usage: Usage): void;
-  /** Forgets the usage so far, because the answer begins anew. */
+  /** Discards the usage so far, because the answer begins again. */
   restart(): void;
-  /** Throws the signal's Fault where the lease is over, even if the signal has not been aborted yet. */
+  /** Throws the signal's Fault if the lease is over, even if the signal has not been aborted yet. */
   assertHeld(): void;
-  /** Ends the request, however it went. Only the first call counts. Resolves when the ledger has confirmed it. */
+  /** Ends the request, whatever its outcome. Only the first call counts. Resolves when the ledger has confirmed it. */
   settle(settlement: Settlement): Promise<void>;
 }
 
@@ -59,10 +59,7 @@ export interface ReservationParts {
 
 const unlimited: RateReadings = Object.freeze({ requests: null, tokens: null });
 
-/**
- * A class, as everything that is made for each request: closures would be made anew with it (docs/design/runtime.md, Bun as a
- * server).
- */
+/** This is a class, because closures would be made again for each request (docs/design/runtime.md, Bun as a server). */
 export class HeldReservation implements Reservation {
   readonly #parts: ReservationParts;
   readonly #lease: Lease;
@@ -93,7 +90,8 @@ export class HeldReservation implements Reservation {
 
   progress(usage: Usage): void {
     const { stream, prices } = this.#parts.facts;
-    // An answer that nobody streams is delivered only at its end: if the node dies before that, nothing is charged.
+    // An answer that the caller does not stream is delivered only at its end: if the node dies before that, nothing is
+    // charged.
     if (stream) this.#lease.count(usage);
     this.#room.countPrompt(promptUnits(usage, prices));
   }

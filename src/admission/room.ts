@@ -1,7 +1,7 @@
 /**
- * The room that a hold gives: how many output tokens it covers, and its growth. It grows before tokens beyond it leave,
- * when half of its last step is used; where it cannot, a window is used to its end, and generation ends. Under other
- * limits than before it is reviewed before anything more leaves (docs/design/usage.md, Limits that change).
+ * The room of a hold: how many output tokens it covers, and its growth. It grows when half of its last step is used,
+ * before tokens beyond it leave; if it cannot grow, a window is used to its end, and generation ends. When limits have
+ * changed, it is reviewed before anything more leaves (docs/design/usage.md, Limits that change).
  */
 import { type Granted, type GrowAnswer, type RequestFacts, units_max } from "../store/ledger.ts";
 import type { Batcher } from "./batcher.ts";
@@ -17,13 +17,10 @@ export interface RoomParts {
   grant: Granted;
 }
 
-/** How far the hold grows at a time where the answer is longer than its cap, by the engine's doing or our count. */
+/** How far the hold grows at a time if the answer is longer than its cap, by the engine's doing or by our count. */
 const beyondCapTokens = 256;
 
-/**
- * A class, as all that is made for each request: closures would be made anew with it (docs/design/runtime.md, Bun as a
- * server).
- */
+/** This is a class, because closures would be made again for each request (docs/design/runtime.md, Bun as a server). */
 export class Room {
   readonly #parts: RoomParts;
   readonly #lease: Lease;
@@ -31,12 +28,12 @@ export class Room {
   #heldUnits: number;
   #covered: number;
   #wanted = 0;
-  /** How many growths were sent. */
+  /** The number of growths that were sent. */
   #sent = 0;
-  /** Under which the hold is what it is. */
+  /** The edition of the limits under which the hold was granted. */
   #reviewed: Limits;
   #growing: Promise<void> | null = null;
-  /** There was no room to grow ahead of need; it is asked for once more when the tokens are there. */
+  /** There was no room to grow ahead of need. The growth is requested once more when the tokens are there. */
   #full = false;
 
   constructor(parts: RoomParts, lease: Lease) {
@@ -69,7 +66,7 @@ export class Room {
     this.#covered = this.#coveredTokens();
   }
 
-  /** Nothing of what was counted has left: the hold stays, and covers the answer that begins anew. */
+  /** None of the counted tokens has left: the hold stays, and covers the answer that begins again. */
   restart(): void {
     this.#wanted = 0;
     this.#promptUnits = this.#parts.hold.inputUnits;
@@ -89,14 +86,14 @@ export class Room {
     return whole(this.#promptUnits + tokens * this.#price, units_max);
   }
 
-  /** How many tokens the next growth is to cover: a step more, the cap at most. */
+  /** The tokens that the next growth is to cover: one step more, and the cap at most. */
   #target(): number {
     const { outputTokensCap } = this.#parts.hold;
     if (this.#wanted >= outputTokensCap) return this.#wanted + beyondCapTokens;
     return Math.min(Math.max(this.#wanted, this.#covered) + stepTokens, outputTokensCap);
   }
 
-  /** `least` is how many tokens it must cover to be of use. */
+  /** `least` is the number of tokens that it must cover to be of use. */
   async #grow(least: number): Promise<void> {
     await this.#ask(this.#unitsFor(Math.max(this.#target(), least)), this.#unitsFor(least), (answer) => {
       if (answer.answer === "full" || answer.units <= this.#heldUnits) this.#full = true;
@@ -104,7 +101,9 @@ export class Room {
     });
   }
 
-  /** Gives back the hold beyond `left`, the tokens that may have left, as far as other limits have no room for it. */
+  /**
+   * Gives back the hold beyond `left`, the tokens that may have left, as far as the changed limits have no room for it.
+   */
   async #review(left: number): Promise<void> {
     const current = this.#parts.limits.now();
     await this.#ask(this.#heldUnits, Math.min(this.#heldUnits, this.#unitsFor(left)), (answer) => {
@@ -141,8 +140,8 @@ export class Room {
   }
 
   /**
-   * Waits for room for `tokens` in all, of which `left` may have been delivered. A review whose answer was lost may have been
-   * carried out: until one is answered nobody knows what is held.
+   * Waits for room for `tokens` in all, of which `left` may have been delivered. A review whose answer was lost may
+   * have been carried out: until one is answered, the amount held is unknown.
    */
   async #waitFor(tokens: number, left: number): Promise<boolean> {
     const { limits } = this.#parts;

@@ -1,8 +1,8 @@
 /**
- * Sliding rates of two stores: the first counts, and while it is away the second does. Around an outage both do, for a
- * minute: what one of them missed, the other has counted, so a limit holds for all that this node lets through. Several
- * nodes may see an outage at different moments; then a limit may be passed, by as much again at most, for a minute
- * (docs/design/usage.md, Sliding limits).
+ * Sliding rates of two stores: the first counts, and the second counts while the first is away. For a minute around an
+ * outage both count: what one missed, the other has, so a limit holds for everything that this node lets through.
+ * Several nodes may notice an outage at different moments; then a limit may be passed for a minute, by as much again at
+ * most (docs/design/usage.md, Sliding limits).
  */
 import { minute_ms, type RateAnswer, type RateRequest, type Rates, type RateTaken, tightest } from "../store/rates.ts";
 import type { Clock } from "../time/clock.ts";
@@ -11,20 +11,20 @@ export interface StandbyParts {
   first: Rates;
   standby: Rates;
   clock: Clock;
-  /** Told when the first goes away, and why; and with null when it is back. */
+  /** Called with the reason when the first store goes away, and with null when it is back. */
   turned?: (cause: unknown) => void;
 }
 
-/** After a failure the first is left alone for so long; then one request tries it. */
+/** After a failure the first store is left alone for this long; then one request tries it. */
 const retry_ms = 1_000;
-/** Entries that a second shares end up to a second late. */
+/** Shared entries of one second end up to a second late. */
 const both_ms = minute_ms + 1_000;
 
 export function standbyRates({ first, standby, clock, turned }: StandbyParts): Rates {
   let away = false;
   let trying = false;
   let failedAt_ms = Number.NEGATIVE_INFINITY;
-  /** When requests were last counted by the first alone; before this node's time other nodes may have done so. */
+  /** When the first store alone last counted requests; before this node's time other nodes may have done so. */
   let aloneAt_ms = clock.now_ms();
 
   function failed(cause: unknown): void {
@@ -82,7 +82,7 @@ export function standbyRates({ first, standby, clock, turned }: StandbyParts): R
   };
 }
 
-/** Taken only where both have taken it; who took it alone gets it back. */
+/** Taken only if both stores have taken it; if only one has, it is given back there. */
 function stricter(one: RateAnswer, other: RateAnswer): RateAnswer {
   if (one.answer === "taken" && other.answer === "taken") return together(one, other);
   if (one.answer === "taken") {

@@ -1,13 +1,16 @@
 /**
- * The store's clock as a node knows it, held against the node's own, which nobody sets: whether it was set forward or
- * back since the store last answered. Pure.
+ * Compares the store's clock with the node's own monotonic one, to find out whether it was set forward or back since
+ * the store last answered. Pure.
  */
 import type { ClockRange } from "../store/ledger.ts";
 
 export interface StoreClock {
   /** The range of the store's clock when a message that leaves now arrives there; null before the first answer. */
   range(now_ms: number): ClockRange | null;
-  /** Whether it was set since the last answer, by more than `tolerance_ms`. It read `at` between these two moments. */
+  /**
+   * Reports whether the clock was set since the last answer, by more than `tolerance_ms`. It read `at` between these
+   * two moments.
+   */
   wasSet(at: Date, sentAt_ms: number, heardAt_ms: number): boolean;
 }
 

@@ -1,7 +1,7 @@
 /**
  * The refusal of a request that can never pass: the least that it must hold is above a whole limit, so that no reset
- * helps. There is nothing to wait for; it says which limit that is, whose, how large, and how much was asked. Pure.
- * Rules: docs/design/errors-and-streams.md, Limits and their errors.
+ * helps and waiting is in vain. It says which limit that is, whose, its size, and what was asked for. Rules:
+ * docs/design/errors-and-streams.md, Limits and their errors. Pure.
  */
 
 import { counted } from "../inference/amounts.ts";

@@ -8,7 +8,7 @@ export interface InferenceWire {
   stream?: boolean | null;
 }
 
-/** Whose request it is, and whether anything of it may be kept. */
+/** The owner of the request, and whether anything of it may be stored. */
 export type ContentOwner = Pick<Organization, "id" | "keepsContent">;
 
 export interface Adapter<Wire extends InferenceWire, Reply> {
@@ -16,8 +16,8 @@ export interface Adapter<Wire extends InferenceWire, Reply> {
   /** Prefix of the response's id, such as `chatcmpl-`. */
   idPrefix: string;
   codec: CallerCodec<Wire, Reply>;
-  /** The request with what is stored in place of what refers to it; `bytes` is the size of that. */
+  /** The request with stored items in place of the references to them; `bytes` is their size. */
   resolve?(wire: Wire, owner: ContentOwner): Promise<{ wire: Wire; bytes: number }>;
-  /** Stores the whole answer before its caller has the end of it; null if it is not to be stored. It never throws. */
+  /** Stores the whole answer before its caller has its end; null if it is not to be stored. It never throws. */
   saver?(wire: Wire, organizationId: string): ((answer: Reply) => Promise<void>) | null;
 }

@@ -1,6 +1,6 @@
 /**
- * ANSWER: a run becomes what its caller reads: encoded in the protocol, kept where it is to be kept, and sent. A failure
- * before the first part is thrown, so that it has its true status.
+ * ANSWER: turns a run into the response that its caller reads: encoded in the protocol, stored if it is to be stored,
+ * and sent. A failure before the first part is thrown, so that it has its true status.
  */
 
 import type { Call } from "../http/call.ts";
@@ -45,7 +45,7 @@ export async function answer<Wire extends InferenceWire, Reply>(
 
   const events = save ? endsAfter(run.events, (result) => save(encoded(result))) : run.events;
   const stream = await primed(events, dependencies.limits.first_event_hold_ms);
-  // What is to be stored needs all of it.
+  // A stored answer has to be complete.
   if (!save && isLetGo(request)) giveBackBody(call);
   const context = {
     requestId: call.requestId,

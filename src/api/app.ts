@@ -1,6 +1,4 @@
-/**
- * HTTP: the only room that knows Elysia, Request and Response. The app mounts the operations, each at its method and path.
- */
+/** The app mounts the operations, each at its method and path. Only http, api and the simulator know Elysia. */
 import { Elysia } from "elysia";
 import { RuntimeConnection } from "../http/connection.ts";
 import { frame, identified, methodNotAllowed, type Serve } from "../http/frame.ts";
@@ -18,20 +16,20 @@ import { hasId, isIdThere } from "./path.ts";
 import { serveOperation } from "./serve-operation.ts";
 import { unknownPath } from "./unknown-path.ts";
 
-/** The service as clients see it; `metrics` says whether /metrics is on this port. */
+/** The service for clients. `metrics` says whether /metrics is on this port. */
 export function app(dependencies: Dependencies, options: { metrics: boolean }) {
   return mount(dependencies, [...operations, ...unlistedOperations, ...(options.metrics ? metricsOperations : [])]);
 }
 
-/** The operations that only the operator's own port answers, and only to its own names. */
+/** The operations that only the operator's own port answers, and only under its own names. */
 export function operatorApp(dependencies: Dependencies, management: ManagementEntrance) {
   const mounted = [...metricsOperations, ...operatorProbes, ...managementServed(management)];
   return mount(dependencies, mounted, hostsNamed(management.names));
 }
 
 /**
- * Whatever is mounted is an operation: with its scope, its guards and its description. `answersTo`: whether a `Host` is one
- * that it answers to.
+ * Mounts operations: each with its scope, its guards and its description. `answersTo`: reports whether a `Host` is one
+ * of the port's.
  */
 export function mount(
   dependencies: Dependencies,
@@ -39,7 +37,7 @@ export function mount(
   answersTo: (host: string | null) => boolean = () => true,
 ) {
   const elysia = new Elysia({ strictPath: true, handler: { standardHostname: false } });
-  // The frame answers faults; what comes here is a defect of the frame itself.
+  // The frame answers faults, so this is a defect of the frame itself.
   elysia.onError(({ error }) => {
     const requestId = `req_${dependencies.newId()}`;
     dependencies.log.event("error", "unhandled", { request_id: requestId, cause: String(error) });
@@ -81,7 +79,7 @@ export function mount(
   return elysia;
 }
 
-/** HEAD is GET to all who answer, so that what is said of it, and its length, is the same. */
+/** HEAD is a GET to all handlers, so that its headers and its length are the same. */
 function methodsOf({ method }: Operation): string[] {
   return method === "get" ? ["GET", "HEAD"] : [method.toUpperCase()];
 }

@@ -1,4 +1,7 @@
-/** Credential, organization and scope, in that order; the log learns who it was. Throws Fault 401, 403, 429 or 503. */
+/**
+ * Checks credential, organization and scope, in this order, and records the caller for the log. Throws Fault 401, 403,
+ * 429 or 503.
+ */
 import { requireScope } from "../auth/authenticate.ts";
 import { AddressNotAllowed, type Principal, Suspended } from "../auth/verdict.ts";
 import type { Call } from "../http/call.ts";
@@ -6,7 +9,7 @@ import { Fault } from "../inference/fault.ts";
 import type { Dependencies } from "./dependencies.ts";
 import type { RequiredScope } from "./operation.ts";
 
-/** `any`: whoever holds a valid key, whatever its scopes. */
+/** `any`: any valid key, whatever its scopes. */
 export async function authorize(
   dependencies: Dependencies,
   call: Call,

@@ -1,6 +1,7 @@
 /**
- * An inference request that failed: where it was refused after its caller was known, that is counted, and has a receipt
- * that says so (docs/design/usage.md, Receipts). Nothing waits for that. What ends later has its record in the ledger.
+ * Records an inference request that failed. If it was refused after its caller was known, it is counted and has a
+ * receipt that says so (docs/design/usage.md, Receipts), which nothing waits for. A later end has its record in the
+ * ledger.
  */
 
 import type { Call } from "../http/call.ts";
@@ -12,7 +13,7 @@ export function refused(dependencies: Dependencies, call: Call, operation: Opera
   const { source, organization, key, model, stream } = call.notes;
   if (source !== undefined || organization === undefined || key === undefined) return;
   dependencies.metrics.decision("refused", code);
-  // What fails for want of a store, or by a defect, was not refused; the ledger knows what it was asked.
+  // A request that failed by a defect or for want of a store was not refused; the ledger knows about it.
   if (status >= 500) return;
   dependencies.refused.add({
     requestId: call.requestId,

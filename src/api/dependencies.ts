@@ -21,10 +21,10 @@ import type { Runs } from "../usage/run.ts";
 import type { Readiness } from "./readiness.ts";
 
 export interface Dependencies extends FrameDependencies {
-  /** The catalog in force at this moment; a plan that did not change stays the same object. */
+  /** The catalog in force at this moment. A plan that did not change stays the same object. */
   catalog(): Catalog;
   authenticate(headers: Headers, address: string): Promise<Principal>;
-  /** Whether those whose requests run may go on. */
+  /** Ends running requests whose caller may not go on. */
   standings: Pick<Standings, "begin">;
   arrivals: Arrivals;
   runs: Runs;
@@ -33,16 +33,16 @@ export interface Dependencies extends FrameDependencies {
   /** Receipts of requests that were refused. */
   refused: Pick<RefusedLog, "add" | "find">;
   inputEstimate: Pick<InputEstimate, "tokens" | "expected">;
-  /** Responses that can be gone on from. */
+  /** The stored responses that can be continued. */
   responses: { store: ResponseStore; settings(): ResponseSettings };
   tokenCounter: Pick<TokenCounter, "examine">;
   messages(): MessagesOptions;
-  /** Which images an engine may be asked to fetch. */
+  /** The images that an engine may be asked to fetch. */
   images(): ImageSettings;
   limits: BodyLimits & StreamLimits & ConnectionLimits;
   bounds: Bounds;
   readiness: Readiness["results"];
-  /** The routes as each process of this node knows them; for operators alone. */
+  /** The routes as each process of this node knows them, for operators only. */
   routes(): Promise<readonly RouteView[]>;
   /** The hash of the configuration in force. */
   configurationHash(): string;
@@ -60,14 +60,14 @@ export interface Documentation {
 }
 
 export interface ResponseSettings {
-  /** Off: none is kept, and none is found. */
+  /** Off: none is stored, and none is found. */
   store: boolean;
-  /** The bound of all responses of an organization. */
+  /** The limit of all stored responses of an organization. */
   organization_bytes_max: number;
 }
 
 export interface ConnectionLimits {
-  /** How long a connection may be silent, and a request's head may take to arrive. */
+  /** How long a connection may be silent, and how long the head of a request may take. */
   idle_ms: number;
 }
 

@@ -1,4 +1,4 @@
-/** The body of a fault, in the protocol of its path; on paths that several protocols share, in that of whoever asks. */
+/** The body of a fault, in the protocol of its path; on paths of several protocols, in the client's. */
 
 import type { FaultBody } from "../http/frame.ts";
 import type { Fault } from "../inference/fault.ts";
@@ -19,12 +19,12 @@ const faultBodies: Record<FaultShape, FaultBody> = {
   client: faultBodyForClient,
 };
 
-/** Clients of Messages send the version of it that they speak, and only they. */
+/** Only clients of Messages send the version that they speak. */
 export function isMessagesClient(request: Request): boolean {
   return request.headers.has("anthropic-version");
 }
 
-/** The body of a fault, for whoever asks. */
+/** The body of a fault, for this client. */
 function faultBodyForClient(fault: Fault, requestId: string, request: Request): unknown {
   return (isMessagesClient(request) ? messagesFault : openaiFault)(fault, requestId);
 }

@@ -1,6 +1,6 @@
 /**
- * THE SPINE: one function is the whole of an inference request, for every protocol. The adapter holds what differs. The
- * frame that made the call ends what was begun here, however the request ends.
+ * THE SPINE: one function is the whole of an inference request, for every protocol. The adapter has the differences.
+ * The frame that made the call ends everything that was begun here, however the request ends.
  */
 import { planOf } from "../admission/allowance.ts";
 import type { Principal } from "../auth/verdict.ts";
@@ -11,7 +11,7 @@ import { answer } from "./answer.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { type InferenceInput, type Prepared, prepare } from "./prepare.ts";
 
-/** A function that waits keeps its arguments in memory until it ends: the body as it was parsed must not be one. */
+/** An async function keeps its arguments in memory until it ends, so the parsed body must not be one. */
 export function infer<Wire extends InferenceWire, Reply>(
   dependencies: Dependencies,
   call: Call,

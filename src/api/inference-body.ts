@@ -1,4 +1,4 @@
-/** The body of an inference request, as a guard: read within bounds, parsed once, checked against its contract. */
+/** The body of an inference request: read within bounds, parsed once, and checked against its contract. */
 import type { TSchema } from "typebox";
 import { type JsonBody, readJson } from "../body/read.ts";
 import type { Call } from "../http/call.ts";
@@ -7,7 +7,8 @@ import type { Catalog } from "../routing/catalog.ts";
 import type { RequestBody } from "./operation.ts";
 
 /**
- * `validate` throws the Fault of the first offence; `extraParams` are the fields that the model accepts beyond the contract.
+ * `validate` throws the Fault of the first offence. `extraParams` are the fields that the model accepts beyond the
+ * contract.
  */
 export function inferenceBody<Wire>(
   schema: TSchema,
@@ -30,7 +31,10 @@ export function inferenceBody<Wire>(
   };
 }
 
-/** Notes for a refusal's receipt, before the body is checked: its model if it exists, and whether it was to stream. */
+/**
+ * Records, before the body is checked, what a refusal's receipt has: the model if it exists, and whether the request
+ * was to stream.
+ */
 function noteRequested(call: Call, catalog: Catalog, body: unknown): void {
   if (typeof body !== "object" || body === null) return;
   const { model, stream } = body as { model?: unknown; stream?: unknown };

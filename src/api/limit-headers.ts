@@ -1,8 +1,8 @@
-/** The sliding limits of a plan as headers, in the family of the protocol in use; what the plan does not limit is absent. */
+/** The sliding limits of a plan as headers, in the family of the protocol. Limits that the plan lacks are left out. */
 import type { Operation } from "../store/ledger.ts";
 import type { RateReadings } from "../store/rates.ts";
 
-/** `now_ms` since the epoch. */
+/** `now_ms` is since the epoch. */
 export function limitHeaders(operation: Operation, readings: RateReadings, now_ms: number): Record<string, string> {
   const headers: Record<string, string> = {};
   for (const what of ["requests", "tokens"] as const) {

@@ -1,7 +1,7 @@
 /**
- * AN OPERATION, as one value: its path, its scope, what it takes and answers, its faults, its examples and its handler.
- * The list in operations.ts mounts these values, guards them and describes them in the OpenAPI document; a new operation
- * is one new file and one new entry there.
+ * AN OPERATION as one value: its path, its scope, its input and answers, its faults, its examples and its handler. The
+ * list in operations.ts mounts these values, guards them and describes them in the OpenAPI document. A new operation is
+ * one new file and one new entry there.
  */
 import type { Static, TObject, TSchema } from "typebox";
 import type { Principal } from "../auth/verdict.ts";
@@ -20,10 +20,10 @@ import type { HeaderName } from "./openapi/headers.ts";
 /** The part of the catalog in force that the document needs. */
 export type ContractModel = Pick<Model, "id" | "capabilities" | "extraParams">;
 
-/** The model that examples name; the document has the first of the catalog in its place. */
+/** The model that examples name. The document has the first one of the catalog in its place. */
 export const anyModel = "vendor/model";
 
-/** `any`: a key is needed, whatever its scopes. `null`: none is. */
+/** `any`: a key is needed, whatever its scopes. `null`: no key is needed. */
 export type RequiredScope = Scope | "any" | null;
 
 interface Declared<
@@ -37,7 +37,7 @@ interface Declared<
   method: "get" | "post" | "put" | "patch" | "delete";
   /** The path in OpenAPI's form: `/v1/models/{id}`. */
   path: string;
-  /** The prefix of ids in its path. Another path is none of this operation's. Empty: any id without a slash. */
+  /** The prefix of ids in its path; other paths do not belong to this operation. Empty: any id without a slash. */
   idPrefix?: IdPrefix | "";
   tag: Tag;
   summary: string;
@@ -45,26 +45,26 @@ interface Declared<
   scope: Required;
   /** Its name in the ledger, if it is metered: then its refusals are counted, and have receipts. */
   metered?: MeteredOperation;
-  /** An object of parameters for each place that has any. See parameters.ts for the keywords that describe them. */
+  /** An object of parameters for each place that has any. parameters.ts lists the keywords that describe them. */
   params?: Params;
   query?: Query;
   headers?: Headers;
   request?: RequestBody<Body>;
   success: Success;
-  /** Every code it may refuse or fail with; each status among them is one JSON answer. */
+  /** Every code with which it may refuse or fail. Each status among them is one JSON answer. */
   faults: readonly FaultCode[];
   /** Whether other error statuses, in the same shape, are described by `default`. */
   otherFaults: boolean;
   /** The headers of its 429 about limits. */
   limitRefusalHeaders?: readonly HeaderName[];
-  /** The shape of its refusals; `error` unless said otherwise. */
+  /** The shape of its refusals; `error` by default. */
   faultShape?: FaultShape;
   /** The headers of a fault for its clients, beyond those of all operations. */
   faultHeaders?(fault: Fault): Record<string, string>;
-  /** Refuses another method in words of its own; where it answers null, it is 405. */
+  /** Refuses another method in its own way. If it returns null, the answer is 405. */
   refusesMethod?(request: Request): Fault | null;
   examples: readonly Example[];
-  /** Called when the credential, the scope, the parameters and the body are in order. Throws Faults. */
+  /** Called when credential, scope, parameters and body have been checked. Throws Faults. */
   handle(
     dependencies: Dependencies,
     call: Call,
@@ -83,8 +83,8 @@ export interface Input<Required, Params extends TObject, Query extends TObject, 
 }
 
 /**
- * `schema` describes the body; `read` reads it from the request, bounded, and checks it. Throws the Fault of its first
- * offence.
+ * `schema` describes the body. `read` reads it from the request within bounds, and checks it. Throws the Fault of its
+ * first offence.
  */
 export interface RequestBody<Body> {
   schema: TSchema;
@@ -95,7 +95,7 @@ export type Operation = Declared<RequiredScope, TObject, TObject, TObject, unkno
 
 type Nothing = TObject<Record<never, never>>;
 
-/** The handler's types follow from what is declared; who holds the list need not know them. */
+/** The handler's types follow from the declaration; the list does not need to know them. */
 export function operation<
   Required extends RequiredScope,
   Params extends TObject = Nothing,
@@ -107,7 +107,8 @@ export function operation<
 }
 
 /**
- * `messages`, `responses`: in the words of that protocol. `client`: `Error`, or Messages' words, as whoever asks reads them.
+ * `messages`, `responses`: the form of that protocol. `client`: `Error`, or the form of Messages, depending on the
+ * client.
  */
 export type FaultShape = "error" | "messages" | "responses" | "client";
 
@@ -118,13 +119,13 @@ export interface Success {
   /** The body of 200, by media type. */
   content: Record<string, Content>;
   headers: readonly HeaderName[];
-  /** Further statuses that are an answer and not a fault (`/readyz` says 503 in its own words). */
+  /** Further statuses that are an answer and not a fault (`/readyz` answers 503 in a form of its own). */
   also?: Record<number, { description: string; content: Record<string, Content>; headers: readonly HeaderName[] }>;
 }
 
 /**
- * `schema` describes a JSON body; in an event stream, each event's data, in the order that `grammar` says. `example` is
- * what is shown.
+ * `schema` describes a JSON body, or the data of each event of a stream, in the order that `grammar` states. `example`
+ * is shown.
  */
 export interface Content {
   schema: TSchema;
@@ -135,14 +136,14 @@ export interface Content {
 
 export type StreamGrammar = "chat" | "messages" | "responses";
 
-/** A request that works as written, on a model of the catalog that has the capabilities it needs. */
+/** A request that works as written, on a model of the catalog with the capabilities that it needs. */
 export interface Example {
   /** A key in the document: `streamed`. */
   name: string;
   summary: string;
   needs: readonly Capability[];
   request(modelId: string): ExampleRequest;
-  /** Status and media type of the answer. */
+  /** The status and media type of the answer. */
   status: number;
   contentType: string;
 }
@@ -153,7 +154,7 @@ export interface ExampleRequest {
   body?: unknown;
 }
 
-/** The first model of the catalog that has what an example needs; null where there is none. */
+/** The first model of the catalog that has what an example needs; null if there is none. */
 export function exampleModel(models: readonly ContractModel[], needs: readonly Capability[]): string | null {
   return models.find((model) => needs.every((need) => model.capabilities.has(need)))?.id ?? null;
 }

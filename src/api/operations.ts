@@ -37,10 +37,10 @@ export const operations: readonly Operation[] = [
   getDocs,
 ];
 
-/** Served beside the contract, and no part of it: what its page loads. */
+/** Served beside the contract, and not part of it: the files of its page. */
 export const unlistedOperations: readonly Operation[] = [getDocsScript];
 
-/** On the operator's own port where there is one, else on the clients'. */
+/** On the operator's own port if there is one, else on the clients'. */
 export const metricsOperations: readonly Operation[] = [getMetrics];
 
 /** On the operator's own port, where /readyz may name engines. */

@@ -1,7 +1,7 @@
 /**
- * Parameters of one place (path, query or headers), as an operation declares them: a typebox object whose properties
- * describe them. Beside JSON Schema a property may have `example`, `allowEmptyValue`, and `x-must-be`, which says in
- * words what the value must be. What has a default may be left out.
+ * The parameters of one place (path, query or headers), as an operation declares them: a typebox object whose
+ * properties describe them. Beside JSON Schema a property may have `example`, `allowEmptyValue`, and `x-must-be`, which
+ * describes the valid values. A parameter with a default may be left out.
  */
 import type { Static, TObject } from "typebox";
 import { Compile } from "typebox/compile";
@@ -25,7 +25,10 @@ export function parametersOf(schema: TObject): [name: string, parameter: Paramet
   ]);
 }
 
-/** Values by name, from the text that `textOf` finds. Throws the Fault of the first that is missing or wrong. */
+/**
+ * Returns values by name, from the text that `textOf` finds. Throws the Fault of the first one that is missing or
+ * wrong.
+ */
 export type Guard<Schema extends TObject> = (textOf: (name: string) => string | null) => Static<Schema>;
 
 export function guard<Schema extends TObject>(schema: Schema): Guard<Schema> {
@@ -59,8 +62,8 @@ export function wrongParameter(name: string, mustBe: string): Fault {
 }
 
 /**
- * The integer of a text of digits: no sign but a minus, no leading zero, no exponent. Another text stays text, which the
- * schema refuses.
+ * The integer in a text of digits: no sign but a minus, no leading zero, no exponent. Any other text stays text, which
+ * the schema refuses.
  */
 function integerOf(text: string): number | string {
   return /^(0|-?[1-9]\d*)$/.test(text) ? Number(text) : text;

@@ -1,10 +1,10 @@
-/** A request's path and query, and the id in its path: what stands in the place of `{id}`, as it was sent. Pure. */
+/** A request's path and query, and the id in its path: the part in the place of `{id}`, as it was sent. Pure. */
 import { targetOf } from "../protocol/target.ts";
 import type { IdPrefix } from "../store/ids.ts";
 
 const place = "{id}";
 
-/** The path that was asked for. */
+/** The requested path. */
 export function pathOf(request: Request): string {
   return targetOf(request.url).path;
 }
@@ -13,7 +13,7 @@ export function queryOf(request: Request): URLSearchParams {
   return new URLSearchParams(targetOf(request.url).query);
 }
 
-/** `pattern` is the path of the route that has taken this request. */
+/** `pattern` is the path of the route that matched this request. */
 export function idIn(pattern: string, request: Request): string {
   const [before = "", after = ""] = pattern.split(place);
   const path = pathOf(request);
@@ -30,7 +30,7 @@ export function hasId({ path }: Pattern): boolean {
 }
 
 /**
- * Whether what stands in the place of the id may be one. Where ids have a prefix, what begins otherwise is no id but the
+ * Reports whether the part in the place of the id may be an id. If ids have a prefix, another part is no id but the
  * name of something that does not exist (`/v1/responses/x`).
  */
 export function isIdThere({ path, idPrefix }: Pattern, request: Request): boolean {

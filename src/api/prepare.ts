@@ -1,6 +1,6 @@
 /**
- * PREPARE: may this request run, and as what: in the decided order of checks, up to where something would be held. The
- * answer is a value; a refusal is a thrown Fault.
+ * PREPARE: may this request run, and under which conditions. It makes the checks in the decided order, up to the point
+ * at which units would be held. The result is a value; a refusal is a thrown Fault.
  */
 import { activePlan, outputTokensAllowed, requireContext } from "../admission/allowance.ts";
 import type { Principal } from "../auth/verdict.ts";
@@ -27,7 +27,7 @@ export interface Prepared<Wire> extends RunRequest {
   wire: Wire;
 }
 
-/** An inference request as it comes from the frame: authorized, its body checked. */
+/** An inference request from the frame: authorized, its body checked. */
 export interface InferenceInput<Wire> {
   principal: Principal;
   body: JsonBody<Wire>;
@@ -96,8 +96,8 @@ function answerHold(dependencies: Dependencies, call: Call): NonNullable<RunRequ
 }
 
 /**
- * The size of a conversation that is to be told in short, without what is expected not to fit beside its summary. The
- * engine has the last word on that (usage/compacting.ts).
+ * The size of a conversation that is to be summarized, without the part that is not expected to fit beside its summary.
+ * The engine decides that in the end (usage/compacting.ts).
  */
 async function fittedBytes(
   { inputEstimate }: Dependencies,
@@ -115,8 +115,8 @@ async function fittedBytes(
 }
 
 /**
- * A function of its own, because a closure that lives as long as the answer would keep the variables of `prepare`, and so the
- * body.
+ * This is a function of its own, because a closure that lives as long as the answer would keep the variables of
+ * `prepare`, and so the body.
  */
 function rateHeadersOf(operation: Operation) {
   return (readings: RateReadings) => limitHeaders(operation, readings, Date.now());

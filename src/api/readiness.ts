@@ -1,33 +1,33 @@
 /**
- * The conditions of exact admission. A check that asks somebody runs beside the probes, on its own clock; a probe reads its
- * last word and waits for nothing. A word that is too old counts as a problem: whoever should have renewed it hangs. What
- * this process knows by itself is read when it is wanted, and is never old.
+ * The conditions of exact admission. A check that asks another party runs in the background at its own interval; a
+ * probe reads its last result and waits for nothing. A result that is too old counts as a problem: the code that should
+ * have renewed it hangs. Facts that this process knows itself are read when they are needed, and are never old.
  */
 import type { Clock } from "../time/clock.ts";
 import { Countdown } from "../time/countdown.ts";
 
-/** After that a check has no word but that it does not answer. */
+/** After this time a check's result is that it does not answer. */
 const check_ms = 3500;
-/** Beyond its interval and its own time, how late a word may be; a busy process runs its timers late. */
+/** How late a result may be, beyond the check's interval and its own time: a busy process runs its timers late. */
 const grace_ms = 2000;
 
 interface Check {
   name: string;
-  /** A warning shows in /readyz?verbose and never makes it fail. */
+  /** A warning is shown by /readyz?verbose and never makes it fail. */
   severity: "required" | "warning";
-  /** From the end of one run to the next; of what is known: between two looks whether it has turned. */
+  /** The time between two runs; for a known fact, between two looks at whether it has changed. */
   every_ms: number;
 }
 
-/** Asks somebody. */
+/** Asks another party. */
 export interface AskingCheck extends Check {
-  /** Null when it holds, else a sentence without addresses or secrets. */
+  /** Null if it holds, else a sentence without addresses or secrets. */
   run(): Promise<string | null>;
 }
 
 /** A check of a fact that this process knows. */
 export interface KnowingCheck extends Check {
-  /** The same as `run`, but at once. */
+  /** The same as `run`, but synchronous. */
   read(): string | null;
 }
 
@@ -40,9 +40,9 @@ export interface CheckResult {
 }
 
 export interface Readiness {
-  /** The last words, at once. */
+  /** The latest results, at once. */
   results(): CheckResult[];
-  /** Resolves when every required check has had its first word. */
+  /** Resolves when every required check has its first result. */
   began: Promise<void>;
   stop(): void;
 }
@@ -50,7 +50,10 @@ export interface Readiness {
 export interface ReadinessOptions {
   lifecycle: { readonly draining: boolean };
   clock: Clock;
-  /** The required checks that failed when it changed whether there are any; the first word counts as a change from none. */
+  /**
+   * Called with the required checks that fail, when there begin or cease to be any. The first failure counts as a
+   * change.
+   */
   turned?(failing: CheckResult[]): void;
 }
 

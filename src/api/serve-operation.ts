@@ -1,6 +1,7 @@
 /**
- * The checks before every handler, in the decided order (docs/design/service.md, Order of checks): credential, organization
- * and scope; how often the key has asked; parameters; body. An operation declares what it needs; nobody checks it by hand.
+ * The checks before every handler, in the decided order (docs/design/service.md, Order of checks): credential,
+ * organization and scope; the key's rate of requests; parameters; body. An operation declares what it needs, and checks
+ * none of it by hand.
  */
 import { planOf } from "../admission/allowance.ts";
 import type { Principal } from "../auth/verdict.ts";
@@ -56,7 +57,7 @@ function countArrival({ arrivals, catalog }: Dependencies, { metered }: Operatio
   arrivals.take(key.id, metered ? "inference" : "count", plan);
 }
 
-/** An id in the path is text: whether it may be one, the route has decided (path.ts). */
+/** An id in the path is text; the route has decided whether it may be one (path.ts). */
 function guardsOf({ path, params, query, headers }: Operation) {
   const guardQuery = query && guard(query);
   const guardHeaders = headers && guard(headers);

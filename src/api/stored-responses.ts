@@ -1,6 +1,6 @@
 /**
- * Stored responses are looked up before a request is decoded, and written before its caller has the end of the answer, so that
- * the next request finds it on whichever node it comes in.
+ * Stored responses are looked up before a request is decoded, and written before its caller has the end of the answer,
+ * so that the next request finds it on any node.
  */
 
 import { Fault } from "../inference/fault.ts";
@@ -23,18 +23,18 @@ import { within } from "../time/deadline.ts";
 import type { ContentOwner } from "./adapter.ts";
 import type { Dependencies } from "./dependencies.ts";
 
-/** The longest that an answer's end waits to be kept; what takes longer is answered all the same. */
+/** How long the end of an answer waits to be stored; after that it is sent all the same. */
 const keep_ms_max = 2_000;
 
 type Needs = Pick<Dependencies, "responses" | "limits" | "log">;
 
 export interface Resolved {
   wire: ResponsesRequest;
-  /** Size of what was looked up. */
+  /** The size of the stored items. */
   bytes: number;
 }
 
-/** The request with all that it refers to. Throws `previous_response_not_found`, `context_length_exceeded` or 503. */
+/** The request with its references resolved. Throws `previous_response_not_found`, `context_length_exceeded` or 503. */
 export async function resolveReferences(
   dependencies: Needs,
   asked: ResponsesRequest,
@@ -50,7 +50,7 @@ export async function resolveReferences(
   return { wire: whole, bytes };
 }
 
-/** All that the organization has of what is referred to; `bytes` is the size of that. Throws as above. */
+/** Everything that the organization has of the references; `bytes` is the size of that. Throws as above. */
 export async function findReferences(
   dependencies: Needs,
   references: References,
@@ -159,7 +159,7 @@ function keptOf(wire: ResponsesRequest, answer: ResponseObject): KeptResponse | 
   };
 }
 
-/** An outage of the store as what it is to a client. */
+/** The fault that a client gets for an outage of the store. */
 export async function lookUp<Value>(look: () => Promise<Value>): Promise<Value> {
   try {
     return await look();

@@ -1,4 +1,7 @@
-/** Operations that count the tokens of an input share this: the body is read for a worker, and the count is made of what it found. */
+/**
+ * The common part of the operations that count the tokens of an input: the body is read for a worker, and the count is
+ * made from its result.
+ */
 import type { TSchema } from "typebox";
 import { readJsonBytes } from "../body/read.ts";
 import { reserve, takesTurns } from "../http/shed.ts";
@@ -26,7 +29,7 @@ export function tokenizersOf({ models }: Catalog): Record<string, string> {
   return named;
 }
 
-/** Input tokens: the worker's count, or the middle estimate of so many bytes where it has none. */
+/** The input tokens: the worker's count, or the middle estimate for this many bytes if it has none. */
 export function inputTokensOf(
   { inputEstimate }: Pick<Dependencies, "inputEstimate">,
   model: Pick<Model, "id">,

@@ -1,6 +1,6 @@
 /**
- * Paths that name nothing: 404, with the path that was asked for and the one that was probably meant. Most of them come
- * from a base URL that lacks `/v1`, or has it where the client adds it itself.
+ * Paths that do not exist: 404, with the requested path and the one that was probably meant. Most of them come from a
+ * base URL that lacks `/v1`, or has it although the client adds it.
  */
 
 import type { Framed } from "../http/frame.ts";
@@ -40,7 +40,7 @@ interface Meant {
   operation: Operation;
 }
 
-/** The operation that a path was probably meant for: the one that it ends like, else the one that is spelled nearly so. */
+/** The operation that was probably meant: one that the path ends like, or else one that is spelled similarly. */
 function signpost(all: readonly Operation[]): (asked: string) => Meant | null {
   const targets = all.filter(({ path }) => path !== "/").map((operation) => ({ operation, end: ending(operation) }));
   const spelled = targets.map(({ operation }) => operation).filter((operation) => !hasId(operation));
@@ -76,11 +76,11 @@ function baseUrlAdvice(asked: string, meant: string): string {
   return "";
 }
 
-/** Longer paths are nobody's slip. */
+/** A longer path is not a mistake in spelling. */
 const path_chars_max = 1024;
 const excerpt_chars_max = 120;
 
-/** The path in the form in which it may stand in a message: short, printable, and without a secret. */
+/** The path in a form for a message: short, printable, and without a secret. */
 function excerpt(path: string): string {
   const safe = masked(path).replaceAll(/[^\x21-\x7e]/g, "?");
   return safe.length > excerpt_chars_max ? `${safe.slice(0, excerpt_chars_max)}…` : safe;

@@ -1,6 +1,6 @@
 /**
- * Compressed bodies: unpacked piece by piece, so that no more of one is ever unpacked than is looked over, and never many
- * times its size. Faults: invalid_value, invalid_json, request_too_large, and what `take` throws.
+ * Unpacks compressed bodies piece by piece, so that no more of a body is ever unpacked than is scanned, and never many
+ * times its size. Faults: invalid_value, invalid_json, request_too_large, and those that `take` throws.
  */
 import zlib from "node:zlib";
 import { Fault } from "../inference/fault.ts";
@@ -11,14 +11,14 @@ export interface UnpackingLimits {
   body_ratio_max: number;
 }
 
-/** `take` gets each piece; the next is unpacked when it is done. */
+/** `take` gets each piece. The next one is unpacked when it is done. */
 export type Unpack = (
   sent: Uint8Array,
   limits: UnpackingLimits,
   take: (piece: Uint8Array) => void | Promise<void>,
 ) => Promise<void>;
 
-/** Whatever a body's ratio: a few kilobytes may be as repetitive as they like. */
+/** Up to this size the ratio does not matter: a few kilobytes may be as repetitive as they like. */
 const free_bytes = 1024 * 1024;
 const piece_bytes = 64 * 1024;
 
@@ -31,7 +31,7 @@ const unpackers = {
   zstd: () => zlib.createZstdDecompress(options),
 };
 
-/** Null where there is nothing to unpack. */
+/** Null if there is nothing to unpack. */
 export function unpackerFor(encoding: string | null): Unpack | null {
   const name = encoding?.trim().toLowerCase() ?? "identity";
   if (name === "identity" || name === "") return null;

@@ -1,4 +1,4 @@
-/** Bytes that come in pieces, as one. `done` hears of each piece that is not needed any more. Pure. */
+/** Joins bytes that arrive in pieces. `done` is called with each piece that is no longer needed. Pure. */
 export class Gathering {
   #whole: Uint8Array = new Uint8Array();
   bytes = 0;
@@ -8,9 +8,9 @@ export class Gathering {
     readonly done: (piece: Uint8Array) => void,
   ) {}
 
-  /** The piece is used up. */
+  /** The piece is no longer needed. */
   add(piece: Uint8Array): void {
-    // Most bodies come in one piece.
+    // Most bodies arrive in one piece.
     if (this.bytes === 0 && piece.byteLength >= this.announced) {
       this.#whole = piece;
       this.bytes = piece.byteLength;
@@ -20,7 +20,7 @@ export class Gathering {
     this.done(piece);
   }
 
-  /** The piece stays its owner's. */
+  /** The caller keeps the piece. */
   copy(piece: Uint8Array): void {
     const before = this.bytes;
     this.bytes += piece.byteLength;
@@ -28,12 +28,12 @@ export class Gathering {
     this.#whole.set(piece, before);
   }
 
-  /** From there to the end so far. */
+  /** The bytes from there to the end so far. */
   from(at: number): Uint8Array {
     return this.#whole.subarray(at, this.bytes);
   }
 
-  /** Memory that nothing was written to yet costs nothing. */
+  /** Untouched memory costs nothing. */
   #grow(used: number): void {
     const smaller = this.#whole;
     this.#whole = new Uint8Array(Math.max(this.announced, this.bytes, 2 * smaller.byteLength));

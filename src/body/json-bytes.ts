@@ -1,4 +1,4 @@
-/** JSON as bytes: what stands outside strings, and where a string ends. Pure. */
+/** Walks JSON as bytes: what is outside of strings, and where a string ends. Pure. */
 
 export const quote = 0x22;
 export const comma = 0x2c;
@@ -16,12 +16,12 @@ export function closes(byte: number): boolean {
   return (byte & 0xdf) === 0x5d;
 }
 
-/** Names and short words are walked through; looking for the end natively pays off beyond. */
+/** Names and short words are walked byte by byte; a native search for the end pays off for longer ones. */
 const walked_bytes = 16;
 
 /**
- * From inside a string to behind its closing quote. 0: the bytes end before the string does; one more than there are
- * bytes: they do so on a backslash, which escapes the next.
+ * The index after the closing quote, from inside a string. 0 if the bytes end before the string does; one more than
+ * there are bytes if they end on a backslash, which escapes the next byte.
  */
 export function stringEnd(bytes: Uint8Array, from: number): number {
   const end = bytes.length;
@@ -42,7 +42,7 @@ export function stringEnd(bytes: Uint8Array, from: number): number {
   }
 }
 
-/** Whether the run of backslashes that ends before `to` escapes what stands there. */
+/** Reports whether the run of backslashes that ends before `to` escapes the byte there. */
 function oddBackslashes(bytes: Uint8Array, from: number, to: number): boolean {
   let at = to;
   while (at > from && bytes[at - 1] === backslash) at--;

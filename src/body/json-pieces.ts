@@ -1,6 +1,6 @@
 /**
- * A large value → its JSON, in pieces of bytes: as one string it would be held two or three times, and stop everybody else
- * for as long as it takes. What JSON.stringify writes, for data that came from JSON. Pure.
+ * Writes a large value as JSON in pieces of bytes: one string would be held two or three times, and would stop all
+ * other work while it is made. The result is that of JSON.stringify, for data that came from JSON. Pure.
  */
 
 /** Characters that become one piece, roughly. */
@@ -21,7 +21,7 @@ export function* jsonPieces(value: unknown, piece = piece_characters): Generator
   if (text !== "") yield encoder.encode(text);
 }
 
-/** Texts of about a piece at most. */
+/** Texts of about one piece at most. */
 function* parts(value: unknown, piece: number): Generator<string, void, void> {
   if (typeof value === "string") yield* ofString(value, piece);
   else if (typeof value !== "object" || value === null) yield JSON.stringify(value) ?? "null";
@@ -39,7 +39,7 @@ function* ofString(value: string, piece: number): Generator<string, void, void> 
   yield '"';
 }
 
-/** Never between the two halves of a character beyond the basic plane: alone, each would be written as an escape. */
+/** Never cuts between the two halves of a surrogate pair: alone, each would be written as an escape. */
 function cutBefore(value: string, at: number): number {
   if (at >= value.length) return value.length;
   const isTrailing = (value.charCodeAt(at) & 0xfc00) === 0xdc00;
@@ -59,7 +59,7 @@ function* ofArray(items: readonly unknown[], piece: number): Generator<string, v
   yield comma === "[" ? "[]" : "]";
 }
 
-/** Up to where items are light together. */
+/** The end of the items that fit into one piece together. */
 function lightTo(items: readonly unknown[], from: number, piece: number): number {
   let at = from;
   for (let room = piece; at < items.length; at++) {
@@ -93,7 +93,7 @@ function* ofObject(value: Readonly<Record<string, unknown>>, piece: number): Gen
   yield comma === "{" ? "{}" : "}";
 }
 
-/** The rest of the room after this value. Below 0 if it does not fit; then not all of it was looked at. */
+/** The room that remains after this value. Below 0 if it does not fit; then it was not walked to its end. */
 function left(value: unknown, room: number): number {
   if (typeof value === "string") return room - value_characters - value.length;
   if (typeof value !== "object" || value === null) return room - value_characters;

@@ -1,22 +1,23 @@
 /**
- * A large body parsed in steps: as JSON.parse would, but never much at once. Between two steps others get their turn.
- *
- * The bytes are walked once. Where enough has come together, at the next comma, what is complete is parsed: an object or
- * array that is still open there is made, its finished items are put into it, and the rest follows. A long string becomes
- * a value by itself. Pure, but for the bytes: they are used up.
+ * Parses a large body in steps, with the result of JSON.parse; other requests run between two steps. The bytes are
+ * walked once. At the next comma after enough bytes, everything complete is parsed: an object or array that is still
+ * open there is made, its finished items are put into it, and the rest follows. A long string becomes a value by
+ * itself. Pure, except that it overwrites the bytes.
  */
 import { backslash, closes, colon, comma, opens, quote, stringEnd } from "./json-bytes.ts";
 import { longString } from "./json-string.ts";
 
-/** An object or array that is open where the walk stands. */
+/** An object or array that is open at the current position. */
 interface Open {
   isArray: boolean;
-  /** The start of the rest that is not parsed yet: behind the opening bracket, at a comma, or behind a finished container. */
+  /**
+   * The start of the part that is not parsed yet: after the opening bracket, at a comma, or after a finished container.
+   */
   from: number;
-  /** The last comma and the last colon of its own; -1 before there are any. */
+  /** Its own last comma and last colon; -1 before there are any. */
   comma: number;
   colon: number;
-  /** Set once it is made. */
+  /** Set once it was made. */
   made: unknown[] | Record<string, unknown> | null;
   isEmpty: boolean;
 }
@@ -27,15 +28,15 @@ const byte_ns = 4;
 const value_ns = 400;
 const member_ns = 1000;
 
-/** Blanks and digits need no parsing for long, but they are walked. */
+/** Blanks and digits take no time to parse, but they are walked. */
 const walked_bytes = 4 * 1024 * 1024;
 
-/** Strings from this length on are not parsed from text, which would take twice their size. */
+/** Strings of at least this length are not parsed from text, which would take twice their size. */
 const long_bytes = 256 * 1024;
 
 export interface Parsed {
   value: unknown;
-  /** Whether the bytes are what they were. */
+  /** Whether the bytes are unchanged. */
   isIntact: boolean;
 }
 
@@ -43,7 +44,7 @@ export function parsingCost_ns(shape: { bytes: number; values: number; members: 
   return shape.bytes * byte_ns + shape.values * value_ns + shape.members * member_ns;
 }
 
-/** Bodies whose parse takes at most this long are parsed in one go: in steps, an agent's body costs twice as much. */
+/** Bodies that take at most this long to parse are parsed in one go: in steps, an agent's body costs twice as much. */
 const whole_ns = 20_000_000;
 
 /** Whether it may be parsed in one go. */
@@ -52,15 +53,17 @@ export function isQuick(shape: { bytes: number; values: number; members: number 
 }
 
 export interface Stepping {
-  /** The most that one step may cost, in nanoseconds. */
+  /** The highest cost of one step, in nanoseconds. */
   step?: number | undefined;
   /** A longer string is made by itself. */
   long?: number | undefined;
-  /** Whether bytes that are no UTF-8 become U+FFFD. */
+  /** Whether bytes that are not UTF-8 become U+FFFD. */
   isLenient?: boolean;
 }
 
-/** Throws what JSON.parse or a decoder throws; positions in a SyntaxError's words are those of a part. */
+/**
+ * Throws the errors of JSON.parse or a decoder. The positions in the message of a SyntaxError are relative to a part.
+ */
 export function* parseInSteps(bytes: Uint8Array, stepping: Stepping = {}): Generator<void, Parsed, void> {
   const { step = step_ns, long = long_bytes, isLenient = false } = stepping;
   const decoder = new TextDecoder("utf-8", { fatal: !isLenient, ignoreBOM: true });
@@ -113,7 +116,7 @@ export function* parseInSteps(bytes: Uint8Array, stepping: Stepping = {}): Gener
 
 class Walk {
   readonly from: number;
-  /** The first is around the body itself, as an array of one item. */
+  /** The first entry is around the body itself, as an array of one item. */
   readonly #open: Open[];
   readonly #bytes: Uint8Array;
   readonly #decoder: TextDecoder;
@@ -151,14 +154,14 @@ class Walk {
     this.#top.from = at + 1;
   }
 
-  /** Everything before the comma at `at` becomes a value; what is open there is made first. */
+  /** Parses everything before the comma at `at`; open objects and arrays are made first. */
   make(at: number): void {
     this.enter();
     this.#take(this.#top, at);
     this.#top.from = at;
   }
 
-  /** Makes what is open, from the outside, each with what stands before the next. */
+  /** Makes the open objects and arrays, from the outside in, each with the text before the next. */
   enter(): void {
     for (const [index, outer] of this.#open.entries()) {
       outer.made ??= outer.isArray ? [] : {};
@@ -169,13 +172,13 @@ class Walk {
     }
   }
 
-  /** Whether what begins here is no name. */
+  /** Whether the text that begins here is a value and not a name. */
   awaitsValue(): boolean {
     const top = this.#top;
     return top.isArray || top.colon >= Math.max(top.from, top.comma);
   }
 
-  /** A value of what is open last, which has been entered; it began at `at`. */
+  /** Adds a value that began at `at` to the innermost open object or array, which has been made. */
   place(at: number, value: unknown): void {
     this.#place(this.#top, at, value);
   }
@@ -193,7 +196,7 @@ class Walk {
     return (root.made as unknown[])[0];
   }
 
-  /** Takes what stands before `at`, where a value began, and puts that behind it, under its name. */
+  /** Parses the text before `at`, where a value began, and then adds that value under its name. */
   #place(outer: Open, at: number, value: unknown): void {
     const hasComma = outer.comma >= outer.from;
     if (hasComma) this.#take(outer, outer.comma);
@@ -221,7 +224,10 @@ class Walk {
     return at;
   }
 
-  /** The items from where `open` was left to `to`, in front of them the comma that divides them from those before. */
+  /**
+   * The items from the end of the parsed part of `open` to `to`, after the comma that separates them from the earlier
+   * ones.
+   */
   #take(open: Open, to: number): void {
     let from = this.#pastBlanks(open.from, to);
     if (from === to) return;
@@ -244,7 +250,10 @@ class Walk {
     return this.#decoder.decode(this.#bytes.subarray(from, to));
   }
 
-  /** The text between two brackets, which stand for a moment where other marks do: joined to it, they would copy it. */
+  /**
+   * The text between two brackets, which are written over other marks for a moment: joining them to the text would copy
+   * it.
+   */
   #within(from: number, to: number, brackets: string): string {
     const bytes = this.#bytes;
     if (from === 0 || to === bytes.length) return brackets[0] + this.#text(from, to) + brackets[1];
@@ -264,7 +273,7 @@ function opened(from: number, isArray: boolean): Open {
   return { isArray, from, comma: -1, colon: -1, made: null, isEmpty: true };
 }
 
-/** Sets an own property whatever its name, as JSON.parse does. */
+/** Sets an own property whatever its name is, as JSON.parse does. */
 function put(object: Record<string, unknown>, name: string, value: unknown): void {
   if (name === "__proto__")
     Object.defineProperty(object, name, { value, writable: true, enumerable: true, configurable: true });

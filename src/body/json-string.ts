@@ -1,12 +1,12 @@
-/** A long string of JSON → its value, in steps and without a copy in between: its text would cost twice as much again. Pure. */
+/** Decodes a long JSON string in steps and without a copy in between, which would take twice its size again. Pure. */
 import { backslash } from "./json-bytes.ts";
 
 /** The bytes that are read before other requests get their turn. */
 const slice_bytes = 2 * 1024 * 1024;
 
 /**
- * The string whose content stands between `from` and `to`; what it escapes is written over it, for it is never longer
- * than its escape. Throws SyntaxError, or what the decoder throws.
+ * Decodes the string whose content is between `from` and `to`. Escaped characters are written over their escapes, which
+ * are never shorter. Throws SyntaxError, or the decoder's error.
  */
 export function* longString(
   bytes: Uint8Array,
@@ -25,12 +25,12 @@ export function* longString(
         at++;
         continue;
       }
-      // Numbers alone: an object for each escape would cost many times the string.
+      // It keeps numbers alone: an object for each escape would cost many times the string.
       let code = unescaped(bytes, at, to);
       at += bytes[at + 1] === letter_u ? 6 : 2;
       if (isSurrogate(code)) {
         const low = lowHalf(bytes, code, at, to);
-        // Half of a pair: UTF-8 has no bytes for it.
+        // Half of a surrogate pair: UTF-8 has no bytes for it.
         if (low < 0) {
           const rest = JSON.parse(`"${decoder.decode(bytes.subarray(at - 6, to))}"`) as string;
           return decoder.decode(bytes.subarray(from, written)) + rest;
@@ -46,7 +46,7 @@ export function* longString(
 }
 
 const letter_u = 0x75;
-/** `"` `\` `/` and b, f, n, r, t, with what they stand for. */
+/** `"` `\` `/` and b, f, n, r, t, with their characters. */
 const short = new Map([0x22, 0x5c, 0x2f].map((code) => [code, code]));
 for (const [at, letter] of [..."bfnrt"].entries()) short.set(letter.charCodeAt(0), [8, 12, 10, 13, 9][at]!);
 
@@ -63,7 +63,7 @@ function isSurrogate(code: number): boolean {
   return code >= 0xd800 && code <= 0xdfff;
 }
 
-/** The other half of a pair, where its escape stands at `at`; -1: there is none. */
+/** The other half of a pair, if its escape is at `at`; else -1. */
 function lowHalf(bytes: Uint8Array, high: number, at: number, to: number): number {
   if (high > 0xdbff || at + 6 > to || bytes[at] !== backslash || bytes[at + 1] !== letter_u) return -1;
   const low = unitAt(bytes, at, to);

@@ -1,28 +1,31 @@
 /**
- * MEMORY IN FLIGHT: how many bytes the requests of a node hold together, and those of each key. One owner; whoever is about
- * to hold something reserves it first, and what a request has reserved ends with the request (docs/design/service.md,
- * Memory in flight). Pure.
+ * MEMORY IN FLIGHT: how many bytes the requests of a node hold together, and those of each key. Code that is about to
+ * hold bytes reserves them first, and a request's reservation ends with the request: docs/design/service.md, Memory in
+ * flight. Pure.
  */
 export interface MemoryLimits {
   node_bytes_max: number;
   key_bytes_max: number;
 }
 
-/** The full budget: the share of the key, the budget of the node, or the whole process. */
+/** The budget that is full: the share of the key, the budget of the node, or that of the whole process. */
 export type Shortage = "key" | "node" | "process";
 
 export class MemoryBudget {
   readonly #ofKeys = new Map<string, number>();
   #bytes = 0;
 
-  /** `isHigh`: whether the process is above its high-water mark. `ended` hears what each request gives back. */
+  /**
+   * `isHigh`: whether the process is above its high-water mark. `ended` is called with the bytes that each request
+   * gives back.
+   */
   constructor(
     readonly limits: MemoryLimits,
     readonly isHigh: () => boolean,
     readonly ended: (bytes: number) => void = () => {},
   ) {}
 
-  /** Bytes that are reserved now. */
+  /** The bytes that are reserved now. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -41,7 +44,7 @@ export class MemoryBudget {
     return this.isHigh() ? "process" : null;
   }
 
-  /** Called by `Reservation` alone. */
+  /** Called only by `Reservation`. */
   add(keyId: string, bytes: number): void {
     this.#bytes += bytes;
     const ofKey = (this.#ofKeys.get(keyId) ?? 0) + bytes;
@@ -52,7 +55,7 @@ export class MemoryBudget {
 
 /** The memory that one request holds. */
 export class Reservation {
-  /** All of it. */
+  /** All bytes of it. */
   #bytes = 0;
   #answer_bytes = 0;
 
@@ -66,19 +69,19 @@ export class Reservation {
   }
 
   /**
-   * Holds so many bytes, the answer aside, if it held fewer; where they don't fit, it holds what it held, and says what is
-   * full.
+   * Reserves at least this many bytes, apart from the answer. If they don't fit, the reservation is unchanged, and the
+   * full budget is returned.
    */
   growTo(bytes: number): Shortage | null {
     return this.#grow(bytes - (this.#bytes - this.#answer_bytes));
   }
 
-  /** Gives back what it holds beyond so many bytes, the answer aside. */
+  /** Gives back everything beyond this many bytes, apart from the answer. */
   shrinkTo(bytes: number): void {
     this.#shrink(this.#bytes - this.#answer_bytes - bytes);
   }
 
-  /** Holds so many bytes of an engine's answer, in place of those that it held of one; as `growTo`. */
+  /** Reserves this many bytes for an engine's answer, in place of those before; as `growTo`. */
   answerTo(bytes: number): Shortage | null {
     const more = bytes - this.#answer_bytes;
     const shortage = this.#grow(more);

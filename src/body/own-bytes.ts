@@ -1,9 +1,8 @@
 /**
- * The caller's own bytes of a large body, until an engine is asked: what it is asked that the body says in the same words
- * is handed on as it was written. That spares writing it anew, and keeps numbers that no double holds.
- *
- * A member of the body is handed on where what was parsed of it is what the engine is asked, and no name repeats anywhere
- * in it: of two, an engine may read the one that was not metered. docs/design/service.md, The caller's own bytes.
+ * Keeps the caller's own bytes of a large body until an engine is asked. Members of the request that say the same as
+ * the body are sent as the caller wrote them. That spares encoding, and keeps numbers that no double holds. A member is
+ * sent so only if its parsed value is the one that the engine is to get, and no name in it repeats: of two members with
+ * one name, an engine may read the one that was not metered. docs/design/service.md, The caller's own bytes.
  */
 import { singleForms, type WireForms } from "../protocol/wire-forms.ts";
 import { closingBrace, comma } from "./json-bytes.ts";
@@ -12,20 +11,20 @@ import type { Mark } from "./scan.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Less is written as quickly. */
+/** A smaller body is encoded as quickly. */
 const handed_bytes_min = 4096;
 
-/** The place of a member: its name from behind the mark before it, and its value up to the mark behind it. */
+/** The place of a member: its name from after the mark before it, and its value up to the mark after it. */
 interface Member {
   name: string;
   from: number;
   to: number;
-  /** The count of members, repeated names included. */
+  /** The number of members, repeated names included. */
   members: number;
 }
 
 export interface HandedOn {
-  /** The fields that have to be written. */
+  /** The fields that have to be encoded. */
   rest: Fields;
   /** The other members. */
   handed: Uint8Array[];
@@ -34,12 +33,15 @@ export interface HandedOn {
 export class OwnBytes implements Disposable {
   #kept: { bytes: Uint8Array; marks: readonly Mark[]; value: unknown } | null;
 
-  /** `value` was parsed from `bytes`, and both are used up. */
+  /** `value` was parsed from `bytes`. Both are consumed. */
   constructor(bytes: Uint8Array, marks: readonly Mark[], value: unknown) {
     this.#kept = { bytes, marks, value };
   }
 
-  /** Objects, lists and texts of so many bytes. Once: for a second engine all of it is written. */
+  /**
+   * Returns the body for an engine, if objects, lists and texts of at least this many bytes can be reused. Works once:
+   * for a second engine the whole body is encoded.
+   */
   handOn(asked: Fields, forms = singleForms, bytes_min = handed_bytes_min): HandedOn {
     const kept = this.#kept;
     this.#kept = null;
@@ -86,16 +88,16 @@ class Comparison {
     this.#forms = forms;
   }
 
-  /** `members`: that the bytes of `written` hold. */
+  /** `members`: the number of members in the bytes of `written`. */
   isSame(asked: unknown, written: unknown, members: number): boolean {
     const isLarge = typeof asked === "object" || typeof asked === "string";
     return isLarge && this.#members(asked, written) === members;
   }
 
-  /** How many members `written` holds, at any depth; -1 where `asked`, as JSON, is something else. */
+  /** The number of members of `written`, at any depth; -1 if `asked`, as JSON, is something else. */
   #members(asked: unknown, written: unknown): number {
     if (typeof written !== "object" || written === null) {
-      // What is beyond a double would be written as null.
+      // A number beyond a double would be written as null.
       if (typeof asked === "number" && !Number.isFinite(asked)) return -1;
       const isSaid = Array.isArray(asked)
         ? typeof written === "string" && this.#forms.textOf(asked) === written
@@ -135,13 +137,13 @@ class Comparison {
       members += inside;
       unmatched++;
     }
-    // A tool's schema goes on as it was parsed.
+    // A tool's schema is sent as it was parsed.
     if (asked === written) return members;
     for (const name in asked) if (asked[name] !== undefined) unmatched--;
     return unmatched === 0 || this.#areImplied(asked, written, -unmatched) ? members : -1;
   }
 
-  /** Whether so many members of `asked`, all that the caller left out, say nothing more. */
+  /** Reports whether this many members of `asked`, all that the caller left out, add nothing. */
   #areImplied(asked: Fields, written: Fields, count: number): boolean {
     let implied = 0;
     for (const name in asked) if (!Object.hasOwn(written, name) && this.#forms.isImplied(name, asked[name])) implied++;
@@ -149,16 +151,16 @@ class Comparison {
   }
 }
 
-/** The whole: what was written of the rest, in pieces, and the members that are handed on. */
+/** The whole body: the encoded members, in pieces, and those that are sent as they were written. */
 export function joined(written: Uint8Array[], handed: Uint8Array[]): Uint8Array[] {
   if (handed.length === 0) return written;
   const last = written.at(-1)!;
-  // In place of the closing bracket.
+  // This replaces the closing bracket.
   last[last.length - 1] = comma;
   return [...written, ...handed];
 }
 
-/** Members that stand side by side are one piece, and the mark behind each piece becomes the one that is needed there. */
+/** Adjacent members are one piece, and the mark after each piece becomes the one that is needed there. */
 function piecesOf(members: readonly Member[], bytes: Uint8Array): Uint8Array[] {
   const spans: { from: number; to: number }[] = [];
   for (const { from, to } of members) {

@@ -1,11 +1,11 @@
-/** The bytes of a body → its JSON value, strictly UTF-8, bounded in depth. Faults: invalid_json. Pure. */
+/** Parses the bytes of a body as JSON, strictly UTF-8, bounded in depth. Faults: invalid_json. Pure. */
 import { Fault } from "../inference/fault.ts";
 import { isQuick, type Parsed, parseInSteps } from "./json-steps.ts";
 import { type BodyScan, tooDeep } from "./scan.ts";
 
 export interface ScannedBody {
   bytes: Uint8Array;
-  /** Null: too small to cost much, whatever its shape, and not looked over. */
+  /** Null: too small to cost much, whatever its shape, and not scanned. */
   shape: BodyScan | null;
 }
 
@@ -27,7 +27,7 @@ export function parseJsonBody(bytes: Uint8Array): unknown {
   }
 }
 
-/** The same with pauses, where it could take long. What was not looked over is held to its depth here. */
+/** The same with pauses, if it could take long. A body that was not scanned has its depth checked here. */
 export function* parsingSteps({ bytes, shape }: ScannedBody, depth_max: number): Generator<void, Parsed, void> {
   if (shape === null) {
     const value = parseJsonBody(bytes);
@@ -50,13 +50,13 @@ function noJson(where: string, cause: unknown): Fault {
   return new Fault("invalid_json", `The request body is not valid JSON${where}.`, { cause });
 }
 
-/** The parser's own words quote the body; only a position may pass. */
+/** The parser's own message quotes the body; only a position may be passed on. */
 function whereOf(cause: unknown): string {
   const at = /position (\d+)/.exec(String((cause as Error)?.message))?.[1];
   return at ? ` (at position ${at})` : "";
 }
 
-/** Counts levels of objects and arrays; a value's leaves cost nothing. */
+/** Counts the levels of objects and arrays; leaves cost nothing. */
 function isDeeper(value: unknown, levels: number): boolean {
   if (typeof value !== "object" || value === null) return false;
   if (levels === 0) return true;

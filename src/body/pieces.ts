@@ -1,4 +1,4 @@
-/** A request's body, piece by piece, within bounds. Nothing is kept of it here. */
+/** Reads a request's body piece by piece, within bounds. It keeps none of it. */
 import { Fault } from "../inference/fault.ts";
 import type { Signal } from "../time/cancellation.ts";
 
@@ -7,13 +7,13 @@ export interface ReadingBounds {
   ms: number;
 }
 
-/** `whole`: to its end. `broken_off`: the client left. `stopped`: the signal said so. */
+/** `whole`: read to its end. `broken_off`: the client left. `stopped`: the signal was aborted. */
 export type Reading = "whole" | "too_large" | "late" | "broken_off" | "stopped";
 
-/** The next piece is read when this one is done with. A Fault that it throws ends the reading. */
+/** The next piece is read when this one is done. A Fault that it throws ends the reading. */
 export type TakePiece = (piece: Uint8Array) => void | Promise<void>;
 
-/** After `too_large`, or a Fault of `take`, the rest may still be read by somebody else. */
+/** After `too_large`, or a Fault of `take`, other code may still read the rest. */
 export async function readPieces(
   body: ReadableStream<Uint8Array>,
   bounds: ReadingBounds,
@@ -27,7 +27,7 @@ export async function readPieces(
     ended = how;
     reader.cancel().catch(() => {});
   };
-  // The client is not to blame for the time in which a piece waits to be looked over.
+  // Time in which a piece waits to be scanned is not the client's fault.
   let left_ms = bounds.ms;
   let reading_since_ms = performance.now();
   let deadline = setTimeout(end, left_ms, "late");
@@ -62,7 +62,10 @@ export async function readPieces(
   }
 }
 
-/** The same of a body whose announced size is within bounds and small: the runtime gathers it, in one piece and without a stream. */
+/**
+ * The same for a body whose announced size is within bounds and small: the runtime gathers it, in one piece and without
+ * a stream.
+ */
 export async function readAtOnce(request: Request, ms: number, take: TakePiece): Promise<Reading> {
   const reading = request.bytes();
   const arrived = Bun.peek(reading);

@@ -21,14 +21,14 @@ export interface JsonBody<Value = unknown> {
   value: Value;
   /** Size after decompression. */
   bytes: number;
-  /** The bytes of a large body that was scanned. Null: the request to the engine is written anew. */
+  /** The bytes of a large body that was scanned. Null: the request to the engine is encoded. */
   own: OwnBytes | null;
 }
 
-/** Hears how many bytes are held of a body, before they are; a Fault that it throws refuses the request. */
+/** Called with the bytes that a body will hold, before it does. A Fault that it throws refuses the request. */
 export type Hold = (bytes: number) => void;
 
-/** `pause` gives a large body its turns among the others. */
+/** `pause` lets a large body take turns with the others. */
 export async function readJson(
   request: Request,
   limits: BodyLimits,
@@ -44,15 +44,18 @@ export async function readJson(
   return { value, bytes: size, own };
 }
 
-/** The memory of a smaller one is left to the collector. */
+/** The memory of a smaller body is left to the garbage collector. */
 const kept_bytes = 1024 * 1024;
 
-/** The largest body that needs no scan. It can break no limit: a value takes a byte at least, a member five, a new name six. */
+/**
+ * The largest body that needs no scan. It cannot exceed a limit: a value takes at least one byte, a member five, a new
+ * name six.
+ */
 function unseenBytes({ body_values_max, body_members_max, body_names_max }: ShapeLimits): number {
   return Math.min(small_bytes, body_values_max, 5 * body_members_max, 6 * body_names_max);
 }
 
-/** The bytes of a body that says it is JSON, decompressed and looked over, not yet parsed. */
+/** The bytes of a body with a JSON content type, decompressed and scanned, not yet parsed. */
 export async function readJsonBytes(
   request: Request,
   limits: BodyLimits,
@@ -66,7 +69,7 @@ interface Reading {
   limits: BodyLimits;
   hold: Hold;
   pause: Pause;
-  /** Up to this a body is not looked over: so small a one can hold no more than it may. */
+  /** A body up to this size is not scanned: it is too small to exceed a limit. */
   unseen_bytes: number;
 }
 
@@ -105,7 +108,7 @@ function requireJson(contentType: string | null): void {
   );
 }
 
-/** 0 where it isn't said. */
+/** 0 if it was not announced. */
 function announcedBytes(request: Request, { body_bytes_max }: BodyLimits, hold: Hold): number {
   const announced = Number(request.headers.get("content-length") ?? 0);
   if (announced > body_bytes_max) throw tooLarge(body_bytes_max);
@@ -116,7 +119,7 @@ function announcedBytes(request: Request, { body_bytes_max }: BodyLimits, hold: 
 async function readInto(request: Request, announced: number, limits: BodyLimits, take: TakePiece): Promise<void> {
   const { body_bytes_max: bytes_max, body_read_ms: ms } = limits;
   const isSmall = announced > 0 && announced <= small_bytes;
-  // The runtime makes a stream of a body where it is asked for one.
+  // The runtime makes a stream of a body only if it is asked for one.
   const stream = isSmall ? null : request.body;
   if (!isSmall && !stream) return;
   const reading = await (stream ? readPieces(stream, { bytes_max, ms }, take) : readAtOnce(request, ms, take));
@@ -133,10 +136,10 @@ function unfinished(ms: number): Fault {
   );
 }
 
-/** Keeps unpacked bytes: they share their memory with those to come. */
+/** Copies unpacked bytes: they share their memory with the next piece. */
 function keep(): void {}
 
-/** Refuses what no body of the largest size may be; what this one may be shows at its end. */
+/** Refuses what a body of the largest size could not be; the limits of this body's size are checked at its end. */
 async function lookOver(scan: BodyScan, piece: Uint8Array, limits: BodyLimits, pause: Pause): Promise<void> {
   const check = () => assertShape(scan, limits, limits.body_bytes_max);
   for (const bytes of lookingOver(scan, piece, check)) await pause(bytes);

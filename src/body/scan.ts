@@ -1,20 +1,20 @@
 /**
- * The bytes of a body, looked over once before anything is made of them: how deep it nests, how many values, members and names
- * it holds. What costs memory and time in a parser can be counted for a nanosecond a byte. Pure.
- * Rules: docs/design/service.md, Cost before trust.
+ * Scans the bytes of a body once before they are parsed: how deep it nests, and how many values, members and names it
+ * holds. These cost memory and time in a parser, and can be counted at a nanosecond a byte. Rules:
+ * docs/design/service.md, Cost before trust. Pure.
  */
 import { Fault } from "../inference/fault.ts";
 import { closes, colon, comma, opens, quote, stringEnd } from "./json-bytes.ts";
 
 export interface BodyShape {
   bytes: number;
-  /** Deepest nesting of objects and arrays. */
+  /** The deepest nesting of objects and arrays. */
   depth: number;
-  /** Each comma and each opening bracket: never fewer than there are values. */
+  /** The number of commas and opening brackets: never fewer than there are values. */
   values: number;
-  /** Each colon: the members of all objects, repeated names too. */
+  /** The number of colons: the members of all objects, repeated names too. */
   members: number;
-  /** Different names of members; a few percent too few where there are thousands. */
+  /** The number of different names of members; a few percent too low if there are thousands. */
   names: number;
 }
 
@@ -25,32 +25,35 @@ export interface ShapeLimits {
   body_names_max: number;
 }
 
-/** A bracket, comma or colon of the body itself, outside of what it holds, and how many members began up to there. */
+/** A bracket, comma or colon of the body's own level, and how many members began before it. */
 export interface Mark {
   at: number;
   members: number;
 }
 
-/** More than a request has. */
+/** More marks than a request has. */
 const marks_max = 256;
 
-/** A large body may hold more: beyond the limits, a value for each so many bytes, a member, and a name. */
+/** A large body may hold more than the fixed limits: one value, member and name for each of so many bytes. */
 export const bytesPerValue = 128;
 export const bytesPerMember = 160;
 export const bytesPerName = 1024;
 
-/** Takes the bytes in pieces of any size. What is no JSON is counted too; the parser says so. */
+/** Takes the bytes in pieces of any size. Bytes that are not JSON are counted too; the parser refuses them. */
 export class BodyScan implements BodyShape {
   bytes = 0;
   depth = 0;
   values = 0;
   members = 0;
-  /** The marks of an object: its bracket, colons and commas in turn, and its bracket. Null if there are too many. */
+  /**
+   * The marks of an object: its opening bracket, colons and commas in turn, and its closing bracket. Null if there are
+   * too many.
+   */
   marks: Mark[] | null = [];
   readonly #names = new Names();
   #level = 0;
   #inString = false;
-  /** The piece before ended in a string, on a backslash that escapes what comes next. */
+  /** The piece before ended inside a string, on a backslash that escapes the next byte. */
   #isEscaped = false;
 
   get names(): number {
@@ -64,7 +67,7 @@ export class BodyScan implements BodyShape {
     let at = this.#inString ? this.#pastString(piece, this.#isEscaped ? 1 : 0) : 0;
     let { depth, values, members } = this;
     let level = this.#level;
-    // The last string that began in this piece; what is left of a cut one counts as a name without letters.
+    // The last string that began in this piece. The rest of a string that was cut counts as a name without letters.
     let name = at;
     let nameEnd = at;
     while (at < end) {
@@ -97,7 +100,7 @@ export class BodyScan implements BodyShape {
     if (this.marks && this.marks.length > marks_max) this.marks = null;
   }
 
-  /** A string that the piece does not end goes on in the next one. */
+  /** A string that the piece does not end continues in the next one. */
   #pastString(piece: Uint8Array, from: number): number {
     const after = stringEnd(piece, from);
     // An empty piece changes nothing.
@@ -108,10 +111,10 @@ export class BodyScan implements BodyShape {
   }
 }
 
-/** Bytes that are scanned before others get their turn. */
+/** The bytes that are scanned before other requests run. */
 const slice_bytes = 1024 * 1024;
 
-/** Before each slice of a piece how much has come in all, for a pause; `check` throws what ends it. */
+/** Called with the total size before each slice of a piece, for a pause. `check` throws to end the scan. */
 export function* lookingOver(scan: BodyScan, piece: Uint8Array, check: () => void): Generator<number, void, void> {
   for (let from = 0; from < piece.byteLength; from += slice_bytes) {
     yield scan.bytes + piece.byteLength - from;
@@ -124,9 +127,9 @@ const places = 2 ** 17;
 /** The bytes of a long name that are compared, beside its length. */
 const read_bytes = 48;
 
-/** Counts different names by where their hashes fall, in little memory: two that fall together count once. */
+/** Counts different names by their hashes, in little memory: two with one hash count once. */
 class Names {
-  /** A bit for each place; made when it is needed. */
+  /** One bit for each hash; allocated when it is needed. */
   #taken: Uint8Array | null = null;
   count = 0;
 
@@ -149,13 +152,15 @@ function hash(bytes: Uint8Array, from: number, to: number): number {
   return (mixed ^ (mixed >>> 13)) >>> 0;
 }
 
-/** A limit that a shape breaks: on its levels, or on how many things it has. */
+/** A limit that a shape exceeds: of its levels, or of the number of its values, members or names. */
 export interface Excess {
   of: "levels" | "values" | "members of objects" | "different names of members";
   max: number;
 }
 
-/** The first limit that the shape breaks. `bytes` is the size that the whole has, or that it may still come to. */
+/**
+ * The first limit that the shape exceeds. `bytes` is the size of the whole body, or the size that it may still reach.
+ */
 export function excessOf(shape: BodyShape, limits: ShapeLimits, bytes = shape.bytes): Excess | null {
   const { body_depth_max, body_values_max, body_members_max, body_names_max } = limits;
   if (shape.depth > body_depth_max) return { of: "levels", max: body_depth_max };
@@ -168,7 +173,7 @@ export function excessOf(shape: BodyShape, limits: ShapeLimits, bytes = shape.by
   return null;
 }
 
-/** Throws the Fault of the first limit that a request's body breaks: `invalid_json`, `request_too_large`. */
+/** Throws the Fault of the first limit that a request's body exceeds: `invalid_json` or `request_too_large`. */
 export function assertShape(shape: BodyShape, limits: ShapeLimits, bytes = shape.bytes): void {
   const excess = excessOf(shape, limits, bytes);
   if (excess) throw excess.of === "levels" ? tooDeep(excess.max) : tooMany(excess);

@@ -1,7 +1,7 @@
 /**
- * TURNS OF LARGE BODIES: work on large bodies comes in steps, and a node takes one at a time; where others wait, with a
- * rest between two. Keys take turns; of one key's bodies the one that came first goes on, so that few are
- * half done and held in memory. Rule: docs/design/service.md, Large bodies take turns.
+ * TURNS OF LARGE BODIES: work on large bodies runs in steps, and a node runs one step at a time; if other requests
+ * wait, with a rest between two steps. Keys take turns. Of one key's bodies the one that came first continues, so that
+ * few are half done and held in memory: docs/design/service.md, Large bodies take turns.
  */
 import { type Pause, small_bytes } from "../time/breather.ts";
 
@@ -20,7 +20,7 @@ interface Waiting {
   go(): void;
 }
 
-/** While nobody else waits, a body goes on without a rest for so long. */
+/** While no other body waits, a body continues without a rest for this long. */
 const stretch_ms = 2;
 
 export class BodyTurns {
@@ -28,10 +28,10 @@ export class BodyTurns {
   readonly #waiting = new Map<string, Waiting[]>();
   readonly #clock: TurnsClock;
   #bodies = 0;
-  /** The step under way, or the rest after it; null while no large body is worked on. */
+  /** The current step, or the rest after it; null while no large body is worked on. */
   #step: { number: number; began_ms: number } | null = null;
 
-  /** `othersWait`: whether somebody waits for an answer whose request has no large body. */
+  /** `othersWait`: whether a request without a large body waits for its answer. */
   constructor(
     readonly othersWait: () => boolean,
     clock: TurnsClock = systemTurnsClock,
@@ -39,7 +39,7 @@ export class BodyTurns {
     this.#clock = clock;
   }
 
-  /** The pauses between the steps of one body: each ends when its next step may begin. */
+  /** The pauses between the steps of one body. Each ends when the next step may begin. */
   ofBody(keyId: string): Pause {
     this.#bodies += 1;
     const number = this.#bodies;
@@ -65,7 +65,7 @@ export class BodyTurns {
     return isAlone && this.#clock.now_ms() - step.began_ms < stretch_ms;
   }
 
-  /** A step's rest is as long as the step if other requests wait, so that they have half of the node's time. */
+  /** The rest is as long as the step if other requests wait, so that they get half of the node's time. */
   #begin(number: number): void {
     const began_ms = this.#clock.now_ms();
     this.#step = { number, began_ms };

@@ -1,6 +1,6 @@
 /**
- * The bytes that a request still sends when its answer is ready are read and discarded before the answer is sent. Many
- * clients write a whole body before they read anything, and get EPIPE in place of a refusal when the connection closes
+ * Reads and discards the bytes that a request still sends when its answer is ready, before the answer is sent. Many
+ * clients write a whole body before they read anything, and get EPIPE instead of a refusal if the connection closes
  * meanwhile.
  */
 
@@ -9,7 +9,10 @@ import { type ReadingBounds, readPieces } from "./pieces.ts";
 import { release } from "./release.ts";
 
 export interface UnreadBodies {
-  /** Whether the body has been read to its end, here or before; where not, the connection has to be closed. Never rejects. */
+  /**
+   * Resolves with whether the body has been read to its end, here or before. If not, the connection has to be closed.
+   * Never rejects.
+   */
   discard(request: Request, address: string, signal: Signal): Promise<boolean>;
 }
 
@@ -18,7 +21,7 @@ export interface UnreadLimits extends ReadingBounds {
   readings_of_one_address_max: number;
 }
 
-/** Twice what a body may be: what is somewhat too large can be told so. */
+/** Twice the limit of a body, so that the client of a body that is somewhat too large can still be told. */
 export function unreadLimits(body_bytes_max: number): UnreadLimits {
   return {
     bytes_max: Math.max(64 * 1024 * 1024, 2 * body_bytes_max),
@@ -34,7 +37,7 @@ export function unreadBodies(limits: UnreadLimits): UnreadBodies {
   async function readAway(body: ReadableStream<Uint8Array>, address: string, signal: Signal) {
     const work = signal.child();
     const reading = readPieces(body, limits, release, work).finally(() => work.detach());
-    // Small bodies have arrived with their head: they take nobody's place.
+    // A small body has arrived with its head, and takes no place.
     if (await endsAtOnce(reading)) return reading;
     if (!places.take(address)) work.abort("too many are read");
     else void reading.finally(() => places.free(address));
@@ -44,7 +47,8 @@ export function unreadBodies(limits: UnreadLimits): UnreadBodies {
   return {
     async discard(request, address, signal) {
       const { body } = request;
-      // Whoever has read a body keeps it locked, unless it gave up half-way; the runtime gives GET and HEAD none.
+      // A body that has been read stays locked, unless its reader gave up half-way. The runtime gives GET and HEAD
+      // none.
       if (!body || body.locked) return true;
       if (Number(request.headers.get("content-length") ?? 0) > limits.bytes_max) return false;
       return (await readAway(body, address, signal)) === "whole";
@@ -57,7 +61,7 @@ function endsAtOnce(work: Promise<unknown>): Promise<boolean> {
   return Promise.race([work.then(() => true), turn]);
 }
 
-/** Places for readings: in all, and for one address. */
+/** The places for readings: in all, and for one address. */
 function placesFor({ readings_max, readings_of_one_address_max }: UnreadLimits) {
   const taken = new Map<string, number>();
   let all = 0;

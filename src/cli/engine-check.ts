@@ -2,6 +2,7 @@
  * The findings of `sluice doctor` about an engine. Any response shows that it runs; a problem is what would fail every
  * request.
  */
+import { notReady } from "../config/engine.ts";
 import { simulatorName } from "../config/simulator.ts";
 import { hostOf } from "../routing/names.ts";
 import { answered, type Resolution, unresolved } from "../routing/resolution.ts";
@@ -45,6 +46,8 @@ function judge(status: number, where: string): void {
       `${where} refuses the key (${status}); correct its api_key in sluice.yaml (or SLUICE_UPSTREAM_KEY)`,
     );
   }
+  const loading = notReady(status);
+  if (loading) throw new Warning(`${where} ${loading}; wait until it is ready`);
   if (status >= 500) throw new Warning(`${where} returns ${status}; check the engine's log`);
   if (status >= 300)
     throw new Warning(`${where} responds, but does not list models (${status}); does the url end with /v1?`);

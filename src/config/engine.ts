@@ -110,6 +110,11 @@ async function jsonOf(response: Response): Promise<unknown> {
   }
 }
 
+/** The words for an engine that runs and takes no requests yet; null: it says something else. */
+export function notReady(status: number | null): string | null {
+  return status === 503 || status === 429 ? `answered ${status}: it still loads its model, or is overloaded` : null;
+}
+
 function complaint(url: string, tried: Answer[], withKey: boolean): string {
   const statuses = tried.map((answer) => answer.status);
   if (statuses[0] === null) return `Nothing answers at ${url}. Start the engine, or correct the URL.`;
@@ -118,10 +123,8 @@ function complaint(url: string, tried: Answer[], withKey: boolean): string {
       ? `The engine at ${url} refuses the key.`
       : `The engine at ${url} needs a key. Set SLUICE_UPSTREAM_KEY.`;
   }
-  const busy = statuses.find((status) => status === 503 || status === 429);
-  if (busy !== undefined) {
-    return `The engine at ${url} answered ${busy}: it still loads its model, or is overloaded. Wait until it is ready, then try again.`;
-  }
+  const loading = statuses.map(notReady).find((says) => says !== null);
+  if (loading) return `The engine at ${url} ${loading}. Wait until it is ready, then try again.`;
   const answered = `${url}/models returned ${statuses[0]}`;
   if (tried.some((answer) => Array.isArray(record(answer.body).data) || Array.isArray(record(answer.body).models))) {
     return `The engine at ${url} lists no models. Load a model, then try again.`;

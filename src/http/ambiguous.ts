@@ -1,9 +1,12 @@
-/** Heads that two parsers may read differently: what stands before this service may have let through another request. */
+/**
+ * Refuses heads that two parsers may read differently: a proxy in front of this service may have let through another
+ * request.
+ */
 import { Fault } from "../inference/fault.ts";
 
-/** Throws 400, after which the connection is to be closed. The runtime's own parser refuses the other such heads. */
+/** Throws 400; the connection has to be closed after that. The runtime's own parser refuses the other such heads. */
 export function refuseAmbiguous(headers: Headers): void {
-  // Two fields of one name come joined by a comma, which no host has.
+  // Two fields of one name are joined by a comma, which no host has.
   if (headers.get("host")?.includes(",")) throw ambiguous("has more than one Host header");
   const coding = headers.get("transfer-encoding");
   if (coding !== null && coding.toLowerCase() !== "chunked")

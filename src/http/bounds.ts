@@ -1,4 +1,4 @@
-/** The bounds of a node: memory, descriptors, and patience. Made once, and given to its ports. */
+/** The bounds of a node: memory, descriptors, and time. They are made once, and passed to its ports. */
 
 import { MemoryBudget } from "../body/memory.ts";
 import { BodyTurns } from "../body/turns.ts";
@@ -12,7 +12,7 @@ export interface Bounds {
   memory: MemoryBudget;
   pressure: Pressure;
   garbage: Garbage;
-  /** The turns that work on large bodies takes. */
+  /** The turns of large bodies. */
   turns: BodyTurns;
   slowness: Slowness;
   clientAddress: ClientAddress;
@@ -21,11 +21,11 @@ export interface Bounds {
 export interface BoundsLimits extends PressureLimits, Forwarding {
   body_bytes_max: number;
   /**
-   * 0: a quarter of `memory_bytes`, and two whole bodies at least. A body costs its own size again when it is parsed, decoded
-   * and encoded.
+   * 0: a quarter of `memory_bytes`, and at least two whole bodies. A body takes its own size again when it is parsed,
+   * decoded and encoded.
    */
   in_flight_bytes_max: number;
-  /** 0: an eighth of the node's, and four whole bodies at least, as far as the node has them. */
+  /** 0: an eighth of the node's, and at least four whole bodies, as far as the node has room for them. */
   key_in_flight_bytes_max: number;
 }
 

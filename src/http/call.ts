@@ -1,4 +1,4 @@
-/** One HTTP request on its way through the service: who, since when, and the signal that ends its work. */
+/** One HTTP request on its way through the service: its caller, its start, and the signal that ends its work. */
 
 import type { Reservation } from "../body/memory.ts";
 import { Fault, type FaultCode, faultCatalogue } from "../inference/fault.ts";
@@ -10,7 +10,7 @@ import { Cancellation, type Signal } from "../time/cancellation.ts";
 import type { Tried } from "../usage/engine-answer.ts";
 import type { Caller, Ended } from "../usage/run.ts";
 
-/** The log's facts about a request, beyond its line. They never hold content or a secret. */
+/** The facts about a request that the log has beside its line. They never hold content or a secret. */
 export interface CallNotes {
   organization?: string;
   key?: string;
@@ -23,7 +23,7 @@ export interface CallNotes {
   outcome?: string;
   usage?: Usage;
   firstPart_ms?: number;
-  /** The engine that answered, or was asked last. */
+  /** The engine that answered, or that was asked last. */
   upstream?: string;
   replica?: string;
   attempts?: readonly Tried[];
@@ -35,17 +35,17 @@ export interface CallNotes {
 
 /** The connection of a request. */
 export interface Connection {
-  /** The client's address, as far as the proxies in between are trusted (client-address.ts). */
+  /** The client's address, as far as the proxies in front are trusted (client-address.ts). */
   address(): string;
   /** Whether the peer is on this machine. */
   isLocal(): boolean;
-  /** Lifts the runtime's own idle timeout, which would cut a quiet stream; or sets it again. */
+  /** Lifts the runtime's own idle timeout, which would cut a quiet stream, or sets it again. */
   keepOpen(isKept: boolean): void;
 }
 
 export class Call implements Caller {
   readonly started_ms = performance.now();
-  /** The client's address. The runtime knows none any more of a connection that is gone. */
+  /** The client's address. The runtime no longer knows it once the connection is gone. */
   readonly client: string;
   readonly #notes: CallNotes = {};
   readonly #work = new Cancellation();
@@ -58,17 +58,17 @@ export class Call implements Caller {
   #isBodyRead = false;
   #left = false;
   #isKeptOpen = false;
-  /** The code that its run ended with. */
+  /** The code with which its run ended. */
   #runCode: string | null = null;
   #memory: Reservation | null = null;
-  /** The memory of the text that is kept of its answer. */
+  /** The memory of the kept text of its answer. */
   #text: Reservation | null = null;
 
   constructor(
-    /** `req_` + UUIDv7 hex, ours, never the client's. */
+    /** `req_` + UUIDv7 hex, made here and never the client's. */
     readonly requestId: string,
     readonly request: Request,
-    /** Path as routed, for logs and metrics (`/v1/models/{id}`). */
+    /** The path as routed, for logs and metrics (`/v1/models/{id}`). */
     readonly route: string,
     readonly connection: Connection,
   ) {
@@ -79,27 +79,27 @@ export class Call implements Caller {
     return this.#notes;
   }
 
-  /** The trace that follows it; null: it is not traced. */
+  /** The trace of the request; null if it is not traced. */
   get trace(): RequestTrace | null {
     return this.#trace;
   }
 
-  /** Ends the work of this request; its reason is the Fault that ended it. */
+  /** Ends the work of this request. Its reason is the Fault that ended it. */
   get signal(): Signal {
     return this.#work;
   }
 
-  /** The same, and no departure of the client's ends it. */
+  /** The same, but the client's departure does not end it. */
   get halted(): Signal {
     return this.#halted;
   }
 
-  /** Whether the client went away; nobody reads what is still to come. */
+  /** Whether the client has left, so that nobody reads the rest. */
   get left(): boolean {
     return this.#left;
   }
 
-  /** Whether its status was sent, and its answer goes on. */
+  /** Whether its status was sent and its answer continues. */
   get isStreaming(): boolean {
     return this.#isStreaming;
   }
@@ -114,7 +114,7 @@ export class Call implements Caller {
     return this.#pause;
   }
 
-  /** Whether its body is so large that work on it takes turns. */
+  /** Whether its body is large, so that work on it takes turns. */
   get takesTurns(): boolean {
     return this.#pause !== breather;
   }
@@ -123,14 +123,14 @@ export class Call implements Caller {
     this.#trace = trace;
   }
 
-  /** Its caller is known. */
+  /** Records its caller. */
   identified({ organization, key, operator }: Pick<CallNotes, "organization" | "key" | "operator">): void {
     if (organization !== undefined) this.#notes.organization = organization;
     if (key !== undefined) this.#notes.key = key;
     if (operator !== undefined) this.#notes.operator = operator;
   }
 
-  /** It asks for this model, and for a stream or not. */
+  /** Records its model, and whether it asks for a stream. */
   requested({ model, stream }: Pick<CallNotes, "model" | "stream">): void {
     if (model !== undefined) this.#notes.model = model;
     if (stream !== undefined) this.#notes.stream = stream;
@@ -140,12 +140,12 @@ export class Call implements Caller {
     this.#isBodyRead = true;
   }
 
-  /** Work on its body takes turns with that on the bodies of others. */
+  /** Work on its body now takes turns with that on the bodies of others. */
   takeTurns(pause: Pause): void {
     this.#pause = pause;
   }
 
-  /** From here on the client's departure ends the work. */
+  /** From now on the client's departure ends the work. */
   watchClient(): void {
     const { signal } = this.request;
     if (signal.aborted) this.leave();
@@ -158,7 +158,7 @@ export class Call implements Caller {
     this.#work.abort(new Fault("internal_error", "The client closed the connection."));
   }
 
-  /** The service ends the work: draining, a lost lease, a refused grant. */
+  /** The service ends the work: for a drain, a lost lease or a refused grant. */
   end(fault: Fault): void {
     this.#halted.abort(fault);
     this.#work.abort(fault);
@@ -188,18 +188,18 @@ export class Call implements Caller {
     if (fault.status >= 500) this.#notes.cause = fault.details.cause ?? fault;
   }
 
-  /** Its status was sent; the frame ends it when its stream closes. */
+  /** Its status was sent. The frame ends the request when its stream closes. */
   streams(): void {
     this.#isStreaming = true;
   }
 
-  /** A part of its work, which ends with it if not before; the last begun ends first. */
+  /** Adds a part of its work, which ends with the request if not before. The last part that began ends first. */
   begins<Begun extends AsyncDisposable | Disposable>(begun: Begun): Begun {
     this.#begun.push(begun);
     return begun;
   }
 
-  /** Ends each part of its work, whatever the others throw, and resolves when all have ended. */
+  /** Ends each part of its work, even if another part throws, and resolves when all have ended. */
   async finish(): Promise<void> {
     const last = this.#begun.pop();
     if (last) {
@@ -211,11 +211,11 @@ export class Call implements Caller {
       }
       return;
     }
-    // A failure before the status was sent is thrown, and has its code from there.
+    // A failure before the status was sent is thrown, and its code is taken there.
     if (this.#isStreaming && this.#runCode !== null) this.#notes.code = this.#runCode;
   }
 
-  /** The status that it ended with, whatever status its stream began with; 499 where the client went away. */
+  /** The status with which it ended, whatever status its stream began with; 499 if the client left. */
   endStatus(status: number): number {
     if (this.#left) return 499;
     const { code } = this.#notes;
@@ -224,15 +224,15 @@ export class Call implements Caller {
       : status;
   }
 
-  /** Keeps the connection open for a known caller: a body may take long to arrive, and longer to be answered. */
+  /** Keeps the connection of a known caller open: a body may take long to arrive, and longer to be answered. */
   keepOpen(): void {
     this.#isKeptOpen = true;
     this.connection.keepOpen(true);
   }
 
   /**
-   * Frees its memory and its connection. It is called before the last byte is written: later, the runtime does not hear of
-   * it, and the connection would idle for ever.
+   * Frees its memory and its connection. It is called before the last byte is written: later, the runtime would not
+   * learn of it, and the connection would stay idle for ever.
    */
   answered(): void {
     this.#memory?.[Symbol.dispose]();
@@ -251,7 +251,7 @@ export class Call implements Caller {
     this.#text = memory.budget.reservation(memory.keyId);
   }
 
-  /** Whether so many bytes more of its answer may be kept until that is made. */
+  /** Reports whether this many more bytes of its answer may be kept until the answer is complete. */
   keepsText(bytes: number): boolean {
     return this.#text !== null && this.#text.growTo(this.#text.bytes + bytes) === null;
   }

@@ -1,16 +1,16 @@
 /**
- * Whose request it is, as an address: the peer's, or what trusted proxies say of the client behind them, in the one header
- * that the operator named. From its right end, the first hop that is no trusted proxy counts, since whoever is not trusted
- * may have written what stands further left. A proxy that does not name its client leaves it unknown: its own address is
- * nobody's permission (docs/design/service.md, Client addresses).
+ * The client's address: the peer's, or the address that trusted proxies name in the one header that the operator chose.
+ * The first hop from the right that is not a trusted proxy counts, because an untrusted one may have written everything
+ * further left. If a proxy does not name its client, the address is unknown: the proxy's own address grants nothing
+ * (docs/design/service.md, Client addresses).
  */
 import { isIP, isIPv6 } from "node:net";
 import { liesIn } from "../auth/network.ts";
 
-/** The address of clients whose address is not known: it is in no network, and one client for all limits. */
+/** The address of clients whose address is not known: it is in no network, and counts as one client for all limits. */
 export const unknownAddress = "unknown";
 
-/** Trusted proxies that may stand one behind the other; of more, none is asked. */
+/** The most trusted proxies behind one another; further ones are not looked at. */
 const hops_max = 32;
 
 export interface ForwardingHeaders {
@@ -20,7 +20,7 @@ export interface ForwardingHeaders {
 export type ClientAddress = (peer: string, headers: ForwardingHeaders) => string;
 
 export interface Forwarding {
-  /** Addresses and networks (`10.0.0.0/8`), each in order. */
+  /** Addresses and networks (`10.0.0.0/8`), each valid. */
   trustedProxies: readonly string[];
   /** The name of the header, in lower case. */
   clientAddressHeader: string;
@@ -38,7 +38,9 @@ export function clientAddresses({ trustedProxies, clientAddressHeader }: Forward
   };
 }
 
-/** The first that is no proxy; where all are, the one that began. Null where one before cannot be read. */
+/**
+ * The first address that is no proxy; if all are proxies, the outermost. Null if an address before that cannot be read.
+ */
 function firstClient(hops: Iterable<string>, isProxy: (address: string) => boolean): string | null {
   let last: string | null = null;
   let count = 0;
@@ -51,7 +53,10 @@ function firstClient(hops: Iterable<string>, isProxy: (address: string) => boole
   return last;
 }
 
-/** The elements of a list. Whatever a client wrote, the comma before what a proxy appended is the last one of all. */
+/**
+ * The elements of a list. Whatever a client wrote, the last comma of all is the one before the element that a proxy
+ * appended.
+ */
 function* fromTheRight(header: string): Generator<string, void> {
   let end = header.length;
   while (end >= 0) {
@@ -68,7 +73,7 @@ function forwardedFor(element: string): string {
 
 const digitsAndDots = /^[\d.]+$/;
 
-/** The address without quotes, brackets, port and zone. An IPv4 address inside IPv6 becomes itself. */
+/** The address without quotes, brackets, port and zone. An IPv4 address inside an IPv6 address becomes itself. */
 function plain(hop: string): string {
   if (digitsAndDots.test(hop)) return hop;
   const text = hop.trim().replace(/^"|"$/g, "");
@@ -82,7 +87,7 @@ export function isLoopback(address: string): boolean {
   return bare === "::1" || (isIP(bare) === 4 && bare.startsWith("127."));
 }
 
-/** Whom to count it to: of IPv6 the /64, all of which is one subscriber's. */
+/** The address to count a client by: for IPv6 its /64, all of which belongs to one subscriber. */
 function accountable(address: string): string {
   if (!address.includes(":") || !isIPv6(address)) return address;
   const [head = "", tail] = address.split("::");

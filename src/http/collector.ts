@@ -1,10 +1,10 @@
-/** The collector of the runtime, as far as the node asks it for anything. Rule: docs/design/service.md, Memory in flight. */
+/** The runtime's garbage collector, as far as the node uses it. Rule: docs/design/service.md, Memory in flight. */
 import { fullGC } from "bun:jsc";
 
 export interface Collector {
-  /** Frees what nobody holds, however long it was held: some milliseconds. */
+  /** A full collection, which frees objects of any age. It takes some milliseconds. */
   collect(): void;
-  /** Asks for a look at what is new alone, mostly beside the work: a millisecond or two. */
+  /** A collection of new objects only, mostly in parallel: one or two milliseconds. */
   collectNew(): void;
 }
 

@@ -1,17 +1,20 @@
-/** Keeps a log readable when something fails many times a second: of each event so many lines, then a count of the others. */
+/**
+ * Keeps a log readable if something fails many times a second: a limited number of lines of each event, then a count of
+ * the others.
+ */
 import type { Clock } from "../time/clock.ts";
 
 const window_ms = 10_000;
 const lines_max = 20;
 
 export interface FloodGate {
-  /** Whether a line of this event may be written now; if not, it is counted. */
+  /** Reports whether a line of this event may be written now. If not, it is counted. */
   admits(event: string): boolean;
-  /** Tells what was counted and not told yet. */
+  /** Reports the counts that were not reported yet. */
   flush(): void;
 }
 
-/** `leftOut` hears, at the end of ten seconds in which there were too many, how many lines were left out. */
+/** `leftOut` is called after ten seconds in which there were too many lines, with the number that was left out. */
 export function floodGate(clock: Clock, leftOut: (event: string, lines: number) => void): FloodGate {
   const windows = new Map<string, { lines: number; end(): void }>();
 

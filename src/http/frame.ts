@@ -24,7 +24,9 @@ export interface FrameDependencies {
   lifecycle: Lifecycle;
   /** Null: nothing is traced. */
   traces: Pick<Traces, "begin"> | null;
-  /** Whether this answer's connection should be made anew, since another worker has fewer. */
+  /**
+   * Whether this answer's connection should be closed, so that its client connects again to a worker that has fewer.
+   */
   letsGo(): boolean;
   metrics: Pick<Metrics, "request">;
   log: Pick<Log, "request" | "event">;
@@ -32,7 +34,7 @@ export interface FrameDependencies {
   newId(): string;
 }
 
-/** An answer is whole, or a stream that goes on when its head was sent. */
+/** An answer is complete, or a stream that continues after its head was sent. */
 export type Answer = Response | StreamedAnswer;
 
 export type FaultBody = (fault: Fault, requestId: string, request: Request) => unknown;
@@ -40,11 +42,11 @@ export type FaultBody = (fault: Fault, requestId: string, request: Request) => u
 export interface Framed {
   /** The path as routed, for logs and metrics. */
   path: string;
-  /** Whether it may be traced: probes are not. */
+  /** Whether the request may be traced: probes are not. */
   isTraced?: boolean;
   faultBody: FaultBody;
   faultHeaders?(fault: Fault): Record<string, string>;
-  /** Told of a fault before it becomes the answer. */
+  /** Called with a fault before it becomes the answer. */
   failed?(call: Call, fault: Fault): void;
   work(call: Call): Answer | Promise<Answer>;
 }
@@ -75,14 +77,14 @@ export function frame(dependencies: FrameDependencies, framed: Framed): Serve {
       call.answered();
       ended(dependencies, open, response.status);
     }
-    // So that no connection is left that the end of the node could cut, and that those who share a port have as many.
+    // So no connection is left that the end of the node could cut, and workers that share a port have equally many.
     if (dependencies.lifecycle.draining || dependencies.letsGo()) response.headers.set("connection", "close");
-    // The answer to a HEAD too: the runtime leaves its body out, and says the length that GET's has.
+    // This is the answer to a HEAD too: the runtime leaves out its body, and sends the length of GET's.
     return identified(response, call.requestId);
   };
 }
 
-/** The answer of the work, which has ended then, unless a stream goes on with it. */
+/** Returns the answer of the work, which has ended then, unless a stream continues it. */
 async function worked(dependencies: FrameDependencies, { work }: Framed, open: Open): Promise<Response> {
   const { call } = open;
   try {
@@ -97,7 +99,7 @@ async function worked(dependencies: FrameDependencies, { work }: Framed, open: O
   }
 }
 
-/** A stream has ended or was left: its work ends, then the request. */
+/** A stream has ended, or its client has left: its work ends, then the request. */
 async function closed(dependencies: FrameDependencies, open: Open): Promise<void> {
   const { call } = open;
   call.answered();
@@ -121,7 +123,9 @@ function ended({ lifecycle, bounds, metrics, log }: FrameDependencies, { call, p
   log.request(call, status);
 }
 
-/** Whether its connection may serve another request: its body was read, and the wait of a slow refusal is over. */
+/**
+ * Reports whether its connection may serve another request: its body was read, and the wait of a slow refusal is over.
+ */
 async function isWelcome(
   { unread, bounds: { pressure, slowness } }: FrameDependencies,
   call: Call,
@@ -134,7 +138,7 @@ async function isWelcome(
   return slowness.wait(call.signal);
 }
 
-/** The fault of the answer: a defect in the report of a fault must not leave the request open. */
+/** The fault of the answer. A defect in its handling must not leave the request open. */
 function reported(fault: Fault, call: Call, { failed }: Framed): Fault {
   try {
     failed?.(call, fault);
@@ -151,7 +155,7 @@ function begunTrace({ traces }: FrameDependencies, { requestId, request, route }
 }
 
 /**
- * Every answer names its request for each family of clients, and no browser may take it for another type than it says:
+ * Every answer names its request in the headers of each family of clients, and forbids browsers to guess another type:
  * docs/design/service.md, Identifiers and headers.
  */
 export function identified(response: Response, requestId: string): Response {
@@ -162,7 +166,7 @@ export function identified(response: Response, requestId: string): Response {
   return response;
 }
 
-/** `allow` names the methods that the path answers. */
+/** `allow` names the methods of the path. */
 export function methodNotAllowed(method: string, allow: string): Fault {
   const asked = method === "HEAD" ? "GET" : method;
   const named = /^[A-Z]{1,16}$/.test(asked) ? asked : "that method";
@@ -182,7 +186,10 @@ function answerFault(call: Call, fault: Fault, { faultBody, faultHeaders }: Fram
   });
 }
 
-/** Whether the same request cannot succeed within a minute: clients that obey stop at once, instead of hammering. */
+/**
+ * Reports whether the same request cannot succeed within a minute: clients that obey stop at once, instead of
+ * hammering.
+ */
 function isFinal({ status, details }: Fault): boolean {
   if (status === 429 || status >= 500) return (details.retryAfterSeconds ?? 0) > 60;
   return true;

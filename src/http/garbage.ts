@@ -1,43 +1,48 @@
 /**
- * Collects the garbage of large bodies and long streams. The collector comes by itself when as much again has been asked
- * for as is in use, which may be never; so it is asked when there is much to find. A collection stops the node for some
- * milliseconds, more with all that is in use: so collections have a budget of time, which a burst of large bodies may use
- * up, and which fills up slowly. Rule: docs/design/service.md, Memory in flight.
+ * Collects the garbage of large bodies and long streams. The runtime collects only when as much again has been
+ * allocated as is in use, which may be never, so it is asked to when there is much to find. A collection stops the node
+ * for some milliseconds, more if much is in use, so collections have a budget of time, which a burst of large bodies
+ * may use up and which fills up slowly. Rule: docs/design/service.md, Memory in flight.
  */
 import { Bucket, type BucketSize } from "../time/bucket.ts";
 import type { Collector } from "./collector.ts";
 
 export interface Garbage {
-  /** A body of this size was parsed and translated: its text, and its values as the wire had them, are not needed any more. */
+  /**
+   * A body of this size was parsed and translated: its text and its values in the form of the wire are no longer
+   * needed.
+   */
   translated(bytes: number): void;
-  /** A request has ended that held so many bytes. */
+  /** A request has ended that held this many bytes. */
   ended(bytes: number): void;
-  /** A request has ended that was open for so long, while so many are. */
+  /** A request has ended that was open for this long, while this many are open. */
   lived(ms: number, open: number): void;
-  /** A while has passed, and so many requests are open: what small ones have left is collected, too, where that is quick. */
+  /**
+   * Called at intervals with the number of open requests: the garbage of small ones is collected too, if that is quick.
+   */
   passed(open: number): void;
   /**
-   * A second has passed, and so many requests are open. Where they are many, what is new is looked through: the runtime asks
-   * for that itself each second, but each half minute only after 30 seconds in which the heap kept its size, as it does while
-   * streams come and go evenly.
+   * Called each second with the number of open requests. If there are many, new objects are collected. The runtime does
+   * that itself each second, but only each half minute after the heap has kept its size for 30 seconds, as it does
+   * while streams come and go evenly.
    */
   ticked(open: number): void;
 }
 
 export interface GarbageSettings {
-  /** Smaller bodies leave little, and the collector comes in time by itself. */
+  /** Smaller bodies leave little, and the runtime collects that in time. */
   large_bytes: number;
-  /** Bytes of large bodies that have to end before they are collected. */
+  /** The bytes of large bodies that have to end before they are collected. */
   ended_bytes: number;
-  /** The age from which a request has outlasted a quick collection: only a full one finds it. */
+  /** A request of this age has outlasted a quick collection: only a full one frees it. */
   old_ms: number;
-  /** The number of old requests that have to end, and no fewer than are open, before they are collected. */
+  /** The number of old requests that have to end before a collection, at least as many as are open. */
   old_min: number;
-  /** An ended request is still being let go, and another may follow it at once. */
+  /** A request that has ended is still being released, and another may follow it at once. */
   wait_ms: number;
-  /** With more requests open than this, a full collection may take too long to be made without need. */
+  /** With more open requests than this, a full collection may take too long to be made without need. */
   open_max: number;
-  /** Milliseconds of collecting. */
+  /** Milliseconds of collection. */
   budget: BucketSize;
 }
 
@@ -62,7 +67,7 @@ export function garbage(
   let left_bytes = 0;
   let old = 0;
   let isWaiting = false;
-  /** Since the last collection. */
+  /** The bytes since the last collection. */
   let hasEnded = false;
 
   const mayCollect = () => budget.tokens(now_ms()) > 0;

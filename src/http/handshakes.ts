@@ -1,14 +1,14 @@
 /**
- * The end of a listening socket, so that nobody who has connected is lost by it. A socket that closes resets whoever has
- * connected and was not accepted yet: a balancer that has sent its request by then can only answer 502. So the system is
- * told to drop first packets: whoever comes now tries again a second later, finds the port closed, and goes elsewhere,
- * while all who were connected are accepted and heard.
+ * Ends a listening socket without losing clients that have connected. A socket that closes resets connections that were
+ * not accepted yet: a balancer that has sent its request by then can only answer 502. So the system first drops the
+ * first packets of new connections: their clients try again a second later, find the port closed and go elsewhere,
+ * while all that were connected are accepted and served.
  */
 
 import { dlopen, ptr } from "bun:ffi";
 import { readdirSync } from "node:fs";
 
-/** The constant of Linux, on the machines that the runtime is made for. */
+/** The constant of Linux on the processors that the runtime supports. */
 const SOL_SOCKET = 1;
 const SO_ATTACH_FILTER = 26;
 const SO_ACCEPTCONN = 30;
@@ -20,8 +20,8 @@ const library = {
 } as const;
 
 /**
- * Begins no more handshakes with the sockets that listen on the port now, when it is called. Null where the system has no
- * such means: it is no Linux, or its C library has another name.
+ * When the returned function is called, the sockets that listen on the port accept no more handshakes. Null on a system
+ * other than Linux, or one whose C library has another name.
  */
 export function handshakesOn(port: number): { end(): void } | null {
   if (process.platform !== "linux") return null;
@@ -46,7 +46,7 @@ export function handshakesOn(port: number): { end(): void } | null {
         const { program, instructions } = withoutFirstPackets();
         for (const descriptor of listening)
           symbols.setsockopt(descriptor, SOL_SOCKET, SO_ATTACH_FILTER, ptr(program), program.byteLength);
-        // Kept until the system has read it.
+        // It must stay in memory until the system has read it.
         void instructions.byteLength;
       },
     };
@@ -55,7 +55,7 @@ export function handshakesOn(port: number): { end(): void } | null {
   }
 }
 
-/** A packet filter: SYN without ACK is dropped, all else passes. It sees packets from their TCP header on. */
+/** A packet filter: SYN without ACK is dropped, all others pass. It sees packets from their TCP header on. */
 function withoutFirstPackets(): { program: Uint8Array; instructions: Uint8Array } {
   const flags = 13;
   const [syn, synOrAck] = [0x02, 0x12];

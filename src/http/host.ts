@@ -1,14 +1,16 @@
 /**
- * The names by which a port answers. A foreign page in a browser inside the network can let its own name lead to an
- * address inside, and then reads what answers there as its own; its name is in the `Host` all the same
- * (docs/design/service.md, The operator's port).
+ * Checks the `Host` of requests. A page in a browser inside the network can make its own name resolve to an address
+ * inside, and then reads the answers as its own; but `Host` still has its name (docs/design/service.md, The operator's
+ * port).
  */
 import { isIPv4, isIPv6 } from "node:net";
 import { Fault } from "../inference/fault.ts";
 import { encodeFault } from "../protocol/openai-chat/fault.ts";
 import type { Framed } from "./frame.ts";
 
-/** Whether a `Host` is an address, `localhost`, or one of these names, in lower case. Plain probes have none. */
+/**
+ * Reports whether a `Host` is an address, `localhost`, or one of these names, in lower case. Plain probes send none.
+ */
 export function hostsNamed(names: readonly string[] = []): (host: string | null) => boolean {
   const known = new Set(["localhost", ...names]);
   return (host) => {
@@ -20,7 +22,7 @@ export function hostsNamed(names: readonly string[] = []): (host: string | null)
   };
 }
 
-/** The answer to any other. */
+/** The answer to any other host. */
 export const otherHost: Framed = {
   path: "/*",
   faultBody: encodeFault,

@@ -1,7 +1,7 @@
-/** A JSON answer. Nothing of this service may be kept by a cache on the way. */
+/** A JSON answer, which no cache on the way may keep. */
 export function json(status: number, body: unknown, headers: Record<string, string> = {}): Response {
   const response = new Response(gathered(JSON.stringify(body)), { status, headers: common });
-  // One by one: an object of them would be taken apart and copied by the runtime first.
+  // The headers are set one by one: the runtime would take an object apart and copy it first.
   for (const name in headers) response.headers.set(name, headers[name]!);
   return response;
 }
@@ -14,7 +14,7 @@ const common = new Headers({ "content-type": "application/json", "cache-control"
  * always gathered. Rule: docs/design/runtime.md, Bun as a server.
  */
 function gathered(text: string): string | ReadableStream<Uint8Array> {
-  // No character has more than three bytes.
+  // No UTF-16 unit takes more than three bytes.
   if (text.length * 3 <= gathered_bytes_max) return text;
   const bytes = new TextEncoder().encode(text);
   if (bytes.length <= gathered_bytes_max) return text;

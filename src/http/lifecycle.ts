@@ -1,4 +1,4 @@
-/** The requests that are open, and whether new ones are welcome. One owner of both, so that a drain can be exact. */
+/** The requests that are open, and whether new ones are accepted. Both have one owner, so that a drain can be exact. */
 import { Fault } from "../inference/fault.ts";
 import { within } from "../time/deadline.ts";
 import { type Place, Present } from "../time/present.ts";
@@ -7,19 +7,21 @@ import type { Call } from "./call.ts";
 export interface Lifecycle {
   readonly draining: boolean;
   readonly openCount: number;
-  /** The open requests whose answer is being streamed. */
+  /** The open requests whose answers are being streamed. */
   readonly streamCount: number;
-  /** Whether a request without a large body waits for its answer to begin. */
+  /** Whether a request without a large body waits for the start of its answer. */
   smallWait(): boolean;
   enter(call: Call): Place<Call>;
   leave(place: Place<Call>): void;
-  /** The node is not ready from now on; requests that still arrive are served. */
+  /** The node is not ready from now on. Requests that still arrive are served. */
   startDraining(): void;
-  /** Resolves when no request is open, or after `ms`; what is open then ends with its protocol's error. */
+  /**
+   * Resolves when no request is open, or after `ms`. Requests that are still open then end with their protocol's error.
+   */
   finish(ms: number): Promise<void>;
 }
 
-/** How long streams that were told to end may take to write their error and settle. */
+/** The time that streams have to write their error and settle. */
 const farewell_ms = 2000;
 
 export function lifecycle(): Lifecycle {

@@ -5,15 +5,15 @@ import { handshakesOn } from "./handshakes.ts";
 export interface Listening {
   url: string;
   /**
-   * New connections get this certificate. Requests under way go on with the old one, idle connections are closed. Throws,
-   * and changes nothing, if it cannot be used.
+   * New connections get this certificate. Running requests continue with the old one, and idle connections are closed.
+   * Throws, and changes nothing, if it cannot be used.
    */
   renew(identity: ServerIdentity): void;
-  /** Resolves when connections are refused. Whoever had connected before is heard; requests under way go on. */
+  /** Resolves when connections are refused. Clients that had connected before are served; running requests continue. */
   refuse(): Promise<void>;
-  /** Refuses, and resolves when requests under way have their answers. */
+  /** Refuses new connections, and resolves when running requests have their answers. */
   stop(): Promise<void>;
-  /** At once: what is under way is cut off. */
+  /** Stops at once: running requests are cut off. */
   breakOff(): Promise<void>;
 }
 
@@ -29,9 +29,12 @@ const runtime_body_bytes_max = 1024 * 1024 * 1024;
 export interface ListeningOptions {
   host: string;
   port: number;
-  /** Silence on a connection that carries no request of ours yet, and the deadline of each head but the first. */
+  /**
+   * The silence allowed on a connection that carries no request of ours yet, and the deadline of each head but the
+   * first.
+   */
   idle_ms: number;
-  /** Whether other processes of this node listen there too. */
+  /** Whether other processes of this node listen on it too. */
   isShared?: boolean;
 }
 
@@ -50,10 +53,10 @@ const ciphers = [
 
 type App = Pick<Elysia, "fetch" | "server">;
 
-/** The time in which a client that is connected when a listener ends has to send its request. */
+/** The time that a connected client has to send its request when a listener ends. */
 const heard_ms = 300;
 
-/** `identity`: null for HTTP. A shared port is one that other processes of this node listen on, too; it is not 0. */
+/** `identity`: null for HTTP. A shared port is one on which other processes of this node listen too; it is not 0. */
 export function listen(elysia: App, address: ListeningOptions, identity: ServerIdentity | null = null): Listening {
   const ended = new Set<Promise<void>>();
   const isOwn = identity !== null && !address.isShared;
@@ -79,7 +82,8 @@ export function listen(elysia: App, address: ListeningOptions, identity: ServerI
   const url = `${identity ? "https" : "http"}://${named(address.host)}:${server.port}`;
   return {
     url,
-    // The runtime keeps a listener's certificate for as long as it lives (docs/design/runtime.md, Bun as a server).
+    // The runtime keeps a listener's certificate for as long as the listener lives (docs/design/runtime.md, Bun as a
+    // server).
     renew(next) {
       const endPredecessor = ending();
       server = serving(elysia, { ...address, port: server.port! }, next);
@@ -100,7 +104,8 @@ function serving(elysia: App, { host, port, idle_ms, isShared }: ListeningOption
     hostname: host,
     port,
     development: false,
-    // Else a port that is taken would be shared in silence. With a certificate, and among workers, `freePort` has looked.
+    // Otherwise a port that is taken would be shared without a message. With a certificate, and among workers,
+    // `freePort` has checked.
     reusePort: identity !== null || isShared === true,
     idleTimeout: seconds(idle_ms),
     maxRequestBodySize: runtime_body_bytes_max,
@@ -110,10 +115,10 @@ function serving(elysia: App, { host, port, idle_ms, isShared }: ListeningOption
 }
 
 /**
- * Elysia looks for the path behind as many characters as `http://` has. Without a Host that is one (HTTP/1.0, as plain
- * probes of balancers speak) the runtime gives a bare path: `/v1/models` would be `/models`, and `/anything/metrics` the
- * metrics. Behind `https://` it would take the host for the path. The same request, since the runtime knows its connection
- * by it.
+ * Elysia looks for the path after as many characters as `http://` has. For a request without a Host (HTTP/1.0, as plain
+ * probes of balancers send) the runtime gives a bare path: `/v1/models` would be `/models`, and `/anything/metrics` the
+ * metrics. After `https://` it would take the host for the path. The Request object stays the same, because the runtime
+ * knows its connection by it.
  */
 function withOrigin(request: Request): Request {
   const { url } = request;
@@ -122,12 +127,12 @@ function withOrigin(request: Request): Request {
   return Object.defineProperty(request, "url", { value });
 }
 
-/** A time-out as the runtime takes it. 0 would be no limit. */
+/** A time-out in the runtime's form. 0 would be no limit. */
 export function seconds(ms: number): number {
   return Math.max(1, Math.round(ms / 1000));
 }
 
-/** A port that nobody has; throws if somebody has the one that is asked for. */
+/** A port that nobody uses. Throws if the requested one is taken. */
 export function freePort({ host, port }: Pick<ListeningOptions, "host" | "port">): number {
   const probe = Bun.serve({ hostname: host, port, reusePort: false, fetch: () => new Response() });
   const free = probe.port!;
@@ -135,7 +140,7 @@ export function freePort({ host, port }: Pick<ListeningOptions, "host" | "port">
   return free;
 }
 
-/** How a person reaches a host that was bound to. */
+/** The address at which a person reaches a host that was bound to. */
 function named(host: string): string {
   if (["127.0.0.1", "0.0.0.0", "::", "::1"].includes(host)) return "localhost";
   return host.includes(":") ? `[${host}]` : host;

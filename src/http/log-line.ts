@@ -1,4 +1,4 @@
-/** A line of the log, as JSON or as logfmt; and what callers say of themselves, cut and cleaned. Pure. */
+/** A line of the log, as JSON or as logfmt, and texts from callers, shortened and cleaned. Pure. */
 
 import { masked } from "../inference/masked.ts";
 
@@ -18,7 +18,7 @@ function logfmt(fields: Fields): string {
     .join(" ");
 }
 
-/** Quoted as JSON where a reader could take it for something else. */
+/** Quoted as JSON if a reader could take it for something else. */
 function logfmtValue(value: unknown): string {
   if (value === null) return "";
   const text = typeof value === "object" ? JSON.stringify(value) : String(value);
@@ -28,7 +28,7 @@ function logfmtValue(value: unknown): string {
 const agent_chars_max = 200;
 const id_chars_max = 128;
 
-/** A caller may write what it likes: it is cut, has no control characters, and no secret of ours. */
+/** A caller may write anything: it is shortened, and has no control characters and no secret of ours. */
 export type CallersWords = Partial<Record<"user_agent" | "x_request_id" | "x_client_request_id", string | undefined>>;
 
 export function callersWords(headers: { get(name: string): string | null }): CallersWords {
@@ -45,7 +45,9 @@ function said(text: string | null, chars_max: number): string | undefined {
 
 const unprintable = /[^\x20-\x7e]/g;
 
-/** A secret is cut out before the text is cut: half of one would be none any more, and still tell much. */
+/**
+ * Secrets are removed before the text is shortened: half of one would not be recognised, and would still reveal much.
+ */
 export function cleaned(text: string, chars_max: number): string {
   return masked(text.slice(0, chars_max * 4))
     .slice(0, chars_max)

@@ -1,6 +1,6 @@
 /**
- * Structured logs: one line a request, JSON or logfmt, on stderr. No content and no secret. Upstreams are named by their
- * names in the configuration; an address says only which of the engines behind one name it was.
+ * Structured logs: one line a request, JSON or logfmt, on stderr, without content or secrets. Upstreams are named as in
+ * the configuration; an address only tells which of the engines behind one name it was.
  */
 import { Fault } from "../inference/fault.ts";
 import { masked } from "../inference/masked.ts";
@@ -10,7 +10,7 @@ import type { Call } from "./call.ts";
 import { floodGate } from "./flood.ts";
 import { callersWords, type LogFormat, lineOf } from "./log-line.ts";
 
-/** From the least to the most severe; a log has those from its own on. */
+/** From the least to the most severe. A log has the lines of its level and of those above. */
 export const logLevels = ["debug", "info", "warn", "error"] as const;
 export type LogLevel = (typeof logLevels)[number];
 
@@ -26,13 +26,13 @@ export interface LogOptions {
   /** The number of the worker, on a node of several. */
   worker?: number | undefined;
   clock: Clock;
-  /** Asked for each line. */
+  /** Called for each line. */
   level(): LogLevel;
-  /** Asked for each line. */
+  /** Called for each line. */
   format(): LogFormat;
-  /** Routes whose requests are only of interest at `debug`, unless they fail by a defect. */
+  /** Routes whose requests are logged at `debug`, unless they fail by a defect. */
   probes: ReadonlySet<string>;
-  /** Words that no cause may hold: where engines are, and what they call their models. */
+  /** Words that no cause may contain: the addresses of engines, and their names of models. */
   hidden(): readonly string[];
 }
 
@@ -60,7 +60,8 @@ export function logTo({ write, worker, clock, level, format, probes, hidden }: L
     return worker === undefined ? { time, level } : { time, level, worker };
   };
 
-  // A system call a line is a tenth of a small request's cost; a tenth of a second is soon enough to read.
+  // A system call for each line is a tenth of a small request's cost, and a tenth of a second is soon enough for a
+  // reader.
   function line(fields: Head & Record<string, unknown>) {
     keep(lineOf(format(), fields));
   }
@@ -94,7 +95,7 @@ interface Head {
   worker?: number | undefined;
 }
 
-/** All that there may be, by name: an object put together of others costs more than its line. */
+/** All fields that exist, by name: an object that is put together from others costs more than its line. */
 function requestFields({ time, level, worker }: Head, call: Call, status: number, hidden: LogOptions["hidden"]) {
   const { notes } = call;
   const { user_agent, x_request_id, x_client_request_id } = callersWords(call.request.headers);
@@ -138,14 +139,14 @@ function attemptsShown(attempts: readonly Tried[]): readonly Tried[] | undefined
 
 const cause_chars_max = 2000;
 
-/** Why, for operators. Of a defect the stack, of an outage the words. */
+/** The cause, for operators: the stack of a defect, the message of an outage. */
 function causeOf(cause: unknown): string {
   if (cause instanceof Fault) return causeOf(cause.details.cause ?? cause.message);
   const text = cause instanceof Error ? (cause.stack ?? cause.message) : String(cause);
   return masked(text.slice(0, 2 * cause_chars_max)).slice(0, cause_chars_max);
 }
 
-/** Hides engines: the runtime's error of a failed connection may name its host. */
+/** Hides engines: the runtime's error of a failed connection may contain their host. */
 function withoutEngines(text: string, hidden: readonly string[]): string {
   return hidden.reduce((told, word) => told.replaceAll(word, "<engine>"), text);
 }

@@ -1,16 +1,16 @@
-/** How close the process is to what the machine gives it: memory and descriptors, each looked at a few times a second. */
+/** How close the process is to the machine's limits of memory and descriptors. Each is read a few times a second. */
 
-/** A look costs a system call or two, so it serves all requests of this long. */
+/** A reading costs a system call or two, so it is used for all requests within this time. */
 const look_ms = 100;
-/** While the process is above its mark, a collection is asked for so often at most. */
+/** While the process is above its mark, a collection is requested at most this often. */
 const collect_ms = 5_000;
 
 export interface Machine {
   /** Resident bytes of this process. */
   residentBytes(): number;
-  /** Frees what nobody holds: some milliseconds. */
+  /** Frees unused memory. It takes some milliseconds. */
   collect(): void;
-  /** The lowest free descriptor: at least as many are open. */
+  /** The lowest free descriptor: at least that many are open. */
   lowestFreeDescriptor(): number;
 }
 
@@ -23,11 +23,11 @@ export interface Pressure {
 
 export interface PressureLimits {
   memory_bytes: number;
-  /** Null where it is unknown. */
+  /** Null if it is unknown. */
   descriptors_max: number | null;
 }
 
-/** Descriptors that are kept for engines, stores and probes: a sixteenth, from 32 to 512. */
+/** The descriptors that are reserved for engines, stores and probes: a sixteenth, from 32 to 512. */
 export function descriptorsKept(descriptors_max: number): number {
   return Math.min(512, Math.max(32, Math.floor(descriptors_max / 16)));
 }
@@ -40,7 +40,7 @@ export function pressure(limits: PressureLimits, machine: Machine, now_ms: () =>
       : () => machine.lowestFreeDescriptor() >= descriptors_max - descriptorsKept(descriptors_max);
   let collected_ms = Number.NEGATIVE_INFINITY;
 
-  // What was freed long ago may still count as resident until a collection gives it back.
+  // Memory that was freed long ago may still count as resident until a collection returns it.
   function isHigh(): boolean {
     if (machine.residentBytes() <= memory_bytes) return false;
     if (now_ms() - collected_ms >= collect_ms) {

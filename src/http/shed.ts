@@ -1,4 +1,4 @@
-/** Refusals of what does not fit: the request's memory, or one more connection. Each is counted. */
+/** Refuses requests for which there is no room: in memory, or in the number of connections. Each refusal is counted. */
 
 import type { Shortage } from "../body/memory.ts";
 import { Fault } from "../inference/fault.ts";
@@ -12,18 +12,18 @@ interface Needs {
   metrics: Pick<Metrics, "shed">;
 }
 
-/** The memory of a request beyond its body, the buffers of its streams among it. */
+/** The memory of a request beside its body, including the buffers of its streams. */
 const request_bytes = 64 * 1024;
 
 /**
- * Reserves what a request with so large a body holds. Throws Fault 429 `concurrency_limit_exceeded` where its key's share
- * is used up, 503 `overloaded` where the node's is.
+ * Reserves the memory of a request with a body of this size. Throws Fault 429 `concurrency_limit_exceeded` if its key's
+ * share is used up, 503 `overloaded` if the node's is.
  */
 export function reserve(dependencies: Needs, call: Call, bytes: number): void {
   refuse(dependencies, call.memory?.growTo(request_bytes + bytes) ?? null);
 }
 
-/** The same of what an engine answers. */
+/** The same for an engine's answer. */
 export function reserveAnswer(dependencies: Needs, call: Call, bytes: number): void {
   refuse(dependencies, call.memory?.answerTo(bytes) ?? null);
 }
@@ -42,7 +42,7 @@ export function takesTurns({ bounds }: Pick<Needs, "bounds">, call: Call): Pause
   return call.pause;
 }
 
-/** Frees the memory of a body that is not needed to the request's end. */
+/** Frees the memory of a body that is no longer needed, before the request's end. */
 export function giveBackBody({ memory }: Call): void {
   memory?.shrinkTo(request_bytes);
 }
@@ -61,7 +61,9 @@ function tooMuch(shortage: Shortage, key_bytes_max: number): Fault {
   });
 }
 
-/** Throws Fault 503 `overloaded` where hardly a descriptor is left; the connection is then closed. Probes do not ask. */
+/**
+ * Throws Fault 503 `overloaded` if hardly a descriptor is left; the connection is then closed. Not called for probes.
+ */
 export function requireDescriptors({ bounds, metrics }: Needs): void {
   if (!bounds.pressure.descriptorsAreFew()) return;
   metrics.shed("descriptors");

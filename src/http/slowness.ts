@@ -1,11 +1,15 @@
 /**
- * The wait before a refusal that cost nothing: whoever hammers with made-up keys gets one answer in a second or two, on
- * each connection, in place of thousands. The wait differs, so that a thousand of them do not come back at one moment.
+ * The wait before a refusal that cost nothing: a client that hammers with made-up keys gets one answer in a second or
+ * two on each connection, instead of thousands. The wait is random, so that a thousand of them do not come back at one
+ * moment.
  */
 import type { Signal } from "../time/cancellation.ts";
 
 export interface Slowness {
-  /** False at once where too many wait already: that connection is better closed. Ends early with the signal. */
+  /**
+   * Resolves with false at once if too many wait already: then the connection is better closed. The signal ends the
+   * wait early.
+   */
   wait(signal: Signal): Promise<boolean>;
 }
 
@@ -17,7 +21,7 @@ export interface SlownessLimits {
 
 export const slownessLimits: SlownessLimits = { waiting_max: 2000, shortest_ms: 1000, longest_ms: 3000 };
 
-/** `random` answers a number from 0 to 1. */
+/** `random` returns a number from 0 to 1. */
 export function slowness(limits: SlownessLimits, random: () => number): Slowness {
   let waiting = 0;
   return {

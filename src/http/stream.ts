@@ -1,4 +1,7 @@
-/** The caller's end of a stream: held back until it is worth a 200, then written event by event, as fast as it is read. */
+/**
+ * The caller's end of a stream: held back until its status is known, then written event by event, as fast as the caller
+ * reads.
+ */
 import type { InferenceEvent } from "../inference/event.ts";
 import { asFault } from "../inference/fault.ts";
 import { Fold, type Result } from "../inference/result.ts";
@@ -9,7 +12,7 @@ type Controller = ReadableStreamDefaultController<Uint8Array>;
 type Batch = readonly InferenceEvent[];
 type Next = Promise<IteratorResult<Batch, void>>;
 
-/** A stream that has been looked into: what came so far, and what is on its way. */
+/** A stream of which the beginning was read: the events so far, and the reading under way. */
 export interface Primed {
   head: Batch[];
   pending: Next | null;
@@ -17,8 +20,8 @@ export interface Primed {
 }
 
 /**
- * Waits for the first part of the answer, an end or a failure, for at most `hold_ms`, and arms the generator's `finally`.
- * A failure that comes first is thrown, so that it has its true status.
+ * Waits for the first part of the answer, an end or a failure, for at most `hold_ms`. It also starts the generator, so
+ * that its `finally` will run. A failure that comes first is thrown, so that it has its true status.
  */
 export async function primed(rest: AsyncGenerator<Batch, void, void>, hold_ms: number): Promise<Primed> {
   const head: Batch[] = [];
@@ -49,7 +52,7 @@ function isDecisive(event: InferenceEvent): boolean {
   return event.type === "part-start" || event.type === "response-end" || event.type === "response-failed";
 }
 
-/** The same stream, whose end is held back until `done` has had the whole of the answer. */
+/** The same stream, whose end is held back until `done` has had the whole answer. */
 export async function* endsAfter(
   batches: AsyncGenerator<Batch, void, void>,
   done: (answer: Result) => Promise<void>,
@@ -62,15 +65,15 @@ export async function* endsAfter(
   }
 }
 
-/** An answer whose body is still to come. Its request ends when it closes. */
+/** An answer whose body follows. Its request ends when the body closes. */
 export interface StreamedAnswer {
   open(owner: StreamOwner): Response;
 }
 
 export interface StreamOwner {
-  /** The client went away. Called before `closed`. */
+  /** The client has left. Called before `closed`. */
   left(): void;
-  /** The last byte was written, or will never be: the events are to be ended. Called once. */
+  /** The last byte was written, or never will be: the events must end. Called once. */
   closed(): void;
 }
 
@@ -96,7 +99,7 @@ export function sseAnswer(stream: Primed, options: SseOptions): StreamedAnswer {
 
 const text = new TextEncoder();
 
-/** A class: docs/design/runtime.md, Bun as a server. */
+/** This is a class: docs/design/runtime.md, Bun as a server. */
 class SseSource implements Bun.UnderlyingSource<Uint8Array> {
   readonly #stream: Primed;
   readonly #encoder: StreamEncoder;
@@ -115,7 +118,7 @@ class SseSource implements Bun.UnderlyingSource<Uint8Array> {
 
   start(controller: Controller): void {
     const heartbeat_ms = this.#heartbeat_ms;
-    // A reader that is behind needs no heartbeat, and would have it queued for nothing.
+    // A reader that is behind needs no heartbeat, which would only be queued.
     this.#beats = setInterval(() => {
       if (performance.now() - this.#wrote_ms < heartbeat_ms || (controller.desiredSize ?? 0) <= 0) return;
       this.#wrote_ms = performance.now();
@@ -150,7 +153,7 @@ class SseSource implements Bun.UnderlyingSource<Uint8Array> {
     this.#close();
   }
 
-  /** The events that came before the status was known come at once. */
+  /** The events that came before the status was known are written at once. */
   #next(): Next {
     const { head, pending, rest } = this.#stream;
     if (head.length > 0) return Promise.resolve({ done: false, value: head.splice(0).flat() });
@@ -158,7 +161,7 @@ class SseSource implements Bun.UnderlyingSource<Uint8Array> {
     return pending ?? rest.next();
   }
 
-  /** Events that came together are written together. */
+  /** Events that arrived together are written together. */
   #frames(batch: Batch): string {
     const encoder = this.#encoder;
     let out = "";
@@ -179,7 +182,10 @@ class SseSource implements Bun.UnderlyingSource<Uint8Array> {
     }
   }
 
-  /** A defect of ours: the stream still ends in its protocol's error, never in silence, and is cut where even that fails. */
+  /**
+   * A defect of ours: the stream still ends with its protocol's error, never in silence, and is cut off if even that
+   * fails.
+   */
   #fail(controller: Controller, thrown: unknown): void {
     if (this.#closed) return;
     this.#close();

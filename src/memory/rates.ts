@@ -1,6 +1,6 @@
 /**
- * MEMORY: what one node alone need not share. Sliding rates: a queue of entries for each organization, team and
- * key that is limited, oldest first, and their sums.
+ * MEMORY: state that a single node does not share. Sliding rates: for each limited organization, team and key a queue
+ * of entries, oldest first, and their sums.
  */
 import {
   countedSingly,
@@ -19,7 +19,7 @@ interface Entry {
   end_ms: number;
   requests: number;
   tokens: number;
-  /** Taken in turn by the requests of this second; null: one request's own. */
+  /** The requests of this second that share it; null if it belongs to one request. */
   second: number | null;
 }
 
@@ -44,7 +44,7 @@ export function memoryRates(now_ms: () => number): Rates {
     return queue;
   }
 
-  /** Forgets subjects without entries once a minute, so that others have room. */
+  /** Forgets subjects without entries once a minute, to make room for others. */
   function sweep(at_ms: number): void {
     if (at_ms - swept_ms < minute_ms) return;
     swept_ms = at_ms;
@@ -143,7 +143,7 @@ function entered({ queue, limits }: Place, at_ms: number, tokens: number): Entry
   return entry;
 }
 
-/** Changes nothing of an entry that has ended. */
+/** Changes nothing for an entry that has ended. */
 function changeEntry({ queue, entry }: Place & { entry: Entry }, requests: number, tokens: number, at_ms: number) {
   if (entry.end_ms <= at_ms) return;
   entry.requests += requests;
@@ -153,7 +153,10 @@ function changeEntry({ queue, entry }: Place & { entry: Entry }, requests: numbe
   while (queue.entries.length > queue.head && queue.entries.at(-1)!.requests === 0) queue.entries.pop();
 }
 
-/** Takes out what has ended. An entry that ends before an older one (after a change of plan) waits for that, a second at most. */
+/**
+ * Removes entries that have ended. An entry that ends before an older one (after a change of plan) waits for that, for
+ * a second at most.
+ */
 function prune(queue: Queue, at_ms: number): void {
   const { entries } = queue;
   for (let entry = entries[queue.head]; entry && entry.end_ms <= at_ms; entry = entries[queue.head]) {

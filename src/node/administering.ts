@@ -1,4 +1,7 @@
-/** Administration of a serving node, wired: the verbs for whoever acts, and the management interface of the operator's port. */
+/**
+ * Wires the administration of a serving node: the verbs for each actor, and the management interface of the operator's
+ * port.
+ */
 
 import type { ManagementEntrance } from "../api/management/gate.ts";
 import { operatorAuthentication } from "../auth/operator.ts";
@@ -14,12 +17,12 @@ interface Parts extends Pick<ManagementOptions, "ledger" | "refused"> {
   catalog: ManagementOptions["catalog"];
   server: ServerSettings;
   limits: ServiceLimits;
-  /** Tells this node that a key or an organization changed. */
+  /** Informs this node that a key or an organization has changed. */
   changed(keyOrOrganizationId: string): void;
 }
 
 export interface Administering {
-  /** On the node itself, where the file system is the guard: all verbs. */
+  /** All verbs, for the node's own machine: the file system guards the access. */
   actAs(actor: string): Transport;
   entrance: ManagementEntrance;
 }

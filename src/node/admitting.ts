@@ -8,13 +8,13 @@ import { disposable, type Foundation } from "./foundation.ts";
 import { publishPlans } from "./reloading.ts";
 import type { Stores } from "./stores.ts";
 
-/** How long a node that stops waits for a store that is away, with settlements in hand. */
+/** How long a node that stops waits for a store that is away if there are unsent settlements. */
 const settle_ms_max = 10_000;
 
 interface Parts {
   stores: Pick<Stores, "ledger" | "rates">;
   metrics: Metrics;
-  /** Maps the usual wait for the store to the one of this moment. */
+  /** Maps the usual wait for the store to the current one. */
   patience(usual_ms: number): number;
 }
 

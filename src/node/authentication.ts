@@ -1,4 +1,4 @@
-/** The authentication of callers, and the standing of those whose requests run, both told of changes at once. */
+/** Wires the authentication of callers, and the check of callers whose requests run. Both learn of changes at once. */
 import { authenticator, authenticatorLimits } from "../auth/authenticate.ts";
 import { existingSecrets } from "../auth/existing-secrets.ts";
 import { standings } from "../auth/standing.ts";
@@ -10,7 +10,7 @@ import { disposable, type Foundation } from "./foundation.ts";
 
 interface Parts {
   metrics: Metrics;
-  /** Maps the usual wait for the store to the one of this moment. */
+  /** Maps the usual wait for the store to the current one. */
   patience(usual_ms: number): number;
 }
 
@@ -40,7 +40,7 @@ export async function startAuthentication({ serving, settings, outage }: Foundat
   };
   const announced = { changed, missed: existing.reload, took: metrics.revocationPropagation };
   ending.defer(await revocations(database, announced));
-  // Not before the announcements are heard, so that none falls between.
+  // Not before announcements are received, so that none is missed in between.
   existing.reload();
   return disposable({ existing, authentication, standings: standing, changed }, ending);
 }

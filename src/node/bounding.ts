@@ -1,4 +1,4 @@
-/** The bounds of a node, and the rounds that collect the garbage of its requests. */
+/** Wires the bounds of a node, and the intervals at which the garbage of its requests is collected. */
 import { descriptorLimit, lowestFreeDescriptor } from "../config/machine.ts";
 import { type Bounds, bounds } from "../http/bounds.ts";
 import { runtimeCollector } from "../http/collector.ts";
@@ -8,7 +8,7 @@ import { disposable, type Settings } from "./foundation.ts";
 
 /** How often the garbage of small requests is collected, at most. */
 const tidy_ms = 30_000;
-/** How often new objects are looked through, while many requests are open. */
+/** The interval at which new objects are collected while many requests are open. */
 const tick_ms = 1_000;
 
 export function boundsOf({ limits, server }: Settings, lifecycle: Lifecycle): Bounds {

@@ -1,4 +1,4 @@
-/** Every certificate that a node shows or is shown, for `sluice doctor`. */
+/** All certificates that a node presents or is presented, for `sluice doctor`. */
 import { isIP } from "node:net";
 import { connect } from "node:tls";
 import type { SeenCertificate } from "../cli/certificates.ts";

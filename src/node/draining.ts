@@ -1,4 +1,4 @@
-/** Follows which engines are drained: at once where a change is heard of, and every second, for a message may be lost. */
+/** Follows which engines are drained: at once after a message, and every second, because a message may be lost. */
 import type { DrainedEngine, DrainStore } from "../store/drain.ts";
 import type { Clock } from "../time/clock.ts";
 import { repeating } from "../time/repeating.ts";
@@ -6,16 +6,16 @@ import { disposable } from "./foundation.ts";
 
 interface Parts {
   store: DrainStore;
-  /** Told after each reading. */
+  /** Called after each reading. */
   read(all: readonly DrainedEngine[]): void;
-  /** The store is away: what is drained stays so. */
+  /** The store is away: drained engines stay drained. */
   failed(cause: unknown): void;
   clock?: Pick<Clock, "after">;
 }
 
 const every_ms = 1_000;
 
-/** Rejects when the store is away: a node that has just started gives no request to an engine that is drained. */
+/** Rejects if the store is away: a node that has just started must send no request to a drained engine. */
 export async function followDrains({ store, read, failed, clock }: Parts): Promise<AsyncDisposable> {
   await using ending = new AsyncDisposableStack();
   const look = async () => read(await store.listDrains());

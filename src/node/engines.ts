@@ -1,4 +1,4 @@
-/** The engines of a node: the client, the health of routes, the requests in flight, and the checks that ask them. */
+/** Wires the engines of a node: the client, the health of routes, the requests in flight, and the checks of engines. */
 import type { Configuration } from "../config/configuration.ts";
 import type { Log } from "../http/log.ts";
 import { checks } from "../routing/checks.ts";
@@ -27,21 +27,21 @@ export interface Engines extends AsyncDisposable {
   queues: Queues;
   tallies: Tallies;
   names: Names;
-  /** All that this process was late until now. */
+  /** The total lateness of this process until now. */
   late_ms(): number;
   drained: Drained;
   /** Other engines are drained from now on. */
   drain(all: readonly DrainedEngine[]): void;
-  /** The routes as they are now. */
+  /** The routes in their current state. */
   routes(): RouteView[];
-  /** How many addresses each upstream has whose name is resolved anew. */
+  /** The number of addresses of each upstream whose name is resolved again and again. */
   addresses(): [upstream: string, addresses: number][];
 }
 
 interface Parts {
   configuration(): Configuration;
   log: Log;
-  /** Told of each resolution of an upstream's name. */
+  /** Called for each resolution of an upstream's name. */
   resolved?(upstream: string, problem: Problem | null): void;
   resolve?: Resolve;
 }

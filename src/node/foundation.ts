@@ -1,4 +1,4 @@
-/** The values that every builder of a node takes, and the form in which a builder returns what it began. */
+/** The values that every builder of a node takes, and the form in which a builder returns its result. */
 import type { Configuration } from "../config/configuration.ts";
 import type { Reloadable } from "../config/reload.ts";
 import type { Log } from "../http/log.ts";
@@ -17,7 +17,7 @@ export interface Serving {
   isTerminal: boolean;
   /** Prints for people, on stdout. */
   say(text: string): void;
-  /** Resolves with the name of the signal that asks to stop; called again for a second one. */
+  /** Resolves with the name of the signal to stop. Called again for a second one. */
   stopAsked(): Promise<NodeJS.Signals>;
   onReload(reload: () => void): void;
   /** How long ago the configuration file was changed; null: there is none. */
@@ -33,11 +33,11 @@ export interface Foundation {
   serving: Serving;
   settings: Settings;
   log: Log;
-  /** Logs an event of this name when something outside the process fails. */
+  /** Logs an event with this name when something outside the process fails. */
   outage(event: string): (cause: unknown) => void;
 }
 
-/** `value`, which ends what `ending` holds when it is disposed, the last begun first. */
+/** Returns `value` as a disposable that ends the contents of `ending`, the last begun first. */
 export function disposable<Value extends object>(value: Value, ending: AsyncDisposableStack): Value & AsyncDisposable {
   const begun = ending.move();
   return Object.assign(value, { [Symbol.asyncDispose]: () => begun.disposeAsync() });

@@ -1,4 +1,4 @@
-/** The runs of requests over the engines: what is measured and logged of each attempt and each end. */
+/** Wires the runs of requests over the engines: what is measured and logged about each attempt and each end. */
 import type { Admission } from "../admission/admission.ts";
 import type { Log } from "../http/log.ts";
 import { retryBudgets } from "../routing/budget.ts";
@@ -83,7 +83,8 @@ function tokenizingBy(counter: TokenCounter): (asked: RunRequest) => Tokenizing 
 }
 
 /**
- * Records an attempt. A problem that an operator has to mend is logged each time, because it costs every request an attempt.
+ * Records an attempt. A problem that an operator has to correct is logged each time, because it costs every request an
+ * attempt.
  */
 function attempted({ model, route, end }: Attempted, { metrics, log }: Told): void {
   const { name: upstream, address: replica } = route.upstream;

@@ -1,4 +1,4 @@
-/** The listeners of a node: the API's port, with a certificate that may be renewed, and the operator's. */
+/** The listeners of a node: the API's port, with a certificate that may be renewed, and the operator's port. */
 
 import { app, operatorApp } from "../api/app.ts";
 import type { Dependencies } from "../api/dependencies.ts";
@@ -19,18 +19,18 @@ interface ListenerParts {
   isShared: boolean;
 }
 
-/** They are made; none of them listens yet. */
+/** They are made, and none of them listens yet. */
 export interface PreparedListeners {
-  /** Throws where somebody else has a port, which `listen` would say too. */
+  /** Throws if a port is taken, before `listen` would. */
   checkPorts(): void;
   listen(): Listeners;
 }
 
 export interface Listeners {
   url: string;
-  /** The certificate stays what it is. */
+  /** The certificate stays as it is. */
   keep(): Promise<void>;
-  /** Resolves when connections for the API are refused; whoever had connected before is heard. */
+  /** Resolves when connections for the API are refused. Clients that had connected before are served. */
   refuse(): Promise<void>;
   /** Resolves when all requests of the API have their answers. */
   stop(): Promise<void>;
@@ -46,7 +46,7 @@ export function listeners(
   const operatorIdentity = server.operator?.tls === "on" ? identity : null;
   return {
     checkPorts() {
-      // Of ports that are shared, the supervisor has looked.
+      // The supervisor has checked shared ports.
       if (!isShared) for (const each of [server, server.operator]) if (each) freePort(each);
     },
     listen: () =>

@@ -11,7 +11,7 @@ const every_ms = 1000;
 /** The checks that concern the node and not this worker. */
 const ofTheNode: readonly string[] = ["workers", "draining"];
 
-/** A worker has its share of the node's limits, and the ports that the supervisor has found. */
+/** A worker has its share of the node's limits, and the ports that the supervisor has checked. */
 export function settingsOf({ limits, metering, server, storage }: Configuration, member: Member | null) {
   const known = { ...limits, memory_bytes: limits.memory_bytes || memoryMarkBytes() };
   if (member === null) return { limits: known, metering, server, storage };
@@ -20,13 +20,13 @@ export function settingsOf({ limits, metering, server, storage }: Configuration,
   return { limits: limitsOfOne(known, workers), metering, server: { ...server, port, operator }, storage };
 }
 
-/** Why this worker cannot admit requests exactly; null: it can. */
+/** The reason why this worker cannot admit requests exactly; null if it can. */
 export function problemOf(results: readonly CheckResult[]): string | null {
   const failing = results.filter((one) => isFailing(one) && !ofTheNode.includes(one.name));
   return failing.length > 0 ? failing.map(({ name, problem }) => `${name}: ${problem}`).join("; ") : null;
 }
 
-/** A balancer's probe reaches one worker, and its requests all of them: the node is ready where each that serves is. */
+/** A balancer's probe reaches one worker, and its requests all of them: the node is ready if each serving worker is. */
 export function workersChecks(member: Member | null): ReadinessCheck[] {
   if (member === null) return [];
   return [

@@ -1,6 +1,6 @@
 /**
- * A node, built: every value that the modules need is made here or in a builder that this calls, once, and handed to them.
- * The builders are disposable; the stack ends them in the opposite order.
+ * Builds a node: every value that the modules need is made here, or in a builder that is called here, once, and passed
+ * to them. The builders are disposable; the stack ends them in the opposite order.
  */
 import { arrivals } from "../admission/arrivals.ts";
 import type { Dependencies } from "../api/dependencies.ts";
@@ -35,7 +35,7 @@ import { type Stores, startStores } from "./stores.ts";
 import { startTelemetry, type Telemetry } from "./telemetry.ts";
 import { startWarmNode } from "./warm-node.ts";
 
-/** How long a start waits until it is read which keys there are; the rest is read while it serves. */
+/** How long a start waits for the list of existing keys; the rest is read while it serves. */
 const existing_ms = 2_000;
 
 /** The parts of a node that the operations and the administration are made of. */
@@ -53,7 +53,7 @@ interface Parts {
 
 export type Node = Awaited<ReturnType<typeof startNode>>;
 
-/** All that a node is, but its listeners. */
+/** A whole node without its listeners. */
 export async function startNode(foundation: Foundation) {
   await using ending = new AsyncDisposableStack();
   const parts = await startParts(foundation, ending);
@@ -221,7 +221,7 @@ function administrationOf({ serving, settings }: Foundation, parts: Parts): Admi
       server,
       limits,
       changed: parts.authentication.changed,
-      // The store is asked: this node may hear a moment later of a plan that another has made.
+      // The store is asked: this node may learn a moment later of a plan that another node has created.
       catalog: async () => ({
         plans: new Map((await publishing.store.inForce()).map((plan) => [plan.name, plan])),
         models: [...configuration.current().catalog.models.keys()],

@@ -9,12 +9,12 @@ import { modelsWithoutRoute, type RouteView } from "../routing/view.ts";
 
 const answer_ms = 1500;
 /**
- * The time that a request waits for its grant by default. All nodes ask one database: if it is slow for two
- * seconds, a balancer that took them all out would refuse what they would have answered.
+ * The usual time that a request waits for its grant. All nodes ask one database: if it is slow for two seconds, a
+ * balancer that removed them all would refuse requests that they would have answered.
  */
 const admission_ms = 3000;
 const every_ms = 1000;
-/** The embedded database belongs to this process alone: it fails as a whole, and the thread is wanted for requests. */
+/** The embedded database belongs to this process alone: it fails as a whole, and its thread is needed for requests. */
 const embedded_every_ms = 5000;
 const schema_every_ms = 5000;
 
@@ -43,7 +43,9 @@ export function readinessChecks(
   return checks;
 }
 
-/** Somebody else may migrate a server's database while this node runs. One that does not answer in time has changed nothing. */
+/**
+ * A server's database may be migrated while this node runs. A database that does not answer in time has not changed.
+ */
 function schemaCheck(database: Database): ReadinessCheck {
   let last: string | null = "the database does not say which schema it has";
   return {
@@ -54,7 +56,7 @@ function schemaCheck(database: Database): ReadinessCheck {
       try {
         last = unfitting(await answeredWithin(schemaOf(database), answer_ms, "the database"));
       } catch {
-        // Whether it takes admissions is another check.
+        // Another check decides whether it accepts admissions.
       }
       return last;
     },
@@ -77,13 +79,13 @@ function redisCheck(redis: RedisConnection): ReadinessCheck {
   };
 }
 
-/** A warning: such a model's routes are all asked none the less, and no other node would have better ones. */
+/** A warning: all routes of such a model are still tried, and other nodes would have no better ones. */
 export function routesCheck(routes: () => RouteView[]): ReadinessCheck {
   return {
     name: "routes",
     severity: "warning",
     every_ms,
-    // Over every route, which is too much for each probe.
+    // Looks at every route, which is too much for each probe.
     async run() {
       const models = modelsWithoutRoute(routes());
       if (models.length === 0) return null;

@@ -36,7 +36,7 @@ export function readings(metrics: Metrics, parts: Read): void {
   read("usage_ledger_mismatch", stores.checks.differences);
   read("usage_seals_behind", stores.checks.sealsBehind);
   read("usage_partitions_ahead", stores.upkeep.monthsAhead);
-  // On the embedded database there is none of these: NaN.
+  // The embedded database has none of these: NaN.
   read("database_timeline", stores.timeline);
   read("database_oldest_snapshot_transactions", () => stores.signs()?.oldestSnapshot_transactions ?? Number.NaN);
   read("database_dead_rows", () => stores.signs()?.deadRows ?? Number.NaN);

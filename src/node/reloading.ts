@@ -9,7 +9,7 @@ import type { Plan, PlanStore, PlanUse } from "../store/plan.ts";
 /** Asks the database. */
 type ReadUse = () => Promise<PlanUse[]>;
 
-/** At a start: the notices, and loudly which organizations are on plans that there are not. */
+/** At a start: logs the notices, and as a warning the organizations whose plans do not exist. */
 export async function tellAtStart(
   configuration: Reloadable,
   use: ReadUse,
@@ -31,8 +31,8 @@ export interface Publishing {
 }
 
 /**
- * Puts the file's plans into force, unless a file that was changed later has put its own. Rejects when the store is away,
- * and where the file names plans that were made at run time.
+ * Puts the file's plans into force, unless a file that was changed later has put in its own. Rejects if the store is
+ * away, and if the file names plans that were created at run time.
  */
 export async function publishPlans(
   { catalog: { plans } }: Configuration,
@@ -49,11 +49,13 @@ export async function publishPlans(
 
 export interface ReloadNeeds {
   use: ReadUse;
-  /** Finds out where the names of new engines lead. */
+  /** Resolves the names of new engines. */
   prepareNames(next: Configuration): Promise<void>;
 }
 
-/** A bad new file leaves the old one in force, and says so; so does one that takes a plan away that is in use. */
+/**
+ * A bad new file leaves the old one in force, and the log says so; so does a file that removes a plan that is in use.
+ */
 export async function reload(
   configuration: Reloadable,
   { use, prepareNames }: ReloadNeeds,
@@ -74,7 +76,7 @@ export async function reload(
     return;
   }
   const after = configuration.current();
-  // Whoever reloads other plans wants them, also of a file that kept its old date.
+  // A reload puts its plans into force even if the file has an old date.
   const isChanged = !isDeepStrictEqual(before.catalog.plans, after.catalog.plans);
   await publishPlans(after, publishing, isChanged ? 0 : publishing.fileAge_ms()).catch((cause) =>
     log.event("error", "plans_unpublished", { cause: String(cause), next: "reload again when the database is back" }),
@@ -89,7 +91,7 @@ async function refusals(before: Configuration, next: Configuration, use: ReadUse
   return lostPlans(await use(), plans, before.catalog.plans).map((lost) => `${usedBy(lost)}; ${advice}`);
 }
 
-/** While the store is away, the publication looks. */
+/** While the store is away, the publication checks it. */
 async function madeAtRunTime({ catalog }: Configuration, store: Pick<PlanStore, "taken">): Promise<string[]> {
   const taken = await store.taken([...catalog.plans.keys()]).catch((): string[] => []);
   return taken.length > 0 ? [whyTaken(taken)] : [];

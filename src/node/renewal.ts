@@ -1,4 +1,4 @@
-/** Notices that the certificate's files have changed, and has the new one served. */
+/** Notices that the certificate's files have changed, and serves the new certificate. */
 import { described, type Identity, type IdentityFiles, readIdentity } from "../config/certificate.ts";
 import type { ReadFile } from "../config/source.ts";
 import type { Listening } from "../http/listen.ts";
@@ -11,7 +11,7 @@ export interface Renewal {
   stop(): Promise<void>;
 }
 
-/** Two small files: often enough that nobody waits, and nothing that could be felt. */
+/** The files are small: this is often enough that nobody waits, and costs nothing noticeable. */
 const look_ms = 5000;
 
 export function renewal(
@@ -20,7 +20,7 @@ export function renewal(
   { readFile, listening, log }: { readFile: ReadFile; listening: Pick<Listening, "renew">; log: Pick<Log, "event"> },
 ): Renewal {
   let current = first;
-  /** Said once, and not at each look. */
+  /** Logged once, and not at each look. */
   let refused: string | null = null;
 
   const look = (): void => {

@@ -33,7 +33,7 @@ export async function serve(serving: Serving): Promise<number> {
   return 0;
 }
 
-/** From a node that is built to one that has drained. */
+/** Serves with a node that was built, until it has drained. */
 async function served(foundation: Foundation, node: Node, ending: AsyncDisposableStack): Promise<void> {
   const { serving, settings, log, outage } = foundation;
   const { configuration, database, member } = serving;
@@ -104,7 +104,7 @@ interface Draining extends Pick<Node, "lifecycle"> {
   listening: Listeners;
 }
 
-/** Resolves when the requests that are open have their answers, or have had their time. */
+/** Resolves when the open requests have their answers, or their time is over. */
 async function untilStopped(
   { serving: { stopAsked, member }, settings: { limits }, log }: Foundation,
   { listening, lifecycle }: Draining,

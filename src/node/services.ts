@@ -1,6 +1,6 @@
 /**
- * Fills the CLI's services with the rooms that do the work. Each is loaded when a command first needs it:
- * `org list` through a server's socket reads neither a database driver nor the service itself.
+ * Fills the CLI's services with the modules that do the work. Each is loaded when a command first needs it: `org list`
+ * through a server's socket loads neither a database driver nor the service itself.
  */
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
@@ -23,7 +23,7 @@ import type { Simulator } from "../simulator/server.ts";
 import type { Member } from "../workers/member.ts";
 import { isContainer } from "./welcome.ts";
 
-/** Set by the build to the version and the commit it was made from. */
+/** The build sets it to the version and the commit. */
 declare const SLUICE_BUILD: string | undefined;
 const isCompiled = typeof SLUICE_BUILD !== "undefined";
 
@@ -50,7 +50,7 @@ export function services(environment: NodeJS.ProcessEnv): Services {
         import("../postgres/ledger.ts"),
         import("../postgres/refused.ts"),
       ]);
-      // Without this line, whoever forgot DATABASE_URL would look for organizations in an empty database.
+      // Without this line, somebody who forgot DATABASE_URL would look for organizations in an empty database.
       if (created) terminal.err(`sluice: created an embedded database in ${created}; DATABASE_URL is not set\n`);
       const directory = administration(database);
       return {
@@ -59,7 +59,7 @@ export function services(environment: NodeJS.ProcessEnv): Services {
         plans: directory,
         notices: directory,
         drains: directory,
-        // It is only read here: what a lapsed hold is charged does not matter.
+        // It is only read here, so the charge of lapsed holds does not matter.
         ledger: ledger(database, { recovery: "checkpoint" }),
         refused: refusedRequests(database),
         close: () => database.close(),
@@ -211,7 +211,7 @@ async function supervised({ environment, configuration, workers, migrate, say }:
   });
 }
 
-/** The configuration that serves. It can be reloaded, and the simulator runs once a route needs it. */
+/** The configuration in force. It can be reloaded, and the simulator runs once a route needs it. */
 async function configurationInForce(environment: NodeJS.ProcessEnv, read: Configuration, readFile: ReadFile) {
   const { load } = await loader(environment, readFile);
   let simulator: Simulator | null = null;
@@ -225,7 +225,7 @@ async function configurationInForce(environment: NodeJS.ProcessEnv, read: Config
   return { configuration, stop: async () => simulator?.stop() };
 }
 
-/** A command changes no schema: it brings one along where it creates the database, and else refuses any but its own. */
+/** A command changes no schema: it creates one with the database, and otherwise refuses any but its own. */
 async function openForCommand(storage: StorageSettings): Promise<Database> {
   const isNew = creates(storage);
   return opened(storage, async (database) => {
@@ -263,7 +263,7 @@ async function opened(
   }
 }
 
-/** Whether opening creates a database. */
+/** Reports whether opening creates a database. */
 function creates({ databaseUrl, dataDir }: StorageSettings): boolean {
   return !databaseUrl && !existsSync(embeddedFolder(dataDir));
 }

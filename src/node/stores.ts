@@ -49,7 +49,7 @@ export async function startStores({ serving, log, outage }: Foundation, metrics:
   const book = ledger(database, { recovery: metering.recovery, locked: metrics.locked });
   const watch = watchOf({ database, book, redis, log, outage, receiptsLost: metrics.receiptsLost });
   ending.defer(() => watch?.stop());
-  // The embedded one is looked after by this process itself.
+  // This process takes care of the embedded database itself.
   const signs = database.kind === "postgres" ? databaseWatch(() => signsOf(database)) : null;
   ending.defer(() => signs?.stop());
   const refused = refusedLog({
@@ -81,7 +81,7 @@ export async function startStores({ serving, log, outage }: Foundation, metrics:
   );
 }
 
-/** The rounds over the ledger: whether its totals agree, and whether its partitions are made ahead. */
+/** The periodic work on the ledger: whether its totals agree, and whether its partitions are created ahead. */
 function startUpkeep(book: Ledger, log: Log, outage: Foundation["outage"]) {
   const ending = new AsyncDisposableStack();
   const checks = bookCheck({
@@ -115,7 +115,10 @@ async function startLearning(database: Database, outage: Foundation["outage"]) {
   return disposable({ inputEstimate: estimate, outputCalibration: calibration }, ending);
 }
 
-/** One node counts by itself; several by Redis, and by their database where there is none, or while it is away. */
+/**
+ * A single node counts by itself. Several nodes count in Redis, or in their database if there is no Redis or while it
+ * is away.
+ */
 function ratesOver(database: Database, redis: RedisConnection | null, log: Log): Rates {
   if (database.kind === "pglite") return memoryRates(() => performance.now());
   const standby = postgresRates(database);

@@ -1,4 +1,4 @@
-/** A node of several workers, wired: the supervisor with real processes, its log, its signals. */
+/** Wires a node of several workers: the supervisor with real processes, its log, its signals. */
 import type { Configuration } from "../config/configuration.ts";
 import { type Room, tooSmall } from "../config/workers.ts";
 import { freePort } from "../http/listen.ts";
@@ -13,7 +13,7 @@ export interface Supervising {
   workers: number;
   room: Room;
   configuration: Configuration;
-  /** The command that starts a worker, but for its number. */
+  /** The command that starts a worker, without its number. */
   command: readonly string[];
   environment: NodeJS.ProcessEnv;
   readFile(): FileRead;
@@ -34,7 +34,7 @@ export async function supervise(parts: Supervising): Promise<number> {
     log,
     readFile,
     now_ms: () => performance.now(),
-    // Nobody else has them: what shares a port would share it with a stranger, too.
+    // Checks that nobody else uses them: a port that can be shared would be shared with a stranger, too.
     port: freePort(server),
     operatorPort: server.operator && freePort(server.operator),
     start(worker, hear) {
@@ -78,7 +78,7 @@ function started(command: string[], env: NodeJS.ProcessEnv, hear: (word: Word) =
   const lines = wholeLines(child.stderr, (text) => void process.stderr.write(text));
   const one: Child = {
     send(order) {
-      // Whoever is gone is heard of by its end.
+      // A worker that is gone has reported its end.
       if (child.exitCode === null && child.signalCode === null) child.send(order);
     },
     kill: () => child.kill("SIGKILL"),

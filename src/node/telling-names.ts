@@ -1,4 +1,4 @@
-/** Logs names that are resolved anew. */
+/** Logs changes of the names of engines that are resolved again and again. */
 import type { Log } from "../http/log.ts";
 import type { Resolved } from "../routing/names.ts";
 import type { Problem } from "../routing/resolution.ts";

@@ -1,4 +1,6 @@
-/** The requests that a node sends itself to warm up, and their answers: the examples of the contract, in every protocol. */
+/**
+ * The requests that a node sends itself to warm up, and their answers: the examples of the contract, in every protocol.
+ */
 import { exampleModel, type Operation } from "../api/operation.ts";
 import { jsonType } from "../api/operations/examples.ts";
 import { operations } from "../api/operations.ts";
@@ -13,7 +15,10 @@ export interface Ask {
 
 const metered: readonly Operation[] = operations.filter((one) => one.metered !== undefined);
 
-/** Every example of every protocol, streamed and not, of a model at each kind of engine; but of what no model there can. */
+/**
+ * Every example of every protocol, streamed and not, for a model at each kind of engine, except those that no model
+ * there can answer.
+ */
 export function asksOf({ models }: Pick<Catalog, "models">): Ask[] {
   const protocolOf = ({ routes }: CatalogModel) => routes[0]!.upstream.protocol;
   const kinds = [...Map.groupBy(models.values(), protocolOf).values()];
@@ -30,7 +35,7 @@ export function asksOf({ models }: Pick<Catalog, "models">): Ask[] {
   );
 }
 
-/** An engine of every protocol: whatever it is asked, it answers as the contract's examples do. */
+/** An engine of every protocol: it answers every request as the contract's examples do. */
 export function startEngine(): { url: string; stop(): Promise<void> } {
   const answers = new Map(metered.map(({ path, success }) => [path, success.content]));
   const server = Bun.serve({

@@ -1,7 +1,8 @@
 /**
- * A node for warming up (docs/design/runtime.md, Warming up): the same code as the one that will serve, from HTTP to the
- * batches of the ledger, over an engine and a client within this process. Whatever remembers, counts or tells is its own,
- * and nobody hears of it; all else is like that of the node, down to the shapes of objects, by which the compiler goes.
+ * A node for warming up (docs/design/runtime.md, Warming up): the same code as the one that will serve, from HTTP to
+ * the batches of the ledger, over an engine and a client within this process. Everything that remembers, counts or
+ * reports is its own, and has no effect outside. The rest is like that of the node, down to the shapes of objects,
+ * which the compiler relies on.
  */
 import { admission } from "../admission/admission.ts";
 import { arrivals } from "../admission/arrivals.ts";
@@ -40,7 +41,7 @@ import { type Ask, asksOf, startEngine } from "./warm-asks.ts";
 export interface WarmNode extends AsyncDisposable {
   /** The caller for the dry run of the ledger. */
   caller: DryRunCaller;
-  /** Resolves when all is settled, with how many requests were answered. */
+  /** Resolves when everything is settled, with the number of requests that were answered. */
   serve(dryRun: DryRun, round: Round): Promise<number>;
 }
 
@@ -48,7 +49,7 @@ export interface Round {
   /** At most. */
   requests: number;
   concurrent: number;
-  /** Asked before each request. */
+  /** Called before each request. */
   goesOn(): boolean;
   signal: AbortSignal;
 }
@@ -62,7 +63,7 @@ export interface WarmParts {
   rates: Rates;
 }
 
-/** The dependencies that only answer, and the same to everybody. */
+/** The dependencies that only answer, and answer everybody alike. */
 type Shared =
   | ("messages" | "images" | "limits" | "newId" | "configurationHash" | "documentation" | "tokenCounter")
   | ("readiness" | "routes" | "letsGo");
@@ -93,7 +94,7 @@ export function startWarmNode({ configuration, like, bounds, counter, rates }: W
     format: () => configuration.log.format,
   });
   ending.defer(() => log.flush());
-  // Nothing of an engine is looked at from time to time, for it is in the catalog alone.
+  // No engine is checked at intervals, because it exists in the catalog alone.
   const atWarmEngine = { ...configuration, catalog, upstreams: [] };
   const known = ending.use(engines({ configuration: () => atWarmEngine, log }));
   const learned = { inputEstimate: inputEstimate(), outputCalibration: outputCalibration() };
@@ -199,7 +200,9 @@ function furtherOf({ requestId, organizationId, limits, lease_ms }: Admit): Comm
   ];
 }
 
-/** The same models, at that engine; and of the plans the one that limits most, so high that nothing reaches it. */
+/**
+ * The same models, at that engine; and the plan with the most limits, all of them so high that nothing reaches them.
+ */
 function catalogAt(url: string, { models, plans }: Catalog): Catalog {
   const moved = ({ resolve: _, ...upstream }: Upstream): Upstream => ({
     ...upstream,

@@ -1,6 +1,6 @@
 /**
- * Warming up (docs/design/runtime.md, Warming up): a process runs its code slowly until it has run it often, and a
- * connection to the database plans what it is asked first. So a node asks itself before others do.
+ * Warming up (docs/design/runtime.md, Warming up): a process runs its code slowly until it has run often, and a
+ * connection to the database first plans its statements. So a node sends itself requests before others do.
  */
 import type { Log } from "../http/log.ts";
 import type { DryRun, DryRunning } from "../store/dry-run.ts";
@@ -36,7 +36,7 @@ export async function warmUp({ warm_up_ms, start, ledger, log, stopped }: WarmUp
     await using node = start();
     let isFirst = true;
     const serving = async (dryRun: DryRun) => {
-      // What is under way then has the rest of the time to end well, or its connection would be lost with it.
+      // Requests that run then have the rest of the time to end, or their connection would be lost with them.
       const until_ms = warm_up_ms * (isFirst ? 0.7 : 0.85);
       const goesOn = () => elapsed_ms() < until_ms;
       const round: Round = { requests: isFirst ? requests_max : requests_further, concurrent, goesOn, signal };
@@ -60,14 +60,14 @@ export async function warmUp({ warm_up_ms, start, ledger, log, stopped }: WarmUp
 const aborted = (signal: AbortSignal) =>
   new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
 
-/** The embedded database takes its time for each, and is not there for many. */
+/** The embedded database takes longer for each, and does not serve many. */
 const idle_requests_max = 400;
 /** The requests of one slice. A client's request waits for the end of a slice. */
 const slice_requests = 8;
-/** A moment is idle when nothing is asked for so long, and the event loop is not late. */
+/** A moment is idle if no request came for this long, and the event loop is not late. */
 const idle_ms = 20;
 const late_ms_max = 10;
-/** From when a node began to serve, and after a moment that was not idle. */
+/** The wait after a node began to serve, and after a moment that was not idle. */
 const busy_ms = 250;
 
 /**
@@ -82,7 +82,7 @@ export async function warmUpInIdleMoments(parts: WarmUpParts, isIdle: () => bool
   const pause = (ms: number) => Promise.race([Bun.sleep(ms), ended]);
   const isWarm = () => requests >= idle_requests_max || worked_ms >= warm_up_ms;
 
-  /** Warms up until there is other work. The node for it exists no longer. */
+  /** Warms up until there is other work. The node that was made for it does not exist any more. */
   async function whileIdle(): Promise<void> {
     await using node = start();
     const slice = async (dryRun: DryRun) => {
@@ -104,7 +104,7 @@ export async function warmUpInIdleMoments(parts: WarmUpParts, isIdle: () => bool
   }
 }
 
-/** `pause` is as long as it is told, or until the node is to stop. */
+/** `pause` lasts as long as requested, or until the node stops. */
 async function idleFor(ms: number, isIdle: () => boolean, pause: (ms: number) => Promise<unknown>): Promise<boolean> {
   if (!isIdle()) await pause(busy_ms);
   const began_ms = performance.now();

@@ -18,7 +18,7 @@ export interface DemoSettings {
   catalog: Catalog;
   dataDir: string;
   now_ms: number;
-  /** Whether only a person sees what is printed. */
+  /** Whether only a person sees the output. */
   isTerminal: boolean;
 }
 
@@ -66,7 +66,7 @@ Try it:
 `;
 }
 
-/** A new file, so that no link and nobody's older rights count. */
+/** A new file, so that neither a link nor somebody's earlier permissions apply. */
 function keptIn(dataDir: string, secret: string): string {
   const file = join(dataDir, "demo-key");
   rmSync(file, { force: true });

@@ -7,7 +7,10 @@ export async function joinedAs(number: number): Promise<Member> {
   return joined(number, channelToParent(), signalled());
 }
 
-/** The first one drains this process, further ones change nothing: who hurries it is the supervisor, that gets them too. */
+/**
+ * The first signal drains this process, and further ones change nothing: the supervisor gets them too, and decides
+ * about haste.
+ */
 function signalled(): Promise<NodeJS.Signals> {
   process.on("SIGHUP", () => {});
   return new Promise((resolve) => {
@@ -17,7 +20,7 @@ function signalled(): Promise<NodeJS.Signals> {
 
 function channelToParent(): Channel {
   if (!process.send) throw new Error("--worker is for processes that sluice serve starts itself; set SLUICE_WORKERS");
-  // Its lines go to the supervisor: when that is gone, nobody reads them.
+  // Its lines go to the supervisor: if that is gone, nobody reads them.
   process.stderr.on("error", () => {});
   return {
     send(word: Word) {

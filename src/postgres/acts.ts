@@ -25,15 +25,15 @@ export async function storeNow(tx: Pick<Transaction, "query">): Promise<Date> {
 export interface Act {
   actor: string;
   action: string;
-  /** UUID of the organization concerned; null where none is. */
+  /** The UUID of the organization concerned; null if there is none. */
   owner: string | null;
   subject: string;
   details: Record<string, unknown>;
 }
 
 /**
- * The last thing that a transaction does: from here to its commit, no other act can be written down. So entries stand in
- * the order of their commits, without gaps, however many write.
+ * The last statement of a transaction: from here to its commit, no other act can be recorded. So entries are in the
+ * order of their commits, without gaps, however many sessions write.
  */
 export async function audit(tx: Transaction, at: Date, act: Act): Promise<void> {
   const { action, owner, subject } = act;
@@ -43,7 +43,7 @@ export async function audit(tx: Transaction, at: Date, act: Act): Promise<void> 
   const number = head!.number + 1;
   const { address } = head!;
   const organizationId = owner === null ? null : idOf(owner, "org_");
-  // The hash is over the entry as it will be read, without what JSON does not keep.
+  // The hash covers the entry as it will be read, without what JSON does not keep.
   const [actor, kept] = [masked(act.actor), maskedDeep(act.details)];
   const entry = { number, at, actor, address, action, organizationId, subject, details: kept };
   const hash = Uint8Array.fromHex(chainedHash(head!.hash.toHex(), entry));
@@ -55,7 +55,7 @@ export async function audit(tx: Transaction, at: Date, act: Act): Promise<void> 
 
 const address_setting = "sluice.address";
 
-/** The same database, for acts that are asked for from this address. */
+/** The same database, for acts that are requested from this address. */
 export function askedFrom(db: Database, address: string | null): Database {
   if (address === null) return db;
   return {
@@ -68,7 +68,7 @@ export function askedFrom(db: Database, address: string | null): Database {
   };
 }
 
-/** How long a repeat is known as one. */
+/** How long a repeat is recognised. */
 const repeat_days = 7;
 
 /** Forgets a repeat whose creation was refused: the next attempt counts as the first. */
@@ -79,7 +79,8 @@ export async function unrepeated(tx: Transaction, repeat: Repeat | undefined, ac
 }
 
 /**
- * Notes what is created under a repeat's key; if something was, answers what. The first of two at once is waited for.
+ * Records what is created under a repeat's key. If something was created already, returns it. The first of two at once
+ * is waited for.
  */
 export async function repeated(
   tx: Transaction,
@@ -127,7 +128,7 @@ export async function listAudit(db: Database, query: AuditQuery): Promise<AuditE
   );
 }
 
-/** Plans are no organization's, so the index finds them among the few entries that aren't either. */
+/** Plans belong to no organization, so the index finds them among the few entries without one. */
 const aboutPlan = (name: string) =>
   and(
     isNull(auditEntry.organizationId),

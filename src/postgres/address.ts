@@ -1,6 +1,7 @@
 /**
- * A database's address, `postgres://user:password@host:port/name?option=value`, taken apart here and not by the driver:
- * its errors would show the whole of it. Hosts may be several, divided by commas; options are those of libpq.
+ * Parses the address of a database, `postgres://user:password@host:port/name?option=value`. The driver does not parse
+ * it, because its errors would show the whole of it. There may be several hosts, separated by commas; options are those
+ * of libpq.
  */
 import type postgres from "postgres";
 import { DatabaseError } from "./database.ts";
@@ -12,7 +13,7 @@ export interface Address {
   /** Tried in this order. */
   places: Place[];
   security: Security;
-  /** Whom to connect as, and to what, in the driver's words. */
+  /** The user and the database, with the driver's names. */
   login: Pick<postgres.Options<Types>, "user" | "password" | "database" | "target_session_attrs">;
   /** Parameters of the session, such as `search_path`. */
   settings: Record<string, string>;
@@ -22,7 +23,7 @@ export interface Address {
 type Types = Record<string, postgres.PostgresType>;
 
 const form = /^postgres(?:ql)?:\/\/(?:([^:@/?]*)(?::([^@/?]*))?@)?([^/?]*)(?:\/([^?]*))?(?:\?(.*))?$/;
-/** Options of libpq that ask nothing of us. */
+/** Options of libpq that need nothing from this client. */
 const ignored = new Set(["channel_binding", "gssencmode", "krbsrvname", "sslcompression", "keepalives", "pgbouncer"]);
 
 export function addressOf(url: string): Address {

@@ -1,6 +1,6 @@
 /**
- * Administration over SQL. Each act and its audit entry are one transaction, in which the nodes' caches are told too: the
- * message leaves with the commit, never without it.
+ * Administration over SQL. Each act and its audit entry are one transaction, which also informs the nodes' caches: the
+ * message is sent with the commit, never without it.
  */
 import type { Administration } from "../store/directory.ts";
 import type { DrainAdministration } from "../store/drain.ts";
@@ -21,7 +21,10 @@ import { teams } from "./teams.ts";
 export interface ActContext {
   /** The address that the acts are requested from; null: the node itself. */
   address?: string | null;
-  /** A node acts, which has published the plans of its file; else a command by itself, whose file may have others. */
+  /**
+   * The actor is a node, which has published the plans of its file; otherwise it is a command, whose file may have
+   * other plans.
+   */
   isServed?: boolean;
 }
 

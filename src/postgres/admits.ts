@@ -1,4 +1,4 @@
-/** A check that a database takes the writes of an admission. */
+/** Checks that a database accepts the writes of an admission. */
 import { answeredWithin, type Database, DatabaseError } from "./database.ts";
 
 /**
@@ -18,7 +18,7 @@ export async function whyNoAdmission(db: Database, timeout_ms: number): Promise<
 function reasonOf(code: string): string {
   if (code === "25006") return "the database is read-only";
   if (code === "53100") return "the disk of the database is full";
-  // 3F and 42P01: what is written to is not there; the check of the schema says more.
+  // 3F and 42P01: the table does not exist; the check of the schema says more.
   if (/^[0-9A-Z]{5}$/.test(code)) return `the database refuses writes (SQLSTATE ${code})`;
   return "the database does not answer";
 }

@@ -1,7 +1,7 @@
 /**
- * The book against itself, in pieces (docs/design/metering.md, Audit): one node of the fleet reads what was recorded since
- * the last time and adds it to the roll-ups, every minute. Every hour it compares the windows and days that may have
- * changed, and seals those that have ended. No statement holds up others for long.
+ * Checks the books against themselves, in pieces (docs/design/metering.md, Audit). Every minute one node of the fleet
+ * reads new records and adds them to the roll-ups. Every hour it compares the windows and days that may have changed,
+ * and seals those that have ended. No statement holds up others for long.
  */
 import { idOf } from "../store/ids.ts";
 import type { Audit, LedgerDifference, Sealed } from "../store/ledger.ts";
@@ -11,14 +11,14 @@ import { sealRecords } from "./passes.ts";
 
 /** Transactions whose records one statement reads; a batch of 256 commands is one. */
 const transactions_max = 2_000;
-/** Windows that one statement seals. */
+/** The windows that one statement seals. */
 const seals_max = 1_000;
-/** Another node's look counts for so long. */
+/** Another node's check counts for this long. */
 const fresh_minutes = 50;
-/** Reading the records of a day takes its time. */
+/** The time for reading the records of a day. */
 export const long_ms = 15 * 60_000;
 
-/** A look waits so long for a roll-up to end. */
+/** How long a check waits for a roll-up to end. */
 const wait_ms = 15_000;
 
 /** Adds new records to the roll-ups, unless another node is doing so. */
@@ -57,8 +57,8 @@ async function readOn(lane: Lane): Promise<void> {
 }
 
 /**
- * Runs a function of the audit and returns the differences it finds. It is a transaction of its own, which may take
- * longer than others.
+ * Runs a function of the audit and returns the differences that it finds. It is a transaction of its own, which may
+ * take longer than others.
  */
 export async function differencesIn(
   db: Database,
@@ -82,7 +82,7 @@ export async function sealed(db: Pick<Database, "query">): Promise<Sealed> {
 
 export interface DifferenceRow {
   organization_id: string;
-  /** Absent from what compares roll-ups. */
+  /** Absent in comparisons of roll-ups. */
   subject_id?: string | null;
   kind: LedgerDifference["kind"];
   starts_at: Date | null;

@@ -19,7 +19,7 @@ interface SubjectRow {
   held: number[];
 }
 
-/** Reads the limits and the use of a key and then of its team, where they are limited. */
+/** Reads the limits and the use of a key and then of its team, if they have limits. */
 export async function budgetsNow(
   db: Pick<Database, "query">,
   organizationId: string,
@@ -50,7 +50,7 @@ export async function budgetsNow(
   });
 }
 
-/** A key or a team as the ledger knows it; ids are bare UUIDs. */
+/** A key or a team in the ledger; ids are bare UUIDs. */
 export interface Subject {
   id: string;
   organization: string;
@@ -75,12 +75,15 @@ export async function setSubject(tx: Pick<Transaction, "query" | "drizzle">, sub
   return row!.unsummed;
 }
 
-/** Adds what a key or a team had used before it was limited for the first time; behind the commit that limits it. */
+/**
+ * Adds the use of a key or a team from before it was limited for the first time. It runs after the commit that limits
+ * it.
+ */
 export async function sumEarlier(db: Database, id: string): Promise<void> {
   await db.transaction((tx) => tx.query("select usage_sum_earlier($1)", [id]), { statement_ms: sum_ms });
 }
 
-/** The same for all of which it is still to be done: whoever limited them was interrupted. */
+/** The same for all subjects whose sum was interrupted. */
 export async function sumAllEarlier(db: Database): Promise<void> {
   const left = await db.query<{ id: string }>(
     "select subject_id as id from usage_subject where counted_from is not null and summed_at is null",
@@ -101,7 +104,7 @@ export function budgetOf(row: Budget): Budget {
   return { session, week, month, requestsPerMinute, tokensPerMinute, concurrentRequests };
 }
 
-/** Reads the limits that a new key of a team or an organization gets; null where it sets none. */
+/** Reads the limits that a new key of a team or an organization gets; null if none are set. */
 export async function defaultOf(tx: Pick<Transaction, "drizzle">, owner: string): Promise<Budget | null> {
   const [row] = await tx.drizzle.select().from(keyDefault).where(eq(keyDefault.ownerId, owner));
   return row ? budgetOf(row) : null;
@@ -116,7 +119,7 @@ export async function setDefault(
   if (budget) await tx.drizzle.insert(keyDefault).values({ ownerId: owner, ...budget });
 }
 
-/** Its limits as the audit log has them; what is not limited is left out. */
+/** Its limits in the form of the audit log, which leaves out what is not limited. */
 export function budgetShown(budget: Budget): Record<string, number> {
   const { session, week, month, requestsPerMinute, tokensPerMinute, concurrentRequests } = budget;
   const minute = { requests_per_minute: requestsPerMinute, tokens_per_minute: tokensPerMinute };

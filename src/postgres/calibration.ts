@@ -32,10 +32,7 @@ function shelf<Name extends string>(
   const reading = `
     select * from (select * from ${table} order by updated_at desc, ${key} limit $1) latest
     order by updated_at, ${key}`;
-  /**
-   * Rows are written in the order of their names, so that nodes that write the same ones wait for each other without a
-   * deadlock.
-   */
+  /** Rows are written in the order of their names, so that nodes that write the same ones do not deadlock. */
   const writing = `
     insert into ${table} (${key}, ${all}, updated_at)
     select ${key}, ${all}, store_now()

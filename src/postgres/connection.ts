@@ -1,7 +1,7 @@
 /**
- * One connection to a Postgres server, for as long as it lasts; when it is lost, a new one is another value. The driver
- * would connect anew under the same handle, which ends the process or breaks the connection for good when the moment is
- * wrong (docs/design/runtime.md, Drizzle and Postgres). So it is refused a second socket. It has no deadline for a silent
+ * One connection to a Postgres server, for as long as it lasts. After it is lost, a new one is another value. The
+ * driver would reconnect under the same handle, which at the wrong moment ends the process or breaks the connection for
+ * good (docs/design/runtime.md, Drizzle and Postgres), so it gets no second socket. It has no deadline for a silent
  * server either: each statement gets one here.
  */
 import type { Socket } from "node:net";
@@ -15,27 +15,29 @@ import { parameter, parsers } from "./values.ts";
 
 /** Statements are sent in the order of the calls. */
 export interface Connection extends Session {
-  /** Answers the name of the last command. */
+  /** Returns the name of the last command. */
   exec(text: string): Promise<string>;
-  /** Statements that wait for an answer. */
+  /** The statements that wait for an answer. */
   inFlight(): number;
   isLost(): boolean;
-  /** Statements from now on may take so long; null: as long as was dialled for. */
+  /** Statements from now on may take this long; null: as long as was set for the connection. */
   allow(statement_ms: number | null): void;
-  /** Takes it for lost. */
+  /** Treats it as lost. */
   discard(): void;
-  /** Waits so long for what is in flight. */
+  /** Waits at most this long for the statements in flight. */
   end(wait_ms: number): Promise<void>;
 }
 
 export interface Dialing {
   address: Address;
   connect_ms: number;
-  /** The server ends a statement that takes longer. Half as long again without a word, and the connection is lost. */
+  /**
+   * The server ends a statement that takes longer. After half as long again without an answer, the connection is lost.
+   */
   statement_ms: number;
   /** Parameters of the session. */
   settings: Record<string, string | number>;
-  /** Called once, also when it was never had. */
+  /** Called once, also if the connection was never made. */
   lost?: () => void;
   notified?: (channel: string, payload: string) => void;
   watcher: StoreWatcher;
@@ -46,7 +48,7 @@ export function connectionTo(dialing: Dialing): Connection {
   const { watcher } = dialing;
   const state = { isLost: false, isEnded: false, hasAnswered: false, statement_ms: dialing.statement_ms };
   watcher.opened("postgres");
-  /** How to fail each statement that waits. The driver leaves some waiting for ever when a connection is lost. */
+  /** How to fail each waiting statement: the driver leaves some waiting for ever when a connection is lost. */
   const waiting = new Set<(why: unknown) => void>();
   const lose = (why: DatabaseError = lost()) => {
     if (state.isLost) return;
@@ -57,12 +59,12 @@ export function connectionTo(dialing: Dialing): Connection {
     void sql.end({ timeout: 0 });
     dialing.lost?.();
   };
-  /** Still to be tried. */
+  /** The places that remain to be tried. */
   const places = [...dialing.address.places];
   const settings = settingsOf(dialing);
   const sql = postgres(driverOptions(dialing, settings.atStart, places, lose));
   let isSet = false;
-  /** Ahead of the first statement, on its way with it. Without its settings a session is not used. */
+  /** Sent before the first statement, together with it. A session is not used without its settings. */
   function set(): void {
     if (isSet) return;
     isSet = true;
@@ -160,8 +162,8 @@ interface DriverOptions extends postgres.Options<Record<string, postgres.Postgre
 }
 
 /**
- * Poolers take only a few parameters when a session starts (docs/databases.md, Poolers): the others are set afterwards. What
- * an address may name besides, `options` above all, can only be given at the start.
+ * Poolers accept only a few parameters at the start of a session (docs/databases.md, Poolers), so the others are set
+ * afterwards. Further options of an address, `options` above all, can only be given at the start.
  */
 const startOnly =
   /^(application_name|timezone|datestyle|client_encoding|standard_conforming_strings|options|replication)$/i;
@@ -190,7 +192,7 @@ function driverOptions(
 ): DriverOptions {
   return {
     ...address.login,
-    // The sockets that it gets are private already.
+    // The sockets that it gets are encrypted already.
     ssl: false,
     max: 1,
     max_lifetime: null,
@@ -201,8 +203,8 @@ function driverOptions(
     onclose: () => lose(),
     types,
     connection,
-    // The driver only counts these. It asks for another socket when a server was not of the kind that
-    // `target_session_attrs` asks for, and when it wants to connect anew; then no place is left.
+    // The driver only counts these. It asks for another socket if a server was not of the kind in
+    // `target_session_attrs`, and to reconnect; then no place is left.
     host: places.map(() => "place").join(),
     async socket() {
       try {

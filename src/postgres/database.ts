@@ -1,7 +1,7 @@
 /**
- * The room `postgres`: Directory, Administration and Ledger over one SQL. This file is what its two drivers have in
- * common: `server.ts` (postgres.js against a server) and `embedded.ts` (PGlite in a data folder). Nothing else differs
- * between them: parameters go out, and values come back, as `values.ts` says.
+ * POSTGRES: Directory, Administration and Ledger over one SQL. This file has the common part of its two drivers:
+ * `server.ts` (postgres.js with a server) and `embedded.ts` (PGlite in a data folder). Nothing else differs between
+ * them: parameters and values have the form that `values.ts` describes.
  */
 import type { PgDatabase } from "drizzle-orm/pg-core";
 import { drizzle, type PgRemoteDatabase } from "drizzle-orm/pg-proxy";
@@ -13,7 +13,7 @@ type ResultKind = PgRemoteDatabase extends PgDatabase<infer Kind> ? Kind : never
 /** Drizzle, typed on db/schema.ts. Its own `transaction` is not available: use the database's. */
 export type Drizzle = PgDatabase<ResultKind, typeof schema>;
 
-/** Methods that work on the whole database and inside a transaction alike. */
+/** Methods of the whole database and of a transaction alike. */
 export interface Transaction {
   kind: "postgres" | "pglite";
   /** One statement, prepared once per connection, pipelined; rows with values as `values.ts` says. */
@@ -21,11 +21,14 @@ export interface Transaction {
   /** Several statements, no parameters, no rows; one implicit transaction. */
   exec(sql: string): Promise<void>;
   /**
-   * Inside a transaction: a savepoint. Rolls back when `work` throws, and throws the same. `statement_ms`: how long a
-   * statement in it may take, where that is more than usual; PGlite sets no limit.
+   * Inside a transaction: a savepoint. Rolls back if `work` throws, and throws the same. `statement_ms`: how long a
+   * statement in it may take, if that is more than usual; PGlite sets no limit.
    */
   transaction<T>(work: (tx: Transaction) => Promise<T>, options?: { statement_ms?: number }): Promise<T>;
-  /** Inside a transaction it is sent by the commit. `channel`: lower-case letters and `_`. Payload: less than 8,000 bytes. */
+  /**
+   * Inside a transaction it is sent by the commit. `channel`: lower-case letters and `_`. Payload: less than 8,000
+   * bytes.
+   */
   notify(channel: string, payload: string): Promise<void>;
   drizzle: Drizzle;
 }
@@ -38,15 +41,15 @@ export interface Database extends Transaction {
    */
   lane(settings?: Record<string, string>): Promise<Lane>;
   /**
-   * Calls `onMessage` for each payload, and `onConnect` whenever listening begins: at once, and after a lost connection,
-   * when messages may have been missed. Answers how to stop.
+   * Calls `onMessage` for each payload, and `onConnect` whenever listening begins: at once, and after a lost
+   * connection, when messages may have been missed. Returns how to stop.
    */
   listen(channel: string, onMessage: (payload: string) => void, onConnect?: () => void): Promise<() => Promise<void>>;
   /** Rejects unless the database answers in time. */
   ping(timeout_ms: number): Promise<void>;
-  /** Tells it of each statement and connection from now on, in place of whoever was told before. */
+  /** Reports each statement and connection to this watcher from now on, instead of the earlier one. */
   watch(watcher: StoreWatcher): void;
-  /** How its connections are used now. */
+  /** The current use of its connections. */
   inUse(): ConnectionsInUse;
   /** Lets running queries end, for a few seconds at most. */
   close(): Promise<void>;
@@ -56,7 +59,7 @@ export interface Lane {
   query<Row>(text: string, params?: readonly unknown[]): Promise<Row[]>;
   /**
    * Runs `work`, whose queries no watcher sees. On a server nobody else may use the lane meanwhile, and `signal` gives
-   * its connection up. Close the lane where this rejects.
+   * up its connection. Close the lane if this rejects.
    */
   dryRun(work: (own: DryRunLane) => Promise<void>, signal: AbortSignal): Promise<void>;
   close(): Promise<void>;
@@ -64,11 +67,11 @@ export interface Lane {
 
 /** A lane that is being warmed up. */
 export interface DryRunLane extends Pick<Lane, "query"> {
-  /** `work` in a transaction that is rolled back, whatever becomes of it. */
+  /** Runs `work` in a transaction that is always rolled back. */
   rolledBack(work: (tx: Transaction) => Promise<void>): Promise<void>;
 }
 
-/** Rolls back by a throw, the way in which any transaction ends without a commit. */
+/** Rolls back by a throw, which ends any transaction without a commit. */
 export async function rolledBack(
   transaction: Transaction["transaction"],
   work: (tx: Transaction) => Promise<void>,
@@ -83,7 +86,7 @@ export async function rolledBack(
   });
 }
 
-/** Why a query failed. The message never carries a password. */
+/** The failure of a query. The message never contains a password. */
 export class DatabaseError extends Error {
   override name = "DatabaseError";
   constructor(
@@ -135,7 +138,7 @@ export function statementsOn(kind: Transaction["kind"], session: Session): Omit<
   };
 }
 
-/** `work` on a session whose transaction is open. When it has ended, nothing more of it gets through. */
+/** Runs `work` on a session with an open transaction. Once it has ended, no further statement of it is sent. */
 export async function inTransaction<T>(
   kind: Transaction["kind"],
   session: Session,
@@ -170,7 +173,7 @@ export async function inTransaction<T>(
   }
 }
 
-/** `promise`, or a DatabaseError `silent` after so long. What it was waiting for goes on. */
+/** Returns `promise`, or throws a DatabaseError `silent` after this time. The work itself goes on. */
 export function answeredWithin<T>(promise: Promise<T>, timeout_ms: number, what: string): Promise<T> {
   return within(promise, timeout_ms, what, (message) => new DatabaseError(message, "silent"));
 }

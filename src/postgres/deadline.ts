@@ -1,7 +1,7 @@
 /** A deadline that ends this process: PGlite may spin for ever where it cannot start, and a thread cannot be interrupted. */
 import { writeSync } from "node:fs";
 
-/** Says `message` on stderr and exits with code 1 after so long. Answers how to call it off. */
+/** Writes `message` to stderr and exits with code 1 after this time. Returns how to cancel it. */
 export function exitAfter(wait_ms: number, message: string): () => void {
   const timer = setTimeout(() => {
     writeSync(2, `${message}\n`);

@@ -1,4 +1,4 @@
-/** Sockets to Postgres: the first place that takes one, made private as the address asks. */
+/** Sockets to Postgres: the first place that accepts one, encrypted as the address asks. */
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { within } from "../time/deadline.ts";
@@ -6,7 +6,10 @@ import type { Address, Place } from "./address.ts";
 import { DatabaseError } from "./database.ts";
 import { type Security, secured } from "./tls.ts";
 
-/** A socket to the first of the places that takes one; it and those before it are struck off. Throws DatabaseError. */
+/**
+ * Opens a socket to the first place that accepts one. It and those before it are removed from the list. Throws
+ * DatabaseError.
+ */
 export async function dialled(
   places: Place[],
   { security }: Pick<Address, "security">,

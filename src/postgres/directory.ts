@@ -74,7 +74,7 @@ const ratesIn = (table: typeof usageSubject | typeof ofTeam) => ({
   tokensPerMinute: table.tokensPerMinute,
 });
 
-/** The rate limits of a subject as a list: empty where it has none. */
+/** The rate limits of a subject as a list; empty if it has none. */
 function ratesOf(
   limitedBy: "key" | "team",
   row: { id: string | null; requestsPerMinute: number | null; tokensPerMinute: number | null } | null,
@@ -93,5 +93,5 @@ const touchingAll = `
   ) as used
   where api_key.id = used.id`;
 
-/** Nodes write the same keys at the same moment: whoever comes second leaves the row to the first, and nobody waits. */
+/** Nodes write the same keys at the same moment: the second one skips the row, and nobody waits. */
 const touching = touchingAll.replace("of api_key", "of api_key skip locked");

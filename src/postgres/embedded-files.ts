@@ -11,7 +11,9 @@ import { DatabaseError } from "./database.ts";
 import { type Engine, initialise, loadEngine } from "./engine.ts";
 import { unpackSeed } from "./seed.ts";
 
-/** Opens the database in `folder`; makes it if it is not there, from the seed if it may and there is one. */
+/**
+ * Opens the database in `folder`. If it does not exist, it is made, from the seed if that is allowed and there is one.
+ */
 export async function openFiles(folder: string, maySeed: boolean): Promise<PGlite> {
   const engine = await loadEngine();
   const files = join(folder, "database");

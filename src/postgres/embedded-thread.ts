@@ -1,4 +1,4 @@
-/** The embedded database's thread as the rest of the process sees it: questions go there, answers come back by number. */
+/** The interface to the thread of the embedded database: questions are sent to it, and answers come back by number. */
 import { together } from "../time/together.ts";
 import { DatabaseError, type Session } from "./database.ts";
 
@@ -22,12 +22,12 @@ export interface Failure {
 export type Answer =
   | { number: number; value: unknown }
   | { number: number; failure: Failure }
-  /** A notification, which nobody asked for. */
+  /** A notification, which is no answer to a question. */
   | { channel: string; payload: string };
 
 /** Errors are DatabaseErrors; XX000 and others of its class are failures of the engine itself. */
 export interface DatabaseThread extends Pick<Session, "exec"> {
-  /** Opens the files in a data folder. To be asked first. */
+  /** Opens the files in a data folder. It must be the first question. */
   open(folder: string, maySeed: boolean): Promise<unknown>;
   run(text: string, params: (string | null)[], form: "objects" | "arrays"): Promise<unknown[]>;
   onNotification(notified: (channel: string, payload: string) => void): void;
@@ -59,9 +59,9 @@ export function startDatabaseThread(isCompiled: boolean): DatabaseThread {
       settle(data.number, (one) => one.reject(new DatabaseError(data.failure.message, data.failure.code)));
     } else settle(data.number, (one) => one.resolve(data.value));
   }
-  // All answers of a turn are handed out together, in a turn of their own. While the runtime hands out one message it
-  // hands out no other, and code behind an answer may wait for the next one in a loop of its own, as `expect().rejects`
-  // of its test runner does.
+  // All answers of a turn are delivered together, in a turn of their own. While the runtime delivers one message it
+  // delivers no other, and code that gets an answer may wait for the next one in a loop of its own, as
+  // `expect().rejects` of its test runner does.
   const soon = together();
   worker.onmessage = ({ data }: MessageEvent<Answer>) => soon(() => take(data));
   const lost = (why: string) => {
@@ -70,7 +70,7 @@ export function startDatabaseThread(isCompiled: boolean): DatabaseThread {
   worker.onerror = ({ message }) => lost(`its thread failed: ${message}`);
   worker.addEventListener("close", () => lost("its thread has ended"));
 
-  /** Is sent at once. The process lives as long as an answer is awaited. */
+  /** It is sent at once. The process stays alive while an answer is awaited. */
   function ask(question: Asked): Promise<unknown> {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     const number = asked++;

@@ -1,7 +1,7 @@
 /**
- * The worker of the embedded database: PGlite works synchronously, for milliseconds and sometimes for hundreds of them, so
- * it has a thread of its own, and the event loop that streams never waits for it. Questions are answered one after the
- * other, in the order in which they were asked. An entry point (scripts/build.ts).
+ * The worker of the embedded database. PGlite works synchronously, for milliseconds and sometimes for hundreds of them,
+ * so it has a thread of its own: streams depend on the event loop, which must not wait for it. Questions are answered
+ * one after another, in their order. This is an entry point (scripts/build.ts).
  */
 import type { PGlite } from "@electric-sql/pglite";
 import { DatabaseError } from "./database.ts";
@@ -46,7 +46,7 @@ async function rowsOf(pglite: PGlite, { text, params, form }: Statement): Promis
   return rows;
 }
 
-/** An error without a SQLSTATE is a failure of the engine itself, not an error of Postgres. */
+/** An error without a SQLSTATE is a failure of the engine itself, and not an error of Postgres. */
 function failureOf(error: unknown): Failure {
   if (error instanceof DatabaseError) return { message: error.message, code: error.code };
   if (!(error instanceof Error)) return { message: String(error), code: internal_error };
@@ -56,7 +56,7 @@ function failureOf(error: unknown): Failure {
 
 const internal_error = "XX000";
 const ours = Object.fromEntries(parsers);
-/** Parameters are text already: no type's own serializer may touch them. */
+/** Parameters are text already, so no type's own serializer may change them. */
 const serializers = new Proxy<Record<number, (value: string) => string>>({}, { get: () => String });
 
 main();

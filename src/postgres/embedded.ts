@@ -15,7 +15,7 @@ import { keepUp, type UpkeepLimits, upkeepLimits } from "./upkeep.ts";
 export interface EmbeddedOptions {
   /** True in the executable. */
   isCompiled?: boolean;
-  /** The time that a start may take. Then the process exits with code 1 and a message. */
+  /** The time that a start may take. After that, the process exits with code 1 and a message. */
   start_ms?: number;
   /** Lets a first start use the seed; otherwise it runs initdb. */
   seed?: boolean;
@@ -24,7 +24,7 @@ export interface EmbeddedOptions {
 }
 
 /**
- * Opens the database in `folder`, which is made when it is not there. Throws DatabaseError: `in_use` when a process has
+ * Opens the database in `folder`, which is made if it does not exist. Throws DatabaseError: `in_use` if a process has
  * it open, else `unavailable`. `migrate` is the caller's next step.
  */
 export async function embeddedDatabase(folder: string, options: EmbeddedOptions = {}): Promise<Database> {
@@ -57,7 +57,7 @@ export async function embeddedDatabase(folder: string, options: EmbeddedOptions 
   return database;
 }
 
-/** Makes a folder that its owner alone may read: it holds the hashes of all keys. */
+/** Makes a folder that only its owner may read: it holds the hashes of all keys. */
 function makeFolder(folder: string): void {
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });

@@ -1,20 +1,16 @@
 /**
- * PGlite, a Postgres in WebAssembly, as this service runs it. Its files are embedded in the binary (a wrong option name
- * goes unnoticed from source and fails only there: the compiled binary is what to test). It is loaded only when used.
- *
- * It runs like `postgres --single`: one session, no background process. So nobody else writes checkpoints or vacuums
- * (upkeep.ts does), and memory is small. It never waits for the disk: what is confirmed has been handed to the operating
- * system, so it survives the death of this process, but not a loss of power. Who needs that runs a Postgres server.
+ * PGlite, a Postgres in WebAssembly, as this service runs it. Its files are embedded in the binary. (A wrong option
+ * name goes unnoticed from source, and fails only in the binary, so test that.) It is loaded only when it is used. It
+ * runs like `postgres --single`: one session and no background processes, so upkeep.ts writes checkpoints and vacuums,
+ * and memory is small. It never waits for the disk: confirmed data has been handed to the operating system, so it
+ * survives the end of this process, but not a loss of power. If you need that, run a Postgres server.
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { PGlite } from "@electric-sql/pglite";
 
 export interface Engine {
-  /**
-   * The major version. A data folder must be opened by the one that made it, since Postgres's files differ between
-   * them.
-   */
+  /** The major version. A data folder can only be opened by the version that made it, because their files differ. */
   major: string;
   /** Differs between builds of PGlite. */
   identity: string;
@@ -68,7 +64,7 @@ export async function loadEngine(): Promise<Engine> {
 /** Fills an empty folder with an empty database, and leaves it closed. */
 export async function initialise(engine: Engine, folder: string): Promise<void> {
   const pglite = await engine.open(folder);
-  // Nobody makes databases here, so the templates for new ones only take room.
+  // No databases are created here, so the templates for new ones only take space.
   await pglite.exec("update pg_database set datistemplate = false where datname like 'template%'");
   for (const name of ["template0", "template1"]) await pglite.exec(`drop database ${name}`);
   await pglite.close();

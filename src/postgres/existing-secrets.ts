@@ -1,4 +1,4 @@
-/** The secrets that may be used, as one value for thousands of keys: a row for each would cost ten times as much. */
+/** The secrets that may be used, as one value for thousands of keys: one row for each would cost ten times as much. */
 import { type ExistingSecretsStore, fingerprint_bytes } from "../store/existing-secrets.ts";
 import { uuid_max } from "../store/ids.ts";
 import type { Database } from "./database.ts";
@@ -19,8 +19,8 @@ export function existingSecretsIn(db: Pick<Database, "query">, keys_max = keys_o
 }
 
 /**
- * Reads the indexes of both tables backwards, since key IDs rise with time. A plain join would read all secrets for
- * each piece: nothing tells the planner how near to each other those of a piece are.
+ * Reads the indexes of both tables backwards, since key ids rise with time. A plain join would read all secrets for
+ * each piece: the planner cannot know how near to each other those of a piece are.
  */
 const reading = `
   with piece as materialized (

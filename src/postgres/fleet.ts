@@ -2,7 +2,7 @@
 import { type Database, DatabaseError, type Lane } from "./database.ts";
 
 interface Terms {
-  /** How long whoever is at it is waited for; not at all unless said. */
+  /** How long to wait for another node that does the work; not at all by default. */
   wait_ms?: number;
   /** Settings of the connection. */
   settings?: Record<string, string>;
@@ -11,8 +11,8 @@ interface Terms {
 const lockNotAvailable = "55P03";
 
 /**
- * Does `work` on a connection of its own under a session's advisory lock, which a connection that is lost gives back. Null:
- * another node is at it.
+ * Runs `work` on a connection of its own under a session's advisory lock, which is released if the connection is lost.
+ * Null: another node runs it.
  */
 export async function onOneNode<T>(
   db: Database,

@@ -1,6 +1,7 @@
 /**
- * A whole year of the book against its records, in many short statements (docs/design/metering.md, Audit). A full check
- * counts every record anew, into a table of its own, and compares it with what the audit log's chain says of it.
+ * Checks a whole year of the books against its records, in many short statements (docs/design/metering.md, Audit). A
+ * full check counts every record again, into a table of its own, and compares it with what the audit log's chain says
+ * about it.
  */
 import type { LedgerDifference } from "../store/ledger.ts";
 import { type DifferenceRow, differenceOf, differencesIn, rollUp } from "./audit.ts";
@@ -11,9 +12,9 @@ import { inPieces } from "./pieces.ts";
 
 const pace = { quick_ms: 100, slow_ms: 500 };
 
-/** All windows of a year, and the roll-ups of its days. Full: records are read again, also of what was sealed. */
+/** All windows of a year, and the roll-ups of its days. Full: records are read again, sealed ones too. */
 export async function check(db: Database, isFull: boolean): Promise<LedgerDifference[]> {
-  // A book that was restored on another server is read again first: until then its new records pass for read.
+  // A database that was restored on another server is read again first: until then its new records would count as read.
   await rollUp(db);
   const differences = isFull ? await counted(db) : await differencesIn(db, "usage_differences($1)", ["sealed"]);
   const days = await db.query<{ day: Date }>(
@@ -45,7 +46,7 @@ async function counted(db: Database): Promise<LedgerDifference[]> {
   throw new Error("another full check is under way; wait until it has ended, or check without --full");
 }
 
-/** Answers the records that no roll-up knows of. */
+/** Returns the records that no roll-up contains. */
 async function countAnew(lane: Lane, until: number): Promise<LedgerDifference[]> {
   const unrolled: LedgerDifference[] = [];
   const read = async (...piece: [number, number]) => {

@@ -1,13 +1,13 @@
 /**
  * How long keys live, in one place for authentication and for lists (docs/design/keys.md, Keys end by policy). Each
- * expression stands where `api_key` is joined with its `organization`. A day has 24 hours.
+ * expression is for queries that join `api_key` with its `organization`. A day has 24 hours.
  */
 import { type SQL, sql } from "drizzle-orm";
 import { type KeyState, useNoted_ms } from "../store/directory.ts";
 
 const days = (column: string) => `organization.${column} * interval '24 hours'`;
 const lifetimeAfter = (made: string) => `(${made} + ${days("key_lifetime_max_days")})`;
-/** A new secret is a use: a key that is rotated lives. `greatest` passes over null. */
+/** A new secret counts as a use, so that a key that is rotated stays alive. `greatest` ignores null. */
 const unusedAfter = (made: string) =>
   `(greatest(api_key.last_used_at, ${made}) + ${days("key_unused_max_days")} + interval '${useNoted_ms} ms')`;
 

@@ -1,6 +1,6 @@
 /**
- * Administration of keys. A key keeps its id through rotations, each of which adds a secret; the older ones go on until
- * they are revoked, or until the end of the grace that a rotation gave them.
+ * Administration of keys. A key keeps its id through rotations, each of which adds a secret. The older secrets work
+ * until they are revoked, or until the end of the rotation's grace period.
  */
 import { isDeepStrictEqual } from "node:util";
 import { and, eq, gt, sql } from "drizzle-orm";
@@ -159,7 +159,7 @@ export function masked({ prefix, suffix }: NewSecret): string {
   return `${prefix}…${suffix}`;
 }
 
-/** The key, locked until the commit: rotations and revocations of one key come one after the other. */
+/** The key, locked until the commit, so that rotations and revocations of one key come one after another. */
 async function lockKey(tx: Transaction, id: string): Promise<KeyRow | null> {
   const uuid = uuidOf(id, "key_");
   if (uuid === null) return null;
@@ -168,14 +168,15 @@ async function lockKey(tx: Transaction, id: string): Promise<KeyRow | null> {
 }
 
 /**
- * Why a key cannot be made in this organization, or null. Until the commit the answer holds: whoever closes the
- * organization waits.
+ * The reason why a key cannot be created in this organization, or null. The answer holds until the commit: a
+ * transaction that closes the organization waits.
  */
 async function refusalOf(
   tx: Transaction,
   { owner, teamId, budget }: { owner: string; teamId: string | null; budget: Budget },
 ): Promise<"no_team" | "closed" | null> {
-  // A limited key locks the row for update later. Two that shared the row before would then wait for each other.
+  // A limited key locks the row for update later. Two transactions that had shared the row before would then wait for
+  // each other.
   const [row] = await tx.drizzle
     .select({ status: organization.status })
     .from(organization)

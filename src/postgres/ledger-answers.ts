@@ -1,6 +1,6 @@
 /**
- * The answer of `usage_batch` (migration 0004), one JSON text for a batch. A row of columns for each command would take
- * the driver longer than the command takes the ledger.
+ * Reads the answer of `usage_batch` (migration 0004), one JSON text for a batch. A row of columns for each command
+ * would take the driver longer than the command takes the ledger.
  */
 import { idOf } from "../store/ids.ts";
 import {
@@ -29,7 +29,7 @@ type Row = [position: number, word: string, ...Admitted] | [position: number, wo
 type Batch = [at_ms: number, locks_us: number, organizations: (Organization | null)[], ...rows: Row[]];
 
 export interface Answered {
-  /** Each in its command's place. */
+  /** The answers, each in its command's place. */
   answers: Answer[];
   /** How long the batch waited for the locks of its organizations. */
   locks_ms: number;
@@ -114,7 +114,7 @@ function windowOf(
   };
 }
 
-/** A limited key or team; its windows begin and end as the organization's. */
+/** A limited key or team. Its windows begin and end with the organization's. */
 function subjectOf(row: Numbers, windows: WindowReadings): SubjectReading {
   const limitOf = (place: number) => (row[place] === window_units_max ? null : row[place]!);
   const reading = (kind: WindowKind, place: number) => ({
@@ -131,7 +131,7 @@ function subjectOf(row: Numbers, windows: WindowReadings): SubjectReading {
   };
 }
 
-/** Which windows lack room for the least hold; where extra usage is only reserved, they may be full of settled use. */
+/** The windows that lack room for the least hold. If extra usage is only reserved, they may be full of settled use. */
 function fullKinds(command: Admit, answer: "exhausted" | "reserved", windows: WindowReadings): WindowKind[] {
   const least = command.inputUnits + command.outputTokens_min * command.prices.output;
   return windowKinds
@@ -142,7 +142,7 @@ function fullKinds(command: Admit, answer: "exhausted" | "reserved", windows: Wi
     .sort((a, b) => windows[b].resetAt.getTime() - windows[a].resetAt.getTime());
 }
 
-/** JSON rounds what is beyond 2^53. */
+/** JSON rounds numbers beyond 2^53. */
 function exact(units: number): number {
   if (!Number.isSafeInteger(units))
     throw new DatabaseError(`the ledger answered ${units}, which is not exact`, "22003");

@@ -14,15 +14,15 @@ import { compositeArray, compositeRow, field } from "./composite.ts";
 const types = ["uuid", "usage_admit_command", "usage_grow_command", "usage_checkpoint_command", "usage_settle_command"];
 const parameters = [...types, "bigint"].map((type, at) => `$${at + 1}::${type}[]`);
 
-/** Its parameters are what `encodeBatch` gives; its one row has one column, which `decodeAnswers` reads. */
+/** Its parameters are those of `encodeBatch`. Its one row has one column, which `decodeAnswers` reads. */
 export const batchCall = `select usage_batch(${parameters.join(", ")}) as answers`;
 
-/** The same, committed durably: for a server alone, and outside of any transaction. */
+/** The same, committed durably; only for a server, and outside of any transaction. */
 export const durableBatchCall = `call usage_batch_durably(${parameters.join(", ")}, null)`;
 
 /**
- * Organizations, admits, grows, checkpoints, settles, and limits; commands name organizations and limits by their number,
- * from 1. An id that is none throws: nothing was sent.
+ * Organizations, admits, grows, checkpoints, settles, and limits. Commands name organizations and limits by their
+ * number, from 1. Throws for an invalid id; then nothing was sent.
  */
 export function encodeBatch(commands: readonly Command[]): string[] {
   const rows: Record<Command["verb"], string[]> = { admit: [], grow: [], checkpoint: [], settle: [] };
@@ -40,7 +40,7 @@ export function encodeBatch(commands: readonly Command[]): string[] {
   ];
 }
 
-/** Commands of a batch have few organizations and plans among them: each is sent once. */
+/** The commands of a batch share few organizations and plans: each is sent once. */
 function numbers<Named>(textOf: (one: Named) => string) {
   const known = new Map<Named, number>();
   return {
@@ -57,7 +57,7 @@ function limitsOf(limits: UsageLimits): string {
   return `{${windowKinds.map((kind) => limits[kind] ?? window_units_max).join(",")}}`;
 }
 
-/** Fields as text, since an array of them would cost more than the fields. */
+/** Fields as text: an array of them would cost more than the fields. */
 function fieldsOf(command: Command, numberOf: (limits: UsageLimits) => number): string {
   switch (command.verb) {
     case "admit": {

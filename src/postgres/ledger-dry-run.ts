@@ -1,6 +1,6 @@
 /**
- * Batches whose transaction is rolled back: for warming up (docs/design/runtime.md, Warming up). The verbs run on the
- * connection that will carry them, over an organization that only its transaction sees, so that nothing of them stays and
+ * Batches whose transaction is rolled back, for warming up (docs/design/runtime.md, Warming up). The verbs run on the
+ * connection that will carry them, for an organization that only its transaction sees, so that they leave no trace and
  * nobody waits for them.
  */
 
@@ -21,14 +21,15 @@ const creation = `
   )
   insert into key_secret (key_id, number, hash, prefix, suffix) values ($4, 1, $5, '', '')`;
 
-/** `isDurable`: batches are carried by the durable call. */
+/** `isDurable`: batches use the durable call. */
 export async function dryRunOn(
   lane: DryRunLane,
   isDurable: boolean,
   { organizationId, keyId, keyHash, plan }: DryRunCaller,
   work: (dryRun: DryRun) => Promise<void>,
 ): Promise<void> {
-  // It commits by itself, and cannot be rolled back: with no command in it, it prepares the statement and writes no row.
+  // It commits by itself, and cannot be rolled back. Without a command in it, it prepares the statement and writes no
+  // row.
   if (isDurable) await batchOn(lane, durableBatchCall, []);
   await lane.rolledBack(async (tx) => {
     const slug = `warm-up-${hexOf(organizationId, "org_")}`;

@@ -1,11 +1,14 @@
-/** The connections that carry batches: a few of the ledger's own, opened when first needed, given up when one fails. */
+/**
+ * The connections that carry batches: a few of the ledger's own, opened when they are first needed, and given up when
+ * one fails.
+ */
 import type { Database, DryRunLane, Lane } from "./database.ts";
 
 export interface Lanes {
   use<T>(work: (lane: Lane) => Promise<T>): Promise<T>;
   /**
-   * On each connection, before any batch is: it becomes a lane when `work` has ended well, and is closed else. The embedded
-   * database has one, which others use between its transactions.
+   * Runs on each connection before any batch. If `work` ends well, it becomes a lane; otherwise it is closed. The
+   * embedded database has one, which others use between its transactions.
    */
   dryRun(work: (own: DryRunLane) => Promise<void>, signal: AbortSignal): Promise<void>;
   close(): Promise<void>;

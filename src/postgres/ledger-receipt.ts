@@ -1,4 +1,4 @@
-/** One request as the book has it: the hold of a running one, the record of an ended one. */
+/** One request in the ledger: the hold of a running one, or the record of an ended one. */
 import { and, eq, ne, sql } from "drizzle-orm";
 import { usageHold, usageRecord } from "../../db/schema.ts";
 import type { Prices } from "../inference/model.ts";
@@ -18,7 +18,7 @@ import { plainly } from "./rows.ts";
 type RecordRow = typeof usageRecord.$inferSelect;
 type HoldRow = typeof usageHold.$inferSelect;
 
-/** Looks a request up: of one organization, or of any. */
+/** Looks a request up, of one organization or of any. */
 export function receipts(db: Pick<Database, "drizzle">) {
   const isIts = (table: typeof usageRecord | typeof usageHold) => eq(table.requestId, sql.placeholder("request"));
   const isOwn = (table: typeof usageRecord | typeof usageHold) =>
@@ -46,7 +46,7 @@ export function receipts(db: Pick<Database, "drizzle">) {
     const from = organizationId === null ? any : own;
     const record = async () => (await plainly(from.records.execute(names))).map(recordReceipt)[0];
     const hold = async () => (await plainly(from.holds.execute(names))).map(holdReceipt)[0];
-    // A request that neither look finds may have been settled between the two; its record is there by now.
+    // A request that neither look-up finds may have been settled between the two; its record exists by now.
     return (await record()) ?? (await hold()) ?? (await record()) ?? null;
   };
 }

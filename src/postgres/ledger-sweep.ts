@@ -1,11 +1,14 @@
 /**
- * Sweeps for lapsed leases, as `usage_recover` (migration 0004) makes them: each goes on from what the one before has seen
+ * Sweeps for lapsed leases with `usage_recover` (migration 0004). Each continues from what the one before has seen
  * (docs/design/metering.md, Rule 6: Any node recovers).
  */
 import type { Ledger } from "../store/ledger.ts";
 import type { Database } from "./database.ts";
 
-/** All holds are looked at so often, those of nodes with a slow clock too; between, those that may be there. */
+/**
+ * The interval at which all holds are looked at, those of nodes with a slow clock too. Between, only those that may
+ * have lapsed.
+ */
 const wholeSweep_ms = 10 * 60_000;
 
 /** Settles holds whose lease has lapsed, and reads little of those that do not concern it. */

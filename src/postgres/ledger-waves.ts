@@ -1,4 +1,4 @@
-/** A batch names a request once: commands of one request go one after the other, in their order. Pure. */
+/** A batch names a request once, so commands of one request are sent one after another, in their order. Pure. */
 import type { Answer, Command } from "../store/ledger.ts";
 
 /** All answers, each in its command's place. */
@@ -14,7 +14,7 @@ export async function inWaves(
   return answers;
 }
 
-/** Positions, so grouped that no group names a request twice, and one request's commands keep their order. */
+/** Positions in groups, of which none names a request twice. The commands of one request keep their order. */
 export function waves(commands: readonly Command[]): number[][] {
   const depths = new Map<string, number>();
   const groups: number[][] = [];

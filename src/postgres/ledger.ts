@@ -1,8 +1,7 @@
 /**
- * The ledger in SQL, one for Postgres and PGlite: a batch is one call of `usage_batch` (migration 0004), and on Postgres
- * one durable barrier behind it, in the same statement (docs/design/metering.md, Rule 1: One call and one barrier).
- *
- * The connections must be sessions of their own: no transaction pooler stands between.
+ * The ledger in SQL, the same for Postgres and PGlite: a batch is one call of `usage_batch` (migration 0004), followed
+ * on Postgres by one durable barrier in the same statement (docs/design/metering.md, Rule 1: One call and one barrier).
+ * The connections must be sessions of their own, without a transaction pooler in between.
  */
 import { eq, sql } from "drizzle-orm";
 import { usageWindowNow } from "../../db/schema.ts";
@@ -26,13 +25,13 @@ import { report } from "./report.ts";
 import { plainly } from "./rows.ts";
 
 export interface LedgerSettings {
-  /** The charge of a lapsed hold: its last checkpoint, or all that was held. */
+  /** The charge of a lapsed hold: its last checkpoint, or everything that was held. */
   recovery: "checkpoint" | "hold";
   /** Connections for batches, on a server. */
   lanes?: number;
-  /** A batch without an answer for so long is given up with its connection; it is then sent again by the caller. */
+  /** A batch without an answer after this time is given up with its connection. The caller then sends it again. */
   answer_ms?: number;
-  /** Told of each batch how long it waited for the locks of its organizations. */
+  /** Called with the time that each batch waited for the locks of its organizations. */
   locked?: (ms: number) => void;
 }
 

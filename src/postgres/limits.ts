@@ -25,12 +25,12 @@ export async function extraUsageChanged(tx: Transaction, organizationId: string)
 async function changesBehind(db: Pick<Database, "query">, since: number | null): Promise<ChangedLimits> {
   const [row] = await db.query<{ number: number; subjects: string[] }>(behind, [since]);
   const { number, subjects } = row!;
-  // Lower than it was: the database is another, or woke up in the past.
+  // A lower number than before: the database is another one, or was set back.
   const isUnknown = subjects.length > named_max || (since !== null && number < since);
   return { number, subjects: isUnknown ? null : subjects };
 }
 
-/** One statement reads the number and the names, so that no change lies between them. */
+/** One statement reads the number and the names, so that no change is between them. */
 const behind = `
   select h.number, array(
     select case when t.id is not null then 'team_' when o.id is not null then 'org_' else 'key_' end

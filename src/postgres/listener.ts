@@ -1,6 +1,6 @@
 /**
- * Listening to a server: one connection that does nothing else, and another one as soon as it is lost. The driver's own
- * `listen` reuses the connection that it has lost; connection.ts says why that must not be.
+ * Listens to a server on one connection that does nothing else, and on another one as soon as it is lost. The driver's
+ * own `listen` reuses the connection that it has lost; connection.ts says why that must not happen.
  */
 import { gathered } from "../time/gathered.ts";
 import type { Connection } from "./connection.ts";
@@ -8,7 +8,7 @@ import type { Database } from "./database.ts";
 
 export interface ListenerOptions {
   make(hooks: { lost(): void; notified(channel: string, payload: string): void }): Connection;
-  /** Between attempts to connect anew. */
+  /** The wait between attempts to reconnect. */
   retry_ms: number;
 }
 
@@ -52,7 +52,7 @@ export function listenerOn({ make, retry_ms }: ListenerOptions): Listener {
   return {
     async listen(channel, onMessage, onConnect) {
       const ear: Ear = { channel, onMessage, onConnect };
-      // Before the server knows of it: the first message may come with its answer.
+      // It is registered before the server is asked, because the first message may come with the answer.
       ears.add(ear);
       try {
         await hear(ear);
@@ -60,7 +60,7 @@ export function listenerOn({ make, retry_ms }: ListenerOptions): Listener {
         ears.delete(ear);
         throw error;
       }
-      // The server goes on sending what nobody hears, until the connection ends.
+      // The server still sends messages, which are ignored, until the connection ends.
       return async () => void ears.delete(ear);
     },
     async close() {

@@ -1,8 +1,9 @@
 /**
- * One process to a data folder: two PGlites in one folder destroy it, and nothing in PGlite prevents that. The lock is the
- * operating system's own, on the file `lock`, taken through SQLite, which is part of Bun and locks files on every system.
- * It ends with its process however that dies, so there is never a stale one to judge, and process ids that mean different
- * things in different containers do no harm. The file `holder.json` beside it only tells who that process is.
+ * Allows one process in a data folder: two PGlites in one folder destroy it, and nothing in PGlite prevents that. The
+ * lock is the operating system's own, on the file `lock`, taken through SQLite, which is part of Bun and locks files on
+ * every system. It ends with its process, however that ends, so a lock is never stale, and it does not matter that
+ * process ids mean different things in different containers. The file `holder.json` beside it only tells which process
+ * that is.
  */
 import { Database as LockFile } from "bun:sqlite";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -11,7 +12,7 @@ import { join } from "node:path";
 import { DatabaseError } from "./database.ts";
 
 export interface Hold {
-  /** Lets others in. Again is as good as once. */
+  /** Releases the lock. Calling it again has no effect. */
   release(): void;
 }
 
@@ -22,7 +23,7 @@ interface Holder {
   started_at: string;
 }
 
-/** Throws DatabaseError `in_use`, naming the holder, when another process, or this one, has the folder open. */
+/** Throws DatabaseError `in_use`, which names the holder, if another process, or this one, has the folder open. */
 export function holdFolder(folder: string): Hold {
   const holderFile = join(folder, "holder.json");
   const file = locked(folder, holderFile);
@@ -63,14 +64,14 @@ function locked(folder: string, holderFile: string): LockFile {
   }
 }
 
-/** Between taking the lock and telling who did it, for a moment, nothing or a dead process is told. */
+/** Between taking the lock and writing the file, it names nobody, or a process that has ended. */
 function holderOf(holderFile: string): string {
   try {
     const { pid, host, started_at } = JSON.parse(readFileSync(holderFile, "utf8")) as Holder;
     if (host !== hostname()) return `process ${pid} on ${host} (since ${started_at})`;
     if (isAlive(pid)) return `process ${pid} (since ${started_at})`;
   } catch {
-    // Cut short, or not there yet.
+    // It was cut short, or does not exist yet.
   }
   return "another process";
 }

@@ -1,9 +1,9 @@
-/** Records that were confirmed and are gone, in SQL (migration 0011). */
+/** Confirmed records that are gone, over SQL (migration 0011). */
 import { bare } from "../store/ids.ts";
 import type { Confirmed, Look, Lost, LostReceipts, Place } from "../store/lost.ts";
 import type { Database } from "./database.ts";
 
-/** Receipts that one statement looks for. */
+/** The receipts that one statement looks for. */
 const compared_max = 1_000;
 
 export function lostReceipts(db: Pick<Database, "query">): LostReceipts {

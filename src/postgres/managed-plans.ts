@@ -1,4 +1,4 @@
-/** Plans that are made at run time, beside those of the file (docs/design/usage.md, Plans that change). */
+/** Plans that are created at run time, beside those of the file (docs/design/usage.md, Plans that change). */
 import { asc, eq } from "drizzle-orm";
 import { plan } from "../../db/schema.ts";
 import type { KnownPlan, PlanAdministration, PlanLimits, PlanUse, StalePlan } from "../store/plan.ts";
@@ -49,7 +49,8 @@ export function managedPlans(db: Database): PlanAdministration {
     removePlan: (name, actor, version) =>
       act(db, (tx) =>
         changing(tx, name, version, async (before) => {
-          // Waits for whoever is moving an organization to it (planStands): what they did is then seen below.
+          // Waits for a transaction that is moving an organization to the plan (planStands), whose effect is then seen
+          // below.
           await tx.query("select 1 from plan where name = $1 for update", [name]);
           const use = (await planUse(tx)).find((one) => one.plan === name);
           if (use) return use;
@@ -64,8 +65,8 @@ export function managedPlans(db: Database): PlanAdministration {
 }
 
 /**
- * Whether an organization may get this plan. A plan that exists stays until the commit, since removing it locks the
- * same row. Null is no plan, and always allowed.
+ * Reports whether an organization may get this plan. A plan that exists stays until the commit, since removing it locks
+ * the same row. Null is no plan, and always allowed.
  */
 export async function planStands(tx: Transaction, name: string | null): Promise<boolean> {
   if (name === null) return true;
@@ -83,7 +84,7 @@ export async function planMayStand({ kind }: Database, tx: Transaction, name: st
   return kind === "pglite" || published.length === 0;
 }
 
-/** Locks the plans: until the commit no other plan is published, made, changed or removed. */
+/** Locks the plans: until the commit no other plan is published, created, changed or removed. */
 export async function lockPlans(tx: Transaction): Promise<void> {
   await tx.query("select 1 from plan_file for update");
 }

@@ -1,4 +1,4 @@
-/** Webhooks of organizations and the queue of what they are sent, over SQL (docs/notices.md). */
+/** The webhooks of organizations, and the queue of their notices, over SQL (docs/notices.md). */
 
 import { bare, idOf } from "../store/ids.ts";
 import type { NoticeAdministration, NoticeHook, NoticeKind, NoticeQueue } from "../store/notice.ts";
@@ -8,9 +8,9 @@ import { expiresAt } from "./key-life.ts";
 
 /** The most notices of one organization that wait. Others are found again once there is room. */
 const waiting_max = 1_000;
-/** A node that has not said by then what became of a notice is gone. Longer than any attempt. */
+/** A node that has not reported the result of a notice by then is gone. It is longer than any attempt. */
 const lease_s = 60;
-/** Longer than any window, and than the span in which a key's expiry is told. */
+/** Longer than any window, and than the time before a key's expiry at which a notice is sent. */
 const kept_days = 100;
 
 export function noticeHooks(db: Database): NoticeAdministration {
@@ -70,7 +70,7 @@ export function noticeQueue(db: Database): NoticeQueue {
       }));
     },
     async sent({ id, attempts }, problem, again_ms) {
-      // After its lease a notice belongs to another node, which decides.
+      // After its lease, a notice belongs to another node, which decides.
       await db.query(
         `update notice set problem = $3, delivered_at = case when $3::text is null then store_now() end,
            next_attempt_at = store_now() + $4::double precision * interval '1 millisecond'
@@ -84,7 +84,7 @@ export function noticeQueue(db: Database): NoticeQueue {
   };
 }
 
-/** Writes the notice of a suspension, in the transaction that suspends. */
+/** Writes the notice of a suspension, in the same transaction. */
 export async function tellOfSuspension(tx: Transaction, owner: string, version: number): Promise<void> {
   await tx.query(
     `insert into notice (id, organization_id, kind, about, details, created_at, next_attempt_at)

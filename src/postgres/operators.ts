@@ -1,4 +1,4 @@
-/** Operators over SQL: as keys, with a role in the place of an organization (src/postgres/keys.ts). */
+/** Operators over SQL: like keys, with a role instead of an organization (src/postgres/keys.ts). */
 import { eq, gt, type SQL, sql } from "drizzle-orm";
 import { operator, operatorSecret } from "../../db/schema.ts";
 import { bare, uuid_max, uuidOf } from "../store/ids.ts";
@@ -9,7 +9,7 @@ import { masked } from "./keys.ts";
 import { type OperatorRow, operatorOf, plainly } from "./rows.ts";
 import { operatorSecrets } from "./secrets.ts";
 
-/** `last used` is as exact as this, so that no look-up has to write. */
+/** `last used` is only this exact, so that most look-ups write nothing. */
 const used_minutes = 1;
 
 export function operators(db: Database): Operators {

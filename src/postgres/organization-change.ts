@@ -1,4 +1,4 @@
-/** Parts that every change of an organization shares. */
+/** The common parts of every change of an organization. */
 import { eq, getTableColumns, sql } from "drizzle-orm";
 import { organization } from "../../db/schema.ts";
 import type { Actor, Changed, Organization } from "../store/directory.ts";
@@ -14,7 +14,10 @@ interface Written {
   details: Record<string, unknown>;
 }
 
-/** The anchors of usage_anchor: the latest that counts, and one that does not count yet, of which there is one at most. */
+/**
+ * The anchors of usage_anchor: the latest in force, and the one that is not in force yet, of which there is at most
+ * one.
+ */
 export const anchored = {
   ...getTableColumns(organization),
   formerSlugs: sql<string[]>`array(
@@ -43,8 +46,8 @@ export async function setOrganization(
 }
 
 /**
- * One change of one organization that is not closed, with its audit entry, told to the nodes. `work` answers null where it
- * changes nothing. `version`: the one that it must have still.
+ * One change of one organization that is not closed, with its audit entry, announced to the nodes. `work` returns null
+ * if it changes nothing. `version`: the version that it must still have.
  */
 export function changing<Refusal extends string = never>(
   db: Database,

@@ -1,4 +1,4 @@
-/** Organizations: renamed, held to policies, closed, and forgotten when their records are gone. */
+/** Organizations: renamed, given policies, closed, and deleted when their records are gone. */
 import { and, eq, isNull, ne, sql } from "drizzle-orm";
 import { apiKey, noticeHook, organization, organizationSlug } from "../../db/schema.ts";
 import type { Administration, Policies } from "../store/directory.ts";
@@ -83,7 +83,7 @@ const policyNames: Record<keyof Policies, string> = {
   keepsContent: "keeps_content",
 };
 
-/** Thrown in a transaction, so that nothing of it is left. */
+/** Thrown in a transaction, so that it leaves nothing. */
 export class SlugTaken extends Error {}
 
 export async function orTaken<Done>(work: Promise<Done>): Promise<Done | "slug_taken"> {
@@ -104,12 +104,12 @@ export async function isFormer(tx: Transaction, { id, slug }: Pick<OrganizationR
   return rows.length > 0;
 }
 
-/** Stops the keeping of responses: one that is being kept at this moment waits, and is then refused. */
+/** Ends the storing of responses: one that is being stored at this moment waits, and is then refused. */
 async function keepNothing(tx: Transaction, { id }: OrganizationRow): Promise<void> {
   await tx.query("select kept_response_lock($1)", [id]);
 }
 
-/** Forgets organizations that were closed so long ago that their records are gone. */
+/** Deletes organizations that were closed so long ago that their records are gone. */
 export async function forgetClosed(db: Pick<Database, "query">): Promise<void> {
   await db.query(
     "select organization_forget(id) from organization where closed_at < store_now() - interval '15 months'",

@@ -40,7 +40,7 @@ export function organizations(db: Database, isServed: boolean): Pick<Administrat
           .values({ id: bare(input.id, "org_"), slug, name, plan, anchorAt: at, createdAt: at })
           .onConflictDoNothing({ target: organization.slug })
           .returning();
-        // This is asked after the insertion, which has waited for an organization that gives the slug up.
+        // It is asked after the insertion, which has waited for an organization that gives the slug up.
         if (!made || (await isFormer(tx, made))) throw new SlugTaken();
         const details = { slug, name, plan };
         await audit(tx, at, { actor, action: "organization.create", owner: made.id, subject: input.id, details });

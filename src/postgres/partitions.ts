@@ -1,7 +1,7 @@
 /**
- * The upkeep of records' partitions: months made ahead, old ones dropped. One node of the fleet does it at a time, in
- * statements that are transactions of their own, and none waits longer for a lock than `lock_ms`: while one waits, whoever
- * comes after it would wait behind it. What cannot be done now is put off until the next time
+ * The upkeep of the partitions of records: months are created ahead, and old ones dropped. One node of the fleet does
+ * it at a time, in statements that are transactions of their own. None waits longer than `lock_ms` for a lock, because
+ * later statements would wait behind it. A step that cannot be done now is put off until the next time
  * (docs/design/metering.md, Partitions).
  */
 import type { Upkeep } from "../store/ledger.ts";
@@ -14,7 +14,7 @@ const months_kept = 13;
 const lock_ms = 100;
 /** The past windows and roll-ups that one statement deletes. */
 const rows_max = 5_000;
-/** And by which instant they are old. */
+/** The instant by which they are old. */
 const kept = [
   ["usage_past", "ends_at"],
   ["usage_seal", "ends_at"],
@@ -43,7 +43,7 @@ async function work(lane: Lane, kind: Database["kind"]): Promise<string[]> {
   return putOff;
 }
 
-/** Makes the partitions of such ids, where there are none: those of a node whose clock is far off. */
+/** Creates missing partitions for these ids: those of a node whose clock is far off. */
 export async function makePartitions(db: Pick<Database, "query">, ids: readonly string[]): Promise<void> {
   for (const id of ids) await db.query("select usage_partition($1)", [id]);
 }
@@ -73,7 +73,7 @@ async function dropMonths(lane: Lane, kind: Database["kind"]): Promise<string[]>
   );
   const isConcurrent = kind === "postgres" && (await isOwner(lane));
   for (const [index, month] of old.entries()) {
-    // Only one partition can be leaving at a time: the others wait behind it.
+    // Only one partition can be detached at a time: the others wait behind it.
     if (!(await atOnce(() => dropMonth(lane, isConcurrent, month)))) return old.slice(index).map(({ name }) => name);
   }
   return [];
@@ -106,7 +106,7 @@ async function isOwner(lane: Lane): Promise<boolean> {
   return row!.owns;
 }
 
-/** A node whose clock is slow by a year has records of today in an old month. */
+/** A node whose clock is a year slow has records of today in an old month. */
 async function hasYoung(lane: Lane, name: string): Promise<boolean> {
   const [row] = await lane.query<{ young: boolean }>(
     `select exists (select from ${name} where ended_at >= (select (${keptSince}) at time zone 'UTC')) as young`,
@@ -130,7 +130,7 @@ async function dropOld(lane: Lane, table: string, column: string): Promise<numbe
 export const oldRows = (table: string, column: string) =>
   `select ctid from ${table} where ${column} < (select store_now() - make_interval(months => $1)) limit $2`;
 
-/** How many of the coming months have their partition. */
+/** The number of coming months that have their partition. */
 async function monthsAhead(db: Pick<Database, "query">): Promise<number> {
   const [row] = await db.query<{ count: number }>(
     `select count(*) as count from usage_months($1) id join usage_partitions() p on p.month = usage_record_time(id)
@@ -140,7 +140,7 @@ async function monthsAhead(db: Pick<Database, "query">): Promise<number> {
   return row!.count;
 }
 
-/** False: somebody has a lock that `step` needs. */
+/** Returns false if another session has a lock that `step` needs. */
 async function atOnce(step: () => Promise<unknown>): Promise<boolean> {
   try {
     await step();

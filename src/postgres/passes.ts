@@ -1,6 +1,6 @@
 /**
  * Entries of the audit log's chain that vouch for records: one entry for each pass of the audit, with a hash over all
- * of its records. Somebody who keeps a head of the chain elsewhere can tell whether records were changed since, by
+ * of its records. Anybody who keeps a head of the chain elsewhere can find out whether records were changed since, by
  * whomever (docs/design/metering.md, Passes in the chain).
  */
 import { auditShown, chainBeginning, chainBreak } from "../store/audit-chain.ts";
@@ -11,7 +11,7 @@ import type { Database, Transaction } from "./database.ts";
 import { inPieces, type Pace } from "./pieces.ts";
 
 const action = "usage.seal";
-/** Records are kept for so many months: those of younger months must all be there. */
+/** Records are kept for this many months. Those of later months must all be there. */
 const months_kept = 13;
 const entries_max = 1_000;
 /** On the embedded database requests wait behind a statement. */
@@ -40,7 +40,7 @@ interface Span {
   until: number;
 }
 
-/** Puts what was read since the last pass into the chain. One node does it at a time. */
+/** Adds an entry for the records that were read since the last pass. One node does it at a time. */
 export async function sealRecords(db: Database): Promise<void> {
   const [span] = await db.query<Span>(spanOf);
   const pass = await passOver(db, span!, sealing);
@@ -57,7 +57,7 @@ export async function sealRecords(db: Database): Promise<void> {
 
 const spanOf = "select sealed_until as since, read_until as until from usage_audit";
 
-/** `ended`: of none that ended later. */
+/** `ended`: only passes that did not end later. */
 async function passOver(
   db: Pick<Transaction, "query">,
   span: Span,
@@ -87,7 +87,10 @@ async function passOver(
   return { from: span.since, until: span.until, ended_at: last, months: Object.fromEntries(months) };
 }
 
-/** The records that are not what the chain says of them, by its entries; and where the chain itself does not hold. */
+/**
+ * The records that differ from what the chain says about them, by its entries, and the places where the chain itself is
+ * broken.
+ */
 export async function unlikeTheirPasses(db: Database, pace: Pace): Promise<LedgerDifference[]> {
   const [now] = await db.query<{ sealed: number; kept: string }>(
     `select sealed_until as sealed, to_char(store_now() at time zone 'UTC' - interval '${months_kept + 1} months', 'YYYY-MM') as kept
@@ -116,12 +119,12 @@ export async function unlikeTheirPasses(db: Database, pace: Pace): Promise<Ledge
   return differences;
 }
 
-/** Transactions that were passed over, by the entry that comes behind them: nobody vouches for a record of theirs. */
+/** Transactions that no pass covers, by the entry after them: nothing vouches for their records. */
 function gapsIn(spans: readonly (Span & Named)[], sealed: number): (Span & Named)[] {
   const gaps: (Span & Named)[] = [];
   let until = 0;
   let last: Named | null = null;
-  // In a book that was restored the numbers begin again, and passes overlap.
+  // In a database that was restored the numbers begin again, and passes overlap.
   for (const span of spans.toSorted((one, other) => one.since - other.since)) {
     const { number, at } = span;
     if (span.since > until) gaps.push({ since: until, until: span.since, number, at });
@@ -134,7 +137,7 @@ function gapsIn(spans: readonly (Span & Named)[], sealed: number): (Span & Named
 
 type Named = Pick<AuditEntry, "number" | "at">;
 
-/** A month that is old enough to have been dropped may be gone, and not in part. */
+/** A month that is old enough to have been dropped may be gone as a whole, but not in part. */
 function unlike(entry: Named, said: Pass["months"], found: Pass["months"], kept: string): LedgerDifference[] {
   const months = new Set([...Object.keys(said), ...Object.keys(found)]);
   return [...months].flatMap((month) => {

@@ -1,8 +1,8 @@
 /**
- * The Database over a PGlite on its thread. It has one session, so a transaction keeps everybody else waiting. Two guards
- * that a server has and it lacks: a transaction that does nothing for too long is rolled back; and after a failure of the
- * engine itself (a full disk, a trap of its code) every call fails, because its answers can no longer be trusted. What was
- * confirmed before is safe in the folder, and a new start reads it.
+ * The Database over a PGlite on its thread. It has one session, so a transaction keeps everybody else waiting. It adds
+ * two guards that a server has: a transaction that does nothing for too long is rolled back; and after a failure of the
+ * engine itself (a full disk, a trap of its code) every call fails, because its answers can no longer be trusted. Data
+ * that was confirmed before is safe in the folder, and a new start reads it.
  */
 import { nobody } from "../store/watcher.ts";
 import {
@@ -22,7 +22,7 @@ import { parameter } from "./values.ts";
 
 export interface PgliteOptions {
   idle_transaction_ms: number;
-  /** Runs once the engine is closed, or could not be. */
+  /** Runs once the engine is closed, or could not be closed. */
   closed(): void | Promise<void>;
   /** Runs before it is closed. */
   closing(): Promise<void>;
@@ -42,7 +42,7 @@ export function databaseOver(thread: DatabaseThread, options: PgliteOptions): Da
   const session = sessionOf(thread, ask);
   let watcher = nobody;
   let waiting = 0;
-  /** Waiting for its turn is part of what a statement takes. */
+  /** The wait for its turn is part of a statement's time. */
   const watched: Ask = async (start) => {
     const asked_ms = performance.now();
     const tell = (failure: "connection" | "statement" | null) =>
@@ -195,7 +195,7 @@ function guarded(): Ask {
   };
 }
 
-/** Internal errors and corruption, as opposed to what a statement may do wrong. */
+/** Internal errors and corruption, unlike errors that a statement may cause. */
 export function isEngineFailure(code: string): boolean {
   return code.startsWith("XX");
 }

@@ -1,4 +1,7 @@
-/** Transactions whose records are read in many short statements: fewer where one takes long, more where it is done at once. */
+/**
+ * Reads the records of transactions in many short statements: fewer transactions in one if it takes long, more if it is
+ * quick.
+ */
 import { DatabaseError } from "./database.ts";
 
 export interface Pace {
@@ -9,7 +12,10 @@ export interface Pace {
 const transactions_min = 100;
 const transactions_max = 100_000;
 
-/** `read` is asked for each piece, in their order; one whose statement the server has ended is asked for anew, smaller. */
+/**
+ * `read` is called for each piece, in order. A piece whose statement the server has ended is read again, in smaller
+ * ones.
+ */
 export async function inPieces<Piece>(
   span: { since: number; until: number },
   { quick_ms, slow_ms }: Pace,

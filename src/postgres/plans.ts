@@ -75,7 +75,7 @@ async function takenOf(db: Pick<Database, "drizzle">, names: readonly string[]):
   return rows.map(({ name }) => name);
 }
 
-/** Under the row's lock: when this file was changed, by the store's clock. */
+/** When this file was changed, by the store's clock, read under the row's lock. */
 const dating = `
   select mine.changed_at::text as "changedAt", mine.changed_at >= f.changed_at as newest
   from plan_file f,

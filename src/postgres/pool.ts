@@ -1,17 +1,17 @@
 /**
- * A few connections. A statement goes to the idlest one, and rides behind others' where none is idle; a transaction has
- * one for itself. A lost one is forgotten, and the next statement makes a new one.
+ * A pool of a few connections. A statement is sent on the least busy one, behind others if none is idle; a transaction
+ * has one for itself. A lost connection is dropped, and the next statement makes a new one.
  */
 import type { Connection } from "./connection.ts";
 import { answeredWithin, DatabaseError } from "./database.ts";
 
 export interface Pool {
-  /** `ask` sends one statement, at once: a moment later the connection may be in somebody's transaction. */
+  /** `ask` sends one statement, at once: a moment later the connection may be in another transaction. */
   shared<T>(ask: (connection: Connection) => Promise<T>): Promise<T>;
   /** On a connection that nobody else uses until `work` has ended. */
   alone<T>(work: (connection: Connection) => Promise<T>): Promise<T>;
   inUse(): { idle: number; busy: number; waiting: number };
-  /** Waits so long for what is in flight; takes nothing more. */
+  /** Waits at most this long for the statements in flight, and accepts nothing more. */
   close(wait_ms: number): Promise<void>;
 }
 
@@ -19,7 +19,7 @@ export interface PoolOptions {
   connections_max: number;
   /** How long a statement or a transaction waits for a connection while transactions have them all. */
   wait_ms: number;
-  /** `lost` is to be called when the connection is. */
+  /** `lost` must be called when the connection is lost. */
   make(lost: () => void): Connection;
 }
 
@@ -52,7 +52,9 @@ export function poolOf({ connections_max, wait_ms, make }: PoolOptions): Pool {
     return best?.inFlight() === 0 || all.size >= connections_max ? best : add();
   }
 
-  /** Answers what `use` makes of a connection, which it gets in the same moment in which it was found. */
+  /**
+   * Returns the result of `use` on a connection, which is called in the same turn in which the connection was found.
+   */
   async function found<T>(use: (connection: Connection) => Promise<T>): Promise<T> {
     const started = performance.now();
     while (true) {

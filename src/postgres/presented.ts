@@ -1,4 +1,4 @@
-/** The certificate that a Postgres server shows, whoever vouches for it: for `sluice doctor`. */
+/** The certificate of a Postgres server, whoever signed it, for `sluice doctor`. */
 import { TLSSocket } from "node:tls";
 import { addressOf } from "./address.ts";
 import { dialled } from "./dial.ts";
@@ -9,7 +9,7 @@ export interface Presented {
   certificate: Uint8Array;
 }
 
-/** Returns null where the address asks for no TLS, the server speaks none, or nobody answers. */
+/** Returns null if the address asks for no TLS, the server does not speak it, or does not answer. */
 export async function presented(url: string, connect_ms: number): Promise<Presented | null> {
   const { places, security } = addressOf(url);
   const place = places[0];

@@ -1,7 +1,7 @@
 /**
  * Sliding rates in the database, for nodes that share one and have no Redis, or whose Redis is away: one call of
- * `usage_rates` (migration 0006) for all that came while the last one was under way. Corrections wait a moment for a
- * request to go with, unless they take more: late, they would let too much in. Every call is sent at most once.
+ * `usage_rates` (migration 0006) for all requests that came while the last call was under way. Corrections wait a
+ * moment for a request, unless they take more: late, they would let too much in. Every call is sent at most once.
  */
 import { bare } from "../store/ids.ts";
 import {
@@ -21,9 +21,9 @@ import { compositeArray, compositeRow, type Field, field } from "./composite.ts"
 import { answeredWithin, type Database } from "./database.ts";
 
 export interface PostgresRatesOptions {
-  /** An answer that takes longer is none. */
+  /** An answer after this time does not count. */
   answer_ms?: number;
-  /** How long a correction waits for a request to go with. */
+  /** How long a correction waits for a request with which it is sent. */
   wait_ms?: number;
 }
 
@@ -65,11 +65,11 @@ export function postgresRates(db: Pick<Database, "query">, options: PostgresRate
   const changes: Change[] = [];
   const clock = idleClock();
   let cancelWait: (() => void) | null = null;
-  /** Changes go even where nothing is taken. */
+  /** Changes are sent even if nothing is taken. */
   let areDue = false;
   let underway: Promise<void> | null = null;
 
-  /** One call at a time; what comes meanwhile goes together in the next. */
+  /** One call at a time; what arrives meanwhile is sent together in the next. */
   function start(): Promise<void> {
     underway ??= (async () => {
       await Promise.resolve();
@@ -170,7 +170,7 @@ const reading = `
 const bareOf = ({ limitedBy, id }: RateSubject) =>
   bare(id, limitedBy === "organization" ? "org_" : limitedBy === "team" ? "team_" : "key_");
 
-/** Throws where an id is none: then its request is refused alone. */
+/** Throws for an invalid id: then its request alone is refused. */
 function claimsOf({ organizationId, subjects }: RateRequest): Claim[] {
   const organization = bare(organizationId, "org_");
   return subjects.map((subject) => ({ organization, subject: bareOf(subject), limits: subject.limits }));

@@ -1,4 +1,6 @@
-/** Refused requests over SQL. What keeps an organization to its places in a second is a unique key, whichever node writes. */
+/**
+ * Refused requests over SQL. A unique key keeps an organization to its places in each second, whichever node writes.
+ */
 import { bare, idOf } from "../store/ids.ts";
 import type { Operation } from "../store/ledger.ts";
 import { type RefusedRequests, refused_per_second_max } from "../store/refused.ts";
@@ -58,8 +60,8 @@ interface RefusedRow {
 }
 
 /**
- * Each takes the next place of its second; where another node took it in the same moment, it goes without. What is kept
- * already, and is told again, takes none.
+ * Each takes the next place of its second; if another node took that at the same moment, it is dropped. A refusal that
+ * is stored already takes none.
  */
 const keeping = `
   with refused as (
@@ -83,7 +85,7 @@ const keeping = `
   from placed where place <= $9
   on conflict do nothing`;
 
-/** Selects by ID, since IDs sort by the clocks of the nodes. It keeps a day more, for a clock that is slow. */
+/** Selects by id, since ids sort by the clocks of the nodes. It keeps a day more, for a slow clock. */
 const forgetting = `
   delete from usage_refusal where request_id in (
     select request_id from usage_refusal where request_id < (select usage_record_id(store_now() - interval '31 days'))

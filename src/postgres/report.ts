@@ -1,5 +1,5 @@
 /**
- * A report in one snapshot: roll-ups by the day, or by the hour where that is asked for, and the records that no pass of
+ * A report in one snapshot: roll-ups by the day, or by the hour if that is asked for, and the records that no pass of
  * the audit has read yet (docs/design/metering.md, Roll-ups).
  */
 import { bare, idOf } from "../store/ids.ts";
@@ -60,8 +60,8 @@ async function read(tx: Transaction, query: ReportQuery): Promise<UsageReport> {
 }
 
 /**
- * Pure. Days are read where the span is whole days and nobody asks for hours. Each source is added up by itself, so that the
- * server can read the larger one in parallel.
+ * Days are read if the span is whole days and nobody asks for hours. Each source is summed by itself, so that the
+ * server can read the larger one in parallel. Pure.
  */
 function textOf({ from, to, by, organizationId }: ReportQuery): string {
   const areDays = !by.includes("hour") && [from, to].every((at) => at.getTime() % day_ms === 0);

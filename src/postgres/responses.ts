@@ -1,11 +1,14 @@
-/** Kept responses over SQL. An organization's total, and the room that the oldest make, are the migration's functions. */
+/**
+ * Stored responses over SQL. The migration's functions keep an organization's total, and make room by deleting the
+ * oldest.
+ */
 import { bare, idOf, uuidOf } from "../store/ids.ts";
 import type { KeptResponse, KeptTurn, ResponseStore } from "../store/responses.ts";
 import type { Database } from "./database.ts";
 
 /** Rows of one deletion, so that it holds up nobody. */
 const forgotten_max = 500;
-/** A conversation that is longer in turns is too long, whatever its bytes. */
+/** A conversation with more turns is too long, whatever its bytes. */
 const turns_max = 10_000;
 
 export function keptResponses(db: Pick<Database, "query">, settings: { kept_days(): number }): ResponseStore {
@@ -62,7 +65,7 @@ export function keptResponses(db: Pick<Database, "query">, settings: { kept_days
   };
 }
 
-/** All that is kept of an organization that keeps nothing; of any other, nothing. */
+/** Deletes everything of an organization that keeps no content; nothing of any other. */
 export async function purge(db: Pick<Database, "query">, owner: string): Promise<void> {
   for (;;) {
     const [row] = await db.query<{ gone: number }>("select kept_response_purge($1, $2) as gone", [
@@ -73,7 +76,7 @@ export async function purge(db: Pick<Database, "query">, owner: string): Promise
   }
 }
 
-/** Organizations that keep no content and still have some, because a node died while it deleted it. */
+/** Organizations that keep no content and still have some, because a node ended while it deleted it. */
 const keepNothing = `
   select t.organization_id as id from kept_response_total t join organization o on o.id = t.organization_id
   where t.bytes > 0 and (not o.keeps_content or o.status = 'closed')`;
@@ -93,7 +96,7 @@ function turnOf({ id, previous_id, input, output }: TurnRow): KeptTurn {
 
 const isKept = "organization_id = $1 and created_at > store_now() - $2::integer * interval '1 day'";
 
-/** Contents are read only where all of them together are few enough. */
+/** Contents are read only if all of them together are small enough. */
 const conversation = `
   with recursive turn as (
     select id, previous_id, bytes as total, 1 as depth from kept_response
@@ -120,6 +123,6 @@ const turns = `
     case when w.total <= $5::bigint then k.output else '[]' end as output
   from asked join kept_response k using (id) cross join whole w`;
 
-/** Selects by ID, since IDs sort by the clocks of the nodes. It keeps a day more, for a clock that is slow. */
+/** Selects by id, since ids sort by the clocks of the nodes. It keeps a day more, for a slow clock. */
 const forgetting = `
   select kept_response_forget(usage_record_id(store_now() - ($1::integer + 1) * interval '1 day'), $2) as gone`;

@@ -1,6 +1,6 @@
 /**
- * Tells every node at once what it may no longer believe: a key or an organization changed. Sent by the commit of the
- * change itself over LISTEN/NOTIFY. A message can be lost with its connection; caches forget by themselves within a second.
+ * Informs every node at once that a key or an organization has changed. The message is sent by the commit of the change
+ * itself, over LISTEN/NOTIFY. It can be lost with its connection, but cached answers expire within a second.
  */
 import type { Database, Transaction } from "./database.ts";
 
@@ -8,7 +8,7 @@ const channel = "key_changed";
 
 /**
  * `id`: of the key or the organization (`key_…`, `org_…`). `secretHash`: of a secret that the key got, so that every
- * node knows it. The message says when it changed, too, by the store's clock.
+ * node knows it. The message also has the instant of the change, by the store's clock.
  */
 export async function announceChange(tx: Transaction, id: string, secretHash?: Uint8Array): Promise<void> {
   const [row] = await tx.query<{ at: Date }>("select store_now() as at");
@@ -17,15 +17,18 @@ export async function announceChange(tx: Transaction, id: string, secretHash?: U
 }
 
 export interface RevocationEars {
-  /** The id of what changed; also on the node that changed it. */
+  /** Called with the id of what changed, also on the node that changed it. */
   changed(keyOrOrganizationId: string, secretHash?: string): void;
-  /** After a lost connection is back: changes may have gone by unheard. */
+  /** Called after a lost connection is back: changes may have been missed. */
   missed?(): void;
-  /** How long one message took, from the change until a moment after it was heard, all by the store's clock. */
+  /**
+   * Called with the time that one message took, from the change until a moment after its arrival, all by the store's
+   * clock.
+   */
   took?(seconds: number): void;
 }
 
-/** Listens on every node, the one that changes included. Answers how to stop. */
+/** Listens on every node, the one that makes the change included. Returns how to stop. */
 export function revocations(db: Database, ears: RevocationEars): Promise<() => Promise<void>> {
   let hasBegun = false;
   const heard = (message: string) => {
@@ -45,6 +48,6 @@ async function measure(db: Database, at_ms: number, took: (seconds: number) => v
     const [row] = await db.query<{ now: Date }>("select store_now() as now");
     took(Math.max(0, row!.now.getTime() - at_ms) / 1000);
   } catch {
-    // The store is away; the change was heard all the same.
+    // The store is away; the message was received all the same.
   }
 }

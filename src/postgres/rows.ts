@@ -6,7 +6,7 @@ import { idOf } from "../store/ids.ts";
 import type { Operator } from "../store/operators.ts";
 
 export type OrganizationRow = typeof schema.organization.$inferSelect;
-/** An organization with its anchors, present and next: `organization.anchor_at` is only the first one. */
+/** An organization with its anchors, current and next: `organization.anchor_at` is only the first one. */
 export type AnchoredRow = OrganizationRow & {
   nextAnchorAt: Date | null;
   nextAnchorFrom: Date | null;
@@ -82,7 +82,7 @@ export function operatorOf(row: OperatorRow, secrets: Secret[]): Operator {
   };
 }
 
-/** Drizzle puts every parameter into its error's message, where a log would show it: what it wraps says enough. */
+/** Drizzle puts every parameter into its error's message, which a log would show. The error inside says enough. */
 export async function plainly<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;

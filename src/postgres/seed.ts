@@ -16,7 +16,7 @@ export interface SeedRecord {
   engine: string;
   migrations: { name: string; checksum: string }[];
 }
-/** Stands in the archive as `seed.json`. Folders that hold no file are told here, since the archive has only files. */
+/** The contents of `seed.json` in the archive. It lists empty folders, since the archive has only files. */
 export interface SeedContents extends SeedRecord {
   folders: string[];
 }
@@ -30,7 +30,10 @@ export function seedRecord(engine: Engine): SeedRecord {
   };
 }
 
-/** Unpacks the seed into an empty folder. False, with the folder in any state, when there is none that fits this build. */
+/**
+ * Unpacks the seed into an empty folder. Returns false, and leaves the folder in any state, if there is none that fits
+ * this build.
+ */
 export async function unpackSeed(engine: Engine, folder: string): Promise<boolean> {
   const archive = await seedArchive();
   if (archive === null) return false;
@@ -53,7 +56,7 @@ async function seedArchive(): Promise<Bun.BunFile | null> {
   }
 }
 
-/** Made by the same engine, by some or all of our migrations: the migrator adds what is missing. */
+/** Made by the same engine, with some or all of our migrations: the migrator adds the missing ones. */
 export function seedFits(seed: SeedRecord, ours: SeedRecord): boolean {
   return (
     seed.engine === ours.engine &&

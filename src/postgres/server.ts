@@ -1,7 +1,7 @@
 /**
  * The driver for a Postgres server: postgres.js, prepared statements, a pool of a few connections. The server ends a
- * statement that takes too long; where it has itself fallen silent (a cut network, a frozen machine), the connection is
- * given up, what waits on it fails, and a new one is tried.
+ * statement that takes too long. If the server itself is silent (a cut network, a frozen machine), the connection is
+ * given up, its waiting statements fail, and a new one is tried.
  */
 import { nobody, type StoreWatcher } from "../store/watcher.ts";
 import { type Address, addressOf } from "./address.ts";
@@ -19,20 +19,23 @@ import { listenerOn } from "./listener.ts";
 import { poolOf } from "./pool.ts";
 
 const defaults = {
-  /** Connections of the pool; lanes and the listener have their own. */
+  /** The connections of the pool; lanes and the listener have their own. */
   connections_max: 6,
   connect_ms: 5_000,
-  /** The server ends a statement that takes longer; half as long again without a word, and the server is taken for gone. */
+  /**
+   * The server ends a statement that takes longer. After half as long again without an answer, the server counts as
+   * gone.
+   */
   statement_ms: 10_000,
-  /** A transaction that does nothing for so long is ended by the server, so that a lost client holds no lock. */
+  /** The server ends a transaction that is idle for this long, so that a lost client holds no lock. */
   idle_transaction_ms: 30_000,
-  /** Between attempts to listen again. */
+  /** The wait between attempts to listen again. */
   listen_retry_ms: 250,
-  /** How long `close` waits for what is running. */
+  /** How long `close` waits for running statements. */
   close_ms: 5_000,
 };
 
-/** The connections of one of so many processes: at least one for a transaction, and one for queries meanwhile. */
+/** The connections of one of this many processes: at least one for a transaction, and one for queries meanwhile. */
 export function poolShare(processes: number): number {
   return Math.max(2, Math.ceil(defaults.connections_max / processes));
 }
@@ -40,7 +43,7 @@ export function poolShare(processes: number): number {
 export type ServerOptions = Partial<typeof defaults>;
 
 /**
- * Connects and asks one question, so that a wrong address fails here. Throws DatabaseError (`unavailable`, or the
+ * Connects and sends one query, so that a wrong address fails here. Throws DatabaseError (`unavailable`, or the
  * server's SQLSTATE) with a message that names host, port and database, never the password.
  */
 export async function serverDatabase(url: string, options: ServerOptions = {}): Promise<Database> {
@@ -59,7 +62,7 @@ export async function serverDatabase(url: string, options: ServerOptions = {}): 
 
 function databaseAt(address: Address, limits: typeof defaults): Database {
   let watcher = nobody;
-  /** Passes reports on to the watcher of the moment. */
+  /** Passes reports on to the current watcher. */
   const told: StoreWatcher = {
     answered: (...answer) => watcher.answered(...answer),
     opened: (store) => watcher.opened(store),

@@ -1,7 +1,7 @@
 /**
- * A check that a connection keeps its session: settings, locks and listeners must still be there for its next
- * statement. A pooler that gives each transaction whatever session is free breaks that without an error. It is
- * recognized by its behavior: a free session goes to the next connection that asks.
+ * Checks that a connection keeps its session: settings, locks and listeners must still be there for its next statement.
+ * A pooler that gives each transaction any free session breaks that without an error. It is recognised by its
+ * behaviour: a free session goes to the next connection that asks.
  */
 import { type Database, DatabaseError, type Lane } from "./database.ts";
 
@@ -17,7 +17,7 @@ export async function whyNoSessions(db: Database): Promise<string | null> {
   const lanes = await Promise.all([db.lane(), db.lane(), db.lane()]);
   try {
     let seen = 0;
-    // Twice: a connection that was lost in the middle is another session, too.
+    // Twice, because after a lost connection the session is another one, too.
     for (let tries = 0; tries < tries_max && seen < 2; tries++) if (await changes(lanes)) seen += 1;
     return seen < 2 ? null : pooled;
   } finally {
@@ -34,8 +34,8 @@ const pooledByStatement =
   `sluice needs both; ${instead}`;
 
 /**
- * Such a pooler ends the connection, each time, before anything can be seen of its sessions; what it says of that, the
- * driver does not tell. A statement by itself is answered.
+ * Such a pooler ends the connection each time, before anything can be learned about its sessions, and the driver does
+ * not report its message. A single statement is answered.
  */
 async function refusesTransactions(db: Database): Promise<boolean> {
   for (let tries = 0; tries < 2; tries++) {
@@ -64,9 +64,9 @@ async function isLostBy(work: () => Promise<unknown>): Promise<boolean> {
 }
 
 /**
- * Returns true where the first connection is seen to change its session, or any two to share one. The second has a
- * transaction open while the others ask again. Without it, a pool of two sessions that takes turns could give two
- * connections the same one every time.
+ * Returns true if the first connection changes its session, or any two share one. The second has a transaction open
+ * while the others ask again: without it, a pool of two sessions that takes turns could give two connections the same
+ * one every time.
  */
 async function changes([first, second, third]: [Lane, Lane, Lane]): Promise<boolean> {
   try {

@@ -1,7 +1,7 @@
 /**
- * Administration of teams and of what keys may use. Every act takes its organization's row first, so that they come one
- * after the other, and then the ledger's lock; what somebody has read is compared with what stands, so that nobody
- * overwrites what he did not see.
+ * Administration of teams, and of the limits of keys. Every act locks its organization's row first, so that acts come
+ * one after another, and then takes the ledger's lock. The state that the caller has read is compared with the current
+ * one, so that nobody overwrites what they did not see.
  */
 import { isDeepStrictEqual } from "node:util";
 import { and, count, eq, gt, isNull, type SQL, sql } from "drizzle-orm";
@@ -42,7 +42,7 @@ export function teams(db: Database): BudgetAdministration {
         const { name, budget, keyDefault } = input;
         await tx.drizzle.insert(team).values({ id, organizationId: owner, name, createdAt: at });
         await setSubject(tx, { id, organization: owner, team: null, budget });
-        // Nobody has used anything as its member before.
+        // It has no earlier use, because it has had no members.
         await tx.drizzle.update(usageSubject).set({ summedAt: at }).where(eq(usageSubject.subjectId, id));
         if (keyDefault) await setDefault(tx, id, keyDefault);
         const details = { name, limits: budgetShown(budget), key_limits: keyDefault && budgetShown(keyDefault) };
@@ -186,14 +186,17 @@ export function teams(db: Database): BudgetAdministration {
 
 const unlimitedKey: KeyBudget = Object.freeze({ team: null, budget: noBudget });
 
-/** Whether the organization has this team, which then stays until the commit. Null is no team, and allowed to all. */
+/**
+ * Reports whether the organization has this team, which then stays until the commit. Null is no team, and always
+ * allowed.
+ */
 export async function mayJoin(tx: Transaction, owner: string, teamId: string | null): Promise<boolean> {
   if (teamId === null) return true;
   await lockOrganization(tx, owner);
   return isMember(tx, owner, bare(teamId, "team_"));
 }
 
-/** A new key's team and limits, in the transaction that makes it. One with neither is nothing to the ledger. */
+/** A new key's team and limits, in the transaction that creates it. The ledger does not know a key with neither. */
 export async function budgetNewKey(
   tx: Transaction,
   key: { id: string; owner: string; teamId: string | null; budget: Budget; at: Date },
@@ -237,10 +240,10 @@ async function readTeam(tx: Pick<Transaction, "drizzle">, id: string): Promise<T
   return row ? ((await teamsOf(tx, [row]))[0] ?? null) : null;
 }
 
-/** However many, three questions. */
+/** Three statements, however many teams there are. */
 async function teamsOf(tx: Pick<Transaction, "drizzle">, rows: TeamRow[]): Promise<Team[]> {
   if (rows.length === 0) return [];
-  // One parameter, whatever its length: each number of them would be a statement of its own.
+  // One parameter, whatever its length: with a parameter each, every number of them would be a statement of its own.
   const ids = sql`(${sql.param(rows.map(({ id }) => id))}::uuid[])`;
   const subjects = await tx.drizzle.select().from(usageSubject).where(sql`${usageSubject.subjectId} = any${ids}`);
   const defaults = await tx.drizzle.select().from(keyDefault).where(sql`${keyDefault.ownerId} = any${ids}`);

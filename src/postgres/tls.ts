@@ -1,6 +1,6 @@
 /**
- * How a connection to Postgres is made private: libpq's options and libpq's rules (docs/design/service.md, TLS). The files
- * are read for each connection, so that a renewed certificate needs no restart.
+ * The encryption of connections to Postgres, by libpq's options and rules (docs/design/service.md, TLS). The files are
+ * read for each connection, so that a renewed certificate needs no restart.
  */
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
@@ -12,9 +12,9 @@ type Mode = (typeof modes)[number];
 
 export interface Security {
   mode: Mode;
-  /** A file of authorities, the system's, or null: then nobody looks who the server is. */
+  /** A file of authorities, the system's, or null: then the server's identity is not checked. */
   authorities: { file: string } | "system" | null;
-  /** Who we are: files, in PEM. */
+  /** The client's certificate and key: files, in PEM. */
   certificate: { file: string; keyFile: string } | null;
 }
 
@@ -24,7 +24,9 @@ const unsupported = [
   ...["ssl_min_protocol_version", "ssl_max_protocol_version"],
 ];
 
-/** `take` removes an option from the address and answers it; `refuse` throws. The files are read once, to find mistakes. */
+/**
+ * `take` removes an option from the address and returns it; `refuse` throws. The files are read once, to find mistakes.
+ */
 export function securityOf(take: (option: string) => string | undefined, refuse: (why: string) => never): Security {
   for (const option of unsupported) {
     if (take(option) !== undefined) refuse(`the option ${option} is not supported; remove it`);
@@ -78,8 +80,8 @@ function filesOf({ authorities, certificate }: Security, refuse: (why: string) =
 const request = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
 
 /**
- * The socket on which to go on, private where the server and the mode allow it. Throws an Error whose message begins with
- * a verb: the caller names the place.
+ * The socket to continue on, encrypted if the server and the mode allow it. Throws an Error whose message begins with a
+ * verb: the caller names the place.
  */
 export async function secured(socket: Socket, host: string, security: Security): Promise<Socket> {
   if (security.mode === "disable") return socket;
@@ -88,7 +90,7 @@ export async function secured(socket: Socket, host: string, security: Security):
   });
   socket.write(request);
   const [answer] = (await Promise.race([once(socket, "data"), ended(socket)])) as [Buffer];
-  // Bytes behind the first were not encrypted: somebody else may have inserted them (CVE-2021-23222).
+  // Bytes after the first were not encrypted: somebody else may have inserted them (CVE-2021-23222).
   if (answer.length !== 1) throw new Error("does not answer as Postgres does");
   if (answer[0] === 0x4e) {
     if (security.mode === "prefer" || security.mode === "allow") return socket;
@@ -96,7 +98,7 @@ export async function secured(socket: Socket, host: string, security: Security):
   }
   if (answer[0] !== 0x53) throw new Error("does not answer as Postgres does");
   const named = isIP(host) ? {} : { servername: host };
-  // Who it is, is looked at below: not every mode asks for the name, and a refusal can say why.
+  // The identity is checked below: not every mode requires the name, and a refusal can say why.
   const mine = { rejectUnauthorized: false, checkServerIdentity: () => undefined };
   const secure = connect({ socket, ...mine, ...named, ...files });
   await Promise.race([once(secure, "secureConnect"), ended(secure)]);
@@ -116,7 +118,7 @@ async function ended(socket: Socket): Promise<never> {
   throw new Error(`broke off while TLS began${code ? ` (${code})` : ""}`);
 }
 
-/** Why the server is not to be trusted, or null. */
+/** The reason not to trust the server, or null. */
 function strangeness(secure: TLSSocket, host: string, { mode, authorities }: Security): string | null {
   if (authorities === null) return null;
   if (!secure.authorized) {

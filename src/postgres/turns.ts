@@ -1,6 +1,7 @@
 /**
- * Whose turn it is on the one session of the embedded database. Statements are sent at once and answered in order, so many
- * may be under way; a transaction has the session for itself until it ends. All are served in the order in which they came.
+ * The order of work on the one session of the embedded database. Statements are sent at once and answered in order, so
+ * many may be under way; a transaction has the session for itself until it ends. All are served in the order of their
+ * arrival.
  */
 export interface Turns {
   /** `send` must send its statement before it returns. */

@@ -1,16 +1,16 @@
 /**
  * The work of a Postgres server's background processes, which PGlite does not have. Without checkpoints the log grows
- * until the next start, which must then read all of it. Without vacuuming, tables grow by every row ever changed, and
- * after two thousand million transactions writing ends.
+ * until the next start, which must then read all of it. Without vacuuming, tables grow by every row version, and after
+ * two thousand million transactions writes stop.
  */
 import { type Repeating, repeating } from "../time/repeating.ts";
 import type { Database } from "./database.ts";
 
 export interface UpkeepLimits {
   every_ms: number;
-  /** Log since the last checkpoint; a start after a crash reads some 200 MB of it a second. */
+  /** The log since the last checkpoint. A start after a crash reads about 200 MB of it a second. */
   log_bytes_max: number;
-  /** Rows of a table that are dead. */
+  /** The dead rows of a table. */
   dead_rows_max: number;
 }
 

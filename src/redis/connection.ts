@@ -1,16 +1,16 @@
 /**
- * REDIS: hints; whatever it says can be rebuilt from Postgres, and nothing waits for it long.
- * All keys of an organization stand under one `{org}` hash tag, so that a cluster serves as well as one server: any node
- * of it may be named, and is asked whether it is one.
+ * REDIS holds hints: everything in it can be rebuilt from Postgres, and nothing waits for it long. All keys of an
+ * organization have one `{org}` hash tag, so that they work on a cluster as well as on one server. Any node of a
+ * cluster may be named; the server is asked whether it belongs to one.
  */
 import { Cluster, Redis, type RedisOptions, ReplyError } from "ioredis";
 import { nobody, type StoreWatcher } from "../store/watcher.ts";
 import { within } from "../time/deadline.ts";
 
 export interface RedisConnection {
-  /** Rejects unless Redis answers in time; a connection that is still being made is waited for. */
+  /** Rejects unless Redis answers in time. A connection that is still being made is waited for. */
   ping(timeout_ms: number): Promise<void>;
-  /** A Lua script over keys that share a hash tag. Rejects at once where Redis is known to be away. */
+  /** Runs a Lua script over keys with one hash tag. Rejects at once if Redis is known to be away. */
   script(lua: string): (keys: readonly string[], args: readonly string[]) => Promise<unknown>;
   close(): void;
 }
@@ -19,10 +19,10 @@ const connect_ms = 2000;
 const command_ms = 2000;
 const retry_ms_max = 2000;
 
-/** Nothing that came for so long on a connection that waits for an answer: it is dead, and opened anew. */
+/** A connection that waits for an answer and receives nothing for this long is dead, and is opened again. */
 const silence_ms = 5000;
 
-/** Certificates in PEM. Without them the system's authorities are trusted, and no client certificate is shown. */
+/** Certificates in PEM. Without them, the system's authorities are trusted, and no client certificate is sent. */
 export interface RedisTls {
   ca?: string;
   cert?: string;
@@ -30,8 +30,8 @@ export interface RedisTls {
 }
 
 /**
- * Connects in the background and for ever: a Redis that is away at the start is a warning, not a failure. `tls` is called
- * for each connection of a `rediss://` URL, so that a renewed certificate needs no restart.
+ * Connects in the background and retries for ever: a Redis that is away at the start is a warning, not a failure. `tls`
+ * is called for each connection of a `rediss://` URL, so that a renewed certificate needs no restart.
  */
 export function redisConnection(
   url: string,
@@ -44,7 +44,7 @@ export function redisConnection(
     connectTimeout: connect_ms,
     commandTimeout: command_ms,
     socketTimeout: silence_ms,
-    // A command whose answer was lost may have been carried out: each is sent once.
+    // A command whose answer was lost may have been carried out, so each is sent once.
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
     enableOfflineQueue: false,
@@ -62,7 +62,7 @@ export function redisConnection(
         clusterRetryStrategy: retryAfter_ms,
         clusterNodeRetryStrategy: retryAfter_ms,
         slotsRefreshTimeout: connect_ms,
-        // A node that went away may have carried out what it was sent.
+        // A node that went away may have carried out its commands.
         retryDelayOnFailover: 0,
         enableOfflineQueue: false,
         enableAutoPipelining: true,
@@ -87,7 +87,7 @@ export function redisConnection(
         single.disconnect();
       }
     } catch {
-      // A server that does not say so is asked again on a new connection.
+      // A server that does not answer this is asked again on a new connection.
       if (!closed) single.disconnect(true);
     }
   });
@@ -129,7 +129,7 @@ export function redisConnection(
   };
 }
 
-/** Calls the script by its name. A Redis that does not know the name has done nothing, and is then sent the text. */
+/** Calls the script by its hash. A Redis that does not know the hash has done nothing, and is then sent the text. */
 async function evaluated(
   client: Redis | Cluster,
   { lua, sha }: { lua: string; sha: string },
@@ -144,7 +144,7 @@ async function evaluated(
   }
 }
 
-/** Says an outage once, not at each attempt. */
+/** Reports an outage once, and not at each attempt. */
 function reporting<Client extends Redis | Cluster>(client: Client, failed: (cause: unknown) => void): Client {
   let reported = false;
   client.on("ready", () => {
@@ -157,7 +157,7 @@ function reporting<Client extends Redis | Cluster>(client: Client, failed: (caus
   return client;
 }
 
-/** ioredis copies the fields of this object whenever it connects: each is a question. */
+/** ioredis copies the fields of this object whenever it connects, so each is a getter. */
 function askedAnew(tls: () => RedisTls): RedisTls {
   const names = ["ca", "cert", "key"] as const;
   const present = names.filter((name) => tls()[name] !== undefined);
@@ -165,9 +165,7 @@ function askedAnew(tls: () => RedisTls): RedisTls {
   return Object.defineProperties({}, Object.fromEntries(fields));
 }
 
-/**
- * The credentials that every node of a cluster gets. A cluster has one database, so a number in the path means nothing.
- */
+/** The credentials for every node of a cluster. A cluster has one database, so a number in the path has no meaning. */
 function credentialsOf(url: string): Pick<RedisOptions, "username" | "password"> {
   const { username, password } = new URL(url);
   return {

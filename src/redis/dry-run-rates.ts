@@ -1,13 +1,13 @@
 /**
- * Rates for warming up (docs/design/runtime.md, Warming up): all of the way to Redis and back, but what Redis is asked is
- * whether it is there. So no key is made, and every request has room.
+ * Rates for warming up (docs/design/runtime.md, Warming up): the whole way to Redis and back, but Redis is only asked
+ * for a PING. So no key is created, and every request has room.
  */
 import type { Rates } from "../store/rates.ts";
 import type { RedisConnection } from "./connection.ts";
 import { redisRates } from "./rates.ts";
 import type { RatesAsked, TakeReply } from "./rates-script.ts";
 
-/** One that is away is not waited for: the node counts elsewhere meanwhile. */
+/** A Redis that is away is not waited for: the node counts elsewhere meanwhile. */
 const ping_ms = 100;
 
 export function dryRunRates(redis: Pick<RedisConnection, "ping">): Rates {

@@ -1,22 +1,22 @@
-/** One call of the script (rates-script.ts): what the requests of one organization ask in one turn, and the answer to all. */
+/** One call of the script (rates-script.ts): the requests of one organization in one turn, and the answers to all. */
 import { countedSingly, type RateRequest, type RateSubject } from "../store/rates.ts";
 import type { ChangeAsked, RatesAsked, TakeAsked, TakeReply } from "./rates-script.ts";
 import type { Change } from "./waiting-changes.ts";
 
 export class RatesCall {
-  /** Each once; their places are counted from 1. */
+  /** Each once. Their places are counted from 1. */
   readonly keys: string[] = [];
   readonly takes: TakeAsked[] = [];
   readonly answer = Promise.withResolvers<readonly TakeReply[]>();
   readonly #places = new Map<string, number>();
   readonly #wholeKey: string;
 
-  /** The organization's own key, with which those of its teams and keys begin. */
+  /** The organization's own key, with which the keys of its teams and API keys begin. */
   constructor(wholeKey: string) {
     this.#wholeKey = wholeKey;
   }
 
-  /** The reply to one more request; without a request it reads. */
+  /** Adds a request and returns its reply. Without a request, it reads. */
   async add(subjects: readonly RateSubject[], request: RateRequest | null): Promise<TakeReply> {
     const asked = subjects.map((subject): TakeAsked[3][number] => {
       const { requestsPerMinute, tokensPerMinute } = subject.limits;
@@ -27,7 +27,7 @@ export class RatesCall {
     return (await this.answer.promise)[place]!;
   }
 
-  /** The argument of the script, with these changes. Where `now_ms` is null the script uses the clock of Redis. */
+  /** The argument of the script, with these changes. If `now_ms` is null, the script uses the clock of Redis. */
   asked(now_ms: number | null, changes: readonly Change[]): string {
     const changed = changes.map(
       ({ subject, number, name, requests, tokens }): ChangeAsked => [

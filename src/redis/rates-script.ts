@@ -1,26 +1,28 @@
 /**
- * The one script of sliding rates: first changes what was taken before, then takes, or reads, for one request after
- * another, each in all of its subjects or in none. A hash is a queue of entries by number, oldest first, and their sums;
- * each is loaded and saved once, however many requests count in it.
+ * The one script of sliding rates. It first changes what was taken before, and then takes, or reads, for one request
+ * after another, each in all of its subjects or in none. A hash is a queue of entries by number, oldest first, and
+ * their sums; each is loaded and saved once, however many requests count in it.
  *
- * KEYS: those of the subjects, each once. ARGV[1]: a `RatesAsked` as JSON; places of keys are counted from 1.
- * Answers a `TakeReply` for each request, as JSON.
+ * KEYS: those of the subjects, each once. ARGV[1]: a `RatesAsked` as JSON; places of keys are counted from 1. Returns a
+ * `TakeReply` for each request, as JSON.
  */
 import { minute_ms } from "../store/rates.ts";
 
-/** Entries that a refusal looks at to find out when there is room; beyond them it tells the end of the last. */
+/**
+ * The entries that a refusal looks at to find out when there is room. Beyond them it reports the end of the last one.
+ */
 const looked_at_max = 512;
-/** A subject without requests is forgotten when its last entry has ended. */
+/** A subject without requests expires when its last entry has ended. */
 const forget_ms = minute_ms + 2_000;
 
 /** `now_ms`: null for Redis's own time. */
 export type RatesAsked = [now_ms: number | null, changes: ChangeAsked[], takes: TakeAsked[]];
 export type ChangeAsked = [key: number, number: number, name: EntryName, requests: number, tokens: number];
-/** The name of the request; of a shared entry, when its second is over. */
+/** The name of the request; for a shared entry, the end of its second. */
 export type EntryName = string | number;
 /** A claim without tokens only reads. */
 export type TakeAsked = [name: string, tokens: number | null, tokens_min: number | null, subjects: SubjectAsked[]];
-/** `shared_ms`: the milliseconds that share an entry; 0: none do. */
+/** `shared_ms`: the milliseconds that share an entry; 0 if none do. */
 type SubjectAsked = [key: number, shared_ms: number, requests_max: number | null, tokens_max: number | null];
 
 export type TakeReply = [taken: 0 | 1, tokens: number, subjects: SubjectReply[]];
@@ -31,7 +33,7 @@ export type SubjectReply = [
   requestsRetry_ms: number,
   tokensRetry_ms: number,
   number: number,
-  /** The end of the second of a shared entry; 0 where the entry has the request's own name. */
+  /** The end of the second of a shared entry; 0 if the entry has the request's own name. */
   until_ms: number,
 ];
 
@@ -103,7 +105,7 @@ local function remove(state, number)
   state.removed[#state.removed + 1] = number
 end
 
--- Of an entry that has ended, or that was forgotten, nothing changes.
+-- Nothing changes for an entry that has ended, or that was forgotten.
 local changed = {}
 for _, change in ipairs(changes) do
   local numbers = changed[change[1]] or {}

@@ -27,25 +27,25 @@ import { ratesScript, type SubjectReply, type TakeReply } from "./rates-script.t
 import { type Change, type Riders, type WaitingChanges, waitingChanges } from "./waiting-changes.ts";
 
 export interface RedisRatesOptions {
-  /** An answer that takes longer is none. */
+  /** An answer after this time does not count. */
   answer_ms?: number;
-  /** How long a correction waits for a request to ride with. */
+  /** How long a correction waits for a request with which it is sent. */
   wait_ms?: number;
-  /** Before the organization's id in a key; tests of one Redis keep apart by it. */
+  /** The prefix of keys, before the organization's id. Tests that share one Redis use different ones. */
   prefix?: string;
   /** A clock in whole milliseconds that replaces that of Redis. Expiry of keys still follows Redis's own. */
   now_ms?: () => number;
 }
 
-/** The corrections that one organization may have waiting. More than these leave at once, without a request. */
+/** The corrections that may wait for one organization. Beyond these they are sent at once, without a request. */
 const changes_max = 96;
-/** Requests in one call. Redis serves nobody else meanwhile. */
+/** The requests in one call. Redis serves nobody else meanwhile. */
 const takes_max = 64;
 
 export function redisRates(redis: Pick<RedisConnection, "script">, options: RedisRatesOptions = {}): Rates {
   const { answer_ms = 100, wait_ms = 25, prefix = "sluice:rates:" } = options;
   const script = redis.script(ratesScript);
-  /** The calls that leave when the turn of the event loop ends, by organization. */
+  /** The calls that are sent at the end of this turn of the event loop, by organization. */
   const leaving = new Map<string, RatesCall>();
   const waiting = waitingChanges({
     wait_ms,
@@ -110,7 +110,7 @@ export function redisRates(redis: Pick<RedisConnection, "script">, options: Redi
   };
 }
 
-/** A class: docs/design/runtime.md, Bun as a server. */
+/** This is a class: docs/design/runtime.md, Bun as a server. */
 class Taken implements RateTaken {
   readonly answer = "taken";
   readonly readings: RateReadings;

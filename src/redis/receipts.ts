@@ -1,6 +1,6 @@
 /**
- * The last receipts of the fleet, beside the store: whoever starts after the store woke up in the past knows by them what
- * it lacks. A list for each book; Redis may lose it, and then a start knows less.
+ * The last receipts of the fleet, in a memory beside the store: a node that starts after the store was set back finds
+ * out from them what it lacks. There is a list for each database. Redis may lose it, and then a start knows less.
  */
 import type { ReceiptMemory } from "../store/lost.ts";
 import type { RedisConnection } from "./connection.ts";

@@ -1,14 +1,14 @@
 /**
- * Changes of what was taken, which wait a moment to ride in the next call of their organization, so that a request asks
- * Redis once. What takes more does not wait: late, it would let too much in; what gives back may come late. Whatever
- * becomes of the call, a change is sent once.
+ * Changes of what was taken, which wait a moment for the next call of their organization, so that a request asks Redis
+ * once. A change that takes more does not wait, because late it would let too much in; one that gives back may be late.
+ * Whatever the outcome of the call, a change is sent once.
  */
 import type { RateSubject } from "../store/rates.ts";
 import { type Clock, idleClock } from "../time/clock.ts";
 import type { EntryName } from "./rates-script.ts";
 
 export interface Change {
-  /** Whose it is, and which of its entries. */
+  /** The subjects, and their entry that changes. */
   subject: Pick<RateSubject, "limitedBy" | "id">;
   number: number;
   name: EntryName;
@@ -25,16 +25,16 @@ export interface Riders {
 }
 
 export interface WaitingChanges {
-  /** Resolves when the call that carries them is over, well or not. */
+  /** Resolves when the call that carries them is over, whether it succeeded or not. */
   add(organizationId: string, changes: readonly Change[]): Promise<void>;
   /** Returns the waiting changes, for a call that leaves now. */
   board(organizationId: string): Riders | null;
-  /** Resolves when all that waited was carried. */
+  /** Resolves when all waiting changes were sent. */
   flush(): Promise<void>;
 }
 
 export interface WaitingParts {
-  /** A call that carries nothing else. Never rejects. */
+  /** Sends a call with changes only. Never rejects. */
   send(organizationId: string, changes: readonly Change[]): Promise<void>;
   wait_ms: number;
   /** The most changes of one organization that wait; more leave at once. */

@@ -1,17 +1,17 @@
 /**
- * The identity of a conversation from turn to turn, so that it meets the prefix cache that it has filled. Pure. A client's
- * name for it where it gives one, else the head of the conversation, which all its turns share.
+ * Recognises a conversation from turn to turn, so that it meets the prefix cache that it has filled: by the client's
+ * name for it, or else by the head of the conversation, which all its turns share. Pure.
  */
 import type { InferenceRequest, Turn } from "../inference/request.ts";
 
 export interface Affinity {
-  /** Two organizations never share a key. */
+  /** The key contains it, so that two organizations never share one. */
   organizationId: string;
   /** The client's name for the session, from a header. */
   session: string | null;
 }
 
-/** Null where the request has nothing to be known by. */
+/** Null if nothing identifies the session. */
 export function affinityKey({ organizationId, session }: Affinity, request: InferenceRequest): number | null {
   const named = session ?? request.cacheKey;
   const scope = numberOf(`${organizationId}\n${request.model}`, 0);
@@ -33,18 +33,21 @@ function textsOf({ parts }: Turn): string[] {
 
 const end_codeUnits = 2048;
 
-/** The ends of a text and its length tell long texts apart, which differ where the user's words begin or end. */
+/** Long texts are told apart by their two ends and their length; they differ where the user's words begin or end. */
 function ends(text: string): string {
   if (text.length <= 2 * end_codeUnits) return text;
   return `${text.length} ${text.slice(0, end_codeUnits)}${text.slice(-end_codeUnits)}`;
 }
 
-/** A hash of 53 bits, as many as a number holds. */
+/** A hash of 53 bits, as many as a number holds exactly. */
 function numberOf(text: string, seed: number): number {
   return Number(BigInt.asUintN(53, BigInt(Bun.hash(text, seed))));
 }
 
-/** The salt of an organization for the prefix cache of an engine: organizations with other salts find nothing of it there. */
+/**
+ * The salt of an organization for an engine's prefix cache. With different salts, organizations do not see each other's
+ * entries.
+ */
 export function saltOf(organizationId: string): string {
   return new Bun.CryptoHasher("sha256").update(`sluice prefix cache\n${organizationId}`).digest("base64url");
 }

@@ -3,8 +3,8 @@ import { Fault } from "../inference/fault.ts";
 import type { AttemptEnd, AttemptKind } from "../upstream/attempt.ts";
 
 /**
- * `stop`: the same would happen anywhere. `same`: the same engine once more, on a new connection. `larger`: one with a
- * larger context. `other`: any other.
+ * `stop`: any engine would fail the same way. `same`: the same engine once more, on a new connection. `larger`: an
+ * engine with a larger context. `other`: any other engine.
  */
 export type Next = "stop" | "same" | "larger" | "other";
 
@@ -24,7 +24,7 @@ export const nextAfter: Record<AttemptKind, Next> = {
   malformed: "other",
 };
 
-/** Attempts on which no engine has worked: another one multiplies no load, and takes nothing from the budget. */
+/** In these cases no engine has worked. Another attempt multiplies no load, and does not count against the budget. */
 export const isFree: ReadonlySet<AttemptKind> = new Set<AttemptKind>(["unreachable", "too_long"]);
 
 /** The longest that a caller is kept waiting for an engine that is full. */
@@ -32,8 +32,9 @@ const repeat_ms_max = 5_000;
 const pause_ms = 250;
 
 /**
- * If no other engine is left, the last is asked once more if it has refused the request, and so works at it no longer:
- * when it says that it has room again, or after a moment that is drawn, so that not all come back at once. Else null.
+ * If no other engine is left, the last one is asked once more, provided that it refused the request and is not working
+ * on it: when it says that it has room again, or else after a random moment, so that not all callers come back at once.
+ * Null otherwise.
  */
 export function repeatAfter_ms(end: AttemptEnd, draw: () => number): number | null {
   const { kind, status, retryAfter_ms } = end;
@@ -48,8 +49,8 @@ export interface Failure {
 }
 
 /**
- * The fault of several failures: the last one's, unless that engine was only full. If all are full, the first to have room
- * sets the wait.
+ * The fault after several failures: that of the last one, unless that engine was only full. If all are full, the wait
+ * is that of the first one to have room.
  */
 export function combinedFault(failures: readonly Failure[]): Fault {
   const last = failures.at(-1)!;

@@ -1,7 +1,7 @@
 /**
- * Whether one route may be asked, from how its attempts ended. Pure: a state and an event give the next state. Failures in
- * a row open it, or a share of the latest; after a probation one request at a time is let through, and tells whether it is
- * well again.
+ * Decides from the results of attempts whether a route may be asked. It opens after several failures in a row, or when
+ * a share of the latest attempts failed. After a probation it lets one request at a time through as a probe, which
+ * shows whether the engine is well again. Pure: a state and an event give the next state.
  */
 import type { AttemptKind } from "../upstream/attempt.ts";
 
@@ -49,7 +49,7 @@ export interface End {
   retryAfter_ms?: number;
 }
 
-/** The meaning of an attempt's end for the engine's health. */
+/** What the end of an attempt means for the engine's health. */
 const says: Record<EndKind, "ill" | "alive" | "nothing"> = {
   answered: "alive",
   empty: "ill",
@@ -71,7 +71,7 @@ export function admits(breaker: Breaker, now_ms: number): boolean {
   return breaker.state !== "half-open" && now_ms >= breaker.restUntil_ms;
 }
 
-/** A request was sent. At an open breaker it is the probe. */
+/** A request was sent. If the breaker is open, it is the probe. */
 export function begun(breaker: Breaker, now_ms: number): Breaker {
   return breaker.state === "open" && now_ms >= breaker.restUntil_ms
     ? { ...breaker, state: "half-open", since_ms: now_ms }
@@ -105,7 +105,7 @@ export function ended(breaker: Breaker, end: End, begun_ms: number, now_ms: numb
   }
 }
 
-/** A check is answered again. An open breaker lets its probe through now; its probation does not become shorter. */
+/** A health check succeeds again. An open breaker lets its probe through now; the probation does not become shorter. */
 export function checked(breaker: Breaker, now_ms: number): Breaker {
   if (breaker.state !== "open") return breaker;
   return { ...breaker, restUntil_ms: Math.min(breaker.restUntil_ms, now_ms) };

@@ -1,6 +1,6 @@
 /**
- * How many attempts may be made beyond the first: a share of the requests of the last minute, and a floor for quiet times.
- * So an outage is never multiplied: engines that fail get at most a fifth more than what clients send. Pure.
+ * Limits the attempts beyond the first: a share of the requests of the last minute, and a minimum for quiet times. So
+ * an outage is never multiplied: failing engines get at most a fifth more than what clients send. Pure.
  */
 
 export interface RetryBudget {

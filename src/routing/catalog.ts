@@ -13,9 +13,9 @@ export interface Route {
   /** Routes of a lower priority are tried first. */
   priority: number;
   weight: number;
-  /** False where the engine's chat template takes instructions at the head of a conversation alone. */
+  /** False if the engine's chat template accepts instructions only at the start of a conversation. */
   instructionsInside?: boolean;
-  /** The engine's own context, where it is smaller than the model's. */
+  /** The engine's own context, if it is smaller than the model's. */
   contextTokens?: number;
   /** The route's own timeouts, in place of the upstream's. */
   timeouts?: UpstreamTimeouts;
@@ -92,7 +92,7 @@ export function assertCapable(model: CatalogModel, request: InferenceRequest): v
   if (first) throw first;
 }
 
-/** The refusal of a request that the engine's protocol cannot express; null where it can. */
+/** The refusal if the engine's protocol cannot express the request, else null. */
 export function refusalAt(route: Route, request: InferenceRequest): Fault | null {
   return upstreamCodecs[route.upstream.protocol].request.refusal(request);
 }

@@ -1,4 +1,4 @@
-/** Checks engines from time to time, where a setting says so: docs/routing.md, Health. */
+/** Checks engines at intervals, if a setting asks for it: docs/routing.md, Health. */
 import { Cancellation } from "../time/cancellation.ts";
 import { repeating } from "../time/repeating.ts";
 import type { Client } from "../upstream/http1/client.ts";
@@ -36,7 +36,7 @@ export function checks({ client, health, upstreams, now_ms, turned }: CheckParts
       if (due.has(endpoint)) continue;
       known.delete(endpoint);
       if (failures < checks_max) continue;
-      // An address that its name has lost counts as up: it is not tried any more.
+      // An address that is no longer one of the name's counts as up: it is not tried any more.
       if (upstream.address === undefined) tell(upstream, true);
       else health.checked(endpoint, true, now_ms());
     }

@@ -1,6 +1,7 @@
 /**
- * Which route is asked. Pure. Lower priority is better; within one, a session goes where it was at home, a new one to the
- * place that its key has among the routes, and what has neither to the one with less to do of two drawn: docs/routing.md.
+ * Chooses a route: docs/routing.md. A lower priority is better. Within one priority, a session stays at its home, a new
+ * session goes to the route that its key ranks first, and a request without a session goes to the less loaded of two
+ * drawn at random. Pure.
  */
 import { endpointOf, type Upstream } from "../upstream/target.ts";
 import type { Route } from "./catalog.ts";
@@ -15,18 +16,18 @@ export interface Burden {
 }
 
 export interface Seeking {
-  /** The key of the session, which decides the engine that a new session gets; null where there is none. */
+  /** The key of the session, which decides where a new session goes; null if there is none. */
   key: number | null;
-  /** Whether the session was at this route last. */
+  /** Whether the session's last request went to this route. */
   isHome(route: Route): boolean;
   /** The load of this request. */
   tokens: number;
 }
 
-/** How far above its share a route may be, as a factor. Beyond it, even its own sessions go elsewhere. */
+/** A route may be above its share by this factor. Beyond it, even its own sessions go elsewhere. */
 export const bound = 1.25;
 
-/** Standard deviations that are allowed for chance. */
+/** The deviation from the share, in standard deviations, that is taken for chance. */
 const deviations = 3;
 
 /** Chooses a route; null if there is none. `draw` returns numbers from 0 to 1. */
@@ -61,7 +62,10 @@ export function foremost(routes: readonly Route[]): readonly Route[] {
   return pool.filter((route) => route.priority === best);
 }
 
-/** The routes whose context holds so many tokens; where none does, those of the largest context: the engine decides. */
+/**
+ * The routes whose context holds this many tokens. If there is none, those with the largest context: the engine
+ * decides.
+ */
 export function fitting(routes: readonly Route[], tokens: number, contextOf: (route: Route) => number): Route[] {
   const fits = routes.filter((route) => contextOf(route) >= tokens);
   if (fits.length > 0) return fits;
@@ -89,7 +93,7 @@ export function endpointIn(identity: string): string | undefined {
   return identity.split("\n", 2)[1];
 }
 
-/** Whether two routes are the same one: after a change of addresses, the remaining ones get new objects. */
+/** Reports whether two routes are the same one. After a change of addresses, the remaining routes get new objects. */
 export function isSame(one: Route, other: Route): boolean {
   return one === other || (one.upstream.address !== undefined && identityOf(one) === identityOf(other));
 }
@@ -114,7 +118,7 @@ function drawn(routes: readonly Route[], draw: number): Route | null {
   return routes.at(-1) ?? null;
 }
 
-/** `sessionsNew`: 1 where the request begins a session, 0 where its session is counted already. */
+/** `sessionsNew`: 1 if the request begins a session, 0 if its session is counted already. */
 function roomIn(routes: readonly Route[], tokens: number, sessionsNew: number, burdenOf: (route: Route) => Burden) {
   const sum = (value: (route: Route) => number) => routes.reduce((total, route) => total + value(route), 0);
   const weights = sum(({ weight }) => weight);
@@ -123,21 +127,27 @@ function roomIn(routes: readonly Route[], tokens: number, sessionsNew: number, b
   const sessions = sum((route) => burdenOf(route).sessions) + sessionsNew;
   const shareOf = ({ weight }: Route) => (weights === 0 ? 1 / routes.length : weight / weights);
   return {
-    /** Whether the route is within `bound` of its share. Some requests meet by chance; without allowing for that, no session would stay at home. */
+    /**
+     * Reports whether the route is within `bound` of its share. Some requests meet by chance; without an allowance for
+     * that, no session would stay at home.
+     */
     isFree(route: Route): boolean {
       const busy = burdenOf(route).tokens;
       const share = shareOf(route);
       const mean = inFlight * share;
       return busy === 0 || busy + tokens <= bound * mean + deviations * Math.sqrt(mean * usual * (1 - share));
     },
-    /** Whether one more session keeps the route within `bound` times its share of them. Some route always has a place. */
+    /**
+     * Reports whether the route with one more session is within `bound` times its share of them. There is always a
+     * route with a place.
+     */
     hasPlace: (route: Route) => burdenOf(route).sessions < Math.ceil(bound * sessions * shareOf(route)),
   };
 }
 
 /**
- * Rendezvous hashing, weighted: each key has its own order of the routes, so that one that is lost moves its own sessions
- * only, and to all others alike.
+ * Weighted rendezvous hashing: each key has its own order of the routes, so that a route that is lost moves only its
+ * own sessions, and spreads them evenly over the others.
  */
 function distance(key: number, route: Route): number {
   const hash = Number(BigInt.asUintN(32, BigInt(Bun.hash(identityOf(route), key))));

@@ -15,7 +15,7 @@ const cacheNames = [
 /** With a fuller cache requests wait, or are begun again. */
 const cacheShare_max = 0.95;
 
-/** Null where none of the names is there. */
+/** Null if none of the names is there. */
 export function engineLoadOf(text: string): EngineLoad | null {
   const waiting = valuesOf(text, waitingNames);
   const shares = valuesOf(text, cacheNames);
@@ -30,7 +30,7 @@ export function isCrowded({ waiting, cacheShare }: EngineLoad, waiting_max: numb
   return waiting > waiting_max || (cacheShare !== null && cacheShare > cacheShare_max);
 }
 
-/** The most lines of one name that are read: one for each set of labels. */
+/** The most lines that are read of one name: one for each set of labels. */
 const lines_max = 4096;
 
 function valuesOf(text: string, names: readonly string[]): number[] {
@@ -40,7 +40,7 @@ function valuesOf(text: string, names: readonly string[]): number[] {
   });
 }
 
-/** The rests of the lines that begin with the name. Other lines cost only a search: an engine may send millions. */
+/** The lines that begin with the name, without it. Other lines cost only a search: an engine may send millions. */
 function labelledLines(text: string, name: string): string[] {
   const lines: string[] = [];
   for (let at = text.indexOf(name); at >= 0 && lines.length < lines_max; at = text.indexOf(name, at + 1)) {

@@ -1,8 +1,8 @@
 /**
- * Who is next where requests wait for an engine. Pure. Between organizations deficit round robin by tokens, weighted: each
- * in its turn may spend a quantum, and pays back what it took beyond that before it has another turn. An organization that
- * had nothing waiting goes before those that had, once. A better priority goes before all others. Each step costs the same
- * however many wait: docs/routing.md, When engines are full.
+ * Decides who is next if requests wait for an engine. Organizations take turns by deficit round robin, weighted, in
+ * tokens: each turn allows a quantum, and an organization that took more pays it back before its next turn. An
+ * organization that had nothing waiting goes ahead of the others once. A better priority goes ahead of all others. Each
+ * step costs the same however many requests wait: docs/routing.md, When engines are full. Pure.
  */
 import { Line, type Spot } from "./line.ts";
 
@@ -24,7 +24,7 @@ export interface Claim {
 /** The tokens that a turn gives to a weight of 1. */
 export const quantum_tokens = 4096;
 
-/** One organization, from when it first waits until it has paid for what it took in advance. */
+/** One organization, from when it first waits until it has paid back what it took in advance. */
 interface Flow<One> {
   organizationId: string;
   share: Share;
@@ -57,7 +57,7 @@ export class FairQueue<One extends Claim> {
   /** The quiet organizations that wait. */
   #quiet = new Line<Flow<One>>();
   #running = new Map<string, number>();
-  /** The weights of all organizations that wait, in all. */
+  /** The sum of the weights of all organizations that wait. */
   #weights = 0;
   length = 0;
   /** An organization with fewer running requests than this is quiet. */
@@ -73,7 +73,7 @@ export class FairQueue<One extends Claim> {
     return { spot, flow };
   }
 
-  /** Removes a request that gives up, and has taken nothing. */
+  /** Removes a request that is given up and has taken nothing. */
   remove({ spot, flow }: Ticket<One>): void {
     if (spot.line === null) return;
     flow.waiting.remove(spot);
@@ -83,7 +83,7 @@ export class FairQueue<One extends Claim> {
       this.#weights -= flow.share.weight;
       this.#leavesQuiet(flow);
     }
-    // While no request waits, no organization owes anything.
+    // An organization owes nothing while no request waits.
     if (this.length === 0) this.#forget();
   }
 
@@ -93,7 +93,7 @@ export class FairQueue<One extends Claim> {
     this.remove(ticket);
   }
 
-  /** The next request. It stays the next until it is taken, unless one of an organization comes that had none waiting. */
+  /** The next request. It stays the next one until it is taken, unless an organization joins that had none waiting. */
   next(): Ticket<One> | null {
     const level = this.#levels.find(({ waiting }) => waiting > 0);
     if (!level) return null;
@@ -106,7 +106,7 @@ export class FairQueue<One extends Claim> {
       } else if (flow.waiting.first) {
         return { spot: flow.waiting.first, flow };
       } else if (isFresh) {
-        // The organization had its turn: it is not new again until the others have had theirs.
+        // The organization has had its turn. It does not count as new again until the others have had theirs.
         this.#turnsOver(flow);
       } else {
         level.others.remove(flow.turn);
@@ -121,7 +121,7 @@ export class FairQueue<One extends Claim> {
     return flow ? { spot: flow.waiting.first!, flow } : null;
   }
 
-  /** Counts a request of the organization that has begun. */
+  /** Counts a request of the organization that has started. */
   begun(organizationId: string): void {
     this.#running.set(organizationId, (this.#running.get(organizationId) ?? 0) + 1);
     const flow = this.#flows.get(organizationId);
@@ -145,7 +145,7 @@ export class FairQueue<One extends Claim> {
     return this.#flows.get(organizationId)?.waiting.length ?? 0;
   }
 
-  /** The factor by which a turn of this organization is shared with the others, in tokens, while all of them wait. */
+  /** The factor by which this organization shares a turn with the others, in tokens, while all of them wait. */
   turnsTo({ organizationId, share }: Claim): number {
     const own = this.waitingOf(organizationId) > 0 ? 0 : share.weight;
     return (this.#weights + own) / share.weight;

@@ -6,27 +6,30 @@ import { endpointIn, engineIn, identityOf, isSame } from "./choose.ts";
 import { isFarBeyond, type Pace, paced } from "./pace.ts";
 
 export interface Health {
-  /** The routes that may be tried; all of them where none may, so that a model never loses every route. */
+  /** The routes that may be tried. If none may, all of them, so that a model never loses every route. */
   usable(routes: readonly Route[], now_ms: number): readonly Route[];
   begun(route: Route, now_ms: number): void;
   /** An attempt that began at `begun_ms` is over. */
   ended(route: Route, end: End, begun_ms: number, now_ms: number): void;
   /** A route has begun to answer, `taken_ms` later than its size explains. `routes` are all routes of the model. */
   shown(route: Route, routes: readonly Route[], taken_ms: number, begun_ms: number, now_ms: number): void;
-  /** An active check found the engine at this endpoint well or ill, unlike before. */
+  /** The result of an active check of this endpoint has changed. */
   checked(endpoint: string, isUp: boolean, now_ms: number): void;
-  /** The engine at this endpoint says that it is busy, or no longer busy. */
+  /** The engine at this endpoint reports that it is busy, or no longer busy. */
   crowded(endpoint: string, isCrowded: boolean): void;
   stateOf(route: Route, now_ms: number): RouteState;
-  /** Forgets all engines but these. */
+  /** Forgets all other engines. */
   retain(engines: ReadonlySet<string>): void;
 }
 
-/** `closed`: tried. `crowded`: tried where no other is less busy. `open`, `half-open`: the state of its breaker. `resting`: full, for as long as it said. `down`: its check fails. `unresolved`: no address of its name is known. */
+/**
+ * `closed`: tried. `crowded`: tried if no other is less busy. `open`, `half-open`: the state of its breaker. `resting`:
+ * full, for as long as it said. `down`: its check fails. `unresolved`: no address of its name is known.
+ */
 export type RouteState = Breaker["state"] | "crowded" | "resting" | "down" | "unresolved";
 
 export function health(): Health {
-  // A breaker without failures is not kept, so that the map holds only routes that are or were ill.
+  // A breaker without failures is not kept, so that the map holds only routes that fail or have failed.
   const ill = new Map<string, Breaker>();
   const paces = new Map<string, Pace>();
   const down = new Set<string>();
@@ -57,7 +60,7 @@ export function health(): Health {
       const peers = routes.filter((other) => !isSame(other, route) && isUsable(other, now_ms));
       const known = peers.flatMap((other) => paces.get(identityOf(other)) ?? []);
       const isSlow = isFarBeyond(taken_ms, known);
-      // A slow answer is no measure for others.
+      // A slow answer is not a measure for the others.
       if (!isSlow) paces.set(identityOf(route), paced(paces.get(identityOf(route)), taken_ms));
       end(route, { kind: isSlow ? "slow" : "answered" }, begun_ms, now_ms);
     },

@@ -2,7 +2,7 @@
 
 export interface Spot<Value> {
   readonly value: Value;
-  /** Null: it has left. */
+  /** Null once it has left. */
   line: Line<Value> | null;
   before: Spot<Value> | null;
   behind: Spot<Value> | null;

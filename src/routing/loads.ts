@@ -1,4 +1,4 @@
-/** Reads from engines how busy they are, where a setting says so: docs/routing.md, Sessions stay at home. */
+/** Asks engines at intervals how busy they are, if a setting asks for it: docs/routing.md, Sessions stay at home. */
 import { Cancellation } from "../time/cancellation.ts";
 import { type Repeating, repeating } from "../time/repeating.ts";
 import { readAtMost } from "../upstream/body.ts";
@@ -31,7 +31,7 @@ export function loads({ client, health, upstreams, now_ms }: LoadParts): Repeati
     }
     for (const [endpoint, upstream] of due) {
       if ((next_ms.get(endpoint) ?? 0) > now_ms()) continue;
-      // The next reading waits until this one has been answered or given up.
+      // The next reading starts after this one has been answered or given up.
       next_ms.set(endpoint, Number.POSITIVE_INFINITY);
       void ask(upstream, upstream.load!);
     }
@@ -42,7 +42,7 @@ export function loads({ client, health, upstreams, now_ms }: LoadParts): Repeati
     // A reload may have removed the engine meanwhile, or its name may lead elsewhere.
     const endpoint = endpointOf(upstream);
     if (!next_ms.has(endpoint)) return;
-    // An engine that says nothing counts as idle: whether it is well is for the checks to say.
+    // An engine that reports nothing counts as idle. Whether it is well is for the health checks to find out.
     health.crowded(endpoint, load !== null && isCrowded(load, reading.waiting_max));
     next_ms.set(endpoint, now_ms() + reading.interval_ms);
   }
@@ -72,7 +72,7 @@ async function read(
     if (reply.status === 200) return engineLoadOf(await readAtMost(reply, answer_bytes_max));
     reply.drop();
   } catch {
-    // An unreadable answer counts as none.
+    // An unreadable answer counts as no load.
   }
   return null;
 }

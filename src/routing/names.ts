@@ -1,4 +1,4 @@
-/** Resolves the names of engines again and again, where a setting says so, and knows which addresses are in force. */
+/** Resolves the names of engines at intervals, if a setting asks for it, and knows the addresses in force. */
 import type { Clock } from "../time/clock.ts";
 import { type Repeating, repeating } from "../time/repeating.ts";
 import { isOwnName } from "../upstream/http1/address.ts";
@@ -19,7 +19,7 @@ export interface NamesParts {
 export interface Resolved {
   before: Resolution;
   after: Resolution;
-  /** The cause of a failure. */
+  /** The reason of a failure. */
   cause?: unknown;
 }
 
@@ -27,14 +27,14 @@ export interface Names extends Repeating {
   /** The addresses in force for a resolved upstream; empty where none is known. */
   addressesOf(upstream: Upstream): readonly string[];
   problemOf(upstream: Upstream): Problem | null;
-  /** Resolves the unknown names of a configuration that is to come into force. It waits a while at most. */
+  /** Resolves the names of a new configuration that are not known yet. It waits a while at most. */
   prepare(upstreams: readonly Upstream[]): Promise<void>;
 }
 
 const tick_ms = 100;
-/** How long a start and a reload wait for names. */
+/** How long a start or a reload waits for names. */
 const prepare_ms_max = 2_000;
-/** How long the names that a reload has prepared are kept until it comes into force. */
+/** How long names that a reload has resolved are kept until the configuration comes into force. */
 const prepared_ms = 60_000;
 
 interface Name {
@@ -42,7 +42,7 @@ interface Name {
   state: Resolution;
   next_ms: number;
   asking: Promise<void> | null;
-  /** A name that a reload has prepared is kept until then, although it is not in force. */
+  /** A name that a reload has resolved is kept until then, although it is not in force. */
   keptUntil_ms: number;
 }
 
@@ -69,7 +69,7 @@ export function names({ resolve, upstreams, now_ms, resolved, clock }: NamesPart
     return name;
   }
 
-  /** Resolves one name. It never runs twice at a time for the same name. */
+  /** Resolves one name, never twice at a time. */
   function begun(name: Name): Promise<void> {
     name.asking ??= ask(name).finally(() => {
       name.asking = null;
@@ -122,7 +122,7 @@ export function hostOf({ url }: Pick<Upstream, "url">): string {
   return new URL(url).hostname;
 }
 
-/** The settings that decide where a name leads. The interval is not one of them. */
+/** The settings that decide where a name resolves to. The interval is not one of them. */
 function keyOf({ name, url, resolve }: Upstream): string {
   return [name, url, resolve?.family, ...(resolve?.servers ?? [])].join("\n");
 }

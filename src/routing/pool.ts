@@ -10,18 +10,18 @@ export interface Visit {
 }
 
 export interface Pool {
-  /** Null of none. */
+  /** Null if there is none. */
   choose(routes: readonly Route[], visit: Visit, draw: () => number): Route | null;
   /** A request is sent. `hasPeers`: whether there was a choice, so that its session gets a home. */
   begun(route: Route, visit: Visit, hasPeers: boolean, now_ms: number): void;
   /** Called once, when the request is over. */
   ended(route: Route, visit: Visit): void;
   of(route: Route): Readonly<Burden>;
-  /** Forgets all idle engines but these. */
+  /** Forgets all other engines that are idle. */
   retain(engines: ReadonlySet<string>): void;
 }
 
-/** After this long, an engine has evicted the session's prefix from its cache. */
+/** After this time, an engine has evicted the session's prefix from its cache. */
 const home_ms = 15 * 60_000;
 const homes_max = 20_000;
 

@@ -1,6 +1,7 @@
 /**
- * Who may be at which engine now, and who waits for one. A request waits for all engines that could answer it, and goes to
- * the first that has room. What is counted is of this process alone: docs/routing.md, When engines are full.
+ * Decides who gets a slot at which engine now, and who waits for one. A request waits for all engines that could answer
+ * it, and goes to the first that has room. Only the requests of this process are counted: docs/routing.md, When engines
+ * are full.
  */
 import { Fault } from "../inference/fault.ts";
 import type { Capacity } from "../upstream/target.ts";
@@ -17,9 +18,9 @@ export interface Slot {
 }
 
 export interface Waiting {
-  /** Null where it was given up first. */
+  /** Null if it was given up before. */
   slot: Promise<Slot | null>;
-  /** Waits for these routes from now on, in place of those it waited for before. */
+  /** Waits for these routes from now on, instead of those before. */
   renew(routes: readonly Route[]): void;
   giveUp(): void;
 }
@@ -29,7 +30,7 @@ export interface Queues {
   open(routes: readonly Route[], claim: Claim): readonly Route[];
   /** Takes a slot at one of those routes. */
   enter(route: Route, claim: Claim): Slot;
-  /** Throws `capacity_exceeded` where no more may wait. Only where none of the routes has room. */
+  /** Throws `capacity_exceeded` if no more requests may wait. Only called if none of the routes has room. */
   wait(routes: readonly Route[], claim: Claim): Waiting;
   /** The fault of a request that could not wait, or waited too long. */
   full(routes: readonly Route[], claim: Claim): Fault;
@@ -37,7 +38,7 @@ export interface Queues {
   patience_ms(routes: readonly Route[]): number;
   /** The number of requests that wait for this route. */
   lengthOf(route: Route): number;
-  /** Forgets all idle engines but these. */
+  /** Forgets all other engines. */
   retain(engines: ReadonlySet<string>): void;
 }
 
@@ -109,7 +110,7 @@ export function queues(now_ms: () => number): Queues {
         if (!spots.has(slots)) spots.set(slots, { route, leave: slots.wait(queued, now_ms()) });
       };
       for (const route of open) stand(route);
-      // The new request may be ahead of those that wait, and fit where the next one did not.
+      // The new request may be ahead of those that wait, and fit although the next one did not.
       for (const slots of [...spots.keys()]) if (spots.has(slots)) slots.serve();
       const giveUp = () => {
         leaveAll();
@@ -124,7 +125,7 @@ export function queues(now_ms: () => number): Queues {
           leave();
         }
         const added = now.filter((route) => !spots.has(slotsOf(route)!));
-        // A request without an engine to wait for, or with a slot free at a new one, looks again.
+        // A request whose engines are all gone, or for which a new engine has a free slot, chooses again.
         if (added.some((route) => slotsOf(route)?.roomFor(claim) !== null)) return giveUp();
         for (const route of added) if (mayWait(slotsOf(route)!, claim, now_ms())) stand(route);
         if (spots.size === 0) giveUp();
@@ -141,14 +142,14 @@ export function queues(now_ms: () => number): Queues {
   };
 }
 
-/** Null: nothing is limited. */
+/** Null if nothing is limited. */
 function capacityOf(route: Route): Capacity | null {
   const capacity = route.capacity ?? route.upstream.capacity;
   if (!capacity || (capacity.concurrent_max === null && capacity.tokens_in_flight_max === null)) return null;
   return capacity;
 }
 
-/** Whether a request may wait. A wait that would be too long is refused at once, with the time to come back. */
+/** Throws if a request may not wait. A wait that would be too long is refused at once, with the time to come back. */
 function mayWait(slots: Slots, claim: Claim, now_ms: number): boolean {
   return slots.mayWait(claim) && (slots.wait_ms(claim, now_ms) ?? 0) <= slots.capacity.queue_ms_max;
 }

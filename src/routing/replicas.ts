@@ -6,11 +6,11 @@ import { Drained } from "./drained.ts";
 
 export interface Replicas {
   /**
-   * The routes with a known address, or all where none has one; without those whose engines are drained. The same list while
-   * nothing changes.
+   * The routes with a known address, or all of them if none has one, without those whose engines are drained. Returns
+   * the same list while nothing changes.
    */
   routesOf(model: CatalogModel): readonly Route[];
-  /** All routes, with those that have no known address, and those whose engines are drained. */
+  /** All routes, also those without a known address and those whose engines are drained. */
   allOf(model: CatalogModel): readonly Route[];
   /** Each engine of these upstreams. */
   of(upstreams: readonly Upstream[]): readonly Upstream[];
@@ -22,11 +22,11 @@ export interface Replicas {
 
 /** A memory of engines. */
 export interface Remembering {
-  /** Forgets all engines but these, which are named as in choose.ts. */
+  /** Forgets all other engines. They are named as in choose.ts. */
   retain(engines: ReadonlySet<string>): void;
 }
 
-/** Forgets addresses that are gone: another engine may have them tomorrow. */
+/** Forgets addresses that the name no longer has: another engine may get them tomorrow. */
 export function forgetOthers(inForce: readonly Upstream[], all: readonly Remembering[]): void {
   const engines = new Set(inForce.map(engineOf));
   for (const one of all) one.retain(engines);

@@ -1,7 +1,7 @@
 /**
- * Which addresses of a name are asked, from what was told of it. Pure: a state and an answer give the next state. Whoever
- * cannot tell takes nothing away; a name without addresses keeps those that it had for a while: docs/routing.md, Names with
- * several addresses.
+ * Decides which addresses of a name are used, from the answers of name servers: docs/routing.md, Names with several
+ * addresses. A failed look-up takes no address away; a name without addresses keeps its earlier ones for a while. Pure:
+ * a state and an answer give the next state.
  */
 import { isOwnAddress } from "../upstream/http1/address.ts";
 import type { Answer } from "../upstream/resolve.ts";
@@ -10,25 +10,28 @@ export interface Resolution {
   /** The addresses in force, in order. */
   addresses: readonly string[];
   problem: Problem | null;
-  /** The time since which the name has had no address, on the caller's clock; null where it has some. */
+  /** The time since which the name has had no address, on the caller's clock; null if it has some. */
   emptySince_ms: number | null;
 }
 
 /**
- * `failed`: nobody could tell. `empty`: the name has no address. `own`: it leads to this machine, and does not say so.
- * `many`: it has more addresses than are asked.
+ * `failed`: the look-up failed. `empty`: the name has no address. `own`: it resolves to this machine, which its name
+ * does not say. `many`: it has more addresses than are used.
  */
 export const problems = ["failed", "empty", "own", "many"] as const;
 export type Problem = (typeof problems)[number];
 
 export const unresolved: Resolution = { addresses: [], problem: null, emptySince_ms: null };
 
-/** A name that loses all its addresses keeps them this long: its name server may have just started and know nothing yet. */
+/**
+ * A name that loses all its addresses keeps them this long: its name server may have just started and not know them
+ * yet.
+ */
 export const empty_kept_ms = 30_000;
 
 export interface Rules {
   addresses_max: number;
-  /** Whether the name itself is one of this machine, such as `localhost`. */
+  /** Whether the name itself stands for this machine, such as `localhost`. */
   isOwn: boolean;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The room of one engine, as this process counts it: how many requests and tokens it may have in flight, what of that is
- * kept for organizations that have little there, and who waits. Pure: instants are arguments.
+ * The room at one engine, as this process counts it: how many requests and tokens may be in flight, which part is
+ * reserved for organizations that have little in flight, and who waits. Pure: instants are arguments.
  */
 import type { Capacity } from "../upstream/target.ts";
 import { type Claim, FairQueue, type Ticket } from "./fair-queue.ts";
@@ -26,7 +26,7 @@ export class Slots {
   readonly #queue = new FairQueue<Queued>();
   /** A moving mean of the milliseconds between two ends of requests while others wait. */
   #interval_ms: number | null = null;
-  /** The time of the last such end, or since which others wait. */
+  /** The time of the last such end, or the time since which others wait. */
   #last_ms = 0;
 
   constructor(capacity: Capacity) {
@@ -54,7 +54,9 @@ export class Slots {
     return this.common.requests === 0 && this.reserved.requests === 0 && this.waiting === 0;
   }
 
-  /** The part in which a request may begin at once, ahead of no request whose turn it is; null where there is none. */
+  /**
+   * The part in which a request may start at once without passing a request whose turn it is; null if there is none.
+   */
   roomFor(claim: Claim): Room | null {
     if (this.#queue.length === 0 && this.#fits(this.common, claim)) return this.common;
     if (!this.#queue.isQuiet(claim.organizationId) || this.#queue.nextQuiet()) return null;
@@ -67,7 +69,7 @@ export class Slots {
     this.#queue.begun(claim.organizationId);
   }
 
-  /** Ends a request that was begun in this part. */
+  /** Ends a request that was started in this part. */
   end(claim: Claim, room: Room, now_ms: number): void {
     room.requests -= 1;
     room.tokens -= claim.tokens;
@@ -80,7 +82,9 @@ export class Slots {
     this.serve();
   }
 
-  /** An organization may have as many requests waiting as places are still free, so that one is always left for another. */
+  /**
+   * An organization may have as many requests waiting as there are free places, so that one is always left for another.
+   */
   mayWait({ organizationId }: Claim): boolean {
     return this.#queue.waitingOf(organizationId) < this.capacity.queue_max - this.#queue.length;
   }
@@ -96,7 +100,7 @@ export class Slots {
     };
   }
 
-  /** The expected wait of a request that comes now, by the latest ends; null before there were any. */
+  /** The expected wait of a request that joins now, from the latest ends; null before there were any. */
   wait_ms(claim: Claim, now_ms: number): number | null {
     const since_ms = this.#queue.length === 0 ? 0 : now_ms - this.#last_ms;
     if (this.#interval_ms === null && since_ms === 0) return null;
@@ -130,11 +134,11 @@ export class Slots {
     const tokens_max = tokens_in_flight_max === null ? null : this.#part(tokens_in_flight_max, isReserved, 0);
     if (isReserved && this.capacity.reserved_percent === 0) return false;
     if (requests_max !== null && room.requests >= requests_max) return false;
-    // A request larger than the whole part runs there alone.
+    // A request that is larger than the whole part runs alone in it.
     return tokens_max === null || room.tokens + tokens <= tokens_max || (!isReserved && room.requests === 0);
   }
 
-  /** The size of one part. The reserved part is rounded up, but `left_min` is left to all. */
+  /** The size of one part. The reserved part is rounded up, but `left_min` remains for everybody. */
   #part(whole: number, isReserved: boolean, left_min: number): number {
     const reserved = Math.min(Math.ceil((whole * this.capacity.reserved_percent) / 100), whole - left_min);
     return isReserved ? reserved : whole - reserved;

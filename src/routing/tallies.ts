@@ -1,4 +1,7 @@
-/** The ends of attempts at each address of a name, counted for the addresses in force alone, so that their number is bounded. */
+/**
+ * Counts the ends of attempts at each address of a name, for the addresses in force alone, so that their number is
+ * bounded.
+ */
 import type { AttemptKind } from "../upstream/attempt.ts";
 import type { Upstream } from "../upstream/target.ts";
 import { engineIn, engineOf } from "./choose.ts";
@@ -13,7 +16,7 @@ export interface Tally {
 export interface Tallies {
   ended(upstream: Upstream, outcome: AttemptKind): void;
   read(): Tally[];
-  /** Forgets all engines but these. */
+  /** Forgets all other engines. */
   retain(engines: ReadonlySet<string>): void;
 }
 

@@ -1,4 +1,4 @@
-/** The state of each route, as operators see it and this process knows it. */
+/** The state of each route as this process knows it, for operators. */
 import type { Catalog, Route } from "./catalog.ts";
 import type { Drained } from "./drained.ts";
 import type { Health, RouteState } from "./health.ts";
@@ -45,7 +45,7 @@ export function routesOf(
   return [...catalog.models.values()].flatMap((model) => replicas.allOf(model).map((route) => view(model.id, route)));
 }
 
-/** The models without a well route. All their routes are tried, since none may be kept back. */
+/** The models without a healthy route. All their routes are tried, because a model must not lose every route. */
 export function modelsWithoutRoute(routes: readonly RouteView[]): string[] {
   const well = new Set(
     routes.filter(({ state }) => state === "closed" || state === "crowded").map(({ model }) => model),

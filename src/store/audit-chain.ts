@@ -1,13 +1,13 @@
 /**
- * THE CHAIN OF THE AUDIT LOG: each entry's hash covers the entry and the hash before it, so that whoever keeps one hash
- * can tell later that nothing before it was changed, left out or put in. Pure.
+ * THE CHAIN OF THE AUDIT LOG: the hash of each entry covers the entry and the hash before it. Anybody who keeps one
+ * hash can verify later that nothing before it was changed, removed or inserted. Pure.
  */
 import type { AuditEntry, AuditHead } from "./directory.ts";
 
-/** The hash that stands before the first entry. */
+/** The hash that precedes the first entry. */
 export const chainBeginning = "0".repeat(64);
 
-/** An entry as it is shown and exported; all but `hash` is what the hash covers. */
+/** An entry as it is shown and exported. The hash covers everything but `hash`. */
 export function auditShown(entry: AuditEntry) {
   return { ...covered(entry), hash: entry.hash };
 }
@@ -24,14 +24,14 @@ function covered({ number, at, actor, address, action, organizationId, subject, 
   };
 }
 
-/** The hash of an entry that comes after one with this hash. */
+/** The hash of an entry that follows one with this hash. */
 export function chainedHash(previous: string, entry: Omit<AuditEntry, "hash">): string {
   return hashAfter(previous, covered(entry));
 }
 
 /**
- * Finds where the chain of these lines breaks. The lines are in the order of their numbers, and `previous` is the head
- * before the first of them. An entry without a hash was written before there was a chain.
+ * Finds the place where the chain of these lines breaks. The lines are in the order of their numbers, and `previous` is
+ * the head before the first of them. An entry without a hash was written before there was a chain.
  */
 export function chainBreak(previous: AuditHead, lines: readonly AuditLine[]): { head: AuditHead } | { broken: string } {
   let head = previous;
@@ -54,7 +54,10 @@ function hashAfter(previous: string, line: Omit<AuditLine, "hash">): string {
   return (Bun.SHA256.hash(`${previous}\n${canonical(line)}`) as Uint8Array).toHex();
 }
 
-/** JSON with the members of every object in the order of their names: what stores and languages change is not in it. */
+/**
+ * JSON with the members of every object in the order of their names, so that differences between stores and languages
+ * do not matter.
+ */
 export function canonical(value: unknown): string {
   if (value instanceof Date) return JSON.stringify(value);
   if (Array.isArray(value)) return `[${value.map((one) => canonical(one ?? null)).join(",")}]`;

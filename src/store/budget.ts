@@ -8,7 +8,7 @@ import { noLimits, type PlanLimits } from "./plan.ts";
 /** Whose limit it was. */
 export type LimitedBy = "organization" | "team" | "key";
 
-/** Limits in the units of a plan. Null does not limit. */
+/** Limits in the units of a plan. Null means no limit. */
 export type Budget = PlanLimits;
 
 const { name: _, ...unlimited } = noLimits;
@@ -25,9 +25,9 @@ export interface Team {
   budget: Budget;
   /** The limits that a new key of the team gets. Null: those of a new key of the organization. */
   keyDefault: Budget | null;
-  /** Keys that are in it, revoked ones included. */
+  /** The keys in the team, revoked ones included. */
   keys: number;
-  /** Rises with each change of its own; keys come and go without. */
+  /** Rises with each change of the team itself, and not when keys join or leave. */
   version: number;
 }
 
@@ -37,7 +37,7 @@ export interface KeyBudget {
   budget: Budget;
 }
 
-/** The state that somebody else has written meanwhile. */
+/** The state that another writer has left meanwhile. */
 export interface Overtaken<State> {
   now: State;
 }
@@ -54,23 +54,23 @@ export interface BudgetAdministration {
   }): Promise<Team | "name_taken" | Repeated>;
   /** Lists the teams that were not removed, the oldest first. */
   listTeams(organizationId: string): Promise<Team[]>;
-  /** Pages through the teams of one organization or of all, in the order in which they were made. */
+  /** Returns a page of the teams of one organization or of all, in the order of their creation. */
   pageTeams(page: Page & { organizationId?: string | undefined }): Promise<PageOf<Team>>;
   findTeam(id: string): Promise<Team | null>;
-  /** Unless it is no longer as `before` says, or has another version than the one given. */
+  /** Does nothing if the team is no longer as `before` says, or has another version than the given one. */
   updateTeam(
     team: { readonly id: string; readonly version?: number | null },
     before: Team,
     change: Pick<Team, "name" | "budget" | "keyDefault">,
     actor: string,
   ): Promise<Team | "name_taken" | Overtaken<Team> | null>;
-  /** Its keys stay, in no team. Null: there is no such team any more. */
+  /** Its keys stay, without a team. Null if the team does not exist any more. */
   removeTeam(id: string, actor: string): Promise<Team | null>;
 
   keyBudget(keyId: string): Promise<KeyBudget>;
   /**
-   * Unless it is no longer as `before` says, or the key has another version than the one given. Null: there is no such
-   * key, or no such team of its organization.
+   * Does nothing if the key is no longer as `before` says, or has another version than the given one. Null if the key
+   * does not exist, or its organization has no such team.
    */
   setKeyBudget(
     key: { readonly id: string; readonly version?: number | null },
@@ -78,9 +78,9 @@ export interface BudgetAdministration {
     change: { teamId: string | null; budget: Budget },
     actor: string,
   ): Promise<KeyBudget | Overtaken<KeyBudget> | null>;
-  /** The limits that a new key of an organization gets; null: none. */
+  /** The limits that a new key of an organization gets; null if it gets none. */
   keyDefault(organizationId: string): Promise<Budget | null>;
-  /** Unless the organization has another version than the one given. */
+  /** Does nothing if the organization has another version than the given one. */
   setKeyDefault(
     organizationId: string,
     budget: Budget | null,

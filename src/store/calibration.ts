@@ -1,26 +1,26 @@
 /**
- * Estimates that are learned from the reports of engines: how many tokens an input of a model has, and an output of a
- * route. They survive a restart, and nodes share them. No charge rests on them alone.
+ * Estimates that are learned from the reports of engines: how many tokens the input of a model has, and the output of a
+ * route. They survive a restart, and nodes share them. No charge depends on them alone.
  */
 
 export interface InputRatio {
-  /** Tokens a byte of the body's text: of all late inputs together, so that what is charged by it is right in sum. */
+  /** Tokens per byte of the body's text, over all recent inputs together, so that charges by it are right in total. */
   ratio: number;
-  /** Mean distance of single inputs from the ratio. */
+  /** The mean distance of single inputs from the ratio. */
   spread: number;
   /** The bytes of those inputs, older ones weighted less: the weight of the ratio. */
   bytes: number;
-  /** Tokens that are there without any text: the chat template, and what an engine adds by itself. */
+  /** The tokens without any text: those of the chat template, and those that an engine adds. */
   template: number;
 }
 
-/** Sums over complete answers; older ones have faded, so none need be whole. */
+/** Sums over complete answers. Older ones fade, so they need not be whole numbers. */
 export interface OutputSums {
   /** Tokens of answers that were streamed part by part. */
   tokens: number;
   deltas: number;
   codeUnits: number;
-  /** Tokens of answers of which a part came whole, so that its deltas cannot be counted. */
+  /** The tokens of answers of which a part arrived whole, so that its deltas cannot be counted. */
   wholeTokens: number;
   wholeCodeUnits: number;
 }
@@ -33,11 +33,14 @@ export interface Calibrations {
 }
 
 export interface Shelf<Known> {
-  /** The last written, so many at most; the oldest of them first. Whoever reads judges what is plausible. */
+  /**
+   * Returns the entries that were written last, at most this many, the oldest of them first. The reader decides which
+   * are plausible.
+   */
   read(names_max: number): Promise<[name: string, known: Known][]>;
   /**
-   * All or none. The last writer wins: nodes that serve the same engine learn much the same, and a node writes only what it
-   * has observed since it last wrote.
+   * Writes all or none. The last writer wins: nodes that serve the same engine learn much the same, and a node writes
+   * only what it has observed since it last wrote.
    */
   write(learned: ReadonlyMap<string, Known>): Promise<void>;
 }

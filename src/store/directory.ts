@@ -1,8 +1,7 @@
 /**
- * Who exists: organizations, their keys, and what was done to them. The hot path asks one question, `credential`; all
- * else is for administration. Implemented by `postgres` (one SQL for Postgres and PGlite).
- *
- * A denial is a value (null, or a named refusal); a thrown error is an outage. Instants are Dates (UTC, milliseconds).
+ * The directory: organizations, their keys, and their history. The hot path asks one question, `credential`; everything
+ * else is for administration. Implemented by `postgres` (one SQL for Postgres and PGlite). A denial is a value (null,
+ * or a named refusal); a thrown error is an outage. Instants are Dates (UTC, milliseconds).
  */
 
 import type { Budget, BudgetAdministration } from "./budget.ts";
@@ -22,18 +21,18 @@ export interface Organization {
   formerSlugs: string[];
   name: string;
   status: OrganizationStatus;
-  /** Name of a plan of the catalog; null when it was removed (inference answers 402). */
+  /** The name of a plan of the catalog; null if it was removed (inference answers 402). */
   plan: string | null;
   /** The instant from which weeks and months are counted now, in whole milliseconds. */
   anchorAt: Date;
-  /** An anchor that was set and does not count yet: months are counted from it from then on. */
+  /** An anchor that was set and is not in force yet: months are counted from it from then on. */
   nextAnchor: { anchorAt: Date; countsFrom: Date } | null;
   extraUsage: { enabled: boolean /** micro-units a billing month */; capUnits: number | null };
-  /** How long a secret works from its making, in days; null: until its key ends. */
+  /** How long a secret works after its creation, in days; null: until its key ends. */
   keyLifetimeMaxDays: number | null;
-  /** How long a key works from its last use, in days; null: it need not be used. */
+  /** How long a key works after its last use, in days; null: it need not be used. */
   keyUnusedMaxDays: number | null;
-  /** False: no word of a request or an answer is stored. */
+  /** False: no text of a request or an answer is stored. */
   keepsContent: boolean;
   createdAt: Date;
   closedAt: Date | null;
@@ -41,20 +40,20 @@ export interface Organization {
   version: number;
 }
 
-/** One that is closed stays closed. */
+/** A closed organization stays closed. */
 export const organizationStatuses = ["active", "suspended", "closed"] as const;
 export type OrganizationStatus = (typeof organizationStatuses)[number];
 
-/** The rules of an organization for its keys and for content that is kept. */
+/** The rules of an organization for its keys and for stored content. */
 export type Policies = Pick<Organization, "keyLifetimeMaxDays" | "keyUnusedMaxDays" | "keepsContent">;
 
 /**
- * A use is written down before it is served where the last one that was is older than this; and a key that is not used
- * ends so much later than its organization says. So none ends too early, whatever became of a later note of its use.
+ * A use is recorded before it is served if the last recorded one is older than this, and an unused key ends this much
+ * later than its organization says. So no key ends too early, even if a later record of its use is lost.
  */
 export const useNoted_ms = 3_600_000;
 
-/** A key as it may be shown: never its secret. */
+/** A key in the form that may be shown: never its secret. */
 export interface Key {
   /** `key_` + UUIDv7 hex; stays through rotations. */
   id: string;
@@ -67,32 +66,32 @@ export interface Key {
   expiresAt: Date | null;
   revokedAt: Date | null;
   lastUsedAt: Date | null;
-  /** An address; of IPv6, its /64. */
+  /** An address; for IPv6, its /64. */
   lastUsedFrom: string | null;
-  /** The actor; null where nobody knows any more. */
+  /** The actor; null if it is not known any more. */
   createdBy: string | null;
-  /** A person or a team, in any words. */
+  /** A person or a team, as free text. */
   owner: string | null;
   labels: Record<string, string>;
   /** Addresses and networks of its clients; null allows all. */
   allowedAddresses: string[] | null;
-  /** The state when the key was read, by the store's clock. */
+  /** The status when the key was read, by the store's clock. */
   state: KeyState;
   /** When the key ended, or will end if nothing changes: revoked, expired, too old or unused. Null: never. */
   endsAt: Date | null;
-  /** Rises with each change; use is none. */
+  /** Rises with each change, but not with use. */
   version: number;
-  /** Newest first; more than one while a rotation's grace runs. */
+  /** The newest first. There are several during a rotation's grace period. */
   secrets: Secret[];
 }
 
-/** One secret of a key, as it may be shown. */
+/** One secret of a key, in the form that may be shown. */
 export interface Secret {
   /** First 8 and last 4 characters of the whole key. */
   prefix: string;
   suffix: string;
   createdAt: Date;
-  /** The exact end of a rotation's grace. */
+  /** The exact end of a rotation's grace period. */
   expiresAt: Date | null;
   revokedAt: Date | null;
 }
@@ -104,27 +103,27 @@ export interface NewSecret {
   suffix: string;
 }
 
-/** All that authentication needs to know, from one indexed look-up. */
+/** Everything that authentication needs to know, from one indexed look-up. */
 export interface Credential {
   key: Pick<
     Key,
     "id" | "name" | "scopes" | "allowedModels" | "allowedAddresses" | "expiresAt" | "revokedAt" | "lastUsedAt"
   >;
   secret: Pick<Secret, "expiresAt" | "revokedAt">;
-  /** When the organization's policies end this secret (as too old) and the key (as unused); null: never. */
+  /** When the organization's policies end this secret (too old) and the key (unused); null: never. */
   ends: { lifetimeAt: Date | null; unusedAt: Date | null };
   organization: Omit<Organization, "anchorAt" | "nextAnchor" | "version" | "formerSlugs">;
-  /** Limits of the key and then of its team, where they have any. */
+  /** The limits of the key and then of its team, if they have any. */
   rates: readonly RateSubject[];
-  /** The store's clock at the look-up: it decides about expiry, never a node's. */
+  /** The store's clock at the look-up. It decides about expiry, and never a node's clock. */
   readAt: Date;
 }
 
 export interface Directory {
   credential(keyHash: Uint8Array): Promise<Credential | null>;
   /**
-   * Keys, and the address from which each was used; "" says nothing of it. Of a key that somebody else is writing,
-   * nothing is noted, unless it is `certain`, which waits for him.
+   * Records the use of keys, and the address from which each was used; "" if it is unknown. If another writer has
+   * locked a key, its use is not recorded, unless it is `certain`, which waits.
    */
   touch(uses: ReadonlyMap<string, string>, how?: "certain"): Promise<void>;
 }
@@ -139,13 +138,13 @@ export interface Administration extends BudgetAdministration {
     repeat?: Repeat | undefined;
   }): Promise<Organization | "slug_taken" | "no_plan" | Repeated>;
   listOrganizations(): Promise<Organization[]>;
-  /** Pages through organizations in the order in which they were made. */
+  /** Returns a page of organizations in the order of their creation. */
   pageOrganizations(
     page: Page & { status?: OrganizationStatus | undefined; plan?: string | undefined },
   ): Promise<PageOf<Organization>>;
   /** Finds an organization by slug or ID. */
   findOrganization(slugOrId: string): Promise<Organization | null>;
-  /** Which organization had this slug before it got another. */
+  /** The organization that had this slug before it got another. */
   formerOwner(slug: string): Promise<Organization | null>;
   /**
    * Here and below, a `version` makes the change conditional: the organization must still have it. A closed
@@ -164,34 +163,34 @@ export interface Administration extends BudgetAdministration {
     version?: number | null,
   ): Promise<Changed | "slug_taken">;
   /**
-   * Sets the policies that are named. An organization that keeps no content gets none stored from then on;
-   * `purgeContent` deletes the older content.
+   * Sets the given policies. Nothing more is stored for an organization that keeps no content; `purgeContent` deletes
+   * the older content.
    */
   setPolicies(id: string, policies: Partial<Policies>, actor: Actor, version?: number | null): Promise<Changed>;
   /**
-   * Closes an organization for good: revokes its keys and removes its plan, extra usage and webhook. Its records stay
-   * for their time.
+   * Closes an organization for good: revokes its keys and removes its plan, extra usage and webhook. Its records are
+   * kept as long as others.
    */
   closeOrganization(id: string, actor: Actor, version?: number | null): Promise<Changed>;
-  /** Drops what is stored of an organization that is closed or keeps no content. */
+  /** Deletes the stored content of an organization that is closed or keeps no content. */
   purgeContent(id: string): Promise<void>;
-  /** Counts at once; use and boundaries stay. Null takes the plan away. */
+  /** In force at once; use and window boundaries stay. Null removes the plan. */
   setOrganizationPlan(
     id: string,
     plan: string | null,
     actor: Actor,
     version?: number | null,
   ): Promise<Changed | "no_plan">;
-  /** A new anchor for weeks and months, from the end of the running month on. */
+  /** Sets a new anchor for weeks and months, from the end of the running month on. */
   setOrganizationAnchor(id: string, anchorAt: Date, actor: Actor, version?: number | null): Promise<Changed>;
-  /** Turned off, the cap stays: it still bounds what runs. */
+  /** If it is turned off, the cap stays: it still bounds running requests. */
   setExtraUsage(
     id: string,
     extra: { enabled: true; capUnits: number } | { enabled: false },
     actor: Actor,
     version?: number | null,
   ): Promise<Changed>;
-  /** Compensating entries in the ledger (Ledger.adjust), all or none; answers each with what was added. */
+  /** Writes compensating entries in the ledger (Ledger.adjust), all or none. Returns for each what was added. */
   adjustUsage(input: {
     organizationId: string;
     entries: readonly { entryId: string; kind: WindowKind | "extra" }[];
@@ -216,18 +215,17 @@ export interface Administration extends BudgetAdministration {
     actor: Actor;
     repeat?: Repeat | undefined;
   }): Promise<Key | Repeated | "no_team" | "closed">;
-  /** Pages through the keys of one organization or of all, in the order in which they were made. */
+  /** Returns a page of the keys of one organization or of all, in the order of their creation. */
   pageKeys(
     page: Page & {
       organizationId?: string | undefined;
       state?: KeyState | undefined;
-      /** Only keys that were unused for so long. A key that was never used counts from its creation. */
+      /** Only keys that were unused for this long. A key that was never used counts from its creation. */
       unusedFor_ms?: number | undefined;
     },
   ): Promise<PageOf<Key>>;
   /**
-   * Sets the fields that are named; the others stay, whoever changes them meanwhile. A call that changes nothing writes
-   * nothing.
+   * Sets the given fields; the others stay, whoever changes them meanwhile. A call that changes nothing writes nothing.
    */
   updateKey(id: string, change: KeyChange, actor: Actor, version?: number | null): Promise<Key | Stale<Key> | null>;
   findKey(id: string): Promise<Key | null>;
@@ -242,7 +240,7 @@ export interface Administration extends BudgetAdministration {
   revokeKey(input: { id: string; old: boolean; actor: Actor }): Promise<Key | null>;
 
   listAudit(input: AuditQuery): Promise<AuditEntry[]>;
-  /** The present head of the chain. */
+  /** The current head of the chain. */
   auditHead(): Promise<AuditHead>;
 }
 
@@ -250,7 +248,10 @@ export type KeyChange = Partial<
   Pick<Key, "name" | "scopes" | "allowedModels" | "allowedAddresses" | "expiresAt" | "owner" | "labels">
 >;
 
-/** `expired`: or older than its organization allows. `unused`: for longer than that. `active`: nothing of it all. */
+/**
+ * `expired`: past its expiry, or older than its organization allows. `unused`: unused for longer than that allows.
+ * `active`: none of these.
+ */
 export const keyStates = ["active", "revoked", "expired", "unused"] as const;
 export type KeyState = (typeof keyStates)[number];
 
@@ -267,28 +268,28 @@ export interface AuditQuery {
   action?: string | undefined;
   /** Only entries about this plan. */
   plan?: string | undefined;
-  /** Only entries about this: an id. */
+  /** Only entries about the thing with this id. */
   subject?: string | undefined;
   /** Only entries with a smaller number, or a greater one. */
   before?: number | undefined;
   after?: number | undefined;
-  /** Newest first, unless it says `oldest`. */
+  /** The newest first, unless it says `oldest`. */
   order?: "newest" | "oldest" | undefined;
   limit: number;
 }
 
-/** Who acts, as the audit log has it. */
+/** The actor, as the audit log records it. */
 export type Actor = string;
 
-/** It changed since the version that the caller has read. */
+/** It has changed since the version that the caller read. */
 export interface Stale<What = Organization> {
   stale: What;
 }
 
-/** An organization as it is after a change. Null: there is none. */
+/** The organization after the change. Null if there is none. */
 export type Changed = Organization | Stale | "closed" | null;
 
-/** One compensating entry; `added` is null where there was no session to adjust. */
+/** One compensating entry. `added` is null if there was no session to adjust. */
 export interface UsageEntry {
   entryId: string;
   kind: WindowKind | "extra";
@@ -299,15 +300,15 @@ export interface AuditEntry {
   /** The entry's number, from 1 without gaps. */
   number: number;
   at: Date;
-  /** Who did it: `operator:<name>`, `cli:<user>`, `cli:<user> (claims <name>)`, or `service`. */
+  /** The actor: `operator:<name>`, `cli:<user>`, `cli:<user> (claims <name>)`, or `service`. */
   actor: Actor;
-  /** The address that the request came from; null: the node itself. */
+  /** The address that the request came from; null for the node itself. */
   address: string | null;
   /** `organization.create`, `key.rotate`, … */
   action: string;
   organizationId: string | null;
   subject: string;
   details: Record<string, unknown>;
-  /** src/store/audit-chain.ts; null where it was written before there was a chain. */
+  /** See src/store/audit-chain.ts. Null if it was written before there was a chain. */
   hash: string | null;
 }

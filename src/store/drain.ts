@@ -16,15 +16,18 @@ export interface Drain extends DrainedEngine {
 }
 
 export interface DrainStore {
-  /** The drains whose end has not come, by the store's clock, in the order of their names. */
+  /** The drains that have not ended, by the store's clock, in the order of their names. */
   listDrains(): Promise<Drain[]>;
-  /** Calls `changed` after each change, and when one may have been missed. The function that it resolves with ends that. */
+  /**
+   * Calls `changed` after each change, and when one may have been missed. The function that it resolves with stops
+   * that.
+   */
   listen(changed: () => void): Promise<() => Promise<void>>;
 }
 
 export interface DrainAdministration extends Pick<DrainStore, "listDrains"> {
-  /** Replaces an earlier drain of the same engine. "past": the end has come already. */
+  /** Replaces an earlier drain of the same engine. "past": its end is not in the future. */
   drain(engine: DrainedEngine, until: Date | null, actor: Actor): Promise<Drain | "past">;
-  /** Ends the drain of this replica; without a replica all drains of the upstream. Answers those that ended. */
+  /** Ends the drain of this replica; without a replica, all drains of the upstream. Returns those that ended. */
   resume(engine: DrainedEngine, actor: Actor): Promise<Drain[]>;
 }

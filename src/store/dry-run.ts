@@ -1,11 +1,11 @@
 /**
- * Warming up a store (docs/design/runtime.md, Warming up): what is done is as real as any request's, for a caller that
- * nobody else sees, and all of it is rolled back.
+ * Warms up a store (docs/design/runtime.md, Warming up): the work is that of real requests, for a caller that nobody
+ * else sees, and all of it is rolled back.
  */
 import type { Credential } from "./directory.ts";
 import type { Ledger } from "./ledger.ts";
 
-/** Whom the store makes for as long as it lasts. */
+/** The caller that the store makes for the time of the dry run. */
 export interface DryRunCaller {
   organizationId: string;
   keyId: string;
@@ -21,6 +21,9 @@ export interface DryRun {
 }
 
 export interface DryRunning {
-  /** Calls `work` on each connection that carries batches, one after the other. At the signal nobody waits for the store any more. */
+  /**
+   * Calls `work` on each connection that carries batches, one after another. At the signal, the store is no longer
+   * waited for.
+   */
   dryRun(caller: DryRunCaller, work: (dryRun: DryRun) => Promise<void>, signal: AbortSignal): Promise<void>;
 }

@@ -1,6 +1,6 @@
 /**
- * Records that nodes had confirmed and the store no longer has: docs/design/metering.md, A store that wakes up in the
- * past.
+ * Records that were confirmed to nodes and that the store no longer has: docs/design/metering.md, A store that wakes up
+ * in the past.
  */
 
 /** A settlement that the store confirmed. */
@@ -10,42 +10,42 @@ export interface Confirmed {
   charged: number;
 }
 
-/** A server of the store, and which of its timelines: a replica that takes over begins another. */
+/** A server of the store, and its timeline: a replica that takes over begins another one. */
 export interface Place {
   server: string;
   timeline: number;
 }
 
 export interface Look {
-  /** Names the book, in all its copies. */
+  /** The identity of the database, the same in all its copies. */
   ledgerId: string;
-  /** Null where the server does not say. */
+  /** Null if the server does not say. */
   place: Place | null;
-  /** The place where the book was last seen, if it has moved since and nobody has noted it. */
+  /** Where the database was last seen, if it has moved since and nobody has recorded that. */
   movedFrom: Place | null;
-  /** Whether the store has the record that was asked for; true where none was. */
+  /** Whether the store has the requested record; true if none was requested. */
   has: boolean;
 }
 
 export interface LostReceipts {
   /** One short statement. */
   look(requestId: string | null): Promise<Look>;
-  /** Answers which of them the store does not have, and of these the ones that nobody had noted as lost: they are now. */
+  /** Returns the receipts that the store does not have and that nobody had recorded as lost. They are recorded now. */
   compare(confirmed: readonly Confirmed[], place: Place | null): Promise<{ absent: Confirmed[]; noted: Confirmed[] }>;
 }
 
-/** Remembers beside the store; it may forget. */
+/** A memory beside the store. It may forget. */
 export interface ReceiptMemory {
   remember(ledgerId: string, confirmed: readonly Confirmed[]): Promise<void>;
   recall(ledgerId: string): Promise<Confirmed[]>;
 }
 
-/** Losses that were noted within a year. */
+/** The losses that were recorded within a year. */
 export interface Lost {
   receipts: number;
   units: number;
-  /** Null: none. */
+  /** Null if there is none. */
   noticedAt: Date | null;
-  /** The last time that the book was found on another server or timeline; null: never. */
+  /** The last time that the database was found on another server or timeline; null: never. */
   movedAt: Date | null;
 }

@@ -1,4 +1,4 @@
-/** NOTICES: what organizations are told by webhook (docs/notices.md). Implemented by `postgres`. */
+/** NOTICES to organizations by webhook (docs/notices.md). Implemented by `postgres`. */
 import type { Actor } from "./directory.ts";
 
 export type NoticeKind = "usage.share_reached" | "organization.suspended" | "key.expiring";
@@ -16,13 +16,13 @@ export interface NoticeHook extends NoticeHookSettings {
   changedAt: Date;
   /** The number of notices that are neither delivered nor given up. */
   waiting: number;
-  /** The failure of the last notice that could not be delivered; null: none. */
+  /** The failure of the last notice that could not be delivered; null if there is none. */
   problem: string | null;
 }
 
 export interface NoticeAdministration {
   noticeHook(organizationId: string): Promise<NoticeHook | null>;
-  /** The secret is taken where there is no hook yet, and where it `renews` the one before. */
+  /** The secret is used if there is no webhook yet, or if it `renews` the one before. */
   setNoticeHook(
     organizationId: string,
     settings: NoticeHookSettings,
@@ -33,9 +33,9 @@ export interface NoticeAdministration {
   removeNoticeHook(organizationId: string, actor: Actor): Promise<NoticeHook | null>;
 }
 
-/** A notice to send now. Until its lease ends, this node alone has it. */
+/** A notice to send now. Until its lease ends, only this node has it. */
 export interface DueNotice {
-  /** `notice_` + 32 hex digits; receivers know a repeat by it. */
+  /** `notice_` + 32 hex digits, by which receivers recognise a repeat. */
   id: string;
   organizationId: string;
   kind: NoticeKind;
@@ -48,12 +48,12 @@ export interface DueNotice {
 }
 
 export interface NoticeQueue {
-  /** Finds what there is to tell, once for all nodes. */
+  /** Finds new notices, once for all nodes. */
   look(): Promise<void>;
   /** Claims notices that are due, the oldest first. */
   claim(limit: number): Promise<DueNotice[]>;
   /** `problem` null: it was delivered. `again_ms` null: it is given up. */
   sent(notice: Pick<DueNotice, "id" | "attempts">, problem: string | null, again_ms: number | null): Promise<void>;
-  /** Drops what is older than any window. */
+  /** Deletes what is older than any window. */
   forget(): Promise<void>;
 }

@@ -1,19 +1,19 @@
 /**
- * OPERATORS: who may administer over HTTP. An operator has a role and a token; a token is a key of its own form, and as
- * little is stored of it. Implemented by `postgres`.
+ * OPERATORS: who may administer over HTTP. An operator has a role and a token. A token is like a key with a form of its
+ * own, and no more of it is stored. Implemented by `postgres`.
  */
 import type { Actor, NewSecret, Secret } from "./directory.ts";
 import type { Page, PageOf, Repeat } from "./page.ts";
 
-/** `admin` may do all, `viewer` see all, `organization-admin` see and manage what is one organization's. */
+/** `admin` may do everything, `viewer` see everything, `organization-admin` see and manage one organization. */
 export const roles = ["admin", "viewer", "organization-admin"] as const;
 export type Role = (typeof roles)[number];
 
-/** An operator as it may be shown: never the token. */
+/** An operator in the form that may be shown: never the token. */
 export interface Operator {
   /** `op_` + UUIDv7 hex; stays through rotations. */
   id: string;
-  /** Unique for ever: the audit log has it. */
+  /** Never used again for another operator, because the audit log has it. */
   name: string;
   role: Role;
   /** The organization of an `organization-admin`; null for other roles. */
@@ -25,19 +25,19 @@ export interface Operator {
   lastUsedAt: Date | null;
   /** An address. */
   lastUsedFrom: string | null;
-  /** Newest first. */
+  /** The newest first. */
   secrets: Secret[];
 }
 
 export interface FoundOperator {
   operator: Operator;
   secret: Pick<Secret, "expiresAt" | "revokedAt">;
-  /** The store's clock at the look-up: it decides about expiry. */
+  /** The store's clock at the look-up. It decides about expiry. */
   readAt: Date;
 }
 
 export interface Operators {
-  /** Finds an operator by the hash of a token, and notes `address` as where the token was last used. */
+  /** Finds an operator by the hash of a token, and records `address` as where the token was last used. */
   operatorOf(tokenHash: Uint8Array, address: string | null): Promise<FoundOperator | null>;
   createOperator(input: {
     id: string;
@@ -49,7 +49,7 @@ export interface Operators {
     actor: Actor;
     repeat?: Repeat | undefined;
   }): Promise<Operator | "name_taken" | { repeated: string } | "reused">;
-  /** Pages through operators in the order in which they were made. */
+  /** Returns a page of operators in the order of their creation. */
   pageOperators(page: Page): Promise<PageOf<Operator>>;
   findOperator(nameOrId: string): Promise<Operator | null>;
   rotateOperator(input: {

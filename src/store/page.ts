@@ -1,6 +1,6 @@
-/** Lists in parts, and creations that are asked for again. */
+/** Pages of lists, and repeated creations. */
 
-/** A part of a list: so many, after the one with this id. */
+/** A page of a list: at most this many, after the one with this id. */
 export interface Page {
   after?: string | undefined;
   limit: number;
@@ -10,10 +10,10 @@ export interface PageOf<Item> {
   hasMore: boolean;
 }
 
-/** The identity of a creation, by which a repeat of it is recognized: two SHA-256 hashes. */
+/** The identity of a creation, by which a repeat is recognised: two SHA-256 hashes. */
 export interface Repeat {
   keyHash: Uint8Array;
   requestHash: Uint8Array;
 }
-/** It was asked for before: the id of what was made then; or another thing was asked for under the same key. */
+/** The creation is a repeat: the id of what was created then. Or the same key was used for something else. */
 export type Repeated = { repeated: string } | "reused";

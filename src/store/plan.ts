@@ -1,9 +1,9 @@
 import type { Repeat, Repeated } from "./page.ts";
 
-/** The limits of an organization. Null does not limit. */
+/** The limits of an organization. Null means no limit. */
 export interface Plan {
   name: string;
-  /** Micro-units a window. */
+  /** Micro-units in a window. */
   session: number | null;
   week: number | null;
   month: number | null;
@@ -12,7 +12,7 @@ export interface Plan {
   concurrentRequests: number | null;
 }
 
-/** The plan that stands in where an organization has none and only reads. */
+/** The plan that is used for an organization without one that only reads. */
 export const noLimits: Plan = Object.freeze({
   name: "",
   session: null,
@@ -23,17 +23,17 @@ export const noLimits: Plan = Object.freeze({
   concurrentRequests: null,
 });
 
-/** How many organizations are on a plan. */
+/** The number of organizations on a plan. */
 export interface PlanUse {
   plan: string;
   organizations: number;
-  /** The first of them, in the order of the alphabet. */
+  /** The first of them, in alphabetical order. */
   slugs: string[];
 }
 
 /** A plan as an administrator sees it. */
 export interface KnownPlan extends Plan {
-  /** `file`: sluice.yaml or the defaults, where alone it can be changed. `management`: made at run time. */
+  /** `file`: from sluice.yaml or the defaults, and only changed there. `management`: created at run time. */
   source: "file" | "management";
   /** Rises with each change. */
   version: number;
@@ -43,17 +43,19 @@ export interface KnownPlan extends Plan {
 
 export type PlanLimits = Omit<Plan, "name">;
 
-/** Another change came first, and is what would be overwritten. */
+/** Another change came first, and would be overwritten. */
 export interface StalePlan {
   stalePlan: KnownPlan;
 }
 
-/** Plans that are made at run time (docs/design/usage.md, Plans that change). Each act is one entry of the audit log. */
+/**
+ * Plans that are created at run time (docs/design/usage.md, Plans that change). Each act is one entry of the audit log.
+ */
 export interface PlanAdministration {
-  /** All that are in force, in the order of their names. */
+  /** All plans in force, in the order of their names. */
   listPlans(): Promise<KnownPlan[]>;
   createPlan(plan: Plan, actor: string, repeat?: Repeat | undefined): Promise<KnownPlan | KnownName | Repeated>;
-  /** Changes the limits that are named. With a `version`, the plan must still have it. */
+  /** Changes the given limits. With a `version`, the plan must still have it. */
   updatePlan(
     name: string,
     changes: Partial<PlanLimits>,
@@ -67,41 +69,44 @@ export interface PlanAdministration {
   ): Promise<KnownPlan | StalePlan | "of_file" | PlanUse | null>;
 }
 
-/** The name stands there already. */
+/** The name is taken. */
 export interface KnownName {
   standsIn: KnownPlan["source"];
 }
 
 /**
- * The plans in force, the same on every node, from which growth and settlement take their limits
- * (docs/design/usage.md, Plans that change). A thrown error is an outage.
+ * The plans in force, the same on every node, from which growth and settlement take their limits (docs/design/usage.md,
+ * Plans that change). A thrown error is an outage.
  */
 export interface PlanStore {
   inForce(): Promise<Plan[]>;
   /**
-   * Puts a file's plans in the place of those of the file before, unless they are of a file that was changed later.
-   * `fileAge_ms`: how long ago it was changed; null: there is no file, and any file comes before. A file that names
-   * plans that were made at run time changes nothing.
+   * Replaces the plans of the earlier file by those of this one, unless the earlier file was changed later.
+   * `fileAge_ms`: how long ago it was changed; null: there is no file, and any file takes precedence. A file that names
+   * plans that were created at run time changes nothing.
    */
   publish(
     plans: readonly Plan[],
     fileAge_ms: number | null,
   ): Promise<"published" | "same" | "older" | { taken: string[] }>;
-  /** Returns those of the names that plans made at run time have. */
+  /** Returns the names that belong to plans created at run time. */
   taken(names: readonly string[]): Promise<string[]>;
 }
 
-/** The limits that nodes follow while requests run (docs/design/usage.md, Limits that change). A thrown error is an outage. */
+/**
+ * The limits that nodes follow while requests run (docs/design/usage.md, Limits that change). A thrown error is an
+ * outage.
+ */
 export interface LimitStore extends Pick<PlanStore, "inForce"> {
-  /** The changes of limits after the one of this number; null: from now on. */
+  /** The changes of limits after the one with this number; null: from now on. */
   changes(since: number | null): Promise<ChangedLimits>;
-  /** Calls `changed` when some did, on every node, and when that may have gone by unheard. Answers how to stop. */
+  /** Calls `changed` after a change on any node, and when one may have been missed. Returns how to stop. */
   listen(changed: () => void): Promise<() => Promise<void>>;
 }
 
 export interface ChangedLimits {
-  /** The last change's. */
+  /** The number of the last change. */
   number: number;
-  /** Ids of organizations, teams and keys; null: anybody's may have. */
+  /** Ids of organizations, teams and keys; null: any of them may have changed. */
   subjects: readonly string[] | null;
 }

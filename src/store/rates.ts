@@ -1,20 +1,19 @@
 /**
- * Sliding rates: a request, and its tokens, count for the 60 seconds that follow it. The store's clock decides, in whole
+ * Sliding rates: a request and its tokens count for the 60 seconds that follow it. The store's clock decides, in whole
  * milliseconds, and intervals are half-open: what was taken at t counts until just before t + 60 s. Rules:
  * docs/design/usage.md, Sliding limits; docs/design/metering.md, Sliding limits in stores.
  */
 
 import type { LimitedBy } from "./budget.ts";
 
-/** Limits of a minute. Null does not limit. */
+/** Limits of a minute. Null means no limit. */
 export interface RateLimits {
   requestsPerMinute: number | null;
   tokensPerMinute: number | null;
 }
 
 /**
- * A subject that limits a request: its organization, and its key and the key's team where they have limits of their
- * own.
+ * A subject that limits a request: its organization, and its key and the key's team if they have limits of their own.
  */
 export interface RateSubject {
   limitedBy: LimitedBy;
@@ -31,26 +30,26 @@ export interface RateRequest {
    */
   subjects: readonly RateSubject[];
   /**
-   * The tokens that the request is expected to take, until they are corrected, and the least with which it may begin.
-   * Where the room is between the two, all of the room is taken.
+   * The tokens that the request is expected to take, until they are corrected, and the least with which it may start.
+   * If there is room for something in between, all of the room is taken.
    */
   tokens: number;
   tokens_min: number;
   /**
-   * How long ago requests were last counted elsewhere, and not here; absent: not within the last minute. A store that
-   * can know what it missed looks it up.
+   * How long ago requests were last counted elsewhere and not here. Absent: not within the last minute. A store that
+   * can find out what it missed does so.
    */
   elsewhere_ms?: number;
 }
 
-/** One limit after a decision, this request counted where it was taken. */
+/** One limit after a decision, with this request if it was taken. */
 export interface RateReading {
   limit: number;
   remaining: number;
-  /** The time until the limit is whole again, if nothing more is taken. */
+  /** The time until the whole limit is free again, if nothing more is taken. */
   reset_ms: number;
 }
-/** The readings of the subject that has the least left, for each limit. Null: no subject has this limit. */
+/** For each limit, the reading of the subject with the least left. Null: no subject has this limit. */
 export interface RateReadings {
   requests: RateReading | null;
   tokens: RateReading | null;
@@ -62,17 +61,19 @@ export type RateAnswer = RateTaken | RateRefused | RateHopeless;
 export interface RateTaken {
   answer: "taken";
   readings: RateReadings;
-  /** The request does not run after all, and leaves no trace. At most one call; never rejects; nobody need wait for it. */
+  /**
+   * The request does not run after all, and leaves no trace. Called at most once. Never rejects, and need not be waited
+   * for.
+   */
   giveBack(): Promise<void>;
   /**
-   * Reports the tokens that the request really took. Call it at most once. It never rejects, and nobody need wait for
-   * it.
+   * Reports the tokens that the request really took. Called at most once. Never rejects, and need not be waited for.
    */
   correct(tokens: number): Promise<void>;
 }
 export interface RateRefused {
   answer: "refused";
-  /** The subject whose full limit has room last; among equals the narrowest. */
+  /** The full subject that has room last; between equals the narrowest. */
   limitedBy: LimitedBy;
   limit: RateLimitName;
   /** The reading of that limit. */
@@ -81,7 +82,10 @@ export interface RateRefused {
   retry_ms: number;
   readings: RateReadings;
 }
-/** The least of the request alone is above a whole limit of tokens, the smallest of them; of equals the narrowest. */
+/**
+ * The least of the request alone is above a whole limit of tokens. This is the smallest such limit; between equals the
+ * narrowest.
+ */
 export interface RateHopeless {
   answer: "never";
   limitedBy: LimitedBy;
@@ -89,7 +93,7 @@ export interface RateHopeless {
 }
 
 export interface Rates {
-  /** Counts a request, or refuses it and counts nothing. Rejects when the store is away: then nobody knows. */
+  /** Counts a request, or refuses it and counts nothing. Rejects if the store is away; then the outcome is unknown. */
   take(request: RateRequest): Promise<RateAnswer>;
   /** Reads what each subject has left, in their order, and counts nothing. Rejects as `take` does. */
   read(organizationId: string, subjects: readonly RateSubject[]): Promise<RateReadings[]>;
@@ -100,12 +104,12 @@ export interface Rates {
 export const minute_ms = 60_000;
 
 /**
- * Up to this limit (100 a second) each request is counted by itself, exactly. Where both limits are higher, requests
- * share an entry for each second that ends with it: never too many, and at most a second strict.
+ * Up to this limit (100 a second) each request has an entry of its own, which is exact. If both limits are higher,
+ * requests of one second share an entry that ends with it: never too many, and at most a second too strict.
  */
 const countedSingly_max = 6_000;
 
-/** How requests under these limits are counted; entries of both kinds count together, so that a plan may change. */
+/** How requests under these limits are counted. Entries of both kinds count together, so that a plan may change. */
 export function countedSingly({ requestsPerMinute, tokensPerMinute }: RateLimits): boolean {
   return Math.min(requestsPerMinute ?? Infinity, tokensPerMinute ?? Infinity) <= countedSingly_max;
 }
@@ -123,12 +127,12 @@ export function hopelessLimit({ tokens_min, subjects }: RateRequest): RateHopele
 
 /** The counts of one subject in a store. */
 export interface RateCount {
-  /** Counted now, this request included where it was taken. */
+  /** The amount counted now, with this request if it was taken. */
   requests: number;
   tokens: number;
   /** The time until the last entry ends. */
   reset_ms: number;
-  /** The time until a refused request has room; 0 where the limit has room. */
+  /** The time until a refused request has room; 0 if the limit has room. */
   requestsRetry_ms: number;
   tokensRetry_ms: number;
 }
@@ -148,7 +152,7 @@ function readingOf(limit: number | null, used: number, reset_ms: number): RateRe
   return limit === null ? null : { limit, remaining: Math.max(0, limit - used), reset_ms: used > 0 ? reset_ms : 0 };
 }
 
-/** Takes from each limit the reading that has the least left; among equals the first. */
+/** Takes for each limit the reading with the least left; between equals the first. */
 export function tightest(readings: readonly RateReadings[]): RateReadings {
   return readings.reduce(tighter);
 }
@@ -161,7 +165,7 @@ function less(one: RateReading | null, other: RateReading | null): RateReading |
   return one && (!other || one.remaining <= other.remaining) ? one : other;
 }
 
-/** `counts` are those of the subjects, in their order. */
+/** `counts` belong to the subjects, in their order. */
 export function tightestOf(counts: readonly RateCount[], subjects: readonly RateSubject[]): RateReadings {
   return tightest(counts.map((count, place) => readingsOf(count, subjects[place]!.limits)));
 }
@@ -180,7 +184,7 @@ export function refusalOf(counts: readonly RateCount[], subjects: readonly RateS
     limitedBy: subjects[last.place]!.limitedBy,
     limit: last.limit,
     reading: readings[last.place]![last.limit]!,
-    // The last of the entries that share a second may have a moment more.
+    // The last of the entries that share a second may take a moment longer.
     retry_ms: Math.min(minute_ms, Math.max(1, last.retry_ms)),
     readings: tightest(readings),
   };

@@ -1,6 +1,6 @@
 /**
- * The usage of a span of time by groups: roll-ups, and the records that are in none yet, all at one instant. The sum of
- * a report is therefore that of the records (docs/design/metering.md, Roll-ups).
+ * The usage of a span of time by groups, from roll-ups and from the records that are in none yet, all at one instant.
+ * So the sum of a report is that of the records (docs/design/metering.md, Roll-ups).
  */
 
 /** Groups in the order of a report's columns. A query names at most one of the last three. */
@@ -18,7 +18,7 @@ export const reportGroups = [
 export type ReportGroup = (typeof reportGroups)[number];
 
 export interface ReportQuery {
-  /** Half-open, by the hour in which a request was admitted (UTC). Both are the beginning of an hour. */
+  /** Half-open, by the hour in which a request was admitted (UTC). Both are the start of an hour. */
   from: Date;
   to: Date;
   by: readonly ReportGroup[];
@@ -36,7 +36,7 @@ export interface ReportMeasures {
   outputTokens: number;
   /** The part of the output tokens that was reasoning. */
   reasoningTokens: number;
-  /** Charged, an operator's entries for the month included. */
+  /** The charged units, including an operator's entries for the month. */
   units: number;
   /** The part of the units that was extra usage. */
   extraUnits: number;
@@ -45,13 +45,13 @@ export interface ReportMeasures {
 
 /** A group is null unless the report is by it. */
 export interface ReportRow extends ReportMeasures {
-  /** The beginning of the hour, day or month (UTC). */
+  /** The start of the hour, day or month (UTC). */
   startsAt: Date | null;
-  /** `slug` is null where the organization is gone. */
+  /** `slug` is null if the organization no longer exists. */
   organization: { id: string; slug: string | null; name: string | null } | null;
-  /** The key's when the request was admitted. `id` is null where it was in none. */
+  /** The key's team when the request was admitted. `id` is null if it was in none. */
   team: { id: string | null; name: string | null } | null;
-  /** `id` is null in entries of an operator, and `name` where the key is gone too. */
+  /** `id` is null in entries of an operator, and so is `name` if the key no longer exists. */
   key: { id: string | null; name: string | null } | null;
   model: string | null;
   operation: string | null;
@@ -59,11 +59,13 @@ export interface ReportRow extends ReportMeasures {
 }
 
 export interface UsageReport {
-  /** The instant by the store's clock at which all of it was read. */
+  /** The instant at which all of it was read, by the store's clock. */
   at: Date;
-  /** Null where there are more than `rows_max`. */
+  /** Null if there are more than `rows_max`. */
   rows: ReportRow[] | null;
-  /** Requests that were admitted in the span and have not ended: in no row, and how many units they hold. */
+  /**
+   * The requests that were admitted in the span and have not ended, and the units that they hold. They are in no row.
+   */
   running: { requests: number; heldUnits: number };
 }
 

@@ -1,8 +1,13 @@
-/** How a database is, beside what is in it. */
+/** The state of a database, apart from its contents. */
 export interface DatabaseSigns {
-  /** How many transactions have begun since the oldest one that still runs or reads: what died since stays. */
+  /**
+   * The number of transactions since the start of the oldest one that still runs or reads: rows that died since cannot
+   * be removed.
+   */
   oldestSnapshot_transactions: number;
   deadRows: number;
-  /** How many have begun since all rows were last frozen; at two thousand million the server takes no writes. */
+  /**
+   * The number of transactions since all rows were last frozen. At two thousand million, the server accepts no writes.
+   */
   unfrozen_transactions: number;
 }

@@ -1,23 +1,23 @@
-/** An observer of the stores' answers. */
+/** Observes the stores' answers. */
 
 export type StoreName = "postgres" | "embedded" | "redis";
 
 export interface StoreWatcher {
-  /** A statement or command was answered after so long. `failure`: by whose fault it was not. */
+  /** A statement or command was answered after this time. `failure`: whose fault it was if it failed. */
   answered(store: StoreName, ms: number, failure: "connection" | "statement" | null): void;
-  /** A connection was begun. */
+  /** A connection was opened. */
   opened(store: StoreName): void;
-  /** A connection ended that nobody had closed, or never came about. */
+  /** A connection ended that nobody had closed, or could not be made. */
   lost(store: StoreName): void;
 }
 
-/** How connections are used, at a moment. */
+/** How connections are used at one moment. */
 export interface ConnectionsInUse {
   store: StoreName;
   idle: number;
-  /** They wait for an answer, or are in a transaction. */
+  /** The connections that wait for an answer, or are in a transaction. */
   busy: number;
-  /** Statements and transactions that wait for one. */
+  /** The statements and transactions that wait for a connection. */
   waiting: number;
 }
 

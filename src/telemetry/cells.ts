@@ -4,8 +4,8 @@ import { type LabelBound, type MetricRow, other } from "./metric.ts";
 export type Labels = Record<string, string>;
 
 /**
- * A map by the values of each label inside that of the label before, so that nothing need be put together to find a cell:
- * a small request is counted some twenty times.
+ * A map by the values of each label inside the map of the label before, so that nothing has to be joined to find a
+ * cell: a small request is counted some twenty times.
  */
 export class Cells<Cell> {
   readonly #names: readonly string[];
@@ -30,12 +30,12 @@ export class Cells<Cell> {
     return at as Cell;
   }
 
-  /** All cells, in the order in which they came. */
+  /** All cells, in the order of their creation. */
   all(): readonly { labels: Labels; cell: Cell }[] {
     return this.#all;
   }
 
-  /** The bounded labels may have one already, as those of whatever came too late have. */
+  /** The bounded labels may have a cell already, as those of values that came too late do. */
   #made(labels: Labels): Cell {
     let at = this.#top as Branch<Cell>;
     for (const [index, name] of this.#names.entries()) {

@@ -7,7 +7,7 @@ export class Distribution {
   /** Ascending. */
   readonly #bounds: readonly number[];
   readonly #hasExemplars: boolean;
-  /** The count of each bucket, without that of the buckets before it. The last counts what is beyond all bounds. */
+  /** The count of each bucket, without those of the buckets before it. The last one counts values beyond all bounds. */
   readonly #counts: number[];
   readonly #exemplars: (Exemplar | undefined)[];
   #sum = 0;
@@ -19,7 +19,7 @@ export class Distribution {
     this.#exemplars = this.#counts.map(() => undefined);
   }
 
-  /** `traceId`: of the request, where it is traced. */
+  /** `traceId`: that of the request, if it is traced. */
   observe(value: number, traceId?: string): void {
     let bucket = 0;
     while (bucket < this.#bounds.length && value > this.#bounds[bucket]!) bucket += 1;

@@ -1,5 +1,5 @@
 /**
- * The GenAI semantic conventions, as they stand in open-telemetry/semantic-conventions-genai at commit
+ * The GenAI semantic conventions, as of open-telemetry/semantic-conventions-genai at commit
  * 004902b8cb70aa5ae6ca4ae07132b7daabcd3e10. Names, units and buckets are theirs.
  */
 import type { Attributes, Meter } from "@opentelemetry/api";
@@ -13,13 +13,13 @@ const duration_s = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 
 const perToken_s = [0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5];
 const firstToken_s = [0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
 
-/** The providers by protocol, which is all that is known of an engine's maker. */
+/** The providers by protocol, since nothing else is known of an engine's maker. */
 export const providers: Record<UpstreamProtocol, string> = {
   "openai-chat": "openai",
   "openai-responses": "openai",
   "anthropic-messages": "anthropic",
 };
-/** The provider for the service itself, which is none of the known ones. */
+/** The provider for the service itself, which is not one of the known ones. */
 const provider = "sluice";
 
 export function genAiMetrics(meter: Meter): (ended: Ended) => void {

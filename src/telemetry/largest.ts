@@ -7,13 +7,13 @@ export interface Used {
 
 export interface Largest {
   add(organizationId: string, units: number): void;
-  /** The largest by units, at most as many as may be told; and all others together, as `other`. */
+  /** The largest by units, at most as many as may be reported by name; and all others together, as `other`. */
   read(): (Used & { organization: string })[];
 }
 
 const slot_ms = 300_000;
 const slots_max = 12;
-/** Remembered of each slot; beyond them the smaller half is put together. */
+/** The entries of each slot that are remembered. Beyond them, the smaller half is merged. */
 const organizations_remembered = 4_096;
 
 interface Slot {

@@ -1,7 +1,7 @@
 /**
- * The metrics of a node of several workers: what each told, as one text. Counters and histograms are added up, gauges as
- * their rows say (`across`). What workers that are gone had counted is still counted: a sum that fell would look like a
- * restart of the node, and all that it counted before like news.
+ * The metrics of a node of several workers: the reports of all workers, as one text. Counters and histograms are added,
+ * gauges combined as their rows say (`across`). The counts of workers that have ended still count: a sum that fell
+ * would look like a restart of the node, and all earlier counts like new ones.
  */
 import type { Across, MetricRow } from "./metric.ts";
 import { table } from "./table.ts";
@@ -10,7 +10,7 @@ import { type Format, type Told, type ToldValue, textOf } from "./text.ts";
 export interface Merger {
   /** Merges the values of the workers. Null: a worker did not answer, and its earlier counts still count. */
   text(told: ReadonlyMap<number, Told[] | null>, format: Format): Promise<string>;
-  /** A worker is gone. */
+  /** A worker has ended. */
   gone(worker: number): void;
 }
 
@@ -80,7 +80,7 @@ function merged(values: readonly ToldValue[], across: Across): ToldValue[] {
   return [...found.values()];
 }
 
-/** NaN is of a process that does not know, as of a check that another one makes. */
+/** NaN comes from a process that does not know the value, such as that of a check that another process makes. */
 function put(one: number, other: number, across: Across): number {
   if (Number.isNaN(one)) return other;
   if (Number.isNaN(other)) return one;

@@ -1,26 +1,25 @@
 /**
- * TELEMETRY: what a node tells of itself: metrics, and traces where they are asked for. Never content, never a key.
- *
- * This file: what a metric is, and how many values each label may have. Pure.
+ * TELEMETRY: what a node reports about itself: metrics, and traces if they are requested. Never content, and never a
+ * key. This file defines what a metric is, and how many values each label may have. Pure.
  */
 import { faultCatalogue } from "../inference/fault.ts";
 import { meteredOperations } from "../store/ledger.ts";
 
-/** The values of a label: those of a list, or whatever comes, at most so many. What comes beyond is counted as `other`. */
+/** The values of a label: those of a list, or any values up to a number. Further ones are counted as `other`. */
 export type LabelBound = readonly string[] | number;
 
 export interface MetricRow {
   type: "counter" | "gauge" | "histogram";
-  /** A sentence for whoever reads /metrics. */
+  /** A sentence for readers of /metrics. */
   help: string;
-  /** The question of an operator that it answers. */
+  /** The operator's question that it answers. */
   question: string;
   labels?: Record<string, LabelBound>;
   /** The bounds of a histogram, ascending. */
   buckets?: readonly number[];
-  /** The value of a node of several workers: the sum (the default), the largest, or each worker's own. */
+  /** The value for a node of several workers: the sum (the default), the largest, or each worker's own. */
   across?: Across;
-  /** Its observations name a traced request, where the scraper understands OpenMetrics. */
+  /** Its observations name a traced request, if the scraper understands OpenMetrics. */
   hasExemplars?: boolean;
 }
 
@@ -46,11 +45,11 @@ export const bounds = {
   /** Empty: nothing failed. */
   code: ["", ...codes],
   operation: meteredOperations,
-  /** Public ids; a catalog may have so many, and a reload may bring others. */
+  /** Public ids. A catalog may have this many, and a reload may bring others. */
   model: 2000,
-  /** Empty where clients could read it. */
+  /** Empty if clients could read it. */
   upstream: 512,
-  /** Addresses of the names that are resolved anew: those in force now. */
+  /** The current addresses of names that are resolved again and again. */
   replica: 512,
   attempt: [
     ...["answered", "empty", "abandoned", "unreachable", "stale", "broken", "timeout", "busy", "failed"],
@@ -62,7 +61,7 @@ export const bounds = {
   store: ["postgres", "embedded", "redis"],
 } as const;
 
-/** From what a probe takes to what the longest answers take. */
+/** From the time of a probe to that of the longest answers. */
 export const long_s = [0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600] as const;
 /** Buckets for durations of milliseconds when all is well, and of seconds when it is not. */
 export const short_s = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10] as const;

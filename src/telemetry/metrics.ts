@@ -17,41 +17,44 @@ import type { Format } from "./text.ts";
 
 export interface Metrics extends StoreWatcher {
   request(ended: EndedRequest): void;
-  /** A run has ended. `traceId`: of its request, where it is traced. */
+  /** A run has ended. `traceId`: that of its request, if it is traced. */
   inference(ended: Ended, traceId?: string): void;
   /** A credential was refused, with this fault's code. */
   unauthenticated(code: string): void;
-  /** A request was refused because something of the node is full: memory or descriptors. */
+  /** A request was refused because the node's memory or descriptors are used up. */
   shed(what: Shed): void;
-  /** Over one inference request of a known caller: granted from `plan` or `extra`, or refused with a fault's code. */
+  /**
+   * The decision about one inference request of a known caller: granted from `plan` or `extra`, or refused with a
+   * fault's code.
+   */
   decision(decision: "granted" | "refused", reason: string): void;
   /** The ledger was asked for a grant. */
   grant(answer: "granted" | "refused" | "error", wait_ms: number): void;
-  /** A batch of so many commands was sent to the ledger. */
+  /** A batch of this many commands was sent to the ledger. */
   batch(commands: number, ms: number, isAnswered: boolean): void;
-  /** A batch had the locks of its organizations, after so long. */
+  /** A batch got the locks of its organizations, after this time. */
   locked(ms: number): void;
   /** An attempt at an engine has ended. */
   attempt(upstream: string, outcome: AttemptKind): void;
-  /** An engine has begun to answer, so long after it was asked. */
+  /** An engine has begun to answer, this long after it was asked. */
   firstPart(upstream: string, seconds: number): void;
   /** A request has waited for room at an engine. */
   waited(wait: Waited): void;
-  /** How the routes are, read when metrics are asked for. */
+  /** The state of the routes, read for each scrape. */
   routes(read: () => RouteView[]): void;
-  /** How attempts ended at the engines behind one name, read when metrics are asked for. */
+  /** How attempts ended at the engines behind one name, read for each scrape. */
   tallies(read: () => readonly Tally[]): void;
-  /** The addresses in use of an upstream whose name is resolved anew, read when metrics are asked for. */
+  /** The current addresses of an upstream whose name is resolved again and again, read for each scrape. */
   addresses(read: () => readonly (readonly [upstream: string, addresses: number])[]): void;
   /** Such a name was resolved; null: without a problem. */
   resolved(upstream: string, problem: Problem | null): void;
-  /** Counts settled holds of nodes that are gone. */
+  /** Counts the settled holds of nodes that are gone. */
   recovered(requests: number): void;
-  /** Counts confirmed settlements that were not in the database any more. */
+  /** Counts confirmed settlements that the database no longer had. */
   receiptsLost(count: number): void;
   /** Counts the units that a settlement of this node charged and could not charge: docs/design/usage.md, Settlement. */
   settled(answer: SettleAnswer): void;
-  /** Who tells the value of a metric, asked when metrics are asked for. */
+  /** The function that reads the value of a metric for each scrape. */
   read: Instruments["read"];
   revocationPropagation(seconds: number): void;
   render(format: Format): Promise<string>;
@@ -61,9 +64,9 @@ export interface Metrics extends StoreWatcher {
 export interface EndedRequest {
   /** The path as routed. */
   route: string;
-  /** With what it ended, though its stream may have begun with 200. */
+  /** The status with which it ended, though its stream may have begun with 200. */
   status: number;
-  /** The code of its fault; absent: nothing failed. */
+  /** The code of its fault; absent if it did not fail. */
   code?: string | undefined;
   seconds: number;
   traceId?: string | undefined;
@@ -75,9 +78,9 @@ export type Shed = "key" | "node" | "process" | "descriptors";
 export interface MetricsSettings {
   /** The version of the build. */
   version: string;
-  /** Whether only the operator reads them: clients must not read names of engines, nor who the others are. */
+  /** Whether only the operator reads them: clients must see neither the names of engines nor other organizations. */
   isPrivate: boolean;
-  /** How many organizations may be told by name. */
+  /** The number of organizations that may be reported by name. */
   organizations_max(): number;
 }
 
@@ -196,7 +199,7 @@ const tokenClasses = [
   ["output", "outputTokens"],
 ] as const;
 
-/** Null where the answer did not flow: it came whole, broke off, or has a token at most. */
+/** Null if the answer was not a flow: it came whole, broke off, or has at most one token. */
 export function perOutputToken_s({ stream, outcome, usage, firstPart_ms, total_ms }: Ended): number | null {
   if (!stream || outcome !== "completed" || firstPart_ms === null || usage.outputTokens < 2) return null;
   return Math.max(0, total_ms - firstPart_ms) / 1000 / (usage.outputTokens - 1);

@@ -1,7 +1,7 @@
-/** Opens what sends traces and metrics. Where nothing is to be sent, nothing of OpenTelemetry is loaded. */
+/** Opens the exporters of traces and metrics. If nothing is to be sent, nothing of OpenTelemetry is loaded. */
 import type { TelemetryParts, TelemetrySettings, Traces } from "./traces.ts";
 
-/** Null where nothing is to be sent anywhere. */
+/** Null if nothing is to be sent. */
 export async function openTraces(
   settings: TelemetrySettings | null,
   parts: Omit<TelemetryParts, "settings">,

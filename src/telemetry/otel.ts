@@ -24,7 +24,7 @@ import type { TelemetryParts, TelemetrySettings, Traces } from "./traces.ts";
 
 const export_ms_max = 10_000;
 const stop_ms_max = 3_000;
-/** Spans that wait to be sent; beyond them they are dropped. */
+/** The spans that may wait to be sent; further ones are dropped. */
 const spans_waiting_max = 4_096;
 
 export function openTelemetry(parts: TelemetryParts): Traces {
@@ -86,7 +86,7 @@ interface Exporter<Batch> {
   export(batch: Batch, done: (result: ExportResult) => void): void;
 }
 
-/** The SDK drops what a collector does not take, in silence: an operator should know. */
+/** The SDK silently drops what a collector does not accept, which an operator should know. */
 function told<Batch, Kind extends Exporter<Batch>>(exporter: Kind & Exporter<Batch>, failed: (cause: unknown) => void) {
   const send = exporter.export.bind(exporter);
   exporter.export = (batch, done) =>

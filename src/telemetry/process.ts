@@ -5,7 +5,7 @@ import type { Instruments } from "./registry.ts";
 
 const nanoseconds = 1e-9;
 
-/** Answers how to stop watching. `descriptors_max`: null where the system does not say. */
+/** Returns how to stop. `descriptors_max`: null if the system does not say. */
 export function watchProcess({ read }: Pick<Instruments, "read">, descriptors_max: number | null): () => void {
   const delay = monitorEventLoopDelay({ resolution: 20 });
   delay.enable();
@@ -14,7 +14,7 @@ export function watchProcess({ read }: Pick<Instruments, "read">, descriptors_ma
     const { mean, max } = delay;
     const p99 = delay.percentile(99);
     delay.reset();
-    // Nothing was measured since the last look, where that was a moment ago.
+    // Nothing was measured since the last reading, if that was a moment ago.
     const seconds = (value: number) => (Number.isFinite(value) && value > 0 ? value * nanoseconds : 0);
     return [
       [{ statistic: "mean" }, seconds(mean)],
@@ -42,7 +42,7 @@ export function watchProcess({ read }: Pick<Instruments, "read">, descriptors_ma
   return () => delay.disable();
 }
 
-/** 0 where the system does not say (it is no Linux). */
+/** 0 if the system does not say (it is not Linux). */
 function openDescriptors(): number {
   try {
     return readdirSync("/proc/self/fd").length;

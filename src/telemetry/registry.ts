@@ -1,21 +1,24 @@
-/** The table's metrics: what is counted and observed as it happens, and what is read when somebody asks. */
+/**
+ * The metrics of the table: those that are counted and observed as events happen, and those that are read for each
+ * scrape.
+ */
 import { Cells } from "./cells.ts";
 import { Distribution } from "./distribution.ts";
 import type { MetricRow } from "./metric.ts";
 import { type LabelsOf, type MetricName, type NameOf, table } from "./table.ts";
 import { type Format, type Told, type ToldValue, textOf } from "./text.ts";
 
-/** A reading when metrics are asked for: one value, or one for each set of labels. */
+/** A reading for a scrape: one value, or one for each set of labels. */
 export type Reading<Name extends MetricName> = number | Iterable<readonly [LabelsOf<Name>, number]>;
 
 export interface Instruments {
   inc<Name extends NameOf<"counter">>(name: Name, labels: LabelsOf<Name>, by?: number): void;
-  /** `traceId`: of the request, where it is traced. */
+  /** `traceId`: that of the request, if it is traced. */
   observe<Name extends NameOf<"histogram">>(name: Name, labels: LabelsOf<Name>, value: number, traceId?: string): void;
-  /** Who tells the value of a gauge, or of a counter that counts elsewhere. */
+  /** Reads the value of a gauge, or of a counter that is counted elsewhere. */
   read<Name extends NameOf<"gauge" | "counter">>(name: Name, read: () => Reading<Name>): void;
   render(format: Format): Promise<string>;
-  /** The same as values, for a node of several workers to put together (merged.ts). */
+  /** The same as values, for a node of several workers to merge (merged.ts). */
   values(): Told[];
 }
 
@@ -59,7 +62,7 @@ function counts({ labels }: MetricRow) {
   return new Cells(labels, () => ({ value: 0 }));
 }
 
-/** The cells of a reading now. Earlier values, such as the hash of another configuration, are dropped. */
+/** The cells of a reading now. Earlier cells, such as the hash of another configuration, are dropped. */
 function counted(row: MetricRow, reading: Reading<MetricName>) {
   const cells = counts(row);
   for (const [labels, value] of typeof reading === "number" ? [[{}, reading] as const] : reading)

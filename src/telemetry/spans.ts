@@ -64,7 +64,7 @@ export class Spans implements RequestTrace {
   }
 
   firstPart(): void {
-    // The answer may have begun anew.
+    // The answer may have begun again.
     this.#stream?.end();
     this.#request.addEvent("first part");
     this.#stream = this.#begin("stream");
@@ -85,7 +85,7 @@ export class Spans implements RequestTrace {
   end(status: number, code: string | undefined): void {
     this.#request.setAttribute("http.response.status_code", status);
     if (code !== undefined) this.#request.setAttribute("error.type", code);
-    // What a client did wrong is no error of the server.
+    // A mistake of the client is not an error of the server.
     if (status >= 500) this.#request.setStatus({ code: SpanStatusCode.ERROR });
     this.#request.end();
   }

@@ -24,7 +24,7 @@ export interface ToldValue {
   exemplar?: Exemplar | undefined;
 }
 
-/** The traced request that was observed last in a bucket. */
+/** The last traced request that was observed in a bucket. */
 export interface Exemplar {
   labelSet: { trace_id: string };
   value: number;
@@ -32,12 +32,14 @@ export interface Exemplar {
   timestamp: number;
 }
 
-/** prom-client writes them; what it would count itself is counted in cells.ts, for it puts labels together at each count. */
+/**
+ * prom-client writes them. Its own counters are not used (cells.ts counts), because it joins the labels at each count.
+ */
 export function textOf(metrics: readonly Told[], format: Format): Promise<string> {
   const registry = new Registry<RegistryContentType>();
   registry.setContentType(contentTypes[format] as RegistryContentType);
   for (const metric of metrics) {
-    // prom-client puts `_total` back where OpenMetrics has it.
+    // prom-client adds `_total` again where OpenMetrics has it.
     const name =
       format === "openmetrics" && metric.type === "counter" ? metric.name.replace(/_total$/, "") : metric.name;
     const named = { ...metric, name };

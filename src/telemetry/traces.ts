@@ -16,14 +16,14 @@ export interface TracedRequest {
   /** The path as routed. */
   route: string;
   headers: { get(name: string): string | null };
-  /** The caller's words about itself, cut and cleaned. */
+  /** The client's description of itself, shortened and cleaned. */
   words: Record<string, string | undefined>;
 }
 
 export interface RequestTrace extends RunTrace {
   /** A run of this request has ended. */
   answered(ended: Ended): void;
-  /** The request's last byte is written. `code`: of its fault. */
+  /** The request's last byte was written. `code`: that of its fault. */
   end(status: number, code: string | undefined): void;
 }
 
@@ -34,9 +34,9 @@ export interface TelemetrySettings {
   service_name: string;
   /** The share of requests that is traced, from 0 to 1. */
   sample_ratio: number;
-  /** Whether a caller's word that it traces a request, or does not, counts instead. */
+  /** Whether a caller's own decision about tracing a request is followed instead. */
   follow_callers: boolean;
-  /** Between two exports of metrics. 0: none. */
+  /** The interval between two exports of metrics. 0: none. */
   metrics_ms: number;
 }
 
@@ -45,6 +45,6 @@ export interface TelemetryParts {
   version: string;
   /** The id of this process among those of the service. */
   instanceId: string;
-  /** Told why something could not be sent. */
+  /** Called with the reason if something could not be sent. */
   failed(cause: unknown): void;
 }

@@ -1,25 +1,25 @@
-/** Between two stretches of work on a large body others get their turn: one request must not hold up the rest. */
+/** Lets other requests run between two stretches of work on a large body: one request must not hold up the rest. */
 
 /**
- * Up to this a body is worked through in one go: a pause costs little, but small bodies are nearly all there are. The
- * densest of this size takes some 30 ms.
+ * A body up to this size is handled in one go: a pause costs little, but nearly all bodies are small. The densest body
+ * of this size takes about 30 ms.
  */
 export const small_bytes = 96 * 1024;
 
-/** Between two steps of work on a body of this size; a promise only where it has to wait. */
+/** A pause between two steps of work on a body of this size. Returns a promise only if it has to wait. */
 export type Pause = (bytes: number) => Promise<void> | undefined;
 
-/** A promise only for a large one. */
+/** Returns a promise only for a large body. */
 export function breather(bytes: number): Promise<void> | undefined {
   return bytes > small_bytes ? othersTurn() : undefined;
 }
 
-/** Resolves after work that waits for sockets or timers. */
+/** Resolves after the work that waits for sockets or timers. */
 export function othersTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Work that comes in steps, with a pause after each. A promise only where there is more than one. */
+/** Runs work in steps, with a pause after each. Returns a promise only if there is more than one step. */
 export function breathing<Result>(
   steps: Generator<void, Result, void>,
   bytes: number,
@@ -37,7 +37,7 @@ async function rest<Result>(steps: Generator<void, Result, void>, bytes: number,
   }
 }
 
-/** Work whose steps are each worth a pause. */
+/** Runs work whose steps are each large enough for a pause. */
 export function inTurns<Result>(
   steps: Generator<void, Result, void>,
   pause: Pause = breather,

@@ -1,5 +1,5 @@
 /**
- * A bucket of so many tokens, which fills up again at a steady rate: a burst passes, and then so many a second. Pure:
+ * A token bucket, which fills up again at a steady rate: a burst passes, and then a steady number a second. Pure:
  * instants are arguments, in monotonic milliseconds.
  */
 export interface BucketSize {
@@ -18,19 +18,19 @@ export class Bucket {
     this.#at_ms = now_ms;
   }
 
-  /** One token, unless there is none. */
+  /** Takes one token if there is one. */
   take(now_ms: number): boolean {
     if (this.tokens(now_ms) < 1) return false;
     this.#tokens--;
     return true;
   }
 
-  /** A token that was not needed after all. */
+  /** Gives back a token that was not needed. */
   giveBack(): void {
     this.#tokens++;
   }
 
-  /** Takes tokens, even more than there are: then it takes longer until there is a token again. */
+  /** Takes tokens, also more than there are. It then takes longer until there is a token again. */
   spend(tokens: number, now_ms: number): void {
     this.#tokens = this.tokens(now_ms) - tokens;
   }
@@ -43,7 +43,7 @@ export class Bucket {
     return this.#tokens;
   }
 
-  /** Whole seconds until there is a token; 1 at least. */
+  /** The whole seconds until there is a token; at least 1. */
   waitSeconds(now_ms: number): number {
     return Math.max(1, Math.ceil((1 - this.tokens(now_ms)) / this.#size.per_second));
   }

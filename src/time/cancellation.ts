@@ -1,27 +1,30 @@
 /**
- * Ends work before it is done, and says why: what AbortController and AbortSignal do, without their events, which are native
- * objects of which a request would make some thirty. Theirs are for the runtime's own doors: a request's client, `fetch`.
- * docs/design/runtime.md, Bun as a server.
+ * Ends work early, with a reason. It does what AbortController and AbortSignal do, without their events: these are
+ * native objects, and a request would make about thirty of them. The native ones are used where the runtime asks for
+ * them: a request's client, `fetch`. docs/design/runtime.md, Bun as a server.
  */
 
 import { idleClock } from "./clock.ts";
 import { Countdown } from "./countdown.ts";
 
-/** The side of work that may be cancelled. */
+/** What the work sees that may be cancelled. */
 export interface Signal {
   readonly aborted: boolean;
-  /** The reason of the abort; undefined before. */
+  /** The reason of the abort; undefined before it. */
   readonly reason: unknown;
-  /** Throws the reason. */
+  /** Throws the reason if it was aborted. */
   throwIfAborted(): void;
-  /** Told once, in the order of asking; at once where it has ended already. What a listener throws is nobody else's concern. */
+  /**
+   * Calls the listener once, in the order of registration; at once if it was aborted already. An error in a listener
+   * does not reach the others.
+   */
   listen(tell: (reason: unknown) => void): Listening;
-  /** Ends with this one, and may end before. */
+  /** Returns a cancellation that is aborted with this one, or before. */
   child(): Cancellation;
 }
 
 export interface Listening {
-  /** Stops listening. It does nothing after the abort. */
+  /** Removes the listener. Does nothing after the abort. */
   stop(): void;
 }
 
@@ -29,13 +32,13 @@ const nobody = () => {};
 const idle = idleClock();
 
 export class Cancellation implements Signal {
-  /** Those who listen, from the first (`after`) to the last (`before`). */
+  /** The ring of listeners, from the first (`after`) to the last (`before`). */
   readonly #ring = new Link(nobody);
   #parent: Listening | null = null;
   #isAborted = false;
   #reason: unknown;
 
-  /** Ends after so long; that keeps no process alive. */
+  /** A cancellation that is aborted after this time. Its timer keeps no process alive. */
   static timeout(ms: number): Signal {
     const cancellation = new Cancellation();
     new Countdown(() => cancellation.abort(new Error(`not done within ${ms} ms`)), idle).set(ms);
@@ -80,7 +83,7 @@ export class Cancellation implements Signal {
     }
   }
 
-  /** A child's work is done: its parent keeps nothing of it. */
+  /** The child's work is done. Its parent keeps no reference to it. */
   detach(): void {
     this.#parent?.stop();
     this.#parent = null;
@@ -104,7 +107,9 @@ class Link implements Listening {
     ring.before = this;
   }
 
-  /** One that has left points to none of the others: collections would find them through it (present.ts). */
+  /**
+   * A member that has left points to none of the others: the garbage collector would find them through it (present.ts).
+   */
   stop(): void {
     this.before.after = this.after;
     this.after.before = this.before;

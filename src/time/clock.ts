@@ -1,8 +1,8 @@
-/** Time as admission uses it: an argument, so that a node runs unchanged under a virtual clock. */
+/** Time as an argument, so that a node runs unchanged under a virtual clock. */
 export interface Clock {
-  /** Monotonic milliseconds; only differences mean anything. */
+  /** Monotonic milliseconds; only differences have a meaning. */
   now_ms(): number;
-  /** Runs it once, so much later; answers how to prevent that. */
+  /** Runs it once, after this time. Returns a function that prevents it. */
   after(delay_ms: number, run: () => void): () => void;
 }
 

@@ -1,12 +1,12 @@
 /**
- * How long whoever is asked may take. What this process itself was late does not count, or an engine that has answered would
- * be blamed for a loop that stood still: docs/design/runtime.md, Deadlines.
+ * A deadline for somebody else's work. Time by which this process itself was late does not count, or an engine that has
+ * answered would be blamed for an event loop that stood still: docs/design/runtime.md, Deadlines.
  */
 import { type Clock, systemClock } from "./clock.ts";
 
-/** A stretch in which the process stood still counts as so much of itself at least: a deadline comes in the end. */
+/** If the process stood still, at least this share of the time counts, so that a deadline comes in the end. */
 const counted_min = 1 / 4;
-/** Turns of the event loop in which what has arrived is read, before it is over. */
+/** The turns of the event loop in which arrived bytes are read before the time is over. */
 const looks = 4;
 
 const system = systemClock();
@@ -16,7 +16,7 @@ export class Countdown {
   readonly #clock: Clock;
   #due_ms = Number.POSITIVE_INFINITY;
   #late_ms = 0;
-  /** When the timer under way is due. */
+  /** The instant at which the current timer is due. */
   #fires_ms = Number.POSITIVE_INFINITY;
   #planned_ms = 0;
   #cancel: (() => void) | null = null;
@@ -27,17 +27,17 @@ export class Countdown {
     this.#clock = clock;
   }
 
-  /** The clock's time, less the time that did not count. */
+  /** The clock's time, without the time that does not count. */
   now_ms(): number {
     return this.#clock.now_ms() - this.#late_ms;
   }
 
-  /** It is over so long from now, instead of when it was. */
+  /** Sets the deadline to this long from now. */
   set(wait_ms: number): void {
     this.until(this.now_ms() + wait_ms);
   }
 
-  /** The same, by `now_ms`. Later than it was, it costs no timer. */
+  /** Sets the deadline, counted from `now_ms`. A later deadline than before costs no timer. */
   until(due_ms: number): void {
     this.#due_ms = due_ms;
     this.#looksLeft = looks;
@@ -50,7 +50,7 @@ export class Countdown {
     this.#fires_ms = Number.POSITIVE_INFINITY;
   }
 
-  /** Waits in quarters of the rest: a delay within one of them is known at its end. */
+  /** Waits in quarters of the remaining time: a delay within a quarter is known at its end. */
   #wait(): void {
     this.#cancel?.();
     this.#planned_ms = Math.max(0, this.#due_ms - this.now_ms()) / 4;
@@ -72,12 +72,12 @@ export class Countdown {
     } else this.#over();
   }
 
-  /** A stop that ended so late began before the timer was due: on average as long before as it ended after. */
+  /** A standstill that ended this late began before the timer was due: on average as long before as it ended after. */
   #count(late_ms: number): void {
     const counted_ms = Math.max(this.#planned_ms * counted_min, this.#planned_ms - late_ms);
     this.#late_ms += this.#planned_ms + late_ms - counted_ms;
   }
 }
 
-/** A shorter quarter is no measure of anything. */
+/** A shorter quarter measures nothing. */
 const quarter_ms_min = 5;

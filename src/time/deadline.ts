@@ -1,6 +1,6 @@
 /**
- * The outcome of `work`, or an Error saying that `what` did not answer when it takes longer than `wait_ms`, by a countdown.
- * The work itself goes on.
+ * Returns the result of `work`, or throws an Error that `what` did not answer if it takes longer than `wait_ms`,
+ * measured by a countdown. The work itself goes on.
  */
 import { Countdown } from "./countdown.ts";
 

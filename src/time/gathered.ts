@@ -1,15 +1,15 @@
-/** Work that is asked for often and done once for all who asked, never twice at a time. It keeps no process alive. */
+/** Runs work that is requested often, once for all requests, and never twice at a time. It keeps no process alive. */
 
 import { type Clock, idleClock } from "./clock.ts";
 
 export interface Gathered {
-  /** It is done so long from now, unless it is due or under way already. */
+  /** Requests a run after this time, unless one is due or under way already. */
   ask(wait_ms: number): void;
-  /** No more of it; resolves when none is under way. */
+  /** Stops. Resolves when no run is under way. */
   stop(): Promise<void>;
 }
 
-/** `work` never rejects; it answers how long until it is due again, or null when nothing is left to do. */
+/** `work` never rejects. It returns the time until the next run, or null if nothing is left to do. */
 export function gathered(work: () => Promise<number | null>, clock: Pick<Clock, "after"> = idleClock()): Gathered {
   let cancel: (() => void) | null = null;
   let running: Promise<void> | null = null;

@@ -1,8 +1,8 @@
-/** How late this process runs: what was measured while it stood still says nothing of whoever was asked. */
+/** Measures how late this process runs: a time measured while it stood still says nothing about others. */
 import { type Clock, idleClock } from "./clock.ts";
 
 const beat_ms = 100;
-/** A timer is never on time to the millisecond. */
+/** A timer is never exact to the millisecond. */
 const punctual_ms = 20;
 
 export class Lateness {
@@ -16,7 +16,10 @@ export class Lateness {
     this.#beat();
   }
 
-  /** All that it was late since it began, what it is late just now included: two readings differ by what lies between. */
+  /**
+   * All the time by which it has been late since the start, including now: the difference of two readings is the
+   * lateness between them.
+   */
   total_ms(): number {
     return this.#past_ms + this.#now_ms();
   }

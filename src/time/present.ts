@@ -1,7 +1,7 @@
 /**
- * Who is there now, where many come and go: in place of a Set. When a Set grows, its old table stays behind with all who
- * were in it, and points to the next one; once a collection has found one of them, the quick ones find all that follow.
- * What left is then kept until a whole collection: docs/design/runtime.md, Bun as a server.
+ * The current members where many come and go, instead of a Set. When a Set grows, its old table stays behind with all
+ * its members and points to the next one. Once a full collection has found a table, the quick ones find all that
+ * follow, so members that have left are kept until the next full collection: docs/design/runtime.md, Bun as a server.
  */
 export class Present<Member> {
   readonly #places: Place<Member>[] = [];
@@ -10,7 +10,7 @@ export class Present<Member> {
     return this.#places.length;
   }
 
-  /** All of now, in no order. */
+  /** All current members, in no particular order. */
   members(): Member[] {
     return this.#places.map(({ member }) => member);
   }
@@ -21,7 +21,7 @@ export class Present<Member> {
     return place;
   }
 
-  /** Leaves a place. It does nothing for a member that has left already. */
+  /** Removes a member. Does nothing if it has left already. */
   leave(place: Place<Member>): void {
     if (this.#places[place.at] !== place) return;
     const last = this.#places.pop()!;

@@ -1,12 +1,12 @@
-/** Work that comes again and again, never twice at a time, and that keeps no process alive. */
+/** Runs work at intervals, never twice at a time. It keeps no process alive. */
 import { type Clock, idleClock } from "./clock.ts";
 
 export interface Repeating {
-  /** No more of it; resolves when none is under way. */
+  /** Stops. Resolves when no run is under way. */
   stop(): Promise<void>;
 }
 
-/** `work` never rejects. The wait begins when it has ended; before the first time it may be another. */
+/** `work` never rejects. The wait begins when it has ended; the first wait may be different. */
 export function repeating(
   work: () => Promise<void>,
   times_ms: { first?: number; every: number },

@@ -1,6 +1,7 @@
 /**
- * Work that one poll brings is done together when all of it has come, in a turn of its own: of sockets, because code that has
- * just run for another costs less (docs/decisions/2026-11-22-bodies-and-streams.md); of messages from a thread, see there.
+ * Runs the work that one poll brings together, in a turn of its own, once all of it has arrived. For sockets, because
+ * code that has just run costs less the next time (docs/decisions/2026-11-22-bodies-and-streams.md); for messages of a
+ * thread, see there.
  */
 export type Together = (work: () => void) => void;
 

@@ -1,10 +1,10 @@
-/** How many tokens a prompt is. Bounded in time, whatever the text. */
+/** Counts the tokens of a text, in bounded time whatever the text is. */
 import type { Prompt } from "./prompt.ts";
 import type { CountTokens } from "./tokenizers.ts";
 
 /**
- * The length that is counted. A longer text fits no context of these vocabularies; its rest is counted at the rate of its
- * beginning.
+ * The length that is counted. A longer text fits into no context of these vocabularies; its rest is counted at the rate
+ * of its beginning.
  */
 export const counted_characters_max = 1024 * 1024;
 
@@ -23,8 +23,8 @@ export function countPrompt({ fixed, texts }: Prompt, count: CountTokens): numbe
 }
 
 /**
- * Letters, marks or blanks without an end are one word to a vocabulary, and the work on a word grows with the square of
- * its length. They are cut, which costs at most a token in so many characters.
+ * An endless run of letters, marks or blanks is one word to a vocabulary, and the work on a word grows with the square
+ * of its length. Such runs are cut, which costs at most one token in this many characters.
  */
 const run_characters_max = 256;
 
@@ -45,7 +45,9 @@ function* pieces(text: string): Generator<string> {
   if (from < text.length) yield from === 0 ? text : text.slice(from);
 }
 
-/** Roughly what vocabularies make words of: blanks, digits, other marks, letters and all that is not ASCII. */
+/**
+ * An approximation of the words of vocabularies: blanks, digits, other marks, letters and everything that is not ASCII.
+ */
 function kindOf(code: number): number {
   if (code === 32 || (code >= 9 && code <= 13)) return 0;
   if (code >= 48 && code <= 57) return 1;
@@ -53,7 +55,7 @@ function kindOf(code: number): number {
   return isLetter ? 3 : 2;
 }
 
-/** The second half of a character beyond the basic plane. */
+/** The second half of a surrogate pair. */
 function isTrailing(code: number): boolean {
   return code >= 0xdc00 && code <= 0xdfff;
 }

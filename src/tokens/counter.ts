@@ -1,7 +1,7 @@
 /**
- * Bodies to count, off the main thread: up to two workers, started by the first body and ended when none has come for a
- * while, since a vocabulary is a hundred megabytes. A body that costs a worker its life, or too long, is refused: what a
- * worker could not do, the main thread must not try. The next one gets a new worker.
+ * Counts bodies off the main thread, with up to two workers. They are started by the first body and ended when none has
+ * come for a while, since a vocabulary takes a hundred megabytes. A body that ends its worker, or takes too long, is
+ * refused: what a worker could not do, the main thread must not try. The next body gets a new worker.
  */
 import { compact } from "../inference/compact.ts";
 import { Fault, type FaultCode } from "../inference/fault.ts";
@@ -20,7 +20,7 @@ interface Refused {
 }
 
 export interface TokenCounter {
-  /** The body's memory goes to the worker. Throws the Fault of the body's first offence, or `overloaded`. */
+  /** The body's memory is transferred to the worker. Throws the Fault of the body's first offence, or `overloaded`. */
   examine(asked: ExamineRequest): Promise<Examined>;
   stop(): void;
 }
@@ -36,7 +36,7 @@ export interface Thread {
 
 export interface CounterSettings {
   workers_max: number;
-  /** Bodies that wait, and their bytes; above that a request is refused as `overloaded`. */
+  /** The bodies that may wait, and their bytes. Beyond that, a request is refused as `overloaded`. */
   waiting_max: number;
   waiting_bytes_max: number;
   /** How long a worker may take for one body, its own start included. */
@@ -64,7 +64,7 @@ interface Crew {
   timer: ReturnType<typeof setTimeout> | undefined;
 }
 
-/** `failed` hears why a worker was given up. */
+/** `failed` is called with the reason why a worker was given up. */
 export function tokenCounter(
   startThread: () => Thread,
   failed: (cause: unknown) => void,

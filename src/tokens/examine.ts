@@ -1,4 +1,4 @@
-/** The body of a request for a count → what is known of it. Runs in the worker. */
+/** Examines the body of a request for a count. It runs in the worker. */
 
 import { parseJsonBody } from "../body/parse.ts";
 import type { AnswerPart } from "../inference/answer-part.ts";
@@ -28,9 +28,9 @@ import {
 } from "./tokenizers.ts";
 
 export interface ExamineRequest {
-  /** Looked over already (src/body/scan.ts). */
+  /** It was scanned before (src/body/scan.ts). */
   body: Uint8Array;
-  /** `chat` and `answer`: a request and an answer of our own making; the others are requests for a count. */
+  /** `chat` and `answer`: a request and an answer that were made here; the others are requests for a count. */
   of: "messages" | "responses" | "chat" | "answer";
   /** The stored items that the body refers to (`Examined.refers`). */
   found?: Found;
@@ -44,13 +44,13 @@ export interface Examined {
   /** The tokens of text, tools and template; null if the model's tokenizer is not known. */
   textTokens: number | null;
   media: Media;
-  /** Set where nothing was counted, since the body refers to what is stored: it is asked for again, with that. */
+  /** Set if nothing was counted, because the body refers to stored items: ask again with them. */
   refers?: { references: References; body: Uint8Array };
   /** The tokens of an answer that are reasoning. */
   reasoningTokens?: number;
 }
 
-/** The form in which the worker is sent an answer. */
+/** The form in which an answer is sent to the worker. */
 export interface Answer {
   model: string;
   parts: readonly AnswerPart[];
@@ -87,7 +87,7 @@ async function examineRequest(
   const { model } = request;
   const name = Object.hasOwn(tokenizers, model) ? tokenizers[model] : undefined;
   if (name === undefined || !isTokenizer(name)) return { model, textTokens: null, media };
-  // What this engine would be refused is counted as far as it is understood.
+  // A request that this engine would refuse is counted as far as it is understood.
   const wire = openaiChatUpstream.request.encode(
     { ...request, nativeNeeds: [] },
     { model, stream: false, outputTokens_max: 1 },

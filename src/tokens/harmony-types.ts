@@ -1,13 +1,13 @@
-/** JSON Schema in the notation of types in which the harmony format tells a model of its tools. */
+/** Writes JSON Schema in the type notation in which the harmony format describes tools to a model. */
 import { entryOf, isObject } from "../protocol/json.ts";
 
 type Schema = Record<string, unknown>;
 
 const step = "    ";
-/** Schemas nest as deep as a body may; what is deeper than anybody reads is not followed. */
+/** Schemas may nest as deep as a body; levels that nobody would read are not followed. */
 const depth_max = 24;
 
-/** The arguments of a tool: what stands between its name and its end. */
+/** The arguments of a tool: the text between its name and its end. */
 export function argumentsOf(parameters: Schema): string {
   return `(_: {\n${fields(parameters, "", 0)}}) => any`;
 }

@@ -1,6 +1,7 @@
 /**
- * The harmony format, which OpenAI's open models read; held to the makers' own library (test/tokens). The words of its
- * system message are the same in every prompt but for the date and the effort, which are always as long.
+ * The harmony format, which OpenAI's open models read. It is tested against its makers' own library (test/tokens). The
+ * words of its system message are the same in every prompt except for the date and the effort, whose length does not
+ * change.
  */
 import type { AnswerPart } from "../inference/answer-part.ts";
 import { argumentsOf } from "./harmony-types.ts";
@@ -23,11 +24,11 @@ export const harmony: Template = ({ messages, tools }: Chat): Prompt => {
   return prompt;
 };
 
-/** `isOpen`: after the last question, where what was thought is still shown to the model. */
+/** `isOpen`: after the last question, where the model is still shown its reasoning. */
 function addMessage(prompt: Prompt, message: ChatMessage, isOpen: boolean): void {
   const text = message.texts.join("");
   if (message.role === "tool") {
-    // The author's name and whom it speaks to, with the channel.
+    // The author's name and the recipient, with the channel.
     add(prompt, 6, `functions.${message.toolName} to=assistant`, text);
   } else if (message.role === "assistant") {
     if (isOpen && message.reasoning !== "") add(prompt, 6, message.reasoning);

@@ -1,6 +1,6 @@
 /**
- * The chat template of Llama 3.1 to 3.3 Instruct: every message between two headers and an end, tools as JSON in the first
- * question. What the template says in its own words is always as long.
+ * The chat template of Llama 3.1 to 3.3 Instruct: every message between two headers and an end, with the tools as JSON
+ * in the first question. The template's own words always have the same length.
  */
 import type { AnswerPart } from "../inference/answer-part.ts";
 import { textOf } from "../protocol/json.ts";
@@ -23,7 +23,7 @@ export const llama3: Template = ({ messages, tools }: Chat): Prompt => {
   return prompt;
 };
 
-/** All of it is one message. */
+/** It is all one message. */
 export function llama3Answer(parts: readonly AnswerPart[]): Prompt {
   const texts = parts.map(({ kind, toolName, text }) => (kind === "tool-call" ? callOf(toolName, text) : text));
   return { fixed: 0, texts };
@@ -37,7 +37,7 @@ function addMessage(prompt: Prompt, message: ChatMessage): void {
     }
     return;
   }
-  // The role of results, `ipython`, is two tokens; they stand as a text of JSON.
+  // The role of results, `ipython`, is two tokens. Results are a JSON string.
   const isResult = message.role === "tool";
   prompt.fixed += messageFrame + (isResult ? 1 : 0);
   prompt.texts.push(isResult ? JSON.stringify(saidIn(message)) : saidIn(message));
@@ -51,7 +51,7 @@ function saidIn({ texts }: ChatMessage): string {
   return texts.join("\n").trim();
 }
 
-/** JSON as templates write it: a space after each comma and colon. What is no JSON stays as it is. */
+/** JSON as templates write it: a space after each comma and colon. Text that is not JSON stays as it is. */
 function spaced(json: string): string {
   try {
     return written(JSON.parse(json), 0);

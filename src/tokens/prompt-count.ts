@@ -1,6 +1,6 @@
 /**
- * How many tokens the prompt of a request is, and its answer, counted by a worker as the model reads and writes them: for a
- * settlement of what no engine reported. Nobody waits for it long, and it may fail: then what is expected is charged.
+ * Counts the tokens of a request's prompt and of its answer in a worker, as the model reads and writes them, for a
+ * settlement of what no engine reported. Nobody waits for it long, and it may fail: then the estimate is charged.
  */
 import type { AnswerPart } from "../inference/answer-part.ts";
 import { mediaOf } from "../inference/media.ts";
@@ -18,7 +18,7 @@ export interface PromptRequest {
   model: { id: string; tokenizer?: string | undefined };
 }
 
-/** Null at once where it is not countable. */
+/** Null at once if it cannot be counted. */
 export type CountPrompt = (asked: PromptRequest) => Promise<number> | null;
 
 export interface AnswerCounted {
@@ -36,7 +36,7 @@ export interface PromptCountSettings {
 
 export const promptCountSettings: PromptCountSettings = { count_ms: 1_000, body_bytes_max: 1024 * 1024 };
 
-/** Whether the model's tokenizer is known, and the body small enough to be worth it. */
+/** Reports whether the model's tokenizer is known, and the body small enough to be worth it. */
 export function isCountable(
   { model, inputBytes }: Omit<PromptRequest, "request">,
   { body_bytes_max }: PromptCountSettings = promptCountSettings,
@@ -73,7 +73,7 @@ export function promptCount(
   };
 }
 
-/** Rejects where the model's tokenizer is not known. */
+/** Rejects if the model's tokenizer is not known. */
 export function answerCount(
   counter: Pick<TokenCounter, "examine">,
   settings: PromptCountSettings = promptCountSettings,

@@ -1,10 +1,8 @@
 /**
- * TOKENS: how many tokens an input is, by the vocabulary and the chat template of the model that reads it. Used where a
- * count is asked for (`count_tokens`), and for what a client that left is charged, in a worker of its own; holds are sized
- * by an estimate (src/usage/input-estimate.ts).
- *
- * A prompt here is what a template makes of a chat request, as far as it can be counted: texts, each standing between two
- * special tokens, and how many tokens everything else is.
+ * TOKENS: how many tokens an input is, by the vocabulary and the chat template of the model that reads it. It is used
+ * for counts (`count_tokens`), and to charge a client that left, in a worker of its own; holds are sized by an estimate
+ * (src/usage/input-estimate.ts). A prompt here is what a template makes of a chat request, as far as it can be counted:
+ * texts, each between two special tokens, and the number of all other tokens.
  */
 import type { AnswerPart } from "../inference/answer-part.ts";
 import { isObject } from "../protocol/json.ts";
@@ -15,14 +13,14 @@ export interface Prompt {
   texts: string[];
 }
 
-/** A message of chat completions, as an engine is sent it; what is missing is "" or empty. */
+/** A message of chat completions, as engines are sent it; missing fields are "" or empty. */
 export interface ChatMessage {
   role: string;
   /** The text of each part. */
   texts: string[];
   reasoning: string;
   calls: { name: string; arguments: string }[];
-  /** For a result, the tool that was called. */
+  /** For a result, the name of the tool. */
   toolName: string;
 }
 
@@ -31,7 +29,7 @@ export interface ChatTool {
   description: string;
   /** JSON Schema of its arguments. */
   parameters: Record<string, unknown> | null;
-  /** The tools as they are sent to an engine. */
+  /** The tools as engines are sent them. */
   wire: unknown;
 }
 
@@ -42,7 +40,7 @@ export interface Chat {
 
 export type Template = (chat: Chat) => Prompt;
 
-/** How a model writes its answer: its parts stand between the same special tokens as in a prompt. */
+/** The form in which a model writes its answer: its parts are between the same special tokens as in a prompt. */
 export type AnswerTemplate = (parts: readonly AnswerPart[]) => Prompt;
 
 /** The parts of a chat completions body that are counted. */

@@ -1,4 +1,6 @@
-/** The worker's thread. In the executable its file has the name that the build gave it; from source, that on disk. */
+/**
+ * The worker's thread. In the executable, its file has the name that the build gave it; from source, its name on disk.
+ */
 import type { Thread } from "./counter.ts";
 
 export function startThread(isCompiled: boolean): Thread {

@@ -16,9 +16,12 @@ export function isTokenizer(name: string): name is TokenizerName {
 export const templates: Record<TokenizerName, Template> = { o200k_harmony: harmony, llama3 };
 export const answers: Record<TokenizerName, AnswerTemplate> = { o200k_harmony: harmonyAnswer, llama3: llama3Answer };
 
-/** An answer's special tokens that its prompt ended with; negative for llama3, whose end token is not among the answer's. */
+/**
+ * The special tokens of an answer that its prompt ended with; negative for llama3, whose end token is not among the
+ * answer's.
+ */
 export const promptedTokens: Record<TokenizerName, number> = { o200k_harmony: 2, llama3: -1 };
 
-/** How many tokens a text is; special tokens in it are text. */
+/** The number of tokens of a text; special tokens in it count as text. */
 export type CountTokens = (text: string) => number;
 export type Vocabularies = Record<TokenizerName, () => Promise<CountTokens>>;

@@ -1,6 +1,6 @@
 /**
- * Vocabularies: megabytes each, for the worker alone, and loaded when they are first counted with. The executable holds
- * their files as they are: as bytecode they would be four times as large.
+ * Vocabularies: megabytes each, only for the worker, and loaded when they are first needed. The executable holds their
+ * files unchanged: as bytecode they would be four times as large.
  */
 import { GptEncoding } from "gpt-tokenizer/GptEncoding";
 import o200kFile from "../../node_modules/gpt-tokenizer/esm/bpeRanks/o200k_base.js" with { type: "file" };
@@ -15,7 +15,7 @@ export function vocabularies(): Vocabularies {
 }
 
 async function o200kHarmony(): Promise<CountTokens> {
-  // What its types call the module is here the file's path.
+  // The name that its types use for the module is the file's path here.
   const path = o200kFile as unknown as string;
   const { default: ranks } = (await import(path)) as typeof import("gpt-tokenizer/bpeRanks/o200k_base");
   const encoding = GptEncoding.getEncodingApi("o200k_harmony", () => ranks);

@@ -1,4 +1,4 @@
-/** The worker: one body after the other, each answered by its number. An entry point of its own (scripts/build.ts). */
+/** The worker: one body after another, each answered by its number. It is an entry point (scripts/build.ts). */
 
 import { fullGC } from "bun:jsc";
 import { compact } from "../inference/compact.ts";
@@ -29,7 +29,7 @@ async function answered(number: number, asked: ExamineRequest): Promise<Answer> 
     const { code, message, details } = asFault(thrown);
     const { param, body } = details;
     if (code === "internal_error") throw thrown;
-    // What a Fault knows beside this (a cause, for the log) may be anything, and not all of that can be sent.
+    // A Fault may have other members (a cause, for the log) of any type, not all of which can be sent.
     return { number, refused: { code, message, ...compact({ param, body }) } };
   } finally {
     if (bytes >= large_bytes) fullGC();

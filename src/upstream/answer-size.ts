@@ -1,20 +1,23 @@
-/** How much of an answer has come, and is kept: docs/design/errors-and-streams.md, Answers that are bounded. */
+/**
+ * Counts how much of an answer has arrived, and how much of it is kept: docs/design/errors-and-streams.md, Answers that
+ * are bounded.
+ */
 import type { InferenceEvent } from "../inference/event.ts";
 import { UnreadableAnswer } from "../protocol/parts-bound.ts";
 import { answer_bytes_max, type Hold } from "./engine-json.ts";
 
-/** Code units of all parts together: everything that keeps a whole answer is bounded by it. */
+/** The code units of all parts together. Everything that keeps a whole answer is bounded by it. */
 const text_max = answer_bytes_max;
-/** Bytes that an answer that nobody streams may take in memory. */
+/** The memory in bytes that an answer may take if its caller does not stream it. */
 const kept_bytes_max = 64 * 1024 * 1024;
-/** Bytes of each piece beside its text, and of each token that may have stood there. */
+/** The bytes that each piece takes beside its text, and each token that may have been in it. */
 const piece_bytes = 48;
 const logprob_bytes = 256;
 
-/** A request has so much for whatever it holds beside its body. */
+/** The allowance of a request for everything that it holds beside its body. */
 const free_bytes = 64 * 1024;
 
-/** Says it where it is much, or was. */
+/** Reports the size if it is large, or was. */
 export function whereMuch(hold: Hold): Hold {
   let told_bytes = 0;
   return (bytes) => {

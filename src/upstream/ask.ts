@@ -24,13 +24,15 @@ import { Watchdog } from "./watchdog.ts";
 export interface Question extends Sending {
   identity: ResponseIdentity;
   patience: Patience;
-  /** The caller's patience: its abort ends the request, and its reason (a Fault) the stream. */
+  /** Aborted when the caller gives up. Its reason (a Fault) ends the stream. */
   signal: Signal;
-  /** Set where nobody reads the parts as they come: what follows the first is read together, so many milliseconds of it. */
+  /**
+   * Set if nobody reads the parts as they arrive: what follows the first part is gathered for this many milliseconds.
+   */
   gather_ms?: number;
-  /** Hears how much of the answer is held, where that is much; throws the Fault that ends the request. */
+  /** Called with the bytes of the answer that are held, if there are many. Throws the Fault that ends the request. */
   hold?(bytes: number): void;
-  /** Told once how it ended, before the last event leaves. */
+  /** Called once with how the attempt ended, before its last event leaves. */
   ended?(end: AttemptEnd): void;
 }
 
@@ -38,13 +40,13 @@ export interface Question extends Sending {
 export interface Patience {
   /** The name, TCP and TLS. */
   connect_ms: number;
-  /** From there until the first part of the answer. */
+  /** From the connection until the first part of the answer. */
   first_part_ms: number;
   /** Between two parts. */
   idle_ms: number;
   /** All of it. */
   total_ms: number;
-  /** Set where another engine stands ready: when it may be asked instead. */
+  /** Set if another engine stands ready: the time after which it may be asked instead. */
   spare: { after_ms: number; isAsked(): boolean } | null;
 }
 
@@ -73,7 +75,7 @@ export async function* ask(question: Question): AsyncGenerator<InferenceEvent[],
     const contentType = reply.headers.get("content-type") ?? "";
     if (contentType.includes("text/event-stream")) {
       const read = reader(question, { answer, dog, told });
-      // One loop, and no generator within the generator: each costs every batch several turns.
+      // This is one loop and not a generator within a generator, because each of those costs every batch several turns.
       while (!answer.isOver) {
         const reading = read(await reply.read());
         const batch = reading instanceof Promise ? await reading : reading;
@@ -128,11 +130,11 @@ function once(tell: (end: AttemptEnd) => void): (end: AttemptEnd) => void {
 /** How far an answer has been read: a connection whose answer was read to its end serves the next request. */
 interface Reading {
   reply: Reply | null;
-  /** Its events have ended, and the engine may not have closed it yet. */
+  /** Its events have ended, but the engine may not have closed it yet. */
   isEnded: boolean;
   /** No event follows: the answer has ended, or failed. */
   isOver: boolean;
-  /** It was read to its last byte: there is nothing to abort, which is dear, and nothing to wait for. */
+  /** It was read to its last byte. There is nothing to wait for, and nothing to abort, which is expensive. */
   isRead: boolean;
 }
 
@@ -174,7 +176,7 @@ function reader(question: Question, { answer, dog, told }: ReaderParts) {
     if (isLast || end?.type === "response-end") answer.isEnded = true;
     if (isLast || end) answer.isOver = true;
     if (end) told(endOf(batch));
-    // A part that was gathered is heard of late: the next is given as much longer.
+    // A part that was gathered is noticed late, so the next one is given that much longer.
     if (batch.length > 0) dog.expect(patience.idle_ms + gather_ms, "the next part");
     if (gather_ms > 0 && batch.some(({ type }) => type === "part-start")) answer.reply?.gather(gather_ms);
     return batch;

@@ -21,13 +21,13 @@ export type AttemptKind =
   /** The connection broke, before the answer or in the middle of it. */
   | "broken"
   | "timeout"
-  /** 429: the engine is full, and well. */
+  /** The engine answered 429: it is full, and works. */
   | "busy"
-  /** 5xx, or an error in mid-stream. */
+  /** The engine answered 5xx, or reported an error in the middle of the stream. */
   | "failed"
-  /** 401, 403, 404: the operator's credential or the operator's name of the model. */
+  /** The engine answered 401, 403 or 404: the operator's credential or name of the model is wrong. */
   | "refused"
-  /** The request is at fault, and would be elsewhere. */
+  /** The request is wrong, and would be for any engine. */
   | "rejected"
   /** The input is longer than the engine's context. */
   | "too_long"
@@ -40,7 +40,7 @@ export interface AttemptEnd {
   status?: number;
   /** The wait that a 429 or 5xx asked for, unbounded. */
   retryAfter_ms?: number;
-  /** Why an answer was not read, or not to its end, in words that quote nothing of it. */
+  /** The reason why an answer was not read to its end, in words that quote nothing of it. */
   unread?: string;
 }
 
@@ -87,7 +87,7 @@ export function kindOfCause(cause: unknown): AttemptKind {
 
 /** The fault that the caller reads. */
 export function faultOfCause(cause: unknown): Fault {
-  // What this engine's protocol has no words for is the caller's to change.
+  // If this engine's protocol cannot express the request, the caller has to change it.
   if (cause instanceof Fault) return cause;
   if (cause instanceof NoRoom) return cause.fault;
   if (cause instanceof UnreadableAnswer || cause instanceof SseOverflow) return malformedAnswer(cause);
@@ -104,7 +104,10 @@ export function tooSlow(waitedFor: string): Fault {
   });
 }
 
-/** Seconds; relayed, at most a minute: agents wait on what is named, and an engine's "one day" is not ours to promise. */
+/**
+ * Seconds. At most a minute is relayed: agents wait as long as they are told, and an engine's "one day" is not ours to
+ * promise.
+ */
 export function retryAfterOf({
   status,
   headers,

@@ -1,6 +1,6 @@
 import type { Reply } from "./http1/exchange.ts";
 
-/** The text of an answer, up to a limit; more is an error, and is not read. */
+/** Reads the text of an answer up to a limit. A longer text is an error. */
 export async function readAtMost(reply: Pick<Reply, "read" | "drop">, bytes_max: number): Promise<string> {
   const decoder = new TextDecoder();
   const texts: string[] = [];

@@ -1,13 +1,13 @@
 /**
- * The arguments of an answer's calls, looked over as they are written: they are JSON within JSON, which is parsed for clients
- * whose protocol has it as an object. docs/design/errors-and-streams.md, Answers that are bounded.
+ * Checks the arguments of an answer's tool calls while they are written. They are JSON within JSON, and are parsed for
+ * clients whose protocol has them as an object: docs/design/errors-and-streams.md, Answers that are bounded.
  */
 
 import { BodyScan, type ShapeLimits } from "../body/scan.ts";
 import type { InferenceEvent } from "../inference/event.ts";
 import { assertReadable, unseen_bytes } from "./engine-json.ts";
 
-/** Depth and names are those of one call, values and members those of all of them. */
+/** Depth and names are bounded for each call, values and members for all calls together. */
 const argumentsLimits: ShapeLimits = {
   body_depth_max: 100,
   body_values_max: 100_000,
@@ -15,11 +15,11 @@ const argumentsLimits: ShapeLimits = {
   body_names_max: 10_000,
 };
 
-/** Pieces of a call are looked over together: of a token alone that costs as much as reading it. */
+/** Pieces of a call are checked together, because checking a single token costs as much as reading it. */
 const looked_length = 4096;
 
 interface Call {
-  /** Arguments that were not looked at yet, because all of the answer's together are still short. */
+  /** Arguments that were not checked yet, because those of the whole answer are still short. */
   unseen: string[];
   unseenLength: number;
   scan: BodyScan | null;

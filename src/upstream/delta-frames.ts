@@ -1,6 +1,7 @@
 /**
- * Reads the frames of a stream that differ in their delta alone: what stands around it is compared, in place of reading lines
- * and JSON. Whatever does not compare goes the ordinary way. docs/design/protocols.md, Deltas as frames.
+ * Reads the frames of a stream that differ in their delta alone. It compares the bytes around the delta instead of
+ * parsing lines and JSON. A frame that does not match is decoded in the ordinary way: docs/design/protocols.md, Deltas
+ * as frames.
  */
 import type { InferenceEvent, PartDelta } from "../inference/event.ts";
 
@@ -8,24 +9,24 @@ import type { InferenceEvent, PartDelta } from "../inference/event.ts";
 interface Envelope {
   before: string;
   after: string;
-  /** Whether it counts itself, as those of Responses do: that says nothing of the frame. */
+  /** Whether its events are numbered, as those of Responses are: the number says nothing about the frame. */
   isNumbered: boolean;
   index: number;
   /** The text of the frame that it was learned from. */
   delta: string;
-  /** Whether a frame with another text was read the ordinary way, and said that text. */
+  /** Whether a second frame with another text was decoded in the ordinary way, and gave that text. */
   isKnown: boolean;
 }
 
-/** A frame above this is not of one token. */
+/** A larger frame does not hold a single token. */
 const frame_bytes_max = 4096;
 
 export class DeltaFrames {
   #envelope: Envelope | null = null;
-  /** The part that began last; -1 where it is a call, whose arguments decoders look into. */
+  /** The part that began last; -1 if it is a tool call, whose arguments the decoders have to read. */
   #index = -1;
 
-  /** The event of bytes that are such a frame, whole; else null. */
+  /** Returns the event if the bytes are one whole frame of this kind, else null. */
   read(bytes: Uint8Array): PartDelta | null {
     const envelope = this.#envelope;
     if (!envelope || bytes.length > frame_bytes_max) return null;
@@ -34,7 +35,7 @@ export class DeltaFrames {
     return { type: "part-delta", index: envelope.index, delta };
   }
 
-  /** Learns from bytes that were read the ordinary way. `isFrame`: they are one whole frame. */
+  /** Learns from bytes that were decoded in the ordinary way. `isFrame`: they are one whole frame. */
   learn(bytes: Uint8Array, events: readonly InferenceEvent[], isFrame: boolean): void {
     for (const event of events) {
       if (event.type === "part-start") this.#index = event.part.kind === "tool-call" ? -1 : event.index;
@@ -55,7 +56,7 @@ export class DeltaFrames {
   }
 }
 
-/** The delta may stand elsewhere in the frame, or be written in another way: a frame with another text tells. */
+/** The delta may be elsewhere in the frame, or be written in another way. A second frame with another text decides. */
 function envelopeOf(text: string, { index, delta }: PartDelta): Envelope | null {
   const quoted = JSON.stringify(delta);
   const at = text.indexOf(quoted);
@@ -66,19 +67,19 @@ function envelopeOf(text: string, { index, delta }: PartDelta): Envelope | null 
   return { before: isNumbered ? numbered(before) : before, after: isNumbered ? numbered(after) : after, ...more };
 }
 
-/** The text between what stands around it; null where that is another, or it is empty, or no text of JSON. */
+/** The text between the known bytes. Null if those differ, or if the text is empty or not a JSON string. */
 function deltaIn(frame: string, { before, after, isNumbered }: Envelope): string | null {
   const text = isNumbered ? numbered(frame) : frame;
   if (text.length <= before.length + after.length || !text.startsWith(before) || !text.endsWith(after)) return null;
   try {
-    // It begins with a quotation mark, so it is a text, or nothing at all.
+    // It begins with a quotation mark, so it is either a string or malformed.
     return JSON.parse(text.slice(before.length - 1, text.length - after.length + 1));
   } catch {
     return null;
   }
 }
 
-/** Within a text of JSON no quotation mark is bare, so this is found outside of texts alone. */
+/** A quotation mark inside a JSON string is always escaped, so this is only found outside of strings. */
 function numbered(text: string): string {
   return text.replace(sequenceNumber, '"sequence_number":0');
 }

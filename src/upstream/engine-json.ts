@@ -1,6 +1,6 @@
 /**
- * JSON that an engine wrote: looked over before it is parsed, as a client's is, and parsed in steps where it is large. What is
- * beyond the limits is an UnreadableAnswer. docs/design/errors-and-streams.md, Answers that are bounded.
+ * Reads JSON that an engine wrote. It is scanned before it is parsed, as a client's is, and parsed in steps if it is
+ * large. JSON beyond the limits is an UnreadableAnswer: docs/design/errors-and-streams.md, Answers that are bounded.
  */
 
 import { Gathering } from "../body/gathering.ts";
@@ -11,12 +11,12 @@ import { UnreadableAnswer } from "../protocol/parts-bound.ts";
 import { breather, inTurns } from "../time/breather.ts";
 import type { Reply } from "./http1/exchange.ts";
 
-/** An engine's whole answer: more is not read. One event of a stream may be as large (sse/decode.ts). */
+/** The largest whole answer of an engine. One event of a stream may be as large (sse/decode.ts). */
 export const answer_bytes_max = 8 * 1024 * 1024;
 
 /**
- * The largest shape of a whole answer, or of one event. Log probabilities are the densest that an honest one holds: eight
- * bytes a value.
+ * The limits of a whole answer, or of one event. Log probabilities are the densest values that an honest engine sends:
+ * eight bytes each.
  */
 export const answerLimits: ShapeLimits = {
   body_depth_max: 100,
@@ -25,10 +25,10 @@ export const answerLimits: ShapeLimits = {
   body_names_max: 10_000,
 };
 
-/** A text of at most this size is parsed without a scan: it cannot hold enough to be felt. */
+/** A text of at most this size is parsed without a scan: it is too small to take noticeable time. */
 export const unseen_bytes = 16 * 1024;
 
-/** Hears how many bytes of an answer are held, before more of them are; throws what ends the request. */
+/** Called with the bytes of an answer that will be held, before they are. Throws to end the request. */
 export type Hold = (bytes: number) => void;
 
 export interface EngineJson {
@@ -36,7 +36,7 @@ export interface EngineJson {
   bytes: number;
 }
 
-/** A whole answer, as it comes. */
+/** A whole answer that arrives in pieces. */
 export async function readJson(reply: Pick<Reply, "read" | "headers">, hold: Hold): Promise<EngineJson> {
   const body = new Gathering(announcedBytes(reply), release);
   let scan: BodyScan | null = null;
@@ -58,13 +58,13 @@ export async function readJson(reply: Pick<Reply, "read" | "headers">, hold: Hol
   return { value, bytes };
 }
 
-/** The size that the reply announces; memory that nothing is written to costs nothing. */
+/** Allocates the size that the reply announces; untouched memory costs nothing. */
 function announcedBytes({ headers }: Pick<Reply, "headers">): number {
   const announced = Number(headers.get("content-length") ?? 0);
   return announced <= answer_bytes_max ? announced : 0;
 }
 
-/** A text that is there already. */
+/** A text that has already arrived. */
 export async function parseLarge(text: string): Promise<unknown> {
   const bytes = new TextEncoder().encode(text);
   const scan = new BodyScan();

@@ -6,13 +6,13 @@ import { readAtMost } from "./body.ts";
 import { parseLarge } from "./engine-json.ts";
 import type { Reply } from "./http1/exchange.ts";
 
-/** More is not read. */
+/** The limit of what is read. */
 const refusal_bytes_max = 64 * 1024;
 
 export async function refusalOf(reply: Reply, codec: UpstreamCodec): Promise<{ fault: Fault; end: AttemptEnd }> {
   const { status } = reply;
   const text = await readAtMost(reply, refusal_bytes_max).catch(() => "");
-  // An engine's proxy answers in HTML; the status says enough.
+  // An engine's proxy answers in HTML; then the status says enough.
   const body = await parseLarge(text).catch(() => text);
   const fault = codec.fault.decode(status, body);
   const end: AttemptEnd = { kind: kindOfRefusal(status, fault), status };

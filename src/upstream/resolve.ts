@@ -1,24 +1,24 @@
-/** The addresses of a name now, by the system's resolver or by the operator's DNS servers. */
+/** Resolves a name to its current addresses, with the system's resolver or the operator's DNS servers. */
 import { lookup, Resolver } from "node:dns/promises";
 import type { AddressFamily, Resolving } from "./target.ts";
 
-/** No addresses: the name has none. */
+/** Empty if the name has no address. */
 export interface Answer {
   addresses: string[];
-  /** How long that holds; null where nobody says. */
+  /** How long the answer is valid; null if unknown. */
   ttl_ms: number | null;
-  /** The family of addresses that nobody could tell, while the other was told. */
+  /** The address family whose look-up failed while the other succeeded. */
   failedFamily: Exclude<AddressFamily, "all"> | null;
 }
 
-/** Throws where nobody could tell: no server answers, or it says that it failed. */
+/** Throws if the look-up failed: no server answered, or the server reported a failure. */
 export type Resolve = (host: string, how: Pick<Resolving, "family" | "servers">) => Promise<Answer>;
 
 export const resolve: Resolve = (host, how) => (how.servers.length > 0 ? asked(host, how) : looked(host, how));
 
 const familyNumbers = { all: 0, ipv4: 4, ipv6: 6 } as const;
 
-/** Resolves by the system's hosts file, search domains and servers. It has no time to live for an answer. */
+/** Resolves with the system's hosts file, search domains and servers. The answer has no time to live. */
 async function looked(host: string, { family }: Parameters<Resolve>[1]): Promise<Answer> {
   try {
     const found = await lookup(host, { all: true, family: familyNumbers[family] });
@@ -35,7 +35,8 @@ const tries = 2;
 type Family = Exclude<AddressFamily, "all">;
 
 async function asked(host: string, { family, servers }: Parameters<Resolve>[1]): Promise<Answer> {
-  // A new one each time: it would answer from its memory for as long as an answer holds, also where that is an hour.
+  // A new resolver is made each time, because one would answer from its cache for as long as an answer is valid, even
+  // for an hour.
   const resolver = new Resolver({ timeout: answer_ms, tries });
   resolver.setServers([...servers]);
   const families: Family[] = family === "all" ? ["ipv4", "ipv6"] : [family];
@@ -59,7 +60,7 @@ async function recordsOf(resolver: Resolver, host: string, family: Family) {
   }
 }
 
-/** The name is not there, or has no address of this family: an answer, and no failure. */
+/** The name does not exist, or has no address of this family: an answer, and no failure. */
 function isAbsent(cause: unknown): boolean {
   return cause instanceof Error && "code" in cause && (cause.code === "ENOTFOUND" || cause.code === "ENODATA");
 }

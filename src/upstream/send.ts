@@ -1,4 +1,7 @@
-/** One request to one engine, once: whether it may be sent again is decided by whoever knows what was shown. */
+/**
+ * Sends one request to one engine, once. Whether it may be sent again is decided elsewhere, by the code that knows what
+ * the caller was shown.
+ */
 
 import { jsonPieces } from "../body/json-pieces.ts";
 import { joined, type OwnBytes } from "../body/own-bytes.ts";
@@ -15,17 +18,17 @@ export interface Sending extends UpstreamAsk {
   upstream: Upstream;
   codec: UpstreamCodec;
   request: InferenceRequest;
-  /** Size of what the caller asked. */
+  /** The size of the caller's request. */
   inputBytes: number;
-  /** The bytes in which the caller did, where they are still there. */
+  /** The caller's own bytes, if they are still in memory. */
   own?: OwnBytes | null;
-  /** The organization and plan that it is for. */
+  /** The organization and plan of the request. */
   identified?: { organization: string; plan: string };
   /** The salt that divides the engine's prefix cache, as vLLM names it; null for none. */
   cacheSalt?: string | null;
   /** The headers that continue its trace at the engine. */
   traceHeaders?: Record<string, string> | null;
-  /** On a connection of its own, because one that had served before has failed. */
+  /** Whether to use a new connection, because one that had served before has failed. */
   isFresh?: boolean;
 }
 
@@ -42,7 +45,7 @@ export async function send(sending: Sending, line: Pick<Post, "connect_ms" | "co
   return await endpoint.post({ headers: headersOf(sending), body, isFresh, connect_ms, connected, signal });
 }
 
-/** Smaller ones are written at once, which is quicker. */
+/** Smaller bodies are written at once, which is faster. */
 const pieced_bytes = 1024 * 1024;
 
 async function piecesOf(asked: Readonly<JsonObject>, inputBytes: number): Promise<Uint8Array[]> {
@@ -55,7 +58,7 @@ async function piecesOf(asked: Readonly<JsonObject>, inputBytes: number): Promis
   return pieces;
 }
 
-/** The destination. Headers that the operator has set go before ours. */
+/** The destination. Headers set by the operator override ours. */
 function whereOf(upstream: Upstream, codec: UpstreamCodec): Where {
   const headers: Record<string, string> = {
     "content-type": "application/json",

@@ -1,4 +1,7 @@
-/** Bytes of a streamed answer → events, whatever the cuts: one frame after the other, and those that are alike at once. */
+/**
+ * Turns the bytes of a streamed answer into events, however they are cut. Frames that differ in their delta alone take
+ * a shorter way.
+ */
 import type { InferenceEvent } from "../inference/event.ts";
 import type { Transducer } from "../protocol/codec.ts";
 import type { EngineEvent } from "../protocol/engine-event.ts";
@@ -18,14 +21,14 @@ export class StreamReader {
     this.#decoder = decoder;
   }
 
-  /** Bytes of an event that has not come to its end. */
+  /** The bytes of an incomplete event. */
   get held_bytes(): number {
     return this.#frames.held_bytes;
   }
 
   /**
-   * The events that these bytes complete, in order; a promise where a large one is among them. Throws SseOverflow,
-   * UnreadableAnswer.
+   * Returns the events that these bytes complete, in order; a promise if a large one is among them. Throws SseOverflow
+   * or UnreadableAnswer.
    */
   push(pieces: readonly Uint8Array[]): Batch | Promise<Batch> {
     const batch: Batch = [];

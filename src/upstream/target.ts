@@ -1,13 +1,15 @@
 import type { UpstreamProtocol } from "./codecs.ts";
 import type { TlsSettings } from "./http1/dial.ts";
 
-/** The address and protocol of an engine, by its name in the catalog. None of it ever reaches a client. */
+/** The address and protocol of an engine, by its name in the catalog. Clients never see any of it. */
 export interface Upstream {
   /** The operator's name for it. */
   name: string;
-  /** Base URL, up to and with `/v1`, no trailing slash. */
+  /** The base URL, up to and including `/v1`, without a trailing slash. */
   url: string;
-  /** Set if the name of the URL is resolved anew from time to time: each of its addresses is an engine of its own. */
+  /**
+   * Set if the name in the URL is resolved again from time to time. Each of its addresses is then an engine of its own.
+   */
   resolve?: Resolving;
   /** The address of one of those engines, asked under the URL's name. Null: the name has no known address. */
   address?: string | null;
@@ -15,27 +17,27 @@ export interface Upstream {
   apiKey: string | null;
   /** Sent with every request. */
   headers?: Readonly<Record<string, string>>;
-  /** Whom https trusts, and who we are; the system's authorities and nobody, where left out. */
+  /** The authorities and the client certificate for https. The system's authorities and no certificate by default. */
   tls?: TlsSettings;
   timeouts: UpstreamTimeouts;
   /** Whether each organization has a salt of its own in the engine's prefix cache. */
   isCacheSalted?: boolean;
-  /** Names of headers that say for whom a request is, to a scheduler of the operator's. */
+  /** The names of headers that tell the operator's scheduler for whom a request is. */
   identityHeaders?: { organization?: string; plan?: string };
-  /** The requests that this process may have in flight there; absent: no limit. */
+  /** The requests that this process may have in flight at the engine; unlimited if absent. */
   capacity?: Capacity;
-  /** Asked from time to time whether it is well. */
+  /** The health check that is made from time to time. */
   check?: HealthCheck;
   load?: LoadReading;
 }
 
 export interface Resolving {
-  /** At the latest; sooner where the answer says that it holds for less. */
+  /** The longest time until the next look-up. It is made sooner if the answer is valid for less. */
   interval_ms: number;
-  /** The bound of its addresses; further ones are not asked. */
+  /** The most addresses that are used. */
   addresses_max: number;
   family: AddressFamily;
-  /** DNS servers: addresses, each with its port where that is not 53. None: as the system resolves names. */
+  /** DNS servers: addresses, each with its port if that is not 53. If there are none, the system resolves names. */
   servers: readonly string[];
 }
 
@@ -47,29 +49,29 @@ export function endpointOf({ url, address }: Pick<Upstream, "url" | "address">):
   return address === undefined ? url : `${url} ${address}`;
 }
 
-/** Null does not limit. */
+/** Null means no limit. */
 export interface Capacity {
   concurrent_max: number | null;
   tokens_in_flight_max: number | null;
-  /** The share of both that is reserved for organizations that have less than that there. */
+  /** The share of both that is reserved for organizations that have less than that in flight. */
   reserved_percent: number;
   /** How many requests may wait for room. */
   queue_max: number;
-  /** And for how long, in milliseconds. */
+  /** How long they may wait, in milliseconds. */
   queue_ms_max: number;
 }
 
 /** The page on which an engine reports its load. */
 export interface LoadReading {
-  /** From the root of the engine's host. */
+  /** A path from the root of the engine's host. */
   path: string;
   interval_ms: number;
-  /** With more requests that wait in it, it is crowded. */
+  /** An engine with more waiting requests than this is crowded. */
   waiting_max: number;
 }
 
 export interface HealthCheck {
-  /** From the root of the engine's host. */
+  /** A path from the root of the engine's host. */
   path: string;
   interval_ms: number;
 }
@@ -77,9 +79,9 @@ export interface HealthCheck {
 export interface UpstreamTimeouts {
   /** The name, TCP and TLS. */
   connect_ms: number;
-  /** From there until the first part of an answer; more for a long input. */
+  /** From the connection until the first part of an answer; longer for a long input. */
   first_part_ms: number;
-  /** The same, where another route of the model stands ready to be asked instead. */
+  /** The same if another route of the model stands ready to be asked instead. */
   first_part_spare_ms: number;
   /** Between two parts of an answer. */
   idle_ms: number;
@@ -95,12 +97,14 @@ export const defaultTimeouts: UpstreamTimeouts = {
   total_ms: 3_600_000,
 };
 
-/** Tokens of input that an engine is given a second for, before its first part. */
+/** The tokens of input for which an engine is given one second more, before its first part. */
 const input_tokens_per_s = 2_000;
-/** Tokens of an answer that comes whole, for which it is given a second. */
+/** The tokens of an unstreamed answer for which an engine is given one second more. */
 const output_tokens_per_s = 20;
 
-/** How much longer the first part may take, in milliseconds. `wholeTokens`: of an answer that comes whole, else 0. */
+/**
+ * How much longer the first part may take, in milliseconds. `wholeTokens`: the tokens of an unstreamed answer, else 0.
+ */
 export function leeway_ms(inputTokens: number, wholeTokens: number): number {
   return Math.ceil((inputTokens / input_tokens_per_s + wholeTokens / output_tokens_per_s) * 1000);
 }

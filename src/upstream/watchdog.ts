@@ -1,4 +1,4 @@
-/** One countdown for all waits of a request: moving the deadline later costs an assignment, not a new timer. */
+/** One countdown for all waits of a request. Moving the deadline later costs an assignment, and no new timer. */
 import { Countdown } from "../time/countdown.ts";
 
 export class Watchdog {
@@ -11,13 +11,16 @@ export class Watchdog {
     this.#countdown = new Countdown(() => bark(this.#isLast() ? this.#lastWhat : this.#what));
   }
 
-  /** The next thing must come within `ms` from now. */
+  /** The next part must arrive within `ms` from now. */
   expect(ms: number, waitingFor: string): void {
     this.#what = waitingFor;
     this.#countdown.until(Math.min(this.#countdown.now_ms() + ms, this.#last_ms));
   }
 
-  /** All of it must be over within `ms` from now; watched from when something is expected: one timer, not two. */
+  /**
+   * The whole answer must be complete within `ms` from now. It is watched only while something is expected, so that one
+   * timer is enough.
+   */
   limit(ms: number, waitingFor: string): void {
     this.#last_ms = this.#countdown.now_ms() + ms;
     this.#lastWhat = waitingFor;

@@ -1,4 +1,4 @@
-/** One attempt to send a notice to a webhook (docs/notices.md): signed, short, and to nobody inside. */
+/** One attempt to send a notice to a webhook (docs/notices.md): signed, short, and never to a private address. */
 import { lookup } from "node:dns/promises";
 import http from "node:http";
 import https from "node:https";
@@ -11,7 +11,7 @@ export interface WebhookRequest {
 }
 
 export interface WebhookSettings {
-  /** Also addresses of this machine, its link and private networks, and plain HTTP. */
+  /** Also allows addresses of this machine, its link and private networks, and plain HTTP. */
   allowPrivate: boolean;
   /** The time for name, connection and answer together. */
   wait_ms: number;
@@ -22,7 +22,7 @@ export function signatureOf(secret: string, timestamp: string, body: string): st
   return `sha256=${new Bun.CryptoHasher("sha256", secret).update(`${timestamp}.${body}`).digest("hex")}`;
 }
 
-/** Null: it was accepted. Else in one line what was wrong. Never throws. `look` finds the addresses of a name. */
+/** Returns null if it was accepted, else one line that says what went wrong. Never throws. `look` resolves a name. */
 export async function sendWebhook(
   request: WebhookRequest,
   settings: WebhookSettings,
@@ -45,7 +45,7 @@ export async function sendWebhook(
   }
 }
 
-/** The problem of a URL before anything is resolved; null: none. Pure. */
+/** What is wrong with a URL before its name is resolved; null if nothing is. Pure. */
 export function webhookUrlProblem(url: URL, allowPrivate: boolean): string | null {
   if (url.username || url.password) return "its URL holds a user name";
   if (url.protocol !== "https:" && url.protocol !== "http:") return "its URL does not begin with https://";
@@ -55,12 +55,12 @@ export function webhookUrlProblem(url: URL, allowPrivate: boolean): string | nul
   return isLocal && !allowPrivate ? "its URL leads to an address that is not public" : null;
 }
 
-/** IPv6 that carries IPv4 is refused whole: nobody publishes such an address. Pure. */
+/** IPv6 addresses that carry an IPv4 address are all refused: nobody publishes one. Pure. */
 export function isPublicAddress(address: string): boolean {
   return isIP(address) === 6 ? !inside6.check(address.split("%")[0]!, "ipv6") : !inside4.check(address, "ipv4");
 }
 
-// Two lists: a rule for IPv6 that holds carried IPv4 would match every IPv4 address.
+// There are two lists, because an IPv6 rule for carried IPv4 addresses would match every IPv4 address.
 const inside4 = new BlockList();
 const inside6 = new BlockList();
 for (const [network, bits] of [
@@ -99,7 +99,7 @@ function failing(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));
 }
 
-/** Posts to the very address that was checked. The body of the answer is not read, and redirects are not followed. */
+/** Posts to the address that was checked. The body of the answer is not read, and redirects are not followed. */
 function posted(url: URL, address: string, { body, headers }: WebhookRequest, signal: AbortSignal): Promise<number> {
   return new Promise((resolve, reject) => {
     const family = isIP(address);

@@ -1,14 +1,15 @@
 /**
- * The text of one answer, kept while it runs because its engine may never report it: a tokenizer counts it when it is over
- * (docs/design/usage.md, Counting tokens). Of an answer that is too long to keep, the part that was kept stands for all of it.
+ * The text of one answer, kept while it runs because its engine may never report usage: a tokenizer counts it at the
+ * end (docs/design/usage.md, Counting tokens). If an answer is too long to keep, the part that was kept stands for all
+ * of it.
  */
 import type { AnswerPart } from "../inference/answer-part.ts";
 import type { InferenceEvent, PartHead } from "../inference/event.ts";
 
 const text_bytes_max = 1024 * 1024;
-/** Memory is asked for in such steps. */
+/** Memory is reserved in steps of this size. */
 const step_bytes = 64 * 1024;
-/** Deltas of so many tokens are joined: each costs more than its letters. */
+/** This many deltas are joined into one string, because each costs more than its characters. */
 const deltas_pending_max = 256;
 const bytes_per_code_unit = 2;
 
@@ -43,10 +44,10 @@ export class AnswerText {
   #reserved_bytes = 0;
   #bytes = 0;
   #isFull = false;
-  /** All that came, kept or not. */
+  /** The code units of the whole answer, kept or not. */
   #codeUnits = 0;
 
-  /** `keeps`: whether so many bytes more may be kept. */
+  /** `keeps` reserves memory for this many more bytes, and says whether there was room. */
   constructor(keeps: (bytes: number) => boolean) {
     this.#keeps = keeps;
   }
@@ -60,7 +61,7 @@ export class AnswerText {
     return this.#parts.map(({ kind, toolName, text }) => ({ kind, toolName, text }));
   }
 
-  /** All that came ÷ what was kept; null where nothing was. */
+  /** The whole answer ÷ the part that was kept; null if nothing was. */
   get share(): number | null {
     return this.#bytes === 0 ? null : (this.#codeUnits * bytes_per_code_unit) / this.#bytes;
   }

@@ -1,4 +1,6 @@
-/** The request that engines are sent: the same for all of them, but for what the context of each allows. Pure. */
+/**
+ * The request that engines are sent. It is the same for all of them, except for what the context of each allows. Pure.
+ */
 import type { OwnBytes } from "../body/own-bytes.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import type { ResponseIdentity } from "../protocol/codec.ts";
@@ -11,9 +13,9 @@ import type { RunTrace } from "./trace.ts";
 export interface ForEngines {
   model: CatalogModel;
   request: InferenceRequest;
-  /** The size of the caller's request with all that it refers to, from which `inputTokens` was estimated. */
+  /** The size of the caller's request with everything that it refers to, from which `inputTokens` was estimated. */
   inputBytes: number;
-  /** The bytes of a large request, as they came, for the first engine. */
+  /** The bytes of a large request as the caller wrote them, for the first engine. */
   own?: OwnBytes | null;
   /** An upper estimate of the whole prompt. */
   inputTokens: number;
@@ -22,33 +24,33 @@ export interface ForEngines {
   plan: { readonly name: string };
   /** The key of its session. */
   affinity: Affinity;
-  /** Called with the memory that the answer takes, where that is much. Throws the Fault that then ends the request. */
+  /** Called with the memory that the answer takes, if it is much. Throws the Fault that then ends the request. */
   holdAnswer?: ((bytes: number) => void) | undefined;
 }
 
 export interface AttemptRequest extends ForEngines, Signals {
-  /** The output tokens that an answer may have: by the model and its context, and by what is held so far. */
+  /** The output tokens that an answer may have, by the model, its context, and the units held so far. */
   room: { allowed: number; held: number };
   /** Resolves when the ledger has decided. A request waits for a slot only after that. */
   granted: Promise<void>;
-  /** Follows each attempt, where the run is traced. */
+  /** Observes each attempt, if the run is traced. */
   trace?: RunTrace | null;
 }
 
 export interface AttemptsSettings {
-  /** Up to this cap, an answer that nobody streams is requested whole. */
+  /** Up to this cap, an answer that the caller does not stream is requested whole. */
   unstreamed_tokens_max: number;
 }
 
 export interface EngineRequest {
   stream: boolean;
-  /** How long parts are gathered before they are read: 0 where a caller reads them as they come. */
+  /** How long parts are gathered before they are read; 0 if a caller reads them as they arrive. */
   gather_ms: number;
-  /** The output tokens that a usage window leaves, where that is less than the request's own cap. */
+  /** The output tokens that a usage window leaves, if that is less than the request's own cap. */
   windowTokens: number | null;
-  /** The most tokens of an answer that comes whole; 0 of one that is streamed. */
+  /** The most tokens of an answer that is requested whole; 0 if it is streamed. */
   wholeTokens: number;
-  /** The load that the request puts on an engine, in tokens: its input, and an answer of the usual length. */
+  /** The load that the request puts on an engine, in tokens: its input, and an answer of ordinary length. */
   busyTokens: number;
   at(route: Route): {
     model: string;
@@ -58,7 +60,7 @@ export interface EngineRequest {
   };
 }
 
-/** The usual answer at most. Caps are far above that: counted in full, they would hide the inputs. */
+/** The most that counts as an ordinary answer. Caps are far above that and would hide the inputs. */
 const answer_tokens = 1024;
 
 /** docs/design/usage.md, Answers that nobody streams. */

@@ -1,8 +1,8 @@
 /**
- * USAGE, the attempts: one route after the other until a part of an answer is shown, and never after that. A stream shows
- * its first part; an answer that nobody streams shows its end. What an attempt said before is dropped before it is counted,
- * or is void where the answer begins anew. The hold, the lease and the record stay the same. docs/routing.md, When another
- * is asked.
+ * USAGE, the attempts: one route after another until a part of an answer is shown, and none after that. A stream shows
+ * its first part; an answer that the caller does not stream shows its end. Output of an attempt before that is dropped
+ * before it is counted, or is void if the answer begins again. The hold, the lease and the record stay the same:
+ * docs/routing.md, When another is asked.
  */
 import type { InferenceEvent } from "../inference/event.ts";
 import { asFault, Fault } from "../inference/fault.ts";
@@ -27,7 +27,7 @@ export interface AttemptsParts extends RouteOrderParts {
   client: Client;
   attempted(attempt: Attempted): void;
   waited(wait: Waited): void;
-  /** How late this process was in all until now (time/lateness.ts). */
+  /** The total lateness of this process until now (time/lateness.ts). */
   late_ms(): number;
   /** Called when a route begins to answer, with the time since its attempt began. */
   firstPart(route: Route, ms: number): void;
@@ -35,7 +35,7 @@ export interface AttemptsParts extends RouteOrderParts {
   clock: Pick<Clock, "after">;
 }
 
-/** One attempt that is over. */
+/** One attempt that has ended. */
 export interface Attempted {
   /** The public model id. */
   model: string;
@@ -44,7 +44,7 @@ export interface Attempted {
   ms: number;
 }
 
-/** One wait for a slot that is over. `full`: it was refused, or took too long. */
+/** One wait for a slot that has ended. `full`: it was refused, or took too long. */
 export interface Waited {
   /** The public model id. */
   model: string;
@@ -61,20 +61,20 @@ export class Attempts implements EngineAnswer, EngineEvents {
   readonly #order: RouteOrder;
   readonly #started_ms: number;
   #failures: Failure[] = [];
-  /** The attempt under way, when it began, how late the process was until then, and how it ended. */
+  /** The current attempt: when it began, how late the process was until then, and how it ended. */
   #attempt: AsyncGenerator<Batch, void, void> | null = null;
   #begun_ms = 0;
   #lateBefore_ms = 0;
   #end: AttemptEnd | null = null;
-  /** Whether the first part of the attempt under way has come. */
+  /** Whether the first part of the current attempt has arrived. */
   #isBegun = false;
   #isOver = false;
   /** The next attempt; undefined before the first, null after the last. */
   #stage: Stage | null | undefined;
-  /** Ends a pause between two attempts. */
+  /** Ends the pause between two attempts. */
   #wake: (() => void) | null = null;
 
-  /** `progress` continues that of an earlier request. */
+  /** `progress` continues the progress of an earlier request. */
   constructor(parts: AttemptsParts, attemptRequest: AttemptRequest, progress: EngineProgress = nowhereYet()) {
     this.#parts = parts;
     this.#attemptRequest = attemptRequest;
@@ -128,7 +128,7 @@ export class Attempts implements EngineAnswer, EngineEvents {
     return this.#isOver ? { done: true, value: undefined } : this.#last(batch);
   }
 
-  /** Reads an answer of which nobody has seen anything: if its engine fails, another may begin it anew. */
+  /** Reads an answer of which the caller has seen nothing: if its engine fails, another engine may begin it again. */
   async #nextUnseen(): Promise<Next> {
     const next: Next = await this.#attempt!.next();
     const end = this.#end;
@@ -142,7 +142,7 @@ export class Attempts implements EngineAnswer, EngineEvents {
     return { done: false, value: [{ type: "response-start", ...this.#attemptRequest.identity }] };
   }
 
-  /** Takes a slot at an engine as soon as one is free. Null: the request is given up, or it waited too long. */
+  /** Takes a slot at an engine as soon as one is free. Null if the request was given up or waited too long. */
   async #slotFor(stage: Stage): Promise<TakenSlot | null> {
     this.progress.isAtEngine = false;
     if (stage.wait_ms > 0) await this.#pause(stage.wait_ms);
@@ -166,7 +166,7 @@ export class Attempts implements EngineAnswer, EngineEvents {
   /** Waits for a slot. Throws `capacity_exceeded`. */
   async #queued(stage: Stage): Promise<TakenSlot | null> {
     const order = this.#order;
-    // A request that waits long keeps the conversation alone.
+    // While a request waits for long, only the conversation itself is kept in memory.
     this.#attemptRequest.own?.[Symbol.dispose]();
     await this.#pause(Number.POSITIVE_INFINITY, this.#attemptRequest.granted);
     const until_ms = this.#parts.now_ms() + order.patience_ms(stage);
@@ -183,7 +183,7 @@ export class Attempts implements EngineAnswer, EngineEvents {
         return null;
       }
       if (!freed && this.#parts.now_ms() >= until_ms) throw order.full(stage);
-      // The addresses may have changed meanwhile: the loop tries those there are now.
+      // The addresses may have changed meanwhile: the loop tries the current ones.
       if (!freed) continue;
       const arrived = order.arrived(freed, stage);
       if (arrived) return arrived;
@@ -227,7 +227,7 @@ export class Attempts implements EngineAnswer, EngineEvents {
     });
   }
 
-  /** The events of the attempt up to its first part, or all of them where there is none. */
+  /** The events of the attempt up to its first part, or all of them if there is none. */
   async #untilFirstPart(route: Route): Promise<Batch> {
     const events: Batch = [];
     for (;;) {
@@ -260,7 +260,7 @@ export class Attempts implements EngineAnswer, EngineEvents {
     const { name: upstream, address: replica } = route.upstream;
     this.progress.tried.push({ upstream, ...(replica && { replica }), outcome: end.kind, ms: Math.round(ms) });
     attempted({ model: this.#attemptRequest.model.id, route, end, ms });
-    // `#wasShown` has recorded the beginning of an answer: only what went wrong after that is news.
+    // `#wasShown` has recorded the beginning of the answer, so only a later failure is news.
     const isNews = end.kind !== "answered" || !this.#isBegun;
     if (isNews && (this.#isBegun || this.#isOver)) health.ended(route, end, this.#begun_ms, now_ms());
   }
@@ -272,7 +272,9 @@ export class Attempts implements EngineAnswer, EngineEvents {
     return this.#isGivenUp() ? null : this.#order.after(route, end, this.#rest_ms(route));
   }
 
-  /** An engine that was asked for a whole answer may finish it after its caller has left, unless the engine is ill. */
+  /**
+   * An engine that was asked for a whole answer may finish it after the caller has left, unless the engine is unwell.
+   */
   #finishing(route: Route): Finishing {
     const { clock, health, now_ms } = this.#parts;
     return finishing(this.#attemptRequest, clock, () => {
@@ -323,7 +325,7 @@ export class Attempts implements EngineAnswer, EngineEvents {
     return { after_ms, isAsked: () => !this.#isGivenUp() && this.#order.takeSpare() };
   }
 
-  /** The last batch. Where it is a failure, its fault is the one that all failures make together. */
+  /** The last batch. If it is a failure, its fault combines all failures. */
   #last(batch: Batch): Next {
     const last = batch.at(-1);
     if (last && last.type !== "response-failed") return { done: false, value: batch };

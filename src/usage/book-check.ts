@@ -1,15 +1,15 @@
 /**
- * The book against itself, once an hour: one node of the fleet looks at what has changed since (docs/design/metering.md,
- * Audit), and every node knows what it found. `sluice usage check` looks at a whole year. Every minute one node rolls up
- * what was recorded, so that a report has little to add.
+ * Checks the books against themselves once an hour: one node of the fleet checks what has changed since the last time
+ * (docs/design/metering.md, Audit), and every node learns the result. `sluice usage check` checks a whole year. Every
+ * minute one node rolls up new records, so that a report has little to add.
  */
 import type { Ledger, LedgerDifference } from "../store/ledger.ts";
 import { repeating } from "../time/repeating.ts";
 
 export interface BookCheck {
-  /** Totals that differed at the last look; NaN before the first. */
+  /** The totals that differed at the last check; NaN before the first. */
   differences(): number;
-  /** Ended windows that the last look did not seal; NaN before the first. */
+  /** The ended windows that the last check did not seal; NaN before the first. */
   sealsBehind(): number;
   stop(): Promise<void>;
 }
@@ -20,7 +20,7 @@ const rolls_every_ms = 60_000;
 
 export function bookCheck(parts: {
   ledger: Pick<Ledger, "audit" | "rollUp">;
-  /** Told of each look that found some. */
+  /** Called after each check that found differences. */
   found: (differences: LedgerDifference[]) => void;
   failed: (cause: unknown) => void;
   times_ms?: { first: number; every: number; rolls: number };

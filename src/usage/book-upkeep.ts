@@ -1,9 +1,12 @@
-/** The upkeep of the book, once an hour. What could not be done without keeping others waiting is tried an hour later. */
+/**
+ * The upkeep of the usage tables, once an hour. A step that would have kept others waiting is tried again an hour
+ * later.
+ */
 import type { Ledger } from "../store/ledger.ts";
 import { repeating } from "../time/repeating.ts";
 
 export interface BookUpkeep {
-  /** Coming months whose records have their place; NaN before the first look. */
+  /** The coming months that have a partition for their records; NaN before the first run. */
   monthsAhead(): number;
   stop(): Promise<void>;
 }
@@ -13,7 +16,7 @@ const first_ms = 5_000;
 
 export function bookUpkeep(parts: {
   ledger: Pick<Ledger, "maintain">;
-  /** Told what was put off. */
+  /** Called with the steps that were put off. */
   putOff: (what: string[]) => void;
   failed: (cause: unknown) => void;
   times_ms?: { first: number; every: number };

@@ -1,6 +1,6 @@
 /**
- * Keeps over a restart what was learned of models: read once at the start, and written behind the answers' backs. Nobody
- * waits for it, and a store that is away costs a line in the log: what was not written is written when it is back, and a
+ * Keeps what was learned of models over a restart: read once at the start, and written in the background. No request
+ * waits for it. If the store is away, that costs a line in the log, and unsaved changes are written when it is back. A
  * node that is killed loses one interval of learning.
  */
 
@@ -10,15 +10,17 @@ import { repeating } from "../time/repeating.ts";
 import { type Kept, learned_max } from "./learned.ts";
 
 export interface CalibrationSaver {
-  /** Takes in what is stored. Never rejects, and lasts a second at most: what comes later is taken in behind. */
+  /**
+   * Reads what is stored. Never rejects, and takes a second at most; a later answer is still used in the background.
+   */
   recall(): Promise<void>;
-  /** Writes what is left, for 3 s at most. Never rejects. */
+  /** Writes the unsaved changes, for 3 s at most. Never rejects. */
   stop(): Promise<void>;
 }
 
 export interface CalibrationSaverSettings {
   write_ms: number;
-  /** How long a start waits for what is stored. */
+  /** How long a start waits for the stored calibration. */
   recall_ms: number;
   stop_ms: number;
 }
@@ -33,7 +35,7 @@ export function calibrationSaver(parts: {
   store: Calibrations;
   input: Kept<InputRatio>;
   output: Kept<OutputSums>;
-  /** Told once of an outage, however long it lasts. */
+  /** Called once for each outage, however long it lasts. */
   failed: (cause: unknown) => void;
   settings?: Partial<CalibrationSaverSettings>;
 }): CalibrationSaver {
@@ -74,7 +76,7 @@ async function readFrom<Known>(shelf: Shelf<Known>, kept: Kept<Known>): Promise<
   for (const [name, known] of await shelf.read(learned_max)) kept.recall(name, known);
 }
 
-/** Whether there was anything to write. */
+/** Returns whether there was anything to write. */
 async function written<Known>(shelf: Shelf<Known>, kept: Kept<Known>): Promise<boolean> {
   const changes = kept.changes();
   if (changes.size === 0) return false;

@@ -1,7 +1,7 @@
 /**
- * USAGE, a conversation told in short: nothing of the answer is shown, and so counted, before the model has begun its
- * summary, and where it writes none the request has failed. An engine that finds the conversation too long is asked again
- * with less of it. docs/design/protocols.md, Compaction.
+ * USAGE, compaction: nothing of the answer is shown, and so counted, before the model has begun its summary; if it
+ * writes none, the request has failed. If an engine finds the conversation too long, it is asked again with less of it:
+ * docs/design/protocols.md, Compaction.
  */
 import { leaveOut, noSummary } from "../inference/compaction.ts";
 import type { InferenceEvent } from "../inference/event.ts";
@@ -12,16 +12,16 @@ import { type EngineAnswer, type EngineEvents, type EngineProgress, nowhereYet }
 type Batch = InferenceEvent[];
 type Next = IteratorResult<Batch, void>;
 
-/** How often a conversation is shortened for an engine: at the last it is a sixteenth of what it was, or less. */
+/** How often a conversation is shortened for an engine. In the end it is a sixteenth of the original, or less. */
 const shortenings_max = 4;
-/** Events that are held before the first word of a summary: after more reasoning than this there is none. */
+/** The events that are held before the first word of a summary. After more reasoning than this, no summary comes. */
 const held_events_max = 262_144;
 const held_chars_max = 4 * 1024 * 1024;
-/** The share of the context that is filled if the engine said how long the input is: the rest is counted anew. */
+/** The share of the context that is filled if the engine said how long the input is; the rest is estimated again. */
 const margin = 0.9;
 const half = 0.5;
 
-/** Opens a request at the model's engines. Attempts of an earlier request are counted in the same progress. */
+/** Opens the request at the model's engines. Attempts of an earlier request are counted in the same progress. */
 export type Open = (attemptRequest: AttemptRequest, progress?: EngineProgress) => EngineAnswer;
 
 export class Compacting implements EngineAnswer, EngineEvents {
@@ -50,7 +50,7 @@ export class Compacting implements EngineAnswer, EngineEvents {
   async next(): Promise<Next> {
     if (!this.#isShown) return this.#toSummary();
     const next = await this.#events.next();
-    // Another engine begins an answer anew that nobody has seen.
+    // Another engine begins an answer again that the caller has not seen.
     return !next.done && isAnew(next.value) ? this.#toSummary() : next;
   }
 
@@ -72,7 +72,7 @@ export class Compacting implements EngineAnswer, EngineEvents {
     }
   }
 
-  /** The events up to the summary's first words; or the end, where there are none, or nobody waits any more. */
+  /** The events up to the summary's first words, or up to the end if there are none or the caller has left. */
   async #untilSaid(): Promise<{ said: Batch; end: Terminal | "left" | null }> {
     const said: Batch = [];
     const texts = new Set<number>();
@@ -98,7 +98,7 @@ export class Compacting implements EngineAnswer, EngineEvents {
     }
   }
 
-  /** Whether less of it is asked now. */
+  /** Whether the engine can now be asked with less of the conversation. */
   #isShortened({ code, details: { overflow } }: Fault): boolean {
     const { request, model, inputTokens, inputBytes, signal } = this.#attemptRequest;
     if (code !== "context_length_exceeded" || this.#isOver || signal.aborted) return false;

@@ -1,4 +1,4 @@
-/** Keeps what a database says of itself, asked once a minute, for whoever reads the metrics. */
+/** Reads the state of the database once a minute, for the metrics. */
 import type { DatabaseSigns } from "../store/signs.ts";
 import { repeating } from "../time/repeating.ts";
 

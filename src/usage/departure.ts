@@ -1,22 +1,25 @@
-/** How long an engine works on after its caller has left: docs/design/usage.md, A caller who leaves. */
+/** Decides how long an engine works on after its caller has left: docs/design/usage.md, A caller who leaves. */
 import type { Cancellation, Signal } from "../time/cancellation.ts";
 import type { Clock } from "../time/clock.ts";
 
-/** An answer that the engine was asked for whole is let finish for so long. */
+/** An engine that was asked for a whole answer may finish it within this time. */
 export const finish_ms = 10_000;
-/** The engine's health is looked at so often meanwhile. */
+/** The interval at which the engine's health is checked meanwhile. */
 const look_ms = 1_000;
 
-/** The signals that end the work at an answer. */
+/** The signals that end the work on an answer. */
 export interface Signals {
-  /** Aborted when nobody waits for the answer any more: its caller has left, or the service has ended it. */
+  /** Aborted when nobody waits for the answer any more: the caller has left, or the service has ended it. */
   signal: Signal;
-  /** Aborted when the service has ended it, whether or not its caller is there. */
+  /** Aborted when the service has ended it, whether the caller is there or not. */
   halted: Signal;
 }
 
 export interface Finishing {
-  /** Ends an attempt whose engine was asked for a whole answer: aborted `finish_ms` after its caller has left, or sooner. */
+  /**
+   * Ends an attempt whose engine was asked for a whole answer: aborted `finish_ms` after the caller has left, or
+   * sooner.
+   */
   readonly signal: Signal;
   /** The attempt is over. */
   stop(): void;

@@ -1,6 +1,6 @@
 /**
- * How far engines' reports are from our count of the same answers: reported ÷ counted output, by model, of late answers.
- * An operator sees an engine that miscounts, also one whose every report is taken as it is.
+ * Compares engines' reports with our count of the same answers: reported ÷ counted output of recent answers, by model.
+ * It shows an operator an engine that miscounts, even if every report is accepted.
  */
 
 export interface Divergence {
@@ -11,7 +11,7 @@ export interface Divergence {
 
 const answers_remembered = 256;
 
-/** Beyond so many models the one that was seen longest ago makes room. */
+/** Beyond this many models, the one that was seen longest ago is forgotten. */
 export function divergence(models_max = 1000): Divergence {
   const models = new Map<string, { ratios: number[]; next: number }>();
   return {

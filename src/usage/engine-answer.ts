@@ -3,33 +3,36 @@ import type { InferenceEvent } from "../inference/event.ts";
 import type { Route } from "../routing/catalog.ts";
 import type { AttemptKind } from "../upstream/attempt.ts";
 
-/** One attempt at an engine that is over. */
+/** One attempt at an engine that has ended. */
 export interface Tried {
   /** The engine's name in the configuration. */
   upstream: string;
-  /** The engine's address, where its name has several. */
+  /** The engine's address, if its name has several. */
   replica?: string;
   outcome: AttemptKind;
   ms: number;
 }
 
-/** How far a request has come. Written by the attempts. */
+/** How far a request has got. The attempts write it. */
 export interface EngineProgress {
   /** The route that answers, else the last that was tried; null before any was. */
   route: Route | null;
-  /** Whether an engine has read the request. False while it waits for one, or once the engine that had it has failed. */
+  /**
+   * Whether an engine has read the request. False while the request waits for one, or after the engine that had it has
+   * failed.
+   */
   isAtEngine: boolean;
-  /** Whether no further engine will be tried: nobody needs the conversation any more. */
+  /** Whether no further engine will be tried, so that the conversation is not needed any more. */
   isFinal: boolean;
-  /** The share of the input that engines are sent: less than 1 where a compaction left some out. */
+  /** The share of the input that engines are sent: less than 1 if a compaction left some of it out. */
   inputShare: number;
-  /** The attempts so far. */
+  /** The number of attempts so far. */
   attempts: number;
-  /** The attempts that are over. */
+  /** The attempts that have ended. */
   readonly tried: Tried[];
   /** How long the request has waited for slots at engines. */
   queued_ms: number;
-  /** The output tokens that a usage window leaves, where that is less than the request's own cap. */
+  /** The output tokens that a usage window leaves, if that is less than the request's own cap. */
   windowTokens: number | null;
 }
 
@@ -48,7 +51,7 @@ export function nowhereYet(): EngineProgress {
 
 export interface EngineEvents extends AsyncIterable<InferenceEvent[]> {
   next(): Promise<IteratorResult<InferenceEvent[], void>>;
-  /** Aborts the request to the engine. Needed only where the events are not read to their end. */
+  /** Aborts the request to the engine. Needed only if the events are not read to their end. */
   return(): Promise<IteratorResult<InferenceEvent[], void>>;
   [Symbol.asyncIterator](): EngineEvents;
 }
@@ -58,7 +61,9 @@ export interface EngineAnswer {
   readonly events: EngineEvents;
 }
 
-/** The same answer, requested at once instead of when it is first read. It must be read to its end, or returned. */
+/**
+ * Sends the request at once instead of when the answer is first read. The answer must be read to its end, or returned.
+ */
 export function started({ progress, events }: EngineAnswer): EngineAnswer {
   return { progress, events: new StartedEvents(events) };
 }
@@ -70,7 +75,7 @@ class StartedEvents implements EngineEvents {
   constructor(events: EngineEvents) {
     this.#events = events;
     this.#first = events.next();
-    // It may fail before anybody reads it, and a rejection that nobody hears ends the process.
+    // It may fail before it is read, and an unhandled rejection ends the process.
     this.#first.catch(() => {});
   }
 

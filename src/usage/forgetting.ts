@@ -1,12 +1,12 @@
-/** Drops what a store has kept long enough, hour by hour and little by little: it is never in anybody's way. */
+/** Deletes expired rows of a store hour by hour, in small steps that keep nobody waiting. */
 import { type Repeating, repeating } from "../time/repeating.ts";
 
 export interface Forgetting {
-  /** Drops some; answers whether there may be more. */
+  /** Deletes some rows. Returns whether there may be more. */
   forget(): Promise<boolean>;
   failed(cause: unknown): void;
   every_ms?: number;
-  /** Between two deletions. */
+  /** The pause between two deletions. */
   pause_ms?: number;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The part of one answer that was forwarded: its deltas and code units (of UTF-16). Parts that were streamed are counted
- * apart from parts that came whole; a part is whole as long as it came in one delta.
+ * The part of one answer that was forwarded: its deltas and code units (of UTF-16). Parts that were streamed are
+ * counted separately from parts that arrived whole; a part counts as whole as long as it has one delta.
  */
 import type { InferenceEvent } from "../inference/event.ts";
 
@@ -9,7 +9,7 @@ export interface Amount {
   codeUnits: number;
 }
 
-/** A part that has begun and not ended. Never written to: a change replaces it. */
+/** A part that has begun and not ended. It is immutable: a change replaces it. */
 interface OpenPart {
   readonly index: number;
   readonly isReasoning: boolean;
@@ -51,7 +51,7 @@ export class Forwarded {
     }
   }
 
-  /** Becomes equal to `other`, without a new object: this runs for every batch of every stream. */
+  /** Copies `other` without a new object: this runs for every batch of every stream. */
   copyFrom(other: Forwarded): void {
     this.parts = other.parts;
     this.reasoningDeltas = other.reasoningDeltas;
@@ -78,7 +78,7 @@ export class Forwarded {
     }
   }
 
-  /** The position of the open part with this index that began last; -1 where there is none. */
+  /** The position of the open part with this index that began last; -1 if there is none. */
   #lastOpen(index: number): number {
     for (let position = this.#open.length - 1; position >= 0; position--)
       if (this.#open[position]!.index === index) return position;

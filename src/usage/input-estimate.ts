@@ -1,7 +1,7 @@
 /**
- * How many tokens an input will be, from its bytes: an upper estimate that sizes a hold, and a middle one that is charged
- * where no engine reports; never a tokenizer over an agent-sized body. Each model has a ratio of its own, learned from what
- * its engine reports: docs/design/usage.md, The input estimate.
+ * Estimates the tokens of an input from its bytes: an upper estimate that sizes a hold, and a middle one that is
+ * charged if no engine reports. It never runs a tokenizer over an agent-sized body. Each model has a ratio of its own,
+ * learned from its engine's reports: docs/design/usage.md, The input estimate.
  */
 import { type Media, mediaOf } from "../inference/media.ts";
 import type { Model } from "../inference/model.ts";
@@ -11,46 +11,53 @@ import type { InputRatio } from "../store/calibration.ts";
 import { type Kept, learned, learned_max } from "./learned.ts";
 
 export interface InputEstimate {
-  /** `bodyBytes` is the size of the whole body, decompressed. At least 1. */
+  /** The upper estimate. `bodyBytes` is the size of the whole body, decompressed. At least 1. */
   tokens(model: Pick<Model, "id">, request: InferenceRequest, bodyBytes: number): number;
-  /** The middle of what it may be, and not the upper end. At least 1. */
+  /** The middle estimate. At least 1. */
   expected(model: Pick<Model, "id">, media: Media, bodyBytes: number): number;
-  /** Learns from an engine's report of that input, or a tokenizer's count. With media it teaches nothing about text. */
+  /**
+   * Learns from an engine's report of that input, or a tokenizer's count. An input with media teaches nothing about
+   * text.
+   */
   observe(model: Pick<Model, "id">, bodyBytes: number, media: Pick<Media, "bytes">, usage: Usage): void;
   /** The ratio of each model, to be kept over a restart. */
   ratios: Kept<InputRatio>;
 }
 
 export interface EstimateSettings {
-  /** Tokens a byte before the first report: one for three bytes is more than prose or code takes. */
+  /** Tokens per byte before the first report: one for three bytes is more than prose or code takes. */
   ratio_initial: number;
-  /** Known models at a time; the one that was learned longest ago makes room. */
+  /** The most models that are known at a time. The one that was learned longest ago is forgotten. */
   models_max: number;
 }
 export const estimateSettings: EstimateSettings = { ratio_initial: 1 / 3, models_max: learned_max };
 
-/** Tokens per byte of most texts, before the first report. A hold starts from the larger ratio of the settings. */
+/** Tokens per byte of most texts, before the first report. A hold starts with the larger ratio of the settings. */
 const ratioExpected = 1 / 4;
-/** Bytes around the text of a body (names, model, settings), which no engine counts: most of a greeting is that. */
+/**
+ * The bytes of a body around its text (names, model, settings), which no engine counts: they are most of a greeting.
+ */
 const frameBytes = 96;
-/** Tokens that a chat template adds, before the first report: the most of nearly all models, and the average. */
+/** The tokens that a chat template adds, before the first report: the maximum of nearly all models, and the average. */
 const templateTokens_upper = 16;
 const templateTokens = 8;
-/** System prompts that engines add by themselves are part of it. */
+/** The system prompts that engines add are included. */
 const templateTokens_max = 1024;
-/** Inputs with less text than this tell of the template; how much one report moves it, which is 64 tokens at most. */
+/**
+ * Inputs with less text than this teach the template's tokens, and how far one report moves them: 64 tokens at most.
+ */
 const smallBytes_max = 512;
 const templateWeight = 1 / 4;
 const templateDistance_max = 256;
 
-/** A learned ratio stays within these, whatever an engine says. */
+/** The bounds of a learned ratio, whatever an engine reports. */
 const ratio_min = 0.02;
 const ratio_max = 1.5;
-/** How much one report moves the spread. */
+/** How far one report moves the spread. */
 const weight = 1 / 16;
-/** The number of late reports that are remembered. No input among them outweighs the others. */
+/** The number of recent reports that are remembered. No single input outweighs the others. */
 const reports_remembered = 256;
-/** The weight of the expected ratio, as bytes of input: a greeting teaches little. */
+/** The weight of the expected ratio, in bytes of input: a greeting teaches little. */
 const expectedBytes = 1024;
 
 function isPlausible({ ratio, spread, bytes, template }: InputRatio): boolean {
@@ -93,7 +100,7 @@ function learnedFrom({ ratio, spread, bytes, template }: InputRatio, tokens: num
   const before = isFirst ? expectedBytes : bytes * (1 - 1 / reports_remembered);
   const more = Math.max(1, isFirst ? text : Math.min(text, before));
   const seen = within(ratio_min, (tokens - template) / Math.max(1, text), ratio_max);
-  // A token more or less is a large part of a short text: it says little of how far inputs lie apart.
+  // One token is a large part of a short text, so it says little about how far inputs differ.
   const apart = Math.abs(seen - ratio) * Math.min(1, text / expectedBytes);
   const distance = within(-templateDistance_max, tokens - ratio * text - template, templateDistance_max);
   const mean = (ratio * before + seen * more) / (before + more);

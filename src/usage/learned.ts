@@ -1,24 +1,24 @@
 /**
- * A bounded memory of what was learned of models or routes, by name. It knows what was learned since it was last
- * written down. Writing down is another's affair (calibration-saver.ts); learning waits for nobody.
+ * A bounded memory of what was learned of models or routes, by name. It tracks what was learned since it was last
+ * saved. Saving is done elsewhere (calibration-saver.ts), and learning waits for nothing.
  */
 
-/** Names in one memory, and rows that are read at a start: a catalog that has more relearns some. */
+/** The most names in one memory, and the most rows that are read at a start. A larger catalog learns some again. */
 export const learned_max = 1000;
 
-/** The side that a store sees. */
+/** The interface for a store. */
 export interface Kept<Known> {
-  /** Takes in what a store knew, where it is plausible; what was learned here stands. */
+  /** Takes in stored values that are plausible. Values that were learned here are kept. */
   recall(name: string, known: Known): void;
   /** The entries that were learned since the last call. */
   changes(): Map<string, Known>;
-  /** These could not be written, and are changes again. */
+  /** The entries could not be saved, and count as changed again. */
   unwritten(names: Iterable<string>): void;
 }
 
 export interface Learned<Known> extends Kept<Known> {
   get(name: string): Known | undefined;
-  /** The entry that was learned longest ago makes room. */
+  /** The entry that was learned longest ago is dropped. */
   learn(name: string, known: Known): void;
 }
 

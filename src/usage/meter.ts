@@ -1,6 +1,6 @@
 /**
- * USAGE, the meter: it stands between the engine and the caller, and forwards nothing that is not counted and held. It
- * says at any time how the stream ended, or how far it came; the run that owns it settles that (run.ts).
+ * USAGE, the meter: it stands between the engine and the caller, and forwards only what is counted and held. It knows
+ * at any time how the stream ended or how far it got; the run that owns it settles that (run.ts).
  */
 import type { Reservation } from "../admission/reservation.ts";
 import type { InferenceEvent } from "../inference/event.ts";
@@ -16,12 +16,12 @@ type EndEvent = Extract<InferenceEvent, { type: "response-end" }>;
 export interface Ending {
   usage: Usage;
   outcome: "completed" | "cancelled" | "failed";
-  /** Set where a usage window's end cut the answer short. */
+  /** Set if a usage window's end cut the answer short. */
   stoppedBy: "usage_window" | null;
   errorCode: string | null;
-  /** The engine's report, where it is not believed. */
+  /** The engine's report if it is not believed. */
   reportRejected: RejectedReport | null;
-  /** The reported tokens of a complete answer ÷ our count of it; null where either is missing. */
+  /** The reported tokens of a complete answer ÷ our count of it; null if either is missing. */
   divergence: number | null;
 }
 
@@ -31,21 +31,27 @@ export type Hold = Pick<Reservation, "permits" | "progress" | "restart" | "asser
 export interface Metering extends TallyParts {
   events: AsyncIterable<Batch>;
   hold: Hold;
-  /** Whether the caller reads the answer as it comes. Else nothing is delivered before its end, and it may begin anew. */
+  /**
+   * Whether the caller reads the answer as it arrives. Otherwise nothing is delivered before its end, and it may begin
+   * again.
+   */
   stream: boolean;
-  /** The output tokens that a usage window leaves, where that is less than the request's own cap. */
+  /** The output tokens that a usage window leaves, if that is less than the request's own cap. */
   windowTokens?: number | null;
   /** Whether the stream broke off because the caller went away. */
   callerLeft(): boolean;
-  /** Called when the first part of the answer has come. */
+  /** Called when the first part of the answer has arrived. */
   firstPart(): void;
-  /** Called when the events are over, for whatever reason, unless they were never begun. */
+  /** Called when the events have ended, for whatever reason, unless they were never begun. */
   over(): void;
 }
 
 export class Meter {
   readonly #metering: Metering;
-  /** The engine's events, as far as they are held. They end in `response-end` or `response-failed`; nothing is thrown. */
+  /**
+   * The engine's events, as far as units are held for them. They end in `response-end` or `response-failed`; nothing is
+   * thrown.
+   */
   readonly events: AsyncGenerator<Batch, void, void>;
   #count: Tally;
   #stoppedBy: Ending["stoppedBy"] = null;
@@ -96,12 +102,12 @@ export class Meter {
         }
         if (!stream) hold.assertHeld();
         this.#completed(terminal);
-        // Where the engine never reported, the caller reads the numbers that the record has.
+        // If the engine never reported, the caller is shown the counts of the record.
         yield count.reported ? batch : [...rest, { type: "usage", usage: count.usage() }, terminal];
         return;
       }
     } catch (thrown) {
-      // The hold was lost, or there is a defect: the caller reads an error in its protocol, never silence.
+      // The hold was lost, or there is a defect: the caller gets an error in its protocol, never silence.
       this.#failure = asFault(thrown);
       yield [{ type: "response-failed", fault: this.#failure }];
     } finally {
@@ -110,13 +116,13 @@ export class Meter {
     }
   }
 
-  /** An engine failed in the middle of an answer that nobody had seen, and another begins. */
+  /** An engine failed in the middle of an answer that the caller had not seen, and another one begins. */
   #restart(): void {
     this.#count = new Tally(this.#metering);
     this.#metering.hold.restart();
   }
 
-  /** The engine may have said how long the input is; the model's context says how long it may be. */
+  /** The engine may have reported how long the input is; the model's context limits how long it may be. */
   #failed(batch: Batch, fault: Fault): Batch {
     const { contextTokens, inputTokensExpected } = this.#metering;
     this.#failure = withOverflow(fault, contextTokens, inputTokensExpected);
@@ -130,12 +136,15 @@ export class Meter {
       this.#stoppedBy = "usage_window";
   }
 
-  /** Lets a tokenizer count what is charged and no engine reported. Null: there is nothing to wait for. Never rejects. */
+  /**
+   * Lets a tokenizer count the charged tokens that no engine reported. Null if there is nothing to wait for. Never
+   * rejects.
+   */
   counted(): Promise<void> | null {
     return this.#isFree(this.#outcome()) ? null : this.#count.counted();
   }
 
-  /** How the request ended; before its end, as if it broke off now. */
+  /** How the request ended. Before its end, how it would end if it broke off now. */
   ending(): Ending {
     const count = this.#count;
     const outcome = this.#outcome();
@@ -149,7 +158,7 @@ export class Meter {
     };
   }
 
-  /** A whole answer that came after its caller had left was delivered to nobody. */
+  /** A whole answer that arrived after its caller had left was delivered to nobody. */
   #outcome(): Ending["outcome"] {
     const { stream, callerLeft } = this.#metering;
     if (this.#isCompleted && (stream || !callerLeft())) return "completed";
@@ -167,12 +176,12 @@ export class Meter {
 
 const isDelta = ({ type }: InferenceEvent) => type === "part-delta";
 
-/** The batch as the caller reads it: without a report that is not believed. */
+/** The batch as the caller gets it: without a report that is not believed. */
 function believed(batch: Batch, count: Tally): Batch {
   return count.rejected ? batch.filter(({ type }) => type !== "usage") : batch;
 }
 
-/** The events of a batch for which there is still room: a window is used to its end. They are counted here. */
+/** The events of a batch for which there is still room, so that a window is used to its end. They are counted here. */
 async function fitting(batch: Batch, hold: Hold, count: Tally): Promise<InferenceEvent[]> {
   const fits: InferenceEvent[] = [];
   for (const event of batch) {
@@ -181,7 +190,7 @@ async function fitting(batch: Batch, hold: Hold, count: Tally): Promise<Inferenc
     if (counts && !(await hold.permits(count.outputTokensWith([...fits, event])))) break;
     fits.push(event);
   }
-  // They are counted only once they are sure to leave: the lease may be lost while one of them waits.
+  // They are counted only once they are certain to leave: the lease may be lost while one of them waits.
   count.add(fits);
   return fits;
 }

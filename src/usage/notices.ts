@@ -1,6 +1,6 @@
 /**
- * Tells organizations by webhook (docs/notices.md). Off the path of requests: every ten seconds one node looks what there
- * is to tell, and every two seconds each node sends what is due and nobody else is sending.
+ * Sends notices to organizations by webhook (docs/notices.md), in the background. Every ten seconds one node finds new
+ * notices, and every two seconds each node sends those that are due and that no other node is sending.
  */
 import type { DueNotice, NoticeQueue } from "../store/notice.ts";
 import { repeating } from "../time/repeating.ts";
@@ -11,7 +11,7 @@ export interface NoticesParts {
   allowsPrivate: () => boolean;
   now_ms: () => number;
   failed(cause: unknown): void;
-  /** Told when one is given up. */
+  /** Called when a notice is given up. */
   givenUp(notice: DueNotice, problem: string): void;
   look_ms?: number;
   send_ms?: number;
@@ -22,10 +22,10 @@ const first_again_ms = 10_000;
 const again_ms_max = 4 * 3_600_000;
 const at_once_max = 20;
 const forget_ms = 3_600_000;
-/** Far shorter than the queue's lease. */
+/** Far shorter than the lease of a notice. */
 const webhook_ms = 10_000;
 
-/** After which the next attempt comes; null: it was the last. About half a day in all. Pure. */
+/** The wait before the next attempt; null after the last. All attempts together take about half a day. Pure. */
 export function nextAttempt_ms(attempts: number): number | null {
   return attempts >= attempts_max ? null : Math.min(first_again_ms * 2 ** (attempts - 1), again_ms_max);
 }

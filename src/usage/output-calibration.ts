@@ -1,11 +1,10 @@
 /**
- * How many tokens an answer has so far, before its engine reports: by its deltas, or by its code units and what a token of
- * its route holds on average, whichever is more; a part that came whole has one delta, and is counted by its code units
- * alone. Learned by route, for two engines of one model may send it in different pieces: docs/design/usage.md, Counting
- * tokens.
- *
- * A delta is one `part-delta` of the centre, whatever frames it came in. A code unit is one of UTF-16, which is what a string's
- * length tells at no cost: the ratio is learned in the same measure, so bytes would be no truer.
+ * Counts the tokens of an answer before its engine reports: by its deltas, or by its code units and the average code
+ * units of a token on its route, whichever is more. A part that arrived whole has one delta, and is counted by its code
+ * units alone. Each route learns for itself, because two engines of one model may cut an answer differently:
+ * docs/design/usage.md, Counting tokens. A delta is one `part-delta` of the centre, whatever frames it came in. A code
+ * unit is one of UTF-16, which a string's length gives at no cost. The ratio is learned in the same measure, so bytes
+ * would be no more accurate.
  */
 
 import type { OutputSums } from "../store/calibration.ts";
@@ -28,15 +27,15 @@ export interface OutputCalibration {
 }
 
 export interface RouteCalibration {
-  /** Tokens of what was forwarded. */
+  /** The tokens of the forwarded part. */
   tokens(sent: Sent): number;
-  /** An engine's report of a complete answer, as far as it is about what was sent. */
+  /** Learns from an engine's report of a complete answer, as far as it concerns what was sent. */
   observe(observed: Observed): void;
-  /** The same, counted by a tokenizer: it counts until an engine has reported, and is not kept over a restart. */
+  /** The same from a tokenizer's count. It is used until an engine has reported, and is not kept over a restart. */
   observeCount(observed: Observed): void;
   /** A complete answer came without a report. */
   missed(): void;
-  /** Whether its answers may be expected to come with a report. */
+  /** Whether a report can be expected with the route's answers. */
   readonly isReporting: boolean;
 }
 
@@ -44,23 +43,27 @@ export function routeName({ upstream, model }: { upstream: { name: string }; mod
   return `${upstream.name}/${model}`;
 }
 
-/** Before the first report: about what a token of prose and code has. */
+/** The code units of a token before the first report: about those of prose and code. */
 export const uncalibrated_code_units_per_token = 4;
 const uncalibrated_ratio = 1 / uncalibrated_code_units_per_token;
-/** Older observations fade, so that a changed engine is learned. */
+/** Older observations fade, so that a change of the engine is learned. */
 const tokens_remembered = 200_000;
-/** No sum that fades comes near it. */
+/** The largest value that a fading sum can reach. */
 const sum_max = 1e9;
-/** No text has more tokens for a code unit than this: most of what is reported beyond it was never sent. */
+/** No text has more tokens per code unit than this. Most of what is reported beyond it was never sent. */
 const tokens_per_code_unit_max = 3;
-/** A route with fewer tokens a delta sends one in each: the mark that ends an answer, and halves of characters, have none. */
+/**
+ * A route with fewer tokens per delta sends one token in each. Marks that end an answer, and halves of characters, have
+ * no delta.
+ */
 const tokens_per_single_delta_max = 1.05;
 /**
- * There the deltas count, which are exact, unless the text has so much more: then tokens were sent together. Prose has about
- * half as many code units more in a token than code has, and a route may have learned from either.
+ * On such a route the deltas are counted, which is exact, unless the text is longer than they explain: then tokens were
+ * sent together. Prose has about half as many code units again per token as code, and a route may have learned from
+ * either.
  */
 const text_per_deltas_max = 1.5;
-/** And so many tokens more: a few deltas say little. */
+/** And by at least this many tokens more, because a few deltas prove little. */
 const text_beyond_deltas_max = 2;
 
 const nothing: OutputSums = Object.freeze({ tokens: 0, deltas: 0, codeUnits: 0, wholeTokens: 0, wholeCodeUnits: 0 });
@@ -98,7 +101,7 @@ export function outputCalibration(): OutputCalibration {
   return { of, sums: reported };
 }
 
-/** Null where it cannot be true. */
+/** Null if it cannot be true. */
 function withObserved(known: OutputSums, { tokens, streamed, whole }: Observed): OutputSums | null {
   const { deltas } = streamed;
   const codeUnits = streamed.codeUnits + whole.codeUnits;
@@ -122,14 +125,14 @@ function streamedTokens(known: OutputSums, { deltas, codeUnits }: Amount): numbe
   const isKnown = known.tokens > 0;
   const byText = Math.ceil(codeUnits * (isKnown ? known.tokens / known.codeUnits : uncalibrated_ratio));
   const perDelta = isKnown ? known.tokens / known.deltas : 1;
-  // Where a delta is less than a token, such as a character, so many make one.
+  // If a delta is less than a token, such as one character, this many deltas make a token.
   const byDeltas = perDelta < 1 ? Math.ceil(deltas * perDelta) : deltas;
   const tolerated = byDeltas * text_per_deltas_max + text_beyond_deltas_max;
   const isExact = perDelta <= tokens_per_single_delta_max && byText <= tolerated;
   return isExact ? byDeltas : Math.max(byDeltas, byText);
 }
 
-/** The tokens by all known code units of the route: a text has as many tokens either way. */
+/** The tokens by all known code units of the route: a text has as many tokens however it was sent. */
 function wholeTokens(known: OutputSums, { deltas, codeUnits }: Amount): number {
   const tokens = known.tokens + known.wholeTokens;
   const ratio = tokens > 0 ? tokens / (known.codeUnits + known.wholeCodeUnits) : uncalibrated_ratio;

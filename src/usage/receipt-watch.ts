@@ -1,8 +1,8 @@
 /**
- * Notices that the store woke up in the past. Beside the ledger it keeps the last settlements that were confirmed to this
- * node, and asks the store every second, off the path of requests, where it is and whether it has the last of them. If it
- * has not, or is somewhere else, all of them are looked for, and those that the fleet has left in another place
- * (docs/design/metering.md, A store that wakes up in the past).
+ * Notices that the store was set back to an earlier state. It keeps the last settlements that were confirmed to this
+ * node in a memory beside the ledger. Every second, in the background, it asks the store where it is and whether it has
+ * the last of them. If the store lacks one, or runs elsewhere, all of them are looked up, and those that other nodes
+ * kept too (docs/design/metering.md, A store that wakes up in the past).
  */
 import type { Answer, Command, Ledger } from "../store/ledger.ts";
 import type { Confirmed, Look, LostReceipts, Place, ReceiptMemory } from "../store/lost.ts";
@@ -10,9 +10,9 @@ import { repeating } from "../time/repeating.ts";
 import { RecentReceipts } from "./recent-receipts.ts";
 
 export interface ReceiptWatch {
-  /** The ledger's, with an ear to what it confirms. */
+  /** The ledger's settlements, whose confirmations are recorded. */
   run: Ledger["run"];
-  /** The timeline of the store at the last look; NaN: not known. */
+  /** The timeline of the store at the last check; NaN if unknown. */
   timeline(): number;
   stop(): Promise<void>;
 }
@@ -26,11 +26,11 @@ export interface ReceiptWatchParts {
   ledger: Pick<Ledger, "run">;
   store: LostReceipts;
   memory: ReceiptMemory | null;
-  /** Told when the store was found on another server or timeline than before. */
+  /** Called when the store runs on another server or timeline than before. */
   moved: (moved: Moved) => void;
-  /** Told which confirmed settlements the store does not have any more, each once in the fleet. */
+  /** Called with the confirmed settlements that the store has lost, each once in the fleet. */
   lost: (lost: Confirmed[]) => void;
-  /** Told once for each outage. */
+  /** Called once for each outage. */
   failed: (cause: unknown) => void;
   every_ms?: number;
 }
@@ -42,10 +42,10 @@ const every_ms = 1_000;
 export function receiptWatch(parts: ReceiptWatchParts): ReceiptWatch {
   const { ledger, store, memory } = parts;
   const kept = new RecentReceipts(kept_max);
-  /** The number of the youngest receipts that are not in the memory beside the store yet. */
+  /** The number of the latest receipts that are not in the memory beside the store yet. */
   let unremembered = 0;
   let hasBegun = false;
-  /** Whether what was left beside the store is still to be compared. */
+  /** Whether the receipts that were kept beside the store have still to be compared. */
   let mustRecall = false;
   let isAway = false;
   let place: Place | null = null;
@@ -71,13 +71,13 @@ export function receiptWatch(parts: ReceiptWatchParts): ReceiptWatch {
     }
   }
 
-  /** From where, where this node, or any before it, saw the store elsewhere. */
+  /** The earlier place of the store, if this node or an earlier one saw it elsewhere. */
   function movement(seen: Look): Place | null {
     if (place && seen.place && !isSame(place, seen.place)) return place;
     return seen.movedFrom;
   }
 
-  /** Answers what nobody had missed yet. */
+  /** Returns the lost receipts that no node had reported yet. */
   async function compare({ ledgerId: book, place: at }: Look, withKept: boolean): Promise<Confirmed[]> {
     const elsewhere = await recall(book);
     const all = new Map([...elsewhere, ...(withKept ? kept.latest() : [])].map((one) => [one.requestId, one]));
@@ -86,7 +86,7 @@ export function receiptWatch(parts: ReceiptWatchParts): ReceiptWatch {
     return noted;
   }
 
-  /** Nothing while the memory beside the store is away; then it is asked again in the next round. */
+  /** Does nothing while the memory beside the store is away; the next round tries again. */
   async function recall(book: string): Promise<Confirmed[]> {
     try {
       const elsewhere = (await memory?.recall(book)) ?? [];

@@ -1,7 +1,7 @@
 /**
- * The last settlements that were confirmed, in one block of memory: as objects they would live long enough to be taken for
- * lasting, some thousands a second, and be found only by the slowest collections. docs/design/metering.md, A store that
- * wakes up in the past.
+ * The last confirmed settlements, in one block of memory. As objects, some thousands a second, they would live long
+ * enough to be promoted by the garbage collector, and only full collections would find them: docs/design/metering.md, A
+ * store that wakes up in the past.
  */
 import { hexOf, idOf } from "../store/ids.ts";
 import type { Confirmed } from "../store/lost.ts";
@@ -15,7 +15,7 @@ export class RecentReceipts {
   #next = 0;
   #count = 0;
 
-  /** `count_max`: of which there are more, the oldest are forgotten. */
+  /** If there are more than `count_max`, the oldest are forgotten. */
   constructor(readonly count_max: number) {
     this.#ids = Buffer.alloc(count_max * 2 * id_bytes);
     this.#charged = new Float64Array(count_max);
@@ -29,13 +29,13 @@ export class RecentReceipts {
     this.#count = Math.min(this.count_max, this.#count + 1);
   }
 
-  /** The youngest of them, the oldest of these first. */
+  /** The latest receipts, the oldest of these first. */
   latest(count = this.#count): Confirmed[] {
     const wanted = Math.min(count, this.#count);
     return Array.from({ length: wanted }, (_, index) => this.#at(index - wanted));
   }
 
-  /** All but these. */
+  /** Removes all others. */
   forget(requestIds: ReadonlySet<string>): void {
     const kept = this.latest().filter(({ requestId }) => !requestIds.has(requestId));
     this.#next = 0;
@@ -43,7 +43,7 @@ export class RecentReceipts {
     for (const one of kept) this.add(one);
   }
 
-  /** -1 is the youngest. */
+  /** -1 is the latest one. */
   #at(place: number): Confirmed {
     const slot = (this.#next + place + this.count_max) % this.count_max;
     const at = slot * 2 * id_bytes;

@@ -1,6 +1,6 @@
 /**
- * Receipts of refused requests, written behind the answers' backs: nobody waits for it, what waits to be written is
- * bounded, and a store that is away costs receipts and nothing else. Until it is written one is found here.
+ * Writes receipts of refused requests in the background. The number that waits to be written is bounded, and a store
+ * that is away costs receipts and nothing else. A receipt that is not written yet is found here.
  */
 import {
   type NewRefused,
@@ -12,16 +12,16 @@ import { gathered } from "../time/gathered.ts";
 import { forgetting } from "./forgetting.ts";
 
 export interface RefusedLog {
-  /** Never throws. What an organization is refused beyond ten times a second leaves nothing. */
+  /** Never throws. Beyond ten refusals a second, an organization's refusals leave no receipt. */
   add(request: Omit<NewRefused, "age_ms">): void;
   find(requestId: string): Promise<RefusedRequest | null>;
-  /** Writes what is left, in one attempt. Never rejects. */
+  /** Writes the waiting receipts, in one attempt. Never rejects. */
   stop(): Promise<void>;
 }
 
 export interface RefusedSettings {
   write_ms: number;
-  /** Between attempts while the store is away. */
+  /** The wait between attempts while the store is away. */
   retry_ms: number;
   waiting_max: number;
   forget_ms: number;
@@ -62,7 +62,7 @@ export function refusedLog(parts: {
     return count <= refused_per_second_max && waiting.size < settings.waiting_max;
   }
 
-  /** Writes the pending refusals. Those that come in meanwhile wait for the next time. */
+  /** Writes the pending refusals. Those that arrive meanwhile wait for the next time. */
   async function write(): Promise<number | null> {
     const at_ms = now_ms();
     const batch = [...waiting.values()];

@@ -1,6 +1,6 @@
 /**
- * Whether an engine's report is taken as it is. An engine's word has bounds: what cannot be true is not believed, and our
- * count stands in its place. Each half is judged by itself. The table is in docs/metering.md. Pure.
+ * Decides whether an engine's report is accepted. A report that cannot be true is not believed, and our count is used
+ * instead. Input and output are judged separately. The table is in docs/metering.md. Pure.
  */
 import {
   promptTokens,
@@ -10,13 +10,13 @@ import {
   type Usage,
 } from "../inference/usage.ts";
 
-/** A report as its protocol had it: `rejected` names what is no count. */
+/** A report as its protocol carried it. `rejected` names the counts that are not numbers. */
 export interface RawReport {
   usage: Usage;
   rejected?: RejectedReport | undefined;
 }
 
-/** The facts of the answer when the report came. */
+/** The facts about the answer when the report arrived. */
 export interface Facts {
   /** The model's context. */
   contextTokens: number;
@@ -25,20 +25,21 @@ export interface Facts {
   /** The deltas that were forwarded until then. */
   deltas: number;
   codeUnits: number;
-  /** Our count of that. */
+  /** Our count of those. */
   countedTokens: number;
   /** The largest output that was reported and believed since output began. */
   reportedTokens: number;
 }
 
 /**
- * An honest count of what was forwarded is not below these: engines may send a delta for each character, which are four to
- * five a token in prose; and no tokenizer averages more than sixteen code units a token, which is half of the other.
+ * An honest count of what was forwarded is not below these bounds. Engines may send a delta for each character, of
+ * which prose has four to five a token; and no tokenizer averages more than sixteen code units a token. Half of that is
+ * allowed.
  */
 export const deltas_per_token_max = 8;
 export const code_units_per_token_max = 32;
 
-/** Null: it is believed. */
+/** Null if it is believed. */
 export function rejectionOf({ usage, rejected }: RawReport, facts: Facts): RejectedReport | null {
   const input = rejected?.input ?? inputFlaw(usage, facts);
   const output = rejected?.output ?? outputFlaw(usage, facts);
@@ -49,15 +50,18 @@ export function rejectionOf({ usage, rejected }: RawReport, facts: Facts): Rejec
   return { ...flaws, said: rejected?.said ?? reportedIn(usage) };
 }
 
-/** Input above our estimate may be honest (images are, and templates); what the model cannot read is not. */
+/**
+ * Input above our estimate may be honest, because of images and templates. Input that exceeds the model's context is
+ * not.
+ */
 function inputFlaw(usage: Usage, { contextTokens }: Facts): ReportFlaw | null {
   return promptTokens(usage) > contextTokens ? "above_context" : null;
 }
 
-/** Output above our count may be honest, up to the cap: reasoning that is not shown. */
+/** Output above our count may be honest up to the cap, because of reasoning that is not shown. */
 function outputFlaw({ outputTokens }: Usage, facts: Facts): ReportFlaw | null {
   const { deltas, codeUnits, countedTokens } = facts;
-  // An engine may pass over its cap; what was forwarded shows it.
+  // An engine may exceed its cap, which the forwarded output shows.
   if (outputTokens > Math.max(facts.outputTokensCap, countedTokens)) return "above_cap";
   const least = codeUnits === 0 ? 0 : Math.max(1, deltas / deltas_per_token_max, codeUnits / code_units_per_token_max);
   if (outputTokens < least) return "below_forwarded";

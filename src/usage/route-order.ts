@@ -1,6 +1,6 @@
 /**
- * The order in which a request tries routes: which may still be tried, and which is next. It sends nothing, and holds nothing
- * of an answer.
+ * The order in which a request tries routes: which may still be tried, and which is next. It sends nothing, and holds
+ * no part of an answer.
  */
 import { Fault } from "../inference/fault.ts";
 import { affinityKey } from "../routing/affinity.ts";
@@ -30,11 +30,11 @@ export interface RouteOrderParts {
   draw(): number;
 }
 
-/** `wait_ms`: how long until then. */
+/** `wait_ms`: how long to wait before it. */
 export interface Stage {
-  /** Null: the best of those that are left. */
+  /** Null: the best of the remaining routes. */
   route: Route | null;
-  /** On a connection of its own. */
+  /** Whether to use a new connection. */
   isFresh: boolean;
   wait_ms: number;
 }
@@ -55,16 +55,16 @@ export class RouteOrder implements Visit, Claim {
   readonly #hasPeers: boolean;
   /** The routes of the model at the last look. */
   #routes: readonly Route[];
-  /** Those of them that may still be asked. */
+  /** The routes that may still be asked. */
   #left: readonly Route[];
-  /** Those that were asked. */
+  /** The routes that were asked. */
   #asked: Route[] = [];
   /** If it is above 0, only a route with a larger context is tried. */
   #contextTokens_over = 0;
   #key: number | null | undefined;
-  /** Whether another engine has been asked for already, by an attempt that waited for long. */
+  /** Whether another engine has been asked already because an attempt took long. */
   #isSpareTaken = false;
-  /** The last route may be asked once more. */
+  /** The last route, which may be asked once more. */
   #mayRepeat = true;
 
   constructor(parts: RouteOrderParts, attemptRequest: AttemptRequest, tokens: number) {
@@ -88,21 +88,21 @@ export class RouteOrder implements Visit, Claim {
     return this.#left.length > 0;
   }
 
-  /** Throws `overloaded` where every engine is drained. */
+  /** Throws `overloaded` if every engine is drained. */
   first(): Stage {
     this.#budget.offered(this.#parts.now_ms());
     if (this.#left.length === 0) throw drained();
     return { route: null, isFresh: false, wait_ms: 0 };
   }
 
-  /** A request leaves, if there is room for it somewhere; else null. */
+  /** Sends the request if there is room for it somewhere; else returns null. */
   enter(stage: Stage): TakenSlot | null {
     const { pool, queues, draw } = this.#parts;
     const route = pool.choose(queues.open(this.#routesOf(stage), this), this, draw);
     return route && this.#begun(queues.enter(route, this));
   }
 
-  /** Throws `capacity_exceeded` where no more may wait, `overloaded` where every engine is drained. */
+  /** Throws `capacity_exceeded` if no more may wait, `overloaded` if every engine is drained. */
   wait(stage: Stage): Waiting {
     const { queues, replicas } = this.#parts;
     const routes = this.#routesOf(stage);
@@ -121,7 +121,7 @@ export class RouteOrder implements Visit, Claim {
     return this.#parts.queues.full(this.#routesOf(stage), this);
   }
 
-  /** A request that has waited leaves, unless the engine has fallen ill meanwhile: then null. */
+  /** Sends a request that has waited, or returns null if the engine has become unwell meanwhile. */
   arrived(slot: Slot, stage: Stage): TakenSlot | null {
     if (this.#routesOf(stage).some((route) => isSame(route, slot.route))) return this.#begun(slot);
     slot.release();
@@ -151,7 +151,7 @@ export class RouteOrder implements Visit, Claim {
     return health.usable(this.#left, now_ms());
   }
 
-  /** Names may lead elsewhere by now: an address that is gone is not asked, and one that is new may be. */
+  /** Names may resolve to other addresses by now: one that is gone is not asked, and a new one may be. */
   #renew(): void {
     const routes = this.#parts.replicas.routesOf(this.#attemptRequest.model);
     if (routes === this.#routes) return;
@@ -160,7 +160,7 @@ export class RouteOrder implements Visit, Claim {
     this.#left = this.#able().filter((route) => !asked.has(identityOf(route)));
   }
 
-  /** Those whose protocol has words for it, and whose context holds it. */
+  /** The routes whose protocol can express the request, and whose context holds it. */
   #able(): readonly Route[] {
     const { model, request, inputTokens } = this.#attemptRequest;
     const contextOf = (route: Route) => contextTokensOf(model, route);
@@ -170,7 +170,7 @@ export class RouteOrder implements Visit, Claim {
     return fitting(able, inputTokens + (request.outputTokens_max ?? 1), contextOf);
   }
 
-  /** Whether another may be asked in place of one that is slow; it is then counted. */
+  /** Returns whether another route may be asked instead of a slow one, and counts it. */
   takeSpare(): boolean {
     const { health, queues, now_ms } = this.#parts;
     this.#renew();
@@ -179,7 +179,10 @@ export class RouteOrder implements Visit, Claim {
     return this.#isSpareTaken;
   }
 
-  /** The stage after an attempt that showed nothing, or null. `rest_ms`: until the deadline of all attempts. */
+  /**
+   * The next step after an attempt that showed nothing, or null. `rest_ms`: the time until the deadline of all
+   * attempts.
+   */
   after(route: Route, end: AttemptEnd, rest_ms: number): Stage | null {
     const next = nextAfter[end.kind];
     if (next === "stop" || rest_ms <= 0) return null;
@@ -198,7 +201,7 @@ export class RouteOrder implements Visit, Claim {
     return wait_ms === null ? null : { route, isFresh: false, wait_ms };
   }
 
-  /** Also one that was asked before: it failed then for another reason. */
+  /** A route that was asked before counts too: it failed for another reason then. */
   #seekLarger(route: Route): void {
     this.#contextTokens_over = contextTokensOf(this.#attemptRequest.model, route);
     this.#asked = [];

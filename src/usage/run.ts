@@ -1,7 +1,7 @@
 /**
- * USAGE: a request's run, from its grant to its record: enter → open → count → price → settle. Whoever gets a grant settles
- * it: a run is disposable, and its one settlement happens when its events are over or when it is disposed, whichever comes
- * first. A throw, a return, a departure or a failure anywhere after `start` ends there.
+ * USAGE: a request's run, from its grant to its record: enter → open → count → price → settle. A run is disposable, and
+ * settles its grant exactly once: when its events are over, or when it is disposed, whichever comes first. Every throw,
+ * return, departure or failure after `start` ends there.
  */
 import type { Entrance, Entry } from "../admission/entrance.ts";
 import type { Reservation, Settlement } from "../admission/reservation.ts";
@@ -21,10 +21,10 @@ import { priceOf } from "./price.ts";
 import type { AnswerTokens, Counting } from "./tally.ts";
 import type { RunTrace } from "./trace.ts";
 
-/** A prepared request. Nothing is held for it yet. */
+/** A prepared request, before anything is held for it. */
 export interface RunRequest extends Omit<Entry, "ahead" | keyof ForEngines>, ForEngines {
   plan: Entry["plan"];
-  /** The likely size of the whole prompt, charged where no engine reports. At most `inputTokens`. */
+  /** The likely size of the whole prompt, which is charged if no engine reports. At most `inputTokens`. */
   inputTokensExpected: number;
   /** The part of the input that is not text. */
   media: Media;
@@ -32,7 +32,7 @@ export interface RunRequest extends Omit<Entry, "ahead" | keyof ForEngines>, For
   outputTokensAllowed: number;
 }
 
-/** Hears what becomes of a run, after the ledger. */
+/** Observes runs after the ledger. */
 export interface Watcher {
   granted(source: BillingSource): void;
   ended(ended: Ended): void;
@@ -40,15 +40,15 @@ export interface Watcher {
 
 /** The caller who waits for the answer. */
 export interface Caller extends Watcher, Readonly<Signals> {
-  /** Whether the caller went away: nobody reads what is still to come. */
+  /** Whether the caller has left, so that nobody reads the rest. */
   readonly left: boolean;
-  /** Ends the work at the answer, which then ends with this fault. */
+  /** Ends the work on the answer, which then ends with this fault. */
   end(fault: Fault): void;
   /** The time since the request arrived. */
   elapsed_ms(): number;
-  /** Reserves memory for so many more bytes of the answer until it is settled. False: there is no room. */
+  /** Reserves memory for this many more bytes of the answer until it is settled. False if there is no room. */
   keepsText(bytes: number): boolean;
-  /** Follows the run, where it is traced. */
+  /** Observes the run, if it is traced. */
   readonly trace?: RunTrace | null;
 }
 
@@ -59,22 +59,22 @@ export interface Ended extends Ending {
   model: string;
   organizationId: string;
   stream: boolean;
-  /** The price of its usage, whatever there was room for. */
+  /** The price of its usage, whether or not the windows had room for all of it. */
   units: number;
   /** The likely size of its whole prompt. */
   inputTokensExpected: number;
-  /** The engine's name in the configuration; null where none was tried. */
+  /** The engine's name in the configuration; null if none was tried. */
   upstream: string | null;
-  /** The engine's address, where its name has several; else null. */
+  /** The engine's address if its name has several; else null. */
   replica: string | null;
   tried: readonly Tried[];
   /** How long the request waited for slots at engines. */
   queued_ms: number;
-  /** From the request's arrival; null where no part of an answer came. */
+  /** From the request's arrival; null if no part of an answer arrived. */
   firstPart_ms: number | null;
   /** From the request's arrival to the end of its answer. */
   total_ms: number;
-  /** The id of its trace, where that is kept. */
+  /** The id of its trace, if that is sampled. */
   traceId: string | undefined;
 }
 
@@ -95,11 +95,11 @@ export interface RunParts {
   admission: Entrance;
   inputEstimate: Pick<InputEstimate, "observe">;
   outputCalibration: OutputCalibration;
-  /** Watches every run; the caller watches its own. */
+  /** Observes every run; the caller observes its own. */
   watcher: Watcher;
   /** Opens the request at the model's engines. Nothing is sent before the first event is read. */
   open(attemptRequest: AttemptRequest): EngineAnswer;
-  /** Counts with the model's tokenizer, off the main thread. Null: the tokenizer is not known. */
+  /** Counts with the model's tokenizer, off the main thread. Null if the tokenizer is not known. */
   tokenizing(asked: RunRequest): Tokenizing | null;
 }
 
@@ -126,7 +126,7 @@ export function runs(parts: RunParts): Runs {
       let early = null as EngineAnswer | null;
       const entry: Entry = {
         ...asked,
-        // Where room is ample the engine thinks while the ledger decides; nothing leaves before the grant.
+        // If there is ample room, the engine starts while the ledger decides. Nothing leaves before the grant.
         ahead: () => {
           if (!caller.signal.aborted) early = started(open(asked.outputTokensAllowed));
         },
@@ -167,7 +167,7 @@ class GrantedRun implements Run {
   #firstPart_ms: number | null = null;
   #total_ms = 0;
   #settled: Promise<void> | null = null;
-  /** Its answer was read to the end: no engine works at it any more. */
+  /** Its answer was read to the end, so no engine is working on it any more. */
   #isComplete = false;
 
   constructor(parts: RunParts, asked: RunRequest, caller: Caller, reservation: Reservation) {
@@ -210,7 +210,7 @@ class GrantedRun implements Run {
       stream: request.stream,
       contextTokens: model.contextTokens,
       outputTokensCap: Math.min(request.outputTokens_max ?? Infinity, model.outputTokens_max),
-      // If the caller left while its request was at no engine, none has read any of it.
+      // If the caller left while its request was at no engine, no engine has read any of it.
       get inputTokensExpected() {
         const tokens = progress.isAtEngine ? asked.inputTokensExpected : 0;
         return Math.ceil(tokens * progress.inputShare);
@@ -228,7 +228,7 @@ class GrantedRun implements Run {
     };
   }
 
-  /** Releases the engine first: otherwise nothing would wake what waits for it. */
+  /** Releases the engine first: nothing else would wake the code that waits for it. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (!this.#settled) this.#caller.end(asFault(new Error("the run was given up before its end")));
     if (!this.#isComplete)
@@ -237,7 +237,7 @@ class GrantedRun implements Run {
     await this.#settled;
   }
 
-  /** Happens once. Charged tokens that no engine reported are counted first, where a tokenizer can. */
+  /** Happens once. Charged tokens that no engine reported are counted first, if a tokenizer can count them. */
   #settle(): void {
     if (this.#settled) return;
     this.#total_ms = this.#caller.elapsed_ms();
@@ -249,7 +249,7 @@ class GrantedRun implements Run {
     else this.#record(ending);
   }
 
-  /** Settles with the ledger, and then tells everything else that watches the run. */
+  /** Settles with the ledger, and then informs everything else that observes the run. */
   #record(ending: Ending): void {
     const { inputEstimate, watcher } = this.#parts;
     const asked = this.#asked;
@@ -287,7 +287,7 @@ class GrantedRun implements Run {
     if (recorded) void confirmed.finally(recorded);
   }
 
-  /** The route as the record has it: with each attempt, where that says more than the last one. */
+  /** The route as it is recorded: with each attempt, if that says more than the last one. */
   #servedBy(): Settlement["route"] {
     const { route, attempts = 0, tried = [] } = this.#answer?.progress ?? {};
     if (!route) return null;
@@ -300,7 +300,7 @@ class GrantedRun implements Run {
     try {
       if (this.#meter) return this.#meter.ending();
     } catch {
-      // A defect in the count: what is not known is not charged.
+      // A defect in the count: what is unknown is not charged.
     }
     const outcome = this.#caller.left ? "cancelled" : "failed";
     return {

@@ -1,7 +1,7 @@
 /**
- * The count of one stream: the engine's report where one is believed (report.ts), else what was forwarded
- * (output-calibration.ts), corrected at the end by a tokenizer's count. The meter asks what a batch would bring the count
- * to before it forwards the batch, and adds the batch when it does.
+ * The count of one stream: the engine's report if one is believed (report.ts), else the forwarded part
+ * (output-calibration.ts), corrected at the end by a tokenizer's count. The meter asks what a batch would bring the
+ * count to before it forwards the batch, and then adds the batch.
  */
 import type { AnswerPart } from "../inference/answer-part.ts";
 import type { InferenceEvent } from "../inference/event.ts";
@@ -13,13 +13,13 @@ import { type RawReport, rejectionOf } from "./report.ts";
 
 type Batch = readonly InferenceEvent[];
 
-/** Counts with the model's tokenizer, off the main thread, what no engine reports. Null: it cannot be counted. */
+/** Counts with the model's tokenizer, off the main thread, what no engine reports. Null if it cannot be counted. */
 export interface Counting {
   prompt(): Promise<number> | null;
   answer(parts: readonly AnswerPart[]): Promise<AnswerTokens> | null;
   /** Called when an answer begins that will be counted, so that the tokenizer is loaded by its end. */
   begun(): void;
-  /** Reserves memory for so many more bytes of the answer. False: there is no room. */
+  /** Reserves memory for this many more bytes of the answer. False if there is no room. */
   keeps(bytes: number): boolean;
 }
 
@@ -30,23 +30,23 @@ export interface AnswerTokens {
 
 export interface TallyParts {
   contextTokens: number;
-  /** The request's output cap, or the model's where that is less. */
+  /** The request's output cap, or the model's if that is less. */
   outputTokensCap: number;
-  /** The input tokens that are charged where no report of them is believed. */
+  /** The input tokens that are charged if no report of them is believed. */
   inputTokensExpected: number;
   /** The calibration of the route that answers. Called once, after the first part has begun. */
   calibration(): RouteCalibration;
-  /** Null where the model's tokenizer is not known. */
+  /** Null if the model's tokenizer is not known. */
   counting: Counting | null;
 }
 
 export class Tally {
   readonly #parts: TallyParts;
   #now: Count;
-  /** The count with `#batch` added; then it changes places with `#now`, so that a batch costs no new object. */
+  /** The count with `#batch` added. It then changes places with `#now`, so that a batch costs no new object. */
   #next: Count;
   #batch: Batch | null = null;
-  /** Null where no tokenizer will count the answer. */
+  /** Null if no tokenizer will count the answer. */
   #text: AnswerText | null = null;
   #tokenizer: TokenizerCount = {};
   #counting: Promise<void> | null = null;
@@ -62,12 +62,12 @@ export class Tally {
     this.#next = new Count(parts, calibrationOnce);
   }
 
-  /** Whether the engine has reported all that it has produced, and is believed. */
+  /** Whether the engine has reported everything that it produced, and is believed. */
   get reported(): boolean {
     return this.#now.report !== null && this.#now.rejected === null && !this.#now.outgrown;
   }
 
-  /** The last report, where it is not believed. */
+  /** The last report, if it is not believed. */
   get rejected(): RejectedReport | null {
     return this.#now.rejected;
   }
@@ -80,7 +80,7 @@ export class Tally {
     return this.#now.forwarded.deltas > 0;
   }
 
-  /** The output tokens that the count would come to with this batch. */
+  /** The output tokens that the count would reach with this batch. */
   outputTokensWith(batch: Batch): number {
     return this.#countWith(batch).outputTokens;
   }
@@ -101,14 +101,16 @@ export class Tally {
     return this.#now.usage(this.#tokenizer);
   }
 
-  /** Lets a tokenizer count what no believed report covers, once. Null: there is nothing to wait for. Never rejects. */
+  /**
+   * Lets a tokenizer count, once, what no believed report covers. Null if there is nothing to wait for. Never rejects.
+   */
   counted(): Promise<void> | null {
     const { counting } = this.#parts;
     if (this.#counting || !counting) return this.#counting;
     const text = this.anyOutput && !this.#now.isOutputReported ? this.#text : null;
     const share = text?.share ?? null;
     const prompt = this.#now.isInputExpected ? counting.prompt() : null;
-    // Where nothing of the text could be kept, the estimate stands.
+    // If no part of the text could be kept, the estimate stands.
     const answer = text && share !== null ? counting.answer(text.parts) : null;
     if (!prompt && !answer) return null;
     this.#counting = Promise.allSettled([
@@ -120,7 +122,7 @@ export class Tally {
     return this.#counting;
   }
 
-  /** The events that end the stream where a window is used up: open parts end, then come the usage and the end. */
+  /** The events that end the stream if a window is used up: open parts end, then follow the usage and the end. */
   cutShort(): InferenceEvent[] {
     const parts = this.#now.forwarded.open.map((index): InferenceEvent => ({ type: "part-end", index }));
     return [...parts, { type: "usage", usage: this.usage() }, { type: "response-end", reason: "length" }];
@@ -135,7 +137,7 @@ export class Tally {
     else if (!now.rejected) now.calibration().observe({ tokens: now.sentTokens, streamed, whole });
   }
 
-  /** The reported tokens of what was shown ÷ our count of it; null where either is missing. */
+  /** The reported tokens of the shown part ÷ our count of it; null if either is missing. */
   divergence(): number | null {
     const now = this.#now;
     return now.isFinal && now.isReadable && now.countedTokens > 0 ? now.sentTokens / now.countedTokens : null;
@@ -176,7 +178,7 @@ interface TokenizerCount {
 
 type TerminalEvent = Extract<InferenceEvent, { type: "response-end" | "response-failed" }>;
 
-/** Reports with these flaws say nothing about how many tokens there were. */
+/** Reports with these flaws tell nothing about the number of tokens. */
 const unreadable: ReadonlySet<ReportFlaw> = new Set<ReportFlaw>(["malformed", "missing", "part_above_whole"]);
 
 /** The count after some batches. */
@@ -184,10 +186,10 @@ class Count {
   readonly forwarded = new Forwarded();
   report: Usage | null = null;
   rejected: RejectedReport | null = null;
-  /** Whether output came after the last report: engines report at their start, and some never again. */
+  /** Whether there was output after the last report: some engines report only at their start. */
   outgrown = false;
   terminal: TerminalEvent | undefined;
-  /** The tokens of what was forwarded. They only rise, even if a part turns out to be streamed. */
+  /** The tokens of the forwarded part. They only rise, even if a part turns out to be streamed. */
   countedTokens = 0;
   /** The largest believed output report since output began. */
   #reportedTokens = 0;
@@ -199,7 +201,7 @@ class Count {
     this.calibration = calibration;
   }
 
-  /** Becomes equal to `other`, without a new object. */
+  /** Copies `other` without a new object. */
   copyFrom(other: Count): void {
     this.forwarded.copyFrom(other.forwarded);
     this.report = other.report;
@@ -249,7 +251,7 @@ class Count {
     return this.isFinal && !this.rejected?.output;
   }
 
-  /** Whether the input is charged as what was expected, for want of a believed report. */
+  /** Whether the estimated input is charged, because no report of it is believed. */
   get isInputExpected(): boolean {
     return (this.report === null || this.rejected?.input !== undefined) && this.#parts.inputTokensExpected > 0;
   }
@@ -277,7 +279,7 @@ class Count {
     };
   }
 
-  /** `counted` is our count, which stands where the engine's report does not. */
+  /** `counted` is our count, which is used where the engine's report is not. */
   #outputTokens(counted: number): number {
     const reported = this.report && !this.rejected?.output ? this.report.outputTokens : null;
     if (reported !== null && this.isFinal) return reported;

@@ -1,17 +1,17 @@
-/** The observer of a run that is traced. It is given no content. */
+/** Observes a run that is traced. It gets no content. */
 import type { AttemptKind } from "../upstream/attempt.ts";
 import type { Upstream } from "../upstream/target.ts";
 
 export interface RunTrace {
   /** The id of a sampled trace, which metrics name as an exemplar. */
   readonly sampledId: string | undefined;
-  /** The ledger is asked; to be told the code of the refusal, or null. */
+  /** The ledger is asked. The returned function is called with the code of the refusal, or null. */
   admission(): (code: string | null) => void;
   /** An engine is asked. */
   attempt(upstream: Pick<Upstream, "name" | "address" | "protocol">, engineModel: string): AttemptTrace;
-  /** The first part of the answer has come; again, where it began anew. */
+  /** The first part of the answer has arrived; again, if the answer began again. */
   firstPart(): void;
-  /** The ledger is told; to be called when it has confirmed that. */
+  /** The record is sent to the ledger. The returned function is called once that is confirmed. */
   settlement(): () => void;
 }
 

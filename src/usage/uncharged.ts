@@ -1,4 +1,4 @@
-/** The cost of attempts at engines for which nobody was charged. Pure. docs/operating.md, Metrics. */
+/** The cost of attempts at engines that nobody was charged for: docs/operating.md, Metrics. Pure. */
 import { promptTokens } from "../inference/usage.ts";
 import type { AttemptKind } from "../upstream/attempt.ts";
 import type { Tried } from "./engine-answer.ts";
@@ -8,11 +8,11 @@ export interface Uncharged {
   /** Its name in the configuration. */
   upstream: string;
   outcome: AttemptKind;
-  /** The expected tokens: no engine says what it has read of a request that was given up. */
+  /** The expected tokens: no engine reports what it has read of a request that was given up. */
   inputTokens: number;
 }
 
-/** An engine with one of these ends has had the request, and may have worked at it. */
+/** An attempt with one of these ends reached the engine, which may have worked on it. */
 const worked = new Set<AttemptKind>(["answered", "empty", "abandoned", "broken", "timeout", "failed", "malformed"]);
 
 /** The attempts that cost something and were charged to nobody. A request that is charged pays for its last attempt. */

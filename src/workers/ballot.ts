@@ -1,11 +1,12 @@
 /**
- * The votes over a reload: each worker has read the new configuration and says what speaks against it, and all take it or
- * none does. A worker that says nothing for long is not waited for; it will not have taken it, and says so in its log.
+ * The votes over a reload: each worker has read the new configuration and reports its objections, and either all take
+ * it or none does. A worker that does not vote in time is not waited for; it will not take the configuration, and says
+ * so in its log.
  */
 
 export interface Ballot {
   vote(worker: number, problems: readonly string[]): void;
-  /** It is gone, and what comes in its place reads what is in force then. */
+  /** The worker is gone. Its replacement reads the configuration in force then. */
   leave(worker: number): void;
 }
 

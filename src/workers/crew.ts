@@ -1,6 +1,6 @@
 /**
- * Who works: starts the workers of a node, starts others in place of those that end, and ends when none can start any more
- * or all were told to stop.
+ * The workers of a node: starts them, replaces those that end, and ends when none can start any more or all were told
+ * to stop.
  */
 import type { Log } from "../http/log.ts";
 import type { FileRead, Order } from "./messages.ts";
@@ -17,14 +17,14 @@ export interface Child {
 export interface Worker {
   number: number;
   child: Child;
-  /** Null: it does not accept connections yet. */
+  /** Null if it does not accept connections yet. */
   serving_ms: number | null;
-  /** Why it cannot admit requests. */
+  /** The reason why it cannot admit requests. */
   problem: string | null;
   /** Open requests, on average. */
   open: number;
   silent_s: number;
-  /** The file with which it began. */
+  /** The configuration file with which it started. */
   file: FileRead | null;
 }
 
@@ -33,17 +33,17 @@ export interface CrewParts {
   start(worker: () => Worker, number: number): Child;
   log: Pick<Log, "event">;
   now_ms(): number;
-  /** One has ended; another may come in its place. */
+  /** A worker has ended; a replacement may follow. */
   gone(number: number): void;
 }
 
 export interface Crew {
   serving(): Worker[];
   serves(worker: Worker, url: string): void;
-  /** The count of deaths of workers that served. */
+  /** The number of workers that ended after they had served. */
   deaths(): number;
   stop(signal: NodeJS.Signals): void;
-  /** Resolves with the URL when every worker serves or has tried to; null: none can start. */
+  /** Resolves with the URL when every worker serves or has tried to start; null if none can start. */
   began: Promise<string | null>;
   /** The exit code of the node, when no worker is left. */
   ended: Promise<number>;
@@ -54,10 +54,13 @@ type End = Awaited<Child["ended"]>;
 export function crew(parts: CrewParts): Crew {
   const { workers, log, now_ms } = parts;
   const running = new Map<number, Worker>();
-  /** How many of each number's ended at once, one after the other. */
+  /** How many processes of each number ended at once, one after another. */
   const quick = new Map<number, number>();
   const pauses = new Set<ReturnType<typeof setTimeout>>();
-  /** Those whose first attempt to start is over, and those that wait for another because the last one failed. */
+  /**
+   * The workers whose first attempt to start is over, and those that wait for another attempt because the last one
+   * failed.
+   */
   const tried = new Set<number>();
   const unstarted = new Set<number>();
   const began = Promise.withResolvers<string | null>();
@@ -81,7 +84,7 @@ export function crew(parts: CrewParts): Crew {
     if (isStopping) left(worker, end);
     else if (isReplaceable(worker)) replace(worker, end);
     else {
-      // It has said why; whoever started the node decides what comes next.
+      // It has reported its reason; the program that started the node decides what follows.
       clearPauses();
       began.resolve(null);
       ended.resolve(codeOf(end) || 1);
@@ -123,7 +126,7 @@ export function crew(parts: CrewParts): Crew {
     for (const pause of pauses) clearTimeout(pause);
   }
 
-  // The first alone: it brings the schema up to date, and what keeps it from starting is said once.
+  // Starts the first one alone: it brings the schema up to date, and a reason why it cannot start is reported once.
   start(1);
   return {
     serving: () => [...running.values()].filter(({ serving_ms }) => serving_ms !== null),

@@ -4,7 +4,7 @@ const newline = 10;
 /** A line that is longer is passed on in parts. */
 const held_bytes_max = 256 * 1024;
 
-/** Passes on whole lines as they come, and what is left at the end. */
+/** Passes on whole lines as they arrive, and the rest at the end. */
 export async function wholeLines(from: AsyncIterable<Uint8Array>, write: (lines: Uint8Array) => void): Promise<void> {
   let held: Uint8Array[] = [];
   let held_bytes = 0;

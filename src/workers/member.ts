@@ -1,4 +1,4 @@
-/** A worker's side of the channel: what it is told to do, what it tells of itself, and what it asks of the others. */
+/** A worker's side of the channel: its orders, its reports, and its questions to the other workers. */
 import type { RouteView } from "../routing/view.ts";
 import type { Format, Told } from "../telemetry/text.ts";
 import { within } from "../time/deadline.ts";
@@ -18,9 +18,9 @@ export interface Channel {
   onLost(lost: () => void): void;
 }
 
-/** The reports of a serving process about itself. */
+/** What a serving process reports about itself. */
 export interface Own {
-  /** Why it cannot admit requests exactly; null: it can. */
+  /** The reason why it cannot admit requests exactly; null if it can. */
   problem(): string | null;
   openCount(): number;
   values(): Told[];
@@ -38,19 +38,21 @@ export interface Member {
   metrics(format: Format): Promise<string>;
   routes(): Promise<WorkerRoute[]>;
   node(): NodeState;
-  /** Whether the connection of this answer should be made anew, where another worker may get it. */
+  /** Whether the connection of this answer should be closed, so that its client may connect to another worker. */
   letsGo(): boolean;
   onReload(reload: () => void): void;
-  /** All take a new configuration, or none does. */
+  /** Proposes a new configuration: all workers take it, or none does. */
   agree(problems: readonly string[]): Promise<readonly string[]>;
-  /** From now on the supervisor hears of it. */
+  /** Starts the reports to the supervisor. */
   serving(url: string, own: Own): void;
-  /** Resolves with why it is to stop; called again, when it is not to wait for its requests any longer. */
+  /** Resolves with the reason to stop. Called again when it must not wait for its requests any longer. */
   stopAsked(): Promise<NodeJS.Signals>;
   isAlone(): boolean;
 }
 
-/** Resolves when the supervisor has said what to begin with. `signalled`: a signal to this process itself. */
+/**
+ * Resolves when the supervisor has sent the configuration to start with. `signalled`: a signal to this process itself.
+ */
 export async function joined(number: number, channel: Channel, signalled: Promise<NodeJS.Signals>): Promise<Member> {
   const begun = Promise.withResolvers<Extract<Order, { order: "begin" }>>();
   const stopped = Promise.withResolvers<NodeJS.Signals>();
@@ -60,7 +62,7 @@ export async function joined(number: number, channel: Channel, signalled: Promis
   let asked = 0;
   let file: FileRead = { bytes: null };
   let node: NodeState = { wanted: 1, serving: 1, deaths: 0, failing: [], open_mean: 0 };
-  /** The verdicts by round. One may come before this worker has voted. */
+  /** The verdicts by round. One may arrive before this worker has voted. */
   const verdicts = new Map<number, PromiseWithResolvers<readonly string[]>>();
   const rounds: number[] = [];
   let own: Own | null = null;
@@ -93,7 +95,7 @@ export async function joined(number: number, channel: Channel, signalled: Promis
   channel.onLost(() => {
     isAlone = true;
     for (const { resolve } of verdicts.values()) resolve(["the supervisor is gone"]);
-    // Without the delay for balancers: another node may be started in this one's place, and needs the port.
+    // It stops without the delay for balancers: a replacement may be started, and needs the port.
     stopped.resolve("SIGINT");
   });
   void signalled.then(stopped.resolve);

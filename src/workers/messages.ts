@@ -1,8 +1,7 @@
 /**
- * WORKERS: one node as several processes that share its ports, and the supervisor that starts, watches and replaces them.
- * Why: docs/decisions/2026-11-22-workers.md
- *
- * This file: what they say to each other, over the channel that a process has to its parent. Pure.
+ * WORKERS: one node as several processes that share its ports, and the supervisor that starts, watches and replaces
+ * them. Why: docs/decisions/2026-11-22-workers.md. This file has their messages, over the channel that a process has to
+ * its parent. Pure.
  */
 import type { RouteView } from "../routing/view.ts";
 import type { Format, Told } from "../telemetry/text.ts";
@@ -10,12 +9,12 @@ import type { Format, Told } from "../telemetry/text.ts";
 /** The contents of sluice.yaml. Workers get the bytes that the supervisor has read, and do not read the file themselves. */
 export type FileRead = { bytes: Uint8Array | null } | { code: string };
 
-/** How the node is, as the supervisor last heard. */
+/** The state of the node, as the supervisor last heard. */
 export interface NodeState {
   wanted: number;
-  /** Those that accept connections. */
+  /** The workers that accept connections. */
   serving: number;
-  /** Workers that ended unasked. */
+  /** The workers that ended unexpectedly. */
   deaths: number;
   /** The problems that keep workers from exact admission. */
   failing: { worker: number; problem: string }[];
@@ -26,26 +25,26 @@ export interface NodeState {
 /** Routes as one worker sees them: breakers, queues and connections are a process's own. */
 export type WorkerRoute = RouteView & { worker: number };
 
-/** From the supervisor. */
+/** Messages from the supervisor. */
 export type Order =
   | { order: "begin"; workers: number; port: number; operatorPort: number | null; file: FileRead }
   | { order: "reload"; round: number; file: FileRead }
-  /** Over a reload: what speaks against it, anywhere. */
+  /** The result of a vote over a reload: the objections of any worker. */
   | { order: "verdict"; round: number; problems: readonly string[] }
   | { order: "tell"; question: number; what: "values" | "routes" }
   | { order: "answer"; question: number; answer: string | WorkerRoute[] }
   | { order: "know"; node: NodeState }
   | { order: "stop"; signal: NodeJS.Signals }
-  /** Waits for nothing any more. */
+  /** Stop at once, without waiting for anything. */
   | { order: "hurry" };
 
-/** From a worker. */
+/** Messages from a worker. */
 export type Word =
   | { word: "here" }
   | { word: "serving"; url: string }
-  /** Each second: that it lives, what keeps it from admitting, and how many requests it had open in that second. */
+  /** Sent each second: a sign of life, the reason why it cannot admit, and its open requests in that second. */
   | { word: "well"; problem: string | null; open: number }
   | { word: "vote"; round: number; problems: readonly string[] }
   | { word: "told"; question: number; told: Told[] | RouteView[] }
-  /** Asks on behalf of a client of the node. */
+  /** A question on behalf of a client of the node. */
   | { word: "asks"; question: number; what: Format | "routes" };

@@ -2,10 +2,10 @@
 
 const first_ms = 100;
 const longest_ms = 30_000;
-/** A worker that has served for this long did not die of its start. */
+/** A worker that has served for this long did not end because of its start. */
 const sound_ms = 10_000;
 
-/** `quick`: how many of its predecessors ended at once, one after the other. */
+/** `quick`: how many of its predecessors ended at once, one after another. */
 export function pauseAfter(quick: number): number {
   return quick === 0 ? 0 : Math.min(longest_ms, first_ms * 2 ** (quick - 1));
 }

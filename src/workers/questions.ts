@@ -1,7 +1,7 @@
-/** Questions that all workers answer, gathered: whoever has not answered in time is not waited for. */
+/** Questions to all workers, and their answers. A worker that has not answered in time is not waited for. */
 
 export interface Questions<Told> {
-  /** Resolves when all have answered, are gone, or the time is over; null stands for those without an answer. */
+  /** Resolves when all have answered or are gone, or the time is over. Null stands for a missing answer. */
   ask(workers: readonly number[], send: (question: number) => void): Promise<Map<number, Told | null>>;
   told(worker: number, question: number, told: Told): void;
   gone(worker: number): void;

@@ -1,6 +1,6 @@
 /**
- * The supervisor: watches the workers of a node, passes signals on, and puts together what they tell. It serves no request
- * itself, so that nothing that a request does can end it.
+ * The supervisor watches the workers of a node, passes signals on, and combines their reports. It serves no request
+ * itself, so that no request can end it.
  */
 import type { Log } from "../http/log.ts";
 import type { RouteView } from "../routing/view.ts";
@@ -14,9 +14,9 @@ import { questions } from "./questions.ts";
 const second_ms = 1000;
 const told_ms = 2000;
 const ballot_ms = 15_000;
-/** A worker that has said nothing for so many seconds hangs: it is killed, and its requests are settled by others. */
+/** A worker that has sent nothing for this many seconds hangs: it is killed, and its requests are settled by others. */
 const silence_s_max = 30;
-/** And after so many it has lost its word: whoever connects to it may wait. */
+/** After this many seconds of silence a worker counts as not ready: clients that connect to it may have to wait. */
 const silence_s_ready = 5;
 
 export interface SupervisorParts {
@@ -31,11 +31,14 @@ export interface SupervisorParts {
 }
 
 export interface Supervisor {
-  /** Resolves with the URL when every worker serves or has tried to; null: none can start, and `ended` says how. */
+  /**
+   * Resolves with the URL when every worker serves or has tried to start; null if none can start, and `ended` has the
+   * exit code.
+   */
   began: Promise<string | null>;
-  /** All read the file again, and take it or leave it. */
+  /** All workers read the file again, and take it or leave it. */
   reload(): void;
-  /** They drain; called again, they wait for nothing. */
+  /** The workers drain. Called again, they stop at once. */
   stop(signal: NodeJS.Signals): void;
   /** The exit code of the node, when no worker is left. */
   ended: Promise<number>;
@@ -143,7 +146,7 @@ function askingAll() {
   };
 }
 
-/** The file that is in force, and the vote over another: one at a time. */
+/** The file in force, and the vote over another one: one at a time. */
 function reloads({ readFile }: Pick<SupervisorParts, "readFile">, serving: () => Worker[]) {
   let file = readFile();
   let round = 0;

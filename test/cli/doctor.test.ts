@@ -209,12 +209,13 @@ describe("doctor", () => {
     expect(out).toContain("database");
   });
 
-  test("tells an engine that refuses the key from one that fails or has another path, and shows no key", async () => {
+  test("tells an engine that refuses the key from one that fails, still loads or has another path, and shows no key", async () => {
     for (const [status, verdict, says] of [
       [401, "problem", "refuses the key"],
       [403, "problem", "refuses the key"],
       [404, "warning", "end with /v1"],
       [500, "warning", "engine's log"],
+      [503, "warning", "answered 503: it still loads its model, or is overloaded; wait until it is ready"],
     ] as const) {
       let sent: string | null = null;
       const engine = answering(({ headers }) => {

@@ -10,6 +10,7 @@ import { loadConfiguration } from "../../src/config/load.ts";
 import { filled } from "../../src/config/settings/row.ts";
 import { sections } from "../../src/config/settings/sections.ts";
 import { variables } from "../../src/config/settings/variables.ts";
+import { faultCatalogue } from "../../src/inference/fault.ts";
 import { defaultTimeouts } from "../../src/upstream/target.ts";
 
 const root = join(import.meta.dir, "../..");
@@ -35,6 +36,10 @@ describe("systemd's unit", () => {
     const named = set.flatMap(({ value }) => /^%d\/(.+)$/.exec(value!)?.[1] ?? []).sort();
     const loaded = [...unit.matchAll(/^LoadCredential=([\w-]+):/gm)].map(([, name]) => name!).sort();
     expect(named).toEqual(loaded);
+  });
+
+  test("says where both ports listen", () => {
+    for (const name of ["HOST", "SLUICE_OPERATOR_HOST"]) expect(unit).toMatch(new RegExp(`^Environment=${name}=`, "m"));
   });
 
   test("waits for the drain", () => {
@@ -116,6 +121,24 @@ describe("the balancers", () => {
     expect(nginx).toContain("proxy_next_upstream error timeout;");
     expect(haproxy).toMatch(/^ +retry-on conn-failure$/m);
     expect(envoy).toContain("retry_policy: { retry_on: connect-failure, num_retries: 2 }");
+  });
+
+  test("say in JSON what they refuse by themselves, and after 503 when to come again", () => {
+    const errors = [
+      ...haproxy.matchAll(/^ +http-error status (\d+) content-type application\/json string '(.*)'(.*)$/gm),
+    ];
+    expect(errors.map(([, status, , header]) => [status, header])).toEqual([
+      ["502", ""],
+      ["503", " hdr retry-after 5"],
+      ["504", ""],
+    ]);
+    for (const [, , body] of errors) {
+      // Clients of Messages read `type`, those of OpenAI the code.
+      const { type, error } = JSON.parse(body!);
+      expect(type).toBe("error");
+      expect(Object.keys(faultCatalogue)).toContain(error.code);
+      expect(error.message).toMatch(/^[A-Z].*\.$/);
+    }
   });
 
   test("ask whether a node is ready", () => {

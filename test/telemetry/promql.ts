@@ -20,7 +20,7 @@ const words = new Set(
     "rate",
     "increase",
     "histogram_quantile",
-  ].concat(["min_over_time", "max_over_time", "ignoring", "without", "bool"]),
+  ].concat(["min_over_time", "max_over_time", "vector", "ignoring", "without", "bool"]),
 );
 
 export function selectorsIn(expression: string): Selector[] {

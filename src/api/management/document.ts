@@ -19,7 +19,7 @@ import { faultsOf, managementPath, placesOf } from "./gate.ts";
 export const contractPath = "/management.json";
 export const managementTitle = "Sluice management";
 
-/** The document as it is checked in and served. */
+/** The document in the form in which it is checked in and served. */
 export function renderManagement(version: string): string {
   return `${JSON.stringify(managementDocument(version), null, 2)}\n`;
 }

@@ -1,7 +1,7 @@
 /**
- * THE GATE of management: it stands before every verb that is reached over HTTP, and no verb is mounted without it. In
- * this order: TLS; who asks; whether the role allows it; parameters; body. Then the verb acts, for the organizations that
- * the operator sees.
+ * THE GATE of management stands before every verb over HTTP, and no verb is mounted without it. It checks, in this
+ * order: TLS; the operator; the role; parameters; body. Then the verb acts, for the organizations that the operator may
+ * see.
  */
 import type { TObject, TSchema } from "typebox";
 import Type from "typebox";
@@ -26,16 +26,16 @@ export const managementPath = "/management/v1";
 
 export interface ManagementEntrance {
   authenticate: OperatorAuthentication;
-  /** The context of verbs that act for this operator, who asks from this address. */
+  /** The context of verbs for this operator at this address. */
   contextFor(who: { operator: Operator; address: string; repeatKey: string | null }): ManagementContext;
   tls: "off" | "on" | "proxy";
-  /** The names by which the port may be asked, besides addresses and `localhost`. */
+  /** The names under which the port may be called, besides addresses and `localhost`. */
   names?: readonly string[];
   /** The contract's version. */
   version: string;
 }
 
-/** The faults that the gate raises, before any verb. */
+/** The faults of the gate, before any verb. */
 const gateFaults = [
   "invalid_value",
   "unknown_field",
@@ -51,7 +51,7 @@ const gateFaults = [
 ] as const satisfies FaultCode[];
 const bodyFaults = ["invalid_json", "invalid_content_type", "missing_field", "request_too_large"] as const;
 
-/** All that a request for the verb may be refused with, or fail with. */
+/** All faults of a request for the verb. */
 export function faultsOf({ method, faults }: Verb): FaultCode[] {
   return [...gateFaults, ...(method === "get" ? [] : bodyFaults), ...faults];
 }
@@ -99,7 +99,7 @@ function formatOf(formats: NonNullable<Verb["formats"]>) {
   return oneOf(["json", ...Object.keys(formats)], { description: described.join(" ") });
 }
 
-/** Larger than any request that does something. */
+/** Larger than any request that makes sense. */
 const body_bytes_max = 256 * 1024;
 
 export function gate(entrance: ManagementEntrance, verb: Verb) {
@@ -123,7 +123,7 @@ function answered(body: unknown): Response {
   return json(200, body, typeof version === "number" ? { etag: `"${version}"` } : {});
 }
 
-/** A hundred thousand lines take their time: requests are served between parts of them. */
+/** A hundred thousand lines take time, so other requests are served between parts of them. */
 const lines_part = 500;
 
 function written({ type, filename }: { type: string; filename: string }, lines: Iterable<string>): Response {
@@ -204,7 +204,7 @@ function refuseUnknown(query: URLSearchParams, known: readonly string[]): void {
   }
 }
 
-/** A name may have letters that a path has only encoded. */
+/** A name may have characters that a path can only have encoded. */
 function nameIn(pattern: string, request: Request): string {
   const sent = idIn(pattern, request);
   try {

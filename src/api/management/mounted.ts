@@ -17,7 +17,7 @@ export function managementServed(entrance: ManagementEntrance): Operation[] {
       tag: verb.tag,
       summary: verb.summary,
       description: verb.description,
-      // The gate asks for an operator's role where other operations ask for a key's scope.
+      // The gate requires an operator's role where other operations require a key's scope.
       scope: null,
       faults: faultsOf(verb),
       otherFaults: false,

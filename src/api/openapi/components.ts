@@ -1,6 +1,6 @@
 /**
- * Typebox values as OpenAPI 3.1 schemas. A shape with an `$id` becomes a component, once, and a reference wherever it
- * stands. `[X, null]` is written as X with a second type where that says the same, because people read it so.
+ * Turns typebox values into OpenAPI 3.1 schemas. A shape with an `$id` becomes a component, once, and a reference
+ * everywhere else. `[X, null]` is written as X with a second type if that means the same, because people read it so.
  */
 import type { TSchema } from "typebox";
 import { discriminator } from "../../schema/shape.ts";
@@ -12,10 +12,10 @@ export class Components {
   readonly #schemas = new Map<string, JsonObject>();
   readonly #sources = new Map<string, TSchema>();
 
-  /** `changes` rewrites a component by its `$id`, after it was made. */
+  /** `changes` rewrites a component by its `$id` after it was made. */
   constructor(readonly changes: Record<string, (schema: JsonObject) => JsonObject> = {}) {}
 
-  /** The schema as it stands in the document; throws when two shapes claim one `$id`. */
+  /** The schema in the form of the document. Throws if two shapes have one `$id`. */
   schemaOf(shape: TSchema): JsonObject {
     return this.#write(shape) as JsonObject;
   }
@@ -48,7 +48,7 @@ export class Components {
   }
 }
 
-/** Which component each value of the discriminator means; branches without a name of their own have no place in it. */
+/** The component of each value of the discriminator. Branches without a name of their own are left out. */
 function mappingOf(branches: TSchema[], key: string): JsonObject {
   return Object.fromEntries(
     (branches as NamedShape[]).flatMap(({ $id, properties }) =>
@@ -61,7 +61,7 @@ interface NamedShape {
   properties: Record<string, { const?: unknown }>;
 }
 
-/** `anyOf: [X, null]` as X with null among its types or branches, where that says the same. */
+/** `anyOf: [X, null]` as X with null among its types or branches, if that means the same. */
 function withNull(schema: JsonObject): JsonObject {
   const { anyOf, ...rest } = schema;
   if (!Array.isArray(anyOf) || anyOf.length !== 2) return schema;

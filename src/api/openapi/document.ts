@@ -1,5 +1,5 @@
 /**
- * The contract as an OpenAPI 3.1 document, made from the operations and their typebox values, for the catalog in force.
+ * Makes the contract as an OpenAPI 3.1 document from the operations and their typebox values, for the catalog in force.
  * Pure: the same catalog and version give the same bytes.
  */
 import type { TSchema } from "typebox";
@@ -121,7 +121,9 @@ const securitySchemes: JsonObject = {
   },
 };
 
-/** Fields that some model accepts beyond the contract are named; everything else is refused, and the document says so. */
+/**
+ * Names the fields that some model accepts beyond the contract. All other fields are refused, and the document says so.
+ */
 function chatRequest(schema: JsonObject, models: readonly ContractModel[]): JsonObject {
   const extra: JsonObject = {};
   for (const name of [...new Set(models.flatMap((model) => model.extraParams))].sort()) {
@@ -249,7 +251,7 @@ function contentOf(
   return written;
 }
 
-/** Examples of answers are written with a model's name that no catalog has. */
+/** Examples of answers contain the name of a model that no catalog has. */
 function withModel(example: unknown, models: readonly ContractModel[]): Json {
   return JSON.parse(JSON.stringify(example).replaceAll(anyModel, models[0]?.id ?? anyModel)) as Json;
 }

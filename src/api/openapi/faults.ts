@@ -1,4 +1,4 @@
-/** The meaning of every fault code, in one line for people, and the answers that carry them. */
+/** The meaning of every fault code, in one line for people, and the answers that have it. */
 import type { TSchema } from "typebox";
 import { type FaultCode, faultCatalogue } from "../../inference/fault.ts";
 import { MessagesError } from "../../protocol/anthropic-messages/contract.ts";
@@ -58,7 +58,7 @@ export const faultMeanings: Record<FaultCode, string> = {
   storage_unavailable: "the service cannot admit requests exactly at this moment",
 };
 
-/** The fault codes of one status, of those given. */
+/** The codes of one status among the given ones. */
 export function codesOf(status: number, among: readonly FaultCode[]): FaultCode[] {
   return among.filter((code) => faultCatalogue[code].status === status);
 }
@@ -72,7 +72,7 @@ export function faultDescription(codes: readonly FaultCode[]): string {
   return codes.map((code) => `\`${code}\`: ${faultMeanings[code]}.`).join("\n\n");
 }
 
-/** The headers of a fault of this status, in every operation. */
+/** The headers of a fault with this status, in every operation. */
 export function faultHeaders(status: number): HeaderName[] {
   if (status === 401) return ["www-authenticate", "x-should-retry"];
   if (status === 405) return ["allow", "x-should-retry"];
@@ -80,7 +80,7 @@ export function faultHeaders(status: number): HeaderName[] {
   return status < 500 ? ["x-should-retry"] : [];
 }
 
-/** The headers of a fault of an operation. Faults whose status it does not list share one answer, `default`. */
+/** The headers of an operation's fault. Faults whose status it does not list share one answer, `default`. */
 export function faultHeadersOf({ limitRefusalHeaders = [] }: Operation, status: number | "default"): HeaderName[] {
   if (status === "default") return ["retry-after", "x-should-retry", ...limitRefusalHeaders];
   return [...faultHeaders(status), ...(status === 429 ? limitRefusalHeaders : [])];
@@ -97,7 +97,10 @@ export const credentialFaults = [
   "address_not_allowed",
 ] as const satisfies FaultCode[];
 
-/** Faults that belong to no operation: they are answered before one is entered. Described once for the whole contract. */
+/**
+ * Faults that belong to no operation, because they are answered before one is chosen. They are described once for the
+ * whole contract.
+ */
 export const commonFaults = [
   "route_not_found",
   "method_not_allowed",
@@ -112,7 +115,7 @@ export function faultSchemas(shape: FaultShape = "error"): TSchema[] {
   return shape === "error" ? [ChatError] : [ChatError, MessagesError];
 }
 
-/** An error body as it looks, for the document. */
+/** An example of an error body, for the document. */
 export function faultExample(code: FaultCode, message: string, param: string | null = null): unknown {
   const { type } = faultCatalogue[code];
   return { error: { message, type, param, code, request_id: "req_019a9e0c52c07c3fb1d2a54e8d3f6b70" } };

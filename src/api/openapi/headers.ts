@@ -42,7 +42,7 @@ const rateLimit = (what: "requests" | "tokens"): Record<string, Header> => ({
   },
 });
 
-/** Rate limit headers as the clients of Messages read them. */
+/** Rate limit headers in the form of Messages. */
 const messagesRateLimit = (what: "requests" | "tokens"): Record<string, Header> => ({
   [`anthropic-ratelimit-${what}-limit`]: {
     description: `The plan's limit of ${what} per minute. Absent if there is none. On a 429, present if a limit per minute is the reason.`,
@@ -63,7 +63,7 @@ export const limitHeaderNames = (["requests", "tokens"] as const).flatMap((what)
 export const messagesLimitHeaderNames = (["requests", "tokens"] as const).flatMap((what) =>
   Object.keys(messagesRateLimit(what)),
 );
-/** The headers of a 429 for inference about the limits that it met. */
+/** The headers of an inference 429 about the limits that it reached. */
 export const limitRefusalHeaderNames = [...usageHeaderNames, ...limitHeaderNames];
 export const responsesLimitRefusalHeaderNames = [...limitRefusalHeaderNames, "x-codex-promo-message"];
 export const messagesLimitRefusalHeaderNames = [

@@ -1,7 +1,7 @@
 /**
- * /docs: our document, rendered in the reader's browser by Scalar through @elysiajs/swagger, without a word to any other
- * host: the script comes from this binary, fonts and the request proxy of its maker are off, and the page's policy would
- * refuse them anyway. The plugin's own OpenAPI (3.0, from routes) is not exposed. See
+ * /docs: our document, rendered in the reader's browser by Scalar through @elysiajs/swagger, without a request to any
+ * other host. The script comes from this binary, its maker's fonts and request proxy are off, and the page's policy
+ * would refuse them anyway. The plugin's own OpenAPI (3.0, from routes) is not exposed. See
  * docs/decisions/2026-11-21-documentation-page.md.
  */
 import { promisify } from "node:util";
@@ -15,7 +15,7 @@ export const docsPath = "/docs";
 export const docsScriptPath = "/docs/scalar.js";
 const script_cached_s = 24 * 3600;
 
-/** The content security policy of the page: it may run our script, ask this host, and style itself. */
+/** The content security policy of the page: it may run our script, send requests to this host, and style itself. */
 const policy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -29,7 +29,10 @@ const policy = [
   "frame-ancestors 'none'",
 ].join("; ");
 
-/** Keys that the plugin's types, older than the script, do not know all of. No apostrophe: they stand in an attribute. */
+/**
+ * Some of these settings are missing in the plugin's types, which are older than the script. No apostrophes: the
+ * settings are in an attribute.
+ */
 const settings = {
   customCss: " ",
   withDefaultFonts: false,
@@ -65,14 +68,14 @@ export function docsPage(
   };
 }
 
-/** `document`: its path. Relative, so that the page works behind a path prefix too. */
+/** `document`: its path. It is relative, so that the page also works behind a path prefix. */
 interface PageOptions {
   title: string;
   document: string;
 }
 
 async function renderPage({ title, document }: PageOptions): Promise<string> {
-  // Its themes are text that only this page needs: not at every start.
+  // Its themes are text that only this page needs, so they are not loaded at every start.
   const { swagger } = await import("@elysiajs/swagger");
   const documented = new Elysia().use(
     swagger({
@@ -83,7 +86,7 @@ async function renderPage({ title, document }: PageOptions): Promise<string> {
     }),
   );
   const page = await documented.handle(new Request(`http://localhost${docsPath}`));
-  // The script element that holds the settings has a line break inside; to the policy that would be an inline script.
+  // The script element that holds the settings contains a line break; the policy would take it for an inline script.
   return (await page.text()).replace(/>\s+<\/script>/g, "></script>");
 }
 

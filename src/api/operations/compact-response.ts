@@ -1,4 +1,4 @@
-/** POST /v1/responses/compact: a conversation told in short by its own model; one inference like any other. */
+/** POST /v1/responses/compact: a summary of a conversation by its own model. It is an inference like any other. */
 import { openaiCompactCaller } from "../../protocol/openai-responses/codec.ts";
 import { CompactedResponse, CompactRequest, type ResponsesRequest } from "../../protocol/openai-responses/contract.ts";
 import { validateCompactRequest } from "../../protocol/openai-responses/validate.ts";

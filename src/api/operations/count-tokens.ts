@@ -1,4 +1,7 @@
-/** POST /v1/messages/count_tokens: any valid key; no usage, no window, none of the plan's limits. The body is looked into by a worker. */
+/**
+ * POST /v1/messages/count_tokens: any valid key; no usage, no window, and none of the plan's limits. A worker reads the
+ * body.
+ */
 
 import { json } from "../../http/json.ts";
 import { CountTokensRequest, TokenEstimate } from "../../protocol/anthropic-messages/contract.ts";

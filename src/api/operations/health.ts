@@ -1,4 +1,4 @@
-/** Probes. They never call a model, need no key, and replace no authenticated request. */
+/** Probes. They never call a model, need no key, and are no substitute for an authenticated request. */
 import Type from "typebox";
 import { json } from "../../http/json.ts";
 import type { Dependencies } from "../dependencies.ts";
@@ -97,7 +97,7 @@ export const readiness = operation({
   handle: async (dependencies, _call, { query }) => told(dependencies, query.verbose !== undefined, {}),
 });
 
-/** The same with the routes, by the names that clients never read. */
+/** The same with the routes, under their names in the configuration, which clients never get. */
 export const operatorReadiness: Operation = {
   ...readiness,
   handle: async (dependencies, _call, { query }) => {

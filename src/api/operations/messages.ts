@@ -1,4 +1,4 @@
-/** POST /v1/messages: the same spine as chat completions, in the words of Messages. */
+/** POST /v1/messages: the same spine as chat completions, with the protocol of Messages. */
 import type { Fault } from "../../inference/fault.ts";
 import { anthropicMessagesCaller } from "../../protocol/anthropic-messages/codec.ts";
 import { Message, MessageStreamEvent, MessagesRequest } from "../../protocol/anthropic-messages/contract.ts";
@@ -53,12 +53,12 @@ export const createMessage = operation({
   handle: (dependencies, call, input) => infer(dependencies, call, input, messagesAdapter(dependencies)),
 });
 
-/** The headers of a usage limit. Without the status, Claude Code takes it for a busy minute, and asks again for ever. */
+/** The headers of a usage limit. Without the status, Claude Code takes it for a busy minute, and retries for ever. */
 function unifiedLimitHeaders({ code, details }: Fault): Record<string, string> {
   if (code !== "usage_limit_reached") return {};
   const headers: Record<string, string> = { "anthropic-ratelimit-unified-status": "rejected" };
   const resetsAt = details.body?.resets_at;
-  // Beyond a whole limit there is no reset.
+  // A request that exceeds a whole limit has no reset.
   if (resetsAt !== undefined) headers["anthropic-ratelimit-unified-reset"] = String(resetsAt);
   return headers;
 }

@@ -1,4 +1,4 @@
-/** GET /metrics, for Prometheus: on the operator's port where there is one. */
+/** GET /metrics, for Prometheus: on the operator's port if there is one. */
 import Type from "typebox";
 import { contentTypes } from "../../telemetry/text.ts";
 import { operation } from "../operation.ts";

@@ -139,7 +139,7 @@ function modelsOf(dependencies: Dependencies): Model[] {
   return [...dependencies.catalog().models.values()];
 }
 
-/** The decoded id; null if it cannot be decoded, for then it names no model. */
+/** The decoded id; null if it cannot be decoded, because then it names no model. */
 function decoded(id: string): string | null {
   try {
     return decodeURIComponent(id);
@@ -174,7 +174,7 @@ function messagesRecord(model: Model) {
   };
 }
 
-/** One page holds everything: `limit` and the cursors of that world have nothing to do here. */
+/** One page holds everything, so the protocol's `limit` and cursors have no effect. */
 function messagesList(models: Model[]) {
   return {
     data: models.map(messagesRecord),

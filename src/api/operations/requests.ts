@@ -1,4 +1,6 @@
-/** GET /v1/service/requests/{id}: what one request of the calling organization used and cost. It names no upstream. */
+/**
+ * GET /v1/service/requests/{id}: the usage and cost of one request of the calling organization. It names no upstream.
+ */
 import Type from "typebox";
 import { json } from "../../http/json.ts";
 import { Fault } from "../../inference/fault.ts";
@@ -68,7 +70,7 @@ export const getRequest = operation({
   },
   faults: [...credentialFaults, "request_not_found"],
   otherFaults: true,
-  // An id is made by a request: there is none that works as written.
+  // Requests make their own ids, so no example works as written.
   examples: [],
   async handle(dependencies, _call, { principal, params: { id } }) {
     const receipt = uuidOf(id, "req_") ? await receiptOf(dependencies, principal.organization.id, id) : null;

@@ -1,4 +1,4 @@
-/** POST /v1/responses: the same spine as chat completions, in the words of Responses. */
+/** POST /v1/responses: the same spine as chat completions, with the protocol of Responses. */
 import { Fault } from "../../inference/fault.ts";
 import { openaiResponsesCaller } from "../../protocol/openai-responses/codec.ts";
 import { ResponseObject, ResponsesRequest, ResponsesStreamEvent } from "../../protocol/openai-responses/contract.ts";
@@ -63,7 +63,7 @@ export const createResponse = operation({
   handle: (dependencies, call, input) => infer(dependencies, call, input, responsesAdapter(dependencies)),
 });
 
-/** Codex asks for a WebSocket where it is told that there are any; a plain no sends it back to POST. */
+/** Codex tries a WebSocket if it believes that there are any; a plain refusal makes it use POST. */
 function webSocketRefusal({ method, headers }: Request): Fault | null {
   if (method !== "GET" || !/\bwebsocket\b/i.test(headers.get("upgrade") ?? "")) return null;
   return new Fault(
@@ -72,7 +72,7 @@ function webSocketRefusal({ method, headers }: Request): Fault | null {
   );
 }
 
-/** Codex shows words of its own for a usage limit, and with them only this header's, before `, or try again later.`. */
+/** Codex shows its own words for a usage limit, and of ours only this header's, before `, or try again later.`. */
 function limitMessageHeaders({ code, message }: Fault): Record<string, string> {
   return code === "usage_limit_reached" ? { "x-codex-promo-message": message.replace(/\.$/, "") } : {};
 }

@@ -1,4 +1,7 @@
-/** GET and DELETE /v1/responses/{id}, GET /v1/responses/{id}/input_items: what the calling organization has stored. */
+/**
+ * GET and DELETE /v1/responses/{id}, GET /v1/responses/{id}/input_items: the stored responses of the calling
+ * organization.
+ */
 import Type from "typebox";
 import type { Principal } from "../../auth/verdict.ts";
 import type { Call } from "../../http/call.ts";
@@ -28,7 +31,7 @@ const ofStored = {
   faults: [...credentialFaults, "response_not_found"],
   otherFaults: true,
   faultShape: "responses",
-  // An id is made by a response: there is none that works as written.
+  // Responses make their own ids, so no example works as written.
   examples: [],
 } as const;
 
@@ -45,7 +48,7 @@ export const getResponse = operation({
     content: { [jsonType]: { schema: ResponseObject, example: completed } },
   },
   async handle(dependencies, call, { principal, params }) {
-    // Clients add any query parameter; this one asks for what is not served.
+    // Clients may add any query parameter, but this one asks for something that is not served.
     if (queryOf(call.request).get("stream") === "true") {
       throw new Fault("unsupported_feature", "A stored response cannot be streamed. Fetch it without 'stream'.", {
         param: "stream",

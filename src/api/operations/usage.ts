@@ -72,7 +72,7 @@ export const getUsage = operation({
 const unlessEmpty = (name: "key" | "team", limited: BudgetWindows) =>
   Object.keys(limited).length > 0 ? { [name]: limited } : {};
 
-/** The windows that are limited: the others say nothing that the organization's do not. */
+/** The windows that have a limit; the others add nothing to those of the organization. */
 function windowsBody(budget: SubjectReading | undefined): BudgetWindows {
   if (!budget) return {};
   const limited = windowKinds.filter((kind) => budget.windows[kind].limit !== null);

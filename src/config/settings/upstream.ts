@@ -11,7 +11,7 @@ const timeoutRows: Record<keyof UpstreamTimeouts, string> = {
   connect_ms: "How long the name, TCP and TLS may take.",
   first_part_ms: "From there, how long until the first part of the answer; and 1 s for each 2,000 tokens of input.",
   first_part_spare_ms:
-    "The same, where another healthy route of the model stands ready: then that one is asked instead.",
+    "The same, where another healthy route of the model stands ready: then that one is asked instead. Never longer than `first_part_ms`.",
   idle_ms: "The longest silence between two parts of an answer.",
   total_ms: "The longest that a whole answer may take, all attempts together.",
 };

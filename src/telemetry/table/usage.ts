@@ -1,7 +1,7 @@
 /** Metrics of usage: holds, settlements, books, reports, and the largest organizations. Pure. */
 import { bounds, type MetricTable } from "../metric.ts";
 
-/** Most that `metrics.organizations_max` may say, and `other`. */
+/** The highest value of `metrics.organizations_max`, and `other`. */
 export const organizations_max = 1000;
 
 export const usageMetrics = {

@@ -1,4 +1,4 @@
-/** Addresses of this machine and of its link: what a name must not lead to. Pure. */
+/** Addresses of this machine and of its link, to which a name must not resolve. Pure. */
 
 /** Reports whether an IPv4 or IPv6 address is loopback, link-local or unspecified. */
 export function isOwnAddress(address: string): boolean {
@@ -11,7 +11,7 @@ export function isOwnAddress(address: string): boolean {
   return isLinkLocal || (bytes.slice(0, 15).every((byte) => byte === 0) && bytes[15]! <= 1);
 }
 
-/** A name that says itself that it leads to this machine. */
+/** Reports whether the name itself stands for this machine. */
 export function isOwnName(host: string): boolean {
   return host === "localhost" || host.endsWith(".localhost");
 }

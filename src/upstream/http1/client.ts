@@ -1,6 +1,7 @@
 /**
- * HTTP/1.1 to engines, over sockets of our own: whether a connection was made or reused, and how far it came, is what
- * decides if a request may be sent again, and `fetch` tells neither: docs/decisions/2026-11-22-upstream-client.md.
+ * An HTTP/1.1 client for engines, over sockets of our own. Whether a request may be sent again depends on whether its
+ * connection was made or reused, and on how far it got; `fetch` tells neither:
+ * docs/decisions/2026-11-22-upstream-client.md.
  */
 import type { Signal } from "../../time/cancellation.ts";
 import { together } from "../../time/together.ts";
@@ -9,7 +10,7 @@ import { type DialedLine, dial, type Origin, type TlsSettings } from "./dial.ts"
 import type { Reply } from "./exchange.ts";
 import { receiveBuffers } from "./receive-buffer.ts";
 
-/** The destination of requests, and the settings that go with each of them. */
+/** The destination of requests, and the settings that apply to all of them. */
 export interface Where {
   /** Absolute, http or https. */
   url: string;
@@ -20,19 +21,19 @@ export interface Where {
   tls: TlsSettings | null;
 }
 
-/** How long it may take. */
+/** The time that the request may take. */
 interface Patience {
   connect_ms: number;
   signal: Signal;
 }
 
 export interface Post extends Patience {
-  /** The headers of this request alone, without those that go with each. */
+  /** The headers of this request, beside those that every request gets. */
   headers: Readonly<Record<string, string>>;
   body: RequestBody;
-  /** On a connection of its own. */
+  /** Whether the request gets a new connection. */
   isFresh: boolean;
-  /** Told when a connection stands, and the request is on its way. */
+  /** Called when there is a connection and the request is about to be sent. */
   connected(): void;
 }
 
@@ -40,37 +41,42 @@ export interface Post extends Patience {
 export type Get = Where & Patience;
 
 export interface Endpoint {
-  /** Sends once, never again. Throws ConnectFailed, ConnectionLost, MalformedResponse, or the signal's reason. */
+  /**
+   * Sends the request once, and never again. Throws ConnectFailed, ConnectionLost, MalformedResponse, or the signal's
+   * reason.
+   */
   post(post: Post): Promise<Reply>;
 }
 
 export interface Client {
   /** The endpoint of an owner. `where` is called the first time. */
   at(whose: object, where: () => Where): Endpoint;
-  /** Asks on a connection of its own: whether one can be made is what is asked. Throws as `post` does. */
+  /** Sends on a new connection, to find out whether one can be made. Throws as `post` does. */
   get(get: Get): Promise<Reply>;
   /** Connections that lie idle. */
   idle(): number;
-  /** Origins of which anything is remembered. */
+  /** Origins that are kept in memory. */
   origins(): number;
   close(): void;
 }
 
-/** An idle connection is closed by us before most engines would, for a request that meets the closing is lost. */
+/**
+ * An idle connection is closed before most engines would close it, because a request that meets the closing is lost.
+ */
 const idle_ms_default = 30_000;
 const idle_per_origin_max = 4096;
 
-/** How often connections that have lain idle are looked for. */
+/** The interval at which idle connections are looked for. */
 const sweep_ms = 1000;
 
-/** The idle connections to one origin, as one party. */
+/** The idle connections to one origin that may be shared. */
 interface Pool {
   key: string;
   idle: Connection[];
-  /** When a connection came back, or else since when it is there. */
+  /** When a connection became idle last, or else when the pool was made. */
   used_ms: number;
   isKnown: boolean;
-  /** The line of each of its connections. */
+  /** The connections, each on a line of its own. */
   line: DialedLine;
 }
 
@@ -91,13 +97,16 @@ export function client({ idle_ms = idle_ms_default } = {}): Client {
     }
   }
 
-  /** Names lead elsewhere, day after day: what nobody uses takes no room. It is made anew where somebody does. */
+  /**
+   * Names change their addresses day after day, so a pool that nobody uses is dropped. It is made again when it is
+   * needed.
+   */
   function forgetPool(pool: Pool): void {
     pools.delete(pool.key);
     pool.isKnown = false;
   }
 
-  /** The pool in force. An earlier one may have been forgotten while one of its connections was busy. */
+  /** Returns the pool in use. An earlier one may have been dropped while one of its connections was busy. */
   function inForce(pool: Pool): Pool {
     if (pool.isKnown) return pool;
     const known = pools.get(pool.key) ?? pool;
@@ -132,7 +141,7 @@ export function client({ idle_ms = idle_ms_default } = {}): Client {
   function endpointAt(where: Where): Endpoint {
     const url = new URL(where.url);
     const origin = originOf({ ...where, url });
-    // Joined, it is one text; a concatenation would be put together anew for each request.
+    // Joined here, it is one string; a concatenation would be flattened again for each request.
     const opening = ["POST ", openingOf(url), linesOf(where.headers)].join("");
     let pool = poolOf(origin);
     return {
@@ -149,7 +158,7 @@ export function client({ idle_ms = idle_ms_default } = {}): Client {
   function put(of: Pool, connection: Connection): void {
     const pool = inForce(of);
     const { idle } = pool;
-    // A second before the engine would.
+    // A second before the engine closes it.
     const kept_ms = Math.min(idle_ms, (connection.kept_ms ?? Number.POSITIVE_INFINITY) - 1000);
     if (isClosed || kept_ms <= 0 || idle.length >= idle_per_origin_max) {
       connection.close();
@@ -187,7 +196,7 @@ export function client({ idle_ms = idle_ms_default } = {}): Client {
   };
 }
 
-/** The last one that came back: the others grow old, and are closed. */
+/** The connection that became idle last is used, so that the others grow old and are closed. */
 function taken({ idle }: Pool): Connection | undefined {
   for (let last = idle.pop(); last; last = idle.pop()) if (last.isUsable) return last;
   return undefined;
@@ -198,7 +207,7 @@ function forget({ idle }: Pool, connection: Connection): void {
   if (at >= 0) idle.splice(at, 1);
 }
 
-/** Connections are shared by those who trust the same, and are the same. */
+/** Connections are shared only by endpoints with the same authorities and client certificate. */
 function trustOf({ ca, certificate }: TlsSettings): string {
   return String(Bun.hash(JSON.stringify([ca, certificate])));
 }
@@ -208,7 +217,7 @@ function bytesOf(body: RequestBody): number {
   return body.reduce((sum, { byteLength }) => sum + byteLength, 0);
 }
 
-/** The request line behind the method, and the host. */
+/** The request line after the method, and the host header. */
 function openingOf({ pathname, search, host }: URL): string {
   return `${pathname}${search} HTTP/1.1\r\nhost: ${host}\r\n`;
 }

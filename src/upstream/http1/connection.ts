@@ -1,4 +1,4 @@
-/** A connection to an engine. It carries one exchange at a time, and says whether another may follow. */
+/** A connection to an engine. It carries one exchange at a time, and tells whether another one may follow. */
 import type { Socket } from "bun";
 import { release } from "../../body/release.ts";
 import type { Listening, Signal } from "../../time/cancellation.ts";
@@ -6,10 +6,13 @@ import type { Together } from "../../time/together.ts";
 import { Exchange, type Line, type Reply } from "./exchange.ts";
 import { MalformedResponse, type ResponseHead } from "./head.ts";
 
-/** Why an exchange has no answer, or no whole one. */
+/** The reason why an exchange has no answer, or only a part of one. */
 export class ConnectionLost extends Error {
   override readonly name = "ConnectionLost";
-  /** The connection had served before, and closed before any byte of this answer: the engine may not have read the request. */
+  /**
+   * Whether the connection had served before and closed before the first byte of this answer. The engine may not have
+   * read the request.
+   */
   readonly isStale: boolean;
 
   constructor(cause: unknown, isStale: boolean) {
@@ -18,12 +21,12 @@ export class ConnectionLost extends Error {
   }
 }
 
-/** The whole, or its pieces, which are used up. */
+/** The whole body, or its pieces, which are consumed. */
 export type RequestBody = string | Uint8Array[];
 
-/** Who keeps the connections. */
+/** The owner of the connections. */
 export interface Owner {
-  /** It may serve again. */
+  /** Called when the connection may serve again. */
   freed(connection: Connection): void;
   closed(connection: Connection): void;
   soon: Together;
@@ -38,9 +41,9 @@ export class Connection implements Line {
   #unsent: Uint8Array[] = [];
   #served = 0;
   #isClosed = false;
-  /** How long the engine says that it keeps the connection open, in milliseconds; null where it doesn't say. */
+  /** How long the engine says that it keeps the connection open, in milliseconds; null if it doesn't say. */
   kept_ms: number | null = null;
-  /** The end of an idle connection's time, on the clock of `performance`. */
+  /** The instant at which an idle connection is closed, on the clock of `performance`. */
   idleUntil_ms = 0;
 
   constructor(socket: Socket<object>, owner: Owner) {
@@ -71,7 +74,7 @@ export class Connection implements Line {
     this.#end(new Error("the connection is not needed any more"));
   }
 
-  // What the exchange asks for.
+  // The calls of the exchange.
 
   pause(): void {
     this.#socket.pause();
@@ -92,7 +95,7 @@ export class Connection implements Line {
   over({ keepsOpen, headers }: ResponseHead): void {
     this.#leave();
     this.#served += 1;
-    // An engine that has answered before it had read the request reads the rest of it as the next.
+    // An engine that answers before it has read the request would read the rest of it as the next request.
     if (!keepsOpen || this.#unsent.length > 0 || this.#isClosed) {
       this.#end(null);
       return;
@@ -101,11 +104,11 @@ export class Connection implements Line {
     this.#owner.freed(this);
   }
 
-  // What the socket tells.
+  // The events of the socket.
 
   received(bytes: Uint8Array): void {
     try {
-      // Bytes that nobody asked for: whatever they are, the next answer would be taken for another's.
+      // Bytes arrived without a request. Whatever they are, they would be taken for the next answer.
       if (!this.#exchange) throw new MalformedResponse("there are bytes behind the end of the answer");
       this.#exchange.received(bytes);
     } catch (malformed) {
@@ -120,12 +123,12 @@ export class Connection implements Line {
       else if (sent < next.length) this.#unsent[0] = next.subarray(sent);
       if (sent < next.length) return;
       this.#unsent.shift();
-      // Pieces may be of one memory.
+      // Several pieces may share one buffer.
       if (!this.#unsent.some(({ buffer }) => buffer === next.buffer)) release(next);
     }
   }
 
-  /** The engine has closed its side, orderly. */
+  /** The engine has closed its side in order. */
   ended(): void {
     try {
       this.#exchange?.closed();
@@ -156,7 +159,7 @@ export class Connection implements Line {
     this.#lost(new Error("the connection does not take what is written"));
   }
 
-  /** Leaves the request: its end does not concern this connection any more. */
+  /** Detaches the exchange: its end no longer concerns this connection. */
   #leave(): Exchange | null {
     const exchange = this.#exchange;
     this.#exchange = null;

@@ -1,4 +1,4 @@
-/** Opens connections to engines: names, TCP, TLS, and who is spoken to. */
+/** Opens connections to engines: name resolution, TCP, TLS, and the check of the peer. */
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import type { Socket, SocketHandler, TLSOptions } from "bun";
@@ -13,7 +13,7 @@ export interface Origin {
   port: number;
   /** The address of the host, if it is resolved already. Null: the name has no address. */
   address?: string | null;
-  /** Null: no TLS. */
+  /** Null if the connection has no TLS. */
   tls: TlsSettings | null;
 }
 
@@ -23,7 +23,7 @@ export interface TlsSettings {
   certificate: { cert: string; key: string } | null;
 }
 
-/** No connection came about: nothing was sent. */
+/** The connection could not be made, so nothing was sent. */
 export class ConnectFailed extends Error {
   override readonly name = "ConnectFailed";
   readonly isTimeout: boolean;
@@ -34,7 +34,7 @@ export class ConnectFailed extends Error {
   }
 }
 
-/** The parts that connections to one origin share. */
+/** The values that connections to one origin share. */
 export interface DialedLine extends Owner {
   boundReceiving: BoundReceiving;
 }
@@ -60,7 +60,7 @@ export async function dial({ origin, connect_ms, signal, line }: Dialing): Promi
   try {
     return await Promise.race([opening, over.promise]);
   } catch (cause) {
-    // One that still comes about is closed at once.
+    // If the connection is still made later, it is closed at once.
     isGivenUp = true;
     opening.then((late) => late.close()).catch(() => {});
     if (signal.aborted || cause instanceof ConnectFailed) throw cause;
@@ -93,7 +93,10 @@ async function addressesAt({ host, address }: Origin): Promise<string[]> {
 type Resolve = (host: string) => Promise<string[]>;
 const resolved: Resolve = async (host) => (await lookup(host, { all: true })).map(({ address }) => address);
 
-/** A name may not lead to this machine, unless it says so itself: whoever rules the name would rule what is asked here. */
+/**
+ * A name may not resolve to this machine unless it stands for it: otherwise the owner of the name would decide what is
+ * called here.
+ */
 export async function addressesOf(host: string, resolve: Resolve = resolved): Promise<string[]> {
   if (isIP(host)) return [host];
   const found = await resolve(host);
@@ -115,10 +118,10 @@ function connected(address: string, origin: Origin, line: DialedLine): Promise<C
   return promise;
 }
 
-/** Whom a socket tells: its connection, or before there is one whoever waits for it. */
+/** The receiver of a socket's events: its connection, or before that the code that waits for one. */
 type Peer = Connection | Greeting;
 
-/** The same for all sockets: what they are told differs by their data. */
+/** All sockets share these handlers, and differ in their data. */
 const handlers: SocketHandler<Peer> = {
   open(socket) {
     if (socket.data instanceof Greeting) socket.data.opened(socket);
@@ -175,7 +178,7 @@ class Greeting {
     this.#failed(cause ?? new Error("the connection closed before it was ready"));
   }
 
-  // Nobody has asked anything yet.
+  // No request is waiting yet.
   received(): void {}
   drained(): void {}
   ended(): void {}

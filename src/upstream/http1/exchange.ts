@@ -1,4 +1,7 @@
-/** One request and its answer on a connection: what came waits here until it is read, and holds the engine back meanwhile. */
+/**
+ * One request and its answer on a connection. Bytes that arrive wait here until they are read, and meanwhile hold the
+ * engine back.
+ */
 import { release } from "../../body/release.ts";
 import { othersTurn } from "../../time/breather.ts";
 import type { HeaderFields, ResponseHead } from "./head.ts";
@@ -8,11 +11,11 @@ import { ResponseParser, type ResponseSink } from "./parser.ts";
 export interface Line {
   pause(): void;
   resume(): void;
-  /** When all sockets of this poll were read. */
+  /** The time at which all sockets of this poll had been read. */
   soon(work: () => void): void;
   /** The answer has been received whole. */
   over(head: ResponseHead): void;
-  /** Nobody reads on. */
+  /** The reader has stopped. */
   drop(): void;
 }
 
@@ -20,29 +23,29 @@ export interface Reply {
   status: number;
   headers: HeaderFields;
   /**
-   * What has come since the last read, or the first of it; null at the end. Throws where the answer broke off. What it
-   * brings is used up when the next read is asked for.
+   * Returns the bytes that have arrived since the last read, or waits for the first of them; null at the end. Throws if
+   * the answer broke off. The bytes may be reused once the next read is called.
    */
   read(): Promise<Uint8Array[] | null>;
   /**
-   * From here on what comes is read together with what follows within so many milliseconds: a reader that is in no hurry
-   * is not woken for each token. The end, and what came before a failure, are read at once.
+   * From now on, bytes are gathered for this many milliseconds before a read returns them: a reader that is in no hurry
+   * is not woken for each token. The end, and bytes before a failure, are returned at once.
    */
   gather(ms: number): void;
-  /** Closes the connection, for a reader that does not read to the end. */
+  /** Closes the connection, for a reader that stops before the end. */
   drop(): void;
 }
 
-/** The bytes that may wait unread before the engine is held back, until all of them are read. */
+/** The bytes that may wait before the engine is held back, until all of them are read. */
 const unread_bytes_max = 64 * 1024;
 
 /**
- * One read brings no more: what is made of it, events and text, takes several times as much, and waits as long as the caller
- * does not read. docs/design/service.md, Slow readers.
+ * The most bytes that one read returns. The events and text made of them take several times as much, and wait while the
+ * caller does not read: docs/design/service.md, Slow readers.
  */
 const read_bytes_max = 4 * 1024;
 
-/** Gathered bytes beyond this are read at once. */
+/** Gathered bytes beyond this are returned at once. */
 const gathered_bytes_max = 64 * 1024;
 
 interface Waiting {
@@ -58,21 +61,21 @@ export class Exchange implements ResponseSink, Reply {
   #head: ResponseHead | null = null;
   #unread: Uint8Array[] = [];
   #unread_bytes = 0;
-  /** The buffers of the last read, if more was received at once than one read returns. */
+  /** The buffers of the last read, if one read could not return all of them. */
   #lent: Uint8Array[] = [];
   #isLarge = false;
   #isHeld = false;
   #reader: Waiting | null = null;
   #gather_ms = 0;
   #gathering: ReturnType<typeof setTimeout> | null = null;
-  /** The time of what waits is over. */
+  /** The gathering time of the waiting bytes is over. */
   #isGathered = false;
-  /** The waiting bytes have waited already, when some of them were read. */
+  /** The waiting bytes have been gathered already, and some of them were read. */
   #isRest = false;
-  /** Its reader is to be woken. */
+  /** The reader will be woken. */
   #isDue = false;
   #failure: { cause: unknown } | null = null;
-  /** Whether any byte of an answer has come. */
+  /** Whether the first byte of an answer has arrived. */
   isBegun = false;
 
   constructor(line: Line) {
@@ -102,7 +105,7 @@ export class Exchange implements ResponseSink, Reply {
     if (this.#parser.isOver) this.#line.over(this.#head!);
   }
 
-  /** The engine has closed, orderly. Throws where its answer was not over. */
+  /** The engine has closed in order. Throws if its answer was not complete. */
   closed(): void {
     this.#parser.close();
     this.#wake();
@@ -111,12 +114,12 @@ export class Exchange implements ResponseSink, Reply {
   fail(cause: unknown): void {
     if (this.#failure || (this.#parser.isOver && this.#reader === null)) return;
     this.#failure = { cause };
-    // Whoever asked may have left before.
+    // The reader may have left before.
     this.replied.catch(() => {});
     if (this.#head) this.#answer.resolve(this);
     else this.#answer.reject(cause);
     this.#endGathering();
-    // What was gathered is read before the failure is.
+    // Gathered bytes are read before the failure.
     if (this.#unread.length > 0) this.#wake();
     else this.#reader?.reject(cause);
     this.#reader = null;
@@ -156,7 +159,7 @@ export class Exchange implements ResponseSink, Reply {
     if (!this.#parser.isOver) this.#line.drop();
   }
 
-  /** A connection that serves on is not the old answer's to hold. */
+  /** A connection that goes on serving no longer belongs to the old answer. */
   #holdBack(isHeld: boolean): void {
     if (isHeld === this.#isHeld) return;
     this.#isHeld = isHeld;
@@ -164,7 +167,7 @@ export class Exchange implements ResponseSink, Reply {
     else this.#line.resume();
   }
 
-  /** Whether what has come waits for more, from the first of it until the time is over. */
+  /** Whether the bytes wait for more, from the first of them until the gathering time is over. */
   #isGathering(): boolean {
     const isDue = this.#failure !== null || this.#parser.isOver || this.#unread_bytes > gathered_bytes_max;
     if (this.#gather_ms === 0 || isDue || this.#isGathered || this.#isRest) return false;
@@ -183,7 +186,7 @@ export class Exchange implements ResponseSink, Reply {
 
   #take(): Uint8Array[] {
     this.#endGathering();
-    // Who gathers collects the whole answer, and waits for no caller.
+    // A reader that gathers collects the whole answer, and no caller waits for its parts.
     if (this.#unread_bytes > read_bytes_max && this.#gather_ms === 0) return this.#takeSome();
     const pieces = this.#unread;
     this.#holdBack(false);
@@ -194,7 +197,7 @@ export class Exchange implements ResponseSink, Reply {
     return pieces;
   }
 
-  /** Pieces lie together in the memory of what was received at once. If that is small, it is left to the collector. */
+  /** All pieces share one receive buffer. If it is small, it is left to the garbage collector. */
   #giveBack(): void {
     if (this.#lent.length === 0) return;
     const kept = this.#unread[0]?.buffer;
@@ -223,7 +226,7 @@ export class Exchange implements ResponseSink, Reply {
     return pieces;
   }
 
-  /** An end waits for nobody; nor does a failure, which brings what came before it. */
+  /** The end does not wait, nor does a failure, which is preceded by the gathered bytes. */
   #wakeSoon(): void {
     if (this.#parser.isOver) this.#wake();
     else if (this.#reader && !this.#isDue) {

@@ -8,10 +8,10 @@ export interface ResponseHead {
   keepsOpen: boolean;
 }
 
-/** How the end of a body is known. */
+/** How the end of a body is recognised. */
 export type Framing = { by: "length"; bytes: number } | { by: "chunks" } | { by: "close" };
 
-/** Bytes that are no HTTP/1.1 response, or one larger than is read. */
+/** The bytes are not an HTTP/1.1 response, or it is larger than the limits. */
 export class MalformedResponse extends Error {
   override readonly name = "MalformedResponse";
 }
@@ -21,7 +21,7 @@ const fieldLines = /^(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*\r\n
 const wholeNumber = /^\d{1,15}$/;
 const lineEnd = "\r\n";
 
-/** The lines to the empty one, and with it, each with its end. Throws MalformedResponse. */
+/** The lines up to and with the empty one, each with its line end. Throws MalformedResponse. */
 export function headOf(lines: string): ResponseHead {
   if (!statusLine.test(lines)) throw new MalformedResponse("the status line is not HTTP/1.1's");
   const status = Number(lines.slice(9, 12));
@@ -31,13 +31,13 @@ export function headOf(lines: string): ResponseHead {
   return { status, headers, framing, keepsOpen };
 }
 
-/** A folded line, a space before the colon and a control character are what smuggled requests are made of. */
+/** Smuggled requests are made of folded lines, spaces before a colon, and control characters. */
 export function fieldsOf(lines: string): HeaderFields {
   if (!fieldLines.test(lines)) throw new MalformedResponse("a header field is malformed");
   return new HeaderFields(lines);
 }
 
-/** The fields as they came: few of them are ever read. */
+/** The raw fields. Few of them are ever read. */
 export class HeaderFields {
   readonly #lines: string;
 
@@ -45,7 +45,7 @@ export class HeaderFields {
     this.#lines = lines;
   }
 
-  /** `name` in lower case. What is repeated is joined by a comma. */
+  /** `name` in lower case. Repeated fields are joined by a comma. */
   get(name: string): string | undefined {
     const lines = this.#lines;
     let value: string | undefined;
@@ -84,7 +84,10 @@ function isBlank(code: number): boolean {
   return code === 32 || code === 9;
 }
 
-/** Two ways to know the end are none: whoever is wrong about it would read one answer as the next one's. */
+/**
+ * Two ways to know the end contradict each other: a peer that is wrong about it would read one answer as the next
+ * one's.
+ */
 function framingOf(status: number, headers: HeaderFields): Framing {
   const length = headers.get("content-length");
   const coding = headers.get("transfer-encoding");

@@ -1,11 +1,11 @@
 /**
- * Reads one HTTP/1.1 response from bytes as they come; however they are cut, the result is the same. Pure.
- * It is strict, and bounded in everything but the body: docs/decisions/2026-11-22-upstream-client.md.
+ * Reads one HTTP/1.1 response from bytes as they arrive. The result is the same however they are cut. It is strict, and
+ * bounded in everything but the body: docs/decisions/2026-11-22-upstream-client.md. Pure.
  */
 import { fieldsOf, headOf, MalformedResponse, type ResponseHead } from "./head.ts";
 
 export interface ResponseSink {
-  /** The final head; interim ones (1xx) are passed over. */
+  /** The final head. Interim ones (1xx) are skipped. */
   head(head: ResponseHead): void;
   body(bytes: Uint8Array): void;
   /** The body has come to its end. */
@@ -17,7 +17,7 @@ const head_bytes_max = 64 * 1024;
 const lines_max = 256;
 const interims_max = 8;
 const chunk_bytes_max = 2 ** 40;
-/** The longest extensions of a chunk. Nobody uses their values, but their grammar is checked. */
+/** The longest extensions of a chunk. Their values are not used, but their grammar is checked. */
 const extension_bytes_max = 1024;
 const token = /[!#$%&'*+\-.^_`|~0-9A-Za-z]+/.source;
 const quoted = /"(?:[\t \x21\x23-\x5b\x5d-\x7e\x80-\xff]|\\[\t\x20-\x7e\x80-\xff])*"/.source;
@@ -52,7 +52,7 @@ export class ResponseParser {
   /** The received part of a chunk's extensions. */
   #extensions = "";
   #interims = 0;
-  /** Bytes to come of the body or the chunk. While a chunk's size is read, the size so far. */
+  /** The bytes that remain of the body or the chunk. While a chunk's size is read, the size so far. */
   #left = 0;
   #digits = 0;
 
@@ -89,7 +89,7 @@ export class ResponseParser {
     }
   }
 
-  /** The peer has closed, orderly. Throws where the answer was not over. */
+  /** The peer has closed in order. Throws if the answer was not complete. */
   close(): void {
     if (this.#state === "close") this.#finish();
     else if (this.#state !== "over") throw new MalformedResponse("the connection closed in the middle of the answer");
@@ -100,7 +100,7 @@ export class ResponseParser {
     this.#sink.end();
   }
 
-  /** Lines, up to the empty one: what they say is read when all of them are there, and nothing is made of each. */
+  /** Lines up to the empty one. They are parsed together when all of them have arrived. */
   #textual(bytes: Uint8Array, from: number): number {
     let at = from;
     let isWhole = false;
@@ -114,7 +114,7 @@ export class ResponseParser {
       at = to;
     }
     this.#last = bytes[at - 1]!;
-    // Another protocol is known by its first bytes, and may never end a line.
+    // Another protocol shows in its first bytes, and may never end a line.
     const isBeginning = this.#state === "head" && this.#text.length < opening.length;
     this.#text += latin1(bytes, from, at);
     if (isBeginning && !this.#text.startsWith(opening.slice(0, this.#text.length))) {
@@ -124,7 +124,7 @@ export class ResponseParser {
     return at;
   }
 
-  /** Whether it was the empty one. */
+  /** Returns whether it was the empty line. */
   #endsLine(before: number): boolean {
     if (before !== cr) throw new MalformedResponse("a line does not end in CR LF");
     const isEmpty = this.#line_bytes === 2;
@@ -140,7 +140,7 @@ export class ResponseParser {
     this.#lines = 0;
     this.#last = 0;
     if (this.#state === "head") this.#begin(headOf(text));
-    // What a trailer says is not used; that it is made of header fields is held all the same.
+    // A trailer is not used, but it still has to consist of header fields.
     else {
       fieldsOf(text);
       this.#finish();
@@ -175,7 +175,7 @@ export class ResponseParser {
     return to;
   }
 
-  /** One byte of what stands between chunks. */
+  /** One byte between two chunks. */
   #frame(byte: number): void {
     switch (this.#state) {
       case "size":
@@ -241,8 +241,8 @@ function hexadecimal(byte: number): number {
 }
 
 /**
- * A part of a small receipt is copied: a view would make the whole a shared buffer, which costs more.
- * All parts of one whole are of one kind, for whoever gives memory back.
+ * A part of a small buffer is copied: a view would make the whole a shared buffer, which costs more. All parts of one
+ * buffer are of one kind, so that their memory can be given back.
  */
 function partOf(bytes: Uint8Array, from: number, to: number): Uint8Array {
   if (bytes.length > copied_bytes_max) return bytes.subarray(from, to);
