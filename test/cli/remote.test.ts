@@ -47,6 +47,7 @@ beforeAll(async () => {
       plans: administration(db),
       notices: administration(db),
       drains: administration(db),
+      fleet: administration(db),
       ledger: book,
       refused: refusedRequests(db),
       close: async () => {},
