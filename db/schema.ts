@@ -4,4 +4,5 @@ export * from "./schema/books.ts";
 export * from "./schema/organizations.ts";
 export * from "./schema/people.ts";
 export * from "./schema/responses.ts";
+export * from "./schema/sign-ins.ts";
 export * from "./schema/usage.ts";
