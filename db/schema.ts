@@ -5,4 +5,5 @@ export * from "./schema/fleet.ts";
 export * from "./schema/organizations.ts";
 export * from "./schema/people.ts";
 export * from "./schema/responses.ts";
+export * from "./schema/sign-ins.ts";
 export * from "./schema/usage.ts";

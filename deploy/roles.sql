@@ -20,6 +20,9 @@ grant update on audit_head to sluice_run;
 -- Who comes in by an issuer.
 grant insert, update on person to sluice_run;
 grant insert, update, delete on membership to sluice_run;
+grant insert, update, delete on browser_session, sign_in, refresh_token, device_request, use_count to sluice_run;
+-- Access tokens that ended.
+grant delete on key_secret to sluice_run;
 
 -- What they may use: a node publishes the plans of its file.
 grant insert, update, delete on plan to sluice_run;

@@ -208,6 +208,17 @@ export async function budgetNewKey(
   await tx.drizzle.update(usageSubject).set({ summedAt: at }).where(eq(usageSubject.subjectId, id));
 }
 
+/** Moves a key without limits of its own to another team. Returns whether `sumEarlier` must follow. */
+export async function moveKey(
+  tx: Transaction,
+  { id, owner, teamId }: { id: string; owner: string; teamId: string | null },
+): Promise<boolean> {
+  const group = teamId === null ? null : bare(teamId, "team_");
+  if (((await subjectOf(tx, id))?.team ?? null) === group) return false;
+  if (!(await mayJoin(tx, owner, teamId))) return false;
+  return setSubject(tx, { id, organization: owner, team: group, budget: noBudget });
+}
+
 async function lockOrganization(tx: Transaction, owner: string): Promise<void> {
   await tx.drizzle.select({ id: organization.id }).from(organization).where(eq(organization.id, owner)).for("update");
 }
