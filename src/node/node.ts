@@ -30,6 +30,7 @@ import { inferenceRuns } from "./inference-runs.ts";
 import { problemOf, workersChecks, workersReadings } from "./membership.ts";
 import { readinessChecks, routesCheck } from "./readiness-checks.ts";
 import { readings } from "./readings.ts";
+import { type SigningIn, startSigningIn } from "./signing-in.ts";
 import { storePatience } from "./store-patience.ts";
 import { type Stores, startStores } from "./stores.ts";
 import { startTelemetry, type Telemetry } from "./telemetry.ts";
@@ -49,6 +50,7 @@ interface Parts {
   counter: TokenCounter;
   engines: Engines;
   readiness: Readiness;
+  signingIn: SigningIn;
 }
 
 export type Node = Awaited<ReturnType<typeof startNode>>;
@@ -72,6 +74,7 @@ export async function startNode(foundation: Foundation) {
   const node = {
     dependencies,
     ...administrationOf(foundation, parts),
+    people: parts.signingIn.parts,
     publishing,
     inForce,
     lifecycle: parts.lifecycle,
@@ -126,6 +129,7 @@ async function startParts(foundation: Foundation, ending: AsyncDisposableStack):
   );
   const readiness = startReadiness(foundation, { lifecycle: life, stores, engines: known });
   ending.defer(() => readiness.stop());
+  const signingIn = ending.use(startSigningIn(foundation));
   return {
     telemetry,
     admitting,
@@ -136,6 +140,7 @@ async function startParts(foundation: Foundation, ending: AsyncDisposableStack):
     counter,
     engines: known,
     readiness,
+    signingIn,
   };
 }
 
