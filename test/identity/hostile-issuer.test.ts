@@ -34,8 +34,11 @@ beforeEach(() => {
   issuer.answer("/jwks", null);
 });
 
+/** Undefined takes a claim away. */
+type Said = Record<string, unknown>;
+
 interface Saying {
-  claims?: JWTPayload | undefined;
+  claims?: Said;
   sign?: SignOptions;
   idToken?: string;
   refreshToken?: string;
@@ -48,7 +51,7 @@ function says({ claims = {}, sign = {}, idToken, refreshToken = "refresh-1" }: S
   issuer.answer("/token", async (request) => {
     asked = new URLSearchParams(await request.text());
     const payload = { sub: "ann", aud: "sluice", nonce, groups: ["staff"], sid: "s1", ...claims };
-    const id_token = idToken ?? (await issuer.sign(payload, sign));
+    const id_token = idToken ?? (await issuer.sign(payload as JWTPayload, sign));
     return Response.json({ access_token: "a", token_type: "Bearer", id_token, refresh_token: refreshToken });
   });
 }
@@ -210,7 +213,7 @@ describe("a session is asked for again each hour", () => {
       const { secret } = await signIn();
       await old(3_600_000);
       if (answer === "no") issuer.answer("/token", no);
-      else says({ ...answer, claims: { ...answer.claims, nonce: undefined } as JWTPayload }, "");
+      else says({ ...answer, claims: { ...answer.claims, nonce: undefined } }, "");
       expect(await currentSession(parts, "console", secret)).toBeNull();
       says({}, "");
       await old(0);
@@ -245,7 +248,7 @@ describe("a session is asked for again each hour", () => {
 });
 
 describe("a logout token", () => {
-  const token = (claims: JWTPayload = {}, options: SignOptions = {}) =>
+  const token = (claims: Said = {}, options: SignOptions = {}) =>
     issuer.sign({ aud: "sluice", sid: "s1", jti: crypto.randomUUID(), events: logoutEvent, ...claims } as JWTPayload, {
       typ: "logout+jwt",
       ...options,
@@ -268,7 +271,7 @@ describe("a logout token", () => {
     expect(found?.person.notBefore).not.toBeNull();
   });
 
-  const wrong: Record<string, JWTPayload> = {
+  const wrong: Record<string, Said> = {
     "that is old": { iat: Math.floor(Date.now() / 1000) - 200 },
     "of the future": { iat: Math.floor(Date.now() / 1000) + 200 },
     "without an instant": { iat: undefined },
