@@ -31,6 +31,9 @@ grant insert, update on plan_file to sluice_run;
 -- Which engines are out of service.
 grant insert, update, delete on drained_engine to sluice_run;
 
+-- Which processes serve.
+grant insert, update, delete on fleet_process to sluice_run;
+
 -- What is used. A record is written once and never changed.
 grant insert on usage_record, usage_opening to sluice_run;
 grant insert, update, delete on usage_now, usage_past, usage_hold, usage_tally, usage_seal, usage_recount to sluice_run;
