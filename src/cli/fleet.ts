@@ -25,7 +25,7 @@ export function addFleetCommand(program: Command, { services }: CommandContext):
     .action(async ({ watch, json }: JsonFlag & { watch?: true }) => {
       const { terminal } = services;
       const show = (fleet: Fleet) =>
-        terminal.out(json ? `${JSON.stringify(encode(Fleet, fleet))}\n` : shown(terminal, fleet, watch === true));
+        terminal.out(json ? `${JSON.stringify(encode(Fleet, fleet))}\n` : described(terminal, fleet, watch === true));
       if (!watch) return show(await withManagement(services, (manage) => manage.getFleet()));
       const stopped = new AbortController();
       void services.untilStopped().then(() => stopped.abort());
@@ -47,7 +47,7 @@ async function* followed(services: Services, stopped: AbortSignal): AsyncGenerat
 }
 
 /** On a screen, a fleet that is watched takes the place of the one before; elsewhere it follows it. */
-function shown(terminal: Terminal, fleet: Fleet, isWatched: boolean): string {
+function described(terminal: Terminal, fleet: Fleet, isWatched: boolean): string {
   const warnings = fleet.warnings.map((warning) => painted(terminal, "yellow", warning));
   const parts = [
     facts(terminal, factsOf(fleet)),

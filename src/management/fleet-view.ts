@@ -51,7 +51,7 @@ export function warningsOf(nodes: readonly Node[]): string[] {
     ),
     ...one(
       nodes.filter((node) => !isLive(node)),
-      (names, isOne) => `${names} ${isOne ? "does" : "do"} not report any more. Look whether the process runs.`,
+      (names, isOne) => `${names} ${isOne ? "does" : "do"} not report any more. Look whether it still runs.`,
     ),
     ...nodes
       .filter(({ state }) => state === "not_ready")
