@@ -1,0 +1,4 @@
+import type { Target } from "./target.ts";
+import { sluice } from "./targets/sluice/target.ts";
+
+export const targets: readonly Target[] = [sluice];
