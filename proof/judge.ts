@@ -54,7 +54,7 @@ export function judge(account: Account, truth: Truth): Finding[] {
   const most = sum(spans.map((span) => span.most));
   const charged = account.usage.output_tokens;
   const findings: Finding[] = [];
-  const free = chargedForNothing(account);
+  const free = chargedForNothing(account, truth);
   if (free) findings.push(free);
   const numbers = `${account.key}: ${charged} tokens in the book, ${least} to ${most} are right; ${describe(account, truth)}`;
   if (charged < least) findings.push({ verdict: "lost", tokens: least - charged, says: numbers });
@@ -74,10 +74,7 @@ function spanOf(seen: Seen, { book, injuries, uncounted_ms_max }: Truth): Span {
   const attempts = book.get(seen.script.id) ?? [];
   const written = Math.max(0, ...attempts.map((attempt) => attempt.written));
   const { report, tokens, gap_ms } = seen.script;
-  const wasInjured = injuries.some(
-    ({ node, from_ms, until_ms }) =>
-      (node === null || node === seen.node) && from_ms <= seen.ended_ms + settling_ms && until_ms >= seen.began_ms,
-  );
+  const wasInjured = isInjured(seen, injuries);
   const isExact = report === "true" && attempts.some((attempt) => attempt.reported) && seen.isWhole;
   const span =
     isExact && seen.tokens === tokens
@@ -90,12 +87,22 @@ function spanOf(seen: Seen, { book, injuries, uncounted_ms_max }: Truth): Span {
   return { least: Math.max(0, span.least - allowance), most: span.most };
 }
 
-/** A key whose requests all failed before anything was delivered, and whose clients did not leave, owes nothing. */
-function chargedForNothing({ key, seen, usage }: Account): Finding | null {
-  const gotNothing = seen.every(({ tokens, isWhole, hasLeft }) => tokens === 0 && !isWhole && !hasLeft);
+/**
+ * A key whose requests all failed before anything was delivered owes nothing. To a gateway, a client that is cut off looks
+ * like one that leaves: so neither of them counts here.
+ */
+function chargedForNothing({ key, seen, usage }: Account, { injuries }: Truth): Finding | null {
+  const gotNothing = seen.every((one) => one.tokens === 0 && !one.isWhole && !one.hasLeft && !isInjured(one, injuries));
   if (!gotNothing || seen.length === 0 || usage.input_tokens + usage.output_tokens === 0) return null;
   const says = `${key}: nothing was delivered, and the book has ${usage.input_tokens} tokens of input and ${usage.output_tokens} of output`;
   return { verdict: "charged without delivery", tokens: usage.output_tokens, says };
+}
+
+function isInjured(seen: Seen, injuries: readonly Injury[]): boolean {
+  return injuries.some(
+    ({ node, from_ms, until_ms }) =>
+      (node === null || node === seen.node) && from_ms <= seen.ended_ms + settling_ms && until_ms >= seen.began_ms,
+  );
 }
 
 function excess(tokens: number, account: Account, truth: Truth): Verdict {

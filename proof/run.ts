@@ -13,6 +13,8 @@ const usage = `Usage: npm run proof -- [options]
 
 Options:
   --target NAME   the gateway under test: ${targets.map(({ name }) => name).join(", ")} (default: sluice)
+  --url URL       the base URL of one that runs already; see README.md, A gateway that runs already
+  --engine-port N where the engine listens (default: any free port)
   --faults N      how many faults (default: 200)
   --seed S        draws the same faults and requests again (default: of the time)
   --only WORD     only faults whose name has the word
@@ -26,6 +28,8 @@ const faults_per_session = 20;
 
 interface Options {
   target: Target;
+  url: string | null;
+  engine_port: number;
   faults: number;
   seed: number;
   only: string;
@@ -48,15 +52,16 @@ async function main(): Promise<void> {
 }
 
 async function tried(options: Options): Promise<Outcome> {
+  const { target, url } = options;
   const engine = await startEngine();
   const links: Link[] = [];
-  const wired = async (name: string, node: string | null, port: number) => {
-    const wire = await wireTo({ port });
+  const wired = async (name: string, node: string | null, port: number, at = 0) => {
+    const wire = await wireTo({ port, at });
     links.push({ name, node, wire });
     return wire.port;
   };
-  const engine_port = await wired("the gateway and its engine", null, engine.port);
-  const site = await options.target.start(`http://127.0.0.1:${engine_port}`);
+  const engine_port = await wired("the gateway and its engine", null, engine.port, options.engine_port);
+  const site = url === null ? await target.start(`http://127.0.0.1:${engine_port}`) : await target.attach!(url);
   const doors: Stage["doors"] = [];
   for (const { name, url } of site.nodes) {
     const door = new URL(url);
@@ -64,7 +69,7 @@ async function tried(options: Options): Promise<Outcome> {
     doors.push({ node: name, url: door.href.replace(/\/$/, "") });
   }
   try {
-    return await sessions({ target: options.target, site, engine, links, doors }, options);
+    return await sessions({ target, site, engine, links, doors }, options);
   } catch (failure) {
     throw new Error(`${failure instanceof Error ? failure.stack : failure}\n\n${site.lastWords()}`);
   } finally {
@@ -95,6 +100,8 @@ function readOptions(words: string[]): Options {
       args: words,
       options: {
         target: { type: "string", default: "sluice" },
+        url: { type: "string" },
+        "engine-port": { type: "string" },
         faults: { type: "string", default: "200" },
         seed: { type: "string", default: `${Date.now() % 1_000_000_000}` },
         only: { type: "string", default: "" },
@@ -111,8 +118,12 @@ function readOptions(words: string[]): Options {
     }
     const target = targets.find(({ name }) => name === values.target);
     if (!target) throw new Error(`There is no target "${values.target}".`);
+    if (values.url !== undefined && target.attach === undefined)
+      throw new Error(`${target.name} must be started by the test: it has no --url.`);
     return {
       target,
+      url: values.url ?? null,
+      engine_port: values["engine-port"] === undefined ? 0 : numberOf("engine-port", values["engine-port"], 65_535),
       faults: numberOf("faults", values.faults, 1_000_000),
       seed: numberOf("seed", values.seed, 2 ** 32 - 1),
       only: values.only,

@@ -65,4 +65,9 @@ export interface Target {
    */
   uncounted_ms_max: number;
   start(engine_url: string): Promise<Site>;
+  /**
+   * Uses a gateway that runs already, whose clients use this base URL. It has no parts and no links: nothing that is not
+   * ours is killed. Absent: the target must be started.
+   */
+  attach?(url: string): Promise<Site>;
 }

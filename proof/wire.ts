@@ -15,7 +15,8 @@ export interface Wire {
   stop(): Promise<void>;
 }
 
-export async function wireTo(target: { port: number }): Promise<Wire> {
+/** From a port of its own (`at`; else any that is free) to this one, both on this machine. */
+export async function wireTo(target: { port: number; at?: number }): Promise<Wire> {
   const pairs = new Set<[Socket, Socket]>();
   let isCut = false;
   let isHeld = false;
@@ -34,7 +35,7 @@ export async function wireTo(target: { port: number }): Promise<Wire> {
     outer.pipe(inner);
     if (isHeld) pause(pair);
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  await new Promise<void>((resolve) => server.listen(target.at ?? 0, "127.0.0.1", resolve));
   const shake = () => {
     for (const [inner] of [...pairs]) inner.destroy();
   };

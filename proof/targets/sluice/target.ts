@@ -29,6 +29,7 @@ export const sluice: Target = {
   // docs/metering.md: what was delivered after the last checkpoint of a node that died. A checkpoint takes a moment.
   uncounted_ms_max: 1000 * (checkpoint_s * 2 + 1),
   start,
+  attach,
 };
 
 interface Node extends Program {
@@ -52,17 +53,43 @@ async function start(engine_url: string): Promise<Site> {
     database,
     folder,
   );
-  const manage = managing(nodes, (JSON.parse(operator) as { token: string }).token);
-  await manage("POST", "organizations", { slug: "proof", plan: "unlimited" });
-  const report = () => manage("GET", "usage/report?by=key&organization=proof") as Promise<Report>;
+  const urls = nodes.map(({ operator_port }) => `http://127.0.0.1:${operator_port}`);
   return {
+    ...(await bookOf(managing(urls, (JSON.parse(operator) as { token: string }).token))),
     nodes: nodes.map(({ name, port }) => ({ name, url: `http://127.0.0.1:${port}/v1` })),
     parts: [...nodes, postgres, redis],
     links,
-    model,
+    lastWords: () => [...nodes, postgres, redis].map((part) => part.lastWords()).join("\n\n"),
+    async stop() {
+      await Promise.all([...nodes, postgres, redis].map((part) => part.stop()));
+      await Promise.all(links.map(({ wire }) => wire.stop()));
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** The model PROOF_MODEL must lead to the engine of the test, at prices of 0 and 1. */
+async function attach(url: string): Promise<Site> {
+  const { PROOF_OPERATOR_URL, SLUICE_OPERATOR_TOKEN } = process.env;
+  if (!PROOF_OPERATOR_URL || !SLUICE_OPERATOR_TOKEN)
+    throw new Error("Set PROOF_OPERATOR_URL and SLUICE_OPERATOR_TOKEN: keys are made and usage is read there.");
+  const book = await bookOf(managing([PROOF_OPERATOR_URL], SLUICE_OPERATOR_TOKEN));
+  const nodes = [{ name: "the gateway", url }];
+  return { ...book, nodes, parts: [], links: [], lastWords: () => "", stop: async () => undefined };
+}
+
+type Manage = ReturnType<typeof managing>;
+
+/** What the management interface is asked for. The organization is new, so that no earlier run is in its book. */
+async function bookOf(manage: Manage): Promise<Pick<Site, "model" | "createKey" | "usage" | "running">> {
+  const organization = `proof-${Date.now().toString(36)}`;
+  await manage("POST", "organizations", { slug: organization, plan: "unlimited" });
+  const report = () => manage("GET", `usage/report?by=key&organization=${organization}`) as Promise<Report>;
+  return {
+    model: process.env.PROOF_MODEL ?? model,
     async createKey(name, output_tokens_max) {
       const limits = output_tokens_max === null ? null : { session: output_tokens_max };
-      const made = (await manage("POST", "keys", { organization: "proof", name, limits })) as {
+      const made = (await manage("POST", "keys", { organization, name, limits })) as {
         id: string;
         key: string;
       };
@@ -72,12 +99,6 @@ async function start(engine_url: string): Promise<Site> {
       return usageOf(keys, await report());
     },
     running: async () => (await report()).running.requests,
-    lastWords: () => [...nodes, postgres, redis].map((part) => part.lastWords()).join("\n\n"),
-    async stop() {
-      await Promise.all([...nodes, postgres, redis].map((part) => part.stop()));
-      await Promise.all(links.map(({ wire }) => wire.stop()));
-      rmSync(folder, { recursive: true, force: true });
-    },
   };
 }
 
@@ -148,11 +169,11 @@ function usageOf(keys: readonly Key[], { rows }: Report): Map<string, Usage> {
 }
 
 /** Asks one node after the other: one of them may be dead. */
-function managing(nodes: readonly Node[], token: string) {
+function managing(urls: readonly string[], token: string) {
   return async (method: string, path: string, body?: object): Promise<unknown> => {
     const failures: string[] = [];
-    for (const { operator_port } of nodes) {
-      const answer = await fetch(`http://127.0.0.1:${operator_port}/management/v1/${path}`, {
+    for (const url of urls) {
+      const answer = await fetch(`${url}/management/v1/${path}`, {
         method,
         headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
         body: body === undefined ? undefined : JSON.stringify(body),
