@@ -37,7 +37,7 @@ export interface Stage {
 }
 
 /** Keys with limits: one that is soon used up, and one that lasts a while. */
-const limits = [300, 3_000];
+export const limits = [300, 3_000];
 
 export async function runSession(stage: Stage, session: Session): Promise<Outcome> {
   const { site, engine, target } = stage;

@@ -47,11 +47,13 @@ export async function postgresProgram(): Promise<StoreProgram> {
   return stored(inner, folder, { url: `postgres://postgres@127.0.0.1:${port}/postgres`, port });
 }
 
-export async function redisProgram(): Promise<StoreProgram> {
+/** A Redis that keeps nothing over a kill, or, if it is `durable`, everything that it has confirmed. */
+export async function redisProgram(durable = false): Promise<StoreProgram> {
   const folder = serviceFolder("redis");
   const programs = await reachable(await redisPrograms(), "redis-server", account, join(folder, "programs"));
   const port = await freePort();
-  const settings = ["--port", `${port}`, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"];
+  const settings = ["--port", `${port}`, "--bind", "127.0.0.1", "--save", "", "--dir", folder];
+  settings.push("--appendonly", durable ? "yes" : "no", "--appendfsync", "everysec");
   const inner = program({
     name: "redis",
     kind: "store",
