@@ -54,7 +54,7 @@ const damages: ((exchange: Exchange) => Exchange)[] = [
 function textReplaced(find: RegExp, replacement: string) {
   return (exchange: Exchange): Exchange => ({
     ...exchange,
-    messages: exchange.messages.map(({ event, data }) => ({ event, data: data.replace(find, replacement) })),
+    messages: exchange.messages.map((message) => ({ ...message, data: message.data.replace(find, replacement) })),
   });
 }
 

@@ -1,6 +1,6 @@
 /** The rules of chat completions, by OpenAI's API reference. */
 import { type Exchange, parsed } from "./exchange.ts";
-import { at, type Case, isA, kinds, list, oneOf, type Rule, rule, type Suite, shown, streams } from "./rule.ts";
+import { at, type Case, excerpt, isA, kinds, list, oneOf, type Rule, rule, type Suite, streams } from "./rule.ts";
 
 const path = "/chat/completions";
 const greeting = [{ role: "user", content: "Say hello in one short sentence." }];
@@ -70,7 +70,7 @@ const answerRules: Rule[] = [
     const content = at(message, "content");
     if (typeof content === "string") return null;
     const other = ["tool_calls", "refusal", "reasoning_content", "reasoning"].some((name) => at(message, name));
-    return content === null && other ? null : `\`message.content\` is ${shown(content)}`;
+    return content === null && other ? null : `\`message.content\` is ${excerpt(content)}`;
   }),
   rule("usage", "`usage` has three counts, and the third is their sum", ({ json }) => usageProblem(at(json, "usage"))),
 ];
@@ -79,7 +79,7 @@ function usageProblem(usage: unknown): string | null {
   const counts = ["prompt_tokens", "completion_tokens", "total_tokens"].map((name) => at(usage, name));
   const [prompt, completion, total] = counts as number[];
   const isSum = counts.every(kinds["whole number"]) && prompt! + completion! === total;
-  return isSum ? null : `\`usage\` is ${shown(usage)}`;
+  return isSum ? null : `\`usage\` is ${excerpt(usage)}`;
 }
 
 /** The values of a stream, without its end. */
@@ -99,20 +99,20 @@ const streamRules: Rule[] = [
   rule("chunks", "each chunk is a `chat.completion.chunk` of one id", (exchange) => {
     const chunks = chunksOf(exchange);
     const wrong = chunks.find((chunk) => at(chunk, "object") !== "chat.completion.chunk");
-    if (wrong !== undefined) return `one is ${shown(wrong)}`;
+    if (wrong !== undefined) return `one is ${excerpt(wrong)}`;
     const ids = new Set(chunks.map((chunk) => at(chunk, "id")));
     return ids.size === 1 ? null : `there are ${ids.size} ids`;
   }),
   rule("role", "the first delta says that the assistant speaks", (exchange) => {
     const first = at(choicesOf(exchange)[0], "delta");
-    return at(first, "role") === "assistant" ? null : `it is ${shown(first)}`;
+    return at(first, "role") === "assistant" ? null : `it is ${excerpt(first)}`;
   }),
   rule("finish", "there is one finish reason, and no content after it", (exchange) => {
     const choices = choicesOf(exchange);
     const ends = choices.flatMap((choice, index) => (at(choice, "finish_reason") ? [index] : []));
     if (ends.length !== 1) return `there are ${ends.length}`;
     const reason = at(choices[ends[0]!], "finish_reason");
-    if (!finishReasons.includes(reason as string)) return `it is ${shown(reason)}`;
+    if (!finishReasons.includes(reason as string)) return `it is ${excerpt(reason)}`;
     return choices.slice(ends[0]! + 1).some((choice) => at(choice, "delta.content")) ? "content follows it" : null;
   }),
 ];
@@ -133,7 +133,7 @@ const usageAtTheEnd = rule(
 
 const noUsage = rule("no usage unasked", "no chunk has a usage that nobody asked for", (exchange) => {
   const chunk = chunksOf(exchange).find((value) => at(value, "usage"));
-  return chunk === undefined ? null : `one is ${shown(chunk)}`;
+  return chunk === undefined ? null : `one is ${excerpt(chunk)}`;
 });
 
 const capped = rule(
@@ -142,22 +142,22 @@ const capped = rule(
   ({ json }) => {
     const tokens = at(json, "usage.completion_tokens");
     const reason = at(json, "choices.0.finish_reason");
-    return tokens === 1 && reason === "length" ? null : `it has ${shown(tokens)}, and ends with ${shown(reason)}`;
+    return tokens === 1 && reason === "length" ? null : `it has ${excerpt(tokens)}, and ends with ${excerpt(reason)}`;
   },
 );
 
 /** A call by its three parts, wherever they come from. */
 function callProblem(id: unknown, name: unknown, given: unknown): string | null {
-  if (!kinds.text(id)) return `the call's id is ${shown(id)}`;
-  if (name !== weather.name) return `the call's name is ${shown(name)}`;
+  if (!kinds.text(id)) return `the call's id is ${excerpt(id)}`;
+  if (name !== weather.name) return `the call's name is ${excerpt(name)}`;
   const isObject = typeof given === "string" && kinds.object(parsed(given));
-  return isObject ? null : `the arguments are ${shown(given)}`;
+  return isObject ? null : `the arguments are ${excerpt(given)}`;
 }
 
 const toolRules: Rule[] = [
   rule("tool call", "the tool that was required is called, with arguments that are a JSON object", ({ json }) => {
     const call = at(json, "choices.0.message.tool_calls.0");
-    if (at(call, "type") !== "function") return `the call is ${shown(call)}`;
+    if (at(call, "type") !== "function") return `the call is ${excerpt(call)}`;
     return callProblem(at(call, "id"), at(call, "function.name"), at(call, "function.arguments"));
   }),
   oneOf("choices.0.finish_reason", ["tool_calls", "stop"]),

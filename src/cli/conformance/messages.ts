@@ -1,7 +1,7 @@
 /** The rules of Messages, by Anthropic's API reference. */
 import { weather } from "./chat.ts";
 import { type Exchange, parsed } from "./exchange.ts";
-import { at, type Case, isA, kinds, list, oneOf, type Rule, rule, type Suite, shown, streams } from "./rule.ts";
+import { at, type Case, excerpt, isA, kinds, list, oneOf, type Rule, rule, type Suite, streams } from "./rule.ts";
 
 const path = "/messages";
 const headers = { "anthropic-version": "2023-06-01" };
@@ -72,7 +72,7 @@ const streamRules: Rule[] = [
   streams(),
   rule("event names", "the name of each event is the `type` of its data", ({ messages }) => {
     const wrong = messages.find(({ event, data }) => event !== at(parsed(data), "type"));
-    return wrong ? `the event ${shown(wrong.event)} has ${shown(at(parsed(wrong.data), "type"))}` : null;
+    return wrong ? `the event ${excerpt(wrong.event)} has ${excerpt(at(parsed(wrong.data), "type"))}` : null;
   }),
   rule("order", "a message starts, its blocks follow one after another, and it stops", (exchange) => {
     const types = typesOf(exchange).join(" ");
@@ -83,7 +83,7 @@ const streamRules: Rule[] = [
     for (const event of eventsOf(exchange)) {
       if (at(event, "type") === "content_block_start") open += 1;
       if (String(at(event, "type")).startsWith("content_block") && at(event, "index") !== open)
-        return `the index of block ${open} is ${shown(at(event, "index"))}`;
+        return `the index of block ${open} is ${excerpt(at(event, "index"))}`;
     }
     return null;
   }),
@@ -97,7 +97,7 @@ const streamRules: Rule[] = [
       const output = at(of("message_delta"), "usage.output_tokens");
       return kinds["whole number"](input) && kinds["whole number"](output)
         ? null
-        : `they are ${shown(input)} and ${shown(output)}`;
+        : `they are ${excerpt(input)} and ${excerpt(output)}`;
     },
   ),
 ];
@@ -108,7 +108,7 @@ const toolRules: Rule[] = [
     const block = list(at(json, "content")).find((one) => at(one, "type") === "tool_use");
     const isRight =
       kinds.text(at(block, "id")) && at(block, "name") === weather.name && kinds.object(at(block, "input"));
-    return isRight ? null : `the block is ${shown(block)}`;
+    return isRight ? null : `the block is ${excerpt(block)}`;
   }),
 ];
 
@@ -118,12 +118,12 @@ const streamedTool = rule(
   (exchange) => {
     const events = eventsOf(exchange);
     const start = events.find((event) => at(event, "content_block.type") === "tool_use");
-    if (at(start, "content_block.name") !== weather.name) return `the block is ${shown(at(start, "content_block"))}`;
+    if (at(start, "content_block.name") !== weather.name) return `the block is ${excerpt(at(start, "content_block"))}`;
     const input = events
       .filter((event) => at(event, "index") === at(start, "index") && at(event, "delta.type") === "input_json_delta")
       .map((event) => at(event, "delta.partial_json"))
       .join("");
-    return kinds.object(parsed(input)) ? null : `the input is ${shown(input)}`;
+    return kinds.object(parsed(input)) ? null : `the input is ${excerpt(input)}`;
   },
 );
 

@@ -1,7 +1,7 @@
 /** The rules of Responses, by OpenAI's API reference. */
 import { weather } from "./chat.ts";
 import { type Exchange, parsed } from "./exchange.ts";
-import { at, type Case, isA, kinds, list, oneOf, type Rule, rule, type Suite, shown, streams } from "./rule.ts";
+import { at, type Case, excerpt, isA, kinds, list, oneOf, type Rule, rule, type Suite, streams } from "./rule.ts";
 
 const path = "/responses";
 const input = "Say hello in one short sentence.";
@@ -43,15 +43,15 @@ const answerRules: Rule[] = [
   oneOf("status", statuses),
   rule("output", "each item of `output` has a type and an id", ({ json }) => {
     const output = at(json, "output");
-    if (!Array.isArray(output) || output.length === 0) return `\`output\` is ${shown(output)}`;
+    if (!Array.isArray(output) || output.length === 0) return `\`output\` is ${excerpt(output)}`;
     const wrong = output.find((item) => !kinds.text(at(item, "type")) || !kinds.text(at(item, "id")));
-    return wrong === undefined ? null : `one is ${shown(wrong)}`;
+    return wrong === undefined ? null : `one is ${excerpt(wrong)}`;
   }),
   rule("usage", "`usage` has three counts, and the third is their sum", ({ json }) => {
     const counts = ["input_tokens", "output_tokens", "total_tokens"].map((name) => at(json, `usage.${name}`));
     const [read, written, total] = counts as number[];
     const isSum = counts.every(kinds["whole number"]) && read! + written! === total;
-    return isSum ? null : `\`usage\` is ${shown(at(json, "usage"))}`;
+    return isSum ? null : `\`usage\` is ${excerpt(at(json, "usage"))}`;
   }),
 ];
 
@@ -63,18 +63,18 @@ const streamRules: Rule[] = [
   streams(["[DONE]"]),
   rule("event names", "the name of each event is the `type` of its data", ({ messages }) => {
     const wrong = messages.find(({ event, data }) => data !== "[DONE]" && event !== at(parsed(data), "type"));
-    return wrong ? `the event ${shown(wrong.event)} has ${shown(at(parsed(wrong.data), "type"))}` : null;
+    return wrong ? `the event ${excerpt(wrong.event)} has ${excerpt(at(parsed(wrong.data), "type"))}` : null;
   }),
   rule("sequence", "`sequence_number` counts the events from 0", (exchange) => {
     const wrong = eventsOf(exchange).findIndex((event, index) => at(event, "sequence_number") !== index);
-    return wrong < 0 ? null : `that of event ${wrong} is ${shown(at(eventsOf(exchange)[wrong], "sequence_number"))}`;
+    return wrong < 0 ? null : `that of event ${wrong} is ${excerpt(at(eventsOf(exchange)[wrong], "sequence_number"))}`;
   }),
   rule("begin and end", "the first event is `response.created`, and the last has the whole response", (exchange) => {
     const events = eventsOf(exchange);
-    if (at(events[0], "type") !== "response.created") return `the first is ${shown(at(events[0], "type"))}`;
+    if (at(events[0], "type") !== "response.created") return `the first is ${excerpt(at(events[0], "type"))}`;
     const last = events.at(-1);
     const ends = statuses.map((status) => `response.${status}`);
-    if (!ends.includes(String(at(last, "type")))) return `the last is ${shown(at(last, "type"))}`;
+    if (!ends.includes(String(at(last, "type")))) return `the last is ${excerpt(at(last, "type"))}`;
     return kinds.object(at(last, "response.usage")) ? null : "its response has no usage";
   }),
   rule("items", "each item that is added is done, under the same index and id", (exchange) => {
@@ -91,7 +91,7 @@ const textOfDeltas = rule("text", "the deltas of a text are the text that is don
       .filter((event) => at(event, "item_id") === at(done, "item_id"))
       .map((event) => at(event, "delta"))
       .join("");
-    if (text !== at(done, "text")) return `the deltas are ${shown(text)}, the text is ${shown(at(done, "text"))}`;
+    if (text !== at(done, "text")) return `the deltas are ${excerpt(text)}, the text is ${excerpt(at(done, "text"))}`;
   }
   return null;
 });
@@ -100,7 +100,7 @@ function callProblem(call: unknown): string | null {
   const given = at(call, "arguments");
   const isObject = typeof given === "string" && kinds.object(parsed(given));
   const isRight = kinds.text(at(call, "call_id")) && at(call, "name") === weather.name && isObject;
-  return isRight ? null : `the item is ${shown(call)}`;
+  return isRight ? null : `the item is ${excerpt(call)}`;
 }
 
 const toolRules: Rule[] = [
@@ -118,7 +118,7 @@ const streamedTool = rule(
     const given = ofType(exchange, "response.function_call_arguments.delta")
       .map((event) => at(event, "delta"))
       .join("");
-    if (given !== at(call, "arguments")) return `the deltas are ${shown(given)}, the item is ${shown(call)}`;
+    if (given !== at(call, "arguments")) return `the deltas are ${excerpt(given)}, the item is ${excerpt(call)}`;
     return callProblem(call);
   },
 );

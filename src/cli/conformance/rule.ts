@@ -51,7 +51,7 @@ export function list(value: unknown): unknown[] {
 }
 
 /** What stands at the path, in a few words. */
-export function shown(value: unknown): string {
+export function excerpt(value: unknown): string {
   const text = value === undefined ? "nothing" : JSON.stringify(value);
   return text.length > 120 ? `${text.slice(0, 117)}...` : text;
 }
@@ -61,7 +61,7 @@ export function oneOf(path: string, values: readonly unknown[]): Rule {
   const allowed = values.map((value) => JSON.stringify(value)).join(" or ");
   return rule(path, `\`${path}\` is ${allowed}`, ({ json }) => {
     const found = at(json, path);
-    return values.includes(found) ? null : `\`${path}\` is ${shown(found)}`;
+    return values.includes(found) ? null : `\`${path}\` is ${excerpt(found)}`;
   });
 }
 
@@ -79,7 +79,7 @@ export function isA(kind: Kind, path: string): Rule {
   const says = kind === "text" ? `\`${path}\` is a text that isn't empty` : `\`${path}\` is a ${kind}`;
   return rule(path, says, ({ json }) => {
     const found = at(json, path);
-    return kinds[kind](found) ? null : `\`${path}\` is ${shown(found)}`;
+    return kinds[kind](found) ? null : `\`${path}\` is ${excerpt(found)}`;
   });
 }
 
@@ -87,9 +87,9 @@ export function isA(kind: Kind, path: string): Rule {
 export function streams(exceptions: readonly string[] = []): Rule {
   return rule("event stream", "the answer is an event stream, each message of which is JSON", (exchange) => {
     const type = exchange.headers["content-type"] ?? "";
-    if (!type.startsWith("text/event-stream")) return `content-type is ${shown(type)}`;
+    if (!type.startsWith("text/event-stream")) return `content-type is ${excerpt(type)}`;
     if (exchange.messages.length === 0) return "there is no message";
     const wrong = exchange.messages.find(({ data }) => !exceptions.includes(data) && parsed(data) === undefined);
-    return wrong ? `a message is ${shown(wrong.data)}` : null;
+    return wrong ? `a message is ${excerpt(wrong.data)}` : null;
   });
 }
