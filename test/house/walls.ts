@@ -10,6 +10,7 @@ const spine = [
   "tokens",
   "store",
   "auth",
+  "identity",
   "management",
   "admission",
   "upstream",
@@ -63,8 +64,8 @@ const technologies: { packages: RegExp; rooms: RegExp; instead: string }[] = [
   },
   {
     packages: /^(jose|openid-client|oauth4webapi)$/,
-    rooms: /^(src\/auth|test)\//,
-    instead: "src/auth, which alone verifies what issuers say",
+    rooms: /^(src\/(auth|identity)|test)\//,
+    instead: "src/auth and src/identity, which alone verify what issuers say",
   },
   {
     packages: /^(elysia|@elysiajs\/.*)$/,
