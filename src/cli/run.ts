@@ -9,6 +9,7 @@ import { type Command, CommanderError } from "commander";
 import { addApplyCommand } from "./apply.ts";
 import { addAuditCommands } from "./audit.ts";
 import { addCompletionCommand } from "./completion.ts";
+import { addConformanceCommand } from "./conformance/command.ts";
 import type { CommandContext } from "./context.ts";
 import { addDoctorCommand } from "./doctor.ts";
 import { addFleetCommand } from "./fleet.ts";
@@ -97,12 +98,23 @@ export function commands(of: Services, exitWith: (code: number) => void): Comman
   addApplyCommand(program, context);
   addDoctorCommand(program, context);
   addHealthcheckCommand(program, context);
+  addConformanceCommand(program, context);
   addCompletionCommand(program, context);
   return program;
 }
 
 /** They have nothing to ask of another node. */
-const onTheNode = ["serve", "simulator", "migrate", "openapi", "init", "doctor", "healthcheck", "completion"];
+const onTheNode = [
+  "serve",
+  "simulator",
+  "migrate",
+  "openapi",
+  "init",
+  "doctor",
+  "healthcheck",
+  "conformance",
+  "completion",
+];
 
 /** The words of a command, without the program's name. */
 function namesTo(command: Command): string[] {
