@@ -7,6 +7,7 @@ import type { DrainAdministration } from "../store/drain.ts";
 import type { Fleet } from "../store/fleet.ts";
 import type { NoticeAdministration } from "../store/notice.ts";
 import type { Operators } from "../store/operators.ts";
+import type { PeopleAdministration } from "../store/people.ts";
 import type { PlanAdministration } from "../store/plan.ts";
 import { askedFrom, listAudit, readAuditHead } from "./acts.ts";
 import type { Database } from "./database.ts";
@@ -18,6 +19,7 @@ import { noticeHooks } from "./notices.ts";
 import { operators } from "./operators.ts";
 import { organizationLife } from "./organization-life.ts";
 import { organizations } from "./organizations.ts";
+import { peopleAdministration } from "./people-administration.ts";
 import { teams } from "./teams.ts";
 
 export interface ActContext {
@@ -33,7 +35,7 @@ export interface ActContext {
 export function administration(
   database: Database,
   { address = null, isServed = false }: ActContext = {},
-): Administration & Operators & PlanAdministration & NoticeAdministration & DrainAdministration & Fleet {
+): Administration & Operators & PlanAdministration & NoticeAdministration & DrainAdministration & Fleet & PeopleAdministration {
   const db = askedFrom(database, address);
   return {
     ...organizations(db, isServed),
@@ -45,6 +47,7 @@ export function administration(
     ...noticeHooks(db),
     ...drainAdministration(db),
     ...fleet(db),
+    ...peopleAdministration(db),
     listAudit: (input) => listAudit(db, input),
     auditHead: () => readAuditHead(db),
   };

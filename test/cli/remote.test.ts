@@ -48,6 +48,7 @@ beforeAll(async () => {
       notices: administration(db),
       drains: administration(db),
       fleet: administration(db),
+      people: administration(db),
       ledger: book,
       refused: refusedRequests(db),
       close: async () => {},
