@@ -61,8 +61,6 @@ interface Declared<
   faultShape?: FaultShape;
   /** The headers of a fault for its clients, beyond those of all operations. */
   faultHeaders?(fault: Fault): Record<string, string>;
-  /** Refuses another method in its own way. If it returns null, the answer is 405. */
-  refusesMethod?(request: Request): Fault | null;
   examples: readonly Example[];
   /** Called when credential, scope, parameters and body have been checked. Throws Faults. */
   handle(
