@@ -113,8 +113,10 @@ export type FaultShape = "error" | "messages" | "responses" | "client";
 export type Tag = "Models" | "Inference" | "Usage" | "Health" | "Documentation" | ManagementTag;
 
 export interface Success {
+  /** 200 by default. */
+  status?: 101;
   description: string;
-  /** The body of 200, by media type. */
+  /** The body of this status, by media type. */
   content: Record<string, Content>;
   headers: readonly HeaderName[];
   /** Further statuses that are an answer and not a fault (`/readyz` answers 503 in a form of its own). */

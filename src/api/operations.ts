@@ -44,6 +44,9 @@ export const unlistedOperations: readonly Operation[] = [getDocsScript];
 /** Upgrades to a WebSocket, at paths of other operations. */
 export const upgrades: readonly Operation[] = [connectResponses];
 
+/** Everything that clients may rely on. */
+export const contract: readonly Operation[] = [...operations, ...upgrades];
+
 /** On the operator's own port if there is one, else on the clients'. */
 export const metricsOperations: readonly Operation[] = [getMetrics];
 

@@ -35,19 +35,15 @@ export async function talk(url: string, headers: Record<string, string>): Promis
   const heard: ServerEvent[] = [];
   const read: Record<string, number> = {};
   let state: Talk["state"] | null = null;
-  let problem = "";
   socket.onopen = () => {
     state = "open";
   };
-  socket.onmessage = ({ data }) => heard.push(JSON.parse(data as string) as ServerEvent);
+  socket.onmessage = ({ data }) => void heard.push(JSON.parse(data as string) as ServerEvent);
   socket.onclose = ({ code }) => {
     state = code;
   };
-  socket.onerror = (event) => {
-    problem = (event as ErrorEventInit).message ?? "";
-  };
   await until(() => state !== null, 10_000, "the WebSocket to open");
-  if (state !== "open") throw new Error(`closed with ${state}: ${problem}`);
+  if (state !== "open") throw new Error(`the WebSocket was refused, or closed with ${state}`);
   const inLane = (streamId?: string) => heard.filter((event) => event.stream_id === streamId);
   const answer = async (streamId?: string) => {
     const from = read[streamId ?? ""] ?? 0;
