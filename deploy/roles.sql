@@ -20,6 +20,9 @@ grant update on audit_head to sluice_run;
 -- Who comes in by an issuer.
 grant insert, update on person to sluice_run;
 grant insert, update, delete on membership to sluice_run;
+grant insert, update, delete on browser_session, sign_in, refresh_token, device_request, use_count to sluice_run;
+-- Access tokens that ended.
+grant delete on key_secret to sluice_run;
 
 -- What they may use: a node publishes the plans of its file.
 grant insert, update, delete on plan to sluice_run;
@@ -27,6 +30,9 @@ grant insert, update on plan_file to sluice_run;
 
 -- Which engines are out of service.
 grant insert, update, delete on drained_engine to sluice_run;
+
+-- Which processes serve.
+grant insert, update, delete on fleet_process to sluice_run;
 
 -- What is used. A record is written once and never changed.
 grant insert on usage_record, usage_opening to sluice_run;
@@ -48,6 +54,7 @@ grant insert, update, delete on notice_hook, notice to sluice_run;
 -- What is kept for a while.
 grant insert, update, delete on usage_rate, usage_rate_now to sluice_run;
 grant insert, delete on kept_response to sluice_run;
+grant insert, update, delete on kept_answer, kept_answer_entry, answer_note to sluice_run;
 grant insert, update on kept_response_total, input_calibration, output_calibration to sluice_run;
 
 -- Upkeep makes partitions of records, and drops those older than 13 months. Only an owner can do that, so these two

@@ -12,6 +12,7 @@ import type { Bounds } from "../http/bounds.ts";
 import { type Lifecycle, lifecycle } from "../http/lifecycle.ts";
 import { memoryRates } from "../memory/rates.ts";
 import { drains } from "../postgres/drains.ts";
+import { fleetReports } from "../postgres/fleet-reports.ts";
 import { noticeQueue } from "../postgres/notices.ts";
 import { dryRunRates } from "../redis/dry-run-rates.ts";
 import { latestCatalog } from "../routing/catalog.ts";
@@ -30,6 +31,7 @@ import { inferenceRuns } from "./inference-runs.ts";
 import { problemOf, workersChecks, workersReadings } from "./membership.ts";
 import { readinessChecks, routesCheck } from "./readiness-checks.ts";
 import { readings } from "./readings.ts";
+import { newIdentity, startReporting } from "./reporting.ts";
 import { storePatience } from "./store-patience.ts";
 import { type Stores, startStores } from "./stores.ts";
 import { startTelemetry, type Telemetry } from "./telemetry.ts";
@@ -87,6 +89,20 @@ export async function startNode(foundation: Foundation) {
       values: metrics.values,
       routes: engines.routes,
     },
+    /** Reports to the fleet, from now on until it is disposed. */
+    startReporting: (url: string) =>
+      startReporting({
+        ...parts,
+        admission: parts.admitting.admission,
+        metrics,
+        identity: serving.member?.identity ?? newIdentity(),
+        member: serving.member,
+        version: serving.version,
+        url,
+        configuration: serving.configuration,
+        store: fleetReports(serving.database),
+        failed: foundation.outage("fleet_unreported"),
+      }),
     startWarmNode: () =>
       startWarmNode({
         configuration: serving.configuration.current(),

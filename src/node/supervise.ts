@@ -8,6 +8,7 @@ import type { Child } from "../workers/crew.ts";
 import { wholeLines } from "../workers/lines.ts";
 import type { FileRead, Word } from "../workers/messages.ts";
 import { supervisor } from "../workers/supervisor.ts";
+import { newIdentity } from "./reporting.ts";
 
 export interface Supervising {
   workers: number;
@@ -30,6 +31,7 @@ export async function supervise(parts: Supervising): Promise<number> {
   if (notice !== null) log.event("warn", "notice", { notice });
   const written: Promise<void>[] = [];
   const node = supervisor({
+    identity: newIdentity(),
     workers,
     log,
     readFile,

@@ -11,12 +11,18 @@ export const operatorSecrets = secretsIn("operator_secret", "operator_id");
 function secretsIn(table: string, owner: string) {
   return {
     /** Adds a secret with the next number. */
-    async add(tx: Statements, id: string, { hash, prefix, suffix }: NewSecret, at: Date): Promise<void> {
+    async add(
+      tx: Statements,
+      id: string,
+      { hash, prefix, suffix }: NewSecret,
+      at: Date,
+      expiresAt: Date | null = null,
+    ): Promise<void> {
       await tx.query(
-        `insert into ${table} (${owner}, number, hash, prefix, suffix, created_at)
-         select $1::uuid, coalesce(max(number), 0) + 1, $2::bytea, $3::text, $4::text, $5::timestamptz
+        `insert into ${table} (${owner}, number, hash, prefix, suffix, created_at, expires_at)
+         select $1::uuid, coalesce(max(number), 0) + 1, $2::bytea, $3::text, $4::text, $5::timestamptz, $6::timestamptz
          from ${table} where ${owner} = $1::uuid`,
-        [id, hash, prefix, suffix, at],
+        [id, hash, prefix, suffix, at, expiresAt],
       );
     },
 

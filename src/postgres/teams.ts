@@ -130,6 +130,22 @@ export function teams(db: Database): BudgetAdministration {
       return uuid === null ? unlimitedKey : plainly(readKeyBudget(db, uuid));
     },
 
+    async keyBudgets(keyIds) {
+      const ids = keyIds.map((id) => uuidOf(id, "key_")).filter((id) => id !== null);
+      const rows = await plainly(
+        db.drizzle
+          .select({ subject: usageSubject, group: { id: team.id, name: team.name } })
+          .from(usageSubject)
+          .leftJoin(team, eq(team.id, usageSubject.teamId))
+          .where(sql`${usageSubject.subjectId} = any(${sql.param(ids)}::uuid[])`),
+      );
+      const budgets = rows.map(({ subject, group }) => ({
+        team: group && { id: idOf(group.id, "team_"), name: group.name },
+        budget: budgetOf(subject),
+      }));
+      return new Map(rows.map(({ subject }, index) => [idOf(subject.subjectId, "key_"), budgets[index]!]));
+    },
+
     async setKeyBudget({ id: keyId, version }, before, { teamId, budget }, actor) {
       const id = bare(keyId, "key_");
       let unsummed = false;
@@ -206,6 +222,17 @@ export async function budgetNewKey(
   await lockOrganization(tx, owner);
   await setSubject(tx, { id, organization: owner, team: teamId === null ? null : bare(teamId, "team_"), budget });
   await tx.drizzle.update(usageSubject).set({ summedAt: at }).where(eq(usageSubject.subjectId, id));
+}
+
+/** Moves a key without limits of its own to another team. Returns whether `sumEarlier` must follow. */
+export async function moveKey(
+  tx: Transaction,
+  { id, owner, teamId }: { id: string; owner: string; teamId: string | null },
+): Promise<boolean> {
+  const group = teamId === null ? null : bare(teamId, "team_");
+  if (((await subjectOf(tx, id))?.team ?? null) === group) return false;
+  if (!(await mayJoin(tx, owner, teamId))) return false;
+  return setSubject(tx, { id, organization: owner, team: group, budget: noBudget });
 }
 
 async function lockOrganization(tx: Transaction, owner: string): Promise<void> {

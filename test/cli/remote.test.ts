@@ -47,6 +47,7 @@ beforeAll(async () => {
       plans: administration(db),
       notices: administration(db),
       drains: administration(db),
+      fleet: administration(db),
       ledger: book,
       refused: refusedRequests(db),
       close: async () => {},
@@ -104,6 +105,7 @@ describe("every verb", () => {
       pageTeams: { organization: "globex", limit: 1 },
       findTeam: { organization: "acme", team: "ü 1" },
       findKeyBudget: { id: key.id },
+      pageKeyBudgets: { organization: "acme" },
       findKeyDefault: { organization: "acme" },
     } satisfies Partial<Record<keyof Management, object>>;
     for (const [verb, input] of Object.entries(inputs)) {

@@ -3,7 +3,7 @@ import type { ManagementOptions } from "../../src/management/context.ts";
 import type { UsageReading, WindowKind } from "../../src/store/ledger.ts";
 import { noLimits, type Plan } from "../../src/store/plan.ts";
 
-type Stores = Pick<ManagementOptions, "ledger" | "refused" | "operators" | "plans" | "notices" | "drains">;
+type Stores = Pick<ManagementOptions, "ledger" | "refused" | "operators" | "plans" | "notices" | "drains" | "fleet">;
 
 export function emptyLedger(overrides: Partial<Stores["ledger"]> = {}): Stores {
   return {
@@ -28,6 +28,7 @@ export function emptyLedger(overrides: Partial<Stores["ledger"]> = {}): Stores {
       drain: async (engine, until, actor) => ({ ...engine, drainedAt: at, until, actor }),
       resume: async () => [],
     },
+    fleet: { listProcesses: async () => [] },
     plans: {
       listPlans: async () => [],
       createPlan: async ({ name: _ }) => "reused",

@@ -1,0 +1,78 @@
+-- How people come in: sessions of browsers, sign-ins of devices, and devices that wait for an answer (docs/identity.md).
+
+-- A browser that is signed in. Its cookie holds a secret, of which only the hash is kept.
+create table browser_session (
+  hash bytea primary key check (length(hash) = 32),
+  kind text not null check (kind in ('console', 'device')),
+  person_id uuid not null references person (id),
+  issuer text not null,
+  -- The session at the issuer (sid), by whose end this one ends.
+  issuer_session text,
+  -- The issuer's tokens, encrypted with SLUICE_SECRET_KEY.
+  tokens bytea,
+  created_at timestamptz not null,
+  used_at timestamptz not null,
+  -- When the issuer last vouched for it, and until when a node has the right to ask again.
+  confirmed_at timestamptz not null,
+  asking_until timestamptz
+);
+create index browser_session_of_person on browser_session (person_id);
+create index browser_session_of_issuer on browser_session (issuer, issuer_session) where issuer_session is not null;
+
+-- A device that is signed in: a key of kind 'sign-in', whose secrets are its access tokens.
+create table sign_in (
+  key_id uuid primary key references api_key (id) on delete cascade,
+  person_id uuid not null references person (id),
+  issuer text not null,
+  issuer_session text,
+  tokens bytea,
+  -- The words of the program that asked, and its address.
+  agent text not null,
+  address text not null,
+  created_at timestamptz not null,
+  -- It ends by itself where the issuer cannot be asked again.
+  ends_at timestamptz,
+  ended_at timestamptz,
+  refreshing_by uuid,
+  refreshing_until timestamptz
+);
+create index sign_in_of_person on sign_in (person_id);
+create index sign_in_of_issuer on sign_in (issuer, issuer_session) where issuer_session is not null;
+
+-- Refresh tokens of sign-ins. One that was used stays, so that a second use is recognised.
+create table refresh_token (
+  hash bytea primary key check (length(hash) = 32),
+  key_id uuid not null references sign_in (key_id) on delete cascade,
+  created_at timestamptz not null,
+  used_at timestamptz,
+  -- The token that followed, encrypted with SLUICE_SECRET_KEY.
+  successor bytea
+);
+create index refresh_token_of_sign_in on refresh_token (key_id);
+
+-- A device that waits until somebody approves it.
+create table device_request (
+  device_hash bytea primary key check (length(device_hash) = 32),
+  user_hash bytea not null unique check (length(user_hash) = 32),
+  agent text not null,
+  address text not null,
+  created_at timestamptz not null,
+  expires_at timestamptz not null,
+  interval_s integer not null,
+  polled_at timestamptz,
+  decision text check (decision in ('approved', 'denied')),
+  person_id uuid references person (id),
+  organization_id uuid references organization (id) on delete cascade,
+  issuer_session text,
+  tokens bytea
+);
+create index device_request_by_expiry on device_request (expires_at);
+create index device_request_of_address on device_request (address);
+
+-- How often something was used, such as the id of a logout token, which counts once.
+create table use_count (
+  hash bytea primary key check (length(hash) = 32),
+  uses integer not null,
+  ends_at timestamptz not null
+);
+create index use_count_by_end on use_count (ends_at);

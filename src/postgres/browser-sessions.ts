@@ -1,0 +1,107 @@
+/** Sessions of browsers over SQL. */
+import type {
+  BrowserSession,
+  BrowserSessions,
+  EndedAtIssuer,
+  KnownSession,
+  SessionKind,
+} from "../store/browser-sessions.ts";
+import { bare, idOf } from "../store/ids.ts";
+import type { Database } from "./database.ts";
+
+interface Row {
+  hash: Uint8Array;
+  kind: SessionKind;
+  personId: string;
+  issuer: string;
+  issuerSession: string | null;
+  tokens: Uint8Array | null;
+}
+
+const columns = (table: string) =>
+  `${table}.hash, ${table}.kind, ${table}.person_id as "personId", ${table}.issuer,
+   ${table}.issuer_session as "issuerSession", ${table}.tokens`;
+
+const sessionOf = <Found extends Row>(row: Found) => ({ ...row, personId: idOf(row.personId, "per_") });
+
+/** Conditions for a session that has not ended by its age; `$1` and `$2` are its life. */
+const isYoung = (idle: string, whole: string) =>
+  `used_at > store_now() - ${idle}::bigint * interval '1 ms' and created_at > store_now() - ${whole}::bigint * interval '1 ms'`;
+
+/** A use is written down once in this time. */
+const noted_ms = 60_000;
+
+export function browserSessions(db: Database): BrowserSessions {
+  return {
+    async begin({ hash, kind, personId, issuer, issuerSession, tokens }) {
+      await db.query(
+        `insert into browser_session
+           (hash, kind, person_id, issuer, issuer_session, tokens, created_at, used_at, confirmed_at)
+         values ($1, $2, $3, $4, $5, $6, store_now(), store_now(), store_now())`,
+        [hash, kind, bare(personId, "per_"), issuer, issuerSession, tokens],
+      );
+    },
+
+    async find(hash, kind, { idle_ms, whole_ms }) {
+      const [row] = await db.query<Omit<KnownSession, "personId"> & Row>(
+        `select ${columns("s")}, s.created_at as "createdAt", s.used_at as "usedAt", s.confirmed_at as "confirmedAt",
+           store_now() as "readAt"
+         from browser_session s join person p on p.id = s.person_id
+         where s.hash = $1 and s.kind = $2 and ${isYoung("$3", "$4").replaceAll(/(used_at|created_at)/g, "s.$1")}
+           and p.suspended_at is null and p.forgotten_at is null
+           and (p.not_before is null or s.created_at > p.not_before)`,
+        [hash, kind, idle_ms, whole_ms],
+      );
+      if (!row) return null;
+      if (row.readAt.getTime() - row.usedAt.getTime() >= Math.min(noted_ms, idle_ms / 2))
+        await db.query("update browser_session set used_at = store_now() where hash = $1", [hash]);
+      return sessionOf(row);
+    },
+
+    async claim(hash, claim_ms) {
+      const rows = await db.query(
+        `update browser_session set asking_until = store_now() + $2::bigint * interval '1 ms'
+         where hash = $1 and (asking_until is null or asking_until <= store_now()) returning kind`,
+        [hash, claim_ms],
+      );
+      return rows.length > 0;
+    },
+
+    async confirmed(hash, tokens) {
+      await db.query(
+        `update browser_session set confirmed_at = store_now(), asking_until = null,
+           tokens = case when $2::boolean then $3::bytea else tokens end
+         where hash = $1`,
+        [hash, tokens !== undefined, tokens ?? null],
+      );
+    },
+
+    async end(hash) {
+      const [row] = await db.query<Row>(`delete from browser_session where hash = $1 returning ${all}`, [hash]);
+      return row ? (sessionOf(row) satisfies BrowserSession) : null;
+    },
+
+    async endAtIssuer(ended) {
+      const { condition, values } = whoIn(ended);
+      return (await db.query(`delete from browser_session where ${condition} returning kind`, values)).length;
+    },
+
+    async forget({ idle_ms, whole_ms }) {
+      const rows = await db.query(
+        `delete from browser_session where hash in (
+           select hash from browser_session where not (${isYoung("$1", "$2")}) limit 1000) returning kind`,
+        [idle_ms, whole_ms],
+      );
+      return rows.length;
+    },
+  };
+}
+
+const all = columns("browser_session");
+
+/** Rows of sessions and of sign-ins that end with a session at the issuer, or with the person. */
+export function whoIn(ended: EndedAtIssuer): { condition: string; values: string[] } {
+  return "personId" in ended
+    ? { condition: "person_id = $1", values: [bare(ended.personId, "per_")] }
+    : { condition: "issuer = $1 and issuer_session = $2", values: [ended.issuer, ended.issuerSession] };
+}
