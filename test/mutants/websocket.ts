@@ -53,4 +53,12 @@ export const websocket: Mutant[] = [
     caughtBy: [`${life} > closes idle connections at once`],
     rule,
   },
+  {
+    name: "messages go to a client that reads nothing",
+    file: "src/http/socket.ts",
+    find: "    while (this.#room) await this.#room.promise;\n",
+    replace: "",
+    caughtBy: ["test/http/socket.test.ts > holds one message"],
+    rule,
+  },
 ];

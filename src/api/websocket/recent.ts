@@ -35,11 +35,12 @@ export class Recent implements Disposable {
   keep(lane: string, responseId: string, items: string): void {
     this.#remove(lane);
     const bytes = Buffer.byteLength(items);
+    if (bytes > this.#bytes_max) return;
     for (const [oldest] of this.#kept) {
       if (this.#bytes + bytes <= this.#bytes_max && this.#kept.size < this.#lanes_max) break;
       this.#remove(oldest);
     }
-    if (bytes > this.#bytes_max || this.#memory.growTo(this.#bytes + bytes) !== null) return;
+    if (this.#memory.growTo(this.#bytes + bytes) !== null) return;
     this.#bytes += bytes;
     this.#kept.set(lane, { responseId, items, bytes });
   }
