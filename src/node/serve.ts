@@ -49,7 +49,7 @@ async function served(foundation: Foundation, node: Node, ending: AsyncDisposabl
     node.readinessBegan,
     node.prepareNames(configuration.current()),
   ]);
-  const prepared = listeners(node.dependencies, node.entrance, {
+  const prepared = listeners(node.dependencies, node, {
     server: settings.server,
     limits: settings.limits,
     log,
