@@ -160,6 +160,25 @@ export function cycles(tree: Tree): string[] {
   return [...found];
 }
 
+/** Files of the product that a file of `proof` imports, itself or through others: its judge must share no defect with it. */
+export function borrowings(tree: Tree): string[] {
+  const next = Map.groupBy(edges(tree), ({ path }) => path);
+  const wrong: string[] = [];
+  for (const start of [...tree.keys()].filter((path) => roomOf(path) === "proof")) {
+    const way = [start];
+    for (const file of way) {
+      for (const { file: target } of next.get(file) ?? []) {
+        if (/^(src|db)\//.test(target))
+          wrong.push(
+            `${start} reaches ${target} by ${file}. Instead: ask the product from outside, over HTTP or its CLI`,
+          );
+        else if (!way.includes(target)) way.push(target);
+      }
+    }
+  }
+  return wrong;
+}
+
 export function strayTechnologies(tree: Tree): string[] {
   return [...tree].flatMap(([path, source]) =>
     importsOf(source).flatMap(({ line, target }) =>
