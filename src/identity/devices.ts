@@ -41,14 +41,14 @@ export async function requestDevice(
 }
 
 /** Without vowels, so that no word appears. */
-const letters = "BCDFGHJKLMNPQRSTVWXZ";
+const characters = "BCDFGHJKLMNPQRSTVWXZ";
 const userCode_chars = 8;
 
 function newUserCode(random: IdentityParts["random"]): string {
   let code = "";
   while (code.length < userCode_chars)
-    // 240 is the last multiple of 20: bytes above it would favour the first letters.
-    for (const byte of random(16)) if (byte < 240 && code.length < userCode_chars) code += letters[byte % 20];
+    // 240 is the last multiple of 20: bytes above it would favour the first ones.
+    for (const byte of random(16)) if (byte < 240 && code.length < userCode_chars) code += characters[byte % 20];
   return withHyphen(code);
 }
 
@@ -58,7 +58,7 @@ const withHyphen = (code: string) => `${code.slice(0, 4)}-${code.slice(4)}`;
 export function userCodeIn(text: string): string | null {
   if (text.length > 64) return null;
   const code = text.toUpperCase().replaceAll(/[^A-Z0-9]/g, "");
-  return code.length === userCode_chars && [...code].every((one) => letters.includes(one)) ? withHyphen(code) : null;
+  return code.length === userCode_chars && [...code].every((one) => characters.includes(one)) ? withHyphen(code) : null;
 }
 
 const wrong_max = 10;

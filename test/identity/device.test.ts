@@ -123,7 +123,7 @@ describe("a device", () => {
     expect((await refresh(access_token)).error).toBe("invalid_grant");
   });
 
-  test("is refreshed by a token that works once; a second use ends the sign-in within a second", async () => {
+  test("is refreshed by a token that works once, whose answer can be had again for a minute", async () => {
     const first = await signedIn();
     const second = await refresh(first.refresh_token);
     expect(second.status).toBe(200);
