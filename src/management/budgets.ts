@@ -8,6 +8,7 @@ import { exampleKey, keyFields } from "./keys.ts";
 import { changedLimits, differencesOf } from "./limits.ts";
 import { staleOrganization } from "./organizations.ts";
 import { examples, id, Limits, limitChanges, managers, nullable, readers, words } from "./shapes.ts";
+import { exampleStanding, standing, withStanding } from "./standing.ts";
 import { allowed, keyDefaultOf, noTeam, overtaken, teamNamed } from "./teams.ts";
 import { verbsOf } from "./verb.ts";
 import { conflict, lastChange, stale } from "./version.ts";
@@ -19,6 +20,7 @@ export const BudgetedKey = Type.Object(
     ...keyFields,
     team: nullable(Type.Object({ id: id("team"), name: Type.String() })),
     limits: Limits,
+    standing: standing(),
   },
   { $id: "BudgetedKey" },
 );
@@ -36,7 +38,12 @@ export const KeyDefault = Type.Object(
 export type KeyDefault = Value<typeof KeyDefault>;
 
 const limits: Budget = { ...noBudget, session: 20_000_000, requestsPerMinute: 60, concurrentRequests: 4 };
-const exampleBudget: BudgetedKey = { ...exampleKey, team: { id: examples.team, name: "research" }, limits };
+const exampleBudget: BudgetedKey = {
+  ...exampleKey,
+  team: { id: examples.team, name: "research" },
+  limits,
+  standing: exampleStanding,
+};
 const exampleDefault: KeyDefault = {
   organizationId: examples.organization,
   organization: "acme",
@@ -52,7 +59,7 @@ export const budgetVerbs = [
     name: "findKeyBudget",
     route: "GET /keys/{id}/budget",
     summary: "Show the team and the limits of a key",
-    description: "With all else of the key, but never its secret.",
+    description: "With what it has used of them, and all else of the key, but never its secret.",
     roles: readers,
     faults: ["resource_not_found"],
     takes: Type.Object(oneKey),
@@ -146,11 +153,12 @@ export const budgetVerbs = [
 ] as const;
 
 async function budgetedKey(
-  { withSlug }: ManagementContext,
+  context: ManagementContext,
   key: StoredKey,
   { team, budget }: StoredBudget,
 ): Promise<BudgetedKey> {
-  return { ...(await withSlug(key)), team: team && { id: team.id, name: team.name }, limits: budget };
+  const one = await withStanding(context, await context.withSlug(key));
+  return { ...one, team: team && { id: team.id, name: team.name }, limits: budget };
 }
 
 function defaultShown({ id, slug, version }: Organization, limits: Budget | null): KeyDefault {

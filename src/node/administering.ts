@@ -41,6 +41,7 @@ export function administering(parts: Parts, version: string): Administering {
       drains: store,
       ledger,
       refused,
+      standings: store,
       catalog,
       now_ms: Date.now,
       newUuid: () => Bun.randomUUIDv7(),
