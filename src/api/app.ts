@@ -4,6 +4,7 @@ import { RuntimeConnection } from "../http/connection.ts";
 import { frame, identified, methodNotAllowed, type Serve } from "../http/frame.ts";
 import { hostsNamed, otherHost } from "../http/host.ts";
 import { json } from "../http/json.ts";
+import type { IdentityParts } from "../identity/identity.ts";
 import { Fault } from "../inference/fault.ts";
 import { encodeFault } from "../protocol/openai-chat/fault.ts";
 import type { Dependencies } from "./dependencies.ts";
@@ -11,14 +12,27 @@ import { faultBodyOf } from "./fault-body.ts";
 import type { ManagementEntrance } from "./management/gate.ts";
 import { managementServed } from "./management/mounted.ts";
 import type { Operation } from "./operation.ts";
+import { liveness, readiness } from "./operations/health.ts";
 import { metricsOperations, operations, operatorProbes, unlistedOperations } from "./operations.ts";
 import { hasId, isIdThere } from "./path.ts";
+import { consoleOperations } from "./people/console.ts";
+import { serviceOperations } from "./people/service.ts";
 import { serveOperation } from "./serve-operation.ts";
 import { unknownPath } from "./unknown-path.ts";
 
-/** The service for clients. `metrics` says whether /metrics is on this port. */
-export function app(dependencies: Dependencies, options: { metrics: boolean }) {
-  return mount(dependencies, [...operations, ...unlistedOperations, ...(options.metrics ? metricsOperations : [])]);
+/** The service for clients. `metrics` says whether /metrics is on this port. `people`: absent if nobody can sign in. */
+export function app(dependencies: Dependencies, options: { metrics: boolean; people?: IdentityParts | null }) {
+  return mount(dependencies, [
+    ...operations,
+    ...unlistedOperations,
+    ...(options.people ? serviceOperations(options.people) : []),
+    ...(options.metrics ? metricsOperations : []),
+  ]);
+}
+
+/** The console, on a port of its own. */
+export function consoleApp(dependencies: Dependencies, people: IdentityParts) {
+  return mount(dependencies, [...consoleOperations(people), liveness, readiness]);
 }
 
 /** The operations that only the operator's own port answers, and only under its own names. */

@@ -7,8 +7,21 @@ import { type ManagementContext, noKey } from "./context.ts";
 import { exampleKey, keyFields } from "./keys.ts";
 import { changedLimits, differencesOf } from "./limits.ts";
 import { staleOrganization } from "./organizations.ts";
-import { examples, id, Limits, limitChanges, managers, nullable, readers, words } from "./shapes.ts";
-import { exampleStanding, standing, withStanding } from "./standing.ts";
+import { partFrom } from "./page.ts";
+import {
+  examples,
+  id,
+  Limits,
+  limitChanges,
+  limitIn,
+  managers,
+  nullable,
+  partOf,
+  partOfIds,
+  readers,
+  words,
+} from "./shapes.ts";
+import { exampleStanding, standing, withStanding, withStandings } from "./standing.ts";
 import { allowed, keyDefaultOf, noTeam, overtaken, teamNamed } from "./teams.ts";
 import { verbsOf } from "./verb.ts";
 import { conflict, lastChange, stale } from "./version.ts";
@@ -55,6 +68,28 @@ const oneKey = { id: words("ID of the key.") };
 const oneOrganization = { organization: words("Slug or ID.") };
 
 export const budgetVerbs = [
+  verb({
+    name: "pageKeyBudgets",
+    route: "GET /key-budgets",
+    summary: "List keys with their teams and limits",
+    description: "Of all organizations or of one, in the order in which they were created.",
+    roles: readers,
+    faults: ["resource_not_found"],
+    takes: Type.Object({ ...partOfIds("key"), organization: Type.Optional(words("Slug or ID.")) }),
+    answers: partOf(BudgetedKey, "BudgetedKeys"),
+    example: { takes: {}, answer: { data: [exampleBudget], nextCursor: null } },
+    async act(context, input) {
+      const { administration, narrowedTo, withSlugs } = context;
+      const organizationId = await narrowedTo(input.organization);
+      const found = await administration.pageKeys({ limit: limitIn(input), after: input.cursor, organizationId });
+      const budgets = await administration.keyBudgets(found.items.map(({ id }) => id));
+      const records = (await withStandings(context, await withSlugs(found.items))).map((key): BudgetedKey => {
+        const { team, budget } = budgets.get(key.id) ?? { team: null, budget: noBudget };
+        return { ...key, team, limits: budget };
+      });
+      return partFrom(found, records, ({ id }) => id);
+    },
+  }),
   verb({
     name: "findKeyBudget",
     route: "GET /keys/{id}/budget",

@@ -63,6 +63,8 @@ export interface ListCommand<Given, Item> extends Declared<Given> {
   columns: readonly Column<Item>[];
   /** The text that is printed in the place of an empty table. */
   none: string | ((given: Given) => string);
+  /** A sentence below the table; null: there is nothing to add. */
+  after?: (items: readonly Item[]) => string | null;
   /** `all` gets part after part, in this order. */
   parts: "all" | "one";
   order?: (items: readonly Item[]) => Item[];

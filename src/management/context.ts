@@ -4,6 +4,7 @@ import { hashKey } from "../auth/key.ts";
 import { canonical } from "../store/audit-chain.ts";
 import type { Actor, Administration, Key, Organization } from "../store/directory.ts";
 import type { DrainAdministration } from "../store/drain.ts";
+import type { Fleet } from "../store/fleet.ts";
 import type { Ledger } from "../store/ledger.ts";
 import type { NoticeAdministration } from "../store/notice.ts";
 import type { Operators } from "../store/operators.ts";
@@ -37,6 +38,7 @@ export interface ManagementOptions {
   plans: PlanAdministration;
   notices: NoticeAdministration;
   drains: DrainAdministration;
+  fleet: Fleet;
   /** The actor of the audit log: `operator:<name>`, `cli:<user>` or `service`. */
   actor: Actor;
   /** The one organization that the actor sees; null or absent: all. */

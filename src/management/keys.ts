@@ -10,7 +10,7 @@ import { isClosed, noKey, reusedKey } from "./context.ts";
 import { fail } from "./error.ts";
 import { changeOf, newKeyOf } from "./key-change.ts";
 import { byOrganization, partFrom } from "./page.ts";
-import { labels_max } from "./parse.ts";
+import * as parse from "./parse.ts";
 import {
   duration,
   exampleSecret,
@@ -208,15 +208,18 @@ export const keyVerbs = [
     description: "The answer has the key, this once.",
     roles: managers,
     kind: "creation",
-    faults: ["resource_not_found", "idempotency_key_reused", "wrong_state"],
+    faults: ["resource_not_found", "already_exists", "idempotency_key_reused", "wrong_state"],
     takes: Type.Object({
       organization: words("Slug or ID."),
       name: name("What it is for."),
+      own_name: Type.Optional(
+        Type.Boolean({ description: "True: refused if a key that is not revoked has this name already." }),
+      ),
       scopes: Type.Optional(nullable(scopeList("Else all three."))),
       models: Type.Optional(nullable(modelList("IDs of models; else every model."))),
       expires: Type.Optional(nullable(moment("ISO 8601 with a time zone, or a date in UTC; else never."))),
       owner,
-      labels: labels({ maxProperties: labels_max }),
+      labels: labels({ maxProperties: parse.labels_max }),
       addresses,
       team: Type.Optional(nullable(words("ID or name of a team of the organization."))),
       limits: Type.Optional(
@@ -242,11 +245,16 @@ export const keyVerbs = [
         ...wanted,
         ...budget,
         secret: secretOf(secret),
+        hasOwnName: input.ownName === true,
         actor,
         repeat: context.repeatOf("createKey", input),
       });
       if (key === "no_team") return noTeam(budget.teamId ?? "");
       if (key === "closed") return isClosed(organization.slug);
+      if (key === "name_taken") {
+        const taken = parse.excerpt(input.name);
+        return fail(`${organization.slug} already has a key '${taken}'. Choose another name.`, "already_exists");
+      }
       if (key === "reused") return reusedKey();
       if (!("repeated" in key)) return { ...key, organization: organization.slug, key: secret };
       return { ...(await withSlug(await keyOf(key.repeated))), key: null };

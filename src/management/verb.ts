@@ -27,6 +27,7 @@ export type Tag =
   | "Teams"
   | "Plans"
   | "Upstreams"
+  | "Fleet"
   | "Usage"
   | "Requests"
   | "Audit"

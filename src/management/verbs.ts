@@ -4,6 +4,7 @@
  */
 import { auditVerbs } from "./audit.ts";
 import { budgetVerbs } from "./budgets.ts";
+import { fleetVerbs } from "./fleet.ts";
 import { keyVerbs } from "./keys.ts";
 import { noticeVerbs } from "./notices.ts";
 import { operatorVerbs } from "./operators.ts";
@@ -29,6 +30,7 @@ const listed = [
   ...reportVerbs,
   ...planVerbs,
   ...upstreamVerbs,
+  ...fleetVerbs,
   ...noticeVerbs,
   ...auditVerbs,
   ...operatorVerbs,

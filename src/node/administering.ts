@@ -39,6 +39,7 @@ export function administering(parts: Parts, version: string): Administering {
       plans: store,
       notices: store,
       drains: store,
+      fleet: store,
       ledger,
       refused,
       standings: store,

@@ -10,9 +10,11 @@ import { type Pool, pool } from "../routing/pool.ts";
 import { type Queues, queues } from "../routing/queues.ts";
 import { forgetOthers, type Replicas, replicas } from "../routing/replicas.ts";
 import type { Problem } from "../routing/resolution.ts";
+import { enginesSeen } from "../routing/seen.ts";
 import { type Tallies, tallies } from "../routing/tallies.ts";
 import { type RouteView, routesOf } from "../routing/view.ts";
 import type { DrainedEngine } from "../store/drain.ts";
+import type { EngineSeen } from "../store/fleet.ts";
 import { Lateness } from "../time/lateness.ts";
 import { type Client, client } from "../upstream/http1/client.ts";
 import { type Resolve, resolve as resolveName } from "../upstream/resolve.ts";
@@ -34,6 +36,8 @@ export interface Engines extends AsyncDisposable {
   drain(all: readonly DrainedEngine[]): void;
   /** The routes in their current state. */
   routes(): RouteView[];
+  /** The engines in their current state, each over its routes. */
+  seen(): EngineSeen[];
   /** The number of addresses of each upstream whose name is resolved again and again. */
   addresses(): [upstream: string, addresses: number][];
 }
@@ -103,6 +107,7 @@ export function engines({ configuration, log, resolve = resolveName, resolved }:
     },
     late_ms: () => lateness.total_ms(),
     routes: () => routesOf(configuration().catalog, one, now_ms()),
+    seen: () => enginesSeen(configuration().catalog, one, now_ms()),
     addresses: () =>
       configured().flatMap((each) => (each.resolve ? [[each.name, naming.addressesOf(each).length]] : [])) as [
         string,

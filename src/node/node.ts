@@ -12,6 +12,7 @@ import type { Bounds } from "../http/bounds.ts";
 import { type Lifecycle, lifecycle } from "../http/lifecycle.ts";
 import { memoryRates } from "../memory/rates.ts";
 import { drains } from "../postgres/drains.ts";
+import { fleetReports } from "../postgres/fleet-reports.ts";
 import { noticeQueue } from "../postgres/notices.ts";
 import { dryRunRates } from "../redis/dry-run-rates.ts";
 import { latestCatalog } from "../routing/catalog.ts";
@@ -30,6 +31,8 @@ import { inferenceRuns } from "./inference-runs.ts";
 import { problemOf, workersChecks, workersReadings } from "./membership.ts";
 import { readinessChecks, routesCheck } from "./readiness-checks.ts";
 import { readings } from "./readings.ts";
+import { newIdentity, startReporting } from "./reporting.ts";
+import { type SigningIn, startSigningIn } from "./signing-in.ts";
 import { storePatience } from "./store-patience.ts";
 import { type Stores, startStores } from "./stores.ts";
 import { startTelemetry, type Telemetry } from "./telemetry.ts";
@@ -49,6 +52,7 @@ interface Parts {
   counter: TokenCounter;
   engines: Engines;
   readiness: Readiness;
+  signingIn: SigningIn;
 }
 
 export type Node = Awaited<ReturnType<typeof startNode>>;
@@ -72,6 +76,7 @@ export async function startNode(foundation: Foundation) {
   const node = {
     dependencies,
     ...administrationOf(foundation, parts),
+    people: parts.signingIn.parts,
     publishing,
     inForce,
     lifecycle: parts.lifecycle,
@@ -86,6 +91,20 @@ export async function startNode(foundation: Foundation) {
       values: metrics.values,
       routes: engines.routes,
     },
+    /** Reports to the fleet, from now on until it is disposed. */
+    startReporting: (url: string) =>
+      startReporting({
+        ...parts,
+        admission: parts.admitting.admission,
+        metrics,
+        identity: serving.member?.identity ?? newIdentity(),
+        member: serving.member,
+        version: serving.version,
+        url,
+        configuration: serving.configuration,
+        store: fleetReports(serving.database),
+        failed: foundation.outage("fleet_unreported"),
+      }),
     startWarmNode: () =>
       startWarmNode({
         configuration: serving.configuration.current(),
@@ -126,6 +145,7 @@ async function startParts(foundation: Foundation, ending: AsyncDisposableStack):
   );
   const readiness = startReadiness(foundation, { lifecycle: life, stores, engines: known });
   ending.defer(() => readiness.stop());
+  const signingIn = ending.use(startSigningIn(foundation));
   return {
     telemetry,
     admitting,
@@ -136,6 +156,7 @@ async function startParts(foundation: Foundation, ending: AsyncDisposableStack):
     counter,
     engines: known,
     readiness,
+    signingIn,
   };
 }
 

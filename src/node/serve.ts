@@ -49,7 +49,7 @@ async function served(foundation: Foundation, node: Node, ending: AsyncDisposabl
     node.readinessBegan,
     node.prepareNames(configuration.current()),
   ]);
-  const prepared = listeners(node.dependencies, node.entrance, {
+  const prepared = listeners(node.dependencies, node, {
     server: settings.server,
     limits: settings.limits,
     log,
@@ -65,6 +65,7 @@ async function served(foundation: Foundation, node: Node, ending: AsyncDisposabl
   // Before the ports open, so that a script that waits for /readyz finds the key.
   const demo = isEmbedded ? await demoOf(serving, node) : null;
   const listening = prepared.listen();
+  ending.use(node.startReporting(listening.url));
   const needs = { use, prepareNames: node.prepareNames };
   const reloaded = () => reload(configuration, needs, node.publishing, member?.agree).then(node.inForce.read);
   serving.onReload(() => void reloaded().catch(outage("limits_unread")));

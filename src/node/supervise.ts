@@ -8,6 +8,7 @@ import type { Child } from "../workers/crew.ts";
 import { wholeLines } from "../workers/lines.ts";
 import type { FileRead, Word } from "../workers/messages.ts";
 import { supervisor } from "../workers/supervisor.ts";
+import { newIdentity } from "./reporting.ts";
 
 export interface Supervising {
   workers: number;
@@ -29,7 +30,9 @@ export async function supervise(parts: Supervising): Promise<number> {
   const notice = tooSmall(workers, parts.room);
   if (notice !== null) log.event("warn", "notice", { notice });
   const written: Promise<void>[] = [];
+  if (server.console) freePort(server.console);
   const node = supervisor({
+    identity: newIdentity(),
     workers,
     log,
     readFile,

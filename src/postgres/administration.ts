@@ -4,6 +4,7 @@
  */
 import type { Administration } from "../store/directory.ts";
 import type { DrainAdministration } from "../store/drain.ts";
+import type { Fleet } from "../store/fleet.ts";
 import type { NoticeAdministration } from "../store/notice.ts";
 import type { Operators } from "../store/operators.ts";
 import type { PlanAdministration } from "../store/plan.ts";
@@ -11,6 +12,7 @@ import type { Standings } from "../store/standing.ts";
 import { askedFrom, listAudit, readAuditHead } from "./acts.ts";
 import type { Database } from "./database.ts";
 import { drainAdministration } from "./drains.ts";
+import { fleet } from "./fleet-reports.ts";
 import { keys } from "./keys.ts";
 import { managedPlans } from "./managed-plans.ts";
 import { noticeHooks } from "./notices.ts";
@@ -33,7 +35,7 @@ export interface ActContext {
 export function administration(
   database: Database,
   { address = null, isServed = false }: ActContext = {},
-): Administration & Operators & PlanAdministration & NoticeAdministration & DrainAdministration & Standings {
+): Administration & Operators & PlanAdministration & NoticeAdministration & DrainAdministration & Fleet & Standings {
   const db = askedFrom(database, address);
   return {
     ...organizations(db, isServed),
@@ -45,6 +47,7 @@ export function administration(
     ...noticeHooks(db),
     ...drainAdministration(db),
     ...standings(db),
+    ...fleet(db),
     listAudit: (input) => listAudit(db, input),
     auditHead: () => readAuditHead(db),
   };

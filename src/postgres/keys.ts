@@ -3,7 +3,7 @@
  * until they are revoked, or until the end of the rotation's grace period.
  */
 import { isDeepStrictEqual } from "node:util";
-import { and, eq, gt, sql } from "drizzle-orm";
+import { and, eq, gt, isNull, sql } from "drizzle-orm";
 import { apiKey, organization } from "../../db/schema.ts";
 import type { Budget } from "../store/budget.ts";
 import type { Administration, Key, KeyChange, NewSecret } from "../store/directory.ts";
@@ -30,7 +30,7 @@ export function keys(db: Database): Pick<Administration, Verbs> {
         const id = bare(input.id, "key_");
         const owner = bare(input.organizationId, "org_");
         const { name, scopes, allowedModels, expiresAt, teamId, budget, labels, allowedAddresses } = input;
-        const refusal = await refusalOf(tx, { owner, teamId, budget });
+        const refusal = await refusalOf(tx, { owner, name: input.hasOwnName ? name : null, teamId, budget });
         if (refusal) {
           await unrepeated(tx, input.repeat, input.actor);
           return refusal;
@@ -175,17 +175,25 @@ async function lockKey(tx: Transaction, id: string): Promise<KeyRow | null> {
  */
 async function refusalOf(
   tx: Transaction,
-  { owner, teamId, budget }: { owner: string; teamId: string | null; budget: Budget },
-): Promise<"no_team" | "closed" | null> {
+  { owner, name, teamId, budget }: { owner: string; name: string | null; teamId: string | null; budget: Budget },
+): Promise<"no_team" | "closed" | "name_taken" | null> {
   // A limited key locks the row for update later. Two transactions that had shared the row before would then wait for
   // each other.
   const [row] = await tx.drizzle
     .select({ status: organization.status })
     .from(organization)
     .where(eq(organization.id, owner))
-    .for(teamId !== null || isLimited(budget) ? "update" : "key share");
+    .for(name !== null || teamId !== null || isLimited(budget) ? "update" : "key share");
   if (row?.status === "closed") return "closed";
+  if (name !== null && (await isTaken(tx, owner, name))) return "name_taken";
   return (await mayJoin(tx, owner, teamId)) ? null : "no_team";
+}
+
+/** Whether a key that is not revoked has the name. The organization is locked, so the answer holds among those who ask. */
+async function isTaken(tx: Transaction, owner: string, name: string): Promise<boolean> {
+  const named = and(eq(apiKey.organizationId, owner), eq(apiKey.name, name), isNull(apiKey.revokedAt));
+  const rows = await tx.drizzle.select({ id: apiKey.id }).from(apiKey).where(named).limit(1);
+  return rows.length > 0;
 }
 
 /** A change of a key that is locked. */

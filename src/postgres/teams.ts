@@ -132,6 +132,22 @@ export function teams(db: Database): BudgetAdministration {
       return uuid === null ? unlimitedKey : plainly(readKeyBudget(db, uuid));
     },
 
+    async keyBudgets(keyIds) {
+      const ids = keyIds.map((id) => uuidOf(id, "key_")).filter((id) => id !== null);
+      const rows = await plainly(
+        db.drizzle
+          .select({ subject: usageSubject, group: { id: team.id, name: team.name } })
+          .from(usageSubject)
+          .leftJoin(team, eq(team.id, usageSubject.teamId))
+          .where(sql`${usageSubject.subjectId} = any(${sql.param(ids)}::uuid[])`),
+      );
+      const budgets = rows.map(({ subject, group }) => ({
+        team: group && { id: idOf(group.id, "team_"), name: group.name },
+        budget: budgetOf(subject),
+      }));
+      return new Map(rows.map(({ subject }, index) => [idOf(subject.subjectId, "key_"), budgets[index]!]));
+    },
+
     async setKeyBudget({ id: keyId, version }, before, { teamId, budget }, actor) {
       const id = bare(keyId, "key_");
       let unsummed = false;

@@ -9,6 +9,11 @@ export class Drained {
     return this.#engines.size === 0;
   }
 
+  /** Changes with the engines. */
+  get identity(): string {
+    return [...this.#engines].sort().join("\n\n");
+  }
+
   has({ name, address }: Pick<Upstream, "name" | "address">): boolean {
     if (this.isEmpty) return false;
     return this.#engines.has(identityOf(name, "")) || (address != null && this.#engines.has(identityOf(name, address)));

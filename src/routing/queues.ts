@@ -38,6 +38,8 @@ export interface Queues {
   patience_ms(routes: readonly Route[]): number;
   /** The number of requests that wait for this route. */
   lengthOf(route: Route): number;
+  /** The number of requests that wait for any route. */
+  waiting(): number;
   /** Forgets all other engines. */
   retain(engines: ReadonlySet<string>): void;
 }
@@ -48,6 +50,7 @@ const retry_seconds_max = 60;
 export function queues(now_ms: () => number): Queues {
   const known = new Map<string, Slots>();
   const of = new WeakMap<Route, Slots>();
+  let waiting = 0;
 
   /** A reload makes new routes of the same engines, and may change their capacity. */
   function slotsOf(route: Route): Slots | null {
@@ -55,7 +58,7 @@ export function queues(now_ms: () => number): Queues {
     if (!capacity) return null;
     const at = of.get(route);
     if (at) return at;
-    const identity = route.capacity ? identityOf(route) : engineOf(route.upstream);
+    const identity = queueOf(route);
     const slots = known.get(identity) ?? new Slots(capacity);
     slots.capacity = capacity;
     known.set(identity, slots);
@@ -91,6 +94,10 @@ export function queues(now_ms: () => number): Queues {
       const open = routes.filter((route) => mayWait(slotsOf(route)!, claim, now_ms()));
       if (open.length === 0) throw full(routes, claim);
       const { promise, resolve } = Promise.withResolvers<Slot | null>();
+      waiting += 1;
+      void promise.then(() => {
+        waiting -= 1;
+      });
       const spots = new Map<Slots, { route: Route; leave(): void }>();
       const leaveAll = (but?: Slots) => {
         for (const [slots, { leave }] of spots) if (slots !== but) leave();
@@ -135,11 +142,17 @@ export function queues(now_ms: () => number): Queues {
     full,
     patience_ms: (routes) => Math.max(0, ...allSlots(routes).map(({ capacity }) => capacity.queue_ms_max)),
     lengthOf: (route) => slotsOf(route)?.waiting ?? 0,
+    waiting: () => waiting,
     retain(engines) {
       for (const [identity, slots] of known)
         if (slots.isIdle && !engines.has(engineIn(identity))) known.delete(identity);
     },
   };
+}
+
+/** The identity of the queue of a route: the routes of one engine share one, unless a route has a capacity of its own. */
+export function queueOf(route: Route): string {
+  return route.capacity ? identityOf(route) : engineOf(route.upstream);
 }
 
 /** Null if nothing is limited. */

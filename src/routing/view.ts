@@ -22,7 +22,8 @@ export interface RouteView {
   waiting: number;
 }
 
-interface Known {
+/** The knowledge of this process about its routes. */
+export interface Known {
   replicas: Pick<Replicas, "allOf">;
   drained: Drained;
   health: Health;
@@ -30,14 +31,15 @@ interface Known {
   queues: Queues;
 }
 
-export function routesOf(
-  catalog: Catalog,
-  { replicas, drained, health, pool, queues }: Known,
-  now_ms: number,
-): RouteView[] {
+export function stateOf(route: Route, { drained, health }: Known, now_ms: number): RouteView["state"] {
+  return drained.has(route.upstream) ? "drained" : health.stateOf(route, now_ms);
+}
+
+export function routesOf(catalog: Catalog, known: Known, now_ms: number): RouteView[] {
+  const { replicas, pool, queues } = known;
   const view = (model: string, route: Route): RouteView => {
     const { requests, tokens } = pool.of(route);
-    const state = drained.has(route.upstream) ? "drained" : health.stateOf(route, now_ms);
+    const state = stateOf(route, known, now_ms);
     const { name: upstream, address: replica } = route.upstream;
     const waiting = queues.lengthOf(route);
     return { model, upstream, ...(replica ? { replica } : {}), state, requests, tokens, waiting };

@@ -68,6 +68,8 @@ export interface BudgetAdministration {
   removeTeam(id: string, actor: string): Promise<Team | null>;
 
   keyBudget(keyId: string): Promise<KeyBudget>;
+  /** The same for many keys at once, by the IDs of those that have a team or a limit. */
+  keyBudgets(keyIds: readonly string[]): Promise<ReadonlyMap<string, KeyBudget>>;
   /**
    * Does nothing if the key is no longer as `before` says, or has another version than the given one. Null if the key
    * does not exist, or its organization has no such team.

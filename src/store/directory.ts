@@ -212,9 +212,11 @@ export interface Administration extends BudgetAdministration {
     teamId: string | null;
     budget: Budget;
     secret: NewSecret;
+    /** Whether it is refused if a key of the organization that is not revoked has this name already. */
+    hasOwnName?: boolean;
     actor: Actor;
     repeat?: Repeat | undefined;
-  }): Promise<Key | Repeated | "no_team" | "closed">;
+  }): Promise<Key | Repeated | "no_team" | "closed" | "name_taken">;
   /** Returns a page of the keys of one organization or of all, in the order of their creation. */
   pageKeys(
     page: Page &

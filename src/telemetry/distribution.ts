@@ -29,6 +29,11 @@ export class Distribution {
       this.#exemplars[bucket] = { labelSet: { trace_id: traceId }, value, timestamp: Date.now() / 1000 };
   }
 
+  /** The count of each bucket, without those of the buckets before it. */
+  get counts(): readonly number[] {
+    return this.#counts;
+  }
+
   /** The values of a histogram: for each bound the count of values up to it, then sum and count. */
   told(name: string, labels: Labels): ToldValue[] {
     let count = 0;

@@ -57,6 +57,8 @@ export interface Metrics extends StoreWatcher {
   /** The function that reads the value of a metric for each scrape. */
   read: Instruments["read"];
   revocationPropagation(seconds: number): void;
+  sum: Instruments["sum"];
+  buckets: Instruments["buckets"];
   render(format: Format): Promise<string>;
   values: Instruments["values"];
 }
@@ -85,7 +87,7 @@ export interface MetricsSettings {
 }
 
 export function prometheusMetrics({ version, isPrivate, organizations_max }: MetricsSettings): Metrics {
-  const { inc, observe, read, render, values } = instruments();
+  const { inc, observe, read, sum, buckets, render, values } = instruments();
   const told = largest(() => (isPrivate ? organizations_max() : 0), Date.now, other);
   const diverged = divergence();
   const named = (upstream: string | null) => (isPrivate ? (upstream ?? "") : "");
@@ -172,6 +174,8 @@ export function prometheusMetrics({ version, isPrivate, organizations_max }: Met
       inc("upstream_resolutions_total", { upstream: named(upstream), outcome: problem ?? "answered" }),
     read,
     revocationPropagation: (seconds) => observe("key_revocation_propagation_seconds", {}, seconds),
+    sum,
+    buckets,
     render,
     values,
   };

@@ -17,9 +17,19 @@ export interface Instruments {
   observe<Name extends NameOf<"histogram">>(name: Name, labels: LabelsOf<Name>, value: number, traceId?: string): void;
   /** Reads the value of a gauge, or of a counter that is counted elsewhere. */
   read<Name extends NameOf<"gauge" | "counter">>(name: Name, read: () => Reading<Name>): void;
+  /** The sum of a counter over its cells that have these labels. */
+  sum<Name extends NameOf<"counter">>(name: Name, labels?: Partial<LabelsOf<Name>>): number;
+  /** The observations of a histogram in each of its buckets, over all its cells. */
+  buckets(name: NameOf<"histogram">): Bucket[];
   render(format: Format): Promise<string>;
   /** The same as values, for a node of several workers to merge (merged.ts). */
   values(): Told[];
+}
+
+export interface Bucket {
+  /** Null: beyond all other buckets. */
+  upTo: number | null;
+  count: number;
 }
 
 export function instruments(): Instruments {
@@ -52,6 +62,20 @@ export function instruments(): Instruments {
     },
     read(name, read) {
       readers.set(name, read as () => Reading<MetricName>);
+    },
+    sum(name, labels = {}) {
+      const wanted = Object.entries<string>(labels as Record<string, string>);
+      const cells = counters.get(name)!.all();
+      const some = cells.filter((one) => wanted.every(([label, value]) => one.labels[label] === value));
+      return some.reduce((sum, { cell: { value } }) => sum + value, 0);
+    },
+    buckets(name) {
+      const { buckets = [] }: MetricRow = table[name];
+      const cells = histograms.get(name)!.all();
+      return [...buckets, null].map((upTo, at) => ({
+        upTo,
+        count: cells.reduce((sum, { cell }) => sum + cell.counts[at]!, 0),
+      }));
     },
     render: (format) => textOf(values(), format),
     values,

@@ -1,5 +1,6 @@
 /** A worker's side of the channel: its orders, its reports, and its questions to the other workers. */
 import type { RouteView } from "../routing/view.ts";
+import type { NodeIdentity } from "../store/fleet.ts";
 import type { Format, Told } from "../telemetry/text.ts";
 import { within } from "../time/deadline.ts";
 import type { FileRead, NodeState, Order, Word, WorkerRoute } from "./messages.ts";
@@ -29,6 +30,8 @@ export interface Own {
 
 export interface Member {
   number: number;
+  /** The node's: all workers have the same. */
+  identity: NodeIdentity;
   workers: number;
   port: number;
   operatorPort: number | null;
@@ -100,7 +103,7 @@ export async function joined(number: number, channel: Channel, signalled: Promis
   });
   void signalled.then(stopped.resolve);
   channel.send({ word: "here" });
-  const { workers, port, operatorPort } = await begun.promise;
+  const { identity, workers, port, operatorPort } = await begun.promise;
 
   async function ask(what: Format | "routes"): Promise<string | WorkerRoute[]> {
     const question = asked++;
@@ -111,7 +114,7 @@ export async function joined(number: number, channel: Channel, signalled: Promis
   }
 
   return {
-    ...{ number, workers, port, operatorPort },
+    ...{ number, identity, workers, port, operatorPort },
     file: () => file,
     metrics: async (format) => (await ask(format)) as string,
     routes: async () => (await ask("routes")) as WorkerRoute[],

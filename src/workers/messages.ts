@@ -4,6 +4,7 @@
  * its parent. Pure.
  */
 import type { RouteView } from "../routing/view.ts";
+import type { NodeIdentity } from "../store/fleet.ts";
 import type { Format, Told } from "../telemetry/text.ts";
 
 /** The contents of sluice.yaml. Workers get the bytes that the supervisor has read, and do not read the file themselves. */
@@ -27,7 +28,14 @@ export type WorkerRoute = RouteView & { worker: number };
 
 /** Messages from the supervisor. */
 export type Order =
-  | { order: "begin"; workers: number; port: number; operatorPort: number | null; file: FileRead }
+  | {
+      order: "begin";
+      identity: NodeIdentity;
+      workers: number;
+      port: number;
+      operatorPort: number | null;
+      file: FileRead;
+    }
   | { order: "reload"; round: number; file: FileRead }
   /** The result of a vote over a reload: the objections of any worker. */
   | { order: "verdict"; round: number; problems: readonly string[] }

@@ -4,6 +4,7 @@
  */
 import type { Log } from "../http/log.ts";
 import type { RouteView } from "../routing/view.ts";
+import type { NodeIdentity } from "../store/fleet.ts";
 import { merger } from "../telemetry/merged.ts";
 import type { Format, Told } from "../telemetry/text.ts";
 import { type Ballot, ballot } from "./ballot.ts";
@@ -20,6 +21,7 @@ const silence_s_max = 30;
 const silence_s_ready = 5;
 
 export interface SupervisorParts {
+  identity: NodeIdentity;
   workers: number;
   port: number;
   operatorPort: number | null;
@@ -45,7 +47,7 @@ export interface Supervisor {
 }
 
 export function supervisor(parts: SupervisorParts): Supervisor {
-  const { workers, port, operatorPort, log, now_ms } = parts;
+  const { identity, workers, port, operatorPort, log, now_ms } = parts;
   const telling = askingAll();
   const all = crew({
     ...{ workers, log, now_ms },
@@ -62,7 +64,7 @@ export function supervisor(parts: SupervisorParts): Supervisor {
   function hear(worker: Worker, word: Word): void {
     if (word.word === "here") {
       worker.file = reloading.file();
-      worker.child.send({ order: "begin", workers, port, operatorPort, file: worker.file });
+      worker.child.send({ order: "begin", identity, workers, port, operatorPort, file: worker.file });
     } else if (word.word === "serving") {
       all.serves(worker, word.url);
       tellState();

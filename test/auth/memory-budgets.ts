@@ -49,6 +49,7 @@ export function memoryBudgets(now: () => Date): BudgetAdministration {
       return removed;
     },
     keyBudget: async (keyId) => budgetOf(keyId),
+    keyBudgets: async (keyIds) => new Map(keyIds.map((keyId) => [keyId, budgetOf(keyId)])),
     async setKeyBudget({ id }, before, change) {
       const is = budgetOf(id);
       if (!isDeepStrictEqual(is, before)) return { now: is };

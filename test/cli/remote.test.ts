@@ -51,6 +51,7 @@ beforeAll(async () => {
       notices: administration(db),
       drains: administration(db),
       standings: administration(db),
+      fleet: administration(db),
       ledger: book,
       refused: refusedRequests(db),
       close: async () => {},
@@ -108,6 +109,7 @@ describe("every verb", () => {
       pageTeams: { organization: "globex", limit: 1 },
       findTeam: { organization: "acme", team: "ü 1" },
       findKeyBudget: { id: key.id },
+      pageKeyBudgets: { organization: "acme" },
       findKeyDefault: { organization: "acme" },
     } satisfies Partial<Record<keyof Management, object>>;
     for (const [verb, input] of Object.entries(inputs)) {

@@ -5,7 +5,7 @@ import { noLimits, type Plan } from "../../src/store/plan.ts";
 
 type Stores = Pick<
   ManagementOptions,
-  "ledger" | "refused" | "standings" | "operators" | "plans" | "notices" | "drains"
+  "ledger" | "refused" | "operators" | "plans" | "notices" | "drains" | "fleet" | "standings"
 >;
 
 export function emptyLedger(overrides: Partial<Stores["ledger"]> = {}): Stores {
@@ -32,6 +32,7 @@ export function emptyLedger(overrides: Partial<Stores["ledger"]> = {}): Stores {
       drain: async (engine, until, actor) => ({ ...engine, drainedAt: at, until, actor }),
       resume: async () => [],
     },
+    fleet: { listProcesses: async () => [] },
     plans: {
       listPlans: async () => [],
       createPlan: async ({ name: _ }) => "reused",

@@ -4,6 +4,7 @@ import { admission } from "./admission.ts";
 import { auth } from "./auth.ts";
 import { budgets } from "./budgets.ts";
 import { edges } from "./edges.ts";
+import { fleet } from "./fleet.ts";
 import { found } from "./found.ts";
 import { http } from "./http.ts";
 import { ledger } from "./ledger.ts";
@@ -47,5 +48,6 @@ export const mutants: Mutants = {
   notices,
   warming,
   workers,
+  fleet,
   found,
 };

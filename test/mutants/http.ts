@@ -169,7 +169,7 @@ export const http: Mutant[] = [
   {
     name: "a schema that is not told is none",
     file: "src/node/readiness-checks.ts",
-    find: "        // Whether it takes admissions is another check.\n",
+    find: "        // Another check decides whether it accepts admissions.\n",
     replace: '        last = "the database does not say which schema it has";\n',
     caughtBy: ["test/http/readiness.test.ts > is its schema"],
     rule: "docs/design/service.md, Routes",

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { migrate } from "../../db/migrate.ts";
 import { hashKey } from "../../src/auth/key.ts";
 import { management } from "../../src/management/client.ts";
+import { allOf } from "../../src/management/page.ts";
 import { administration } from "../../src/postgres/administration.ts";
 import type { Database } from "../../src/postgres/database.ts";
 import { directory } from "../../src/postgres/directory.ts";
@@ -11,7 +12,7 @@ import { serverDatabase } from "../../src/postgres/server.ts";
 import { noLimits } from "../../src/store/plan.ts";
 import { freshDatabase } from "../harness/services.ts";
 import { emptyLedger } from "../management/empty-ledger.ts";
-import { listTeams } from "../management/lists.ts";
+import { listKeys, listTeams } from "../management/lists.ts";
 
 let db: Database;
 let drop: () => Promise<void>;
@@ -173,4 +174,32 @@ test("a limit above the plan's is refused wherever it is given, and so is one th
   for (const limits of [{ week: -1 }, { week: 0 }, { week: 0.5 }, { day: 5 }, ["week"], "week"] as never[])
     await expect(manage.updateKeyBudget({ id: key.id, limits })).rejects.toThrow(/limit/);
   expect(await listTeams(manage, { organization })).toEqual([]);
+});
+
+test("the list of keys with their limits says of each what the key itself says, in parts, of one organization", async () => {
+  const { manage, organization } = await setup();
+  const { manage: other, organization: elsewhere } = await setup();
+  await other.createKey({ organization: elsewhere, name: "other", limits: { week: 1 } });
+  await manage.createTeam({ organization, name: "interns" });
+  await manage.createKey({ organization, name: "limited", limits: { week: 900 } });
+  await manage.createKey({ organization, name: "plain" });
+  const member = await manage.createKey({ organization, name: "member", team: "interns", limits: { month: 5 } });
+  const listed = await allOf((page) => manage.pageKeyBudgets({ organization, ...page, limit: 2 }));
+  expect(listed.map(({ name }) => name)).toEqual(["limited", "plain", "member"]);
+  for (const key of listed) expect(key).toEqual(await manage.findKeyBudget({ id: key.id }));
+  expect(listed.at(-1)).toMatchObject({ id: member.id, team: { name: "interns" }, limits: { month: 5, week: null } });
+});
+
+test("of two keys that are to have a name for themselves, one is made, and a revoked one is in nobody's way", async () => {
+  const { manage, organization } = await setup();
+  const make = () => manage.createKey({ organization, name: "build server", ownName: true });
+  const both = await Promise.allSettled([make(), make(), make()]);
+  const made = both.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+  expect(made).toHaveLength(1);
+  for (const one of both) {
+    if (one.status === "rejected") expect(one.reason).toMatchObject({ code: "already_exists" });
+  }
+  expect((await manage.createKey({ organization, name: "build server" })).key).toStartWith("slk_");
+  for (const { id } of await listKeys(manage, { organization })) await manage.revokeKey({ id });
+  expect((await make()).key).toStartWith("slk_");
 });

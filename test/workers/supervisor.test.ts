@@ -18,6 +18,7 @@ function rig(workers: number) {
   const events: string[] = [];
   const bytes = new Uint8Array([1]);
   const node = supervisor({
+    identity: { id: "0193a3b4-5c6d-7e8f-9a0b-1c2d3e4f5a6b", startedAt: new Date(0) },
     ...{ workers, port: 1, operatorPort: null, now_ms: () => performance.now() },
     readFile: () => ({ bytes }),
     log: { event: (_level, event, fields) => void events.push(`${event} ${JSON.stringify(fields)}`) },

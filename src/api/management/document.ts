@@ -58,6 +58,7 @@ const tags: [Tag, string][] = [
   ["Teams", "Groups of an organization's keys, with limits of their own."],
   ["Plans", "The limits of organizations, by name."],
   ["Upstreams", "The engines that are out of service."],
+  ["Fleet", "The nodes that serve."],
   ["Usage", "What organizations used."],
   ["Requests", "Single inference requests."],
   ["Audit", "Who did what, chained by hash."],

@@ -1,0 +1,124 @@
+/** Combines the reports of processes into nodes, and counts of several processes into one. Pure. */
+import type { EngineSeen, Figures, FirstParts, StoredReport } from "../store/fleet.ts";
+import type { Node, NodeState, SeenEngine } from "./fleet-shape.ts";
+
+/** Five reports that did not come. */
+const silent_ms_min = 10_000;
+
+export function nodesOf(reports: readonly StoredReport[]): Node[] {
+  const nodes = [...Map.groupBy(reports, ({ node }) => node.id).values()].map(nodeOf);
+  const usual = usualConfiguration(nodes);
+  return nodes.map((node) => ({ ...node, configurationDiffers: node.configuration !== usual }));
+}
+
+export function isLive({ state }: Pick<Node, "state">): boolean {
+  return state !== "silent";
+}
+
+/** The reports of the processes that live; those of a worker that is gone stay for a while beside its node's others. */
+export function liveReports(reports: readonly StoredReport[]): StoredReport[] {
+  return reports.filter(({ age_ms }) => age_ms < silent_ms_min);
+}
+
+function nodeOf(all: readonly StoredReport[]): Omit<Node, "configurationDiffers"> {
+  const live = liveReports(all);
+  const reports = live.length > 0 ? live : all;
+  const [{ node, name, workersWanted }] = reports as [StoredReport, ...StoredReport[]];
+  const newest = reports.toSorted((one, other) => one.age_ms - other.age_ms)[0]!;
+  const problems = [...new Set(reports.flatMap((report) => report.problems))];
+  return {
+    name,
+    id: node.id,
+    state: live.length === 0 ? "silent" : stateOf(reports, problems),
+    problems,
+    version: newest.version,
+    configuration: newest.configuration,
+    startedAt: node.startedAt,
+    silent_ms: newest.age_ms,
+    workers: live.length,
+    workersWanted,
+    ...figuresOf(reports),
+    ...enginesOf(reports),
+  };
+}
+
+function stateOf(reports: readonly StoredReport[], problems: readonly string[]): NodeState {
+  if (reports.some(({ isDraining }) => isDraining)) return "draining";
+  return problems.length > 0 ? "not_ready" : "ready";
+}
+
+/** The configuration of most live nodes; of two that are as frequent, that of the node that runs longest. */
+export function usualConfiguration(nodes: readonly Pick<Node, "state" | "configuration">[]): string | null {
+  const live = nodes.filter(isLive);
+  const frequent = [...Map.groupBy(live.length > 0 ? live : nodes, ({ configuration }) => configuration)];
+  return frequent.sort(([, one], [, other]) => other.length - one.length)[0]?.[0] ?? null;
+}
+
+type ShownFigures = Pick<Node, Exclude<keyof Figures, "firstParts"> | "firstPartP50_ms" | "firstPartP95_ms">;
+
+export function figuresOf(reports: readonly StoredReport[]): ShownFigures {
+  const sum = (name: Exclude<keyof Figures, "firstParts">) =>
+    Math.round(reports.reduce((total, { figures }) => total + figures[name], 0) * 10) / 10;
+  const waits = reports.flatMap(({ figures }) => figures.firstParts);
+  return {
+    inputTokensPerSecond: sum("inputTokensPerSecond"),
+    outputTokensPerSecond: sum("outputTokensPerSecond"),
+    requestsPerSecond: sum("requestsPerSecond"),
+    failuresPerSecond: sum("failuresPerSecond"),
+    running: sum("running"),
+    waiting: sum("waiting"),
+    firstPartP50_ms: quantile_ms(waits, 0.5),
+    firstPartP95_ms: quantile_ms(waits, 0.95),
+  };
+}
+
+/** The time within which this share of the requests had its first part. Between two bounds, requests count as even. */
+export function quantile_ms(waits: readonly FirstParts[], share: number): number | null {
+  const bounds = [...Map.groupBy(waits, ({ within_s }) => within_s ?? Number.POSITIVE_INFINITY)]
+    .map(([bound, some]) => ({ bound, requests: some.reduce((sum, { requests }) => sum + requests, 0) }))
+    .sort((one, other) => one.bound - other.bound);
+  const total = bounds.reduce((sum, { requests }) => sum + requests, 0);
+  let below = 0;
+  let from_s = 0;
+  for (const { bound, requests } of bounds) {
+    if (below + requests >= share * total && requests > 0) {
+      const to_s = Number.isFinite(bound) ? bound : from_s;
+      return Math.round((from_s + ((to_s - from_s) * (share * total - below)) / requests) * 1000);
+    }
+    below += requests;
+    from_s = bound;
+  }
+  return null;
+}
+
+export function enginesOf(reports: readonly StoredReport[]): Pick<Node, "engines" | "enginesLeftOut"> {
+  const named = Map.groupBy(
+    reports.flatMap(({ engines }) => engines),
+    ({ upstream, replica }) => JSON.stringify([upstream, replica]),
+  );
+  return {
+    engines: [...named.values()].map(engineOf).sort(byName),
+    enginesLeftOut: Math.max(0, ...reports.map(({ enginesLeftOut }) => enginesLeftOut)),
+  };
+}
+
+function engineOf(seen: readonly EngineSeen[]): SeenEngine {
+  const states = new Map<string, number>();
+  for (const one of seen)
+    for (const [state, routes] of Object.entries(one.states)) states.set(state, (states.get(state) ?? 0) + routes);
+  const sum = (name: "requests" | "tokens" | "waiting") => seen.reduce((total, one) => total + one[name], 0);
+  const { upstream, replica } = seen[0]!;
+  return {
+    upstream,
+    replica,
+    states: [...states].sort().map(([state, routes]) => ({ state, routes })),
+    requests: sum("requests"),
+    tokens: sum("tokens"),
+    waiting: sum("waiting"),
+  };
+}
+
+function byName(one: SeenEngine, other: SeenEngine): number {
+  const [a, b] = [one, other].map(({ upstream, replica }) => `${upstream}\n${replica ?? ""}`) as [string, string];
+  return a < b ? -1 : Number(a > b);
+}

@@ -1,0 +1,120 @@
+/**
+ * The report of this process to the fleet (docs/operating.md, The fleet): every two seconds, and within a quarter of a
+ * second after readiness, configuration or drained engines have changed. A report that fails is not repeated, since the
+ * next one follows.
+ */
+import { hostname } from "node:os";
+import { isFailing, type Readiness } from "../api/readiness.ts";
+import type { Reloadable } from "../config/reload.ts";
+import type { Lifecycle } from "../http/lifecycle.ts";
+import { engines_max, type FleetReports, type NodeIdentity, type ProcessReport } from "../store/fleet.ts";
+import { flow, readingOf } from "../telemetry/flow.ts";
+import type { Metrics } from "../telemetry/metrics.ts";
+import { type Clock, idleClock } from "../time/clock.ts";
+import { within } from "../time/deadline.ts";
+import { repeating } from "../time/repeating.ts";
+import type { Member } from "../workers/member.ts";
+import type { Admitting } from "./admitting.ts";
+import type { Engines } from "./engines.ts";
+import { disposable } from "./foundation.ts";
+
+const look_ms = 250;
+const report_ms = 2_000;
+/** A report that is older belongs to a process that is gone. */
+const forgotten_ms = 5 * 60_000;
+const forget_ms = 60_000;
+const leave_ms = 1_000;
+const problems_max = 8;
+const problem_chars_max = 200;
+
+export function newIdentity(): NodeIdentity {
+  return { id: Bun.randomUUIDv7(), startedAt: new Date() };
+}
+
+export interface Reported {
+  identity: NodeIdentity;
+  member: Pick<Member, "number" | "workers"> | null;
+  version: string;
+  /** The URL where the node serves. */
+  url: string;
+  configuration: Pick<Reloadable, "hash">;
+  readiness: Pick<Readiness, "results">;
+  lifecycle: Pick<Lifecycle, "draining">;
+  engines: Pick<Engines, "seen" | "drained"> & { queues: Pick<Engines["queues"], "waiting"> };
+  admission: Pick<Admitting["admission"], "holds">;
+  metrics: Pick<Metrics, "sum" | "buckets">;
+}
+
+interface Parts extends Reported {
+  store: FleetReports;
+  /** Called once for each outage, however long it lasts. */
+  failed(cause: unknown): void;
+  clock?: Clock;
+}
+
+export function startReporting(parts: Parts): AsyncDisposable {
+  const { store, identity, member, failed, clock = idleClock() } = parts;
+  const ending = new AsyncDisposableStack();
+  const read = reporter(parts, clock);
+  let reported = { state: "", at_ms: Number.NEGATIVE_INFINITY };
+  let forgot_ms = Number.NEGATIVE_INFINITY;
+  let isAway = false;
+
+  async function look(): Promise<void> {
+    const [state, now_ms] = [stateOf(parts), clock.now_ms()];
+    if (state === reported.state && now_ms - reported.at_ms < report_ms) return;
+    reported = { state, at_ms: now_ms };
+    try {
+      await store.report(read());
+      isAway = false;
+      if (now_ms - forgot_ms < forget_ms) return;
+      forgot_ms = now_ms;
+      await store.forget(forgotten_ms);
+    } catch (cause) {
+      if (!isAway) failed(cause);
+      isAway = true;
+    }
+  }
+
+  const looks = repeating(look, { first: 0, every: look_ms }, clock);
+  ending.defer(() => within(store.leave(identity, member?.number ?? 0), leave_ms, "the database").catch(failed));
+  ending.defer(() => looks.stop());
+  return disposable({}, ending);
+}
+
+/** Everything that operators want to see at once when it changes. */
+function stateOf({ configuration, readiness, engines: { drained } }: Reported): string {
+  const failing = readiness.results().filter(isFailing);
+  return [configuration.hash(), drained.identity, ...failing.map(({ name }) => name)].join("\n\n");
+}
+
+function reporter(parts: Reported, clock: Pick<Clock, "now_ms">): () => ProcessReport {
+  const { identity, member, version, url, configuration, readiness, lifecycle, engines, admission, metrics } = parts;
+  const { protocol, port } = new URL(url);
+  const name = `${hostname()}:${port || (protocol === "https:" ? 443 : 80)}`;
+  const flowing = flow();
+  flowing.add(readingOf(metrics, clock.now_ms()));
+  return () => {
+    const seen = engines.seen();
+    const failing = readiness.results().filter((one) => isFailing(one) && one.name !== "draining");
+    return {
+      node: identity,
+      worker: member?.number ?? 0,
+      name,
+      version,
+      configuration: configuration.hash(),
+      workersWanted: member?.workers ?? 1,
+      isDraining: lifecycle.draining,
+      problems: failing
+        .slice(0, problems_max)
+        .map(({ name, problem }) => `${name}: ${problem}`.slice(0, problem_chars_max)),
+      figures: {
+        ...flowing.add(readingOf(metrics, clock.now_ms())),
+        running: admission.holds(),
+        waiting: engines.queues.waiting(),
+      },
+      engines: seen.slice(0, engines_max),
+      enginesLeftOut: Math.max(0, seen.length - engines_max),
+    };
+  };
+}

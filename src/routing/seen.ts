@@ -1,0 +1,33 @@
+/** The engines as this process sees them, each over all of its routes, for the fleet. */
+import type { EngineSeen } from "../store/fleet.ts";
+import type { Catalog } from "./catalog.ts";
+import { engineOf, identityOf } from "./choose.ts";
+import { queueOf } from "./queues.ts";
+import { type Known, stateOf } from "./view.ts";
+
+/** Several public models may share a route or a queue, whose requests count once. */
+export function enginesSeen(catalog: Catalog, known: Known, now_ms: number): EngineSeen[] {
+  const engines = new Map<string, EngineSeen>();
+  const counted = new Set<string>();
+  const isNew = (kind: string, identity: string) => {
+    const key = `${kind}\n${identity}`;
+    if (counted.has(key)) return false;
+    counted.add(key);
+    return true;
+  };
+  for (const model of catalog.models.values())
+    for (const route of known.replicas.allOf(model)) {
+      const { name: upstream, address: replica = null } = route.upstream;
+      const key = engineOf(route.upstream);
+      const engine = engines.get(key) ?? { upstream, replica, states: {}, requests: 0, tokens: 0, waiting: 0 };
+      engines.set(key, engine);
+      if (isNew("queue", queueOf(route))) engine.waiting += known.queues.lengthOf(route);
+      if (!isNew("route", identityOf(route))) continue;
+      const state = stateOf(route, known, now_ms);
+      const { requests, tokens } = known.pool.of(route);
+      engine.states[state] = (engine.states[state] ?? 0) + 1;
+      engine.requests += requests;
+      engine.tokens += tokens;
+    }
+  return [...engines.values()];
+}

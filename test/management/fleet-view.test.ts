@@ -1,0 +1,108 @@
+/** Reports of processes become nodes: states, sums, waits, and configurations that differ. */
+import { describe, expect, test } from "bun:test";
+import { configurationsDiffer } from "../../src/management/fleet.ts";
+import { nodesOf, quantile_ms } from "../../src/management/fleet-view.ts";
+import { storedReport } from "./fleet-reports.ts";
+
+const states = (reports: Parameters<typeof nodesOf>[0]) => nodesOf(reports).map(({ state }) => state);
+
+describe("the state of a node", () => {
+  test("is ready, not ready for the reasons that its processes give, draining, or silent", () => {
+    const reports = [
+      storedReport({}),
+      storedReport({ problems: ["database: does not answer"] }),
+      storedReport({ problems: ["database: does not answer"], isDraining: true }),
+      storedReport({ isDraining: true, age_ms: 10_000 }),
+    ];
+    expect(states(reports)).toEqual(["ready", "not_ready", "draining", "silent"]);
+    expect(nodesOf(reports)[1]!.problems).toEqual(["database: does not answer"]);
+  });
+
+  test("is that of the workers that live, and it has their sums", () => {
+    const one = storedReport({ worker: 1, workersWanted: 3, figures: { running: 2, inputTokensPerSecond: 10.26 } });
+    const others = [
+      storedReport({ worker: 2, workersWanted: 3, figures: { running: 3, inputTokensPerSecond: 1.5 } }),
+      storedReport({ worker: 3, workersWanted: 3, figures: { running: 9 }, problems: ["gone"], age_ms: 60_000 }),
+    ];
+    const [node, ...more] = nodesOf([one, ...others.map((other) => ({ ...other, node: one.node }))]);
+    expect(more).toEqual([]);
+    expect(node).toMatchObject({
+      state: "ready",
+      workers: 2,
+      workersWanted: 3,
+      running: 5,
+      inputTokensPerSecond: 11.8,
+    });
+  });
+});
+
+describe("configurations", () => {
+  const nodes = (...hashes: string[]) =>
+    nodesOf(hashes.map((configuration, at) => storedReport({ configuration, name: `node-${at}:8080` })));
+
+  test("that differ are a warning with the names of the few", () => {
+    expect(configurationsDiffer(nodes("a", "a", "a"))).toBeNull();
+    expect(configurationsDiffer(nodes("a", "b", "a"))).toStartWith("Configurations differ: node-1:8080 serves another");
+    expect(configurationsDiffer(nodes("a", "b", "b"))).toContain("node-0:8080 serves");
+    expect(configurationsDiffer(nodes("a", "b"))).toContain("node-1:8080 serves");
+  });
+
+  test("of nodes that are gone decide nothing", () => {
+    const gone = ["b", "b"].map((configuration) => storedReport({ configuration, age_ms: 60_000 }));
+    const live = storedReport({ configuration: "a", name: "live:8080" });
+    const differing = nodesOf([...gone, live]).filter(({ configurationDiffers }) => configurationDiffers);
+    expect(differing.map(({ state }) => state)).toEqual(["silent", "silent"]);
+  });
+});
+
+test("an engine is the sum of what all processes see of it", () => {
+  const engine = (states: Record<string, number>, requests: number) => ({
+    upstream: "gpu-1",
+    replica: null,
+    states,
+    requests,
+    tokens: 10 * requests,
+    waiting: 1,
+  });
+  const other = { ...engine({ open: 1 }, 0), upstream: "gpu-0" };
+  const one = storedReport({ engines: [engine({ closed: 2 }, 3)] });
+  const [node] = nodesOf([
+    one,
+    { ...storedReport({ worker: 2, engines: [engine({ closed: 1, drained: 1 }, 4), other] }), node: one.node },
+  ]);
+  expect(node!.engines).toEqual([
+    { upstream: "gpu-0", replica: null, states: [{ state: "open", routes: 1 }], requests: 0, tokens: 0, waiting: 1 },
+    {
+      upstream: "gpu-1",
+      replica: null,
+      states: [
+        { state: "closed", routes: 3 },
+        { state: "drained", routes: 1 },
+      ],
+      requests: 7,
+      tokens: 70,
+      waiting: 2,
+    },
+  ]);
+});
+
+test("the waits of several processes are one distribution", () => {
+  expect(quantile_ms([], 0.5)).toBeNull();
+  const waits = [
+    { within_s: 1, requests: 60 },
+    { within_s: 0.5, requests: 20 },
+    { within_s: 0.5, requests: 20 },
+  ];
+  expect(quantile_ms(waits, 0.2)).toBe(250);
+  expect(quantile_ms(waits, 0.4)).toBe(500);
+  expect(quantile_ms(waits, 0.7)).toBe(750);
+  expect(
+    quantile_ms(
+      [
+        { within_s: 600, requests: 1 },
+        { within_s: null, requests: 9 },
+      ],
+      0.95,
+    ),
+  ).toBe(600_000);
+});

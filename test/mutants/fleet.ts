@@ -1,0 +1,34 @@
+// Lines of the fleet: who is there, who is gone, and what is seen of it.
+
+import type { Mutant } from "./mutant.ts";
+
+const reporting = "test/node/reporting.test.ts";
+const view = "test/management/fleet-view.test.ts";
+const rule = "docs/operating.md, The fleet";
+
+export const fleet: Mutant[] = [
+  {
+    name: "a change of a node is told only with the next report",
+    file: "src/node/reporting.ts",
+    find: "if (state === reported.state && now_ms",
+    replace: "if (now_ms",
+    caughtBy: [reporting],
+    rule,
+  },
+  {
+    name: "a worker that is gone still counts",
+    file: "src/management/fleet-view.ts",
+    find: "const reports = live.length > 0 ? live : all;",
+    replace: "const reports = all;",
+    caughtBy: [view],
+    rule,
+  },
+  {
+    name: "a node that is gone decides which configuration is the usual one",
+    file: "src/management/fleet-view.ts",
+    find: "Map.groupBy(live.length > 0 ? live : nodes,",
+    replace: "Map.groupBy(nodes,",
+    caughtBy: [view],
+    rule,
+  },
+];

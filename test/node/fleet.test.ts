@@ -1,0 +1,45 @@
+/** The nodes of a database are listed, one of a single process on the embedded database and one of several workers. */
+import { expect, setDefaultTimeout, test } from "bun:test";
+import type { Static } from "typebox";
+import type { Node } from "../../src/management/fleet-shape.ts";
+import { model, says, startService } from "../harness/engine.ts";
+import { until } from "../harness/until.ts";
+import { isGone, startWorkers } from "../workers/node.ts";
+
+setDefaultTimeout(60_000);
+
+type Listed = Static<typeof Node>;
+const ask = { model, messages: says("", "hello") };
+
+test("a node on the embedded database lists itself, with what it answered and its engines", async () => {
+  const node = await startService({});
+  const listed = () => node.json<Listed[]>("node", "list");
+  const [first, ...others] = await listed();
+  expect(others).toEqual([]);
+  expect(first).toMatchObject({ state: "ready", problems: [], workers: 1, configuration_differs: false });
+  expect(first!.name).toEndWith(`:${new URL(node.url).port}`);
+  expect(first!.engines.map(({ states }) => states)).toEqual([[{ state: "closed", routes: 1 }]]);
+  expect((await node.post("/v1/chat/completions", ask)).status).toBe(200);
+  await until(async () => (await listed())[0]!.output_tokens_per_second > 0);
+  const [busy] = await listed();
+  expect(busy!.input_tokens_per_second).toBeGreaterThan(0);
+  expect(busy!.first_part_p95_ms).toBeGreaterThan(0);
+  const { stdout } = await node.cli("node", "list");
+  expect(stdout).toContain(first!.name);
+  expect(stdout).not.toContain("differ");
+  expect(await node.stop()).toBe(0);
+});
+
+test("a node of several workers is one, also while one of them is replaced", async () => {
+  const node = await startWorkers({ workers: "2" });
+  const listed = () => node.json<Listed[]>("node", "list");
+  await until(async () => (await listed())[0]?.workers === 2);
+  const [before] = await listed();
+  expect(before).toMatchObject({ state: "ready", workers: 2, workers_wanted: 2 });
+  const lost = node.pids().get(1)!;
+  process.kill(lost, "SIGKILL");
+  await until(() => isGone(lost) && node.pids().size === 2);
+  const nodes = await listed();
+  expect(nodes.map(({ id, started_at }) => [id, started_at])).toEqual([[before!.id, before!.started_at]]);
+  expect(await node.stop()).toBe(0);
+});
