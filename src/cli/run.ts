@@ -12,6 +12,7 @@ import { addCompletionCommand } from "./completion.ts";
 import { addConformanceCommand } from "./conformance/command.ts";
 import type { CommandContext } from "./context.ts";
 import { addDoctorCommand } from "./doctor.ts";
+import { addFleetCommand } from "./fleet.ts";
 import { addHealthcheckCommand } from "./healthcheck.ts";
 import { addInitCommand } from "./init.ts";
 import { addKeyCommands } from "./key.ts";
@@ -88,6 +89,7 @@ export function commands(of: Services, exitWith: (code: number) => void): Comman
   group("plan", "show the plans in force, and manage those outside sluice.yaml", ["list", "show"]);
   addUpstreamCommands(program, context);
   group("node", "show the nodes that serve", ["list"]);
+  addFleetCommand(program, context);
   addUsageCommands(program, context);
   addRequestCommands(program, context);
   addAuditCommands(program, context);

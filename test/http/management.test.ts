@@ -453,7 +453,9 @@ test("without TLS it is refused from anywhere but the node itself, unless a prox
   const plans = verbs.find(({ name }) => name === "listPlans")!;
   const codeFrom = async (isLocal: boolean, tls: "off" | "on" | "proxy") => {
     const never = () => Promise.reject(new Fault("missing_operator_token", "Nobody asks."));
-    const serve = gate({ authenticate: never, contextFor: () => ({}) as never, tls, version: "1" }, plans);
+    const serve = gate({ authenticate: never, contextFor: () => ({}) as never, tls, version: "1" }, plans, {
+      count: 0,
+    });
     const connection = { address: () => "", isLocal: () => isLocal, keepOpen() {} };
     const call = new Call("req_1", new Request("http://node/management/v1/plans"), "/", connection);
     return serve({} as never, call).catch((fault: Fault) => fault.code);
