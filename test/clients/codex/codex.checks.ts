@@ -236,7 +236,12 @@ test("where it is told of WebSockets, it uses one for all its turns", async () =
   expect([first, second].map((turn) => typeof turn?.body?.previous_response_id)).toEqual(["string", "string"]);
   // Each turn sends what is new, beside its tools.
   expect(itemsOf(ended, "input", 3).map(({ type }) => type)).toEqual(["function_call_output"]);
-  console.log(`bytes of the messages: ${ended.asked.slice(1).map(({ bytes }) => bytes).join(", ")}`);
+  console.log(
+    `bytes of the messages: ${ended.asked
+      .slice(1)
+      .map(({ bytes }) => bytes)
+      .join(", ")}`,
+  );
   expect(ended.files).toEqual({ "one.txt": "apple\n" });
 });
 
