@@ -72,7 +72,16 @@ export interface Inspection {
 export interface OpenStore
   extends Pick<
     ManagementOptions,
-    "administration" | "operators" | "plans" | "notices" | "drains" | "fleet" | "people" | "ledger" | "refused"
+    | "administration"
+    | "operators"
+    | "plans"
+    | "notices"
+    | "drains"
+    | "fleet"
+    | "people"
+    | "standings"
+    | "ledger"
+    | "refused"
   > {
   close(): Promise<void>;
 }

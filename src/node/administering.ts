@@ -49,6 +49,7 @@ export function administering(parts: Parts, version: string): Administering {
       people: store,
       ledger,
       refused,
+      standings: store,
       catalog,
       now_ms: Date.now,
       newUuid: () => Bun.randomUUIDv7(),

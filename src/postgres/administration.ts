@@ -9,6 +9,7 @@ import type { NoticeAdministration } from "../store/notice.ts";
 import type { Operators } from "../store/operators.ts";
 import type { PeopleAdministration } from "../store/people.ts";
 import type { PlanAdministration } from "../store/plan.ts";
+import type { Standings } from "../store/standing.ts";
 import { askedFrom, listAudit, readAuditHead } from "./acts.ts";
 import type { Database } from "./database.ts";
 import { drainAdministration } from "./drains.ts";
@@ -20,6 +21,7 @@ import { operators } from "./operators.ts";
 import { organizationLife } from "./organization-life.ts";
 import { organizations } from "./organizations.ts";
 import { peopleAdministration } from "./people-administration.ts";
+import { standings } from "./standing.ts";
 import { teams } from "./teams.ts";
 
 export interface ActContext {
@@ -35,7 +37,14 @@ export interface ActContext {
 export function administration(
   database: Database,
   { address = null, isServed = false }: ActContext = {},
-): Administration & Operators & PlanAdministration & NoticeAdministration & DrainAdministration & Fleet & PeopleAdministration {
+): Administration &
+  Operators &
+  PlanAdministration &
+  NoticeAdministration &
+  DrainAdministration &
+  Fleet &
+  Standings &
+  PeopleAdministration {
   const db = askedFrom(database, address);
   return {
     ...organizations(db, isServed),
@@ -46,6 +55,7 @@ export function administration(
     ...managedPlans(db),
     ...noticeHooks(db),
     ...drainAdministration(db),
+    ...standings(db),
     ...fleet(db),
     ...peopleAdministration(db),
     listAudit: (input) => listAudit(db, input),

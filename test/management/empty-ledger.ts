@@ -5,7 +5,7 @@ import { noLimits, type Plan } from "../../src/store/plan.ts";
 
 type Stores = Pick<
   ManagementOptions,
-  "ledger" | "refused" | "operators" | "plans" | "notices" | "drains" | "fleet" | "people"
+  "ledger" | "refused" | "operators" | "plans" | "notices" | "drains" | "fleet" | "people" | "standings"
 >;
 
 export function emptyLedger(overrides: Partial<Stores["ledger"]> = {}): Stores {
@@ -21,6 +21,7 @@ export function emptyLedger(overrides: Partial<Stores["ledger"]> = {}): Stores {
       ...overrides,
     },
     refused: { find: async () => null },
+    standings: { standings: async () => new Map() },
     notices: {
       noticeHook: async () => null,
       setNoticeHook: () => Promise.reject(new Error("no webhooks")),

@@ -17,10 +17,12 @@ import { policies } from "./policies.ts";
 import { protocol } from "./protocol.ts";
 import { rates } from "./rates.ts";
 import { routing } from "./routing.ts";
+import { standing } from "./standing.ts";
 import { telemetry } from "./telemetry.ts";
 import { tls } from "./tls.ts";
 import { usage } from "./usage.ts";
 import { warming } from "./warming.ts";
+import { websocket } from "./websocket.ts";
 import { sse, upstream } from "./wire.ts";
 import { workers } from "./workers.ts";
 
@@ -34,6 +36,7 @@ export const mutants: Mutants = {
   usage,
   telemetry,
   http,
+  websocket,
   management,
   memory,
   edges,
@@ -41,6 +44,7 @@ export const mutants: Mutants = {
   ledger,
   budgets,
   rates,
+  standing,
   plans,
   policies,
   notices,
