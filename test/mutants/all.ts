@@ -23,6 +23,7 @@ import { telemetry } from "./telemetry.ts";
 import { tls } from "./tls.ts";
 import { usage } from "./usage.ts";
 import { warming } from "./warming.ts";
+import { websocket } from "./websocket.ts";
 import { sse, upstream } from "./wire.ts";
 import { workers } from "./workers.ts";
 
@@ -37,6 +38,7 @@ export const mutants: Mutants = {
   usage,
   telemetry,
   http,
+  websocket,
   management,
   memory,
   edges,
