@@ -15,6 +15,9 @@ import { breather } from "../time/breather.ts";
 import type { Run } from "../usage/run.ts";
 import type { Adapter, InferenceWire } from "./adapter.ts";
 import type { Dependencies } from "./dependencies.ts";
+import { keptStream } from "./kept/first-client.ts";
+import type { Keeping } from "./kept/keeping.ts";
+import { keptWhole } from "./kept/whole.ts";
 import { limitHeaders } from "./limit-headers.ts";
 import type { Prepared } from "./prepare.ts";
 import { usageHeaders } from "./usage-headers.ts";
@@ -24,7 +27,7 @@ export async function answer<Wire extends InferenceWire, Reply>(
   call: Call,
   { operation, codec, saver }: Adapter<Wire, Reply>,
   { wire, request, principal, identity, inputTokensExpected }: Prepared<Wire>,
-  run: Run,
+  { run, keeping }: { run: Run; keeping: Keeping | null },
 ): Promise<Answer> {
   const endedAtSeconds = clockedOnce();
   const encoded = (result: Result) => codec.response.encode(result, wire, endedAtSeconds());
@@ -33,7 +36,15 @@ export async function answer<Wire extends InferenceWire, Reply>(
     ...usageHeaders(run.grant.windows, run.grant.source),
     ...limitHeaders(operation, run.rates, Date.now()),
   };
+  await keeping?.open({ stream: request.stream, headers });
   if (!request.stream) {
+    if (keeping) {
+      return keptWhole(run.events, headers, keeping, async (result) => {
+        const reply = encoded(result);
+        await save?.(reply);
+        return reply;
+      });
+    }
     const result = await collect(run.events);
     const size = sizeOf(result);
     await breather(size);
@@ -54,7 +65,8 @@ export async function answer<Wire extends InferenceWire, Reply>(
     endedAtSeconds,
   };
   const encoder = codec.stream.encoder(wire, context);
-  return sseAnswer(stream, { encoder, heartbeat_ms: dependencies.limits.heartbeat_ms, headers });
+  const options = { encoder, heartbeat_ms: dependencies.limits.heartbeat_ms, headers };
+  return keeping ? keptStream(call, stream, options, keeping) : sseAnswer(stream, options);
 }
 
 /** Roughly, in bytes. */

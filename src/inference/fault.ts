@@ -17,6 +17,13 @@ export const faultCatalogue = {
   previous_response_not_found: { status: 400, type: "invalid_request_error", messages: "invalid_request_error" },
   unsupported_feature: { status: 400, type: "invalid_request_error", messages: "invalid_request_error" },
   context_length_exceeded: { status: 400, type: "invalid_request_error", messages: "invalid_request_error" },
+  idempotency_key_reused: {
+    status: 400,
+    management: 409,
+    type: "invalid_request_error",
+    messages: "invalid_request_error",
+  },
+  idempotency_answer_lost: { status: 400, type: "invalid_request_error", messages: "invalid_request_error" },
   missing_api_key: { status: 401, type: "authentication_error", messages: "authentication_error" },
   invalid_api_key: { status: 401, type: "authentication_error", messages: "authentication_error" },
   expired_api_key: { status: 401, type: "authentication_error", messages: "authentication_error" },
@@ -46,7 +53,6 @@ export const faultCatalogue = {
   resource_not_found: { status: 404, type: "invalid_request_error", messages: "not_found_error" },
   already_exists: { status: 409, type: "invalid_request_error", messages: "invalid_request_error" },
   wrong_state: { status: 409, type: "invalid_request_error", messages: "invalid_request_error" },
-  idempotency_key_reused: { status: 409, type: "invalid_request_error", messages: "invalid_request_error" },
   version_conflict: { status: 412, type: "invalid_request_error", messages: "invalid_request_error" },
   internal_error: { status: 500, type: "api_error", messages: "api_error" },
   upstream_unavailable: { status: 503, type: "api_error", messages: "overloaded_error" },
@@ -54,9 +60,25 @@ export const faultCatalogue = {
   overloaded: { status: 503, type: "api_error", messages: "overloaded_error" },
   draining: { status: 503, type: "api_error", messages: "overloaded_error" },
   storage_unavailable: { status: 503, type: "api_error", messages: "overloaded_error" },
-} as const satisfies Record<string, { status: number; type: string; messages: string }>;
+} as const satisfies Record<string, FaultEntry>;
+
+interface FaultEntry {
+  status: number;
+  /** The status of the management interface, if it is another one. */
+  management?: number;
+  type: string;
+  /** The type in the protocol of Messages. */
+  messages: string;
+}
 
 export type FaultCode = keyof typeof faultCatalogue;
+
+export const statusOf = (code: FaultCode): number => faultCatalogue[code].status;
+
+export function managementStatusOf(code: FaultCode): number {
+  const { status, management = status }: FaultEntry = faultCatalogue[code];
+  return management;
+}
 
 /** The codes of the management interface, which clients of the API never get. */
 export const managementFaultCodes = [
@@ -68,7 +90,6 @@ export const managementFaultCodes = [
   "resource_not_found",
   "already_exists",
   "wrong_state",
-  "idempotency_key_reused",
   "version_conflict",
 ] as const satisfies FaultCode[];
 
@@ -113,7 +134,7 @@ export class Fault extends Error {
   }
 
   get status(): number {
-    return faultCatalogue[this.code].status;
+    return statusOf(this.code);
   }
 }
 

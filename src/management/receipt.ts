@@ -21,8 +21,10 @@ export function receiptShown(receipt: Receipt): RequestReceipt {
     error_code: receipt.errorCode,
     attempts: receipt.route?.attempts ?? null,
     recovered: receipt.recovered,
+    detached: receipt.detached,
+    replay_of: receipt.replayOf,
     usage: usageShown(usage),
-    prices: {
+    prices: prices && {
       input: prices.input,
       cached_input: prices.cachedInput,
       cache_write: prices.cacheWrite,
@@ -63,6 +65,8 @@ export function refusedShown(refused: RefusedRequest): RequestReceipt {
     error_code: refused.errorCode,
     attempts: null,
     recovered: false,
+    detached: false,
+    replay_of: null,
     usage: usageShown(noUsage),
     prices: null,
     units: { held: 0, charged: 0, uncharged: 0 },

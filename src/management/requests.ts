@@ -80,6 +80,8 @@ export const requestVerbs = [
         errorCode: "usage_limit_reached",
         attempts: null,
         recovered: false,
+        detached: false,
+        replayOf: null,
         usage: {
           inputTokens: 0,
           cachedInputTokens: 0,

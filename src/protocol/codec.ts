@@ -59,6 +59,12 @@ export interface StreamEncoder extends Transducer<InferenceEvent, SseMessage> {
   heartbeat(): string;
 }
 
+/** The first and the last frames of a stream that were sent; "" if there were none. */
+export interface SentFrames {
+  first: string;
+  last: string;
+}
+
 /** The side that faces our callers. A `Wire` has passed the validator. */
 export interface CallerCodec<Wire, Reply> {
   request: {
@@ -69,7 +75,11 @@ export interface CallerCodec<Wire, Reply> {
     remainder(wire: Wire): Wire;
   };
   response: { encode(result: Result, wire: Wire, endedAtSeconds?: number): Reply };
-  stream: { encoder(wire: Wire, context: StreamContext): StreamEncoder };
+  stream: {
+    encoder(wire: Wire, context: StreamContext): StreamEncoder;
+    /** The end of a stream whose encoder is gone, after whole frames of it were sent: the protocol's failure. */
+    broken(sent: SentFrames, fault: Fault, requestId: string): string;
+  };
   fault: { encode(fault: Fault, requestId: string): unknown };
 }
 

@@ -27,6 +27,8 @@ const example = {
   error_code: null,
   attempts: 1,
   recovered: false,
+  detached: false,
+  replay_of: null,
   usage: {
     input_tokens: 812,
     cached_input_tokens: 1024,
