@@ -59,12 +59,6 @@ export interface StreamEncoder extends Transducer<InferenceEvent, SseMessage> {
   heartbeat(): string;
 }
 
-/** The first and the last frames of a stream that were sent; "" if there were none. */
-export interface SentFrames {
-  first: string;
-  last: string;
-}
-
 /** The side that faces our callers. A `Wire` has passed the validator. */
 export interface CallerCodec<Wire, Reply> {
   request: {
@@ -77,8 +71,8 @@ export interface CallerCodec<Wire, Reply> {
   response: { encode(result: Result, wire: Wire, endedAtSeconds?: number): Reply };
   stream: {
     encoder(wire: Wire, context: StreamContext): StreamEncoder;
-    /** The end of a stream whose encoder is gone, after whole frames of it were sent: the protocol's failure. */
-    broken(sent: SentFrames, fault: Fault, requestId: string): string;
+    /** The end of a stream whose encoder is gone, after these whole frames of it: the protocol's failure. */
+    broken(sent: string, fault: Fault, requestId: string): string;
   };
   fault: { encode(fault: Fault, requestId: string): unknown };
 }

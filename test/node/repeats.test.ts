@@ -3,10 +3,13 @@
  * node is killed they get what it had written, then the protocol's failure, and then a new run; one is charged at most.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { RequestReceipt } from "../../src/management/receipt-shape.ts";
 import { model, type Service, says, startService } from "../harness/engine.ts";
 import { freshDatabase, redisUrl } from "../harness/services.ts";
-import { type Sluice, startSluice } from "../harness/sluice.ts";
+import type { Sluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
 
 setDefaultTimeout(90_000);
@@ -24,8 +27,10 @@ describe.each(["the database", "Redis"])("with logs in %s", (place) => {
   let first: Service;
   let second: Service;
   let env: Record<string, string>;
+  let folder: string;
   beforeAll(async () => {
     database = await freshDatabase();
+    folder = mkdtempSync(join(tmpdir(), "sluice-repeats-"));
     env = { DATABASE_URL: database.url, ...(place === "Redis" ? { REDIS_URL: await redisUrl() } : {}) };
     const options = {
       metering,
@@ -33,12 +38,14 @@ describe.each(["the database", "Redis"])("with logs in %s", (place) => {
       sluice: { store: "postgres", env },
     } as const;
     first = await startService(options);
-    second = await startService(options);
+    // With a folder of its own it makes no organization.
+    second = await startService({ ...options, sluice: { ...options.sluice, dataDir: folder } });
   });
   afterAll(async () => {
     await second.stop();
     await first.engine.stop();
     await database.drop();
+    rmSync(folder, { recursive: true, force: true });
   });
 
   const ask = (node: Sluice, path: string, directives: string, key: string, stream: boolean) =>

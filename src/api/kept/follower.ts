@@ -82,6 +82,19 @@ export class Follower {
     }
   }
 
+  /** The text that was read so far, as far as it is still there. */
+  async sent(): Promise<string> {
+    const texts: string[] = [];
+    // The first entry is the head.
+    for (let from = 1; from < this.#next; ) {
+      const entries = await this.#needs.kept.logs.read(this.#kept, from).catch(() => "lost" as const);
+      if (entries === "lost" || entries.length === 0) break;
+      texts.push(...entries.slice(0, this.#next - from).map(({ text }) => text));
+      from += entries.length;
+    }
+    return texts.join("");
+  }
+
   /** Ends the log of a node that is gone, and frees the key. */
   async bury(failure: string): Promise<void> {
     const { answers, logs } = this.#needs.kept;

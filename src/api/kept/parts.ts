@@ -1,14 +1,13 @@
 /** The parts of a node that kept answers need, and their limits. */
 import type { AnswerLogs } from "../../store/answer-log.ts";
 import type { KeptAnswers } from "../../store/kept.ts";
-import type { Keeping } from "./keeping.ts";
 
 export interface KeptParts {
   answers: KeptAnswers;
   logs: AnswerLogs;
   settings(): KeptLimits;
   /** The answers that this node keeps and that have not ended. */
-  open: Set<Keeping>;
+  open: Set<object>;
 }
 
 export interface KeptLimits {

@@ -8,9 +8,7 @@ import type { Answer } from "../../http/frame.ts";
 import { jsonText } from "../../http/json.ts";
 import { type StreamedAnswer, type StreamOwner, sseHead } from "../../http/stream.ts";
 import { asFault, Fault } from "../../inference/fault.ts";
-import type { SentFrames } from "../../protocol/codec.ts";
 import { comment } from "../../sse/encode.ts";
-import type { LogEntry } from "../../store/answer-log.ts";
 import type { Operation } from "../../store/ledger.ts";
 import type { Adapter, InferenceWire } from "../adapter.ts";
 import type { Dependencies } from "../dependencies.ts";
@@ -27,7 +25,7 @@ export async function replay<Wire extends InferenceWire, Reply>(
   noteReplay(dependencies, call, principal, { operation, earlier });
   const headers = { ...earlier.head.headers, "x-service-replay-of": earlier.name.requestId };
   if (!earlier.head.stream) return jsonText(200, await wholeText(earlier), headers);
-  const broken = (sent: SentFrames, fault: Fault) => codec.stream.broken(sent, fault, earlier.name.requestId);
+  const broken = (sent: string, fault: Fault) => codec.stream.broken(sent, fault, earlier.name.requestId);
   return streamed(earlier, { headers, heartbeat_ms: dependencies.limits.heartbeat_ms, broken });
 }
 
@@ -65,7 +63,7 @@ interface ReplayOptions {
   headers: Record<string, string>;
   heartbeat_ms: number;
   /** The end of a stream whose writer is gone, in the protocol. */
-  broken(sent: SentFrames, fault: Fault): string;
+  broken(sent: string, fault: Fault): string;
 }
 
 function streamed(earlier: Follower, options: ReplayOptions): StreamedAnswer {
@@ -85,7 +83,6 @@ class ReplaySource implements Bun.UnderlyingSource<Uint8Array> {
   readonly #earlier: Follower;
   readonly #options: ReplayOptions;
   readonly #owner: StreamOwner;
-  readonly #sent: SentFrames = { first: "", last: "" };
   #isClosed = false;
 
   constructor(earlier: Follower, options: ReplayOptions, owner: StreamOwner) {
@@ -101,7 +98,7 @@ class ReplaySource implements Bun.UnderlyingSource<Uint8Array> {
         if (this.#isClosed) return;
         if (typeof entries === "string") return await this.#break(controller, entries);
         if (entries.length === 0) return controller.enqueue(silence);
-        const text = this.#textOf(entries);
+        const text = entries.map((entry) => entry.text).join("");
         const isOver = entries.at(-1)!.isEnd;
         if (isOver) this.#close();
         if (text !== "") controller.enqueue(encoder.encode(text));
@@ -109,7 +106,7 @@ class ReplaySource implements Bun.UnderlyingSource<Uint8Array> {
         if (isOver || text !== "") return;
       }
     } catch (thrown) {
-      this.#fail(controller, this.#options.broken(this.#sent, asFault(thrown)));
+      await this.#fail(controller, asFault(thrown));
     }
   }
 
@@ -118,27 +115,20 @@ class ReplaySource implements Bun.UnderlyingSource<Uint8Array> {
     this.#close();
   }
 
-  #textOf(entries: readonly LogEntry[]): string {
-    const text = entries.map((entry) => entry.text).join("");
-    if (text !== "") {
-      this.#sent.first ||= text;
-      this.#sent.last = text;
-    }
-    return text;
-  }
-
   /** The node that wrote it is gone: the stream ends with its protocol's failure, and the key is free after that. */
   async #break(controller: ReadableStreamDefaultController<Uint8Array>, fate: Fate): Promise<void> {
-    const failure = this.#options.broken(this.#sent, fate === "lost" ? answerLost() : gone());
+    const failure = await this.#fail(controller, fate === "lost" ? answerLost() : gone());
     if (fate === "dead") await this.#earlier.bury(failure);
-    this.#fail(controller, failure);
   }
 
-  #fail(controller: ReadableStreamDefaultController<Uint8Array>, failure: string): void {
-    if (this.#isClosed) return;
+  /** Returns what was written. */
+  async #fail(controller: ReadableStreamDefaultController<Uint8Array>, fault: Fault): Promise<string> {
+    const failure = this.#options.broken(await this.#earlier.sent(), fault);
+    if (this.#isClosed) return failure;
     this.#close();
     controller.enqueue(encoder.encode(failure));
     controller.close();
+    return failure;
   }
 
   #close(): void {

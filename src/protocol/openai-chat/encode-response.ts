@@ -5,7 +5,7 @@ import type { Result, ResultPart } from "../../inference/result.ts";
 import { noUsage, type Usage } from "../../inference/usage.ts";
 import { comment, encodeSse } from "../../sse/encode.ts";
 import type { SseMessage } from "../../sse/message.ts";
-import type { SentFrames, StreamContext, StreamEncoder } from "../codec.ts";
+import type { StreamContext, StreamEncoder } from "../codec.ts";
 import { CustomInput, customInputOf } from "../custom-tool.ts";
 import { type AroundDelta, aroundDelta } from "../delta-frame.ts";
 import { PartQueue } from "../part-queue.ts";
@@ -153,7 +153,7 @@ function failure(fault: Fault, requestId: string): SseMessage[] {
 }
 
 /** The end of a stream that was cut off. */
-export function brokenStream(_sent: SentFrames, fault: Fault, requestId: string): string {
+export function brokenStream(_sent: string, fault: Fault, requestId: string): string {
   return failure(fault, requestId).map(encodeSse).join("");
 }
 const waiting = comment("waiting for the model");
