@@ -80,7 +80,7 @@ export function managementStatusOf(code: FaultCode): number {
   return management;
 }
 
-/** The codes of the management interface, which clients of the API never get. */
+/** The codes of the management interface. Clients of the API never get them, but for those with two statuses. */
 export const managementFaultCodes = [
   "missing_operator_token",
   "invalid_operator_token",
@@ -90,12 +90,13 @@ export const managementFaultCodes = [
   "resource_not_found",
   "already_exists",
   "wrong_state",
+  "idempotency_key_reused",
   "version_conflict",
 ] as const satisfies FaultCode[];
 
 /** The codes that clients of the API can get. */
 export const clientFaultCodes = (Object.keys(faultCatalogue) as FaultCode[]).filter(
-  (code) => !managementFaultCodes.some((one) => one === code),
+  (code) => "management" in faultCatalogue[code] || !managementFaultCodes.some((one) => one === code),
 );
 
 /** The lengths of an input and of the model's context. */

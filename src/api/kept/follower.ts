@@ -6,7 +6,7 @@ import type { Call } from "../../http/call.ts";
 import { Fault } from "../../inference/fault.ts";
 import type { LogEntry, LogName } from "../../store/answer-log.ts";
 import type { Kept } from "../../store/kept.ts";
-import type { KeepingNeeds, LogHead } from "./keeping.ts";
+import { answerLost, type KeepingNeeds, type LogHead } from "./needs.ts";
 
 const poll_ms = 100;
 /** How often a reader without news finds out whether the writer is still there. */
@@ -108,17 +108,9 @@ export class Follower {
     if (fate === "lost") {
       await this.#needs.kept.answers.end(this.#kept.requestId, { state: "lost", bytes: 0 });
       // Of an answer whose log was whole, the claim says `ended`, and it stays.
-      throw this.#isLost();
+      throw answerLost();
     }
     return false;
-  }
-
-  #isLost(): Fault {
-    return new Fault(
-      "idempotency_answer_lost",
-      "The answer to the first request with this 'idempotency-key' is no longer there. It was charged then. Use a new key to ask again.",
-      { param: "idempotency-key" },
-    );
   }
 
   /** Entries may have come before the fate was known. */

@@ -8,20 +8,12 @@ import { Fault } from "../../inference/fault.ts";
 import type { LogName } from "../../store/answer-log.ts";
 import type { Claim } from "../../store/kept.ts";
 import { within } from "../../time/deadline.ts";
-import type { Dependencies } from "../dependencies.ts";
 import { Follower } from "./follower.ts";
 import { LogWriter } from "./log-writer.ts";
+import { answerLost, type KeepingNeeds, type LogHead } from "./needs.ts";
 
 /** How long a request waits for the store of claims. */
 const claim_ms_max = 3_000;
-
-export type KeepingNeeds = Pick<Dependencies, "kept" | "ledger" | "limits" | "log">;
-
-/** The first entry of a log. */
-export interface LogHead {
-  stream: boolean;
-  headers: Record<string, string>;
-}
 
 export class Keeping implements AsyncDisposable {
   readonly #needs: KeepingNeeds;
@@ -175,14 +167,6 @@ function reused(): Fault {
   return new Fault(
     "idempotency_key_reused",
     "Another request came with this 'idempotency-key' before. Use a new key for each new request.",
-    { param: "idempotency-key" },
-  );
-}
-
-export function answerLost(): Fault {
-  return new Fault(
-    "idempotency_answer_lost",
-    "The answer to the first request with this 'idempotency-key' is no longer there: it was too large to be kept, made room for others, or was lost. It was charged then. Use a new key to ask again.",
     { param: "idempotency-key" },
   );
 }

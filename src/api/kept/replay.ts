@@ -13,7 +13,7 @@ import type { Operation } from "../../store/ledger.ts";
 import type { Adapter, InferenceWire } from "../adapter.ts";
 import type { Dependencies } from "../dependencies.ts";
 import type { Fate, Follower } from "./follower.ts";
-import { answerLost } from "./keeping.ts";
+import { answerLost } from "./needs.ts";
 
 export async function replay<Wire extends InferenceWire, Reply>(
   dependencies: Dependencies,
