@@ -2,6 +2,7 @@
 import { type ConfirmedPerson, confirmPerson, NoSubject } from "../auth/confirm.ts";
 import type { Claims, Identity, Issuer } from "../auth/identity.ts";
 import type { Sealing } from "../auth/sealed.ts";
+import type { UnknownCredentials } from "../auth/unknown-credentials.ts";
 import type { BrowserSessions } from "../store/browser-sessions.ts";
 import type { DeviceRequests } from "../store/device-requests.ts";
 import { idOf } from "../store/ids.ts";
@@ -21,6 +22,8 @@ export interface IdentityParts {
   devices: DeviceRequests;
   uses: UseCounts;
   sealing: Sealing;
+  /** Bounds what codes and tokens that nobody knows may cost. */
+  unknown: UnknownCredentials;
   /** From a cryptographic source. */
   random(bytes: number): Uint8Array;
   newUuid(): string;

@@ -1,6 +1,5 @@
 /** What the cookie of a browser stands for: a session, whose issuer is asked again each hour, and which ends in many ways. */
 import { createHmac, timingSafeEqual } from "node:crypto";
-import { decodeJwt } from "jose";
 import type { Identity } from "../auth/identity.ts";
 import { subjectIn } from "../auth/rules.ts";
 import type { EndedAtIssuer, KnownSession, SessionKind, SessionLife } from "../store/browser-sessions.ts";
@@ -17,7 +16,7 @@ import {
   requireAdmission,
 } from "./identity.ts";
 import { IssuerAway, IssuerRefused } from "./issuer-clients.ts";
-import { verifiedLogoutToken } from "./verified.ts";
+import { issuerIn, verifiedLogoutToken } from "./verified.ts";
 
 export interface CurrentSession {
   session: KnownSession;
@@ -118,13 +117,4 @@ export async function leave(parts: IdentityParts, token: string): Promise<{ sess
 async function ended({ sessions, signIns }: IdentityParts, who: EndedAtIssuer) {
   const [one, other] = await Promise.all([sessions.endAtIssuer(who), signIns.endAtIssuer(who, "issuer_logout")]);
   return { sessions: one, signIns: other };
-}
-
-/** Says whose keys to ask for. Nothing else of the token counts before they have verified it. */
-function issuerIn(token: string): string {
-  try {
-    return decodeJwt(token).iss ?? "";
-  } catch {
-    return "";
-  }
 }

@@ -1,5 +1,5 @@
 /** Tokens that an issuer has signed, verified: ID tokens and logout tokens. Each is for our client, and no other kind. */
-import { errors, type JWTPayload, type JWTVerifyOptions, jwtVerify } from "jose";
+import { decodeJwt, errors, type JWTPayload, type JWTVerifyOptions, jwtVerify } from "jose";
 import type { Claims } from "../auth/identity.ts";
 import { isFirst, type UseCounts } from "../store/use-counts.ts";
 import { clockTolerance_s, IssuerAway, type IssuerClient, IssuerRefused, reasonOf } from "./issuer-clients.ts";
@@ -39,19 +39,39 @@ export async function verifiedLogoutToken(client: IssuerClient, token: string, u
   return { claims, issuerSession: typeof sid === "string" ? sid : null };
 }
 
-async function verified(client: IssuerClient, token: string, checks: JWTVerifyOptions): Promise<Claims> {
-  const { issuer, clientId, algorithms } = client.issuer;
-  if (clientId === null) throw new IssuerRefused("nobody signs in by this issuer");
+/** Says whose keys to ask for. Nothing else of the token counts before they have verified it. */
+export function issuerIn(token: string): string {
   try {
-    const { payload } = await jwtVerify(token, client.keys, {
+    return decodeJwt(token).iss ?? "";
+  } catch {
+    return "";
+  }
+}
+
+async function verified(client: IssuerClient, token: string, checks: JWTVerifyOptions): Promise<Claims> {
+  const { clientId } = client.issuer;
+  if (clientId === null) throw new IssuerRefused("nobody signs in by this issuer");
+  return (await checked(client, token, [clientId], checks)).claims;
+}
+
+/** The claims of a token that this issuer has signed for one of these audiences. Throws IssuerRefused, IssuerAway. */
+export async function checked(
+  client: IssuerClient,
+  token: string,
+  audience: string[],
+  checks: JWTVerifyOptions = {},
+): Promise<{ claims: Claims; typ: string | undefined }> {
+  const { issuer, algorithms } = client.issuer;
+  try {
+    const { payload, protectedHeader } = await jwtVerify(token, client.keys, {
       issuer,
-      audience: clientId,
+      audience,
       algorithms: [...algorithms],
       clockTolerance: clockTolerance_s,
       requiredClaims: ["iat", "exp"],
       ...checks,
     });
-    return payload;
+    return { claims: payload, typ: protectedHeader.typ };
   } catch (cause) {
     throw cause instanceof errors.JOSEError && !isOutage(cause)
       ? new IssuerRefused(`the token of ${issuer} does not hold: ${cause.message}`, { cause })

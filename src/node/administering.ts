@@ -48,6 +48,7 @@ export function administering(parts: Parts, version: string): Administering {
       fleet,
       ledger,
       refused,
+      standings: store,
       catalog,
       now_ms: Date.now,
       newUuid: () => Bun.randomUUIDv7(),

@@ -59,6 +59,7 @@ export function services(environment: NodeJS.ProcessEnv): Services {
         plans: directory,
         notices: directory,
         drains: directory,
+        standings: directory,
         fleet: directory,
         // It is only read here, so the charge of lapsed holds does not matter.
         ledger: ledger(database, { recovery: "checkpoint" }),

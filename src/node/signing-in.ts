@@ -1,5 +1,6 @@
 /** Wires the ways in for people: their issuers, stores and secrets. Null where there is no secret key, so nobody signs in. */
 import { sealing } from "../auth/sealed.ts";
+import { unknownCredentialLimits, unknownCredentials } from "../auth/unknown-credentials.ts";
 import type { IdentityParts } from "../identity/identity.ts";
 import { issuerClients } from "../identity/issuer-clients.ts";
 import { lifeOf } from "../identity/sessions.ts";
@@ -15,7 +16,7 @@ export type SigningIn = ReturnType<typeof startSigningIn>;
 
 export function startSigningIn({ serving, settings, outage }: Foundation) {
   const ending = new AsyncDisposableStack();
-  const parts = settings.server.secretKeys ? partsOf(serving, settings.server.secretKeys) : null;
+  const parts = settings.server.secretKeys ? partsOf(serving, settings, settings.server.secretKeys) : null;
   if (parts) {
     const rounds = forgetting({ forget: () => forget(parts), failed: outage("sign_ins_unforgotten") });
     ending.defer(() => rounds.stop());
@@ -23,7 +24,12 @@ export function startSigningIn({ serving, settings, outage }: Foundation) {
   return disposable({ parts }, ending);
 }
 
-function partsOf({ database, configuration }: Foundation["serving"], keys: readonly Uint8Array[]): IdentityParts {
+function partsOf(
+  { database, configuration }: Foundation["serving"],
+  { limits }: Foundation["settings"],
+  keys: readonly Uint8Array[],
+): IdentityParts {
+  const failures_of_one_address_per_minute = limits.failed_authentications_per_minute;
   const random = (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes));
   return {
     identity: () => configuration.current().identity,
@@ -34,6 +40,9 @@ function partsOf({ database, configuration }: Foundation["serving"], keys: reado
     devices: deviceRequests(database),
     uses: useCounts(database),
     sealing: sealing(keys, random),
+    unknown: unknownCredentials({ ...unknownCredentialLimits, failures_of_one_address_per_minute }, () =>
+      performance.now(),
+    ),
     random,
     newUuid: () => Bun.randomUUIDv7(),
     now_ms: Date.now,

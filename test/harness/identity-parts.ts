@@ -1,6 +1,7 @@
 // The parts of identity on a database, with an issuer of our own that says what a test wants.
 import type { Identity } from "../../src/auth/identity.ts";
 import { sealing } from "../../src/auth/sealed.ts";
+import { unknownCredentialLimits, unknownCredentials } from "../../src/auth/unknown-credentials.ts";
 import { identityOf } from "../../src/config/identity.ts";
 import type { IdentityParts } from "../../src/identity/identity.ts";
 import { issuerClients } from "../../src/identity/issuer-clients.ts";
@@ -37,6 +38,7 @@ export function identityParts(db: Database, settings: () => Identity): IdentityP
     devices: deviceRequests(db),
     uses: useCounts(db),
     sealing: sealing([new Uint8Array(32)], random),
+    unknown: unknownCredentials(unknownCredentialLimits, () => performance.now()),
     random,
     newUuid: () => Bun.randomUUIDv7(),
     now_ms: Date.now,

@@ -17,6 +17,7 @@ import { policies } from "./policies.ts";
 import { protocol } from "./protocol.ts";
 import { rates } from "./rates.ts";
 import { routing } from "./routing.ts";
+import { standing } from "./standing.ts";
 import { telemetry } from "./telemetry.ts";
 import { tls } from "./tls.ts";
 import { usage } from "./usage.ts";
@@ -41,6 +42,7 @@ export const mutants: Mutants = {
   ledger,
   budgets,
   rates,
+  standing,
   plans,
   policies,
   notices,

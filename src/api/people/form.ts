@@ -20,7 +20,8 @@ export async function readFields(call: Call): Promise<Fields> {
   if (reading !== "whole") throw new Fault("invalid_value", "The body did not arrive within 10 seconds.");
   call.bodyRead();
   const text = Buffer.concat(pieces).toString("utf8");
-  if (type === "application/x-www-form-urlencoded") return fieldsOf([...new URLSearchParams(text)]);
+  if (type === "application/x-www-form-urlencoded" || (type === "" && text === ""))
+    return fieldsOf([...new URLSearchParams(text)]);
   if (type === "application/json") return fieldsOf(membersIn(text));
   throw new Fault("invalid_content_type", "Send a form: application/x-www-form-urlencoded. JSON is read, too.");
 }
