@@ -12,6 +12,7 @@ import { organizationChangeVerbs } from "./organization-changes.ts";
 import { organizationVerbs } from "./organizations.ts";
 import { planVerbs } from "./plans.ts";
 import { reportVerbs } from "./reports.ts";
+import { requestListVerbs } from "./request-list.ts";
 import { requestVerbs } from "./requests.ts";
 import { teamVerbs } from "./teams.ts";
 import { upstreamVerbs } from "./upstreams.ts";
@@ -26,6 +27,7 @@ const listed = [
   ...teamVerbs,
   ...budgetVerbs,
   ...usageVerbs,
+  ...requestListVerbs,
   ...requestVerbs,
   ...reportVerbs,
   ...planVerbs,
