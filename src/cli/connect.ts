@@ -125,6 +125,7 @@ function managementOf(services: Services, store: OpenStore): Management {
     standings: store.standings,
     requests: store.requests,
     fleet: store.fleet,
+    people: store.people,
     ledger: store.ledger,
     refused: store.refused,
     catalog: async () => {

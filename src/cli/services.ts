@@ -78,6 +78,7 @@ export interface OpenStore
     | "notices"
     | "drains"
     | "fleet"
+    | "people"
     | "standings"
     | "requests"
     | "ledger"

@@ -10,6 +10,7 @@ import { noticeVerbs } from "./notices.ts";
 import { operatorVerbs } from "./operators.ts";
 import { organizationChangeVerbs } from "./organization-changes.ts";
 import { organizationVerbs } from "./organizations.ts";
+import { personVerbs } from "./people.ts";
 import { planVerbs } from "./plans.ts";
 import { reportVerbs } from "./reports.ts";
 import { requestListVerbs } from "./request-list.ts";
@@ -36,6 +37,7 @@ const listed = [
   ...noticeVerbs,
   ...auditVerbs,
   ...operatorVerbs,
+  ...personVerbs,
 ] as const;
 
 type Listed = (typeof listed)[number];

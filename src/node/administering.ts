@@ -46,6 +46,7 @@ export function administering(parts: Parts, version: string): Administering {
       notices: store,
       drains: store,
       fleet,
+      people: store,
       ledger,
       refused,
       standings: store,

@@ -80,6 +80,7 @@ export async function startNode(foundation: Foundation) {
     publishing,
     inForce,
     lifecycle: parts.lifecycle,
+    sockets: parts.bounds.sockets,
     ledger: stores.ledger,
     prepareNames: ({ upstreams }: Configuration) => engines.names.prepare(upstreams),
     readinessBegan: readiness.began,

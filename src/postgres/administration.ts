@@ -7,6 +7,7 @@ import type { DrainAdministration } from "../store/drain.ts";
 import type { Fleet } from "../store/fleet.ts";
 import type { NoticeAdministration } from "../store/notice.ts";
 import type { Operators } from "../store/operators.ts";
+import type { PeopleAdministration } from "../store/people.ts";
 import type { PlanAdministration } from "../store/plan.ts";
 import type { RequestList } from "../store/request-list.ts";
 import type { Standings } from "../store/standing.ts";
@@ -20,6 +21,7 @@ import { noticeHooks } from "./notices.ts";
 import { operators } from "./operators.ts";
 import { organizationLife } from "./organization-life.ts";
 import { organizations } from "./organizations.ts";
+import { peopleAdministration } from "./people-administration.ts";
 import { requestList } from "./request-list.ts";
 import { standings } from "./standing.ts";
 import { teams } from "./teams.ts";
@@ -44,6 +46,7 @@ export function administration(
   DrainAdministration &
   Fleet &
   Standings &
+  PeopleAdministration &
   RequestList {
   const db = askedFrom(database, address);
   return {
@@ -58,6 +61,7 @@ export function administration(
     ...standings(db),
     ...requestList(db),
     ...fleet(db),
+    ...peopleAdministration(db),
     listAudit: (input) => listAudit(db, input),
     auditHead: () => readAuditHead(db),
   };

@@ -53,6 +53,7 @@ beforeAll(async () => {
       standings: administration(db),
       requests: administration(db),
       fleet: administration(db),
+      people: administration(db),
       ledger: book,
       refused: refusedRequests(db),
       close: async () => {},

@@ -100,6 +100,7 @@ for (const { kind, open } of kinds) {
           standings: administration(db),
           requests: administration(db),
           fleet: administration(db),
+          people: administration(db),
           ledger: ledger(db, { recovery: "checkpoint" }),
           refused: refusedRequests(db),
           close: async () => {},

@@ -83,4 +83,12 @@ export const fleet: Mutant[] = [
     caughtBy: [follow],
     rule: "docs/design/keys.md, Who administers",
   },
+  {
+    name: "a drain that ends by itself is one that was forgotten",
+    file: "src/telemetry/metrics.ts",
+    find: "    .filter(({ until }) => until === null)\n",
+    replace: "",
+    caughtBy: ["test/telemetry/metrics.test.ts"],
+    rule: "docs/routing.md, Draining an engine",
+  },
 ];
