@@ -41,9 +41,23 @@ export interface InferenceInput<Wire> {
 export async function prepare<Wire extends InferenceWire, Reply>(
   dependencies: Dependencies,
   call: Call,
-  { principal, body }: InferenceInput<Wire>,
+  input: InferenceInput<Wire>,
+  adapter: Adapter<Wire, Reply>,
+  keeping?: null,
+): Promise<Prepared<Wire>>;
+export async function prepare<Wire extends InferenceWire, Reply>(
+  dependencies: Dependencies,
+  call: Call,
+  input: InferenceInput<Wire>,
   adapter: Adapter<Wire, Reply>,
   keeping: Keeping | null,
+): Promise<Prepared<Wire> | Follower>;
+export async function prepare<Wire extends InferenceWire, Reply>(
+  dependencies: Dependencies,
+  call: Call,
+  { principal, body }: InferenceInput<Wire>,
+  adapter: Adapter<Wire, Reply>,
+  keeping: Keeping | null = null,
 ): Promise<Prepared<Wire> | Follower> {
   const { operation, codec } = adapter;
   const catalog = dependencies.catalog();

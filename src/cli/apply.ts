@@ -56,7 +56,7 @@ async function applied(
   { isDry, secrets, now_ms }: { isDry: boolean; secrets: string | null; now_ms: number },
 ): Promise<Applied> {
   const organizations = await allOf((page) => manage.pageOrganizations(page));
-  const existing = new Map(organizations.map((one) => [one.slug, one]));
+  const existing = new Map<string, Organization>(organizations.map((one) => [one.slug, one]));
   const plans = (await manage.listPlans()).data.map(({ name }) => name);
   const changes = changesTo(wanted, existing, plans);
   const keys: KeyDifference[] = [];

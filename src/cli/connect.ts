@@ -122,7 +122,10 @@ function managementOf(services: Services, store: OpenStore): Management {
     plans: store.plans,
     notices: store.notices,
     drains: store.drains,
+    standings: store.standings,
+    requests: store.requests,
     fleet: store.fleet,
+    people: store.people,
     ledger: store.ledger,
     refused: store.refused,
     catalog: async () => {

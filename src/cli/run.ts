@@ -9,8 +9,10 @@ import { type Command, CommanderError } from "commander";
 import { addApplyCommand } from "./apply.ts";
 import { addAuditCommands } from "./audit.ts";
 import { addCompletionCommand } from "./completion.ts";
+import { addConformanceCommand } from "./conformance/command.ts";
 import type { CommandContext } from "./context.ts";
 import { addDoctorCommand } from "./doctor.ts";
+import { addFleetCommand } from "./fleet.ts";
 import { addHealthcheckCommand } from "./healthcheck.ts";
 import { addInitCommand } from "./init.ts";
 import { addKeyCommands } from "./key.ts";
@@ -87,20 +89,34 @@ export function commands(of: Services, exitWith: (code: number) => void): Comman
   group("plan", "show the plans in force, and manage those outside sluice.yaml", ["list", "show"]);
   addUpstreamCommands(program, context);
   group("node", "show the nodes that serve", ["list"]);
+  addFleetCommand(program, context);
   addUsageCommands(program, context);
   addRequestCommands(program, context);
   addAuditCommands(program, context);
   group("notice", "tell organizations by webhook what they used, and which keys expire", ["set"]);
   group("operator", "manage operators, who may administer over HTTP", ["create"]);
+  group("person", "show, suspend and forget the people who came in by an issuer", ["list", "show"]);
+  group("membership", "give people memberships by hand, and take them", ["give"]);
   addApplyCommand(program, context);
   addDoctorCommand(program, context);
   addHealthcheckCommand(program, context);
+  addConformanceCommand(program, context);
   addCompletionCommand(program, context);
   return program;
 }
 
 /** They have nothing to ask of another node. */
-const onTheNode = ["serve", "simulator", "migrate", "openapi", "init", "doctor", "healthcheck", "completion"];
+const onTheNode = [
+  "serve",
+  "simulator",
+  "migrate",
+  "openapi",
+  "init",
+  "doctor",
+  "healthcheck",
+  "conformance",
+  "completion",
+];
 
 /** The words of a command, without the program's name. */
 function namesTo(command: Command): string[] {

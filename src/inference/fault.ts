@@ -16,6 +16,7 @@ export const faultCatalogue = {
   mutually_exclusive: { status: 400, type: "invalid_request_error", messages: "invalid_request_error" },
   previous_response_not_found: { status: 400, type: "invalid_request_error", messages: "invalid_request_error" },
   unsupported_feature: { status: 400, type: "invalid_request_error", messages: "invalid_request_error" },
+  websocket_connection_limit_reached: { status: 400, type: "invalid_request_error", messages: "invalid_request_error" },
   context_length_exceeded: { status: 400, type: "invalid_request_error", messages: "invalid_request_error" },
   idempotency_key_reused: {
     status: 400,
@@ -31,6 +32,7 @@ export const faultCatalogue = {
   no_active_plan: { status: 402, type: "billing_error", messages: "billing_error" },
   missing_scope: { status: 403, type: "permission_error", messages: "permission_error" },
   organization_suspended: { status: 403, type: "permission_error", messages: "permission_error" },
+  person_suspended: { status: 403, type: "permission_error", messages: "permission_error" },
   address_not_allowed: { status: 403, type: "permission_error", messages: "permission_error" },
   model_not_allowed: { status: 403, type: "permission_error", messages: "permission_error" },
   model_not_found: { status: 404, type: "invalid_request_error", messages: "not_found_error" },

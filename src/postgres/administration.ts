@@ -7,7 +7,10 @@ import type { DrainAdministration } from "../store/drain.ts";
 import type { Fleet } from "../store/fleet.ts";
 import type { NoticeAdministration } from "../store/notice.ts";
 import type { Operators } from "../store/operators.ts";
+import type { PeopleAdministration } from "../store/people.ts";
 import type { PlanAdministration } from "../store/plan.ts";
+import type { RequestList } from "../store/request-list.ts";
+import type { Standings } from "../store/standing.ts";
 import { askedFrom, listAudit, readAuditHead } from "./acts.ts";
 import type { Database } from "./database.ts";
 import { drainAdministration } from "./drains.ts";
@@ -18,6 +21,9 @@ import { noticeHooks } from "./notices.ts";
 import { operators } from "./operators.ts";
 import { organizationLife } from "./organization-life.ts";
 import { organizations } from "./organizations.ts";
+import { peopleAdministration } from "./people-administration.ts";
+import { requestList } from "./request-list.ts";
+import { standings } from "./standing.ts";
 import { teams } from "./teams.ts";
 
 export interface ActContext {
@@ -33,7 +39,15 @@ export interface ActContext {
 export function administration(
   database: Database,
   { address = null, isServed = false }: ActContext = {},
-): Administration & Operators & PlanAdministration & NoticeAdministration & DrainAdministration & Fleet {
+): Administration &
+  Operators &
+  PlanAdministration &
+  NoticeAdministration &
+  DrainAdministration &
+  Fleet &
+  Standings &
+  PeopleAdministration &
+  RequestList {
   const db = askedFrom(database, address);
   return {
     ...organizations(db, isServed),
@@ -44,7 +58,10 @@ export function administration(
     ...managedPlans(db),
     ...noticeHooks(db),
     ...drainAdministration(db),
+    ...standings(db),
+    ...requestList(db),
     ...fleet(db),
+    ...peopleAdministration(db),
     listAudit: (input) => listAudit(db, input),
     auditHead: () => readAuditHead(db),
   };

@@ -6,7 +6,7 @@
 
 import type { Budget, BudgetAdministration } from "./budget.ts";
 import type { WindowKind } from "./ledger.ts";
-import type { Page, PageOf, Repeat, Repeated } from "./page.ts";
+import type { OverShare, Page, PageOf, Repeat, Repeated } from "./page.ts";
 import type { RateSubject } from "./rates.ts";
 
 export const scopes = ["models:read", "inference:create", "usage:read"] as const;
@@ -109,7 +109,9 @@ export interface Credential {
     Key,
     "id" | "name" | "scopes" | "allowedModels" | "allowedAddresses" | "expiresAt" | "revokedAt" | "lastUsedAt"
   >;
-  secret: Pick<Secret, "expiresAt" | "revokedAt">;
+  secret: Pick<Secret, "createdAt" | "expiresAt" | "revokedAt">;
+  /** The person by whom the key is used; null: it is an organization's key, and nobody's. */
+  person: KeyPerson | null;
   /** When the organization's policies end this secret (too old) and the key (unused); null: never. */
   ends: { lifetimeAt: Date | null; unusedAt: Date | null };
   organization: Omit<Organization, "anchorAt" | "nextAnchor" | "version" | "formerSlugs">;
@@ -117,6 +119,24 @@ export interface Credential {
   rates: readonly RateSubject[];
   /** The store's clock at the look-up. It decides about expiry, and never a node's clock. */
   readAt: Date;
+}
+
+/** `sign-in`: a device by which a person signed in. `jwt`: the identity tokens of a person. */
+export const keyKinds = ["key", "sign-in", "jwt"] as const;
+export type KeyKind = (typeof keyKinds)[number];
+
+/** The person of a key, as far as the key depends on her. */
+export interface KeyPerson {
+  /** `per_` + UUIDv7 hex. */
+  id: string;
+  kind: KeyKind;
+  suspendedAt: Date | null;
+  /** Tokens that were issued before this instant do not count; null: all do. */
+  notBefore: Date | null;
+  /** When her issuer last vouched for her. */
+  confirmedAt: Date;
+  /** The rights of her membership in the key's organization; null: she has none there. */
+  rights: { scopes: Scope[]; models: string[] | null } | null;
 }
 
 export interface Directory {
@@ -140,7 +160,7 @@ export interface Administration extends BudgetAdministration {
   listOrganizations(): Promise<Organization[]>;
   /** Returns a page of organizations in the order of their creation. */
   pageOrganizations(
-    page: Page & { status?: OrganizationStatus | undefined; plan?: string | undefined },
+    page: Page & OverShare & { status?: OrganizationStatus | undefined; plan?: string | undefined },
   ): Promise<PageOf<Organization>>;
   /** Finds an organization by slug or ID. */
   findOrganization(slugOrId: string): Promise<Organization | null>;
@@ -219,12 +239,13 @@ export interface Administration extends BudgetAdministration {
   }): Promise<Key | Repeated | "no_team" | "closed" | "name_taken">;
   /** Returns a page of the keys of one organization or of all, in the order of their creation. */
   pageKeys(
-    page: Page & {
-      organizationId?: string | undefined;
-      state?: KeyState | undefined;
-      /** Only keys that were unused for this long. A key that was never used counts from its creation. */
-      unusedFor_ms?: number | undefined;
-    },
+    page: Page &
+      OverShare & {
+        organizationId?: string | undefined;
+        state?: KeyState | undefined;
+        /** Only keys that were unused for this long. A key that was never used counts from its creation. */
+        unusedFor_ms?: number | undefined;
+      },
   ): Promise<PageOf<Key>>;
   /**
    * Sets the given fields; the others stay, whoever changes them meanwhile. A call that changes nothing writes nothing.

@@ -16,6 +16,7 @@ export const faultMeanings: Record<FaultCode, string> = {
   unknown_field: "a field is not known",
   mutually_exclusive: "two fields cannot be combined",
   previous_response_not_found: "the response to continue from does not exist",
+  websocket_connection_limit_reached: "the WebSocket has reached its age",
   unsupported_feature: "the model, or the service, lacks a capability that the request uses",
   context_length_exceeded: "the input alone exceeds the model's context window",
   missing_api_key: "no API key was sent",
@@ -25,6 +26,7 @@ export const faultMeanings: Record<FaultCode, string> = {
   no_active_plan: "the organization has no active plan",
   missing_scope: "the API key lacks the scope of the operation",
   organization_suspended: "the organization is suspended",
+  person_suspended: "the person to whom the API key or the token belongs is suspended",
   address_not_allowed: "the API key may not be used from the client's address",
   model_not_allowed: "the API key may not use the model",
   model_not_found: "the model does not exist",
@@ -33,7 +35,7 @@ export const faultMeanings: Record<FaultCode, string> = {
   response_not_found: "the organization has no such stored response, or it has expired",
   method_not_allowed: "the path does not support the method",
   request_too_large: "the body is larger than the service takes, or has more values",
-  upgrade_not_supported: "the path does not support WebSockets",
+  upgrade_not_supported: "there is no room for a WebSocket, or the service has none; POST works",
   rate_limit_exceeded: "a limit per minute has been reached, of the plan or of the key",
   concurrency_limit_exceeded: "too many requests are running",
   usage_reserved: "running requests hold the rest of a usage window",
@@ -96,6 +98,7 @@ export const credentialFaults = [
   "revoked_api_key",
   "missing_scope",
   "organization_suspended",
+  "person_suspended",
   "address_not_allowed",
 ] as const satisfies FaultCode[];
 
