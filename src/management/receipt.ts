@@ -20,6 +20,7 @@ export function receiptShown(receipt: Receipt): RequestReceipt {
     stopped_by: receipt.stoppedBy,
     error_code: receipt.errorCode,
     attempts: receipt.route?.attempts ?? null,
+    continued: receipt.route?.tried?.some(({ continued }) => continued === true) ?? false,
     recovered: receipt.recovered,
     usage: usageShown(usage),
     prices: {
@@ -62,6 +63,7 @@ export function refusedShown(refused: RefusedRequest): RequestReceipt {
     stopped_by: null,
     error_code: refused.errorCode,
     attempts: null,
+    continued: false,
     recovered: false,
     usage: usageShown(noUsage),
     prices: null,

@@ -367,6 +367,7 @@ describe("a refused request", () => {
         stopped_by: null,
         error_code: code,
         attempts: null,
+        continued: false,
         recovered: false,
         usage: expect.objectContaining({ input_tokens: 0, output_tokens: 0 }),
         prices: null,
