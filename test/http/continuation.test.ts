@@ -17,6 +17,8 @@ let dying: Simulator;
 /** Another one, because an engine that dies again and again is not asked for a while. */
 let dyingToo: Simulator;
 let well: Simulator;
+/** It could answer, but it cannot go on. */
+let unable: Simulator;
 /** It fails before its first word. */
 let silent: Simulator;
 let sluice: Sluice;
@@ -24,6 +26,7 @@ beforeAll(async () => {
   dying = await startSimulator({ namesModel: false, directives: "cut-after=12" });
   dyingToo = await startSimulator({ namesModel: false, directives: "cut-after=12" });
   well = await startSimulator({ namesModel: false });
+  unable = await startSimulator({ namesModel: false });
   silent = await startSimulator({ namesModel: false, directives: "status=500" });
   const model = (id: string, routes: string[]) => `
   - id: ${id}
@@ -36,16 +39,17 @@ beforeAll(async () => {
 upstreams:
   dying: { url: "${dying.url}", protocol: openai-chat }
   dying-too: { url: "${dyingToo.url}", protocol: openai-chat }
+  unable: { url: "${unable.url}", protocol: openai-chat }
   silent: { url: "${silent.url}", protocol: openai-chat }
   well: { url: "${well.url}", protocol: openai-chat }
-models:${model(going, ["dying", "well, continue: true"])}${model(plain, ["dying", "well"])}${model(other, ["dying-too", "well, continue: true"])}${model(lost, ["dying", "silent, continue: true"])}
+models:${model(going, ["dying", "unable", "well, continue: true"])}${model(plain, ["dying", "well"])}${model(other, ["dying-too", "well, continue: true"])}${model(lost, ["dying", "silent, continue: true"])}
 plans: { pro: {} }
 `;
   sluice = await startSluice({ config });
 });
 afterAll(async () => {
   await sluice.stop();
-  await Promise.all([dying.stop(), dyingToo.stop(), well.stop(), silent.stop()]);
+  await Promise.all([unable.stop(), dying.stop(), dyingToo.stop(), well.stop(), silent.stop()]);
 });
 
 /** The text of an engine that does not die. */
@@ -95,6 +99,7 @@ describe("a text goes on at another engine", () => {
       expect(Math.abs(input_tokens - 18)).toBeLessThan(12);
       expect(Math.abs(output_tokens - 40)).toBeLessThan(15);
     }
+    expect(unable.counts.requests).toBe(0);
   });
 
   test("which is given what was said, as the engine's fields have it", async () => {

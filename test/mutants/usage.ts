@@ -175,8 +175,8 @@ export const usage: Mutant[] = [
   {
     name: "the conversation is let go while another engine may be asked",
     file: "src/usage/run.ts",
-    find: "if (progress.isFinal && !tokenizing?.hasPrompt)",
-    replace: "if (!tokenizing?.hasPrompt)",
+    find: "if (progress.isFinal && !progress.isNeededToTheEnd && !tokenizing?.hasPrompt)",
+    replace: "if (!progress.isNeededToTheEnd && !tokenizing?.hasPrompt)",
     caughtBy: [run],
     rule: "docs/design/usage.md, Answers that nobody streams",
   },
@@ -585,7 +585,7 @@ export const usage: Mutant[] = [
     file: "src/usage/route-order.ts",
     find: "return route.continues === true && !(failed && isSame(route, failed));",
     replace: "return !(failed && isSame(route, failed));",
-    caughtBy: ["test/http/continuation.test.ts > where no route says", "test/http/continuation.test.ts"],
+    caughtBy: ["test/http/continuation.test.ts > in each protocol"],
     rule: "docs/routing.md, Going on in mid-answer",
   },
   {
@@ -610,6 +610,14 @@ export const usage: Mutant[] = [
     find: '      case "usage":\n',
     replace: "",
     caughtBy: ["test/usage/continuing.test.ts > has the text that was meant"],
+    rule: "docs/routing.md, Going on in mid-answer",
+  },
+  {
+    name: "the conversation is let go though another engine may go on",
+    file: "src/usage/run.ts",
+    find: "progress.isFinal && !progress.isNeededToTheEnd && ",
+    replace: "progress.isFinal && ",
+    caughtBy: ["test/http/continuation.test.ts > which is given what was said"],
     rule: "docs/routing.md, Going on in mid-answer",
   },
 ];
