@@ -39,6 +39,9 @@ export const RequestReceipt = Type.Object(
         description: "How many times an engine was asked. Null while it runs, and where none was.",
       }),
     ),
+    continued: Type.Boolean({
+      description: "An engine failed in the middle of the answer, and another went on with it.",
+    }),
     recovered: Type.Boolean({
       description:
         "Settled by another node: a stream at its last checkpoint, an answer that was not streamed, or had an `idempotency-key`, at 0.",

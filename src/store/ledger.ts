@@ -134,7 +134,7 @@ export interface Settle extends RequestFacts {
     attempts: number;
     firstPart_ms: number | null;
     /** Each attempt. Left out if there was one, at an engine that its upstream's name identifies. */
-    tried?: readonly { upstream: string; replica?: string; outcome: string; ms: number }[];
+    tried?: readonly { upstream: string; replica?: string; outcome: string; ms: number; continued?: boolean }[];
   } | null;
   /** The engine's report if it was not accepted as it came, for operators. */
   reportRejected: RejectedReport | null;

@@ -367,6 +367,7 @@ describe("a refused request", () => {
         stopped_by: null,
         error_code: code,
         attempts: null,
+        continued: false,
         recovered: false,
         detached: false,
         replay_of: null,

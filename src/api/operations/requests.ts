@@ -26,6 +26,7 @@ const example = {
   stopped_by: null,
   error_code: null,
   attempts: 1,
+  continued: false,
   recovered: false,
   detached: false,
   replay_of: null,
