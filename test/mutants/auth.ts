@@ -136,8 +136,8 @@ export const auth: Mutant[] = [
   {
     name: "a revocation of an organization leaves its keys cached",
     file: "src/auth/verdict.ts",
-    find: "verdict.principal.key.id === id || verdict.principal.organization.id === id",
-    replace: "verdict.principal.key.id === id",
+    find: "key.id === id || organization.id === id || person",
+    replace: "key.id === id || person",
     caughtBy: [authenticate],
     rule: "docs/design/keys.md, Rotation and revocation",
   },
@@ -193,7 +193,7 @@ export const auth: Mutant[] = [
   {
     name: "a look-up that finds a key costs as one that doesn't",
     file: "src/auth/unknown-credentials.ts",
-    find: "if (isFound) fruitless.giveBack();",
+    find: "if (isFound) taken.giveBack();",
     replace: "",
     caughtBy: [unknown],
     rule: unknownRule,
