@@ -11,6 +11,7 @@ import { addAuditCommands } from "./audit.ts";
 import { addCompletionCommand } from "./completion.ts";
 import type { CommandContext } from "./context.ts";
 import { addDoctorCommand } from "./doctor.ts";
+import { addExportCommand } from "./export.ts";
 import { addHealthcheckCommand } from "./healthcheck.ts";
 import { addInitCommand } from "./init.ts";
 import { addKeyCommands } from "./key.ts";
@@ -93,6 +94,7 @@ export function commands(of: Services, exitWith: (code: number) => void): Comman
   group("notice", "tell organizations by webhook what they used, and which keys expire", ["set"]);
   group("operator", "manage operators, who may administer over HTTP", ["create"]);
   addApplyCommand(program, context);
+  addExportCommand(program, context);
   addDoctorCommand(program, context);
   addHealthcheckCommand(program, context);
   addCompletionCommand(program, context);
