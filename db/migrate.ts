@@ -25,6 +25,7 @@ import drainedEngines from "./migrations/0019_drained_engines.sql" with { type: 
 import people from "./migrations/0020_people.sql" with { type: "text" };
 import signIns from "./migrations/0021_sign_ins.sql" with { type: "text" };
 import fleet from "./migrations/0022_fleet.sql" with { type: "text" };
+import keptAnswers from "./migrations/0023_kept_answers.sql" with { type: "text" };
 
 export interface Migration {
   /** `0001_directory`: four digits without gaps, and what it is about. */
@@ -61,6 +62,7 @@ export const migrations: readonly Migration[] = [
   { name: "0020_people", sql: people, additive: true },
   { name: "0021_sign_ins", sql: signIns, additive: true },
   { name: "0022_fleet", sql: fleet, additive: true },
+  { name: "0023_kept_answers", sql: keptAnswers, additive: true },
 ];
 
 /** The statements that the migrator needs of a database. */

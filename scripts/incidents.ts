@@ -29,7 +29,7 @@ const groups: Incident[][] = [
   [ofStores.redisAway],
   [ofNodes.connectionsLeftOpen],
   [ofNodes.halted],
-  [ofNodes.otherConfiguration],
+  [ofNodes.otherConfiguration, ofEngines.forgotten],
 ];
 const fires_ms = 150_000;
 const ends_ms = 90_000;

@@ -9,6 +9,7 @@ import { faultCatalogue } from "../src/inference/fault.ts";
 import { deadCitations, deadLinks, headingsOf, unheldPages } from "./house/citations.ts";
 import { codeOf, commentsOf, functionsOf, importsOf, type Tree } from "./house/source.ts";
 import {
+  borrowings,
   cycles,
   editedMigrations,
   impurities,
@@ -39,6 +40,10 @@ describe("the walls stand", () => {
 
   test("no file leads back to itself, types included", () => {
     expect(cycles(house)).toEqual([]);
+  });
+
+  test("the crash test of metering shares nothing with what it tests", async () => {
+    expect(borrowings(await treeOf("{proof,test/harness}/**/*.ts"))).toEqual([]);
   });
 
   test("each technology stays in its room", () => {
@@ -102,6 +107,15 @@ describe("the walls would be seen to fall", () => {
         .map(({ target, line }) => `${target}:${line}`)
         .sort(),
     ).toEqual(["./a.ts:1", "./b.ts:4", "./c.ts:5", "./d.ts:6"]);
+  });
+
+  test("the crash test that reaches the product through another file is named", () => {
+    const tree = made({
+      "proof/a.ts": 'import { b } from "../test/harness/b.ts";',
+      "test/harness/b.ts": 'import { c } from "../../src/c.ts";',
+    });
+    expect(borrowings(tree)[0]).toStartWith("proof/a.ts reaches src/c.ts by test/harness/b.ts.");
+    expect(borrowings(made({ "proof/a.ts": 'import { b } from "./b.ts";' }))).toEqual([]);
   });
 
   test("an import to the right is named with its line and what to do instead, a type's as well", () => {

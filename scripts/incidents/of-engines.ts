@@ -1,3 +1,4 @@
+import { ask } from "../../test/faults/stores.ts";
 import { until } from "../../test/harness/until.ts";
 import { has, type Incident } from "./incident.ts";
 import { trickle } from "./load.ts";
@@ -53,6 +54,24 @@ const refusing: Incident = {
   },
 };
 
+const forgotten: Incident = {
+  what: "an engine was drained yesterday, and nobody resumed it",
+  alerts: ["SluiceDrainForgotten"],
+  async begin({ nodes: [first], postgres }) {
+    await first.command("upstream", "drain", "engine-0");
+    await ask(postgres.port, (db) => db.exec("update drained_engine set drained_at = now() - interval '25 hours'"));
+    return {
+      signs: async () => ({
+        SluiceDrainForgotten: [
+          "`sluice upstream drained` names it",
+          (await first.command("upstream", "drained")).includes("engine-0"),
+        ],
+      }),
+      mend: async () => void (await first.command("upstream", "resume", "engine-0")),
+    };
+  },
+};
+
 const slow: Incident = {
   what: "an engine says nothing for 31 s",
   alerts: ["SluiceSlowFirstPart"],
@@ -100,4 +119,4 @@ const lying: Incident = {
   },
 };
 
-export const ofEngines = { dead, refusing, slow, lying };
+export const ofEngines = { forgotten, dead, refusing, slow, lying };

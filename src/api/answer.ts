@@ -22,29 +22,45 @@ import { usageHeaders } from "./usage-headers.ts";
 export async function answer<Wire extends InferenceWire, Reply>(
   dependencies: Dependencies,
   call: Call,
-  { operation, codec, saver }: Adapter<Wire, Reply>,
-  { wire, request, principal, identity, inputTokensExpected }: Prepared<Wire>,
+  adapter: Adapter<Wire, Reply>,
+  prepared: Prepared<Wire>,
   run: Run,
 ): Promise<Answer> {
-  const endedAtSeconds = clockedOnce();
-  const encoded = (result: Result) => codec.response.encode(result, wire, endedAtSeconds());
-  const save = saver?.(wire, principal.organization.id);
+  const { operation, codec, saver } = adapter;
+  const { wire, request, principal } = prepared;
   const headers = {
     ...usageHeaders(run.grant.windows, run.grant.source),
     ...limitHeaders(operation, run.rates, Date.now()),
   };
-  if (!request.stream) {
-    const result = await collect(run.events);
-    const size = sizeOf(result);
-    await breather(size);
-    const reply = encoded(result);
-    await save?.(reply);
-    await breather(size);
-    return json(200, reply, headers);
-  }
+  if (request.stream) return streamed(dependencies, call, adapter, prepared, { events: run.events, headers });
+  const save = saver?.(wire, principal.organization.id);
+  const result = await collect(run.events);
+  const size = sizeOf(result);
+  await breather(size);
+  const reply = codec.response.encode(result, wire, clockedOnce()());
+  await save?.(reply);
+  await breather(size);
+  return json(200, reply, headers);
+}
 
-  const events = save ? endsAfter(run.events, (result) => save(encoded(result))) : run.events;
-  const stream = await primed(events, dependencies.limits.first_event_hold_ms);
+/** The events of an answer, and the headers before them. */
+export interface Streaming {
+  events: Run["events"];
+  headers: Record<string, string>;
+}
+
+export async function streamed<Wire extends InferenceWire, Reply>(
+  dependencies: Dependencies,
+  call: Call,
+  { codec, saver }: Adapter<Wire, Reply>,
+  { wire, request, principal, identity, inputTokensExpected }: Prepared<Wire>,
+  { events, headers }: Streaming,
+): Promise<Answer> {
+  const endedAtSeconds = clockedOnce();
+  const encoded = (result: Result) => codec.response.encode(result, wire, endedAtSeconds());
+  const save = saver?.(wire, principal.organization.id);
+  const saved = save ? endsAfter(events, (result) => save(encoded(result))) : events;
+  const stream = await primed(saved, dependencies.limits.first_event_hold_ms);
   // A stored answer has to be complete.
   if (!save && isLetGo(request)) giveBackBody(call);
   const context = {

@@ -4,6 +4,7 @@ import { RuntimeConnection } from "../http/connection.ts";
 import { frame, identified, methodNotAllowed, type Serve } from "../http/frame.ts";
 import { hostsNamed, otherHost } from "../http/host.ts";
 import { json } from "../http/json.ts";
+import type { IdentityParts } from "../identity/identity.ts";
 import { Fault } from "../inference/fault.ts";
 import { encodeFault } from "../protocol/openai-chat/fault.ts";
 import type { Dependencies } from "./dependencies.ts";
@@ -11,14 +12,27 @@ import { faultBodyOf } from "./fault-body.ts";
 import type { ManagementEntrance } from "./management/gate.ts";
 import { managementServed } from "./management/mounted.ts";
 import type { Operation } from "./operation.ts";
-import { metricsOperations, operations, operatorProbes, unlistedOperations } from "./operations.ts";
+import { liveness, readiness } from "./operations/health.ts";
+import { metricsOperations, operations, operatorProbes, unlistedOperations, upgrades } from "./operations.ts";
 import { hasId, isIdThere } from "./path.ts";
+import { consoleOperations } from "./people/console.ts";
+import { serviceOperations } from "./people/service.ts";
 import { serveOperation } from "./serve-operation.ts";
 import { unknownPath } from "./unknown-path.ts";
 
-/** The service for clients. `metrics` says whether /metrics is on this port. */
-export function app(dependencies: Dependencies, options: { metrics: boolean }) {
-  return mount(dependencies, [...operations, ...unlistedOperations, ...(options.metrics ? metricsOperations : [])]);
+/** The service for clients. `metrics` says whether /metrics is on this port. `people`: absent if nobody can sign in. */
+export function app(dependencies: Dependencies, options: { metrics: boolean; people?: IdentityParts | null }) {
+  return mount(dependencies, [
+    ...operations,
+    ...unlistedOperations,
+    ...(options.people ? serviceOperations(options.people) : []),
+    ...(options.metrics ? metricsOperations : []),
+  ]);
+}
+
+/** The console, on a port of its own. */
+export function consoleApp(dependencies: Dependencies, people: IdentityParts) {
+  return mount(dependencies, [...consoleOperations(people), liveness, readiness]);
 }
 
 /** The operations that only the operator's own port answers, and only under its own names. */
@@ -73,7 +87,7 @@ export function mount(
       for (const method of methodsOf(operation))
         route(method, pattern, serve, { operationId, tags: [tag], summary, description });
     }
-    route("ALL", pattern, whereIdIs(otherMethod(dependencies, here)), { hide: true });
+    route("ALL", pattern, whereIdIs(otherRequests(dependencies, here)), { hide: true });
   }
   route("ALL", "/*", unknown, { hide: true });
   return elysia;
@@ -84,6 +98,19 @@ function methodsOf({ method }: Operation): string[] {
   return method === "get" ? ["GET", "HEAD"] : [method.toUpperCase()];
 }
 
+/** The requests of a path that none of its operations has: upgrades, and methods that it lacks. */
+function otherRequests(dependencies: Dependencies, here: readonly [Operation, ...Operation[]]): Serve {
+  const refuse = otherMethod(dependencies, here);
+  const upgrade = upgrades.find(({ path }) => path === here[0].path);
+  if (!upgrade) return refuse;
+  const serve = serveOperation(dependencies, upgrade);
+  return (request, connection) => (asksForUpgrade(request) ? serve : refuse)(request, connection);
+}
+
+function asksForUpgrade({ method, headers }: Request): boolean {
+  return method === "GET" && /\bwebsocket\b/i.test(headers.get("upgrade") ?? "");
+}
+
 function otherMethod(dependencies: Dependencies, here: readonly [Operation, ...Operation[]]): Serve {
   const [{ path, faultShape }] = here;
   const allow = here.flatMap(methodsOf).join(", ");
@@ -91,10 +118,6 @@ function otherMethod(dependencies: Dependencies, here: readonly [Operation, ...O
     path,
     faultBody: faultBodyOf(faultShape),
     work({ request }) {
-      for (const { refusesMethod } of here) {
-        const refusal = refusesMethod?.(request);
-        if (refusal) throw refusal;
-      }
       throw methodNotAllowed(request.method, allow);
     },
   });

@@ -3,7 +3,7 @@ import type { Catalog } from "../routing/catalog.ts";
 import type { Documentation } from "./dependencies.ts";
 import { renderOpenapi } from "./openapi/document.ts";
 import { docsPage, docsScript } from "./openapi/page.ts";
-import { operations } from "./operations.ts";
+import { contract } from "./operations.ts";
 
 /** `version` is the contract's. */
 export function documentation(catalog: () => Catalog, version: string): Documentation {
@@ -14,7 +14,7 @@ export function documentation(catalog: () => Catalog, version: string): Document
     openapi() {
       const current = catalog();
       if (of !== current) {
-        text = renderOpenapi(operations, [...current.models.values()], version);
+        text = renderOpenapi(contract, [...current.models.values()], version);
         of = current;
       }
       return text;

@@ -61,8 +61,6 @@ interface Declared<
   faultShape?: FaultShape;
   /** The headers of a fault for its clients, beyond those of all operations. */
   faultHeaders?(fault: Fault): Record<string, string>;
-  /** Refuses another method in its own way. If it returns null, the answer is 405. */
-  refusesMethod?(request: Request): Fault | null;
   examples: readonly Example[];
   /** Called when credential, scope, parameters and body have been checked. Throws Faults. */
   handle(
@@ -115,8 +113,10 @@ export type FaultShape = "error" | "messages" | "responses" | "client";
 export type Tag = "Models" | "Inference" | "Usage" | "Health" | "Documentation" | ManagementTag;
 
 export interface Success {
+  /** 200 by default. */
+  status?: 101;
   description: string;
-  /** The body of 200, by media type. */
+  /** The body of this status, by media type. */
   content: Record<string, Content>;
   headers: readonly HeaderName[];
   /** Further statuses that are an answer and not a fault (`/readyz` answers 503 in a form of its own). */

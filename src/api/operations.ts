@@ -13,6 +13,7 @@ import { getRequest } from "./operations/requests.ts";
 import { createResponse } from "./operations/responses.ts";
 import { deleteResponse, getResponse, listInputItems } from "./operations/stored-responses.ts";
 import { getUsage } from "./operations/usage.ts";
+import { connectResponses } from "./websocket/connect.ts";
 
 /** The contract, in the order in which the document shows it. */
 export const operations: readonly Operation[] = [
@@ -39,6 +40,12 @@ export const operations: readonly Operation[] = [
 
 /** Served beside the contract, and not part of it: the files of its page. */
 export const unlistedOperations: readonly Operation[] = [getDocsScript];
+
+/** Upgrades to a WebSocket, at paths of other operations. */
+export const upgrades: readonly Operation[] = [connectResponses];
+
+/** Everything that clients may rely on. */
+export const contract: readonly Operation[] = [...operations, ...upgrades];
 
 /** On the operator's own port if there is one, else on the clients'. */
 export const metricsOperations: readonly Operation[] = [getMetrics];

@@ -10,6 +10,7 @@ import {
   historyOf,
   isInputId,
   itemOf,
+  itemsById,
   type References,
   referencesOf,
   refersTo,
@@ -34,17 +35,29 @@ export interface Resolved {
   bytes: number;
 }
 
-/** The request with its references resolved. Throws `previous_response_not_found`, `context_length_exceeded` or 503. */
+/** A conversation that is known without the store. */
+export interface History {
+  items: readonly InputItem[];
+  bytes: number;
+}
+
+/**
+ * The request with its references resolved. `known` is the conversation of its previous response, if it need not be looked
+ * up. Throws `previous_response_not_found`, `context_length_exceeded` or 503.
+ */
 export async function resolveReferences(
   dependencies: Needs,
   asked: ResponsesRequest,
   owner: ContentOwner,
+  known: History | null = null,
 ): Promise<Resolved> {
   const keeps = owner.keepsContent && dependencies.responses.settings().store;
   const wire = keeps ? asked : { ...asked, store: false };
   const references = referencesOf(wire);
   if (!refersTo(references)) return { wire, bytes: 0 };
-  const { found, bytes } = await findReferences(dependencies, references, owner);
+  const { found, bytes } = known
+    ? await findOthers(dependencies, references, owner, known)
+    : await findReferences(dependencies, references, owner);
   const whole = withResolved(wire, found);
   await breather(bytes);
   return { wire: whole, bytes };
@@ -60,6 +73,20 @@ export async function findReferences(
   const keeps = dependencies.responses.settings().store;
   const { history, referred } = keeps ? await foundOf(dependencies, references, owner.id) : nothing;
   return { found: { history: history.items, items: referred.items }, bytes: history.bytes + referred.bytes };
+}
+
+/** The items of a known conversation, and from the store those that it lacks. */
+async function findOthers(
+  dependencies: Needs,
+  { items: asked }: References,
+  owner: ContentOwner,
+  known: History,
+): Promise<{ found: Found; bytes: number }> {
+  const own = itemsById(known.items);
+  const others = { previousResponseId: null, items: asked.filter(({ id }) => !own.has(id)) };
+  const stored = refersTo(others) ? await findReferences(dependencies, others, owner) : null;
+  const items = new Map([...own, ...(stored?.found.items ?? [])]);
+  return { found: { history: known.items, items }, bytes: known.bytes + (stored?.bytes ?? 0) };
 }
 
 function keepsNothing({ previousResponseId, items }: References): Fault {

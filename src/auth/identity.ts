@@ -13,6 +13,9 @@ export interface Identity {
   groupsMaxAge_ms: number;
   /** What becomes of the keys of somebody who lost the membership. */
   keysOfLeavers: "revoke" | "keep";
+  /** How long a session of the console lasts without use, and in all. */
+  sessionIdle_ms: number;
+  sessionMax_ms: number;
   /** How long a person's keys work after her issuer last vouched for her. */
   confirmedMax_ms: number;
 }

@@ -8,8 +8,11 @@
 import type { NewSecret } from "../store/directory.ts";
 
 const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-/** `slk_`: a key, with which clients infer. `slo_`: an operator's token, with which operators administer. */
-export type SecretKind = "slk_" | "slo_";
+/**
+ * `slk_`: a key, with which clients infer. `slo_`: an operator's token, with which operators administer. `slt_`: an access
+ * token, which is a secret of a key and ends soon. `slr_`: a refresh token.
+ */
+export type SecretKind = "slk_" | "slo_" | "slt_" | "slr_";
 const prefix_chars = 4;
 const random_chars = 32;
 const checksum_chars = 6;
@@ -26,7 +29,7 @@ export const keyPattern = String.raw`\bslk_[0-9A-Za-z]{38}\b`;
 /** The same for tokens of operators. */
 export const operatorTokenPattern = String.raw`\bslo_[0-9A-Za-z]{38}\b`;
 
-const wholeSecret = new RegExp(`^sl[ko]_[0-9A-Za-z]{${random_chars + checksum_chars}}$`);
+const wholeSecret = new RegExp(`^sl[kort]_[0-9A-Za-z]{${random_chars + checksum_chars}}$`);
 
 /** A new key from `key_random_bytes` bytes of a cryptographic source. Throws RangeError when they do not suffice. */
 export function newKey(random: Uint8Array, prefix: SecretKind = "slk_"): string {
@@ -40,9 +43,14 @@ export function newKey(random: Uint8Array, prefix: SecretKind = "slk_"): string 
   throw new RangeError(`A key needs more random bytes than the ${random.length} given; ${key_random_bytes} suffice.`);
 }
 
-/** Whether this text has the form and the checksum of a key. Says nothing about whether the key exists. */
+/** Whether this text has the form and the checksum of a key or an access token. Says nothing about whether it exists. */
 export function isKey(text: string): boolean {
-  return isSecret("slk_", text);
+  return isSecret("slk_", text) || isSecret("slt_", text);
+}
+
+/** The same of a token of a person. */
+export function isToken(kind: "slt_" | "slr_", text: string): boolean {
+  return isSecret(kind, text);
 }
 
 /** The same of an operator's token. */

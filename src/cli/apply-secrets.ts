@@ -15,7 +15,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import type { Keeper } from "../management/apply/perform.ts";
+import type { Saver } from "../management/apply/perform.ts";
 import type { Step } from "../management/apply/step.ts";
 import type { Key } from "../management/keys.ts";
 
@@ -23,7 +23,7 @@ export interface SecretsFolder {
   /** Whether an earlier run created the key, its secret was never written, and it was never used. */
   isLost(key: Pick<Key, "id" | "organization" | "name" | "lastUsedAt">): boolean;
   /** Begins to create keys. Throws an Error while another process does so in this folder. */
-  open(): Keeper;
+  open(): Saver;
   /** Ends a run of which all was done. */
   close(): void;
 }
@@ -54,9 +54,9 @@ export function secretsFolder(folder: string): SecretsFolder {
       writeWhole(journal, [String(process.pid), ...before.keys, ""].join("\n"));
       return {
         begin: ({ organization, name }) => appendFileSync(journal, `${lineOf(organization, name)}\n`),
-        keep(step, { id, key }) {
+        save(step, { id, key }) {
           const path = pathOf(step.organization ?? "", id);
-          keepSecret(path, step, { id, secret: key });
+          saveSecret(path, step, { id, secret: key });
           return path;
         },
       };
@@ -65,7 +65,7 @@ export function secretsFolder(folder: string): SecretsFolder {
   };
 }
 
-function keepSecret(path: string, { name }: Step, { id, secret }: { id: string; secret: string | null }): void {
+function saveSecret(path: string, { name }: Step, { id, secret }: { id: string; secret: string | null }): void {
   try {
     writeWhole(path, `${secret}\n`);
   } catch (cause) {

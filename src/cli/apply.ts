@@ -7,10 +7,11 @@ import {
 } from "../config/organizations-file.ts";
 import { ConfigurationError } from "../config/problem.ts";
 import { readFileBounded } from "../config/source.ts";
-import { differences, type WantedFile } from "../management/apply/difference.ts";
-import { hasSecret, type Keeper, perform } from "../management/apply/perform.ts";
+import { differences } from "../management/apply/difference.ts";
+import { hasSecret, perform, type Saver } from "../management/apply/perform.ts";
 import { type Needs, readState } from "../management/apply/state.ts";
 import type { Step } from "../management/apply/step.ts";
+import type { WantedFile } from "../management/apply/wanted.ts";
 import type { Management } from "../management/verbs.ts";
 import { type SecretsFolder, secretsFolder } from "./apply-secrets.ts";
 import { describeStep, shownStep, summaryOf } from "./apply-words.ts";
@@ -86,9 +87,9 @@ type Making = Run & { phases: Step[][]; file: OrganizationsFile; folder: Secrets
 /** Says each step when it is done, so that a run that is cut off has said what it did. */
 async function make(manage: Management, { phases, file, folder, services, options }: Making): Promise<void> {
   const { terminal } = services;
-  const keeper = keeperOf(phases.flat(), folder);
+  const saver = saverOf(phases.flat(), folder);
   const { done, failed } = await perform(manage, phases, {
-    keeper,
+    saver,
     tell({ step, secret }) {
       if (options.json) return;
       terminal.out(describeStep(terminal, step));
@@ -117,7 +118,7 @@ async function make(manage: Management, { phases, file, folder, services, option
 }
 
 /** Where secrets go; refused before anything is made if there will be secrets, and no place for them. */
-function keeperOf(steps: readonly Step[], folder: SecretsFolder | null): Keeper | null {
+function saverOf(steps: readonly Step[], folder: SecretsFolder | null): Saver | null {
   if (!steps.some(({ calls }) => calls.some(hasSecret))) return null;
   if (folder) return folder.open();
   throw new Error("The file has keys that are to be made. Say where to write their secrets: --secrets FOLDER");
@@ -158,7 +159,7 @@ that are left out stay, too.
       extra_usage_cap_units: 20000000 # null: off
       key_lifetime_max_days: 90       # null: no limit
       key_unused_max_days: 30         # null: no limit
-      keeps_content: false
+      saves_content: false
       key_limits: { session: 20000000 }   # what new keys get; null: nothing
       notices:                        # null: no webhook
         url: https://hooks.example.com/sluice
@@ -180,7 +181,7 @@ that are left out stay, too.
           limits: { month: 500000000 }
 
 With --prune, a key that the section 'keys' of its organization does not name is
-revoked, and so a team or a plan is removed. A section that is left out keeps
+revoked, and so a team or a plan is removed. A section that is left out saves
 all, and organizations are never closed by it.
 
 Exit codes: 0 success, also of --dry-run; 1 failure: what was done is printed, and

@@ -122,6 +122,7 @@ function managementOf(services: Services, store: OpenStore): Management {
     plans: store.plans,
     notices: store.notices,
     drains: store.drains,
+    standings: store.standings,
     fleet: store.fleet,
     ledger: store.ledger,
     refused: store.refused,

@@ -49,7 +49,7 @@ function urlOf({ url }: RemoteServer, { path, method }: Verb, id: unknown, taken
   return `${url.replace(/\/+$/, "")}${managementPath}${filled}${asked.size > 0 ? `?${asked}` : ""}`;
 }
 
-async function reached(server: RemoteServer, work: () => Promise<Response>): Promise<Response> {
+export async function reached(server: RemoteServer, work: () => Promise<Response>): Promise<Response> {
   try {
     return await work();
   } catch (cause) {
@@ -58,7 +58,7 @@ async function reached(server: RemoteServer, work: () => Promise<Response>): Pro
   }
 }
 
-async function jsonOf(response: Response): Promise<unknown> {
+export async function jsonOf(response: Response): Promise<unknown> {
   try {
     return await response.json();
   } catch {
@@ -66,7 +66,7 @@ async function jsonOf(response: Response): Promise<unknown> {
   }
 }
 
-function refusalOf({ url }: RemoteServer, status: number, body: unknown): Error {
+export function refusalOf({ url }: RemoteServer, status: number, body: unknown): Error {
   const error = (body as { error?: { message?: unknown; code?: unknown } } | null)?.error;
   if (typeof error?.message !== "string") {
     return new ManagementError(

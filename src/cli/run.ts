@@ -9,9 +9,11 @@ import { type Command, CommanderError } from "commander";
 import { addApplyCommand } from "./apply.ts";
 import { addAuditCommands } from "./audit.ts";
 import { addCompletionCommand } from "./completion.ts";
+import { addConformanceCommand } from "./conformance/command.ts";
 import type { CommandContext } from "./context.ts";
 import { addDoctorCommand } from "./doctor.ts";
 import { addExportCommand } from "./export.ts";
+import { addFleetCommand } from "./fleet.ts";
 import { addHealthcheckCommand } from "./healthcheck.ts";
 import { addInitCommand } from "./init.ts";
 import { addKeyCommands } from "./key.ts";
@@ -88,6 +90,7 @@ export function commands(of: Services, exitWith: (code: number) => void): Comman
   group("plan", "show the plans in force, and manage those outside sluice.yaml", ["list", "show"]);
   addUpstreamCommands(program, context);
   group("node", "show the nodes that serve", ["list"]);
+  addFleetCommand(program, context);
   addUsageCommands(program, context);
   addRequestCommands(program, context);
   addAuditCommands(program, context);
@@ -97,12 +100,23 @@ export function commands(of: Services, exitWith: (code: number) => void): Comman
   addExportCommand(program, context);
   addDoctorCommand(program, context);
   addHealthcheckCommand(program, context);
+  addConformanceCommand(program, context);
   addCompletionCommand(program, context);
   return program;
 }
 
 /** They have nothing to ask of another node. */
-const onTheNode = ["serve", "simulator", "migrate", "openapi", "init", "doctor", "healthcheck", "completion"];
+const onTheNode = [
+  "serve",
+  "simulator",
+  "migrate",
+  "openapi",
+  "init",
+  "doctor",
+  "healthcheck",
+  "conformance",
+  "completion",
+];
 
 /** The words of a command, without the program's name. */
 function namesTo(command: Command): string[] {

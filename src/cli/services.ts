@@ -72,7 +72,7 @@ export interface Inspection {
 export interface OpenStore
   extends Pick<
     ManagementOptions,
-    "administration" | "operators" | "plans" | "notices" | "drains" | "fleet" | "ledger" | "refused"
+    "administration" | "operators" | "plans" | "notices" | "drains" | "fleet" | "standings" | "ledger" | "refused"
   > {
   close(): Promise<void>;
 }

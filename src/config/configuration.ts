@@ -47,6 +47,8 @@ export interface ServerSettings extends ServerSection {
   port: number;
   /** The operator's own listener (metrics, management), or null: then metrics are on the main port. */
   operator: OperatorSettings | null;
+  /** The console's own listener. Absent: there is none. */
+  console?: { host: string; port: number };
   /** The files of the certificate with which the main port speaks HTTPS; absent: HTTP. */
   tls?: IdentityFiles;
   /** Whether a start may bring an older database up to date. */

@@ -68,6 +68,10 @@ function hintFor({ type }: Row, text: string): string {
 
 /** The rules that concern several variables. */
 const rules: Record<string, (values: Values) => string | null> = {
+  consoleHasOwnPort: ({ PORT, SLUICE_OPERATOR_PORT, SLUICE_CONSOLE_PORT: port }) =>
+    port && (port === PORT || port === SLUICE_OPERATOR_PORT)
+      ? `SLUICE_CONSOLE_PORT must differ from ${port === PORT ? "PORT" : "SLUICE_OPERATOR_PORT"} (${port})`
+      : null,
   operatorHasOwnPort: ({ PORT, SLUICE_OPERATOR_PORT }) =>
     PORT !== 0 && SLUICE_OPERATOR_PORT === PORT ? `SLUICE_OPERATOR_PORT must differ from PORT (${PORT})` : null,
   operatorHasCertificate: ({ SLUICE_OPERATOR_TLS, SLUICE_TLS_CERTIFICATE_FILE }) =>
@@ -86,6 +90,7 @@ function settingsOf(environment: Environment, values: Values, read: Record<strin
       host: unbracketed(values.HOST),
       port: values.PORT,
       operator: operatorOf(values),
+      ...compact({ console: consoleOf(values) }),
       ...compact({ tls: identityOf(values.SLUICE_TLS_CERTIFICATE_FILE, values.SLUICE_TLS_KEY_FILE) }),
       migrates: values.SLUICE_MIGRATE,
       trustedProxies: values.SLUICE_TRUSTED_PROXIES,
@@ -122,6 +127,10 @@ function operatorOf(values: Values): ServerSettings["operator"] {
   const names = values.SLUICE_OPERATOR_NAMES?.map((name) => name.toLowerCase());
   const host = unbracketed(values.SLUICE_OPERATOR_HOST);
   return { host, port: values.SLUICE_OPERATOR_PORT, ...compact({ names, tls: values.SLUICE_OPERATOR_TLS }) };
+}
+
+function consoleOf({ SLUICE_CONSOLE_PORT: port, SLUICE_CONSOLE_HOST: host }: Values): ServerSettings["console"] {
+  return port === undefined ? undefined : { host: unbracketed(host), port };
 }
 
 function redisTlsOf({ REDIS_CA_FILE, REDIS_CERTIFICATE_FILE, REDIS_KEY_FILE }: Values): TlsFiles | undefined {

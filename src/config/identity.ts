@@ -104,6 +104,8 @@ export function identityOf(section: IdentitySection): Identity {
     rules: settings.rules.map(ruleOf),
     groupsMaxAge_ms: settings.groups_max_age_h * hour_ms,
     keysOfLeavers: settings.keys_of_leavers,
+    sessionIdle_ms: settings.session_idle_h * hour_ms,
+    sessionMax_ms: settings.session_max_h * hour_ms,
     confirmedMax_ms: settings.confirmed_max_days * day_ms,
   };
 }

@@ -41,6 +41,8 @@ export function loadConfiguration({ env, readFile, simulatorUrl }: Sources): Con
   if (refusal !== null) return new ConfigurationError([`${workers} ${refusal}`]);
   if (configuration.identity !== null && configuration.server.secretKeys === undefined)
     return new ConfigurationError([needsSecretKey]);
+  if (configuration.server.console && !configuration.identity?.consoleUrl)
+    return new ConfigurationError([needsConsoleUrl]);
   return { ...configuration, notices: [...configuration.notices, ...source.notices] };
 }
 
@@ -70,4 +72,6 @@ function readSource(env: Environment, readFile: ReadFile): Source {
 
 const needsSecretKey =
   "identity needs SLUICE_SECRET_KEY, which is not set; make one with openssl rand -base64 32, the same for all nodes";
+const needsConsoleUrl =
+  "SLUICE_CONSOLE_PORT needs identity.console_url in sluice.yaml, the address at which browsers reach the console";
 const misnamed = "./sluice.yml is not read; rename it to sluice.yaml, or set SLUICE_CONFIG";

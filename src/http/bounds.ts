@@ -7,6 +7,7 @@ import type { Collector } from "./collector.ts";
 import { type Garbage, garbage } from "./garbage.ts";
 import { type Machine, type Pressure, type PressureLimits, pressure } from "./pressure.ts";
 import { type Slowness, slowness, slownessLimits } from "./slowness.ts";
+import { Sockets, type SocketsLimits } from "./sockets.ts";
 
 export interface Bounds {
   memory: MemoryBudget;
@@ -16,6 +17,7 @@ export interface Bounds {
   turns: BodyTurns;
   slowness: Slowness;
   clientAddress: ClientAddress;
+  sockets: Sockets;
 }
 
 export interface BoundsLimits extends PressureLimits, Forwarding {
@@ -27,6 +29,8 @@ export interface BoundsLimits extends PressureLimits, Forwarding {
   in_flight_bytes_max: number;
   /** 0: an eighth of the node's, and at least four whole bodies, as far as the node has room for them. */
   key_in_flight_bytes_max: number;
+  /** 0: there are no WebSockets. */
+  websocket_frame_bytes_max: number;
 }
 
 /** `othersWait`: see `BodyTurns`. */
@@ -40,12 +44,32 @@ export function bounds(limits: BoundsLimits, machine: Machine & Collector, other
     turns: new BodyTurns(othersWait),
     slowness: slowness(slownessLimits, Math.random),
     clientAddress: clientAddresses(limits),
+    sockets: new Sockets(socketsLimits(limits)),
   };
 }
 
-export function memoryLimits(limits: Omit<BoundsLimits, keyof Forwarding | "descriptors_max">) {
+type MemorySettings = Pick<
+  BoundsLimits,
+  "memory_bytes" | "body_bytes_max" | "in_flight_bytes_max" | "key_in_flight_bytes_max"
+>;
+
+export function memoryLimits(limits: MemorySettings) {
   const { memory_bytes, body_bytes_max, in_flight_bytes_max, key_in_flight_bytes_max } = limits;
   const node_bytes_max = in_flight_bytes_max || Math.max(Math.floor(memory_bytes / 4), 2 * body_bytes_max);
   const ofKey = key_in_flight_bytes_max || Math.max(Math.floor(node_bytes_max / 8), 4 * body_bytes_max);
   return { node_bytes_max, key_bytes_max: Math.min(ofKey, node_bytes_max) };
+}
+
+const sockets_max = 2000;
+const socketsOfKey_max = 64;
+
+/**
+ * The runtime puts a message together before anybody sees it, so each socket may hold one that is not counted yet. All of
+ * them together may hold half of what requests may.
+ */
+export function socketsLimits(limits: MemorySettings & Pick<BoundsLimits, "websocket_frame_bytes_max">): SocketsLimits {
+  const { websocket_frame_bytes_max: frame_bytes_max } = limits;
+  if (frame_bytes_max === 0) return { frame_bytes_max, node_max: 0, key_max: 0 };
+  const fitting = Math.floor(memoryLimits(limits).node_bytes_max / 2 / frame_bytes_max);
+  return { frame_bytes_max, node_max: Math.min(sockets_max, fitting), key_max: socketsOfKey_max };
 }

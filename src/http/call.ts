@@ -9,6 +9,7 @@ import { breather, type Pause } from "../time/breather.ts";
 import { Cancellation, type Signal } from "../time/cancellation.ts";
 import type { Tried } from "../usage/engine-answer.ts";
 import type { Caller, Ended } from "../usage/run.ts";
+import type { Socket } from "./socket.ts";
 
 /** The facts about a request that the log has beside its line. They never hold content or a secret. */
 export interface CallNotes {
@@ -41,6 +42,8 @@ export interface Connection {
   isLocal(): boolean;
   /** Lifts the runtime's own idle timeout, which would cut a quiet stream, or sets it again. */
   keepOpen(isKept: boolean): void;
+  /** Makes it a WebSocket. False if the request does not ask for one in the proper form. */
+  upgrade?(socket: Socket, requestId: string): boolean;
 }
 
 export class Call implements Caller {

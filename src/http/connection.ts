@@ -3,13 +3,14 @@ import type { Bounds } from "./bounds.ts";
 import type { Connection } from "./call.ts";
 import { isLoopback } from "./client-address.ts";
 import { seconds } from "./listen.ts";
+import type { Socket } from "./socket.ts";
 
 interface ConnectionDependencies {
   bounds: Pick<Bounds, "clientAddress">;
   limits: { idle_ms: number };
 }
 
-type Server = Pick<Bun.Server<unknown>, "requestIP" | "timeout">;
+type Server = Pick<Bun.Server<unknown>, "requestIP" | "timeout" | "upgrade">;
 
 /** A request's connection as the runtime knows it. */
 export class RuntimeConnection implements Connection {
@@ -33,6 +34,11 @@ export class RuntimeConnection implements Connection {
 
   keepOpen(isKept: boolean): void {
     this.#server?.timeout(this.#request, isKept ? 0 : seconds(this.#dependencies.limits.idle_ms));
+  }
+
+  upgrade(socket: Socket, requestId: string): boolean {
+    const headers = { "x-service-request-id": requestId, "x-request-id": requestId };
+    return this.#server?.upgrade(this.#request, { data: socket, headers }) ?? false;
   }
 
   #peer(): string {

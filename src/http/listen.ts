@@ -1,6 +1,7 @@
 /** Listens for HTTP, or HTTPS with a certificate that can be replaced while connections and streams go on. */
 import type { Elysia } from "elysia";
 import { handshakesOn } from "./handshakes.ts";
+import { type Socket, socketHandlers } from "./socket.ts";
 
 export interface Listening {
   url: string;
@@ -36,6 +37,8 @@ export interface ListeningOptions {
   idle_ms: number;
   /** Whether other processes of this node listen on it too. */
   isShared?: boolean;
+  /** The largest message of a WebSocket. */
+  websocket_frame_bytes_max?: number;
 }
 
 /**
@@ -99,8 +102,9 @@ export function listen(elysia: App, address: ListeningOptions, identity: ServerI
   };
 }
 
-function serving(elysia: App, { host, port, idle_ms, isShared }: ListeningOptions, identity: ServerIdentity | null) {
-  return Bun.serve({
+function serving(elysia: App, options: ListeningOptions, identity: ServerIdentity | null) {
+  const { host, port, idle_ms, isShared, websocket_frame_bytes_max = 0 } = options;
+  return Bun.serve<Socket>({
     hostname: host,
     port,
     development: false,
@@ -110,8 +114,9 @@ function serving(elysia: App, { host, port, idle_ms, isShared }: ListeningOption
     idleTimeout: seconds(idle_ms),
     maxRequestBodySize: runtime_body_bytes_max,
     fetch: (request) => elysia.fetch(withOrigin(request)),
+    websocket: socketHandlers(websocket_frame_bytes_max),
     ...(identity ? { tls: { cert: identity.certificate, key: identity.key, ciphers } } : {}),
-  }) as NonNullable<App["server"]>;
+  }) as unknown as NonNullable<App["server"]>;
 }
 
 /**

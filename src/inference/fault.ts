@@ -16,6 +16,7 @@ export const faultCatalogue = {
   mutually_exclusive: { status: 400, type: "invalid_request_error", messages: "invalid_request_error" },
   previous_response_not_found: { status: 400, type: "invalid_request_error", messages: "invalid_request_error" },
   unsupported_feature: { status: 400, type: "invalid_request_error", messages: "invalid_request_error" },
+  websocket_connection_limit_reached: { status: 400, type: "invalid_request_error", messages: "invalid_request_error" },
   context_length_exceeded: { status: 400, type: "invalid_request_error", messages: "invalid_request_error" },
   missing_api_key: { status: 401, type: "authentication_error", messages: "authentication_error" },
   invalid_api_key: { status: 401, type: "authentication_error", messages: "authentication_error" },

@@ -21,6 +21,7 @@ import {
   readers,
   words,
 } from "./shapes.ts";
+import { exampleStanding, standing, withStanding, withStandings } from "./standing.ts";
 import { allowed, keyDefaultOf, noTeam, overtaken, teamNamed } from "./teams.ts";
 import { verbsOf } from "./verb.ts";
 import { conflict, lastChange, stale } from "./version.ts";
@@ -32,6 +33,7 @@ export const BudgetedKey = Type.Object(
     ...keyFields,
     team: nullable(Type.Object({ id: id("team"), name: Type.String() })),
     limits: Limits,
+    standing: standing(),
   },
   { $id: "BudgetedKey" },
 );
@@ -49,7 +51,12 @@ export const KeyDefault = Type.Object(
 export type KeyDefault = Value<typeof KeyDefault>;
 
 const limits: Budget = { ...noBudget, session: 20_000_000, requestsPerMinute: 60, concurrentRequests: 4 };
-const exampleBudget: BudgetedKey = { ...exampleKey, team: { id: examples.team, name: "research" }, limits };
+const exampleBudget: BudgetedKey = {
+  ...exampleKey,
+  team: { id: examples.team, name: "research" },
+  limits,
+  standing: exampleStanding,
+};
 const exampleDefault: KeyDefault = {
   organizationId: examples.organization,
   organization: "acme",
@@ -71,11 +78,12 @@ export const budgetVerbs = [
     takes: Type.Object({ ...partOfIds("key"), organization: Type.Optional(words("Slug or ID.")) }),
     answers: partOf(BudgetedKey, "BudgetedKeys"),
     example: { takes: {}, answer: { data: [exampleBudget], nextCursor: null } },
-    async act({ administration, narrowedTo, withSlugs }, input) {
+    async act(context, input) {
+      const { administration, narrowedTo, withSlugs } = context;
       const organizationId = await narrowedTo(input.organization);
       const found = await administration.pageKeys({ limit: limitIn(input), after: input.cursor, organizationId });
       const budgets = await administration.keyBudgets(found.items.map(({ id }) => id));
-      const records = (await withSlugs(found.items)).map((key): BudgetedKey => {
+      const records = (await withStandings(context, await withSlugs(found.items))).map((key): BudgetedKey => {
         const { team, budget } = budgets.get(key.id) ?? { team: null, budget: noBudget };
         return { ...key, team, limits: budget };
       });
@@ -86,7 +94,7 @@ export const budgetVerbs = [
     name: "findKeyBudget",
     route: "GET /keys/{id}/budget",
     summary: "Show the team and the limits of a key",
-    description: "With all else of the key, but never its secret.",
+    description: "With what it has used of them, and all else of the key, but never its secret.",
     roles: readers,
     faults: ["resource_not_found"],
     takes: Type.Object(oneKey),
@@ -180,11 +188,12 @@ export const budgetVerbs = [
 ] as const;
 
 async function budgetedKey(
-  { withSlug }: ManagementContext,
+  context: ManagementContext,
   key: StoredKey,
   { team, budget }: StoredBudget,
 ): Promise<BudgetedKey> {
-  return { ...(await withSlug(key)), team: team && { id: team.id, name: team.name }, limits: budget };
+  const one = await withStanding(context, await context.withSlug(key));
+  return { ...one, team: team && { id: team.id, name: team.name }, limits: budget };
 }
 
 function defaultShown({ id, slug, version }: Organization, limits: Budget | null): KeyDefault {

@@ -11,6 +11,7 @@ import type { Operators } from "../store/operators.ts";
 import type { Repeat } from "../store/page.ts";
 import type { Plan, PlanAdministration } from "../store/plan.ts";
 import type { RefusedRequests } from "../store/refused.ts";
+import type { Standings } from "../store/standing.ts";
 import { fail } from "./error.ts";
 import * as parse from "./parse.ts";
 import type { Pricing } from "./pricing.ts";
@@ -30,6 +31,7 @@ export interface ManagementOptions {
   administration: Administration;
   ledger: Pick<Ledger, "reading" | "check" | "sealed" | "lost" | "now" | "report" | "receiptOfAny">;
   refused: Pick<RefusedRequests, "find">;
+  standings: Pick<Standings, "standings">;
   /** Called only by verbs that need it. */
   catalog: () => ManagedCatalog | Promise<ManagedCatalog>;
   operators: Operators;

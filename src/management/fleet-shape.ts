@@ -67,6 +67,29 @@ export const Node = Type.Object(
 export type Node = Value<typeof Node>;
 export const Nodes = partOf(Node, "Nodes");
 
+export const Fleet = Type.Object(
+  {
+    nodes: Type.Object(
+      {
+        ready: count("How many."),
+        not_ready: count("How many."),
+        draining: count("How many."),
+        silent: count("How many."),
+      },
+      { description: "By state." },
+    ),
+    versions: Type.Array(Type.Object({ version: Type.String(), nodes: count("How many.") })),
+    configurations: Type.Array(Type.Object({ configuration: Type.String(), nodes: count("How many.") }), {
+      description: "The hashes of the configurations in force. More than one is a warning.",
+    }),
+    warnings: Type.Array(Type.String(), { description: "What somebody should look at, in words." }),
+    ...figures,
+    ...engineFields,
+  },
+  { $id: "Fleet" },
+);
+export type Fleet = Value<typeof Fleet>;
+
 export const exampleNode: Node = {
   name: "gateway-1:8080",
   id: "0193a3b4-5c6d-7e8f-9a0b-1c2d3e4f5a6b",
@@ -97,5 +120,22 @@ export const exampleNode: Node = {
       waiting: 0,
     },
   ],
+  enginesLeftOut: 0,
+};
+
+export const exampleFleet: Fleet = {
+  nodes: { ready: 3, notReady: 0, draining: 0, silent: 0 },
+  versions: [{ version: exampleNode.version, nodes: 3 }],
+  configurations: [{ configuration: exampleNode.configuration, nodes: 3 }],
+  warnings: [],
+  inputTokensPerSecond: 15_600.4,
+  outputTokensPerSecond: 2730.9,
+  requestsPerSecond: 9.2,
+  failuresPerSecond: 0,
+  running: 126,
+  waiting: 0,
+  firstPartP50_ms: 310,
+  firstPartP95_ms: 1240,
+  engines: exampleNode.engines,
   enginesLeftOut: 0,
 };

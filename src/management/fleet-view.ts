@@ -1,6 +1,6 @@
 /** Combines the reports of processes into nodes, and counts of several processes into one. Pure. */
 import type { EngineSeen, Figures, FirstParts, StoredReport } from "../store/fleet.ts";
-import type { Node, NodeState, SeenEngine } from "./fleet-shape.ts";
+import type { Fleet, Node, NodeState, SeenEngine } from "./fleet-shape.ts";
 
 /** Five reports that did not come. */
 const silent_ms_min = 10_000;
@@ -9,6 +9,67 @@ export function nodesOf(reports: readonly StoredReport[]): Node[] {
   const nodes = [...Map.groupBy(reports, ({ node }) => node.id).values()].map(nodeOf);
   const usual = usualConfiguration(nodes);
   return nodes.map((node) => ({ ...node, configurationDiffers: node.configuration !== usual }));
+}
+
+export function fleetOf(reports: readonly StoredReport[]): Fleet {
+  const nodes = nodesOf(reports);
+  const live = nodes.filter(isLive);
+  const live_reports = liveReports(reports);
+  const { engines, enginesLeftOut } = enginesOf(live_reports);
+  const inState = (state: NodeState) => nodes.filter((node) => node.state === state).length;
+  return {
+    nodes: {
+      ready: inState("ready"),
+      notReady: inState("not_ready"),
+      draining: inState("draining"),
+      silent: inState("silent"),
+    },
+    versions: counted(live, ({ version }) => version).map(([version, count]) => ({ version, nodes: count })),
+    configurations: counted(live, ({ configuration }) => configuration).map(([configuration, count]) => ({
+      configuration,
+      nodes: count,
+    })),
+    warnings: warningsOf(nodes),
+    ...figuresOf(live_reports),
+    engines: engines.slice(0, engines_max),
+    enginesLeftOut: enginesLeftOut + Math.max(0, engines.length - engines_max),
+  };
+}
+
+const engines_max = 512;
+const named_max = 5;
+
+/** Sentences that stay the same while nothing changes. */
+export function warningsOf(nodes: readonly Node[]): string[] {
+  const one = (some: readonly Node[], sentence: (names: string, isOne: boolean) => string) =>
+    some.length > 0 ? [sentence(named(some), some.length === 1)] : [];
+  return [
+    ...one(
+      nodes.filter((node) => isLive(node) && node.configurationDiffers),
+      (names, isOne) =>
+        `Configurations differ: ${names} ${isOne ? "serves" : "serve"} another one than most nodes. Give all nodes the same sluice.yaml, and reload them (SIGHUP).`,
+    ),
+    ...one(
+      nodes.filter((node) => !isLive(node)),
+      (names, isOne) => `${names} ${isOne ? "does" : "do"} not report any more. Look whether it still runs.`,
+    ),
+    ...nodes
+      .filter(({ state }) => state === "not_ready")
+      .slice(0, named_max)
+      .map(({ name, problems }) => `${name} is not ready: ${problems.join("; ")}.`),
+  ];
+}
+
+function named(nodes: readonly Pick<Node, "name">[]): string {
+  const names = nodes.slice(0, named_max).map(({ name }) => name);
+  const more = nodes.length - names.length;
+  return names.join(", ") + (more > 0 ? ` and ${more} more` : "");
+}
+
+/** The most frequent first. */
+function counted(nodes: readonly Node[], of: (node: Node) => string): [string, number][] {
+  const counts = [...Map.groupBy(nodes, of)].map(([value, some]): [string, number] => [value, some.length]);
+  return counts.sort(([, one], [, other]) => other - one);
 }
 
 export function isLive({ state }: Pick<Node, "state">): boolean {

@@ -3,8 +3,8 @@ import Type from "typebox";
 import { grouped } from "../inference/amounts.ts";
 import { minute } from "../time/written.ts";
 import type { Column } from "./command.ts";
-import { exampleNode, type Node, Nodes } from "./fleet-shape.ts";
-import { nodesOf } from "./fleet-view.ts";
+import { exampleFleet, exampleNode, Fleet, type Node, Nodes } from "./fleet-shape.ts";
+import { fleetOf, nodesOf, warningsOf } from "./fleet-view.ts";
 import { verbsOf } from "./verb.ts";
 
 const verb = verbsOf("Fleet");
@@ -33,16 +33,6 @@ function stateOf({ state, silent_ms, problems }: Node): string {
   return state === "not_ready" ? `not ready: ${problems.join("; ")}` : state;
 }
 
-export function configurationsDiffer(nodes: readonly Pick<Node, "name" | "configurationDiffers">[]): string | null {
-  const others = nodes.filter(({ configurationDiffers }) => configurationDiffers).map(({ name }) => name);
-  if (others.length === 0) return null;
-  const named = others.slice(0, named_max).join(", ");
-  const more = others.length > named_max ? ` and ${others.length - named_max} more` : "";
-  return `Configurations differ: ${named}${more} ${others.length === 1 ? "serves" : "serve"} another one than most nodes. Give all nodes the same sluice.yaml and reload them (SIGHUP).`;
-}
-
-const named_max = 5;
-
 export const fleetVerbs = [
   verb({
     name: "listNodes",
@@ -61,9 +51,23 @@ export const fleetVerbs = [
       takes: {},
       columns: nodeColumns,
       none: "No node serves.\n",
-      after: configurationsDiffer,
+      after: (nodes) => warningsOf(nodes).join("\n") || null,
       parts: "one",
     },
     act: async ({ fleet }) => ({ data: nodesOf(await fleet.listProcesses()), nextCursor: null }),
+  }),
+  verb({
+    name: "getFleet",
+    route: "GET /fleet",
+    summary: "Sum up the fleet",
+    description:
+      "All nodes together: their load, what they see of the engines, and what somebody should look at. With `format=events` it is followed. Nodes that are silent count nowhere else.",
+    roles: ["admin", "viewer"],
+    faults: [],
+    takes: Type.Object({}),
+    answers: Fleet,
+    example: { takes: {}, answer: exampleFleet },
+    live: { event: "fleet", every_ms: 250 },
+    act: async ({ fleet }) => fleetOf(await fleet.listProcesses()),
   }),
 ] as const;

@@ -33,6 +33,7 @@ import {
   version,
   words,
 } from "./shapes.ts";
+import { exampleStanding, over, overFlag, standing, standingColumn, withStanding, withStandings } from "./standing.ts";
 import { newKeyBudget, noTeam } from "./teams.ts";
 import { someChange, verbsOf } from "./verb.ts";
 import { lastChange, stale } from "./version.ts";
@@ -64,6 +65,8 @@ const { id: keyId, ...keyRest } = {
 export const keyFields = { id: keyId, ...keyRest };
 export const Key = Type.Object(keyFields, { $id: "Key" });
 export type Key = Value<typeof Key>;
+const KeyStanding = Type.Object({ ...keyFields, standing: standing() }, { $id: "KeyStanding" });
+type KeyStanding = Value<typeof KeyStanding>;
 export const NewKey = Type.Object(
   { id: keyId, key: nullable(Type.String({ description: `The key. ${once}` })), ...keyRest },
   { $id: "NewKey" },
@@ -91,6 +94,7 @@ export const exampleKey: Key = {
   version: 1,
   secrets: [{ prefix: "slk_3fJk", ...exampleSecret }],
 };
+const exampleNow: KeyStanding = { ...exampleKey, standing: exampleStanding };
 const exampleNew: NewKey = { ...exampleKey, key: `slk_${"x".repeat(38)}` };
 
 const owner = Type.Optional(nullable(name("A person or a team, in any words.")));
@@ -119,11 +123,12 @@ const labels = (options: { description?: string; maxProperties?: number }) =>
   );
 const oneKey = { id: words("ID of the key.") };
 
-const keyColumns: Column<Key>[] = [
+const keyColumns: Column<KeyStanding>[] = [
   { head: "ID", cell: (key) => key.id },
   { head: "ORG", cell: (key) => key.organization },
   { head: "NAME", cell: (key) => key.name, breaks: true },
   { head: "STATE", cell: (key) => key.state },
+  standingColumn,
   {
     head: "KEY",
     optional: true,
@@ -159,9 +164,10 @@ export const keyVerbs = [
       unused_for: Type.Optional(
         duration("Such as `30d`: only keys not used for so long. One that was never used counts from its creation."),
       ),
+      over,
     }),
-    answers: partOf(Key, "Keys"),
-    example: { takes: {}, answer: { data: [exampleKey], nextCursor: null } },
+    answers: partOf(KeyStanding, "Keys"),
+    example: { takes: {}, answer: { data: [exampleNow], nextCursor: null } },
     command: {
       words: "key list",
       description: "list all keys, or the keys of one organization",
@@ -172,24 +178,27 @@ export const keyVerbs = [
           "--unused-for <time>",
           "only keys not used for so long, such as 30d; or never, and made so long ago",
         ),
+        over: overFlag("keys"),
       },
       columns: keyColumns,
-      none: ({ state, unusedFor }) =>
-        (state ?? unusedFor) === undefined
+      none: ({ state, unusedFor, over }) =>
+        (state ?? unusedFor ?? over) === undefined
           ? "There are no keys yet. To create one, run: sluice key create --org ORG --name NAME\n"
           : "There are no such keys.\n",
       parts: "all",
       order: byOrganization,
     },
-    async act({ administration, narrowedTo, withSlugs }, input) {
+    async act(context, input) {
+      const { administration, narrowedTo, withSlugs } = context;
       const found = await administration.pageKeys({
         limit: limitIn(input),
         after: input.cursor,
         organizationId: await narrowedTo(input.organization),
         state: input.state,
         unusedFor_ms: input.unusedFor,
+        over: input.over,
       });
-      return partFrom(found, await withSlugs(found.items), ({ id }) => id);
+      return partFrom(found, await withStandings(context, await withSlugs(found.items)), ({ id }) => id);
     },
   }),
   verb({
@@ -255,13 +264,13 @@ export const keyVerbs = [
     name: "findKey",
     route: "GET /keys/{id}",
     summary: "Show a key",
-    description: "Never its secret.",
+    description: "With what it has used of its limits, if it has any; never its secret.",
     roles: readers,
     faults: ["resource_not_found"],
     takes: Type.Object(oneKey),
-    answers: Key,
-    example: { takes: { id: examples.key }, answer: exampleKey },
-    act: async ({ keyOf, withSlug }, input) => withSlug(await keyOf(input.id)),
+    answers: KeyStanding,
+    example: { takes: { id: examples.key }, answer: exampleNow },
+    act: async (context, input) => withStanding(context, await context.withSlug(await context.keyOf(input.id))),
   }),
   verb({
     name: "updateKey",

@@ -30,6 +30,16 @@ import {
   version,
   words,
 } from "./shapes.ts";
+import {
+  exampleStanding,
+  over,
+  overFlag,
+  standing,
+  standingColumn,
+  standingFacts,
+  withStanding,
+  withStandings,
+} from "./standing.ts";
 import { verbsOf } from "./verb.ts";
 import { lastChange, stale } from "./version.ts";
 
@@ -37,28 +47,28 @@ const verb = verbsOf("Organizations");
 
 const days = (description: string) => nullable(Type.Integer({ minimum: 1, description }));
 
-export const Organization = Type.Object(
-  {
-    id: id("org"),
-    slug: Type.String({ pattern: "^[a-z0-9-]{1,63}$" }),
-    former_slugs: Type.Array(Type.String(), { description: "Those that it had before. None is ever another's." }),
-    name: Type.String(),
-    status: oneOf([...organizationStatuses]),
-    plan: nullable(Type.String({ description: "Null: inference is refused." })),
-    anchor_at: instant("Where weeks and months are counted from."),
-    next_anchor: nullable(
-      Type.Object({ anchor_at: instant("A new anchor."), counts_from: instant("When it begins to count.") }),
-    ),
-    extra_usage: Type.Object({ enabled: Type.Boolean(), cap_units: nullable(units()) }),
-    key_lifetime_max_days: days("How long a key works from when it is made or rotated. Null: no limit."),
-    key_unused_max_days: days("How long a key works from its last use. Null: no limit."),
-    keeps_content: Type.Boolean({ description: "False: no word of a request or an answer is stored." }),
-    created_at: instant("When it was created."),
-    closed_at: nullable(instant("When it was closed.")),
-    version: version(),
-  },
-  { $id: "Organization" },
-);
+const fields = {
+  id: id("org"),
+  slug: Type.String({ pattern: "^[a-z0-9-]{1,63}$" }),
+  former_slugs: Type.Array(Type.String(), { description: "Those that it had before. None is ever another's." }),
+  name: Type.String(),
+  status: oneOf([...organizationStatuses]),
+  plan: nullable(Type.String({ description: "Null: inference is refused." })),
+  anchor_at: instant("Where weeks and months are counted from."),
+  next_anchor: nullable(
+    Type.Object({ anchor_at: instant("A new anchor."), counts_from: instant("When it begins to count.") }),
+  ),
+  extra_usage: Type.Object({ enabled: Type.Boolean(), cap_units: nullable(units()) }),
+  key_lifetime_max_days: days("How long a key works from when it is made or rotated. Null: no limit."),
+  key_unused_max_days: days("How long a key works from its last use. Null: no limit."),
+  keeps_content: Type.Boolean({ description: "False: no word of a request or an answer is stored." }),
+  created_at: instant("When it was created."),
+  closed_at: nullable(instant("When it was closed.")),
+  version: version(),
+};
+export const Organization = Type.Object(fields, { $id: "Organization" });
+const OrganizationStanding = Type.Object({ ...fields, standing: standing() }, { $id: "OrganizationStanding" });
+type OrganizationStanding = Value<typeof OrganizationStanding>;
 export type Organization = Value<typeof Organization>;
 
 export const acme: Organization = {
@@ -79,16 +89,19 @@ export const acme: Organization = {
   version: 1,
 };
 
+const acmeNow: OrganizationStanding = { ...acme, standing: exampleStanding };
+
 /** The plan of an organization that is created without naming one. */
 export const plan_default = "starter";
 
 export const organizationFlag = flag("<org>", "slug or ID of the organization");
 
-const organizationColumns: Column<Organization>[] = [
+const organizationColumns: Column<OrganizationStanding>[] = [
   { head: "SLUG", cell: (one) => one.slug },
   { head: "NAME", cell: (one) => one.name, breaks: true },
   { head: "STATUS", cell: (one) => one.status },
   { head: "PLAN", cell: (one) => one.plan ?? "none" },
+  standingColumn,
   { head: "ID", cell: (one) => one.id, optional: true },
   { head: "CREATED", cell: (one) => day(one.createdAt), optional: true },
 ];
@@ -135,22 +148,32 @@ export const organizationVerbs = [
       ...partOfIds("org"),
       status: Type.Optional(oneOf([...organizationStatuses], { "x-must-be": "active, suspended or closed" })),
       plan: Type.Optional(words("Only organizations on this plan.")),
+      over,
     }),
-    answers: partOf(Organization, "Organizations"),
-    example: { takes: {}, answer: { data: [acme], nextCursor: null } },
+    answers: partOf(OrganizationStanding, "Organizations"),
+    example: { takes: {}, answer: { data: [acmeNow], nextCursor: null } },
     command: {
       words: "org list",
       description: "list all organizations",
-      takes: {},
+      takes: { over: overFlag("organizations") },
       columns: organizationColumns,
-      none: "There are no organizations yet. To create one, run: sluice org create SLUG\n",
+      none: ({ over }) =>
+        over === undefined
+          ? "There are no organizations yet. To create one, run: sluice org create SLUG\n"
+          : "There are no such organizations.\n",
       parts: "all",
     },
-    async act({ administration, organizationOf, within }, input) {
-      const { status, plan, cursor } = input;
-      if (within !== null) return { data: cursor === within ? [] : [await organizationOf(within)], nextCursor: null };
-      const found = await administration.pageOrganizations({ limit: limitIn(input), after: cursor, status, plan });
-      return partFrom(found, found.items, ({ id }) => id);
+    async act(context, input) {
+      const { administration, organizationOf, within } = context;
+      const { status, plan, over, cursor } = input;
+      if (within !== null) {
+        const own = cursor === within ? [] : await withStandings(context, [await organizationOf(within)]);
+        const isOver = ({ standing }: OrganizationStanding) => (standing?.usagePercent ?? 0) >= (over ?? 0);
+        return { data: own.filter(isOver), nextCursor: null };
+      }
+      const page = { limit: limitIn(input), after: cursor, status, plan, over };
+      const found = await administration.pageOrganizations(page);
+      return partFrom(found, await withStandings(context, found.items), ({ id }) => id);
     },
   }),
   verb({
@@ -188,19 +211,19 @@ export const organizationVerbs = [
     name: "findOrganization",
     route: "GET /organizations/{organization}",
     summary: "Show an organization",
-    description: "By its slug or ID.",
+    description: "By its slug or ID; with what it has used of its limits.",
     roles: readers,
     faults: ["resource_not_found"],
     takes: Type.Object({ organization: words("Slug or ID.") }),
-    answers: Organization,
-    example: { takes: { organization: "acme" }, answer: acme },
+    answers: OrganizationStanding,
+    example: { takes: { organization: "acme" }, answer: acmeNow },
     command: {
       words: "org show",
-      description: "show an organization",
+      description: "show an organization, and what it has used of its limits",
       takes: { organization: organizationFlag },
-      says: organizationFacts,
+      says: (one) => [...organizationFacts(one), ...standingFacts(one.standing)],
     },
-    act: ({ organizationOf }, input) => organizationOf(input.organization),
+    act: async (context, input) => withStanding(context, await context.organizationOf(input.organization)),
   }),
 ] as const;
 

@@ -29,25 +29,35 @@ import {
   version,
   words,
 } from "./shapes.ts";
+import {
+  exampleStanding,
+  over,
+  overFlag,
+  standing,
+  standingColumn,
+  standingFacts,
+  withStanding,
+  withStandings,
+} from "./standing.ts";
 import { verbsOf } from "./verb.ts";
 import { conflict, lastChange, stale } from "./version.ts";
 
 const verb = verbsOf("Teams");
 
-export const Team = Type.Object(
-  {
-    id: id("team"),
-    organization_id: id("org"),
-    organization: Type.String({ description: "The organization's slug." }),
-    name: Type.String({ description: "Unique in its organization." }),
-    keys: count(),
-    limits: Limits,
-    key_limits: nullable(Limits),
-    created_at: instant("When it was created."),
-    version: version(),
-  },
-  { $id: "Team" },
-);
+const fields = {
+  id: id("team"),
+  organization_id: id("org"),
+  organization: Type.String({ description: "The organization's slug." }),
+  name: Type.String({ description: "Unique in its organization." }),
+  keys: count(),
+  limits: Limits,
+  key_limits: nullable(Limits),
+  created_at: instant("When it was created."),
+  version: version(),
+};
+export const Team = Type.Object(fields, { $id: "Team" });
+const TeamStanding = Type.Object({ ...fields, standing: standing() }, { $id: "TeamStanding" });
+type TeamStanding = Value<typeof TeamStanding>;
 export type Team = Value<typeof Team>;
 
 const research: Team = {
@@ -61,6 +71,8 @@ const research: Team = {
   createdAt: examples.at,
   version: 1,
 };
+
+const researchNow: TeamStanding = { ...research, standing: exampleStanding };
 
 const named = {
   team: words("ID of the team, or with `organization` its name."),
@@ -81,11 +93,12 @@ const limitFlags = {
 const keyLimits = () =>
   Type.Optional(nullable(limitChanges("What each new key of the team gets; keys that exist keep theirs.")));
 
-const teamColumns: Column<Team>[] = [
+const teamColumns: Column<TeamStanding>[] = [
   { head: "ID", cell: (team) => team.id },
   { head: "ORG", cell: (team) => team.organization },
   { head: "NAME", cell: (team) => team.name, breaks: true },
   { head: "KEYS", cell: (team) => String(team.keys), optional: true },
+  standingColumn,
   { head: "LIMITS", cell: (team) => limitsInWords(team.limits) ?? "", breaks: true, optional: true },
 ];
 
@@ -110,23 +123,28 @@ export const teamVerbs = [
     description: "Of all organizations or of one, in the order in which they were created.",
     roles: readers,
     faults: ["resource_not_found"],
-    takes: Type.Object({ ...partOfIds("team"), organization: Type.Optional(words("Slug or ID.")) }),
-    answers: partOf(Team, "Teams"),
-    example: { takes: {}, answer: { data: [research], nextCursor: null } },
+    takes: Type.Object({ ...partOfIds("team"), organization: Type.Optional(words("Slug or ID.")), over }),
+    answers: partOf(TeamStanding, "Teams"),
+    example: { takes: {}, answer: { data: [researchNow], nextCursor: null } },
     command: {
       words: "team list",
       description: "list all teams, or the teams of one organization",
-      takes: { organization: organizationFlag },
+      takes: { organization: organizationFlag, over: overFlag("teams") },
       columns: teamColumns,
-      none: "There are no teams yet. To create one, run: sluice team create --org ORG --name NAME\n",
+      none: ({ over }) =>
+        over === undefined
+          ? "There are no teams yet. To create one, run: sluice team create --org ORG --name NAME\n"
+          : "There are no such teams.\n",
       parts: "all",
       order: byOrganization,
     },
-    async act({ administration, narrowedTo, withSlugs }, input) {
+    async act(context, input) {
+      const { administration, narrowedTo, withSlugs } = context;
       const organizationId = await narrowedTo(input.organization);
-      const page = { limit: limitIn(input), after: input.cursor, organizationId };
+      const page = { limit: limitIn(input), after: input.cursor, over: input.over, organizationId };
       const found = await administration.pageTeams(page);
-      return partFrom(found, (await withSlugs(found.items)).map(teamRecord), ({ id }) => id);
+      const teams = (await withSlugs(found.items)).map(teamRecord);
+      return partFrom(found, await withStandings(context, teams), ({ id }) => id);
     },
   }),
   verb({
@@ -185,19 +203,19 @@ Examples:
     name: "findTeam",
     route: "GET /teams/{team}",
     summary: "Show a team",
-    description: "By its ID, or with `organization` by its name.",
+    description: "By its ID, or with `organization` by its name; with what it has used of its limits.",
     roles: readers,
     faults: ["resource_not_found"],
     takes: Type.Object(named),
-    answers: Team,
-    example: { takes: { team: examples.team }, answer: research },
+    answers: TeamStanding,
+    example: { takes: { team: examples.team }, answer: researchNow },
     command: {
       words: "team show",
-      description: "show a team and its limits",
+      description: "show a team, its limits, and what it has used of them",
       takes: { team: teamFlag, organization: organizationFlag },
-      says: teamFacts,
+      says: (team) => [...teamFacts(team), ...standingFacts(team.standing)],
     },
-    act: teamOf,
+    act: async (context, input) => withStanding(context, await teamOf(context, input)),
   }),
   verb({
     name: "updateTeam",

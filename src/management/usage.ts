@@ -1,28 +1,18 @@
 /** Usage of organizations: what their windows hold, whether the ledger balances, and entries that correct it. */
 import Type from "typebox";
-import { grouped, percentOf } from "../inference/amounts.ts";
+import { grouped } from "../inference/amounts.ts";
 import type { Value } from "../schema/codec.ts";
 import { idOf } from "../store/ids.ts";
-import { type LedgerDifference, type Sealed, units_max, type WindowReading, windowKinds } from "../store/ledger.ts";
+import { type LedgerDifference, type Sealed, units_max, windowKinds } from "../store/ledger.ts";
 import { noLimits } from "../store/plan.ts";
 import { flag, required } from "./command.ts";
 import { fail } from "./error.ts";
 import { admins, count, examples, id, instant, limit, name, nullable, oneOf, readers, units, words } from "./shapes.ts";
+import { exampleWindow, Window, windowShown } from "./standing.ts";
 import { verbsOf } from "./verb.ts";
 
 const verb = verbsOf("Usage");
 
-const Window = Type.Object(
-  {
-    usage_percent: Type.Number({ minimum: 0 }),
-    used: units(),
-    held: units(),
-    limit: limit(),
-    starts_at: instant("When it began."),
-    reset_at: instant("When it ends."),
-  },
-  { $id: "Window" },
-);
 export const OrganizationUsage = Type.Object(
   {
     organization_id: id("org"),
@@ -95,14 +85,6 @@ export const UsageAdjustment = Type.Object(
   { $id: "UsageAdjustment" },
 );
 
-const window: Value<typeof Window> = {
-  usagePercent: 12.5,
-  used: 125_000,
-  held: 0,
-  limit: 1_000_000,
-  startsAt: examples.at,
-  resetAt: examples.at,
-};
 const nothing: Sealed = { windows: 0, records: 0, days: 0, dayRecords: 0 };
 
 export const usageVerbs = [
@@ -122,9 +104,9 @@ export const usageVerbs = [
         organization: "acme",
         plan: "pro",
         at: examples.at,
-        session: window,
-        week: window,
-        month: window,
+        session: exampleWindow,
+        week: exampleWindow,
+        month: exampleWindow,
         extraUsage: { enabled: false, capUnits: null, used: 0, held: 0 },
         runningRequests: 3,
         concurrentRequests: 20,
@@ -264,10 +246,6 @@ Examples:
     },
   }),
 ] as const;
-
-function windowShown({ used, held, limit, startsAt, resetAt }: WindowReading): Value<typeof Window> {
-  return { usagePercent: percentOf(used, limit), used, held, limit, startsAt, resetAt };
-}
 
 function differenceShown({ kind, entry, ...rest }: LedgerDifference, organization: string | null): Difference {
   return { ...rest, organization, window: kind, auditEntry: entry ?? null };

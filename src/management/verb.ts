@@ -66,7 +66,17 @@ export interface Declared<Name extends string, How extends Kind, Takes extends T
   command?: Command<Given<Input<How, Takes>>, Value<Answers>>;
   /** Other forms of the answer than JSON, by the name that the parameter `format` gives. */
   formats?: Readonly<Record<string, Format<Answers>>>;
+  /** How the answer is followed with `format=events`; absent: it is not. */
+  live?: Live;
   act(context: ManagementContext, input: Value<Input<How, Takes>>): Promise<Value<Answers>>;
+}
+
+/** An answer that is sent again as an event whenever it has changed. */
+export interface Live {
+  /** The name of the events. */
+  event: string;
+  /** How often the answer is read. */
+  every_ms: number;
 }
 
 export interface Format<Answers extends TSchema> {

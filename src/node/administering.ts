@@ -11,6 +11,7 @@ import { direct, type Transport } from "../management/client.ts";
 import { type ManagementOptions, managementContext } from "../management/context.ts";
 import { administration } from "../postgres/administration.ts";
 import type { Database } from "../postgres/database.ts";
+import { shared } from "../time/shared.ts";
 
 interface Parts extends Pick<ManagementOptions, "ledger" | "refused"> {
   database: Database;
@@ -21,6 +22,8 @@ interface Parts extends Pick<ManagementOptions, "ledger" | "refused"> {
   changed(keyOrOrganizationId: string): void;
 }
 
+const shared_ms = 100;
+
 export interface Administering {
   /** All verbs, for the node's own machine: the file system guards the access. */
   actAs(actor: string): Transport;
@@ -30,6 +33,9 @@ export interface Administering {
 /** `version`: the contract's. */
 export function administering(parts: Parts, version: string): Administering {
   const { database, ledger, refused, catalog, server, limits, changed } = parts;
+  const { listProcesses } = administration(database);
+  // All who follow the fleet share a look.
+  const fleet = { listProcesses: shared(listProcesses, shared_ms, () => performance.now()) };
   const contextFor = (who: Pick<ManagementOptions, "actor" | "within" | "repeatKey">, address: string | null) => {
     const store = administration(database, { address, isServed: true });
     return managementContext({
@@ -39,9 +45,10 @@ export function administering(parts: Parts, version: string): Administering {
       plans: store,
       notices: store,
       drains: store,
-      fleet: store,
+      fleet,
       ledger,
       refused,
+      standings: store,
       catalog,
       now_ms: Date.now,
       newUuid: () => Bun.randomUUIDv7(),

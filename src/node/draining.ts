@@ -1,5 +1,5 @@
 /** Follows which engines are drained: at once after a message, and every second, because a message may be lost. */
-import type { DrainedEngine, DrainStore } from "../store/drain.ts";
+import type { Drain, DrainStore } from "../store/drain.ts";
 import type { Clock } from "../time/clock.ts";
 import { repeating } from "../time/repeating.ts";
 import { disposable } from "./foundation.ts";
@@ -7,7 +7,7 @@ import { disposable } from "./foundation.ts";
 interface Parts {
   store: DrainStore;
   /** Called after each reading. */
-  read(all: readonly DrainedEngine[]): void;
+  read(all: readonly Drain[]): void;
   /** The store is away: drained engines stay drained. */
   failed(cause: unknown): void;
   clock?: Pick<Clock, "after">;

@@ -2,7 +2,7 @@
 import type { Configuration } from "../config/configuration.ts";
 import type { Log } from "../http/log.ts";
 import { checks } from "../routing/checks.ts";
-import { Drained } from "../routing/drained.ts";
+import { Drained, type DrainSeen } from "../routing/drained.ts";
 import { type Health, health } from "../routing/health.ts";
 import { loads } from "../routing/loads.ts";
 import { type Names, names } from "../routing/names.ts";
@@ -13,7 +13,6 @@ import type { Problem } from "../routing/resolution.ts";
 import { enginesSeen } from "../routing/seen.ts";
 import { type Tallies, tallies } from "../routing/tallies.ts";
 import { type RouteView, routesOf } from "../routing/view.ts";
-import type { DrainedEngine } from "../store/drain.ts";
 import type { EngineSeen } from "../store/fleet.ts";
 import { Lateness } from "../time/lateness.ts";
 import { type Client, client } from "../upstream/http1/client.ts";
@@ -33,7 +32,7 @@ export interface Engines extends AsyncDisposable {
   late_ms(): number;
   drained: Drained;
   /** Other engines are drained from now on. */
-  drain(all: readonly DrainedEngine[]): void;
+  drain(all: readonly DrainSeen[]): void;
   /** The routes in their current state. */
   routes(): RouteView[];
   /** The engines in their current state, each over its routes. */
@@ -102,7 +101,7 @@ export function engines({ configuration, log, resolve = resolveName, resolved }:
   ending.defer(() => loading.stop());
   const made = {
     ...one,
-    drain(all: readonly DrainedEngine[]) {
+    drain(all: readonly DrainSeen[]) {
       if (drained.set(all)) known.changed();
     },
     late_ms: () => lateness.total_ms(),

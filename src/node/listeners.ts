@@ -1,6 +1,6 @@
 /** The listeners of a node: the API's port, with a certificate that may be renewed, and the operator's port. */
 
-import { app, operatorApp } from "../api/app.ts";
+import { app, consoleApp, operatorApp } from "../api/app.ts";
 import type { Dependencies } from "../api/dependencies.ts";
 import type { ManagementEntrance } from "../api/management/gate.ts";
 import { type Identity, type IdentityFiles, readIdentity } from "../config/certificate.ts";
@@ -8,6 +8,7 @@ import type { ServerSettings, ServiceLimits } from "../config/configuration.ts";
 import { readFileBounded } from "../config/source.ts";
 import { freePort, listen } from "../http/listen.ts";
 import type { Log } from "../http/log.ts";
+import type { IdentityParts } from "../identity/identity.ts";
 import { renewal } from "./renewal.ts";
 
 interface ListenerParts {
@@ -17,6 +18,13 @@ interface ListenerParts {
   onReload(reload: () => void): void;
   /** Whether other workers of this node listen on the same ports. */
   isShared: boolean;
+}
+
+/** What the ports serve beside the operations. */
+interface Entrances {
+  entrance: ManagementEntrance;
+  /** Null: nobody signs in. */
+  people: IdentityParts | null;
 }
 
 /** They are made, and none of them listens yet. */
@@ -34,12 +42,13 @@ export interface Listeners {
   refuse(): Promise<void>;
   /** Resolves when all requests of the API have their answers. */
   stop(): Promise<void>;
+  /** The ports of operators and of the console. */
   stopOperator(): Promise<void>;
 }
 
 export function listeners(
   dependencies: Dependencies,
-  management: ManagementEntrance,
+  entrances: Entrances,
   { server, limits, log, onReload, isShared }: ListenerParts,
 ): PreparedListeners {
   const identity = server.tls ? identityIn(server.tls) : null;
@@ -47,10 +56,10 @@ export function listeners(
   return {
     checkPorts() {
       // The supervisor has checked shared ports.
-      if (!isShared) for (const each of [server, server.operator]) if (each) freePort(each);
+      if (!isShared) for (const each of [server, server.operator, server.console]) if (each) freePort(each);
     },
     listen: () =>
-      started(dependencies, management, {
+      started(dependencies, entrances, {
         server,
         limits,
         log,
@@ -69,17 +78,22 @@ interface Identities {
 
 function started(
   dependencies: Dependencies,
-  management: ManagementEntrance,
+  { entrance, people }: Entrances,
   { server, limits, log, onReload, isShared, identity, operatorIdentity }: ListenerParts & Identities,
 ): Listeners {
-  const api = app(dependencies, { metrics: server.operator === null });
+  const api = app(dependencies, { metrics: server.operator === null, people });
   const listening = listen(api, { ...server, ...limits, isShared }, identity);
   const operator = server.operator
-    ? listen(operatorApp(dependencies, management), { ...server.operator, ...limits, isShared }, operatorIdentity)
+    ? listen(operatorApp(dependencies, entrance), { ...server.operator, ...limits, isShared }, operatorIdentity)
     : null;
+  const console =
+    server.console && people
+      ? listen(consoleApp(dependencies, people), { ...server.console, ...limits, isShared }, identity)
+      : null;
   const renewed = {
     renew(next: Identity) {
       listening.renew(next);
+      console?.renew(next);
       if (operatorIdentity) operator?.renew(next);
     },
   };
@@ -93,7 +107,7 @@ function started(
     keep: async () => certificate?.stop(),
     refuse: listening.refuse,
     stop: listening.stop,
-    stopOperator: async () => operator?.stop(),
+    stopOperator: async () => void (await Promise.all([operator?.stop(), console?.stop()])),
   };
 }
 

@@ -32,6 +32,7 @@ import { problemOf, workersChecks, workersReadings } from "./membership.ts";
 import { readinessChecks, routesCheck } from "./readiness-checks.ts";
 import { readings } from "./readings.ts";
 import { newIdentity, startReporting } from "./reporting.ts";
+import { type SigningIn, startSigningIn } from "./signing-in.ts";
 import { storePatience } from "./store-patience.ts";
 import { type Stores, startStores } from "./stores.ts";
 import { startTelemetry, type Telemetry } from "./telemetry.ts";
@@ -51,6 +52,7 @@ interface Parts {
   counter: TokenCounter;
   engines: Engines;
   readiness: Readiness;
+  signingIn: SigningIn;
 }
 
 export type Node = Awaited<ReturnType<typeof startNode>>;
@@ -74,9 +76,11 @@ export async function startNode(foundation: Foundation) {
   const node = {
     dependencies,
     ...administrationOf(foundation, parts),
+    people: parts.signingIn.parts,
     publishing,
     inForce,
     lifecycle: parts.lifecycle,
+    sockets: parts.bounds.sockets,
     ledger: stores.ledger,
     prepareNames: ({ upstreams }: Configuration) => engines.names.prepare(upstreams),
     readinessBegan: readiness.began,
@@ -142,6 +146,7 @@ async function startParts(foundation: Foundation, ending: AsyncDisposableStack):
   );
   const readiness = startReadiness(foundation, { lifecycle: life, stores, engines: known });
   ending.defer(() => readiness.stop());
+  const signingIn = ending.use(startSigningIn(foundation));
   return {
     telemetry,
     admitting,
@@ -152,6 +157,7 @@ async function startParts(foundation: Foundation, ending: AsyncDisposableStack):
     counter,
     engines: known,
     readiness,
+    signingIn,
   };
 }
 

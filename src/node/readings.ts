@@ -25,9 +25,11 @@ export function readings(metrics: Metrics, parts: Read): void {
   metrics.routes(engines.routes);
   metrics.tallies(engines.tallies.read);
   metrics.addresses(engines.addresses);
+  metrics.drains(() => engines.drained.drains);
   read("configuration_info", () => [[{ hash: configurationHash() }, 1]]);
   read("http_open_requests", () => lifecycle.openCount);
   read("http_open_streams", () => lifecycle.streamCount);
+  read("http_open_websockets", () => bounds.sockets.size);
   read("http_memory_in_flight_bytes", () => bounds.memory.bytes);
   read("authentication_absent_keys", authentication.authentication.absent);
   read("authentication_existing_secrets", authentication.existing.count);

@@ -49,7 +49,7 @@ async function served(foundation: Foundation, node: Node, ending: AsyncDisposabl
     node.readinessBegan,
     node.prepareNames(configuration.current()),
   ]);
-  const prepared = listeners(node.dependencies, node.entrance, {
+  const prepared = listeners(node.dependencies, node, {
     server: settings.server,
     limits: settings.limits,
     log,
@@ -76,7 +76,7 @@ async function served(foundation: Foundation, node: Node, ending: AsyncDisposabl
   }
   if (member) member.serving(listening.url, node.report);
   else serving.say(`sluice is serving on ${listening.url}\n`);
-  await untilStopped(foundation, { listening, lifecycle: node.lifecycle }, stopping);
+  await untilStopped(foundation, { listening, ...node }, stopping);
 }
 
 function warmingOf({ settings, log }: Foundation, node: Node, stopping: Promise<unknown>): WarmUpParts {
@@ -101,14 +101,14 @@ function demoOf({ configuration, isTerminal }: Serving, node: Node): Promise<Dem
   });
 }
 
-interface Draining extends Pick<Node, "lifecycle"> {
+interface Draining extends Pick<Node, "lifecycle" | "sockets"> {
   listening: Listeners;
 }
 
 /** Resolves when the open requests have their answers, or their time is over. */
 async function untilStopped(
   { serving: { stopAsked, member }, settings: { limits }, log }: Foundation,
-  { listening, lifecycle }: Draining,
+  { listening, lifecycle, sockets }: Draining,
   stopping: Promise<NodeJS.Signals>,
 ): Promise<void> {
   const signal = await stopping;
@@ -119,6 +119,7 @@ async function untilStopped(
   const again = stopAsked();
   await Promise.race([Bun.sleep(signal === "SIGINT" ? 0 : limits.drain_delay_ms), again]);
   await listening.refuse();
+  sockets.retire();
   await Promise.race([lifecycle.finish(limits.drain_ms), again.then(() => lifecycle.finish(0))]);
   await Promise.race([listening.stop(), Bun.sleep(500)]);
   await listening.stopOperator();

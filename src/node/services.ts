@@ -59,6 +59,7 @@ export function services(environment: NodeJS.ProcessEnv): Services {
         plans: directory,
         notices: directory,
         drains: directory,
+        standings: directory,
         fleet: directory,
         // It is only read here, so the charge of lapsed holds does not matter.
         ledger: ledger(database, { recovery: "checkpoint" }),
@@ -112,12 +113,12 @@ export function services(environment: NodeJS.ProcessEnv): Services {
         const { renderManagement } = await import("../api/management/document.ts");
         return renderManagement(packageJson.version);
       }
-      const [{ renderOpenapi }, { operations }, { defaultModels }] = await Promise.all([
+      const [{ renderOpenapi }, { contract }, { defaultModels }] = await Promise.all([
         import("../api/openapi/document.ts"),
         import("../api/operations.ts"),
         import("../config/models.ts"),
       ]);
-      return renderOpenapi(operations, defaultModels(), packageJson.version);
+      return renderOpenapi(contract, defaultModels(), packageJson.version);
     },
     serve: async ({ migrate, worker }) => {
       const member = worker === undefined ? null : await (await import("./worker.ts")).joinedAs(worker);

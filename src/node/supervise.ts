@@ -30,6 +30,7 @@ export async function supervise(parts: Supervising): Promise<number> {
   const notice = tooSmall(workers, parts.room);
   if (notice !== null) log.event("warn", "notice", { notice });
   const written: Promise<void>[] = [];
+  if (server.console) freePort(server.console);
   const node = supervisor({
     identity: newIdentity(),
     workers,

@@ -8,6 +8,7 @@ import type { Fleet } from "../store/fleet.ts";
 import type { NoticeAdministration } from "../store/notice.ts";
 import type { Operators } from "../store/operators.ts";
 import type { PlanAdministration } from "../store/plan.ts";
+import type { Standings } from "../store/standing.ts";
 import { askedFrom, listAudit, readAuditHead } from "./acts.ts";
 import type { Database } from "./database.ts";
 import { drainAdministration } from "./drains.ts";
@@ -18,6 +19,7 @@ import { noticeHooks } from "./notices.ts";
 import { operators } from "./operators.ts";
 import { organizationLife } from "./organization-life.ts";
 import { organizations } from "./organizations.ts";
+import { standings } from "./standing.ts";
 import { teams } from "./teams.ts";
 
 export interface ActContext {
@@ -33,7 +35,7 @@ export interface ActContext {
 export function administration(
   database: Database,
   { address = null, isServed = false }: ActContext = {},
-): Administration & Operators & PlanAdministration & NoticeAdministration & DrainAdministration & Fleet {
+): Administration & Operators & PlanAdministration & NoticeAdministration & DrainAdministration & Fleet & Standings {
   const db = askedFrom(database, address);
   return {
     ...organizations(db, isServed),
@@ -44,6 +46,7 @@ export function administration(
     ...managedPlans(db),
     ...noticeHooks(db),
     ...drainAdministration(db),
+    ...standings(db),
     ...fleet(db),
     listAudit: (input) => listAudit(db, input),
     auditHead: () => readAuditHead(db),

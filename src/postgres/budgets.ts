@@ -2,53 +2,7 @@
 import { eq } from "drizzle-orm";
 import { keyDefault, usageSubject } from "../../db/schema.ts";
 import type { Budget } from "../store/budget.ts";
-import { bare } from "../store/ids.ts";
-import { type SubjectReading, type WindowKind, windowKinds } from "../store/ledger.ts";
 import type { Database, Transaction } from "./database.ts";
-
-interface SubjectRow {
-  is_team: boolean;
-  session_units: number | null;
-  week_units: number | null;
-  month_units: number | null;
-  concurrent_requests: number | null;
-  running: number;
-  starts_at: Date[];
-  ends_at: Date[];
-  used: number[];
-  held: number[];
-}
-
-/** Reads the limits and the use of a key and then of its team, if they have limits. */
-export async function budgetsNow(
-  db: Pick<Database, "query">,
-  organizationId: string,
-  keyId: string,
-): Promise<SubjectReading[]> {
-  const rows = await db.query<SubjectRow>("select * from usage_subjects_now($1, $2)", [
-    bare(organizationId, "org_"),
-    bare(keyId, "key_"),
-  ]);
-  return rows.map((row) => {
-    const reading = (kind: WindowKind) => {
-      const place = windowKinds.indexOf(kind);
-      return {
-        kind,
-        limit: row[`${kind}_units`],
-        used: row.used[place]!,
-        held: row.held[place]!,
-        startsAt: row.starts_at[place]!,
-        resetAt: row.ends_at[place]!,
-      };
-    };
-    return {
-      subject: row.is_team ? "team" : "key",
-      windows: { session: reading("session"), week: reading("week"), month: reading("month") },
-      concurrentRequests: row.concurrent_requests,
-      running: row.running,
-    };
-  });
-}
 
 /** A key or a team in the ledger; ids are bare UUIDs. */
 export interface Subject {

@@ -15,6 +15,7 @@ import { keyLife } from "./key-life.ts";
 import { announceChange } from "./revocations.ts";
 import { type KeyRow, keyOf, type LivingKey, plainly } from "./rows.ts";
 import { keySecrets } from "./secrets.ts";
+import { hasUsed } from "./standing.ts";
 import { budgetNewKey, mayJoin } from "./teams.ts";
 
 type Verbs = "createKey" | "updateKey" | "pageKeys" | "findKey" | "rotateKey" | "revokeKey";
@@ -66,13 +67,14 @@ export function keys(db: Database): Pick<Administration, Verbs> {
         return (await readKey(tx, id))!;
       }),
 
-    async pageKeys({ organizationId, after, limit, state, unusedFor_ms }) {
+    async pageKeys({ organizationId, after, limit, state, unusedFor_ms, over }) {
       const owner = organizationId === undefined ? undefined : bare(organizationId, "org_");
       const wanted = and(
         owner === undefined ? undefined : eq(apiKey.organizationId, owner),
         after === undefined ? undefined : gt(apiKey.id, uuidOf(after, "key_") ?? uuid_max),
         state === undefined ? undefined : eq(keyLife.state, state),
         unusedFor_ms === undefined ? undefined : isUnusedFor(unusedFor_ms),
+        over === undefined ? undefined : hasUsed("key", apiKey.id, over),
       );
       const page = living(db)
         .where(wanted)

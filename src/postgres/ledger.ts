@@ -10,7 +10,7 @@ import { bare } from "../store/ids.ts";
 import type { Answer, Command, Ledger, UsageLimits, WindowKind, WindowReadings } from "../store/ledger.ts";
 import { storeNow } from "./acts.ts";
 import { audit, rollUp, sealed } from "./audit.ts";
-import { budgetsNow, sumAllEarlier } from "./budgets.ts";
+import { sumAllEarlier } from "./budgets.ts";
 import { answeredWithin, type Database } from "./database.ts";
 import { check } from "./full-check.ts";
 import { batchCall, durableBatchCall } from "./ledger-batch.ts";
@@ -23,6 +23,7 @@ import { lostOf } from "./lost.ts";
 import { keepUpPartitions, lacksPartition, makePartitions } from "./partitions.ts";
 import { report } from "./report.ts";
 import { plainly } from "./rows.ts";
+import { budgetsNow } from "./standing.ts";
 
 export interface LedgerSettings {
   /** The charge of a lapsed hold: its last checkpoint, or everything that was held. */

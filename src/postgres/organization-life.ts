@@ -5,6 +5,7 @@ import type { Administration, Policies } from "../store/directory.ts";
 import { uuidOf } from "../store/ids.ts";
 import { storeNow } from "./acts.ts";
 import { type Database, DatabaseError, type Transaction } from "./database.ts";
+import { purgeKept } from "./kept.ts";
 import { anchored, changing, setOrganization } from "./organization-change.ts";
 import { purge } from "./responses.ts";
 import { type OrganizationRow, organizationOf, plainly } from "./rows.ts";
@@ -71,7 +72,9 @@ export function organizationLife(db: Database): Pick<Administration, Verbs> {
 
     async purgeContent(id) {
       const owner = uuidOf(id, "org_");
-      if (owner !== null) await purge(db, owner);
+      if (owner === null) return;
+      await purge(db, owner);
+      await purgeKept(db, owner);
     },
   };
 }

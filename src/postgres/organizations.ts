@@ -12,6 +12,7 @@ import { tellOfSuspension } from "./notices.ts";
 import { anchored, changing, readOrganization, setOrganization } from "./organization-change.ts";
 import { isFormer, orTaken, SlugTaken } from "./organization-life.ts";
 import { organizationOf, plainly } from "./rows.ts";
+import { hasUsed } from "./standing.ts";
 
 type Verbs =
   | "createOrganization"
@@ -54,12 +55,13 @@ export function organizations(db: Database, isServed: boolean): Pick<Administrat
       return rows.map(organizationOf);
     },
 
-    async pageOrganizations({ after, limit, status, plan }) {
+    async pageOrganizations({ after, limit, status, plan, over }) {
       const beyond = after === undefined ? undefined : gt(organization.id, uuidOf(after, "org_") ?? uuid_max);
       const wanted = and(
         beyond,
         status === undefined ? undefined : eq(organization.status, status),
         plan === undefined ? undefined : eq(organization.plan, plan),
+        over === undefined ? undefined : hasUsed("organization", organization.id, over),
       );
       const rows = await plainly(
         db.drizzle

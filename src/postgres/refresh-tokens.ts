@@ -27,9 +27,11 @@ export async function beginRefresh(tx: Transaction, hash: Uint8Array, times: Tim
   // The sign-in is locked before the token is read: who waited here sees what the one before has done.
   const [row] = await tx.query<Row>(
     `select s.key_id as "keyId", s.person_id as "personId", k.organization_id as "organizationId", s.issuer, s.tokens,
-       s.ended_at is not null or k.revoked_at is not null or coalesce(s.ends_at <= store_now(), false) as "isOver",
+       s.ended_at is not null or k.revoked_at is not null or coalesce(s.ends_at <= store_now(), false)
+         or p.suspended_at is not null or p.forgotten_at is not null
+         or coalesce(p.not_before >= s.created_at, false) as "isOver",
        coalesce(s.refreshing_until > store_now(), false) as "isClaimed"
-     from sign_in s join api_key k on k.id = s.key_id
+     from sign_in s join api_key k on k.id = s.key_id join person p on p.id = s.person_id
      where s.key_id = (select key_id from refresh_token where hash = $1) for update of s`,
     [hash],
   );

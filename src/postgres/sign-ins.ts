@@ -6,6 +6,7 @@
 import { eq } from "drizzle-orm";
 import { apiKey, signIn } from "../../db/schema.ts";
 import { noBudget } from "../store/budget.ts";
+import type { Scope } from "../store/directory.ts";
 import { bare, idOf } from "../store/ids.ts";
 import type { NewAccessToken, NewSignIn, Refreshed, SignIns } from "../store/sign-ins.ts";
 import { act, audit, storeNow } from "./acts.ts";
@@ -38,12 +39,27 @@ export function signIns(db: Database): SignIns {
         [bare(keyId, "key_"), claim],
       );
     },
-    addAccessToken: (keyId, access) =>
+    addAccessToken: (keyId, access, rights) =>
       act(db, async (tx) => {
         const id = bare(keyId, "key_");
-        const [key] = await tx.query("select id from api_key where id = $1 and revoked_at is null for update", [id]);
+        const [key] = await tx.query<{ scopes: Scope[] }>(
+          `update api_key set scopes = coalesce($2::text[], scopes),
+             allowed_models = case when $2::text[] is null then allowed_models else $3::text[] end
+           where id = $1 and revoked_at is null returning scopes`,
+          [id, rights?.scopes ?? null, rights?.models ?? null],
+        );
         if (key) await addAccess(tx, id, access, await storeNow(tx));
-        return key !== undefined;
+        return key?.scopes ?? null;
+      }),
+    endAccessToken: (hash) =>
+      act(db, async (tx) => {
+        const [row] = await tx.query<{ id: string }>(
+          `update key_secret s set revoked_at = store_now() from api_key k
+           where s.hash = $1 and s.revoked_at is null and k.id = s.key_id and k.kind = 'jwt' returning k.id`,
+          [hash],
+        );
+        if (row) await announceChange(tx, idOf(row.id, "key_"));
+        return row !== undefined;
       }),
     end: (keyId, why) => act(db, (tx) => end(tx, bare(keyId, "key_"), why)),
     async ofToken(hash) {

@@ -22,6 +22,7 @@ import {
 import type { Database, Transaction } from "./database.ts";
 import { announceChange } from "./revocations.ts";
 import { plainly } from "./rows.ts";
+import { hasUsed } from "./standing.ts";
 
 type TeamRow = typeof team.$inferSelect;
 
@@ -57,10 +58,11 @@ export function teams(db: Database): BudgetAdministration {
       return plainly(teamsOf(db, rows));
     },
 
-    async pageTeams({ organizationId, after, limit }) {
+    async pageTeams({ organizationId, after, limit, over }) {
       const wanted = and(
         isThere(organizationId === undefined ? undefined : bare(organizationId, "org_")),
         after === undefined ? undefined : gt(team.id, uuidOf(after, "team_") ?? uuid_max),
+        over === undefined ? undefined : hasUsed("team", team.id, over),
       );
       const page = db.drizzle
         .select()

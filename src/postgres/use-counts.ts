@@ -16,6 +16,10 @@ export function useCounts(db: Database): UseCounts {
       return row!.uses;
     },
 
+    async uncount(about, value) {
+      await db.query("update use_count set uses = greatest(uses - 1, 0) where hash = $1", [hashOf(about, value)]);
+    },
+
     async counted(about, value) {
       const [row] = await db.query<{ uses: number }>(
         "select uses from use_count where hash = $1 and ends_at > store_now()",

@@ -1,12 +1,19 @@
 /** The engines that get no new requests because an operator has drained them, as this process knows them. */
-import type { DrainedEngine } from "../store/drain.ts";
+import type { Drain } from "../store/drain.ts";
 import type { Upstream } from "../upstream/target.ts";
+
+export type DrainSeen = Pick<Drain, "upstream" | "replica" | "drainedAt" | "until">;
 
 export class Drained {
   #engines = new Set<string>();
+  #drains: readonly DrainSeen[] = [];
 
   get isEmpty(): boolean {
     return this.#engines.size === 0;
+  }
+
+  get drains(): readonly DrainSeen[] {
+    return this.#drains;
   }
 
   /** Changes with the engines. */
@@ -20,7 +27,8 @@ export class Drained {
   }
 
   /** Reports whether anything changed. */
-  set(all: readonly DrainedEngine[]): boolean {
+  set(all: readonly DrainSeen[]): boolean {
+    this.#drains = all;
     const engines = new Set(all.map(({ upstream, replica }) => identityOf(upstream, replica ?? "")));
     const isSame = engines.size === this.#engines.size && this.#engines.isSupersetOf(engines);
     this.#engines = engines;

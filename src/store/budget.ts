@@ -2,7 +2,7 @@
  * The limits of keys and teams beside their organization's plan (docs/design/usage.md, Budgets). The ledger counts them
  * (ledger.ts); an administrator sets them here.
  */
-import type { Page, PageOf, Repeat, Repeated } from "./page.ts";
+import type { OverShare, Page, PageOf, Repeat, Repeated } from "./page.ts";
 import { noLimits, type PlanLimits } from "./plan.ts";
 
 /** Whose limit it was. */
@@ -55,7 +55,7 @@ export interface BudgetAdministration {
   /** Lists the teams that were not removed, the oldest first. */
   listTeams(organizationId: string): Promise<Team[]>;
   /** Returns a page of the teams of one organization or of all, in the order of their creation. */
-  pageTeams(page: Page & { organizationId?: string | undefined }): Promise<PageOf<Team>>;
+  pageTeams(page: Page & OverShare & { organizationId?: string | undefined }): Promise<PageOf<Team>>;
   findTeam(id: string): Promise<Team | null>;
   /** Does nothing if the team is no longer as `before` says, or has another version than the given one. */
   updateTeam(

@@ -6,7 +6,7 @@
 
 import type { Budget, BudgetAdministration } from "./budget.ts";
 import type { WindowKind } from "./ledger.ts";
-import type { Page, PageOf, Repeat, Repeated } from "./page.ts";
+import type { OverShare, Page, PageOf, Repeat, Repeated } from "./page.ts";
 import type { RateSubject } from "./rates.ts";
 
 export const scopes = ["models:read", "inference:create", "usage:read"] as const;
@@ -140,7 +140,7 @@ export interface Administration extends BudgetAdministration {
   listOrganizations(): Promise<Organization[]>;
   /** Returns a page of organizations in the order of their creation. */
   pageOrganizations(
-    page: Page & { status?: OrganizationStatus | undefined; plan?: string | undefined },
+    page: Page & OverShare & { status?: OrganizationStatus | undefined; plan?: string | undefined },
   ): Promise<PageOf<Organization>>;
   /** Finds an organization by slug or ID. */
   findOrganization(slugOrId: string): Promise<Organization | null>;
@@ -219,12 +219,13 @@ export interface Administration extends BudgetAdministration {
   }): Promise<Key | Repeated | "no_team" | "closed" | "name_taken">;
   /** Returns a page of the keys of one organization or of all, in the order of their creation. */
   pageKeys(
-    page: Page & {
-      organizationId?: string | undefined;
-      state?: KeyState | undefined;
-      /** Only keys that were unused for this long. A key that was never used counts from its creation. */
-      unusedFor_ms?: number | undefined;
-    },
+    page: Page &
+      OverShare & {
+        organizationId?: string | undefined;
+        state?: KeyState | undefined;
+        /** Only keys that were unused for this long. A key that was never used counts from its creation. */
+        unusedFor_ms?: number | undefined;
+      },
   ): Promise<PageOf<Key>>;
   /**
    * Sets the given fields; the others stay, whoever changes them meanwhile. A call that changes nothing writes nothing.

@@ -5,6 +5,10 @@ export interface Page {
   after?: string | undefined;
   limit: number;
 }
+/** Only what has used this percentage of a window's limit, or more. */
+export interface OverShare {
+  over?: number | undefined;
+}
 export interface PageOf<Item> {
   items: Item[];
   hasMore: boolean;

@@ -79,8 +79,17 @@ export interface SignIns {
   completeRefresh(refreshed: Refreshed): Promise<boolean>;
   /** Gives the right back, and consumes nothing. */
   releaseRefresh(keyId: string, claim: string): Promise<void>;
-  /** One more access token of a key. False: the key has ended. */
-  addAccessToken(keyId: string, access: NewAccessToken): Promise<boolean>;
+  /**
+   * One more access token of a key, which gets these rights; without them, it keeps its own. Returns its scopes; null if the
+   * key has ended.
+   */
+  addAccessToken(
+    keyId: string,
+    access: NewAccessToken,
+    rights?: Pick<SignInRights, "scopes" | "models">,
+  ): Promise<readonly Scope[] | null>;
+  /** Ends one access token of a workload. False: there is none. */
+  endAccessToken(hash: Uint8Array): Promise<boolean>;
   /** Ends it with all of its tokens, on every node within a second. */
   end(keyId: string, why: string): Promise<boolean>;
   /** The sign-in to which a token belongs, by the hash of an access or a refresh token. */

@@ -2,6 +2,8 @@
 export interface UseCounts {
   /** Counts a use, and returns how many there are with it. `about` names what it is, so that two kinds never meet. */
   count(about: string, value: string, lasts_ms: number): Promise<number>;
+  /** Takes a use back. */
+  uncount(about: string, value: string): Promise<void>;
   /** How many uses there are, without a further one. */
   counted(about: string, value: string): Promise<number>;
   forget(): Promise<number>;

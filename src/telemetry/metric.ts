@@ -41,7 +41,7 @@ const statuses = [...new Set(Object.values(faultCatalogue).map(({ status }) => S
 export const bounds = {
   /** The paths as they are routed. */
   route: 64,
-  status: [...new Set([...statuses, "200", "204", "304", "499"])].sort(),
+  status: [...new Set([...statuses, "101", "200", "204", "304", "499"])].sort(),
   /** Empty: nothing failed. */
   code: ["", ...codes],
   operation: meteredOperations,

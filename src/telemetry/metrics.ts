@@ -1,4 +1,5 @@
 /** Records events of the modules as metrics of the table (table.ts). Labels are bounded: never a key, never content. */
+import type { DrainSeen } from "../routing/drained.ts";
 import type { Problem } from "../routing/resolution.ts";
 import type { Tally } from "../routing/tallies.ts";
 import type { RouteView } from "../routing/view.ts";
@@ -46,6 +47,8 @@ export interface Metrics extends StoreWatcher {
   tallies(read: () => readonly Tally[]): void;
   /** The current addresses of an upstream whose name is resolved again and again, read for each scrape. */
   addresses(read: () => readonly (readonly [upstream: string, addresses: number])[]): void;
+  /** The engines that are drained, read for each scrape. */
+  drains(read: () => readonly DrainSeen[]): void;
   /** Such a name was resolved; null: without a problem. */
   resolved(upstream: string, problem: Problem | null): void;
   /** Counts the settled holds of nodes that are gone. */
@@ -170,6 +173,9 @@ export function prometheusMetrics({ version, isPrivate, organizations_max }: Met
         addresses().map(([upstream, count]) => [{ upstream: named(upstream) }, count] as const),
       );
     },
+    drains(drains) {
+      read("upstream_drained_since_seconds", () => drainedSince(drains(), isPrivate));
+    },
     resolved: (upstream, problem) =>
       inc("upstream_resolutions_total", { upstream: named(upstream), outcome: problem ?? "answered" }),
     read,
@@ -179,6 +185,22 @@ export function prometheusMetrics({ version, isPrivate, organizations_max }: Met
     render,
     values,
   };
+}
+
+/** On the port of clients, which see no names, only the drain that has lasted longest is reported. */
+function drainedSince(
+  drains: readonly DrainSeen[],
+  isPrivate: boolean,
+): [LabelsOf<"upstream_drained_since_seconds">, number][] {
+  const open = drains
+    .filter(({ until }) => until === null)
+    .map(({ upstream, replica, drainedAt }) => ({
+      upstream,
+      replica: replica ?? "",
+      since: drainedAt.getTime() / 1000,
+    }));
+  if (isPrivate) return open.map(({ since, ...labels }) => [labels, since]);
+  return open.length > 0 ? [[{ upstream: "", replica: "" }, Math.min(...open.map(({ since }) => since))]] : [];
 }
 
 /** Records the answer of a run that has ended. */

@@ -59,6 +59,12 @@ interface Refused {
   code: string;
   message: string;
 }
+interface Charged {
+  units: { charged: number };
+}
+interface Standing {
+  standing: { session: { used: number } };
+}
 
 test("is done with commands over HTTP, and ends with a report that adds up to the receipts", async () => {
   const say = async (words: string | string[]) => {
@@ -115,6 +121,19 @@ test("is done with commands over HTTP, and ends with a report that adds up to th
   await usedUp(of("acme")[1]!, "team");
   expect((await infer(of("acme")[3]!)).status).toBe(200);
   expect((await infer(of("umbrella")[1]!)).status).toBe(200);
+
+  // Who is near a limit? Two commands say which key, and how near.
+  const near = (await laptop.json("key list --over 40 --json")) as unknown as { id: string }[];
+  expect(near.map(({ id }) => id)).toContain(of("umbrella")[0]!.id);
+  expect(near.map(({ id }) => id)).not.toContain(of("umbrella")[1]!.id);
+  expect(await say(`key show ${of("umbrella")[0]!.id}`)).toMatch(/session used +\S+ %: [\d,]+ of 25,000.*; resets /);
+  expect(await say("team list --over 50")).toContain("research");
+  expect(await say("org list --over 100")).toBe("There are no such organizations.\n");
+  let itsCharges = 0;
+  for (const id of receipts.get(of("umbrella")[0]!.id)!)
+    itsCharges += ((await laptop.json(`request show ${id} --json`)) as unknown as Charged).units.charged;
+  const shown = (await laptop.json(`key show ${of("umbrella")[0]!.id} --json`)) as unknown as Standing;
+  expect(shown.standing.session.used).toBe(itsCharges);
 
   // A key leaked.
   const leaked = of("globex")[1]!;

@@ -26,6 +26,9 @@ let ways: [name: string, manage: Management][];
 const folder = mkdtempSync(join(tmpdir(), "sluice-remote-"));
 const ends: (() => Promise<void>)[] = [];
 
+/** The answer without the bounds of idle sessions, which move with the clock. */
+const still = (answer: unknown): string => JSON.stringify(answer).replace(/\\?"session\\?":\{[^}]*\}/g, "");
+
 beforeAll(async () => {
   owned = await kinds.find(({ kind }) => kind === "pglite")!.open();
   port = await operatorPort(owned);
@@ -45,6 +48,7 @@ beforeAll(async () => {
       plans: administration(db),
       notices: administration(db),
       drains: administration(db),
+      standings: administration(db),
       fleet: administration(db),
       ledger: book,
       refused: refusedRequests(db),
@@ -112,7 +116,7 @@ describe("every verb", () => {
         const there = await (way[verb as keyof Management] as (input: unknown) => Promise<unknown>)(input);
         // Each request of an operator is noted.
         if (verb === "pageOperators") expect((there as { data: object[] }).data).toHaveLength(3);
-        else expect([name, verb, there]).toEqual([name, verb, here]);
+        else expect([name, verb, still(there)]).toEqual([name, verb, still(here)]);
       }
     }
   });
@@ -132,7 +136,7 @@ describe("every verb", () => {
     for (const [name, way] of ways) {
       const slug = `by-${name}`;
       const made = await way.createOrganization({ slug, name: "By", plan: "starter" });
-      expect(made).toEqual(await port.manage.findOrganization({ organization: slug }));
+      expect(await port.manage.findOrganization({ organization: slug })).toMatchObject(made);
       expect(await way.setPlan({ organization: slug, plan: "pro", version: made.version })).toMatchObject({
         plan: "pro",
       });
@@ -236,7 +240,7 @@ describe("a command", () => {
     ]) {
       expect([words, await far.typed(words)]).toEqual([words, await near.typed(words)]);
       if (words.startsWith("audit export")) continue;
-      expect(await far.typed(`${words} --json`)).toEqual(await near.typed(`${words} --json`));
+      expect(still(await far.typed(`${words} --json`))).toEqual(still(await near.typed(`${words} --json`)));
     }
     expect((await far.typed("plan list")).out).toContain("pro");
     expect((await far.typed("operator list")).out).toContain("a-organization-admin");

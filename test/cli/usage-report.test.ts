@@ -135,6 +135,7 @@ for (const { kind, open } of kinds) {
           plans: administration(db),
           notices: administration(db),
           drains: administration(db),
+          standings: administration(db),
           fleet: administration(db),
           ledger: ledger(db, { recovery: "checkpoint" }),
           refused: refusedRequests(db),

@@ -1,11 +1,15 @@
 // What an agent asks of the service, remembered on the way; and a trap for whatever it would ask of others.
 
 export interface Asked {
+  /** `WS`: a message on a WebSocket, which stands for a request. */
   method: string;
   path: string;
   headers: Headers;
   /** The parsed body; null where there is none. */
   body: Record<string, unknown> | null;
+  /** Of its body. */
+  bytes: number;
+  /** That of the answer; on a WebSocket 200, or that of the error. 101: a WebSocket. */
   status: number;
 }
 
@@ -15,17 +19,28 @@ export type Instead = (asked: Omit<Asked, "status">, before: readonly Asked[]) =
 /** Stands between an agent and the service at `url`. Its requests come in the order in which they were answered. */
 export function watched({ url, instead }: { url: string; instead?: Instead }) {
   const asked: Asked[] = [];
-  const server = Bun.serve({
+  const server = Bun.serve<Passing>({
     hostname: "127.0.0.1",
     port: 0,
     idleTimeout: 0,
-    async fetch(request) {
+    websocket: {
+      maxPayloadLength: 1024 * 1024 * 1024,
+      open: ({ data }) => void asked.push({ ...data.head, status: 101 }),
+      message: (socket, message) => socket.data.asks(String(message), socket),
+      close: ({ data }) => data.service.close(),
+    },
+    async fetch(request, server) {
       const { pathname, search } = new URL(request.url);
       const text = await request.text();
       const body = text === "" ? null : (JSON.parse(text) as Record<string, unknown>);
-      const entry = { method: request.method, path: pathname, headers: request.headers, body };
+      const entry = { method: request.method, path: pathname, headers: request.headers, body, bytes: text.length };
+      const replaced = instead?.(entry, asked);
+      if (!replaced && request.headers.has("sec-websocket-key")) {
+        const service = await openedAt(url + pathname, request.headers);
+        if (service && server.upgrade(request, { data: passing(service, entry, asked) })) return;
+      }
       const response =
-        instead?.(entry, asked) ??
+        replaced ??
         (await fetch(url + pathname + search, {
           method: request.method,
           headers: request.headers,
@@ -37,6 +52,45 @@ export function watched({ url, instead }: { url: string; instead?: Instead }) {
     },
   });
   return { asked, url: `http://127.0.0.1:${server.port}`, stop: () => void server.stop(true) };
+}
+
+/** A WebSocket between an agent and the service. */
+interface Passing {
+  head: Omit<Asked, "status">;
+  service: WebSocket;
+  asks(text: string, agent: Bun.ServerWebSocket<Passing>): void;
+}
+
+/** Null where the service refuses it. */
+async function openedAt(url: string, from: Headers): Promise<WebSocket | null> {
+  const headers = Object.fromEntries([...from].filter(([name]) => !/^(host|connection|upgrade|sec-.*)$/.test(name)));
+  const socket = new WebSocket(url.replace("http", "ws"), { headers });
+  const { promise, resolve } = Promise.withResolvers<WebSocket | null>();
+  socket.onopen = () => resolve(socket);
+  socket.onclose = () => resolve(null);
+  return promise;
+}
+
+/** An answer that ends says of which status its request was. */
+function passing(service: WebSocket, head: Omit<Asked, "status">, asked: Asked[]): Passing {
+  const open: Omit<Asked, "status">[] = [];
+  return {
+    head,
+    service,
+    asks(text, agent) {
+      const body = JSON.parse(text) as Record<string, unknown>;
+      open.push({ ...head, method: "WS", body, bytes: text.length });
+      service.onmessage = ({ data }) => {
+        const { type, status = 200 } = JSON.parse(String(data)) as { type: string; status?: number };
+        const isLast = /^(error|response\.(completed|incomplete|failed))$/.test(type);
+        const ended = isLast ? open.shift() : undefined;
+        if (ended) asked.push({ ...ended, status });
+        agent.send(String(data));
+      };
+      service.onclose = ({ code }) => agent.close(code === 1006 ? 1011 : code);
+      service.send(text);
+    },
+  };
 }
 
 /** A proxy that lets nothing through: whatever wants to leave this machine has to ask it, and is remembered. */

@@ -52,6 +52,8 @@ describe("identity", () => {
       ],
       groupsMaxAge_ms: 24 * 3_600_000,
       keysOfLeavers: "revoke",
+      sessionIdle_ms: 8 * 3_600_000,
+      sessionMax_ms: 24 * 3_600_000,
       confirmedMax_ms: 30 * 24 * 3_600_000,
     });
   });

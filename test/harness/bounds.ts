@@ -8,6 +8,7 @@ export function plentifulBounds(): Bounds {
     ...{
       in_flight_bytes_max: 0,
       key_in_flight_bytes_max: 0,
+      websocket_frame_bytes_max: 1e6,
       trustedProxies: [],
       clientAddressHeader: "x-forwarded-for",
     },

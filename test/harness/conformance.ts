@@ -6,7 +6,7 @@ import type { TSchema } from "typebox";
 import { commonFaults, faultHeaders, faultHeadersOf, faultSchemas, statusesOf } from "../../src/api/openapi/faults.ts";
 import { headers as contractHeaders } from "../../src/api/openapi/headers.ts";
 import type { Content, Operation } from "../../src/api/operation.ts";
-import { metricsOperations, operations, unlistedOperations } from "../../src/api/operations.ts";
+import { contract as described, metricsOperations, unlistedOperations } from "../../src/api/operations.ts";
 import { type FaultCode, faultCatalogue } from "../../src/inference/fault.ts";
 import { MessagesError } from "../../src/protocol/anthropic-messages/contract.ts";
 import { type Contract, contract } from "../../src/protocol/contract.ts";
@@ -65,9 +65,8 @@ function answerProblems(answer: Answer, problemOf: Problems): string[] {
   if (answer.status < 400 && unlistedPaths.includes(pathname)) return [];
   if (answer.method === "HEAD" && answer.body) return ["The answer to HEAD has a body."];
   const said = operation?.success;
-  const described = answer.status === 200 ? said : said?.also?.[answer.status];
-  if (described)
-    return [...undescribed(answer, described.headers), ...successProblems(answer, described.content, problemOf)];
+  const known = answer.status === (said?.status ?? 200) ? said : said?.also?.[answer.status];
+  if (known) return [...undescribed(answer, known.headers), ...successProblems(answer, known.content, problemOf)];
   const { status } = answer;
   const other = operation?.otherFaults && !statusesOf(operation.faults).includes(status);
   const carried = operation ? faultHeadersOf(operation, other ? "default" : status) : [];
@@ -87,7 +86,7 @@ const identities = ["x-service-request-id", "x-request-id", "request-id"];
 
 /** An id may hold a slash; where a path that names more fits as well, that one is meant. */
 function operationsAt(pathname: string): Operation[] {
-  const fitting = operations.filter((operation) => matches(operation, pathname));
+  const fitting = described.filter((operation) => matches(operation, pathname));
   const longest = Math.max(...fitting.map(({ path }) => path.length));
   return fitting.filter(({ path }) => path.length === longest);
 }

@@ -10,6 +10,7 @@ const spine = [
   "tokens",
   "store",
   "auth",
+  "identity",
   "management",
   "admission",
   "upstream",
@@ -63,8 +64,8 @@ const technologies: { packages: RegExp; rooms: RegExp; instead: string }[] = [
   },
   {
     packages: /^(jose|openid-client|oauth4webapi)$/,
-    rooms: /^(src\/auth|test)\//,
-    instead: "src/auth, which alone verifies what issuers say",
+    rooms: /^(src\/(auth|identity)|test)\//,
+    instead: "src/auth and src/identity, which alone verify what issuers say",
   },
   {
     packages: /^(elysia|@elysiajs\/.*)$/,
@@ -157,6 +158,25 @@ export function cycles(tree: Tree): string[] {
   };
   for (const file of next.keys()) visit(file, []);
   return [...found];
+}
+
+/** Files of the product that a file of `proof` imports, itself or through others: its judge must share no defect with it. */
+export function borrowings(tree: Tree): string[] {
+  const next = Map.groupBy(edges(tree), ({ path }) => path);
+  const wrong: string[] = [];
+  for (const start of [...tree.keys()].filter((path) => roomOf(path) === "proof")) {
+    const way = [start];
+    for (const file of way) {
+      for (const { file: target } of next.get(file) ?? []) {
+        if (/^(src|db)\//.test(target))
+          wrong.push(
+            `${start} reaches ${target} by ${file}. Instead: ask the product from outside, over HTTP or its CLI`,
+          );
+        else if (!way.includes(target)) way.push(target);
+      }
+    }
+  }
+  return wrong;
 }
 
 export function strayTechnologies(tree: Tree): string[] {

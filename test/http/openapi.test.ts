@@ -6,13 +6,13 @@ import { Validator } from "@seriousme/openapi-schema-validator";
 import { Errors } from "typebox/value";
 import { openapiDocument, renderOpenapi } from "../../src/api/openapi/document.ts";
 import { type ContractModel, exampleModel } from "../../src/api/operation.ts";
-import { operations } from "../../src/api/operations.ts";
+import { contract, operations } from "../../src/api/operations.ts";
 import { defaultModels } from "../../src/config/models.ts";
 
 const root = join(import.meta.dir, "../..");
 const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string };
 const models = defaultModels();
-const document = openapiDocument(operations, models, version) as unknown as Document;
+const document = openapiDocument(contract, models, version) as unknown as Document;
 
 interface Answer {
   $ref?: string;
@@ -43,7 +43,7 @@ test("the checked-in openapi.json is what the code says", () => {
   try {
     checkedIn = readFileSync(join(root, "openapi.json"), "utf8");
   } catch {}
-  if (checkedIn !== renderOpenapi(operations, models, version))
+  if (checkedIn !== renderOpenapi(contract, models, version))
     throw new Error(
       "openapi.json and the code differ. `npm run sluice -- openapi --write` writes it anew; review the diff.",
     );
@@ -51,7 +51,7 @@ test("the checked-in openapi.json is what the code says", () => {
 
 test("an independent validator accepts it as OpenAPI 3.1", async () => {
   const validator = new Validator();
-  const { valid, errors } = await validator.validate(JSON.parse(renderOpenapi(operations, models, version)));
+  const { valid, errors } = await validator.validate(JSON.parse(renderOpenapi(contract, models, version)));
   expect({ valid, errors }).toEqual({ valid: true, errors: undefined });
   expect(validator.version).toBe("3.1");
 });
@@ -60,7 +60,7 @@ test("the models are those of the catalog in force: 31 by default", () => {
   expect(document.components.schemas.ModelId?.enum).toEqual(models.map((model) => model.id));
   expect(new Set(document.components.schemas.ModelId?.enum).size).toBe(31);
   const other: ContractModel[] = [{ id: "acme/writer-1", capabilities: new Set(), extraParams: ["top_k"] }];
-  const { schemas } = (openapiDocument(operations, other, version) as unknown as Document).components;
+  const { schemas } = (openapiDocument(contract, other, version) as unknown as Document).components;
   expect(schemas.ModelId?.enum).toEqual(["acme/writer-1"]);
   expect(JSON.stringify(schemas.ChatCompletionRequest?.properties?.top_k)).toContain("acme/writer-1");
   expect(document.components.schemas.ChatCompletionRequest?.properties).not.toHaveProperty("top_k");
@@ -183,7 +183,7 @@ test("every request example satisfies the contract, and each is possible on some
 });
 
 test("the same catalog gives the same bytes, and nothing in them names the product", () => {
-  expect(renderOpenapi(operations, defaultModels(), version)).toBe(renderOpenapi(operations, models, version));
-  expect(renderOpenapi(operations, models, version).endsWith("}\n")).toBe(true);
-  expect(renderOpenapi(operations, models, version).toLowerCase()).not.toContain("sluice");
+  expect(renderOpenapi(contract, defaultModels(), version)).toBe(renderOpenapi(contract, models, version));
+  expect(renderOpenapi(contract, models, version).endsWith("}\n")).toBe(true);
+  expect(renderOpenapi(contract, models, version).toLowerCase()).not.toContain("sluice");
 });

@@ -273,22 +273,6 @@ describe("a refusal", () => {
     expect(await refusalOf(await post("{"))).toMatchObject({ status: 400, code: "invalid_json" });
   });
 
-  test("an upgrade to WebSocket is a plain 426, from which Codex goes back to POST", async () => {
-    const { hostname, port } = new URL(service.url);
-    const answer = await spoken(hostname, Number(port), [
-      `GET ${path} HTTP/1.1`,
-      `host: ${hostname}`,
-      "connection: Upgrade",
-      "upgrade: websocket",
-      "sec-websocket-version: 13",
-      "sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==",
-      `authorization: Bearer ${service.key}`,
-    ]);
-    expect(answer).toStartWith("HTTP/1.1 426 ");
-    expect(answer).toContain('"code":"upgrade_not_supported"');
-    expect(answer.toLowerCase()).toContain("x-service-request-id: req_");
-  });
-
   test("a window with too little left is told so that Codex stops, and says until when", async () => {
     await service.json("org", "create", "tight", "--plan", "small");
     const { key } = await service.json<{ key: string }>("key", "create", "--org", "tight", "--name", "test");
@@ -352,26 +336,3 @@ describe("a stream", () => {
     }
   }, 60_000);
 });
-
-/** A request as bytes, since no client here asks for an upgrade and reads a refusal. */
-async function spoken(hostname: string, port: number, head: string[]): Promise<string> {
-  const { promise, resolve } = Promise.withResolvers<string>();
-  let heard = "";
-  const socket = await Bun.connect({
-    hostname,
-    port,
-    socket: {
-      data(_, bytes) {
-        heard += bytes.toString();
-        if (heard.includes("}}")) resolve(heard);
-      },
-      close: () => resolve(heard),
-    },
-  });
-  socket.write(`${head.join("\r\n")}\r\n\r\n`);
-  try {
-    return await promise;
-  } finally {
-    socket.end();
-  }
-}

@@ -3,7 +3,10 @@ import type { ManagementOptions } from "../../src/management/context.ts";
 import type { UsageReading, WindowKind } from "../../src/store/ledger.ts";
 import { noLimits, type Plan } from "../../src/store/plan.ts";
 
-type Stores = Pick<ManagementOptions, "ledger" | "refused" | "operators" | "plans" | "notices" | "drains" | "fleet">;
+type Stores = Pick<
+  ManagementOptions,
+  "ledger" | "refused" | "operators" | "plans" | "notices" | "drains" | "fleet" | "standings"
+>;
 
 export function emptyLedger(overrides: Partial<Stores["ledger"]> = {}): Stores {
   return {
@@ -18,6 +21,7 @@ export function emptyLedger(overrides: Partial<Stores["ledger"]> = {}): Stores {
       ...overrides,
     },
     refused: { find: async () => null },
+    standings: { standings: async () => new Map() },
     notices: {
       noticeHook: async () => null,
       setNoticeHook: () => Promise.reject(new Error("no webhooks")),

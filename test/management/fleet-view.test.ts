@@ -1,7 +1,6 @@
 /** Reports of processes become nodes: states, sums, waits, and configurations that differ. */
 import { describe, expect, test } from "bun:test";
-import { configurationsDiffer } from "../../src/management/fleet.ts";
-import { nodesOf, quantile_ms } from "../../src/management/fleet-view.ts";
+import { fleetOf, nodesOf, quantile_ms, warningsOf } from "../../src/management/fleet-view.ts";
 import { storedReport } from "./fleet-reports.ts";
 
 const states = (reports: Parameters<typeof nodesOf>[0]) => nodesOf(reports).map(({ state }) => state);
@@ -41,10 +40,10 @@ describe("configurations", () => {
     nodesOf(hashes.map((configuration, at) => storedReport({ configuration, name: `node-${at}:8080` })));
 
   test("that differ are a warning with the names of the few", () => {
-    expect(configurationsDiffer(nodes("a", "a", "a"))).toBeNull();
-    expect(configurationsDiffer(nodes("a", "b", "a"))).toStartWith("Configurations differ: node-1:8080 serves another");
-    expect(configurationsDiffer(nodes("a", "b", "b"))).toContain("node-0:8080 serves");
-    expect(configurationsDiffer(nodes("a", "b"))).toContain("node-1:8080 serves");
+    expect(warningsOf(nodes("a", "a", "a"))).toEqual([]);
+    expect(warningsOf(nodes("a", "b", "a"))[0]).toStartWith("Configurations differ: node-1:8080 serves another");
+    expect(warningsOf(nodes("a", "b", "b"))[0]).toContain("node-0:8080 serves");
+    expect(warningsOf(nodes("a", "b"))[0]).toContain("node-1:8080 serves");
   });
 
   test("of nodes that are gone decide nothing", () => {
@@ -105,4 +104,47 @@ test("the waits of several processes are one distribution", () => {
       0.95,
     ),
   ).toBe(600_000);
+});
+
+test("the fleet is the sum of the nodes that live, and says what somebody should look at", () => {
+  const engine = { upstream: "gpu-1", replica: null, states: { closed: 1 }, requests: 3, tokens: 9, waiting: 0 };
+  const seen = { engines: [engine], figures: { running: 3, requestsPerSecond: 1.5 } };
+  const reports = [
+    storedReport({ ...seen, name: "a:80", configuration: "one" }),
+    storedReport({ ...seen, name: "b:80", configuration: "one", problems: ["database: away"] }),
+    storedReport({ ...seen, name: "c:80", configuration: "two", isDraining: true }),
+    storedReport({ ...seen, name: "d:80", configuration: "three", age_ms: 20_000 }),
+  ];
+  expect(fleetOf(reports)).toMatchObject({
+    nodes: { ready: 1, notReady: 1, draining: 1, silent: 1 },
+    configurations: [
+      { configuration: "one", nodes: 2 },
+      { configuration: "two", nodes: 1 },
+    ],
+    running: 9,
+    requestsPerSecond: 4.5,
+    engines: [{ upstream: "gpu-1", requests: 9, states: [{ state: "closed", routes: 3 }] }],
+  });
+  const { warnings } = fleetOf(reports);
+  expect(warnings.map((warning) => warning.split(/(?<=[:.]) /)[0])).toEqual([
+    "Configurations differ:",
+    "d:80 does not report any more.",
+    "b:80 is not ready:",
+  ]);
+  expect(warnings[0]).toContain("c:80 serves another one");
+});
+
+test("a summary is bounded, whatever is reported", () => {
+  const engines = (worker: number) =>
+    Array.from({ length: 256 }, (_, at) => ({
+      ...{ upstream: `gpu-${worker}-${at}`, replica: null, states: { closed: 1 }, requests: 0, tokens: 0, waiting: 0 },
+    }));
+  const reports = Array.from({ length: 20 }, (_, worker) =>
+    storedReport({ engines: engines(worker), problems: ["database: away"], configuration: `${worker}` }),
+  );
+  const summary = fleetOf(reports);
+  expect(summary.engines).toHaveLength(512);
+  expect(summary.enginesLeftOut).toBe(20 * 256 - 512);
+  expect(summary.warnings).toHaveLength(6);
+  expect(JSON.stringify(summary).length).toBeLessThan(100_000);
 });

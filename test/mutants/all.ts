@@ -7,6 +7,7 @@ import { edges } from "./edges.ts";
 import { fleet } from "./fleet.ts";
 import { found } from "./found.ts";
 import { http } from "./http.ts";
+import { identity } from "./identity.ts";
 import { ledger } from "./ledger.ts";
 import { management } from "./management.ts";
 import { memory } from "./memory.ts";
@@ -17,10 +18,12 @@ import { policies } from "./policies.ts";
 import { protocol } from "./protocol.ts";
 import { rates } from "./rates.ts";
 import { routing } from "./routing.ts";
+import { standing } from "./standing.ts";
 import { telemetry } from "./telemetry.ts";
 import { tls } from "./tls.ts";
 import { usage } from "./usage.ts";
 import { warming } from "./warming.ts";
+import { websocket } from "./websocket.ts";
 import { sse, upstream } from "./wire.ts";
 import { workers } from "./workers.ts";
 
@@ -28,12 +31,14 @@ export const mutants: Mutants = {
   sse,
   protocol,
   auth,
+  identity,
   admission,
   upstream,
   routing,
   usage,
   telemetry,
   http,
+  websocket,
   management,
   memory,
   edges,
@@ -41,6 +46,7 @@ export const mutants: Mutants = {
   ledger,
   budgets,
   rates,
+  standing,
   plans,
   policies,
   notices,

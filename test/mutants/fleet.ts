@@ -4,6 +4,7 @@ import type { Mutant } from "./mutant.ts";
 
 const reporting = "test/node/reporting.test.ts";
 const view = "test/management/fleet-view.test.ts";
+const follow = "test/http/follow.test.ts";
 const rule = "docs/operating.md, The fleet";
 
 export const fleet: Mutant[] = [
@@ -30,5 +31,37 @@ export const fleet: Mutant[] = [
     replace: "Map.groupBy(nodes,",
     caughtBy: [view],
     rule,
+  },
+  {
+    name: "an answer is sent again although it has not changed",
+    file: "src/api/management/follow.ts",
+    find: "if (data !== this.#last) {",
+    replace: "if (data !== null) {",
+    caughtBy: [follow],
+    rule,
+  },
+  {
+    name: "whoever follows a node once keeps a place for ever",
+    file: "src/api/management/follow.ts",
+    find: "        followers.count -= 1;\n        owner.closed();",
+    replace: "        owner.closed();",
+    caughtBy: [follow],
+    rule,
+  },
+  {
+    name: "an operator who was revoked goes on reading",
+    file: "src/api/management/gate.ts",
+    find: "        await admitted(entrance, verb, call);\n",
+    replace: "",
+    caughtBy: [follow],
+    rule: "docs/design/keys.md, Who administers",
+  },
+  {
+    name: "a drain that ends by itself is one that was forgotten",
+    file: "src/telemetry/metrics.ts",
+    find: "    .filter(({ until }) => until === null)\n",
+    replace: "",
+    caughtBy: ["test/telemetry/metrics.test.ts"],
+    rule: "docs/routing.md, Draining an engine",
   },
 ];

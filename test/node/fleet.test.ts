@@ -2,7 +2,10 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import type { Static } from "typebox";
 import type { Node } from "../../src/management/fleet-shape.ts";
+import { wholeLines } from "../../src/workers/lines.ts";
+import { freePort } from "../harness/daemon.ts";
 import { model, says, startService } from "../harness/engine.ts";
+import { program } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
 import { isGone, startWorkers } from "../workers/node.ts";
 
@@ -29,6 +32,43 @@ test("a node on the embedded database lists itself, with what it answered and it
   expect(stdout).not.toContain("differ");
   expect(await node.stop()).toBe(0);
 });
+
+test("a fleet that is watched ends with its node, which does not wait for it, or when it is stopped", async () => {
+  const operatorPort = await freePort();
+  const node = await startService({ sluice: { env: { SLUICE_OPERATOR_PORT: String(operatorPort) } } });
+  const { token } = await node.json<{ token: string }>("operator", "create", "ann", "--role", "viewer");
+  const server = { SLUICE_SERVER: `http://localhost:${operatorPort}`, SLUICE_OPERATOR_TOKEN: token };
+  const watch = (environment: Record<string, string>) => {
+    const env = { PATH: process.env.PATH ?? "", ...environment };
+    const child = Bun.spawn([...program, "fleet", "--watch", "--json"], { env, stdout: "pipe" });
+    return { child, lines: linesFrom(child.stdout) };
+  };
+  const [far, near] = [watch(server), watch({ SLUICE_DATA_DIR: node.dataDir })];
+  await until(() => [far, near].every(({ lines }) => lines.length > 0));
+  for (const { lines } of [far, near]) expect(JSON.parse(lines[0]!)).toMatchObject({ nodes: { ready: 1 } });
+  near.child.kill("SIGINT");
+  expect(await near.child.exited).toBe(0);
+  const response = await fetch(`${server.SLUICE_SERVER}/management/v1/fleet?format=events`, {
+    headers: { authorization: `Bearer ${token}` },
+  });
+  const began_ms = performance.now();
+  const [code, text] = await Promise.all([node.stop(), response.text()]);
+  expect(code).toBe(0);
+  expect(performance.now() - began_ms).toBeLessThan(10_000);
+  expect(text).toContain('event: error\ndata: {"error":{"message":"The node is about to stop.');
+  // It waits for another node.
+  expect(far.child.exitCode).toBeNull();
+  far.child.kill("SIGTERM");
+  expect(await far.child.exited).toBe(0);
+});
+
+function linesFrom(stream: ReadableStream<Uint8Array>): string[] {
+  const lines: string[] = [];
+  void wholeLines(stream, (some) => {
+    lines.push(...new TextDecoder().decode(some).trim().split("\n"));
+  });
+  return lines;
+}
 
 test("a node of several workers is one, also while one of them is replaced", async () => {
   const node = await startWorkers({ workers: "2" });

@@ -71,7 +71,7 @@ test("it comes every two seconds, and within a quarter of one after something ha
   await clock.advance(100);
   expect(reports).toHaveLength(2);
   const changes: (() => void)[] = [
-    () => drained.set([{ upstream: "gpu-1", replica: null }]),
+    () => drained.set([{ upstream: "gpu-1", replica: null, drainedAt: new Date(0), until: null }]),
     () => {
       now.hash = "b";
     },

@@ -303,6 +303,8 @@ for (const { kind, open } of kinds)
       expect(all.sort()).toEqual([1, 2, 3]);
       expect(await isFirst(counts, "another kind", value, 1000)).toBe(true);
       expect(await counts.counted("a code", value)).toBe(3);
+      await counts.uncount("a code", value);
+      expect(await counts.counted("a code", value)).toBe(2);
       await withClock(db, await later(1000), async () => {
         expect(await counts.counted("a code", value)).toBe(0);
         expect(await counts.forget()).toBeGreaterThan(0);

@@ -50,6 +50,25 @@ test("each event counts in its own metric, by as much as it was", async () => {
     expect(text).toContain(`\n${line}\n`);
 });
 
+test("a drain that somebody has to end is told with its beginning; clients see neither names nor how many", async () => {
+  const at = (second: number) => new Date(second * 1000);
+  const drains = [
+    { upstream: "gpu-1", replica: null, drainedAt: at(7), until: null },
+    { upstream: "gpu-2", replica: "10.0.0.7", drainedAt: at(5), until: null },
+    { upstream: "gpu-3", replica: null, drainedAt: at(3), until: at(9) },
+  ];
+  const linesOf = async (isPrivate: boolean) => {
+    const metrics = metricsOf(isPrivate);
+    metrics.drains(() => drains);
+    return (await metrics.render("prometheus")).split("\n").filter((line) => line.startsWith("upstream_drained_since"));
+  };
+  expect(await linesOf(true)).toEqual([
+    'upstream_drained_since_seconds{upstream="gpu-1",replica=""} 7',
+    'upstream_drained_since_seconds{upstream="gpu-2",replica="10.0.0.7"} 5',
+  ]);
+  expect(await linesOf(false)).toEqual(['upstream_drained_since_seconds{upstream="",replica=""} 5']);
+});
+
 test("a batch that the ledger did not answer is a failure, and one that it answered is none", async () => {
   const metrics = metricsOf();
   metrics.batch(10, 5, true);

@@ -7,7 +7,7 @@ import { Key } from "../../management/keys.ts";
 import { Organization } from "../../management/organizations.ts";
 import { Plan } from "../../management/plans.ts";
 import { Team } from "../../management/teams.ts";
-import type { Tag, Verb } from "../../management/verb.ts";
+import type { Live, Tag, Verb } from "../../management/verb.ts";
 import { verbs } from "../../management/verbs.ts";
 import { nullable } from "../../protocol/shapes/contract.ts";
 import { encode } from "../../schema/codec.ts";
@@ -109,7 +109,7 @@ function operationObject(verb: Verb, components: Components): JsonObject {
   };
 }
 
-function success({ summary, example, answers, formats = {} }: Verb, schema: JsonObject): JsonObject {
+function success({ summary, example, answers, formats = {}, live }: Verb, schema: JsonObject): JsonObject {
   const isVersioned = Object.hasOwn((answers as { properties?: object }).properties ?? {}, "version");
   const etag = { etag: { description: "The version, for `if-match`.", schema: { type: "string" } } };
   return {
@@ -118,8 +118,14 @@ function success({ summary, example, answers, formats = {} }: Verb, schema: Json
     content: {
       "application/json": { schema, example: encode(answers, example.answer) as Json },
       ...Object.fromEntries(Object.values(formats).map(({ type }) => [type, { schema: { type: "string" } }])),
+      ...(live ? { "text/event-stream": eventsOf(live, schema) } : {}),
     },
   };
+}
+
+function eventsOf({ event }: Live, schema: JsonObject): JsonObject {
+  const description = `Events \`${event}\`, whose data is the answer. The stream ends with an event \`error\`, whose data is an error.`;
+  return { schema: { type: "string", description }, "x-event-schema": schema };
 }
 
 function requestBody({ id, example }: Verb, body: TSchema, components: Components): JsonObject {

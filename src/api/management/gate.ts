@@ -8,11 +8,13 @@ import Type from "typebox";
 import type { OperatorAuthentication } from "../../auth/operator.ts";
 import { readJson } from "../../body/read.ts";
 import type { Call } from "../../http/call.ts";
+import type { Answer } from "../../http/frame.ts";
 import { json } from "../../http/json.ts";
 import { Fault, type FaultCode } from "../../inference/fault.ts";
 import type { ManagementContext } from "../../management/context.ts";
-import { type Verb, withoutMargins } from "../../management/verb.ts";
+import { type Live, type Verb, withoutMargins } from "../../management/verb.ts";
 import { contract } from "../../protocol/contract.ts";
+import { encodeFault } from "../../protocol/openai-chat/fault.ts";
 import { oneOf } from "../../protocol/shapes/contract.ts";
 import { violationFault } from "../../protocol/violation.ts";
 import { closestName } from "../../schema/closest.ts";
@@ -21,6 +23,7 @@ import type { Operator } from "../../store/operators.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { guard } from "../parameters.ts";
 import { idIn, queryOf } from "../path.ts";
+import { type Followers, follow, followHeaders } from "./follow.ts";
 
 export const managementPath = "/management/v1";
 
@@ -52,8 +55,8 @@ const gateFaults = [
 const bodyFaults = ["invalid_json", "invalid_content_type", "missing_field", "request_too_large"] as const;
 
 /** All faults of a request for the verb. */
-export function faultsOf({ method, faults }: Verb): FaultCode[] {
-  return [...gateFaults, ...(method === "get" ? [] : bodyFaults), ...faults];
+export function faultsOf({ method, faults, live }: Verb): FaultCode[] {
+  return [...gateFaults, ...(method === "get" ? [] : bodyFaults), ...(live ? ["draining" as const] : []), ...faults];
 }
 
 const repeatKeyPattern = "^[!-~]{1,255}$";
@@ -86,7 +89,7 @@ export function placesOf(verb: Verb) {
   const { properties, type: _type, required: _required, ...options } = verb.takes as TObject;
   const { [verb.id ?? ""]: _, ...taken } = properties as Record<string, TSchema>;
   const isRead = verb.method === "get";
-  const format = verb.formats ? { format: Type.Optional(formatOf(verb.formats)) } : {};
+  const format = verb.formats || verb.live ? { format: Type.Optional(formatOf(verb)) } : {};
   return {
     headers: Type.Object(headersOfKind[verb.kind] as Record<string, TSchema>),
     query: Type.Object(isRead ? { ...taken, ...format } : {}),
@@ -94,28 +97,80 @@ export function placesOf(verb: Verb) {
   };
 }
 
-function formatOf(formats: NonNullable<Verb["formats"]>) {
+const eventsWords = "`events`: an event stream, which sends the answer now, and again whenever it has changed.";
+
+function formatOf({ formats = {}, live }: Verb) {
   const described = Object.entries(formats).map(([name, { description }]) => `\`${name}\`: ${description}`);
-  return oneOf(["json", ...Object.keys(formats)], { description: described.join(" ") });
+  const names = ["json", ...Object.keys(formats), ...(live ? ["events"] : [])];
+  return oneOf(names, { description: [...described, ...(live ? [eventsWords] : [])].join(" ") });
 }
 
 /** Larger than any request that makes sense. */
 const body_bytes_max = 256 * 1024;
 
-export function gate(entrance: ManagementEntrance, verb: Verb) {
+export function gate(entrance: ManagementEntrance, verb: Verb, followers: Followers) {
   const read = readerOf(verb);
-  return async (dependencies: Dependencies, call: Call): Promise<Response> => {
+  return async (dependencies: Dependencies, call: Call): Promise<Answer> => {
     requireTls(entrance, call);
-    const operator = await entrance.authenticate(call.request.headers, call.client);
+    const operator = await admitted(entrance, verb, call);
     call.identified({ operator: operator.id });
-    requireRole(operator, verb);
     const { format, repeatKey, input } = await read(dependencies, call);
     const context = entrance.contextFor({ operator, address: call.client, repeatKey });
     call.keepOpen();
+    if (verb.live && format === "events") {
+      return events({ entrance, followers, verb, live: verb.live, dependencies, call }, () =>
+        verb.act(context, verb.take(input)),
+      );
+    }
     const form = verb.formats?.[format];
     const answer = await verb.act(context, verb.take(form?.asks?.(input) ?? input));
     return form ? written(form, form.write(answer)) : answered(encode(verb.answers, answer));
   };
+}
+
+/** The operator of the request, who may use the verb. */
+async function admitted(entrance: ManagementEntrance, verb: Verb, { request, client }: Call): Promise<Operator> {
+  const operator = await entrance.authenticate(request.headers, client);
+  requireRole(operator, verb);
+  return operator;
+}
+
+interface Following {
+  entrance: ManagementEntrance;
+  followers: Followers;
+  verb: Verb;
+  live: Live;
+  dependencies: Dependencies;
+  call: Call;
+}
+
+/** How often a stream looks whether its operator may still read. */
+const authenticated_ms = 2_000;
+
+function events(
+  { entrance, followers, verb, live, dependencies, call }: Following,
+  act: () => Promise<unknown>,
+): Answer | Promise<Answer> {
+  if (call.request.method === "HEAD") return new Response(null, { headers: followHeaders });
+  let checked_ms = performance.now();
+  return follow(followers, {
+    ...live,
+    heartbeat_ms: dependencies.limits.heartbeat_ms,
+    async read() {
+      if (dependencies.lifecycle.draining) throw restarting();
+      const now_ms = performance.now();
+      if (now_ms - checked_ms >= authenticated_ms) {
+        await admitted(entrance, verb, call);
+        checked_ms = now_ms;
+      }
+      return encode(verb.answers, (await act()) as never);
+    },
+    faultBody: (fault) => encodeFault(fault, call.requestId),
+  });
+}
+
+function restarting(): Fault {
+  return new Fault("draining", "The node is about to stop. Please follow another one.", { retryAfterSeconds: 1 });
 }
 
 function answered(body: unknown): Response {

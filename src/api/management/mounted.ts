@@ -8,6 +8,7 @@ import { contractPath, managementTitle, renderManagement } from "./document.ts";
 import { faultsOf, gate, type ManagementEntrance, managementPath } from "./gate.ts";
 
 export function managementServed(entrance: ManagementEntrance): Operation[] {
+  const followers = { count: 0 };
   const mounted = verbs.map((verb) =>
     operation({
       operationId: verb.name,
@@ -23,7 +24,7 @@ export function managementServed(entrance: ManagementEntrance): Operation[] {
       otherFaults: false,
       examples: [],
       success: { description: verb.summary, headers: [], content: { [jsonType]: { schema: verb.answers } } },
-      handle: gate(entrance, verb),
+      handle: gate(entrance, verb, followers),
     }),
   );
   return [...mounted, ...documentation(entrance)];

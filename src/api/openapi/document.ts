@@ -71,7 +71,7 @@ export function openapiDocument(
         ),
         UpgradeNotSupported: fault(
           "upgrade_not_supported",
-          "This path does not support WebSockets. Send a POST request with 'stream': true.",
+          "This service has no room for another WebSocket now. Send a POST request with 'stream': true.",
           errorSchema,
         ),
       },
@@ -100,7 +100,7 @@ const introduction = [
   "**Authentication.** Send `Authorization: Bearer <key>` or `x-api-key: <key>`. If you send both, the one that holds a key of this service is used; if both do, `Authorization`. A key has one or more of the scopes `models:read`, `inference:create` and `usage:read`. An operation whose scope the key lacks answers 403.",
   "**Request id.** Every response has the header `x-service-request-id`, also sent as `x-request-id` and `request-id`. Error bodies have it as `request_id`. Only what is refused before it is a request has neither an id nor a body: 400 for a head that is not HTTP, and 431 for one of more than 16 KiB or 198 fields.",
   "**Errors** have one shape, `Error`: five keys, always present. `code` is for programs, `message` for people, `param` is the path of the first offending field. Messages clients get `MessagesError` instead: always on the paths of Messages, and with an `anthropic-version` header on those of models. Its message begins with the path of the field, and its code is `error.details.error_code`. The paths of Responses answer `ResponsesError`: it equals `Error`, except that the type of `usage_limit_reached` is `usage_limit_reached` too.",
-  "**Any path** can answer 404 `route_not_found` (there is nothing at the path; a trailing slash makes it another path; the message suggests the path that you probably mean), 405 `method_not_allowed` (with `allow`) or 413 `request_too_large`. A request to upgrade `GET /v1/responses` to a WebSocket is answered with 426 `upgrade_not_supported`. These are described once, under `components.responses`. `HEAD` works wherever `GET` does, without a body.",
+  "**Any path** can answer 404 `route_not_found` (there is nothing at the path; a trailing slash makes it another path; the message suggests the path that you probably mean), 405 `method_not_allowed` (with `allow`) or 413 `request_too_large`. A request to upgrade `GET /v1/responses` to a WebSocket that finds no room gets 426 `upgrade_not_supported`. These are described once, under `components.responses`. `HEAD` works wherever `GET` does, without a body.",
   "**Requests** are `application/json`, optionally with the content encoding gzip, deflate, br or zstd. A null in an optional field is the same as leaving the field out.",
   "**Compatibility.** New fields can appear in responses. Clients must ignore fields that they do not know.",
 ].join("\n\n");
@@ -216,7 +216,7 @@ function responsesOf(operation: Operation, components: Components, models: reado
   const { success, faults } = operation;
   const content = (of: Record<string, Content>) => contentOf(of, components, models);
   const responses: Record<string, JsonObject> = {
-    "200": response(success.description, success.headers, content(success.content)),
+    [success.status ?? 200]: response(success.description, success.headers, content(success.content)),
   };
   for (const [status, answer] of Object.entries(success.also ?? {}))
     responses[status] = response(answer.description, answer.headers, content(answer.content));

@@ -1,5 +1,5 @@
 /** POST /v1/responses: the same spine as chat completions, with the protocol of Responses. */
-import { Fault } from "../../inference/fault.ts";
+import type { Fault } from "../../inference/fault.ts";
 import { openaiResponsesCaller } from "../../protocol/openai-responses/codec.ts";
 import { ResponseObject, ResponsesRequest, ResponsesStreamEvent } from "../../protocol/openai-responses/contract.ts";
 import { validateResponsesRequest } from "../../protocol/openai-responses/validate.ts";
@@ -58,19 +58,9 @@ export const createResponse = operation({
   limitRefusalHeaders: responsesLimitRefusalHeaderNames,
   faultShape: "responses",
   faultHeaders: limitMessageHeaders,
-  refusesMethod: webSocketRefusal,
   examples: requests,
   handle: (dependencies, call, input) => infer(dependencies, call, input, responsesAdapter(dependencies)),
 });
-
-/** Codex tries a WebSocket if it believes that there are any; a plain refusal makes it use POST. */
-function webSocketRefusal({ method, headers }: Request): Fault | null {
-  if (method !== "GET" || !/\bwebsocket\b/i.test(headers.get("upgrade") ?? "")) return null;
-  return new Fault(
-    "upgrade_not_supported",
-    "This path does not support WebSockets. Send a POST request with 'stream': true.",
-  );
-}
 
 /** Codex shows its own words for a usage limit, and of ours only this header's, before `, or try again later.`. */
 function limitMessageHeaders({ code, message }: Fault): Record<string, string> {

@@ -98,7 +98,7 @@ const rule = group(
 export const identity = group(
   {
     service_url: url({}, "What clients call: `https://sluice.example`. `https`, but on loopback. Needed for sign-ins."),
-    console_url: url({}, "The same of the console."),
+    console_url: url({}, "The same of the console, which listens on `SLUICE_CONSOLE_PORT`."),
     issuers: list(
       issuer,
       { isRequired: true, minItems: 1, maxItems: 16 },
@@ -114,6 +114,11 @@ export const identity = group(
       { default: "revoke" },
       "`revoke`: a person's keys stop with her membership, work again if she regains it, and end for good after `confirmed_max_days`. `keep`: they stay; her tokens stop.",
     ),
+    session_idle_h: whole(
+      { minimum: 1, maximum: 720, default: 8 },
+      "How many hours a session of the console lasts without use.",
+    ),
+    session_max_h: whole({ minimum: 1, maximum: 720, default: 24 }, "How many hours it lasts in all."),
     confirmed_max_days: whole(
       { minimum: 1, maximum: 365, default: 30 },
       "How many days a person's keys work after her issuer last vouched for her.",

@@ -121,6 +121,10 @@ const limits = group(
       { minimum: 0, maximum: tebibyte, default: 0 },
       "How many of these bytes the requests of one key may hold. Beyond, they get 429 `concurrency_limit_exceeded`. 0: an eighth of the node's, and four of the largest bodies at least.",
     ),
+    websocket_frame_bytes_max: whole(
+      { minimum: 0, maximum: gibibyte, default: 4 * mebibyte },
+      "The largest message of a WebSocket, and the most bytes of conversations that one keeps in memory. A larger message ends its connection with 1009. A node has at most 2,000 WebSockets, and no more than such messages fit into half of `in_flight_bytes_max`; a key has at most 64. Beyond, and with 0, an upgrade gets 426, and clients use POST.",
+    ),
     failed_authentications_per_minute: whole(
       { minimum: 1, maximum: 1_000_000, default: 300 },
       "How many requests without a valid key one client address may send a minute. Beyond, keys that the node doesn't know get 429.",

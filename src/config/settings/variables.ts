@@ -107,6 +107,14 @@ export const environment = {
     { needs: "SLUICE_OPERATOR_PORT" },
     "Names by which that second port may be asked, such as `sluice.internal, sluice-1`. It answers to addresses, `localhost` and `SLUICE_OPERATOR_HOST` in any case, and to any other `Host` with 403.",
   ),
+  SLUICE_CONSOLE_PORT: whole(
+    { ...port, minimum: 1 },
+    "A port of its own for the [console](identity.md#the-console), where people sign in. Needs `identity.console_url` in the file. Without it, there is no console.",
+  ),
+  SLUICE_CONSOLE_HOST: text(
+    { default: "127.0.0.1", needs: "SLUICE_CONSOLE_PORT", problem: listening },
+    "The address of that port. It speaks HTTPS if `PORT` does.",
+  ),
   SLUICE_TRUSTED_PROXIES: list(
     items(form(isNetwork, "must list addresses or networks such as 10.0.0.0/8 or ::1")),
     { default: [] },

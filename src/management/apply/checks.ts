@@ -8,9 +8,9 @@ import { ManagementError } from "../error.ts";
 import { changedLimits, type LimitChanges, withinPlan } from "../limits.ts";
 import { plan_default } from "../organizations.ts";
 import type { Team } from "../teams.ts";
-import type { Inside, Look } from "./difference.ts";
 import { inheritedLimits } from "./state.ts";
 import type { Step } from "./step.ts";
+import type { Inside, Look } from "./wanted.ts";
 
 /** Checks an organization, and says whether nothing of it is to be made: it is wrong, or closed. */
 export function checkOrganization(look: Look, { slug, path, wanted, state }: Inside, step: Step | null): boolean {

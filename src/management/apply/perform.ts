@@ -6,11 +6,11 @@ import { pooled } from "./pooled.ts";
 import type { Step } from "./step.ts";
 
 /** Keeps the secrets of new keys, each of which is answered once. */
-export interface Keeper {
+export interface Saver {
   /** Called before a key is created or gets another secret: after a crash, the next run knows that its secret is lost. */
   begin(step: Step): void;
   /** Stores the secret, and answers where. Throws an Error if it cannot. */
-  keep(step: Step, key: NewKey): string;
+  save(step: Step, key: NewKey): string;
 }
 
 export interface Done {
@@ -28,18 +28,18 @@ export interface Performed {
 /** Whether the call answers a secret. */
 export const hasSecret = ({ verb }: Call) => verb === "createKey" || verb === "rotateKey";
 
-/** Makes phase after phase. `keeper` may be null if no call answers a secret. After a failure, the steps that are under way are finished, and none is begun. */
+/** Makes phase after phase. `saver` may be null if no call answers a secret. After a failure, the steps that are under way are finished, and none is begun. */
 export async function perform(
   manage: Management,
   phases: readonly (readonly Step[])[],
-  { keeper, tell }: { keeper: Keeper | null; tell: (done: Done) => void },
+  { saver, tell }: { saver: Saver | null; tell: (done: Done) => void },
 ): Promise<Performed> {
   const performed: Performed = { done: [], failed: [] };
   for (const steps of phases) {
     await pooled(steps, async (step) => {
       if (performed.failed.length > 0) return;
       try {
-        const done = await performStep(manage, step, keeper);
+        const done = await performStep(manage, step, saver);
         performed.done.push(done);
         tell(done);
       } catch (cause) {
@@ -51,15 +51,15 @@ export async function perform(
 }
 
 /** Each call is made for the version that the one before has left, so a change of somebody else is never overwritten. */
-async function performStep(manage: Management, step: Step, keeper: Keeper | null): Promise<Done> {
+async function performStep(manage: Management, step: Step, saver: Saver | null): Promise<Done> {
   let { version } = step;
   let secret: string | null = null;
   for (const call of step.calls) {
-    const keeps = hasSecret(call) ? keeper : null;
-    keeps?.begin(step);
+    const saves = hasSecret(call) ? saver : null;
+    saves?.begin(step);
     const answer = await performCall(manage, call, version);
     version = answer.version ?? version;
-    if (keeps) secret = keeps.keep(step, answer as unknown as NewKey);
+    if (saves) secret = saves.save(step, answer as unknown as NewKey);
   }
   return { step, secret };
 }

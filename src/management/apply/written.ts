@@ -2,10 +2,10 @@
 import { canonical } from "../../store/audit-chain.ts";
 import type { BudgetedKey } from "../budgets.ts";
 import { limitNames } from "../shapes.ts";
-import type { Section, WantedFile, WantedOrganization } from "./difference.ts";
 import type { Kind, Values } from "./kind.ts";
 import { keyKind, limitsWritten, organizationKind, planKind, teamKind } from "./kinds.ts";
 import { inheritedLimits, type OrganizationState, type State } from "./state.ts";
+import type { Section, WantedFile, WantedOrganization } from "./wanted.ts";
 
 export interface WrittenFile {
   file: WantedFile;

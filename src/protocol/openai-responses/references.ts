@@ -167,6 +167,13 @@ export function itemOf(turn: StoredTurn, id: string): InputItem | null {
   return itemsOf(turn).find((item) => item.id === id) ?? null;
 }
 
+/** The items that have an id: those of clients may lack one. */
+export function itemsById(items: readonly InputItem[]): Map<string, InputItem> {
+  const found = new Map<string, InputItem>();
+  for (const item of items) if ("id" in item && typeof item.id === "string") found.set(item.id, item);
+  return found;
+}
+
 /** Output items may be sent as input items: their status and annotations are ignored. */
 function itemsOf({ input, output }: StoredTurn): (InputItem & { id: string })[] {
   return [...input, ...output] as unknown as (InputItem & { id: string })[];

@@ -58,6 +58,13 @@ export const inferenceMetrics = {
     question: "Which engines are asked now?",
     labels: { model, upstream, state: bounds.routeState },
   },
+  upstream_drained_since_seconds: {
+    type: "gauge",
+    across: "max",
+    help: "Since when an engine is drained that somebody has to resume, in Unix seconds, by upstream and address (empty: all of them). One that is resumed by itself has none.",
+    question: "Which drained engine was forgotten?",
+    labels: { upstream, replica },
+  },
   upstream_time_to_first_part_seconds: {
     type: "histogram",
     help: "From the request to an engine to the first part of its answer, by upstream.",

@@ -26,6 +26,11 @@ export const requestMetrics = {
     help: "Streams that are open now; they are open requests too.",
     question: "How many answers are being streamed?",
   },
+  http_open_websockets: {
+    type: "gauge",
+    help: "WebSockets that are open now. Each response on one is an open request too.",
+    question: "How many clients keep a WebSocket?",
+  },
   http_memory_in_flight_bytes: {
     type: "gauge",
     help: "Bytes that open requests hold of the node's budget.",

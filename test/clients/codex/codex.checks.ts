@@ -225,12 +225,23 @@ test("--output-schema reaches the engine, and its answer the user", async () => 
   });
 });
 
-test("where it is told of WebSockets, it is sent back to POST once, and works", async () => {
+test("where it is told of WebSockets, it uses one for all its turns", async () => {
   const ended = await run([{ calls: [shell("echo apple > one.txt")] }, done], {
     provider: "supports_websockets = true",
   });
   expectDone(ended);
-  expect(requestsOf(ended)).toEqual(["GET 426", ...times(2)]);
+  expect(requestsOf(ended)).toEqual(["GET 101", ...Array(3).fill("WS 200")]);
+  const [taken, first, second] = ended.asked.slice(1);
+  expect(taken?.body).toMatchObject({ generate: false, store: false });
+  expect([first, second].map((turn) => typeof turn?.body?.previous_response_id)).toEqual(["string", "string"]);
+  // Each turn sends what is new, beside its tools.
+  expect(itemsOf(ended, "input", 3).map(({ type }) => type)).toEqual(["function_call_output"]);
+  console.log(
+    `bytes of the messages: ${ended.asked
+      .slice(1)
+      .map(({ bytes }) => bytes)
+      .join(", ")}`,
+  );
   expect(ended.files).toEqual({ "one.txt": "apple\n" });
 });
 

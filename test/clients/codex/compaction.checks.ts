@@ -32,7 +32,9 @@ const begun = (id: string): Session => startSession({ url: service.url, key: ser
 const textOf = (content: unknown) => (typeof content === "string" ? content : JSON.stringify(content));
 const isAskedForSummary = ({ messages }: ChatAsked) =>
   textOf(messages.at(-1)?.content).includes("about to be replaced by what you write now");
-const posts = ({ asked }: Run) => asked.filter(({ method }) => method === "POST").map(({ status }) => status);
+/** The status of each request of the model, on whichever way; one that only takes the conversation asks nothing of it. */
+const posts = ({ asked }: Run) =>
+  asked.filter(({ method, body }) => method !== "GET" && body?.generate !== false).map(({ status }) => status);
 const compactions = ({ asked }: Run) =>
   asked.filter(({ body }) => JSON.stringify(body?.input ?? "").includes('"compaction_trigger"')).length;
 

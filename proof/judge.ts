@@ -1,0 +1,143 @@
+// Compares the three books of a session: what the engine wrote, what the clients saw, what the gateway says. It is pure.
+// proof/README.md, Verdicts.
+
+import type { Seen } from "./client.ts";
+import type { Attempt } from "./engine.ts";
+import type { Usage } from "./target.ts";
+
+export type Verdict = "lost" | "doubled" | "overspent" | "leaked" | "charged without delivery" | "unexplained";
+
+export interface Finding {
+  verdict: Verdict;
+  /** Tokens of output that the book is off by. */
+  tokens: number;
+  /** The numbers, in one sentence. */
+  says: string;
+}
+
+export interface Injury {
+  /** The name of a part; null for one that concerns every node. */
+  node: string | null;
+  from_ms: number;
+  until_ms: number;
+}
+
+/** Everything about one key. */
+export interface Account {
+  key: string;
+  output_tokens_max: number | null;
+  seen: readonly Seen[];
+  usage: Usage;
+}
+
+export interface Truth {
+  book: ReadonlyMap<string, readonly Attempt[]>;
+  injuries: readonly Injury[];
+  uncounted_ms_max: number;
+}
+
+/** The least and the most that an honest book can say. */
+interface Span {
+  least: number;
+  most: number;
+}
+
+/** A count that no report confirms may be off by this share, and by `few` tokens. */
+const tolerance = 0.5;
+const few = 2;
+/** A settlement that a fault held up may fall into the fault that comes next. */
+const settling_ms = 5_000;
+
+export function judge(account: Account, truth: Truth): Finding[] {
+  const spans = account.seen.map((seen) => spanOf(seen, truth));
+  const least = sum(spans.map((span) => span.least));
+  const most = sum(spans.map((span) => span.most));
+  const charged = account.usage.output_tokens;
+  const findings: Finding[] = [];
+  const free = chargedForNothing(account, truth);
+  if (free) findings.push(free);
+  const numbers = `${account.key}: ${charged} tokens in the book, ${least} to ${most} are right; ${describe(account, truth)}`;
+  if (charged < least) findings.push({ verdict: "lost", tokens: least - charged, says: numbers });
+  if (charged > most)
+    findings.push({ verdict: excess(charged - most, account, truth), tokens: charged - most, says: numbers });
+  const spent = overspent(account, least);
+  if (spent) findings.push(spent);
+  return findings;
+}
+
+/** How many tokens were delivered and are not in the book, promised or not. */
+export function uncounted(account: Account): number {
+  return Math.max(0, sum(account.seen.map(({ tokens }) => tokens)) - account.usage.output_tokens);
+}
+
+function spanOf(seen: Seen, { book, injuries, uncounted_ms_max }: Truth): Span {
+  const attempts = book.get(seen.script.id) ?? [];
+  const written = Math.max(0, ...attempts.map((attempt) => attempt.written));
+  const { report, tokens, gap_ms } = seen.script;
+  const wasInjured = isInjured(seen, injuries);
+  const isExact = report === "true" && attempts.some((attempt) => attempt.reported) && seen.isWhole;
+  const span =
+    isExact && seen.tokens === tokens
+      ? { least: tokens, most: tokens }
+      : { least: Math.floor(seen.tokens * (1 - tolerance)) - few, most: Math.ceil(written * (1 + tolerance)) + few };
+  if (written === 0) return { least: 0, most: attempts.length === 0 ? 0 : few };
+  // Without a stream, nothing was delivered before all of it was: a node that died then may not have counted it.
+  if (!seen.stream && (!seen.isWhole || wasInjured)) return { least: 0, most: span.most };
+  const allowance = wasInjured ? Math.ceil(uncounted_ms_max / gap_ms) + few : 0;
+  return { least: Math.max(0, span.least - allowance), most: span.most };
+}
+
+/**
+ * A key whose requests all failed before anything was delivered owes nothing. To a gateway, a client that is cut off looks
+ * like one that leaves: so neither of them counts here.
+ */
+function chargedForNothing({ key, seen, usage }: Account, { injuries }: Truth): Finding | null {
+  const gotNothing = seen.every((one) => one.tokens === 0 && !one.isWhole && !one.hasLeft && !isInjured(one, injuries));
+  if (!gotNothing || seen.length === 0 || usage.input_tokens + usage.output_tokens === 0) return null;
+  const says = `${key}: nothing was delivered, and the book has ${usage.input_tokens} tokens of input and ${usage.output_tokens} of output`;
+  return { verdict: "charged without delivery", tokens: usage.output_tokens, says };
+}
+
+function isInjured(seen: Seen, injuries: readonly Injury[]): boolean {
+  return injuries.some(
+    ({ node, from_ms, until_ms }) =>
+      (node === null || node === seen.node) && from_ms <= seen.ended_ms + settling_ms && until_ms >= seen.began_ms,
+  );
+}
+
+function excess(tokens: number, account: Account, truth: Truth): Verdict {
+  const wrote = account.seen.filter(({ script }) => truth.book.get(script.id)?.some((attempt) => attempt.written > 0));
+  if (wrote.length === 0) return "charged without delivery";
+  // Whoever counts a request twice is off by at least the smallest of them, and by no more than all.
+  const counts = wrote.map(({ script }) =>
+    Math.max(...(truth.book.get(script.id) ?? []).map((entry) => entry.written)),
+  );
+  return counts.some((count) => Math.abs(tokens - count) <= few) ? "doubled" : "unexplained";
+}
+
+/** Delivered tokens that may be uncounted, because a node died, are no breach of a limit that the book knows. */
+function overspent({ key, output_tokens_max, seen, usage }: Account, least: number): Finding | null {
+  if (output_tokens_max === null) return null;
+  // A delta that is under way when the limit is reached may still arrive.
+  const allowed = output_tokens_max + seen.filter(({ status }) => status === 200).length;
+  const most = Math.max(least, usage.output_tokens);
+  if (most <= allowed) return null;
+  const delivered = sum(seen.map(({ tokens }) => tokens));
+  const says = `${key}: ${delivered} tokens delivered and ${usage.output_tokens} in the book, of ${output_tokens_max} allowed`;
+  return { verdict: "overspent", tokens: most - output_tokens_max, says };
+}
+
+/** The requests of a key, so that somebody can look into a finding. */
+function describe({ seen }: Account, { book }: Truth): string {
+  return seen
+    .map(({ script, status, tokens, stream, isWhole, hasLeft }) => {
+      const attempts = (book.get(script.id) ?? []).map(({ written }) => written).join("+") || "0";
+      const end = isWhole ? "whole" : hasLeft ? "left" : "broken";
+      return `${script.id} ${stream ? "stream" : "whole"} ${status ?? "no answer"} ${end}, saw ${tokens}, engine wrote ${attempts} of ${script.tokens}, report ${script.report}`;
+    })
+    .join("; ");
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
+}

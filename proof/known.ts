@@ -1,0 +1,21 @@
+// The findings of a target that are known, by verdict. A file of them is a ratchet: more than it says fails a run.
+
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Finding, Verdict } from "./judge.ts";
+
+export interface Known {
+  verdict: Verdict;
+  /** Why it happens, and where that was reported. */
+  because: string;
+}
+
+/** From `targets/NAME/known.json`, which may be absent. */
+export function readKnown(target: string): Known[] {
+  const file = join(import.meta.dir, "targets", target, "known.json");
+  return existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as Known[]) : [];
+}
+
+export function newFindings(findings: readonly Finding[], known: readonly Known[]): Finding[] {
+  return findings.filter(({ verdict }) => !known.some((entry) => entry.verdict === verdict));
+}

@@ -1,0 +1,77 @@
+// The clients of a session. Each takes a key, asks a few times in turn, and takes the next.
+
+import { type Chance, chanceFrom } from "./chance.ts";
+import { ask, type Seen } from "./client.ts";
+import { pause } from "./faults.ts";
+import { drawScript } from "./script.ts";
+import type { Key } from "./target.ts";
+
+export interface Purse {
+  key: Key;
+  /** Null: no limit. */
+  output_tokens_max: number | null;
+}
+
+export interface LoadOptions {
+  /** Where clients connect to, and which node that is. */
+  doors: readonly { node: string; url: string }[];
+  /** Keys with a limit, which several clients share. */
+  shared: readonly Purse[];
+  /** Makes a key that only one client uses. */
+  fresh(): Promise<Purse>;
+  model: string;
+  clients: number;
+  tokens_max: number;
+  seed: number;
+}
+
+export interface Load {
+  /** Ends when the last client has its answer. */
+  stop(): Promise<{ purses: Purse[]; seen: Seen[] }>;
+}
+
+/** So many requests go to one key: few, so that a wrong sum has few suspects. */
+const requests_per_key = 3;
+const deadline_ms = 20_000;
+
+export function startLoad(options: LoadOptions): Load {
+  const purses = [...options.shared];
+  const seen: Seen[] = [];
+  let isStopped = false;
+  const client = async (index: number) => {
+    const chance = chanceFrom(options.seed + 1 + index);
+    while (!isStopped) {
+      const purse = await purseFor(options, chance, purses);
+      for (let request = 0; request < requests_per_key && !isStopped; request++) {
+        const id = `${options.seed}-${index}-${seen.length}`;
+        const answer = await ask(draw(options, purse, id, chance));
+        seen.push(answer);
+        // A refused client waits, as a polite one does; and so a node that is down is not flooded.
+        if (answer.status !== 200) await pause(100);
+      }
+    }
+  };
+  const clients = Array.from({ length: options.clients }, (_, index) => client(index));
+  return {
+    async stop() {
+      isStopped = true;
+      await Promise.all(clients);
+      return { purses, seen };
+    },
+  };
+}
+
+async function purseFor({ shared, fresh }: LoadOptions, chance: Chance, purses: Purse[]): Promise<Purse> {
+  if (shared.length > 0 && chance.fraction() < 0.3) return chance.pick(shared);
+  const purse = await fresh();
+  purses.push(purse);
+  return purse;
+}
+
+function draw({ doors, model, tokens_max }: LoadOptions, { key }: Purse, id: string, chance: Chance) {
+  const script = drawScript(id, chance, tokens_max);
+  const stream = chance.fraction() < 0.75;
+  const leaves_after = chance.fraction() < 0.2 ? chance.between(0, stream ? script.tokens : 0) : null;
+  const { node, url } = chance.pick(doors);
+  return { url, node, secret: key.secret, key: key.id, model, script, stream, leaves_after, deadline_ms };
+}

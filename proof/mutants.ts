@@ -1,0 +1,114 @@
+// `npm run proof:mutants`: breaks Sluice in nine ways that its books must not survive, and runs the crash test on each
+// until it finds something. It shows that the test can fail, and knows nothing that the test itself knows.
+
+import { spawnSync } from "node:child_process";
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+interface Mutant {
+  name: string;
+  file: string;
+  find: string;
+  replace: string;
+}
+
+const verbs = "db/migrations/0004_ledger_verbs.sql";
+
+const mutants: readonly Mutant[] = [
+  {
+    name: "settled twice",
+    file: verbs,
+    find: "used[counters[i]] := used[counters[i]] + charge;",
+    replace: "used[counters[i]] := used[counters[i]] + charge + charge;",
+  },
+  {
+    name: "a hold never freed",
+    file: verbs,
+    find: "held[counters[i]] := held[counters[i]] - step.held;",
+    replace: "held[counters[i]] := held[counters[i]] - case when is_recovery then 0 else step.held end;",
+  },
+  {
+    name: "charged on refusal",
+    file: verbs,
+    find: "if sources[step.n] is null or is_crowded then\n",
+    replace: `if sources[step.n] is null or is_crowded then
+        for i in 4..count - 1 loop
+          book.used[counters[i]] := book.used[counters[i]] + step.units_least;
+          is_changed[(counters[i] + 3) / 4] := true;
+        end loop;
+`,
+  },
+  {
+    name: "a lost checkpoint",
+    file: verbs,
+    find: "produced_tokens = greatest(h.produced_tokens, c.output_tokens),",
+    replace: "produced_tokens = h.produced_tokens,",
+  },
+  {
+    name: "a stale limit",
+    file: verbs,
+    find: "coalesce(limits[step.plan][i], book.limits[counters[i]]) - book.used[counters[i]] - held[counters[i]]);",
+    replace: "coalesce(limits[step.plan][i], book.limits[counters[i]]));",
+  },
+  {
+    name: "a report believed",
+    file: "src/usage/report.ts",
+    find: "if (!input && !output) return null;",
+    replace: "if (input || output || !output) return null;",
+  },
+  {
+    name: "a doubled attempt",
+    file: "src/usage/meter.ts",
+    find: "    this.#count = new Tally(this.#metering);\n    this.#metering.hold.restart();",
+    replace: "    this.#metering.hold.restart();",
+  },
+  {
+    name: "a leaver uncharged",
+    file: "src/usage/meter.ts",
+    find: 'if (outcome === "completed") return false;',
+    replace: 'if (outcome === "completed") return false;\n    if (outcome === "cancelled") return true;',
+  },
+  {
+    name: "a recovered run charged again",
+    file: verbs,
+    find: "c.cache_write_tokens, c.output_tokens, c.reasoning_tokens, c.usage_source,\n      h.session_starts_at",
+    replace:
+      "c.cache_write_tokens, case when is_recovery then 2 else 1 end * c.output_tokens, c.reasoning_tokens, c.usage_source,\n      h.session_starts_at",
+  },
+];
+
+const root = join(import.meta.dir, "..");
+const copied = ["src", "db", "proof", "package.json", "tsconfig.json", "bunfig.toml", "test/harness"];
+
+function found({ file, find, replace }: Mutant, words: readonly string[]): string | null {
+  const folder = mkdtempSync(join(tmpdir(), "proof-mutant-"));
+  try {
+    for (const name of copied) cpSync(join(root, name), join(folder, name), { recursive: true });
+    for (const name of ["node_modules", ".cache"]) symlinkSync(join(root, name), join(folder, name));
+    const path = join(folder, file);
+    const source = readFileSync(path, "utf8");
+    if (source.split(find).length !== 2) throw new Error(`${file} does not have the line exactly once: ${find}`);
+    writeFileSync(
+      path,
+      source.replace(find, () => replace),
+    );
+    const command = ["proof/run.ts", "--until-found", ...words];
+    const { status, stdout, stderr } = spawnSync(process.execPath, command, { cwd: folder, encoding: "utf8" });
+    if (status === 0) return null;
+    const finding = stdout.split("\n").find((line) => line.startsWith("  ") && line.includes(": "));
+    if (status !== 1 || finding === undefined) throw new Error(`The test did not run:\n${stdout}\n${stderr}`);
+    return finding.trim().slice(0, 160);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+const [word = "", ...words] = process.argv.slice(2);
+let missed = 0;
+for (const mutant of mutants.filter(({ name }) => name.includes(word))) {
+  const finding = found(mutant, words);
+  if (finding === null) missed += 1;
+  console.log(`${finding === null ? "MISSED" : "found "} ${mutant.name}${finding === null ? "" : ` (${finding})`}`);
+}
+process.exitCode = missed === 0 ? 0 : 1;

@@ -1,0 +1,150 @@
+// One session: keys, load, faults; then quiet, until every request must be in the book; then the judge.
+
+import { chanceFrom } from "./chance.ts";
+import { ask, type Seen } from "./client.ts";
+import type { Engine } from "./engine.ts";
+import { faultsOf, injure, pause } from "./faults.ts";
+import { type Account, type Finding, judge, uncounted } from "./judge.ts";
+import { type Purse, startLoad } from "./load.ts";
+import type { Link, Site, Target, Usage } from "./target.ts";
+
+export interface Session {
+  seed: number;
+  faults: number;
+  clients: number;
+  tokens_max: number;
+  /** Faults whose name contains it. */
+  only: string;
+}
+
+export interface Outcome {
+  injuries: Map<string, number>;
+  requests: number;
+  answered: number;
+  refused: number;
+  delivered_tokens: number;
+  uncounted_tokens: number;
+  findings: Finding[];
+}
+
+export interface Stage {
+  target: Target;
+  site: Site;
+  engine: Engine;
+  /** Wires that this program owns: before each node, and before the engine. */
+  links: Link[];
+  doors: { node: string; url: string }[];
+}
+
+/** Keys with limits: one that is soon used up, and one that lasts a while. */
+export const limits = [300, 3_000];
+
+export async function runSession(stage: Stage, session: Session): Promise<Outcome> {
+  const { site, engine, target } = stage;
+  const chance = chanceFrom(session.seed);
+  const injured = new Map<string, number>();
+  let made = 0;
+  const purse = async (output_tokens_max: number | null): Promise<Purse> => {
+    const name = `proof-${session.seed}-${made++}`;
+    return { key: await patiently(() => site.createKey(name, output_tokens_max)), output_tokens_max };
+  };
+  const shared = [];
+  for (const limit of limits) shared.push(await purse(limit));
+  const load = startLoad({
+    doors: stage.doors,
+    shared,
+    fresh: () => purse(null),
+    model: site.model,
+    clients: session.clients,
+    tokens_max: session.tokens_max,
+    seed: session.seed,
+  });
+  const faults = faultsOf({ parts: site.parts, links: [...site.links, ...stage.links] });
+  const chosen = faults.filter(({ name }) => name.includes(session.only));
+  if (chosen.length === 0) throw new Error(`No fault of ${target.name} has "${session.only}" in its name.`);
+  const injuries = await injure(chosen, session.faults, chance, (name) =>
+    injured.set(name, (injured.get(name) ?? 0) + 1),
+  );
+  const { purses, seen } = await load.stop();
+  const usage = await settledUsage(stage, purses);
+  const truth = { book: engine.book, injuries, uncounted_ms_max: target.uncounted_ms_max };
+  const accounts = purses.map((entry) => accountOf(entry, seen, usage));
+  const findings = accounts.flatMap((account) => judge(account, truth));
+  findings.push(...(await leaks(stage, purses, usage)));
+  engine.forget();
+  return {
+    injuries: injured,
+    requests: seen.length,
+    answered: seen.filter(({ status }) => status === 200).length,
+    refused: seen.filter(({ status }) => status === 429).length,
+    delivered_tokens: seen.reduce((total, { tokens }) => total + tokens, 0),
+    uncounted_tokens: accounts.reduce((total, account) => total + uncounted(account), 0),
+    findings,
+  };
+}
+
+function accountOf({ key, output_tokens_max }: Purse, seen: readonly Seen[], usage: Map<string, Usage>): Account {
+  return {
+    key: key.id,
+    output_tokens_max,
+    seen: seen.filter((entry) => entry.key === key.id),
+    usage: usage.get(key.id) ?? { input_tokens: 0, output_tokens: 0 },
+  };
+}
+
+/** The book, once the engine is idle and the book stands still; at the latest when the target must have settled. */
+async function settledUsage({ site, engine, target }: Stage, purses: readonly Purse[]): Promise<Map<string, Usage>> {
+  const keys = purses.map(({ key }) => key);
+  const deadline_ms = Date.now() + target.settled_ms_max;
+  let before = "";
+  for (;;) {
+    const running = await patiently(() => site.running());
+    const usage = await patiently(() => site.usage(keys));
+    const now = JSON.stringify([...usage]);
+    const isStill = now === before && engine.active() === 0 && (running ?? 0) === 0;
+    // A book that does not say what still runs is believed only when its time is over.
+    if ((isStill && running !== null) || Date.now() > deadline_ms) return usage;
+    before = now;
+    await pause(500);
+  }
+}
+
+/** A key with room must be able to use it: else something holds it that has long ended. */
+async function leaks({ site, doors }: Stage, purses: readonly Purse[], usage: Map<string, Usage>): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  const running = await site.running();
+  if (running !== null && running > 0)
+    findings.push({ verdict: "leaked", tokens: 0, says: `${running} requests are held though nothing runs` });
+  for (const { key, output_tokens_max } of purses) {
+    const room = (output_tokens_max ?? 0) - (usage.get(key.id)?.output_tokens ?? 0);
+    if (room < 1) continue;
+    const script = {
+      id: `leak-${key.id}`,
+      tokens: room,
+      gap_ms: 0,
+      report: "true" as const,
+      dies_after: null,
+      deaths: 0,
+    };
+    const door = doors[0] as Stage["doors"][number];
+    const asking = { ...door, key: key.id, secret: key.secret, model: site.model, script, stream: false };
+    const { status } = await ask({ ...asking, leaves_after: null, deadline_ms: 20_000 });
+    if (status === 200) continue;
+    const says = `${key.id}: ${room} of ${output_tokens_max} tokens are left, and a request for them got ${status ?? "no answer"}`;
+    findings.push({ verdict: "leaked", tokens: room, says });
+  }
+  return findings;
+}
+
+/** A site that is being mended may need a moment. */
+async function patiently<T>(act: () => Promise<T>): Promise<T> {
+  const deadline_ms = Date.now() + 60_000;
+  for (;;) {
+    try {
+      return await act();
+    } catch (failure) {
+      if (Date.now() > deadline_ms) throw failure;
+      await pause(200);
+    }
+  }
+}

@@ -1,0 +1,5 @@
+import type { Target } from "./target.ts";
+import { hardcap } from "./targets/hardcap/target.ts";
+import { sluice } from "./targets/sluice/target.ts";
+
+export const targets: readonly Target[] = [sluice, hardcap];

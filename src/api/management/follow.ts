@@ -1,0 +1,137 @@
+/**
+ * A verb's answer, followed: an event stream with the answer now, and again whenever it has changed. An answer is read
+ * when the reader has taken the one before, so a slow reader misses some and nothing waits for it in memory. The stream
+ * ends with the event `error`: when the node drains, the operator may no longer read, or the answer cannot be read.
+ */
+import type { StreamedAnswer, StreamOwner } from "../../http/stream.ts";
+import { asFault, Fault } from "../../inference/fault.ts";
+import { comment, encodeSse } from "../../sse/encode.ts";
+
+export interface Followed {
+  event: string;
+  every_ms: number;
+  heartbeat_ms: number;
+  /** Reads the answer as JSON. Throws a Fault when the stream has to end. */
+  read(): Promise<unknown>;
+  /** The body of the event `error`. */
+  faultBody(fault: Fault): unknown;
+}
+
+/** The streams of this process that are open. */
+export interface Followers {
+  count: number;
+}
+
+const followers_max = 64;
+/** How long a reader may leave an event untaken. */
+const stalled_ms_max = 60_000;
+
+export const followHeaders = {
+  "content-type": "text/event-stream; charset=utf-8",
+  "cache-control": "no-cache, no-transform",
+  "x-accel-buffering": "no",
+};
+
+/** The first answer is read before the stream begins, so that a refusal has its true status. */
+export async function follow(followers: Followers, followed: Followed): Promise<StreamedAnswer> {
+  if (followers.count >= followers_max) {
+    throw new Fault("overloaded", `${followers_max} others follow this node already. Please try again later.`, {
+      retryAfterSeconds: 30,
+    });
+  }
+  followers.count += 1;
+  const first = await firstOf(followed).catch((thrown: unknown) => {
+    followers.count -= 1;
+    throw thrown;
+  });
+  return {
+    open(owner) {
+      const closed = () => {
+        followers.count -= 1;
+        owner.closed();
+      };
+      const source = new FollowSource(followed, first, { left: () => owner.left(), closed });
+      return new Response(new ReadableStream<Uint8Array>(source), { headers: followHeaders });
+    },
+  };
+}
+
+async function firstOf({ read }: Followed): Promise<string> {
+  return JSON.stringify(await read());
+}
+
+const text = new TextEncoder();
+
+type Controller = ReadableStreamDefaultController<Uint8Array>;
+
+/** This is a class: docs/design/runtime.md, Bun as a server. */
+class FollowSource implements Bun.UnderlyingSource<Uint8Array> {
+  readonly #followed: Followed;
+  readonly #owner: StreamOwner;
+  #next: string | null;
+  #last = "";
+  #wrote_ms = performance.now();
+  #isClosed = false;
+  #stall: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(followed: Followed, first: string, owner: StreamOwner) {
+    this.#followed = followed;
+    this.#next = first;
+    this.#owner = owner;
+  }
+
+  async pull(controller: Controller): Promise<void> {
+    clearTimeout(this.#stall);
+    try {
+      const frame = await this.#frame();
+      if (this.#isClosed) return;
+      controller.enqueue(text.encode(frame));
+      this.#wrote_ms = performance.now();
+      this.#stall = setTimeout(() => this.#cut(controller), stalled_ms_max);
+    } catch (thrown) {
+      this.#end(controller, asFault(thrown));
+    }
+  }
+
+  cancel(): void {
+    if (this.#isClosed) return;
+    this.#owner.left();
+    this.#close();
+  }
+
+  /** Resolves when there is something to write: an answer that has changed, or a sign of life. */
+  async #frame(): Promise<string> {
+    const { event, every_ms, heartbeat_ms, read } = this.#followed;
+    for (;;) {
+      const data = this.#next ?? JSON.stringify(await read());
+      this.#next = null;
+      if (data !== this.#last) {
+        this.#last = data;
+        return encodeSse({ event, data });
+      }
+      if (this.#isClosed || performance.now() - this.#wrote_ms >= heartbeat_ms) return comment("");
+      await Bun.sleep(every_ms);
+    }
+  }
+
+  #end(controller: Controller, fault: Fault): void {
+    if (this.#isClosed) return;
+    this.#close();
+    controller.enqueue(
+      text.encode(encodeSse({ event: "error", data: JSON.stringify(this.#followed.faultBody(fault)) })),
+    );
+    controller.close();
+  }
+
+  #cut(controller: Controller): void {
+    if (this.#isClosed) return;
+    this.#close();
+    controller.error(new Error(`the reader took nothing for ${stalled_ms_max} ms`));
+  }
+
+  #close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#stall);
+    this.#owner.closed();
+  }
+}

@@ -1,0 +1,28 @@
+/** The way to the issuer and back, which both places share. */
+import { hashOf } from "../../identity/identity.ts";
+import { attempt_ms, beginSignIn, finishSignIn } from "../../identity/sign-in.ts";
+import { cookieIn, endCookie, setCookie } from "./cookies.ts";
+import { redirect } from "./html.ts";
+import type { Visit } from "./place.ts";
+
+/** Sends the browser to the issuer. `returnTo`: a path of this place. */
+export async function toIssuer(
+  { parts, place }: Visit,
+  { issuer, returnTo }: { issuer: string | null; returnTo: string },
+): Promise<Response> {
+  const { kind, redirectUri } = place;
+  const { url, cookie } = await beginSignIn(parts, { kind, issuer, redirectUri, returnTo });
+  return redirect(url.href, [setCookie(place.attempt, cookie, attempt_ms / 1000)]);
+}
+
+/** The browser comes back. Its session has a new id, and the one that it had before has ended. */
+export async function fromIssuer({ parts, place, call, query }: Visit): Promise<Response> {
+  const { kind, redirectUri } = place;
+  const { headers } = call.request;
+  const answer = new URL(`${redirectUri}?${query}`);
+  const cookie = cookieIn(headers, place.attempt);
+  const { secret, returnTo } = await finishSignIn(parts, { kind, answer, cookie });
+  const earlier = cookieIn(headers, place.session);
+  if (earlier) await parts.sessions.end(hashOf(earlier));
+  return redirect(returnTo, [setCookie(place.session, secret), endCookie(place.attempt)]);
+}

@@ -1,0 +1,34 @@
+/**
+ * Cookies of browsers that are signed in. Each is opaque, no script can read it, and no other site sends it along. With HTTPS
+ * its name begins with `__Host-`, so that no other host of the domain can set it. Pure.
+ */
+
+/** The origin that sets a cookie, such as `https://console.example`. */
+type Origin = string;
+
+export interface CookieName {
+  name: string;
+  origin: Origin;
+}
+
+const isSecure = (origin: Origin) => origin.startsWith("https:");
+const written = ({ name, origin }: CookieName) => (isSecure(origin) ? `__Host-${name}` : name);
+
+/** Null: it is missing, or there are several, of which somebody else may have set one. */
+export function cookieIn(headers: Headers, cookie: CookieName): string | null {
+  const wanted = `${written(cookie)}=`;
+  const values = (headers.get("cookie") ?? "").split(/; ?/).filter((pair) => pair.startsWith(wanted));
+  return values.length === 1 ? values[0]!.slice(wanted.length) : null;
+}
+
+/** `lasts_s`: null for as long as the browser runs. */
+export function setCookie(cookie: CookieName, value: string, lasts_s: number | null = null): string {
+  const parts = [`${written(cookie)}=${value}`, "Path=/", "HttpOnly", "SameSite=Lax"];
+  if (isSecure(cookie.origin)) parts.push("Secure");
+  if (lasts_s !== null) parts.push(`Max-Age=${lasts_s}`);
+  return parts.join("; ");
+}
+
+export function endCookie(cookie: CookieName): string {
+  return setCookie(cookie, "", 0);
+}

@@ -1,0 +1,135 @@
+/**
+ * The page on which somebody approves a device. The browser goes to the issuer first. A code in the link is shown, and never
+ * submitted by itself; who asks, and from where, is shown before anybody can approve.
+ */
+import { approveDevice, denyDevice, findDevice, placesOf, userCodeIn } from "../../identity/devices.ts";
+import { type IdentityParts, identityOf, issuersOf, NotAdmitted } from "../../identity/identity.ts";
+import { type CurrentSession, currentSession, isFormSecret } from "../../identity/sessions.ts";
+import type { PendingDevice } from "../../store/device-requests.ts";
+import type { Operation } from "../operation.ts";
+import { fromIssuer, toIssuer } from "./callback.ts";
+import { signInLinks, staleForm } from "./console.ts";
+import { cookieIn, endCookie } from "./cookies.ts";
+import { type Fields, readFields } from "./form.ts";
+import { type Html, html, page } from "./html.ts";
+import { forBrowsers, type Visit } from "./place.ts";
+
+export function deviceOperations(parts: IdentityParts): Operation[] {
+  const served = (id: string, method: "get" | "post", path: string, handle: (visit: Visit) => Promise<Response>) =>
+    forBrowsers(parts, "device", { id, method, path, handle });
+  return [
+    served("showDevice", "get", "/device", show),
+    served("beginDeviceSignIn", "get", "/device/sign-in", signIn),
+    served("finishDeviceSignIn", "get", "/oauth/callback", fromIssuer),
+    served("findDevice", "post", "/device", (visit) => withForm(visit, found)),
+    served("decideDevice", "post", "/device/decision", (visit) => withForm(visit, decided)),
+  ];
+}
+
+function current({ parts, place, call }: Visit): Promise<CurrentSession | null> {
+  return currentSession(parts, "device", cookieIn(call.request.headers, place.session));
+}
+
+async function show(visit: Visit): Promise<Response> {
+  const { parts, query } = visit;
+  const session = await current(visit);
+  if (session) return page("Approve a device", codeForm(session, codeIn(query)));
+  if (issuersOf(identityOf(parts)).length === 1) return signIn(visit);
+  const code = codeIn(query);
+  return page("Sign in to approve a device", signInLinks(parts, "/device/sign-in", code ? { user_code: code } : {}));
+}
+
+const codeIn = (query: URLSearchParams) => userCodeIn(query.get("user_code") ?? "");
+
+function signIn(visit: Visit): Promise<Response> {
+  const code = codeIn(visit.query);
+  const returnTo = code === null ? "/device" : `/device?user_code=${code}`;
+  return toIssuer(visit, { issuer: visit.query.get("issuer"), returnTo });
+}
+
+function codeForm({ formSecret, known: { person } }: CurrentSession, code: string | null, problem = ""): Html {
+  return html`<p>You are ${person.name ?? person.email ?? person.id}. A program on another device shows a code.</p>
+${problem === "" ? null : html`<p><strong>${problem}</strong></p>`}
+<form method="post" action="/device">
+<input type="hidden" name="form_secret" value="${formSecret}">
+<label for="user_code">Code</label>
+<input class="code" id="user_code" name="user_code" value="${code ?? ""}" autocomplete="off" autocapitalize="characters" required>
+<button class="main">Continue</button>
+</form>
+<p class="note">Type a code only if you have just begun this sign-in yourself. Nobody who helps you needs one.</p>`;
+}
+
+/** The session of the form's page, and what was sent. */
+async function withForm(
+  visit: Visit,
+  handle: (visit: Visit, session: CurrentSession, fields: Fields) => Promise<Response>,
+): Promise<Response> {
+  const fields = await readFields(visit.call);
+  const session = await current(visit);
+  if (!session) return show(visit);
+  if (!isFormSecret(session, fields.get("form_secret") ?? null)) throw staleForm();
+  return handle(visit, session, fields);
+}
+
+/** The device, or the page that says what is wrong. */
+async function deviceOf({ parts, call }: Visit, session: CurrentSession, fields: Fields) {
+  const text = fields.get("user_code") ?? "";
+  const found = await findDevice(parts, { text, address: call.client, personId: session.known.person.id });
+  if (typeof found === "object") return found;
+  const problem =
+    found === "none"
+      ? "Nothing waits under this code. Look again: it may have expired."
+      : "Too many wrong codes. Try again in ten minutes.";
+  const status = found === "none" ? 400 : 429;
+  return page("Approve a device", codeForm(session, null, problem), { status });
+}
+
+async function found(visit: Visit, session: CurrentSession, fields: Fields): Promise<Response> {
+  const device = await deviceOf(visit, session, fields);
+  if (device instanceof Response) return device;
+  if (placesOf(session).length === 0)
+    throw new NotAdmitted("You are in no organization, so no device can call for you. Ask your administrator.");
+  return page("Approve this device?", decisionForm(session, device.code, device.device));
+}
+
+function decisionForm(session: CurrentSession, code: string, { agent, address, createdAt }: PendingDevice): Html {
+  const { person } = session.known;
+  const places = placesOf(session).map(
+    ({ organizationId, organization, role }) =>
+      html`<option value="${organizationId}">${organization} (${role})</option>
+`,
+  );
+  return html`<table>
+<tr><th scope="row">Code</th><td class="code">${code}</td></tr>
+<tr><th scope="row">You are</th><td>${person.name ?? "–"} ${person.email ?? ""}</td></tr>
+<tr><th scope="row">It says that it is</th><td>${agent}</td></tr>
+<tr><th scope="row">It asks from</th><td>${address}</td></tr>
+<tr><th scope="row">Since</th><td>${createdAt.toISOString().slice(11, 19)} UTC</td></tr>
+</table>
+<p>It will call models in your name, with your limits, until you sign it out or leave.</p>
+<form method="post" action="/device/decision">
+<input type="hidden" name="form_secret" value="${session.formSecret}">
+<input type="hidden" name="user_code" value="${code}">
+<label for="organization">For the organization</label>
+<select id="organization" name="organization">
+${places}</select>
+<p><button class="main" name="decision" value="approve">Approve</button> <button name="decision" value="deny">Deny</button></p>
+</form>
+<p class="note">Approve only if you see this code on a device of yours. Whoever sent you a link to this page gets in as you.</p>`;
+}
+
+async function decided(visit: Visit, session: CurrentSession, fields: Fields): Promise<Response> {
+  const { parts, place } = visit;
+  const device = await deviceOf(visit, session, fields);
+  if (device instanceof Response) return device;
+  const over = "Nothing waits under this code any more.";
+  if (fields.get("decision") !== "approve") {
+    await denyDevice(parts, device.code);
+    return page("Denied", html`<p>The device gets nothing. You can close this page.</p>`);
+  }
+  const organizationId = fields.get("organization") ?? "";
+  const isDone = await approveDevice(parts, session, { code: device.code, organizationId });
+  if (!isDone) return page("Approve a device", codeForm(session, null, over), { status: 400 });
+  const body = html`<p>The device is signed in within a few seconds. You can close this page.</p>`;
+  return page("Approved", body, { cookies: [endCookie(place.session)] });
+}

@@ -1,0 +1,38 @@
+/** The issuer says that somebody has left (OpenID Connect Back-Channel Logout). It comes from the issuer, not from a browser. */
+
+import { json } from "../../http/json.ts";
+import { type IdentityParts, NotConfigured } from "../../identity/identity.ts";
+import { IssuerAway, IssuerRefused } from "../../identity/issuer-clients.ts";
+import { leave } from "../../identity/sessions.ts";
+import type { Operation } from "../operation.ts";
+import { readFields } from "./form.ts";
+import { notThere, unlisted } from "./place.ts";
+
+export function backchannelLogout(parts: IdentityParts): Operation {
+  return unlisted({
+    id: "backchannelLogout",
+    method: "post",
+    path: "/oauth/backchannel-logout",
+    type: "application/json",
+    async handle({ log }, call) {
+      const token = (await readFields(call)).get("logout_token") ?? "";
+      try {
+        const { sessions, signIns } = await leave(parts, token);
+        log.event("info", "issuer_logout", { request_id: call.requestId, sessions, sign_ins: signIns });
+        return json(200, {});
+      } catch (thrown) {
+        if (thrown instanceof NotConfigured) throw notThere(call);
+        if (!(thrown instanceof IssuerRefused || thrown instanceof IssuerAway)) throw thrown;
+        log.event("warn", "issuer_logout_refused", { request_id: call.requestId, cause: thrown.message });
+        // The same words for all: whoever sent it learns nothing.
+        return thrown instanceof IssuerAway
+          ? json(
+              503,
+              { error: "temporarily_unavailable", error_description: "Send it again later." },
+              { "retry-after": "5" },
+            )
+          : json(400, { error: "invalid_request", error_description: "This is no logout token for this service." });
+      }
+    },
+  });
+}

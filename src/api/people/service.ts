@@ -1,0 +1,10 @@
+/** What people and their devices call on the port of the service. */
+import type { IdentityParts } from "../../identity/identity.ts";
+import type { Operation } from "../operation.ts";
+import { deviceOperations } from "./device.ts";
+import { backchannelLogout } from "./leave.ts";
+import { oauthOperations } from "./oauth.ts";
+
+export function serviceOperations(parts: IdentityParts): Operation[] {
+  return [...oauthOperations(parts), ...deviceOperations(parts), backchannelLogout(parts)];
+}

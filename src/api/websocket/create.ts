@@ -1,0 +1,174 @@
+/**
+ * One `response.create` as an operation: that of `POST /v1/responses`, with the same checks, metering and record. It
+ * differs in the envelope of its body, in waiting for its lane, and in what it can continue.
+ */
+import type { JsonBody } from "../../body/read.ts";
+import type { Call } from "../../http/call.ts";
+import type { Answer } from "../../http/frame.ts";
+import type { InferenceEvent } from "../../inference/event.ts";
+import {
+  type CreateEvent,
+  SteeringRefused,
+  validateClientEvent,
+} from "../../protocol/openai-responses/client-event.ts";
+import type { InputItem, ResponseObject, ResponsesRequest } from "../../protocol/openai-responses/contract.ts";
+import { conversationOf } from "../../protocol/openai-responses/references.ts";
+import type { Adapter } from "../adapter.ts";
+import { streamed } from "../answer.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { infer } from "../infer.ts";
+import { inferenceBody } from "../inference-body.ts";
+import type { Operation } from "../operation.ts";
+import { createResponse, responsesAdapter } from "../operations/responses.ts";
+import { type InferenceInput, prepare } from "../prepare.ts";
+import { type History, resolveReferences } from "../stored-responses.ts";
+import type { LanePlace, Lanes } from "./lanes.ts";
+import type { Recent } from "./recent.ts";
+
+export interface SocketState {
+  lanes: Lanes;
+  recent: Recent;
+}
+
+export class Create implements Disposable {
+  readonly #state: SocketState;
+  readonly #before: Promise<void>;
+  readonly #joined = Promise.withResolvers<void>();
+  #event: Omit<CreateEvent, "request"> = { streamId: null, isGenerated: true };
+  #place: LanePlace | null = null;
+  #continued: string | null = null;
+  /** The whole conversation that is asked about, as JSON. */
+  #asked = "";
+  #isAnswered = false;
+  #steering: SteeringRefused | null = null;
+
+  /** `before`: when the message before this one has joined its lane. */
+  constructor(state: SocketState, before: Promise<void>) {
+    this.#state = state;
+    this.#before = before;
+  }
+
+  /** Resolves when it has joined its lane, or has ended. */
+  get joined(): Promise<void> {
+    return this.#joined.promise;
+  }
+
+  get streamId(): string | null {
+    return this.#event.streamId;
+  }
+
+  /** The refusal, if its client tried to steer. */
+  get steering(): SteeringRefused | null {
+    return this.#steering;
+  }
+
+  operation(): Operation {
+    return {
+      ...createResponse,
+      request: { schema: body.schema, read: (dependencies, call) => this.#read(dependencies, call) },
+      handle: (dependencies, call, input) =>
+        this.#handle(dependencies, call, input as InferenceInput<ResponsesRequest>),
+    };
+  }
+
+  /** Its answer was sent, or never will be. */
+  [Symbol.dispose](): void {
+    this.#joined.resolve();
+    this.#place?.[Symbol.dispose]();
+    if (!this.#isAnswered && this.#continued !== null) this.#state.recent.evict(this.#continued);
+  }
+
+  /** The bytes of the message are not those of a request, so they are not handed on. */
+  async #read(dependencies: Dependencies, call: Call): Promise<JsonBody<ResponsesRequest>> {
+    await this.#before;
+    try {
+      const { value, bytes } = await body.read(dependencies, call);
+      const { request, ...event } = value;
+      this.#event = event;
+      this.#continued = request.previous_response_id ?? null;
+      this.#place = this.#state.lanes.join(this.#lane);
+      this.#joined.resolve();
+      return { value: request, bytes, own: null };
+    } catch (thrown) {
+      if (thrown instanceof SteeringRefused) this.#steering = thrown;
+      throw thrown;
+    }
+  }
+
+  async #handle(dependencies: Dependencies, call: Call, input: InferenceInput<ResponsesRequest>): Promise<Answer> {
+    call.watchClient();
+    await this.#turn(call);
+    const adapter = this.#adapter(dependencies);
+    return this.#event.isGenerated
+      ? infer(dependencies, call, input, adapter)
+      : taken(dependencies, call, input, adapter);
+  }
+
+  /** Waits until its lane is free. Throws if the call ends before. */
+  async #turn({ signal }: Call): Promise<void> {
+    const ended = Promise.withResolvers<void>();
+    const listening = signal.listen(() => ended.resolve());
+    await Promise.race([this.#place?.turn, ended.promise]);
+    listening.stop();
+    signal.throwIfAborted();
+  }
+
+  #adapter(dependencies: Dependencies): Adapter<ResponsesRequest, ResponseObject> {
+    const adapter = responsesAdapter(dependencies);
+    return {
+      ...adapter,
+      resolve: async (wire, owner) => {
+        const resolved = await resolveReferences(dependencies, wire, owner, this.#history());
+        this.#asked = JSON.stringify(conversationOf(resolved.wire).map(({ item }) => item));
+        return resolved;
+      },
+      saver: (wire, organizationId) => {
+        const save = adapter.saver?.(wire, organizationId);
+        return async (answer) => {
+          await save?.(answer);
+          this.#keep(answer);
+        };
+      },
+    };
+  }
+
+  #history(): History | null {
+    const kept = this.#continued === null ? null : this.#state.recent.find(this.#continued);
+    return kept && { items: JSON.parse(kept.items) as InputItem[], bytes: kept.bytes };
+  }
+
+  /** A summary replaces the conversation before it. */
+  #keep({ id, output }: ResponseObject): void {
+    this.#isAnswered = true;
+    const said = JSON.stringify(output);
+    const isSummary = output.some(({ type }) => type === "compaction");
+    const joint = this.#asked === "[]" || output.length === 0 ? "" : ",";
+    this.#state.recent.keep(this.#lane, id, isSummary ? said : `${this.#asked.slice(0, -1)}${joint}${said.slice(1)}`);
+  }
+
+  get #lane(): string {
+    return this.#event.streamId ?? "";
+  }
+}
+
+const body = inferenceBody<CreateEvent>(createResponse.request!.schema, validateClientEvent);
+
+/** Answers without an engine and without a charge: the conversation is only taken. */
+async function taken(
+  dependencies: Dependencies,
+  call: Call,
+  input: InferenceInput<ResponsesRequest>,
+  adapter: Adapter<ResponsesRequest, ResponseObject>,
+): Promise<Answer> {
+  const prepared = await prepare(dependencies, call, input, adapter);
+  return streamed(dependencies, call, adapter, prepared, { events: nothingSaid(prepared.identity), headers: {} });
+}
+
+async function* nothingSaid(
+  identity: Omit<Extract<InferenceEvent, { type: "response-start" }>, "type">,
+): AsyncGenerator<readonly InferenceEvent[], void, void> {
+  yield [
+    { type: "response-start", ...identity },
+    { type: "response-end", reason: "stop" },
+  ];
+}

@@ -1,0 +1,34 @@
+/** Sends an answer over HTTP as the messages of a WebSocket, as fast as the client reads. */
+import type { Socket } from "../../http/socket.ts";
+import type { JsonObject } from "../../protocol/json.ts";
+import { errorEvent, eventsIn, inLane, ofRequest, steerFailed } from "../../protocol/openai-responses/server-event.ts";
+import type { Create } from "./create.ts";
+
+/** Resolves when all was sent. If the client has left, the rest of the stream is cancelled. */
+export async function relay(response: Response, { streamId, steering }: Create, socket: Socket): Promise<void> {
+  if (steering) return socket.send(steerFailed(steering));
+  if (response.status !== 200) return socket.send(await refusalIn(response, streamId));
+  const decoder = new TextDecoder();
+  const requestId = response.headers.get("x-service-request-id")!;
+  let isFirst = true;
+  for await (const frames of response.body!) {
+    for (const event of eventsIn(decoder.decode(frames))) {
+      await socket.send(inLane(isFirst ? ofRequest(event, requestId) : event, streamId));
+      isFirst = false;
+      if (!socket.isOpen) return;
+    }
+  }
+}
+
+/** The headers that tell clients whether and when to ask again, and by which id to complain. */
+const headersShown = ["retry-after", "x-should-retry", "x-request-id", "x-codex-promo-message"] as const;
+
+async function refusalIn(response: Response, streamId: string | null): Promise<string> {
+  const { error } = (await response.json()) as { error: JsonObject };
+  const headers: Record<string, string> = {};
+  for (const name of headersShown) {
+    const value = response.headers.get(name);
+    if (value !== null) headers[name] = value;
+  }
+  return errorEvent({ status: response.status, error, headers }, streamId);
+}

@@ -1,0 +1,95 @@
+/**
+ * A case is one request, and the rules that its answer must keep. Rules are pure, so that a recorded answer can be judged
+ * again.
+ */
+import { type Asked, type Exchange, parsed } from "./exchange.ts";
+
+export type Protocol = "chat completions" | "Messages" | "Responses";
+
+export interface Rule {
+  id: string;
+  /** The rule as a sentence. */
+  says: string;
+  /** Null: it is kept. Else what is wrong with the answer. */
+  broken(exchange: Exchange): string | null;
+}
+
+export interface Case {
+  name: string;
+  asked: Asked;
+  /** Each status that is right. */
+  status: readonly number[];
+  rules: readonly Rule[];
+  /** A capability that not every model has: a refusal of the request says that it lacks, and breaks no rule. */
+  needs?: string;
+}
+
+export interface Suite {
+  protocol: Protocol;
+  /** Where the rules stand. */
+  source: string;
+  /** The first one shows whether the protocol is served at all. */
+  cases: readonly Case[];
+}
+
+export function rule(id: string, says: string, broken: Rule["broken"]): Rule {
+  return { id, says, broken };
+}
+
+/** The value at a path of names and indexes, such as `choices.0.message`; undefined if there is none. */
+export function at(value: unknown, path: string): unknown {
+  let found = value;
+  for (const name of path.split(".")) {
+    if (typeof found !== "object" || found === null) return undefined;
+    found = (found as Record<string, unknown>)[name];
+  }
+  return found;
+}
+
+export function list(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+/** What stands at the path, in a few words. */
+export function excerpt(value: unknown): string {
+  const text = value === undefined ? "nothing" : JSON.stringify(value);
+  return text.length > 120 ? `${text.slice(0, 117)}...` : text;
+}
+
+/** The value at a path of the answer is one of these. */
+export function oneOf(path: string, values: readonly unknown[]): Rule {
+  const allowed = values.map((value) => JSON.stringify(value)).join(" or ");
+  return rule(path, `\`${path}\` is ${allowed}`, ({ json }) => {
+    const found = at(json, path);
+    return values.includes(found) ? null : `\`${path}\` is ${excerpt(found)}`;
+  });
+}
+
+type Kind = "text" | "whole number" | "list" | "object";
+
+export const kinds: Record<Kind, (value: unknown) => boolean> = {
+  text: (value) => typeof value === "string" && value !== "",
+  "whole number": (value) => Number.isSafeInteger(value) && (value as number) >= 0,
+  list: Array.isArray,
+  object: (value) => typeof value === "object" && value !== null && !Array.isArray(value),
+};
+
+/** The value at a path of the answer has this kind. */
+export function isA(kind: Kind, path: string): Rule {
+  const says = kind === "text" ? `\`${path}\` is a text that isn't empty` : `\`${path}\` is a ${kind}`;
+  return rule(path, says, ({ json }) => {
+    const found = at(json, path);
+    return kinds[kind](found) ? null : `\`${path}\` is ${excerpt(found)}`;
+  });
+}
+
+/** The answer is an event stream, and each of its messages is JSON, but for these. */
+export function streams(exceptions: readonly string[] = []): Rule {
+  return rule("event stream", "the answer is an event stream, each message of which is JSON", (exchange) => {
+    const type = exchange.headers["content-type"] ?? "";
+    if (!type.startsWith("text/event-stream")) return `content-type is ${excerpt(type)}`;
+    if (exchange.messages.length === 0) return "there is no message";
+    const wrong = exchange.messages.find(({ data }) => !exceptions.includes(data) && parsed(data) === undefined);
+    return wrong ? `a message is ${excerpt(wrong.data)}` : null;
+  });
+}

@@ -1,0 +1,101 @@
+/** A client's WebSocket on the runtime's own: text messages in, and out as fast as the client reads. */
+
+/** The owner of a socket hears of it. */
+export interface SocketOwner {
+  opened(socket: Socket): void;
+  /** A text message has arrived. */
+  received(text: string): void;
+  /** The connection is gone. Called once. */
+  closed(): void;
+}
+
+type RuntimeSocket = Bun.ServerWebSocket<Socket>;
+
+export class Socket {
+  readonly #owner: SocketOwner;
+  #runtime: RuntimeSocket | null = null;
+  /** Resolves when the client has read enough; null if there is room. */
+  #room: PromiseWithResolvers<void> | null = null;
+
+  constructor(owner: SocketOwner) {
+    this.#owner = owner;
+  }
+
+  get isOpen(): boolean {
+    return this.#runtime !== null;
+  }
+
+  /**
+   * Sends a message once the client has read enough of those before. Resolves when the next may follow, or when the
+   * connection is gone, which drops it.
+   */
+  async send(text: string): Promise<void> {
+    while (this.#room) await this.#room.promise;
+    if (this.#runtime?.send(text) === buffered) this.#room ??= Promise.withResolvers();
+    if (this.#room) await this.#room.promise;
+  }
+
+  /** Closes it, after a last message if there is one. It does not wait for a client that reads nothing. */
+  end({ code, reason }: CloseReason, last?: string): void {
+    if (last !== undefined) this.#runtime?.send(last);
+    this.#runtime?.close(code, reason);
+  }
+
+  /** Called by the runtime, as the next three are. */
+  opened(runtime: RuntimeSocket): void {
+    this.#runtime = runtime;
+    this.#owner.opened(this);
+  }
+
+  received(message: string | Uint8Array): void {
+    if (typeof message === "string") this.#owner.received(message);
+    else this.end(closeReasons.binary);
+  }
+
+  drained(): void {
+    this.#room?.resolve();
+    this.#room = null;
+  }
+
+  closed(): void {
+    this.#runtime = null;
+    this.drained();
+    this.#owner.closed();
+  }
+}
+
+/** The answer of the runtime's `send` for a message that waits for the client to read. */
+const buffered = -1;
+
+export interface CloseReason {
+  code: number;
+  reason: string;
+}
+
+/** The codes of RFC 6455 and of IANA's registry. */
+export const closeReasons = {
+  binary: { code: 1003, reason: "Send text messages." },
+  refused: { code: 1008, reason: "The API key is not valid any more." },
+  flooded: { code: 1008, reason: "Too many messages are unanswered." },
+  restarting: { code: 1012, reason: "The service is restarting. Connect again." },
+  old: { code: 1000, reason: "The connection has reached its age. Connect again." },
+} as const satisfies Record<string, CloseReason>;
+
+/** A silent client is asked whether it is there before this time is over. Proxies in between see that, too. */
+const silence_s = 60;
+
+/** `frame_bytes_max`: the largest message; one that is larger ends its connection with 1009. */
+export function socketHandlers(frame_bytes_max: number): Bun.WebSocketHandler<Socket> {
+  return {
+    maxPayloadLength: Math.max(1, frame_bytes_max),
+    // No limit at which messages would be dropped: `send` waits instead.
+    backpressureLimit: 0,
+    perMessageDeflate: false,
+    idleTimeout: silence_s,
+    sendPings: true,
+    open: (runtime) => runtime.data.opened(runtime),
+    message: (runtime, message) => runtime.data.received(message),
+    drain: (runtime) => runtime.data.drained(),
+    close: (runtime) => runtime.data.closed(),
+  };
+}

@@ -1,0 +1,32 @@
+/** Tokens of workloads, which an issuer has signed for this service (RFC 7523). */
+import type { Claims, Issuer } from "../auth/identity.ts";
+import { type IdentityParts, identityOf } from "./identity.ts";
+import { IssuerRefused } from "./issuer-clients.ts";
+import { checked, issuerIn } from "./verified.ts";
+
+export interface Assertion {
+  issuer: Issuer;
+  claims: Claims;
+  /** How long it still holds. */
+  lasts_ms: number;
+}
+
+const assertion_chars_max = 16 * 1024;
+const assertion_ms_max = 24 * 3_600_000;
+
+/**
+ * An access token of a trusted issuer, for an audience of its settings. An ID token is for a client and a logout token has
+ * events, so neither passes. Throws NotConfigured, IssuerRefused, IssuerAway.
+ */
+export async function verifiedAssertion(parts: IdentityParts, token: string): Promise<Assertion> {
+  if (token.length > assertion_chars_max) throw new IssuerRefused("the assertion is too long");
+  const issuer = identityOf(parts).issuers.find((one) => one.issuer === issuerIn(token) && one.audiences.length > 0);
+  if (!issuer) throw new IssuerRefused("the assertion is of no issuer whose tokens are accepted");
+  const { claims, typ } = await checked(await parts.issuers.of(issuer), token, [...issuer.audiences]);
+  if (claims.events !== undefined || /^(application\/)?logout\+jwt$/i.test(typ ?? ""))
+    throw new IssuerRefused("a logout token is no assertion");
+  const lasts_ms = (claims.exp as number) * 1000 - parts.now_ms();
+  if (lasts_ms > assertion_ms_max) throw new IssuerRefused("the assertion lasts longer than 24 hours");
+  if (lasts_ms <= 0) throw new IssuerRefused("the assertion has expired");
+  return { issuer, claims, lasts_ms };
+}

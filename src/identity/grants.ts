@@ -1,0 +1,140 @@
+/**
+ * What is asked of an issuer: the address of its page, the tokens for a code, and again by its refresh token. Each answer is
+ * claims that were verified, and what is kept of it. Throws IssuerAway or IssuerRefused, and nothing else.
+ */
+import {
+  AuthorizationResponseError,
+  authorizationCodeGrant,
+  buildAuthorizationUrl,
+  buildEndSessionUrl,
+  ClientError,
+  calculatePKCECodeChallenge,
+  fetchUserInfo,
+  ResponseBodyError,
+  refreshTokenGrant,
+  type TokenEndpointResponse,
+} from "openid-client";
+import type { Claims } from "../auth/identity.ts";
+import { IssuerAway, type IssuerClient, IssuerRefused, reasonOf } from "./issuer-clients.ts";
+import { verifiedIdToken } from "./verified.ts";
+
+/** What has to come back with the answer. */
+export interface Expected {
+  state: string;
+  nonce: string;
+  /** Of PKCE. */
+  verifier: string;
+}
+
+/** What is kept, sealed, to ask again. */
+export interface KeptTokens {
+  /** `sub`, whatever claims say who somebody is. */
+  subject: string;
+  refreshToken: string;
+}
+
+export interface Vouched {
+  claims: Claims;
+  /** The session at the issuer. */
+  issuerSession: string | null;
+  /** Null: the issuer gave none. */
+  kept: KeptTokens | null;
+}
+
+export async function authorizationUrl(
+  { configuration, issuer }: IssuerClient,
+  redirectUri: string,
+  { state, nonce, verifier }: Expected,
+): Promise<URL> {
+  return buildAuthorizationUrl(configuration, {
+    ...issuer.parameters,
+    redirect_uri: redirectUri,
+    scope: issuer.scopes.join(" "),
+    state,
+    nonce,
+    code_challenge: await calculatePKCECodeChallenge(verifier),
+    code_challenge_method: "S256",
+  });
+}
+
+/** `answer`: the address to which the issuer sent the browser. */
+export async function exchanged(client: IssuerClient, answer: URL, expected: Expected): Promise<Vouched> {
+  const tokens = await asked(client, () =>
+    authorizationCodeGrant(client.configuration, answer, {
+      expectedState: expected.state,
+      expectedNonce: expected.nonce,
+      pkceCodeVerifier: expected.verifier,
+      idTokenExpected: true,
+    }),
+  );
+  const claims = await verifiedIdToken(client, tokens.id_token!);
+  return vouched(client, tokens, claims);
+}
+
+/** Null claims: the issuer says yes, and no more. */
+export async function askedAgain(
+  client: IssuerClient,
+  { subject, refreshToken }: KeptTokens,
+): Promise<{ claims: Claims | null; kept: KeptTokens }> {
+  const tokens = await asked(client, () => refreshTokenGrant(client.configuration, refreshToken));
+  // Without a new one, the old one goes on.
+  const kept = { subject, refreshToken: tokens.refresh_token ?? refreshToken };
+  const signed = tokens.id_token === undefined ? null : await verifiedIdToken(client, tokens.id_token);
+  if (signed && signed.sub !== subject) throw new IssuerRefused("the answer is about somebody else");
+  const said = await userInfo(client, tokens.access_token, subject);
+  return { claims: signed || said ? { ...said, ...signed } : null, kept };
+}
+
+async function vouched(client: IssuerClient, tokens: TokenEndpointResponse, claims: Claims): Promise<Vouched> {
+  const { sid } = claims;
+  const subject = claims.sub as string;
+  const said = await userInfo(client, tokens.access_token, subject);
+  return {
+    // What was signed counts first.
+    claims: { ...said, ...claims },
+    issuerSession: typeof sid === "string" && sid !== "" ? sid : null,
+    kept: tokens.refresh_token ? { subject, refreshToken: tokens.refresh_token } : null,
+  };
+}
+
+/** Many issuers put e-mail and groups there alone. Null: it has no such place. */
+async function userInfo(client: IssuerClient, accessToken: string, subject: string): Promise<Claims | null> {
+  if (!client.metadata.userinfo_endpoint) return null;
+  return asked(client, () => fetchUserInfo(client.configuration, accessToken, subject));
+}
+
+/** The issuer's own page for leaving; null if it has none. No token stands in the address, so the page may ask. */
+export function endSessionUrl({ configuration, metadata }: IssuerClient, returnTo: string): URL | null {
+  if (!metadata.end_session_endpoint) return null;
+  return buildEndSessionUrl(configuration, { post_logout_redirect_uri: returnTo });
+}
+
+async function asked<Answer>({ issuer }: IssuerClient, ask: () => Promise<Answer>): Promise<Answer> {
+  try {
+    return await ask();
+  } catch (cause) {
+    const message = `${issuer.issuer}: ${reasonOf(cause)}`;
+    throw isRefusal(cause) ? new IssuerRefused(message, { cause }) : new IssuerAway(message, { cause });
+  }
+}
+
+/** Answers that mean something else when they come again: not an outage. */
+const comparisons = [
+  "OAUTH_JWT_CLAIM_COMPARISON_FAILED",
+  "OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED",
+  "OAUTH_JWT_TIMESTAMP_CHECK_FAILED",
+  "OAUTH_INVALID_RESPONSE",
+  "OAUTH_PARSE_ERROR",
+  "OAUTH_UNSUPPORTED_OPERATION",
+];
+
+function isRefusal(cause: unknown): boolean {
+  if (cause instanceof AuthorizationResponseError) return true;
+  if (cause instanceof ResponseBodyError) return cause.status < 500 && cause.status !== 429 && !isOurs(cause.error);
+  return cause instanceof ClientError && comparisons.includes(cause.code ?? "");
+}
+
+/** A wrong secret of our client says nothing of the person. */
+function isOurs(error: string): boolean {
+  return ["invalid_client", "unauthorized_client", "temporarily_unavailable", "server_error"].includes(error);
+}

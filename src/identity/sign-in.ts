@@ -1,0 +1,103 @@
+/**
+ * The way of a browser: to the issuer, and back with an answer. What has to come back is sealed in a cookie of this browser,
+ * so an answer that another one asked for opens nothing; and it counts once, for ten minutes.
+ */
+import type { SessionKind } from "../store/browser-sessions.ts";
+import type { KnownPerson } from "../store/people.ts";
+import { isFirst } from "../store/use-counts.ts";
+import { authorizationUrl, type Expected, exchanged } from "./grants.ts";
+import {
+  admitted,
+  hashOf,
+  type IdentityParts,
+  identityOf,
+  issuerNamed,
+  issuersOf,
+  sealedTokens,
+  secretText,
+} from "./identity.ts";
+import { IssuerRefused } from "./issuer-clients.ts";
+
+/** A sign-in that has begun. */
+interface Attempt extends Expected {
+  issuer: string;
+  /** Where the browser goes afterwards: a path of ours. */
+  returnTo: string;
+  /** By the clock of the node. */
+  begun_ms: number;
+}
+
+export const attempt_ms = 10 * 60_000;
+
+/** `url`: of the issuer's page. `cookie`: comes back with the answer, or the answer counts nothing. */
+export interface BegunSignIn {
+  url: URL;
+  cookie: string;
+}
+
+interface Beginning {
+  kind: SessionKind;
+  /** Null: the first one. */
+  issuer: string | null;
+  redirectUri: string;
+  returnTo: string;
+}
+
+/** Throws NotConfigured, IssuerAway, IssuerRefused. */
+export async function beginSignIn(parts: IdentityParts, { kind, issuer, redirectUri, returnTo }: Beginning) {
+  const all = issuersOf(identityOf(parts));
+  const chosen = issuer === null ? all[0] : all.find((one) => one.issuer === issuer);
+  if (!chosen) throw new IssuerRefused("nobody signs in by this issuer");
+  const { random, now_ms } = parts;
+  const expected = { state: secretText(random), nonce: secretText(random), verifier: secretText(random) };
+  const url = await authorizationUrl(await parts.issuers.of(chosen), redirectUri, expected);
+  const attempt: Attempt = { ...expected, issuer: chosen.issuer, returnTo, begun_ms: now_ms() };
+  const sealed = parts.sealing.seal(JSON.stringify(attempt), aboutOf(kind));
+  return { url, cookie: Buffer.from(sealed).toString("base64url") } satisfies BegunSignIn;
+}
+
+interface Finishing {
+  kind: SessionKind;
+  /** Our address to which the issuer sent the browser, with its query. */
+  answer: URL;
+  /** The cookie of the attempt. */
+  cookie: string | null;
+}
+
+export interface FinishedSignIn {
+  /** The secret of the new session, for its cookie. */
+  secret: string;
+  known: KnownPerson;
+  returnTo: string;
+}
+
+/** Throws NotConfigured, NotAdmitted, IssuerAway, IssuerRefused. */
+export async function finishSignIn(parts: IdentityParts, { kind, answer, cookie }: Finishing): Promise<FinishedSignIn> {
+  const identity = identityOf(parts);
+  const attempt = openAttempt(parts, kind, cookie);
+  const issuer = attempt && issuerNamed(identity, attempt.issuer);
+  if (!attempt || !issuer) throw new IssuerRefused("this browser has not begun this sign-in, or too long ago");
+  if (!(await isFirst(parts.uses, "sign-in", attempt.state, attempt_ms)))
+    throw new IssuerRefused("this sign-in was finished before");
+  const { claims, issuerSession, kept } = await exchanged(await parts.issuers.of(issuer), answer, attempt);
+  const known = await admitted(parts, issuer, claims);
+  const secret = secretText(parts.random);
+  await parts.sessions.begin({
+    hash: hashOf(secret),
+    kind,
+    personId: known.person.id,
+    issuer: issuer.issuer,
+    issuerSession,
+    tokens: sealedTokens(parts, kept),
+  });
+  return { secret, known, returnTo: attempt.returnTo };
+}
+
+function openAttempt({ sealing, now_ms }: IdentityParts, kind: SessionKind, cookie: string | null): Attempt | null {
+  const text = cookie && sealing.open(new Uint8Array(Buffer.from(cookie, "base64url")), aboutOf(kind));
+  if (!text) return null;
+  const attempt = JSON.parse(text) as Attempt;
+  return Math.abs(now_ms() - attempt.begun_ms) <= attempt_ms ? attempt : null;
+}
+
+const aboutOf = (kind: SessionKind) => `sign-in of ${kind}`;

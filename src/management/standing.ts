@@ -1,0 +1,127 @@
+/** How much of its limits something has used, as verbs answer it and commands print it. */
+import Type from "typebox";
+import { grouped, percentOf } from "../inference/amounts.ts";
+import type { Value } from "../schema/codec.ts";
+import { type WindowReading, windowKinds } from "../store/ledger.ts";
+import { type Standing as StoredStanding, tightest } from "../store/standing.ts";
+import { minute } from "../time/written.ts";
+import { type Column, type Facts, flag } from "./command.ts";
+import type { ManagementContext } from "./context.ts";
+import { count, examples, instant, limit, nullable, units } from "./shapes.ts";
+
+export const Window = Type.Object(
+  {
+    usage_percent: Type.Number({ minimum: 0 }),
+    used: units(),
+    held: units(),
+    limit: limit(),
+    starts_at: instant("When it began."),
+    reset_at: instant("When it ends."),
+  },
+  { $id: "Window" },
+);
+export type Window = Value<typeof Window>;
+
+export const Standing = Type.Object(
+  {
+    usage_percent: nullable(Type.Number({ description: "Of the tightest limit. Null: no window is limited." })),
+    session: Window,
+    week: Window,
+    month: Window,
+    running_requests: count(),
+    concurrent_requests: limit(),
+  },
+  { $id: "Standing", description: "How much of its limits is used, now." },
+);
+export type Standing = Value<typeof Standing>;
+
+/** The member of an organization, a team or a key. Null: it has no limits. */
+export const standing = () => nullable(Standing);
+
+export const exampleWindow: Window = {
+  usagePercent: 12.5,
+  used: 125_000,
+  held: 0,
+  limit: 1_000_000,
+  startsAt: examples.at,
+  resetAt: examples.at,
+};
+export const exampleStanding: Standing = {
+  usagePercent: 12.5,
+  session: exampleWindow,
+  week: exampleWindow,
+  month: exampleWindow,
+  runningRequests: 3,
+  concurrentRequests: 20,
+};
+
+/** The member of a list's input that narrows it by standing. */
+export const over = Type.Optional(
+  Type.Integer({
+    minimum: 1,
+    maximum: 100,
+    description: "Only what has used this percentage of a window's limit, or more.",
+    "x-must-be": "a percentage from 1 to 100",
+  }),
+);
+export const overFlag = (things: string) =>
+  flag("--over <percent>", `only ${things} that have used this much of a limit, or more, such as 80`);
+
+export function windowShown({ used, limit, ...bounds }: WindowReading): Window {
+  const { held, startsAt, resetAt } = bounds;
+  return { usagePercent: percentOf(used, limit), used, held, limit, startsAt, resetAt };
+}
+
+export function standingShown(standing: StoredStanding): Standing {
+  const { windows, running, concurrentRequests } = standing;
+  return {
+    usagePercent: tightest(standing)?.percent ?? null,
+    session: windowShown(windows.session),
+    week: windowShown(windows.week),
+    month: windowShown(windows.month),
+    runningRequests: running,
+    concurrentRequests,
+  };
+}
+
+/** Adds to each thing its standing; null where nothing is limited. */
+export async function withStandings<One extends { id: string }>(
+  { standings }: Pick<ManagementContext, "standings">,
+  all: readonly One[],
+): Promise<(One & { standing: Standing | null })[]> {
+  const found = await standings.standings(all.map(({ id }) => id));
+  return all.map((one) => {
+    const own = found.get(one.id);
+    return { ...one, standing: own ? standingShown(own) : null };
+  });
+}
+
+export async function withStanding<One extends { id: string }>(
+  context: Pick<ManagementContext, "standings">,
+  one: One,
+): Promise<One & { standing: Standing | null }> {
+  return (await withStandings(context, [one]))[0]!;
+}
+
+/** The share of the tightest limit, in a list. */
+export const standingColumn: Column<{ standing: Standing | null }> = {
+  head: "USED",
+  optional: true,
+  cell: ({ standing }) => (standing?.usagePercent == null ? "-" : `${standing.usagePercent} %`),
+};
+
+/** A line for each limited window. */
+export function standingFacts(standing: Standing | null): Facts {
+  if (!standing) return [];
+  const { runningRequests, concurrentRequests } = standing;
+  return [
+    ...windowKinds.map((kind) => [`${kind} used`, inWords(standing[kind])] as const),
+    ["running", concurrentRequests === null ? null : `${grouped(runningRequests)} of ${grouped(concurrentRequests)}`],
+  ];
+}
+
+function inWords({ usagePercent, used, held, limit, resetAt }: Window): string | null {
+  if (limit === null) return null;
+  const reserved = held === 0 ? "" : `, ${grouped(held)} held`;
+  return `${usagePercent} %: ${grouped(used)} of ${grouped(limit)}${reserved}; resets ${minute(resetAt)} UTC`;
+}

@@ -1,0 +1,58 @@
+/** Wires the ways in for people: their issuers, stores and secrets. Null where there is no secret key, so nobody signs in. */
+import { sealing } from "../auth/sealed.ts";
+import { unknownCredentialLimits, unknownCredentials } from "../auth/unknown-credentials.ts";
+import type { IdentityParts } from "../identity/identity.ts";
+import { issuerClients } from "../identity/issuer-clients.ts";
+import { lifeOf } from "../identity/sessions.ts";
+import { browserSessions } from "../postgres/browser-sessions.ts";
+import { deviceRequests } from "../postgres/device-requests.ts";
+import { people } from "../postgres/people.ts";
+import { signIns } from "../postgres/sign-ins.ts";
+import { useCounts } from "../postgres/use-counts.ts";
+import { forgetting } from "../usage/forgetting.ts";
+import { disposable, type Foundation } from "./foundation.ts";
+
+export type SigningIn = ReturnType<typeof startSigningIn>;
+
+export function startSigningIn({ serving, settings, outage }: Foundation) {
+  const ending = new AsyncDisposableStack();
+  const parts = settings.server.secretKeys ? partsOf(serving, settings, settings.server.secretKeys) : null;
+  if (parts) {
+    const rounds = forgetting({ forget: () => forget(parts), failed: outage("sign_ins_unforgotten") });
+    ending.defer(() => rounds.stop());
+  }
+  return disposable({ parts }, ending);
+}
+
+function partsOf(
+  { database, configuration }: Foundation["serving"],
+  { limits }: Foundation["settings"],
+  keys: readonly Uint8Array[],
+): IdentityParts {
+  const failures_of_one_address_per_minute = limits.failed_authentications_per_minute;
+  const random = (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes));
+  return {
+    identity: () => configuration.current().identity,
+    issuers: issuerClients({ now_ms: () => performance.now() }),
+    people: people(database),
+    sessions: browserSessions(database),
+    signIns: signIns(database),
+    devices: deviceRequests(database),
+    uses: useCounts(database),
+    sealing: sealing(keys, random),
+    unknown: unknownCredentials({ ...unknownCredentialLimits, failures_of_one_address_per_minute }, () =>
+      performance.now(),
+    ),
+    random,
+    newUuid: () => Bun.randomUUIDv7(),
+    now_ms: Date.now,
+  };
+}
+
+/** Whether there may be more. */
+async function forget({ identity, sessions, devices, uses, signIns }: IdentityParts): Promise<boolean> {
+  const settings = identity();
+  const gone = [await devices.forget(), await uses.forget(), await signIns.forget()];
+  if (settings) gone.push(await sessions.forget(lifeOf(settings, "console")));
+  return gone.some((count) => count >= 1000);
+}

@@ -1,0 +1,136 @@
+/** The one read of what organizations, teams and keys have used of their limits, over the functions of migration 0003. */
+import { type SQL, type SQLWrapper, sql } from "drizzle-orm";
+import { bare, idOf } from "../store/ids.ts";
+import { type SubjectReading, type WindowKind, windowKinds } from "../store/ledger.ts";
+import { type Standing, type StandingSubject, type Standings, standingSubjects } from "../store/standing.ts";
+import type { Database } from "./database.ts";
+
+type Querying = Pick<Database, "query">;
+
+const limitColumns = "session_units, week_units, month_units, concurrent_requests";
+
+/** Teams and keys with a limit that the ledger counts. */
+const limited = `
+  select subject_id, organization_id, ${limitColumns}
+  from usage_subject where coalesce(${limitColumns}) is not null`;
+
+/** Organizations whose plan has a limit. */
+const organizations = `
+  select o.id as subject_id, o.id as organization_id, ${limitColumns}
+  from organization o join plan p on p.name = o.plan where coalesce(${limitColumns}) is not null`;
+
+/**
+ * Rows of the subjects for which `condition` holds, which names `s.subject_id`. `percent` is the share of the tightest
+ * limit that is used; null if no window is limited.
+ */
+export const standingRows = (subjects: string, condition: string): string => `
+  select s.*, t.running, f.starts_at, f.ends_at, t.used, t.held, clock.at,
+    greatest(t.used[1] * 100.0 / s.session_units, t.used[2] * 100.0 / s.week_units, t.used[3] * 100.0 / s.month_units)
+      as percent
+  from (select store_now() as at offset 0) clock
+  cross join lateral (select * from (${subjects}) s where ${condition} offset 0) s
+  cross join lateral (select * from usage_windows_at(s.organization_id, clock.at) offset 0) f
+  cross join lateral (select * from usage_totals(s.subject_id, f.starts_at) offset 0) t`;
+
+const subjectsOf: Record<StandingSubject, string> = {
+  organization: organizations,
+  team: `select u.* from (${limited}) u join team m on m.id = u.subject_id`,
+  key: `select u.* from (${limited}) u join api_key k on k.id = u.subject_id`,
+};
+
+export interface StandingRow {
+  subject_id: string;
+  organization_id: string;
+  session_units: number | null;
+  week_units: number | null;
+  month_units: number | null;
+  concurrent_requests: number | null;
+  running: number;
+  starts_at: Date[];
+  ends_at: Date[];
+  used: number[];
+  held: number[];
+  at: Date;
+}
+
+export function standings(db: Querying): Standings {
+  return {
+    async standings(ids) {
+      const named = new Map(ids.map((id) => [uuidOfSubject(id), id]));
+      if (named.size === 0) return new Map();
+      const rows = await db.query<StandingRow>(ofIds, [[...named.keys()]]);
+      return new Map(
+        rows.map((row) => {
+          const id = named.get(row.subject_id)!;
+          return [id, standingOf(row, id)];
+        }),
+      );
+    },
+    async nearest(subject, limit) {
+      const rows = await db.query<StandingRow>(nearestOf[subject], [limit]);
+      return rows.map((row) => standingOf(row, idOf(row.subject_id, standingSubjects[subject])));
+    },
+  };
+}
+
+/** Reads the standing of a key and then of its team, if they have limits. */
+export async function budgetsNow(db: Querying, organizationId: string, keyId: string): Promise<SubjectReading[]> {
+  const key = bare(keyId, "key_");
+  const rows = await db.query<StandingRow>(ofKey, [bare(organizationId, "org_"), key]);
+  return rows.map((row) => ({
+    subject: row.subject_id === key ? "key" : "team",
+    ...readingOf(row),
+  }));
+}
+
+/** A condition on the ids of a list: the subject has used this percentage of one of its limits, or more. */
+export function hasUsed(subject: StandingSubject, id: SQLWrapper, percent: number): SQL {
+  const [before, after] = standingRows(subjectsOf[subject], "s.subject_id = <id>").split("<id>") as [string, string];
+  return sql`(select percent from (${sql.raw(before)}${id}${sql.raw(after)}) u) >= ${percent}::integer`;
+}
+
+const ofIds = standingRows(`${organizations} union all ${limited}`, "s.subject_id = any($1::uuid[])");
+
+const ofKey = `${standingRows(
+  limited,
+  `s.organization_id = $1::uuid
+   and s.subject_id in ($2::uuid, (select k.team_id from usage_subject k where k.subject_id = $2::uuid))`,
+)} order by s.subject_id <> $2::uuid`;
+
+const nearestOf = Object.fromEntries(
+  Object.entries(subjectsOf).map(([subject, rows]) => [
+    subject,
+    `select * from (${standingRows(rows, "true")}) s where percent is not null
+     order by percent desc, subject_id limit $1`,
+  ]),
+) as Record<StandingSubject, string>;
+
+function uuidOfSubject(id: string): string {
+  const prefix = Object.values(standingSubjects).find((one) => id.startsWith(one));
+  if (!prefix)
+    throw new TypeError(`not the id of an organization, a team or a key: ${JSON.stringify(id.slice(0, 64))}`);
+  return bare(id, prefix);
+}
+
+function standingOf(row: StandingRow, id: string): Standing {
+  return { id, organizationId: idOf(row.organization_id, "org_"), ...readingOf(row), at: row.at };
+}
+
+function readingOf(row: StandingRow): Pick<Standing, "windows" | "concurrentRequests" | "running"> {
+  const reading = (kind: WindowKind) => {
+    const place = windowKinds.indexOf(kind);
+    return {
+      kind,
+      limit: row[`${kind}_units`],
+      used: row.used[place]!,
+      held: row.held[place]!,
+      startsAt: row.starts_at[place]!,
+      resetAt: row.ends_at[place]!,
+    };
+  };
+  return {
+    windows: { session: reading("session"), week: reading("week"), month: reading("month") },
+    concurrentRequests: row.concurrent_requests,
+    running: row.running,
+  };
+}

@@ -1,0 +1,58 @@
+/**
+ * The events of a client on a WebSocket. `response.create` has the fields of a request, and beside them those of the
+ * connection.
+ */
+import { Fault } from "../../inference/fault.ts";
+import { isObject } from "../json.ts";
+import { describe, invalid, missing, violationFault } from "../violation.ts";
+import type { ResponsesRequest } from "./contract.ts";
+import { validateResponsesRequest } from "./validate.ts";
+
+export interface CreateEvent {
+  /** The lane, in which responses follow one another; null: the one without a name. */
+  streamId: string | null;
+  /** False: the conversation is only taken, so that the next response can continue it. */
+  isGenerated: boolean;
+  request: ResponsesRequest;
+}
+
+/** A client tried to steer a response, which is refused in words of its own. */
+export class SteeringRefused extends Fault {
+  constructor(readonly event: unknown) {
+    super("unsupported_feature", "This service does not support steering. Wait for the response, then continue it.", {
+      param: "type",
+    });
+  }
+}
+
+/** Throws a Fault for any event but `response.create`, and for one with a wrong request. */
+export function validateClientEvent(event: unknown): CreateEvent {
+  if (!isObject(event)) return { ...alone, request: validateResponsesRequest(event) };
+  const { type, stream_id, generate, stream: _, ...request } = event;
+  if (type === "response.steer") throw new SteeringRefused(event);
+  if (type === undefined) throw violationFault(missing("type", "Send an event, such as 'response.create'."));
+  if (type !== "response.create")
+    throw violationFault(invalid("type", `must be 'response.create', but is ${describe(type)}.`));
+  return {
+    streamId: laneOf(stream_id),
+    isGenerated: generates(generate),
+    request: { ...validateResponsesRequest(request), stream: true },
+  };
+}
+
+const alone = { streamId: null, isGenerated: true };
+const laneChars_max = 128;
+
+function laneOf(streamId: unknown): string | null {
+  if (streamId === undefined || streamId === null) return null;
+  if (typeof streamId === "string" && streamId !== "" && streamId.length <= laneChars_max) return streamId;
+  throw violationFault(
+    invalid("stream_id", `must be a text of 1 to ${laneChars_max} characters, but is ${describe(streamId)}.`),
+  );
+}
+
+function generates(generate: unknown): boolean {
+  if (generate === undefined || generate === null) return true;
+  if (typeof generate === "boolean") return generate;
+  throw violationFault(invalid("generate", `must be true or false, but is ${describe(generate)}.`));
+}

@@ -1,0 +1,55 @@
+/** The events of a WebSocket: those of a stream, without its frames, and errors beside them. */
+
+import type { JsonObject } from "../json.ts";
+import type { SteeringRefused } from "./client-event.ts";
+
+/** The end of a stream, which a WebSocket does not have: it goes on. */
+const done = "[DONE]";
+
+/** The events in whole frames of a stream, as JSON. */
+export function eventsIn(frames: string): string[] {
+  return frames
+    .split("\n\n")
+    .map((frame) => frame.slice(frame.indexOf("data: ") + "data: ".length))
+    .filter((data) => data !== "" && data !== done);
+}
+
+/** The event in its lane. */
+export function inLane(event: string, streamId: string | null): string {
+  return streamId === null ? event : withField(event, "stream_id", streamId);
+}
+
+/** The event with the id of its request, which stands in the head of an answer over HTTP. */
+export function ofRequest(event: string, requestId: string): string {
+  return withField(event, "request_id", requestId);
+}
+
+function withField(event: string, name: string, value: string): string {
+  return `${event.slice(0, -1)},"${name}":${JSON.stringify(value)}}`;
+}
+
+export interface Refusal {
+  status: number;
+  /** The body of the same refusal over HTTP. */
+  error: JsonObject;
+  /** The headers of the same refusal that clients act on. */
+  headers?: Record<string, string>;
+}
+
+/** Codex reads `status`, `error` and `headers`; the type of OpenAI's SDK has the code, the message and the field beside. */
+export function errorEvent({ status, error, headers }: Refusal, streamId: string | null = null): string {
+  const { code = null, message = "", param = null } = error;
+  const event = { type: "error", status, error, headers, code, message, param, sequence_number: 0 };
+  return inLane(JSON.stringify(event), streamId);
+}
+
+/** The input comes back, as OpenAI's does: nothing of it was used. */
+export function steerFailed({ event, message }: SteeringRefused): string {
+  const { previous_response_id, input } = event as JsonObject;
+  return JSON.stringify({
+    type: "response.steer.failed",
+    error: { type: "invalid_request_error", code: "steering_not_supported", message },
+    steer: { previous_response_id, input },
+    sequence_number: 0,
+  });
+}

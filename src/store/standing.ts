@@ -1,0 +1,43 @@
+/**
+ * STANDING: how much of its limits an organization, a team or a key has used, at one instant. Limits, notices, metrics
+ * and management read this one value (docs/design/usage.md, Standing).
+ */
+import { percentOf } from "../inference/amounts.ts";
+import type { IdPrefix } from "./ids.ts";
+import { type SubjectReading, type WindowKind, windowKinds } from "./ledger.ts";
+
+/** The subjects that the ledger counts, by the prefix of their ids. */
+export const standingSubjects = { organization: "org_", team: "team_", key: "key_" } as const satisfies Record<
+  string,
+  IdPrefix
+>;
+export type StandingSubject = keyof typeof standingSubjects;
+
+export interface Standing extends Pick<SubjectReading, "windows" | "concurrentRequests" | "running"> {
+  id: string;
+  organizationId: string;
+  /** The store's clock. */
+  at: Date;
+}
+
+export interface Standings {
+  /**
+   * The standings of organizations, teams and keys, by their ids. What has no limit has none: the ledger does not count
+   * the use of such a team or key.
+   */
+  standings(ids: readonly string[]): Promise<ReadonlyMap<string, Standing>>;
+  /** The standings with the largest shares of a limit used, the largest first; those without a limit are left out. */
+  nearest(subject: StandingSubject, limit: number): Promise<Standing[]>;
+}
+
+export interface Tightest {
+  kind: WindowKind;
+  percent: number;
+}
+
+/** The window of whose limit the largest share is used; null if no window is limited. Pure. */
+export function tightest({ windows }: Pick<Standing, "windows">): Tightest | null {
+  const limited = windowKinds.filter((kind) => windows[kind].limit !== null);
+  const shares = limited.map((kind) => ({ kind, percent: percentOf(windows[kind].used, windows[kind].limit) }));
+  return shares.reduce<Tightest | null>((most, one) => (most && most.percent >= one.percent ? most : one), null);
+}

@@ -1,0 +1,21 @@
+/**
+ * A look whose result all share who ask within `age_ms`, or while it is under way. A failure is shared by those alone
+ * who wait for it.
+ */
+export function shared<T>(look: () => Promise<T>, age_ms: number, now_ms: () => number): () => Promise<T> {
+  let last: { result: Promise<T>; until_ms: number } | null = null;
+  return () => {
+    if (last && now_ms() < last.until_ms) return last.result;
+    const one = { result: look(), until_ms: Number.POSITIVE_INFINITY };
+    last = one;
+    one.result.then(
+      () => {
+        one.until_ms = now_ms() + age_ms;
+      },
+      () => {
+        if (last === one) last = null;
+      },
+    );
+    return one.result;
+  };
+}

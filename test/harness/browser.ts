@@ -1,0 +1,105 @@
+// A browser as far as signing in needs one: cookies that ignore ports, redirects, links, and forms with their origin.
+
+interface Cookie {
+  name: string;
+  value: string;
+  host: string;
+  path: string;
+}
+
+export interface Page {
+  url: URL;
+  status: number;
+  headers: Headers;
+  text: string;
+  /** The addresses through which it came here. */
+  way: string[];
+}
+
+export class Browser {
+  cookies: Cookie[] = [];
+
+  /** Opens an address and follows where it leads. `headers`: in place of its own. */
+  visit(url: string | URL, headers: Record<string, string> = {}): Promise<Page> {
+    return this.#ask("GET", new URL(url), null, headers, []);
+  }
+
+  /** Sends a form from a page, with its origin. */
+  send(
+    page: Page,
+    action: string,
+    fields: Record<string, string>,
+    headers: Record<string, string> = {},
+  ): Promise<Page> {
+    return this.#ask("POST", new URL(action, page.url), fields, { origin: page.url.origin, ...headers }, []);
+  }
+
+  /** Sends the form of a page as it stands, with these fields besides. */
+  submit(
+    page: Page,
+    action: string,
+    fields: Record<string, string> = {},
+    headers: Record<string, string> = {},
+  ): Promise<Page> {
+    const form = page.text.match(new RegExp(`<form[^>]*action="${RegExp.escape(action)}".*?</form>`, "s"))?.[0];
+    if (!form) throw new Error(`no form to ${action} in ${page.text}`);
+    const hidden = [...form.matchAll(/<input[^>]*name="([^"]+)"[^>]*value="([^"]*)"/g)].map(([, name, value]) => [
+      name,
+      value,
+    ]);
+    return this.send(page, action, { ...Object.fromEntries(hidden), ...fields }, headers);
+  }
+
+  /** Follows the first link with this text. */
+  click(page: Page, text: string): Promise<Page> {
+    const link = page.text.match(new RegExp(`<a [^>]*href="([^"]+)"[^>]*>[^<]*${RegExp.escape(text)}`))?.[1];
+    if (!link) throw new Error(`no link '${text}' in ${page.text}`);
+    return this.visit(new URL(link.replaceAll("&amp;", "&"), page.url));
+  }
+
+  cookie(name: string): string | undefined {
+    return this.cookies.find((one) => one.name === name)?.value;
+  }
+
+  async #ask(
+    method: string,
+    url: URL,
+    fields: Record<string, string> | null,
+    headers: Record<string, string>,
+    way: string[],
+  ): Promise<Page> {
+    if (way.length > 20) throw new Error(`too many redirects: ${way.join(" ")}`);
+    const sent = this.cookies.filter(({ host, path }) => host === url.hostname && url.pathname.startsWith(path));
+    const response = await fetch(url, {
+      method,
+      redirect: "manual",
+      headers: {
+        ...(sent.length > 0 ? { cookie: sent.map(({ name, value }) => `${name}=${value}`).join("; ") } : {}),
+        ...(fields ? { "content-type": "application/x-www-form-urlencoded" } : {}),
+        ...headers,
+      },
+      ...(fields ? { body: new URLSearchParams(fields).toString() } : {}),
+    });
+    for (const one of response.headers.getSetCookie()) this.#keep(one, url);
+    const location = response.headers.get("location");
+    if (location && response.status >= 300 && response.status < 400) {
+      await response.arrayBuffer();
+      const { origin: _, ...kept } = headers;
+      return this.#ask("GET", new URL(location, url), null, kept, [...way, url.href]);
+    }
+    return { url, status: response.status, headers: response.headers, text: await response.text(), way };
+  }
+
+  #keep(text: string, { hostname: host }: URL): void {
+    const [pair = "", ...attributes] = text.split(/; ?/);
+    const at = pair.indexOf("=");
+    const attribute = (name: string) =>
+      attributes.find((one) => one.toLowerCase().startsWith(`${name}=`))?.slice(name.length + 1);
+    const cookie = { name: pair.slice(0, at), value: pair.slice(at + 1), host, path: attribute("path") ?? "/" };
+    this.cookies = this.cookies.filter(
+      (one) => one.name !== cookie.name || one.host !== host || one.path !== cookie.path,
+    );
+    const isOver = attribute("max-age") === "0" || Date.parse(attribute("expires") ?? "") < Date.now();
+    if (!isOver) this.cookies.push(cookie);
+  }
+}

@@ -1,0 +1,46 @@
+// The parts of identity on a database, with an issuer of our own that says what a test wants.
+import type { Identity } from "../../src/auth/identity.ts";
+import { sealing } from "../../src/auth/sealed.ts";
+import { unknownCredentialLimits, unknownCredentials } from "../../src/auth/unknown-credentials.ts";
+import { identityOf } from "../../src/config/identity.ts";
+import type { IdentityParts } from "../../src/identity/identity.ts";
+import { issuerClients } from "../../src/identity/issuer-clients.ts";
+import { browserSessions } from "../../src/postgres/browser-sessions.ts";
+import type { Database } from "../../src/postgres/database.ts";
+import { deviceRequests } from "../../src/postgres/device-requests.ts";
+import { people } from "../../src/postgres/people.ts";
+import { signIns } from "../../src/postgres/sign-ins.ts";
+import { useCounts } from "../../src/postgres/use-counts.ts";
+import type { TestIssuer } from "./issuer.ts";
+
+export const serviceUrl = "http://127.0.0.1:1";
+export const consoleUrl = "http://127.0.0.1:2";
+
+/** Settings with these issuers, in which `groups: [staff]` makes a viewer of the service. */
+export function settingsOf(issuers: readonly TestIssuer[], more: object = {}): Identity {
+  return identityOf({
+    service_url: serviceUrl,
+    console_url: consoleUrl,
+    issuers: issuers.map(({ issuer }) => ({ issuer, client_id: "sluice", client_secret: "secret" })),
+    rules: issuers.map(({ issuer }) => ({ issuer, claim: "groups", has: "staff", role: "viewer" as const })),
+    ...more,
+  });
+}
+
+export function identityParts(db: Database, settings: () => Identity): IdentityParts {
+  const random = (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes));
+  return {
+    identity: settings,
+    issuers: issuerClients({ now_ms: () => performance.now() }),
+    people: people(db),
+    sessions: browserSessions(db),
+    signIns: signIns(db),
+    devices: deviceRequests(db),
+    uses: useCounts(db),
+    sealing: sealing([new Uint8Array(32)], random),
+    unknown: unknownCredentials(unknownCredentialLimits, () => performance.now()),
+    random,
+    newUuid: () => Bun.randomUUIDv7(),
+    now_ms: Date.now,
+  };
+}

@@ -1,0 +1,79 @@
+// A node with identity and a console, and oidc-provider as its issuer; what the tests of sign-ins start.
+import { freePort } from "./daemon.ts";
+import { clientId, clientSecret, startProvider, type TestProvider } from "./provider.ts";
+import { type Sluice, type SluiceOptions, startSluice } from "./sluice.ts";
+
+export interface PeopleNode extends AsyncDisposable {
+  sluice: Sluice;
+  provider: TestProvider;
+  serviceUrl: string;
+  consoleUrl: string;
+}
+
+export const secretKey = Buffer.alloc(32, 7).toString("base64");
+
+interface Options extends Omit<SluiceOptions, "config"> {
+  /** Further lines of `identity`, below `rules`. */
+  more?: string;
+  issuerLines?: string[];
+}
+
+interface ConfigOptions {
+  provider: Pick<TestProvider, "issuer">;
+  serviceUrl: string;
+  consoleUrl: string;
+  organization: string;
+  more?: string;
+  issuerLines?: string[];
+}
+
+/** Text of sluice.yaml, in which the group `platform` administers and `research` is in the organization. */
+export function peopleConfig(options: ConfigOptions): string {
+  const { provider, serviceUrl, consoleUrl, organization, more = "", issuerLines = [] } = options;
+  return `
+identity:
+  service_url: ${serviceUrl}
+  console_url: ${consoleUrl}
+  issuers:
+    - issuer: ${provider.issuer}
+      client_id: ${clientId}
+      client_secret: ${clientSecret}
+      scopes: [openid, profile, email, groups, offline_access]
+      parameters: { prompt: consent }
+${issuerLines.map((line) => `      ${line}\n`).join("")}
+  rules:
+    - { claim: groups, has: platform, role: admin }
+    - { claim: groups, has: research, organization: ${organization}, role: member }
+${more}`;
+}
+
+export async function startPeopleNode({ more = "", issuerLines = [], ...options }: Options = {}): Promise<PeopleNode> {
+  const [port, consolePort] = [await freePort(), await freePort()];
+  const [serviceUrl, consoleUrl] = [`http://127.0.0.1:${port}`, `http://127.0.0.1:${consolePort}`];
+  const provider = await startProvider({
+    redirectUris: [serviceUrl, consoleUrl].map((origin) => `${origin}/oauth/callback`),
+    backchannelLogoutUri: `${consoleUrl}/oauth/backchannel-logout`,
+  });
+  const organization = options.store === "postgres" || process.env.TEST_STORE === "postgres" ? "test" : "demo";
+  const config = peopleConfig({ provider, serviceUrl, consoleUrl, organization, more, issuerLines });
+  const sluice = await startSluice({
+    ...options,
+    config,
+    env: {
+      PORT: String(port),
+      SLUICE_CONSOLE_PORT: String(consolePort),
+      SLUICE_SECRET_KEY: secretKey,
+      ...options.env,
+    },
+  });
+  return {
+    sluice,
+    provider,
+    serviceUrl,
+    consoleUrl,
+    async [Symbol.asyncDispose]() {
+      await sluice.stop();
+      await provider[Symbol.asyncDispose]();
+    },
+  };
+}

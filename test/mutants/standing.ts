@@ -1,0 +1,42 @@
+// Lines of the read that says how much of its limits something has used.
+
+import type { Mutant } from "./mutant.ts";
+
+const read = "src/postgres/standing.ts";
+const law = "test/store/standing.test.ts > standings on postgres";
+const rule = "docs/design/usage.md, Standing";
+
+export const standing: Mutant[] = [
+  {
+    name: "a share is that of the session's limit alone",
+    file: read,
+    find: "greatest(t.used[1] * 100.0 / s.session_units, t.used[2] * 100.0 / s.week_units, t.used[3] * 100.0 / s.month_units)",
+    replace: "t.used[1] * 100.0 / s.session_units",
+    caughtBy: [`${law} narrow lists`],
+    rule,
+  },
+  {
+    name: "what has used exactly the share is left out",
+    file: read,
+    find: "u) >= ${percent}",
+    replace: "u) > ${percent}",
+    caughtBy: [`${law} narrow lists`],
+    rule,
+  },
+  {
+    name: "a key's standing is read without its team's",
+    file: read,
+    find: "s.subject_id in ($2::uuid, (select k.team_id from usage_subject k where k.subject_id = $2::uuid))",
+    replace: "s.subject_id = $2::uuid",
+    caughtBy: [`${law} equal what admission`],
+    rule,
+  },
+  {
+    name: "the tightest limit is the first one",
+    file: "src/store/standing.ts",
+    find: "most && most.percent >= one.percent ? most : one",
+    replace: "most ?? one",
+    caughtBy: [`${law} equal what admission`],
+    rule,
+  },
+];

@@ -1,0 +1,64 @@
+import type { Mutant } from "./mutant.ts";
+
+const talks = "test/http/websocket.test.ts";
+const life = "test/http/websocket-life.test.ts";
+const rule = "docs/design/service.md, WebSockets";
+
+export const websocket: Mutant[] = [
+  {
+    name: "responses of one lane run side by side",
+    file: "src/api/websocket/create.ts",
+    find: "    await this.#turn(call);\n",
+    replace: "",
+    caughtBy: [`${talks} > run side by side`],
+    rule,
+  },
+  {
+    name: "a failed continuation leaves the conversation",
+    file: "src/api/websocket/create.ts",
+    find: "if (!this.#isAnswered && this.#continued !== null)",
+    replace: "if (this.#isAnswered && this.#continued !== null)",
+    caughtBy: [`${talks} > is forgotten when`],
+    rule,
+  },
+  {
+    name: "a key may have any number of sockets",
+    file: "src/http/sockets.ts",
+    find: " || ofKey >= key_max",
+    replace: "",
+    caughtBy: [`${life} > in another form`],
+    rule,
+  },
+  {
+    name: "messages without an answer are not counted",
+    file: "src/api/websocket/connection.ts",
+    find: "this.#running.size >= this.#limits.unanswered_max",
+    replace: "this.#running.size < 0",
+    caughtBy: [`${life} > with 1008 when too many`],
+    rule,
+  },
+  {
+    name: "a revoked key keeps its socket",
+    file: "src/api/websocket/connection.ts",
+    find: "      socket.end(closeReasons.refused, this.#refusal(fault)),",
+    replace: "      void socket.send(this.#refusal(fault)),",
+    caughtBy: [`${life} > with 401 and 1008`],
+    rule,
+  },
+  {
+    name: "a drain cuts a response off",
+    file: "src/api/websocket/connection.ts",
+    find: "if (!this.#retirement || this.#running.size > 0) return;",
+    replace: "if (!this.#retirement) return;",
+    caughtBy: [`${life} > closes idle connections at once`],
+    rule,
+  },
+  {
+    name: "messages go to a client that reads nothing",
+    file: "src/http/socket.ts",
+    find: "    while (this.#room) await this.#room.promise;\n",
+    replace: "",
+    caughtBy: ["test/http/socket.test.ts > holds one message"],
+    rule,
+  },
+];

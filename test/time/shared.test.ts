@@ -1,0 +1,29 @@
+/** A look that many share: one at a time, and anew when it is old or has failed. */
+import { expect, test } from "bun:test";
+import { shared } from "../../src/time/shared.ts";
+
+test("all who ask at the same time, or soon after, have one look; later ones have a new one", async () => {
+  let now_ms = 0;
+  const looks: PromiseWithResolvers<number>[] = [];
+  const look = () => {
+    const one = Promise.withResolvers<number>();
+    looks.push(one);
+    return one.promise;
+  };
+  const ask = shared(look, 100, () => now_ms);
+  const asked = [ask(), ask()];
+  now_ms = 5_000;
+  asked.push(ask());
+  looks[0]!.resolve(1);
+  expect(await Promise.all(asked)).toEqual([1, 1, 1]);
+  now_ms += 99;
+  expect(await ask()).toBe(1);
+  now_ms += 1;
+  const failing = [ask(), ask()];
+  looks[1]!.reject(new Error("away"));
+  for (const one of failing) expect(one).rejects.toThrow("away");
+  await Promise.allSettled(failing);
+  const after = ask();
+  looks[2]!.resolve(3);
+  expect(await after).toBe(3);
+});
