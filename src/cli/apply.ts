@@ -141,10 +141,9 @@ function needsOf({ organizations }: WantedFile, slug: string): Needs | null {
 }
 
 const help = `
-The file names plans by their names, organizations by their slugs, and teams and
-keys by their names. A field that is left out stays as it is, and so does a thing
-that is left out, unless --prune removes it. Names in limits, labels and notices
-that are left out stay, too.
+The file has organizations by their slugs, and plans, teams and keys by their
+names. What is left out stays as it is: a field, a thing (unless --prune takes
+it away), and each name in limits, labels and notices.
 
   plans:                              # those made here, not in sluice.yaml
     gold: { week: 20000000, concurrent_requests: 16 }
@@ -159,7 +158,7 @@ that are left out stay, too.
       extra_usage_cap_units: 20000000 # null: off
       key_lifetime_max_days: 90       # null: no limit
       key_unused_max_days: 30         # null: no limit
-      saves_content: false
+      keeps_content: false
       key_limits: { session: 20000000 }   # what new keys get; null: nothing
       notices:                        # null: no webhook
         url: https://hooks.example.com/sluice
@@ -181,11 +180,11 @@ that are left out stay, too.
           limits: { month: 500000000 }
 
 With --prune, a key that the section 'keys' of its organization does not name is
-revoked, and so a team or a plan is removed. A section that is left out saves
+revoked, and so a team or a plan is removed. A section that is left out keeps
 all, and organizations are never closed by it.
 
-Exit codes: 0 success, also of --dry-run; 1 failure: what was done is printed, and
-the same command does the rest; 3 something would change, with --dry-run
+Exit codes: 0 success, also of --dry-run; 1 failure: what was done is printed,
+and the same command does the rest; 3 something would change, with --dry-run and
 --exit-code.
 
 Examples:

@@ -95,14 +95,14 @@ describe("apply", () => {
 
   test("renames by the name, sets policies, and closes; a slug that was renamed is refused with the new one", async () => {
     await apply("organizations: { leaving: { name: Before }, moved: {} }");
-    const text = "organizations: { leaving: { name: After, key_unused_max_days: 30, saves_content: false } }";
+    const text = "organizations: { leaving: { name: After, key_unused_max_days: 30, keeps_content: false } }";
     const dry = (await apply(text, "--dry-run")).out;
-    for (const line of ["name: Before → After", "key_unused_max_days: none → 30", "saves_content: true → false"])
+    for (const line of ["name: Before → After", "key_unused_max_days: none → 30", "keeps_content: true → false"])
       expect(dry).toContain(`    ${line}\n`);
     expect((await apply(text)).out).toContain("Applied: 1 changed.");
     expect((await apply(text)).out).toBe(asTheFile);
     expect(await here.manage.findOrganization({ organization: "leaving" })).toMatchObject({
-      ...{ name: "After", keyUnusedMaxDays: 30, keyLifetimeMaxDays: null, savesContent: false },
+      ...{ name: "After", keyUnusedMaxDays: 30, keyLifetimeMaxDays: null, keepsContent: false },
     });
     await apply("organizations: { leaving: { key_unused_max_days: null, status: closed } }");
     const closed = await here.manage.findOrganization({ organization: "leaving" });
@@ -465,7 +465,7 @@ const organizationArbitrary = fc.record({
   plan: fc.constantFrom("pro", "own", null),
   anchor: optional(fc.constantFrom("2026-11-01", "2030-02-28T12:00:00Z")),
   capUnits: optional(fc.integer({ min: 1, max: 1e12 })),
-  policies: fc.record({ keyLifetimeMaxDays: optional(fc.constantFrom(30, 365)), savesContent: fc.boolean() }),
+  policies: fc.record({ keyLifetimeMaxDays: optional(fc.constantFrom(30, 365)), keepsContent: fc.boolean() }),
   keyLimits: limitsArbitrary,
   notices: optional(
     fc.record({
@@ -525,13 +525,13 @@ async function settingsOf(manage: Management, organization: string) {
   const { name, status, plan, extraUsage, anchorAt, nextAnchor, ...one } = await manage.findOrganization({
     organization,
   });
-  const { keyLifetimeMaxDays, keyUnusedMaxDays, savesContent } = one;
+  const { keyLifetimeMaxDays, keyUnusedMaxDays, keepsContent } = one;
   const { limits: keyLimits } = await manage.findKeyDefault({ organization });
   const teams = await listTeams(manage, { organization });
   const keys = await allOf((page) => manage.pageKeyBudgets({ organization, ...page }));
   const notices = await manage.findNotices({ organization }).catch(() => null);
   return {
-    ...{ name, status, plan, extraUsage, keyLifetimeMaxDays, keyUnusedMaxDays, savesContent, keyLimits },
+    ...{ name, status, plan, extraUsage, keyLifetimeMaxDays, keyUnusedMaxDays, keepsContent, keyLimits },
     anchor: (nextAnchor ?? { anchorAt }).anchorAt,
     notices: notices && [notices.url, notices.shares, notices.keyExpiryDays],
     teams: byName(teams.map(({ name, limits, keyLimits, keys: _ }) => ({ name, limits, keyLimits }))),

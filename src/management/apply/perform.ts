@@ -55,11 +55,11 @@ async function performStep(manage: Management, step: Step, saver: Saver | null):
   let { version } = step;
   let secret: string | null = null;
   for (const call of step.calls) {
-    const saves = hasSecret(call) ? saver : null;
-    saves?.begin(step);
+    const secretSaver = hasSecret(call) ? saver : null;
+    secretSaver?.begin(step);
     const answer = await performCall(manage, call, version);
     version = answer.version ?? version;
-    if (saves) secret = saves.save(step, answer as unknown as NewKey);
+    if (secretSaver) secret = secretSaver.save(step, answer as unknown as NewKey);
   }
   return { step, secret };
 }
