@@ -60,10 +60,10 @@ async function exported(
 }
 
 const help = `
-Applying the file to what it was written from changes nothing. Applied elsewhere,
-it makes the same plans, organizations, teams and keys, with new secrets for the
-keys. Left out are closed organizations, keys that are revoked or past their
-expiry, former slugs, usage, operators, and secrets of webhooks.
+Applying the file to what it was written from changes nothing. Applied to
+another store, it makes the same plans, organizations, teams and keys, with new
+secrets. Left out are closed organizations, keys that are revoked or past their
+expiry, former slugs, usage, operators, people, and secrets of webhooks.
 
 Examples:
   $ sluice export > organizations.yaml
