@@ -12,6 +12,7 @@ import { postgresRates } from "../postgres/rates.ts";
 import { refusedRequests } from "../postgres/refused.ts";
 import { keptResponses } from "../postgres/responses.ts";
 import { signsOf } from "../postgres/signs.ts";
+import { standings } from "../postgres/standing.ts";
 import { type RedisConnection, redisConnection } from "../redis/connection.ts";
 import { redisRates } from "../redis/rates.ts";
 import { redisReceipts } from "../redis/receipts.ts";
@@ -23,7 +24,7 @@ import { systemClock } from "../time/clock.ts";
 import { bookCheck } from "../usage/book-check.ts";
 import { bookUpkeep } from "../usage/book-upkeep.ts";
 import { calibrationSaver } from "../usage/calibration-saver.ts";
-import { databaseWatch } from "../usage/database-watch.ts";
+import { databaseWatch, nearLimitsWatch } from "../usage/database-watch.ts";
 import { forgetting } from "../usage/forgetting.ts";
 import { inputEstimate } from "../usage/input-estimate.ts";
 import { outputCalibration } from "../usage/output-calibration.ts";
@@ -52,6 +53,8 @@ export async function startStores({ serving, log, outage }: Foundation, metrics:
   // This process takes care of the embedded database itself.
   const signs = database.kind === "postgres" ? databaseWatch(() => signsOf(database)) : null;
   ending.defer(() => signs?.stop());
+  const near = nearLimitsWatch(standings(database).nearLimits);
+  ending.defer(() => near.stop());
   const refused = refusedLog({
     store: refusedRequests(database),
     now_ms: () => performance.now(),
@@ -68,7 +71,8 @@ export async function startStores({ serving, log, outage }: Foundation, metrics:
       redis,
       rates,
       ledger: watch ? { ...book, run: watch.run } : book,
-      signs: () => signs?.signs() ?? null,
+      signs: () => signs?.state() ?? null,
+      nearLimits: near.state,
       timeline: () => watch?.timeline() ?? Number.NaN,
       refused,
       responses,
