@@ -28,7 +28,7 @@ export const usageMetrics = {
     type: "gauge",
     across: "max",
     help: "Organizations, teams and keys that have used this percentage of a limit of a window, or more, as of the last minute.",
-    question: "Who will soon be refused? sluice key list --over 80 says who it is.",
+    question: "How many will soon be refused?",
     labels: { subject: Object.keys(standingSubjects), percent: nearShares.map(String) },
   },
   usage_holds: {
