@@ -9,8 +9,10 @@ import type { Ledger } from "../store/ledger.ts";
 import type { NoticeAdministration } from "../store/notice.ts";
 import type { Operators } from "../store/operators.ts";
 import type { Repeat } from "../store/page.ts";
+import type { PeopleAdministration } from "../store/people.ts";
 import type { Plan, PlanAdministration } from "../store/plan.ts";
 import type { RefusedRequests } from "../store/refused.ts";
+import type { RequestList } from "../store/request-list.ts";
 import type { Standings } from "../store/standing.ts";
 import { fail } from "./error.ts";
 import * as parse from "./parse.ts";
@@ -31,6 +33,7 @@ export interface ManagementOptions {
   administration: Administration;
   ledger: Pick<Ledger, "reading" | "check" | "sealed" | "lost" | "now" | "report" | "receiptOfAny">;
   refused: Pick<RefusedRequests, "find">;
+  requests: RequestList;
   standings: Pick<Standings, "standings">;
   /** Called only by verbs that need it. */
   catalog: () => ManagedCatalog | Promise<ManagedCatalog>;
@@ -39,6 +42,7 @@ export interface ManagementOptions {
   notices: NoticeAdministration;
   drains: DrainAdministration;
   fleet: Fleet;
+  people: PeopleAdministration;
   /** The actor of the audit log: `operator:<name>`, `cli:<user>` or `service`. */
   actor: Actor;
   /** The one organization that the actor sees; null or absent: all. */
@@ -51,10 +55,10 @@ export interface ManagementOptions {
   /** Bytes from a cryptographic source. */
   random: (bytes: number) => Uint8Array;
   /**
-   * Tells this process that a key or an organization changed; other nodes hear it from the database. A failure is
+   * Tells this process that a key, an organization or a person changed; other nodes hear it from the database. A failure is
    * harmless: caches last one second.
    */
-  changed?: ((keyOrOrganizationId: string) => void | Promise<void>) | undefined;
+  changed?: ((id: string) => void | Promise<void>) | undefined;
 }
 
 interface Owning {
