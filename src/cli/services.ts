@@ -80,6 +80,7 @@ export interface OpenStore
     | "fleet"
     | "people"
     | "standings"
+    | "requests"
     | "ledger"
     | "refused"
   > {

@@ -12,6 +12,7 @@ import type { Repeat } from "../store/page.ts";
 import type { PeopleAdministration } from "../store/people.ts";
 import type { Plan, PlanAdministration } from "../store/plan.ts";
 import type { RefusedRequests } from "../store/refused.ts";
+import type { RequestList } from "../store/request-list.ts";
 import type { Standings } from "../store/standing.ts";
 import { fail } from "./error.ts";
 import * as parse from "./parse.ts";
@@ -32,6 +33,7 @@ export interface ManagementOptions {
   administration: Administration;
   ledger: Pick<Ledger, "reading" | "check" | "sealed" | "lost" | "now" | "report" | "receiptOfAny">;
   refused: Pick<RefusedRequests, "find">;
+  requests: RequestList;
   standings: Pick<Standings, "standings">;
   /** Called only by verbs that need it. */
   catalog: () => ManagedCatalog | Promise<ManagedCatalog>;

@@ -13,6 +13,7 @@ import { organizationVerbs } from "./organizations.ts";
 import { personVerbs } from "./people.ts";
 import { planVerbs } from "./plans.ts";
 import { reportVerbs } from "./reports.ts";
+import { requestListVerbs } from "./request-list.ts";
 import { requestVerbs } from "./requests.ts";
 import { teamVerbs } from "./teams.ts";
 import { upstreamVerbs } from "./upstreams.ts";
@@ -27,6 +28,7 @@ const listed = [
   ...teamVerbs,
   ...budgetVerbs,
   ...usageVerbs,
+  ...requestListVerbs,
   ...requestVerbs,
   ...reportVerbs,
   ...planVerbs,

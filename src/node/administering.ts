@@ -50,6 +50,7 @@ export function administering(parts: Parts, version: string): Administering {
       ledger,
       refused,
       standings: store,
+      requests: store,
       catalog,
       now_ms: Date.now,
       newUuid: () => Bun.randomUUIDv7(),

@@ -60,6 +60,7 @@ export function services(environment: NodeJS.ProcessEnv): Services {
         notices: directory,
         drains: directory,
         standings: directory,
+        requests: directory,
         fleet: directory,
         people: directory,
         // It is only read here, so the charge of lapsed holds does not matter.

@@ -9,6 +9,7 @@ import type { NoticeAdministration } from "../store/notice.ts";
 import type { Operators } from "../store/operators.ts";
 import type { PeopleAdministration } from "../store/people.ts";
 import type { PlanAdministration } from "../store/plan.ts";
+import type { RequestList } from "../store/request-list.ts";
 import type { Standings } from "../store/standing.ts";
 import { askedFrom, listAudit, readAuditHead } from "./acts.ts";
 import type { Database } from "./database.ts";
@@ -21,6 +22,7 @@ import { operators } from "./operators.ts";
 import { organizationLife } from "./organization-life.ts";
 import { organizations } from "./organizations.ts";
 import { peopleAdministration } from "./people-administration.ts";
+import { requestList } from "./request-list.ts";
 import { standings } from "./standing.ts";
 import { teams } from "./teams.ts";
 
@@ -44,7 +46,8 @@ export function administration(
   DrainAdministration &
   Fleet &
   Standings &
-  PeopleAdministration {
+  PeopleAdministration &
+  RequestList {
   const db = askedFrom(database, address);
   return {
     ...organizations(db, isServed),
@@ -56,6 +59,7 @@ export function administration(
     ...noticeHooks(db),
     ...drainAdministration(db),
     ...standings(db),
+    ...requestList(db),
     ...fleet(db),
     ...peopleAdministration(db),
     listAudit: (input) => listAudit(db, input),

@@ -51,6 +51,7 @@ beforeAll(async () => {
       notices: administration(db),
       drains: administration(db),
       standings: administration(db),
+      requests: administration(db),
       fleet: administration(db),
       people: administration(db),
       ledger: book,

@@ -136,6 +136,7 @@ for (const { kind, open } of kinds) {
           notices: administration(db),
           drains: administration(db),
           standings: administration(db),
+          requests: administration(db),
           fleet: administration(db),
           people: administration(db),
           ledger: ledger(db, { recovery: "checkpoint" }),

@@ -5,7 +5,7 @@ import { noLimits, type Plan } from "../../src/store/plan.ts";
 
 type Stores = Pick<
   ManagementOptions,
-  "ledger" | "refused" | "operators" | "plans" | "notices" | "drains" | "fleet" | "people" | "standings"
+  "ledger" | "refused" | "operators" | "plans" | "notices" | "drains" | "fleet" | "people" | "standings" | "requests"
 >;
 
 export function emptyLedger(overrides: Partial<Stores["ledger"]> = {}): Stores {
@@ -22,6 +22,7 @@ export function emptyLedger(overrides: Partial<Stores["ledger"]> = {}): Stores {
     },
     refused: { find: async () => null },
     standings: { standings: async () => new Map() },
+    requests: { listRequests: async () => ({ items: [], next: null }) },
     notices: {
       noticeHook: async () => null,
       setNoticeHook: () => Promise.reject(new Error("no webhooks")),
