@@ -21,7 +21,7 @@ export function emptyLedger(overrides: Partial<Stores["ledger"]> = {}): Stores {
       ...overrides,
     },
     refused: { find: async () => null },
-    standings: { standings: async () => new Map() },
+    standings: { standings: async () => new Map(), nearest: async () => [] },
     notices: {
       noticeHook: async () => null,
       setNoticeHook: () => Promise.reject(new Error("no webhooks")),
