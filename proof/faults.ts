@@ -10,6 +10,8 @@ export interface Scene {
 }
 
 interface Fault {
+  kind: "kill" | "freeze" | "cut" | "break once" | "hold up";
+  /** The kind and the place. */
   name: string;
   /** The node that suffers. Null: all of them. */
   node: string | null;
@@ -17,21 +19,32 @@ interface Fault {
   end(): Promise<void> | void;
 }
 
-/** Every fault that the scene allows, so that a draw among them is a draw among kinds and places. */
+/** Every fault that the scene allows. */
 export function faultsOf({ parts, links }: Scene): Fault[] {
   const ofParts = parts.flatMap((part) => {
-    const node = part.kind === "node" ? part.name : null;
+    const at = (kind: Fault["kind"], begin: Fault["begin"], end: Fault["end"]) =>
+      faultOf(kind, part.name, part.kind === "node" ? part.name : null, begin, end);
+    return [at("kill", part.kill, part.start), at("freeze", part.freeze, part.thaw)];
+  });
+  const ofLinks = links.flatMap(({ name, node, wire }) => {
+    const at = (kind: Fault["kind"], begin: Fault["begin"], end: Fault["end"]) => faultOf(kind, name, node, begin, end);
     return [
-      { name: `kill ${part.name}`, node, begin: () => part.kill(), end: () => part.start() },
-      { name: `freeze ${part.name}`, node, begin: () => part.freeze(), end: () => part.thaw() },
+      at("cut", wire.cut, wire.mend),
+      at("break once", wire.shake, () => undefined),
+      at("hold up", wire.hold, wire.mend),
     ];
   });
-  const ofLinks = links.flatMap(({ name, node, wire }) => [
-    { name: `cut ${name}`, node, begin: () => wire.cut(), end: () => wire.mend() },
-    { name: `break once ${name}`, node, begin: () => wire.shake(), end: () => undefined },
-    { name: `hold up ${name}`, node, begin: () => wire.hold(), end: () => wire.mend() },
-  ]);
   return [...ofParts, ...ofLinks];
+}
+
+function faultOf(kind: Fault["kind"], place: string, node: string | null, begin: Fault["begin"], end: Fault["end"]) {
+  return { kind, name: `${kind} ${place}`, node, begin, end };
+}
+
+/** Kinds are as likely as each other: there are many more links to cut than nodes to kill. */
+function drawn(faults: readonly Fault[], chance: Chance): Fault {
+  const kinds = [...Map.groupBy(faults, ({ kind }) => kind).values()];
+  return chance.pick(chance.pick(kinds));
 }
 
 /** Injects one fault after another, and answers with when each was. */
@@ -43,7 +56,7 @@ export async function injure(
 ): Promise<Injury[]> {
   const injuries: Injury[] = [];
   for (let done = 0; done < count; done++) {
-    const fault = chance.pick(faults);
+    const fault = drawn(faults, chance);
     // Most are shorter than any lease or time-out; some are longer.
     const length_ms = chance.fraction() < 0.8 ? chance.between(50, 800) : chance.between(2_500, 4_500);
     const injury = { node: fault.node, from_ms: Date.now(), until_ms: Number.POSITIVE_INFINITY };

@@ -34,6 +34,7 @@ export interface Truth {
   book: ReadonlyMap<string, readonly Attempt[]>;
   injuries: readonly Injury[];
   uncounted_ms_max: number;
+  estimate_share_max: number;
 }
 
 /** The least and the most that an honest book can say. */
@@ -42,8 +43,7 @@ interface Span {
   most: number;
 }
 
-/** A count that no report confirms may be off by this share, and by `few` tokens. */
-const tolerance = 0.5;
+/** Every count that no report confirms may be off by so many tokens, besides a share. */
 const few = 2;
 /** A settlement that a fault held up may fall into the fault that comes next. */
 const settling_ms = 5_000;
@@ -70,7 +70,7 @@ export function uncounted(account: Account): number {
   return Math.max(0, sum(account.seen.map(({ tokens }) => tokens)) - account.usage.output_tokens);
 }
 
-function spanOf(seen: Seen, { book, injuries, uncounted_ms_max }: Truth): Span {
+function spanOf(seen: Seen, { book, injuries, uncounted_ms_max, estimate_share_max }: Truth): Span {
   const attempts = book.get(seen.script.id) ?? [];
   const written = Math.max(0, ...attempts.map((attempt) => attempt.written));
   const { report, tokens, gap_ms } = seen.script;
@@ -79,7 +79,10 @@ function spanOf(seen: Seen, { book, injuries, uncounted_ms_max }: Truth): Span {
   const span =
     isExact && seen.tokens === tokens
       ? { least: tokens, most: tokens }
-      : { least: Math.floor(seen.tokens * (1 - tolerance)) - few, most: Math.ceil(written * (1 + tolerance)) + few };
+      : {
+          least: Math.floor(seen.tokens * (1 - estimate_share_max)) - few,
+          most: Math.ceil(written * (1 + estimate_share_max)) + few,
+        };
   if (written === 0) return { least: 0, most: attempts.length === 0 ? 0 : few };
   // Without a stream, nothing was delivered before all of it was: a node that died then may not have counted it.
   if (!seen.stream && (!seen.isWhole || wasInjured)) return { least: 0, most: span.most };

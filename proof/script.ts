@@ -58,7 +58,7 @@ export function drawScript(id: string, chance: Chance, tokens_max: number): Scri
   return {
     id,
     tokens,
-    gap_ms: chance.between(2, 20),
+    gap_ms: chance.between(4, 30),
     report: kind < 0.7 ? "true" : kind < 0.9 ? "never" : "impossible",
     dies_after: chance.fraction() < 0.15 ? chance.between(0, tokens) : null,
     deaths: chance.between(1, 3),

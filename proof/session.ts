@@ -67,7 +67,12 @@ export async function runSession(stage: Stage, session: Session): Promise<Outcom
   );
   const { purses, seen } = await load.stop();
   const usage = await settledUsage(stage, purses);
-  const truth = { book: engine.book, injuries, uncounted_ms_max: target.uncounted_ms_max };
+  const truth = {
+    book: engine.book,
+    injuries,
+    uncounted_ms_max: target.uncounted_ms_max,
+    estimate_share_max: target.estimate_share_max,
+  };
   const accounts = purses.map((entry) => accountOf(entry, seen, usage));
   const findings = accounts.flatMap((account) => judge(account, truth));
   findings.push(...(await leaks(stage, purses, usage)));

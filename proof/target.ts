@@ -64,6 +64,8 @@ export interface Target {
    * Zero for a gateway that promises nothing: the finding then says so.
    */
   uncounted_ms_max: number;
+  /** By what share its documents say that a count may be off which no report confirms. */
+  estimate_share_max: number;
   start(engine_url: string): Promise<Site>;
   /**
    * Uses a gateway that runs already, whose clients use this base URL. It has no parts and no links: nothing that is not

@@ -21,7 +21,15 @@ import {
   unknownCredentialLimits,
   unknownCredentials,
 } from "./unknown-credentials.ts";
-import { AddressNotAllowed, deadlineIn, judge, type Principal, refusedAs, type Verdict } from "./verdict.ts";
+import {
+  AddressNotAllowed,
+  deadlineIn,
+  judge,
+  type PeoplePolicy,
+  type Principal,
+  refusedAs,
+  type Verdict,
+} from "./verdict.ts";
 
 export interface AuthenticatorLimits extends UnknownCredentialLimits {
   /** How long an answer of the directory is valid without a revocation message. */
@@ -59,10 +67,10 @@ export interface Authenticator {
    */
   standing(secretHash: string): Promise<Verdict>;
   /**
-   * Something changed about this key or organization (its id): the next request asks the directory. `secretHash`: of a
-   * secret that the key got, in hexadecimal digits.
+   * Something changed about this key, organization or person (its id): the next request asks the directory. `secretHash`:
+   * of a secret that the key got, in hexadecimal digits.
    */
-  forget(keyOrOrganizationId: string, secretHash?: string): void;
+  forget(id: string, secretHash?: string): void;
   /** Keys that are remembered because they do not exist. */
   absent(): number;
   /** Writes down the last uses that are still unwritten. Never rejects. */
@@ -81,6 +89,8 @@ export function authenticator(options: {
   limits?: Partial<AuthenticatorLimits>;
   /** Absent: of no secret is known that there is one, until it was looked up or announced. */
   existing?: Pick<ExistingSecrets, "has" | "add">;
+  /** The settings in force for the keys of people; absent or null: none stops by them. */
+  policy?: () => PeoplePolicy | null;
   failed?: (cause: unknown) => void;
 }): Authenticator {
   const { directory, now_ms, existing } = options;
@@ -114,10 +124,11 @@ export function authenticator(options: {
       try {
         const isExpected = remembered.isKnown(hash) || existing?.has(key) === true;
         const credential = await (isExpected ? directory.credential(key) : ofUnknown(key, address));
-        const verdict = judge(credential, hash);
+        const policy = options.policy?.() ?? null;
+        const verdict = judge(credential, hash, policy);
         // Do not keep it if `forget` or a later look-up has replaced it: it may have been read before the change.
         if (lookups.get(hash) === lookup) {
-          const until_ms = sent_ms + Math.min(limits.cache_ms, deadlineIn(credential));
+          const until_ms = sent_ms + Math.min(limits.cache_ms, deadlineIn(credential, policy));
           remembered.keep(hash, { verdict, until_ms }, now_ms());
         }
         return verdict;

@@ -1,6 +1,6 @@
 /**
- * Lets somebody in whose issuer vouches for her: at each sign-in, refresh and hourly question. The caller has verified the
- * claims. What the rules in force make of them becomes her memberships.
+ * Lets somebody in whose issuer vouches for her: at each sign-in, refresh and hourly question, and for each new identity
+ * token. The caller has verified the claims. The rules in force turn them into her memberships.
  */
 import { idOf } from "../store/ids.ts";
 import type { Confirmed, People } from "../store/people.ts";
@@ -20,7 +20,7 @@ export type ConfirmedPerson = Confirmed & { groups: "new" | "kept" | "none" };
 /** The claims do not say who somebody is. */
 export class NoSubject extends Error {}
 
-/** Throws NoSubject. One who is suspended is answered like all others: ask `person.suspendedAt`. */
+/** Throws NoSubject. It answers people who are suspended, too: look at `person.suspendedAt`. */
 export async function confirmPerson(
   { people, identity, newUuid }: Confirming,
   issuer: Issuer,
@@ -46,7 +46,7 @@ export async function confirmPerson(
 
 const chars_max = 320;
 
-/** Who she is, for people to read; what an answer does not have stays. */
+/** Name, address and groups, for people to read. A detail that the answer lacks stays as it was. */
 export function detailsIn({ groupsClaim }: Issuer, claims: Claims) {
   const text = (name: string) => {
     const value = claimIn(claims, name);

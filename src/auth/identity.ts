@@ -11,7 +11,7 @@ export interface Identity {
   rules: readonly Rule[];
   /** How long the last groups count after an answer without any. */
   groupsMaxAge_ms: number;
-  /** What becomes of the keys of somebody who lost the membership. */
+  /** The fate of the keys of somebody who lost the membership. */
   keysOfLeavers: "revoke" | "keep";
   /** How long a session of the console lasts without use, and in all. */
   sessionIdle_ms: number;
@@ -38,7 +38,7 @@ export interface Issuer {
   groupsClaim: string;
 }
 
-/** Whoever has the claim gets the membership. */
+/** A line of the rules: people who have the claim get the membership. */
 export interface Rule {
   /** Null: the only issuer. */
   issuer: string | null;

@@ -1,7 +1,7 @@
 /**
- * From what an issuer says of somebody to memberships (docs/identity.md, Rules). A claim counts only in the form that a
- * rule asks for: a text is no list of one, a list no text, and an e-mail address is one only if the issuer has verified
- * it. Pure.
+ * Derives memberships from the claims of an issuer (docs/identity.md, Rules). A claim counts only in the form that a rule
+ * asks for: a text is no list of one, a list no text, and an e-mail address counts only if the issuer has verified it.
+ * Pure.
  */
 import type { NamedMembership, PersonKind } from "../store/people.ts";
 import type { Claims, Identity, Issuer, Rule } from "./identity.ts";
@@ -52,12 +52,15 @@ export function callingRule(rules: readonly Rule[]): (Rule & { organization: str
   return rules.find((rule): rule is Rule & { organization: string } => rule.organization !== null) ?? null;
 }
 
-/** A workload is one of which the first rule says so. */
+/** The kind that the first rule gives. */
 export function kindBy(rules: readonly Rule[]): PersonKind {
   return rules[0]?.kind ?? "person";
 }
 
-/** Who somebody is by this issuer; null where a claim is missing. Of several claims, none can be mistaken for another. */
+/**
+ * The text by which this issuer identifies somebody; null where a claim is missing. Several claims are encoded, so that no
+ * two people get the same text.
+ */
 export function subjectIn({ subject }: Pick<Issuer, "subject">, claims: Claims): string | null {
   const values = subject.map((name) => claimIn(claims, name));
   if (!values.every((value): value is string => typeof value === "string" && value !== "")) return null;
@@ -83,7 +86,7 @@ export function groupsIn(claims: Claims, claim: string): readonly string[] | "ab
   return isElsewhere || groups.length > groups_max ? "overflowing" : [...new Set(groups)];
 }
 
-/** What is known of somebody's groups from before. */
+/** Somebody's groups of the last answer that had them. */
 export interface EarlierGroups {
   groups: readonly string[];
   groupsAt: Date | null;
@@ -104,7 +107,7 @@ export function withGroups(
     : { claims: { ...claims, [claim]: [] }, are: "none" };
 }
 
-/** All that the rules in force make of somebody. */
+/** The result of the rules in force for somebody. */
 export function judged(identity: Identity, issuer: Issuer, claims: Claims) {
   const rules = matching(identity.rules, issuer, claims);
   return { rules, kind: kindBy(rules), memberships: membershipsBy(rules), calling: callingRule(rules) };

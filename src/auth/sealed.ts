@@ -1,7 +1,7 @@
 /**
  * Small secrets at rest, such as an issuer's refresh tokens: encrypted and authenticated (AES-256-GCM) with the keys of
- * SLUICE_SECRET_KEY. The first key seals; each opens what it sealed, so a key can be replaced (docs/identity.md, The secret
- * key). What a secret is about is sealed with it: it opens in the place for which it was sealed, and nowhere else.
+ * SLUICE_SECRET_KEY. The first key seals; each opens the secrets that it sealed, so a key can be replaced (docs/identity.md, The
+ * secret key). The name of its place is sealed with a secret, which therefore opens in no other place.
  */
 import { createCipheriv, createDecipheriv } from "node:crypto";
 

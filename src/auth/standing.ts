@@ -1,14 +1,14 @@
 /**
- * STANDING: whether those whose requests run may go on. A key that is revoked, and an organization that is suspended or
- * loses its plan, end what runs (docs/design/keys.md, What runs ends too). Asked when a message says that a key or an
- * organization changed, and once a second for every key with a running request.
+ * STANDING: whether those whose requests run may go on. A key that is revoked, an organization that is suspended or loses
+ * its plan, and a person who is suspended, signed out or no longer a member end what runs (docs/design/keys.md, What runs
+ * ends too). Asked when a message says that a key, an organization or a person changed, and once a second for every key with a running request.
  */
 import type { Fault } from "../inference/fault.ts";
 import type { Clock } from "../time/clock.ts";
 import { Present } from "../time/present.ts";
 import { repeating } from "../time/repeating.ts";
 import type { Authenticator } from "./authenticate.ts";
-import { noActivePlan, type Principal, refusedAs, type Verdict } from "./verdict.ts";
+import { endsWhatRuns, noActivePlan, type Principal, refusedAs, type Verdict } from "./verdict.ts";
 
 export interface Standing extends Disposable {
   /** Who is calling, as the directory said last. */
@@ -18,8 +18,8 @@ export interface Standing extends Disposable {
 export interface Standings {
   /** Watches a request until it is disposed: `end` is called with the reason why it may not go on. */
   begin(principal: Principal, end: (fault: Fault) => void): Standing;
-  /** Something changed about this key or organization (its id). */
-  changed(keyOrOrganizationId: string): void;
+  /** Something changed about this key, organization or person (its id). */
+  changed(id: string): void;
   stop(): Promise<void>;
 }
 
@@ -41,7 +41,7 @@ export function standings(parts: {
   clock?: Pick<Clock, "after">;
 }): Standings {
   const holders = new Map<string, Holder>();
-  /** The holders by the ids of their keys and organizations, because a message concerns only one of those. */
+  /** The holders by the ids of their keys, organizations and people, because a message concerns only one of those. */
   const concerned = new Map<string, Set<Holder>>();
   const times_ms = { every: parts.every_ms ?? every_ms };
   const looks = repeating(() => look([...holders.values()]), times_ms, parts.clock);
@@ -105,12 +105,12 @@ export function standings(parts: {
   };
 }
 
-function idsOf({ key, organization }: Principal): string[] {
-  return [key.id, organization.id];
+function idsOf({ key, organization, person }: Principal): string[] {
+  return [key.id, organization.id, ...(person ? [person.id] : [])];
 }
 
-/** The fault that ends a running request. A key that has only expired ends none: the request began in time. */
+/** The fault that ends a running request, if one does. */
 function refusalTo(verdict: Verdict): Fault | null {
   if ("principal" in verdict) return verdict.principal.organization.plan === null ? noActivePlan() : null;
-  return ["revoked", "replaced", "suspended"].includes(verdict.refusal) ? refusedAs(verdict) : null;
+  return endsWhatRuns(verdict.refusal) ? refusedAs(verdict) : null;
 }

@@ -1,6 +1,6 @@
 /** The verdict on a key: its principal, or the reason for its refusal, and until when it is valid. Pure. */
 import { Fault } from "../inference/fault.ts";
-import { type Credential, useNoted_ms } from "../store/directory.ts";
+import { type Credential, type KeyPerson, useNoted_ms } from "../store/directory.ts";
 import { unauthorized } from "./credential.ts";
 import { liesIn } from "./network.ts";
 
@@ -9,32 +9,47 @@ export interface Principal {
   readonly key: Readonly<Credential["key"]>;
   readonly organization: Readonly<Credential["organization"]>;
   readonly rates: Credential["rates"];
+  /** Null: the key is nobody's. */
+  readonly person: { readonly id: string; readonly notBefore: Date | null } | null;
   /** The hash of the secret that was sent, in hexadecimal digits, with which the directory is asked again. */
   readonly secretHash: string;
 }
 
-/** The ids of a key and its organization. */
-type Ids = readonly [keyId: string, organizationId: string];
+/** The ids of a key, its organization, and its person if it has one. */
+type Ids = readonly [keyId: string, organizationId: string, ...personId: string[]];
 export type Verdict =
   /**
    * `admits`: of a key that may be used from some addresses only. `isToNote`: its use is to be written down before it is
    * served, since by the last one that was the key could end as unused.
    */
   | { principal: Principal; admits?: (address: string) => boolean; isToNote?: true }
-  | { refusal: "suspended"; ids: Ids }
+  | { refusal: keyof typeof suspensions; ids: Ids }
   | { refusal: keyof typeof refusals; ids: Ids | null };
-type Refusal = Extract<Verdict, { refusal: string }>["refusal"];
+export type Refusal = Extract<Verdict, { refusal: string }>["refusal"];
 
-/** A valid key of an organization that is not served: the caller is known all the same. */
+/** The settings for the keys of people. */
+export interface PeoplePolicy {
+  /** How long a person's keys work after her issuer last vouched for her. */
+  confirmedMax_ms: number;
+  keysOfLeavers: "revoke" | "keep";
+}
+
+const suspensions = {
+  suspended: {
+    code: "organization_suspended",
+    message: "The organization that this API key belongs to is suspended. Ask your administrator.",
+  },
+  person_suspended: { code: "person_suspended", message: "You are suspended. Ask your administrator." },
+} as const;
+
+/** A valid key of an organization or a person that is not served: the caller is known all the same. */
 export class Suspended extends Fault {
   constructor(
+    what: keyof typeof suspensions,
     readonly keyId: string,
     readonly organizationId: string,
   ) {
-    super(
-      "organization_suspended",
-      "The organization that this API key belongs to is suspended. Ask your administrator.",
-    );
+    super(suspensions[what].code, suspensions[what].message);
   }
 }
 
@@ -52,13 +67,17 @@ export class AddressNotAllowed extends Fault {
   }
 }
 
-/** Whether the key exists, is valid, and belongs to an active organization, by the store's clock. */
-export function judge(credential: Credential | null, secretHash: string): Verdict {
+/**
+ * Whether the key exists, is valid, and belongs to an active organization and to a person who may use it, by the store's
+ * clock. `policy` null: no person's key stops by the settings.
+ */
+export function judge(credential: Credential | null, secretHash: string, policy: PeoplePolicy | null = null): Verdict {
   if (!credential) return { refusal: "unknown", ids: null };
-  const { key, organization, rates } = credential;
-  const refusal = refusalOf(credential);
-  if (refusal) return { refusal, ids: [key.id, organization.id] };
-  const principal = Object.freeze({ key, organization, rates, secretHash });
+  const { key, organization, person, rates } = credential;
+  const refusal = refusalOf(credential, policy);
+  if (refusal) return { refusal, ids: [key.id, organization.id, ...(person ? [person.id] : [])] };
+  const who = person && { id: person.id, notBefore: person.notBefore };
+  const principal = Object.freeze({ key: keyOf(credential), organization, person: who, rates, secretHash });
   return {
     principal,
     ...(key.allowedAddresses && { admits: liesIn(key.allowedAddresses) }),
@@ -71,7 +90,21 @@ function isToNote({ key, organization, readAt }: Credential): boolean {
   return key.lastUsedAt === null || readAt.getTime() - key.lastUsedAt.getTime() >= useNoted_ms;
 }
 
-function refusalOf({ key, secret, ends, organization, readAt }: Credential): Refusal | null {
+/** A person's key may do no more than her membership allows. */
+function keyOf({ key, person }: Credential): Credential["key"] {
+  if (!person?.rights) return key;
+  const { scopes, models } = person.rights;
+  const { allowedModels } = key;
+  return {
+    ...key,
+    scopes: key.scopes.filter((scope) => scopes.includes(scope)),
+    allowedModels:
+      allowedModels && models ? allowedModels.filter((id) => models.includes(id)) : (allowedModels ?? models),
+  };
+}
+
+function refusalOf(credential: Credential, policy: PeoplePolicy | null): Refusal | null {
+  const { key, secret, ends, organization, readAt } = credential;
   const over = (deadline: Date | null) => deadline !== null && readAt.getTime() >= deadline.getTime();
   if (key.revokedAt) return "revoked";
   if (secret.revokedAt) return "replaced";
@@ -79,21 +112,42 @@ function refusalOf({ key, secret, ends, organization, readAt }: Credential): Ref
   if (over(secret.expiresAt)) return "rotated";
   if (over(ends.lifetimeAt)) return "too_old";
   if (over(ends.unusedAt)) return "unused";
+  const ofPerson = refusalByPerson(credential, policy);
+  if (ofPerson) return ofPerson;
   return organization.status === "active" ? null : "suspended";
 }
 
+function refusalByPerson({ person, secret, readAt }: Credential, policy: PeoplePolicy | null): Refusal | null {
+  if (!person) return null;
+  const { kind, suspendedAt, notBefore, rights } = person;
+  if (suspendedAt) return "person_suspended";
+  if (kind === "sign-in" && notBefore && secret.createdAt < notBefore) return "signed_out";
+  if (!rights && !(kind === "key" && policy?.keysOfLeavers === "keep")) return "no_membership";
+  const until = confirmedUntil(person, policy);
+  return until && readAt >= until ? "unconfirmed" : null;
+}
+
+/** When the key stops unless the issuer vouches for the person again. Each identity token is its word already. */
+function confirmedUntil({ kind, confirmedAt }: KeyPerson, policy: PeoplePolicy | null): Date | null {
+  return policy && kind !== "jwt" ? new Date(confirmedAt.getTime() + policy.confirmedMax_ms) : null;
+}
+
 /** Milliseconds from the reading to the next deadline that would change the verdict. */
-export function deadlineIn(credential: Credential | null): number {
+export function deadlineIn(credential: Credential | null, policy: PeoplePolicy | null = null): number {
   if (!credential) return Number.POSITIVE_INFINITY;
-  const { key, secret, ends, readAt } = credential;
-  const all = [key.expiresAt, secret.expiresAt, ends.lifetimeAt, ends.unusedAt];
+  const { key, secret, ends, person, readAt } = credential;
+  const confirmed = person && confirmedUntil(person, policy);
+  const all = [key.expiresAt, secret.expiresAt, ends.lifetimeAt, ends.unusedAt, confirmed];
   const deadlines = all.flatMap((at) => (at ? [at.getTime() - readAt.getTime()] : []));
   return Math.min(...deadlines.filter((ms) => ms > 0), Number.POSITIVE_INFINITY);
 }
 
-/** `id`: of a key or an organization. */
+/** `id`: of a key, an organization or a person. */
 export function concerns(verdict: Verdict, id: string): boolean {
-  if ("principal" in verdict) return verdict.principal.key.id === id || verdict.principal.organization.id === id;
+  if ("principal" in verdict) {
+    const { key, organization, person } = verdict.principal;
+    return key.id === id || organization.id === id || person?.id === id;
+  }
   return verdict.ids?.includes(id) ?? false;
 }
 
@@ -102,8 +156,25 @@ export function isUnknown(verdict: Verdict): boolean {
 }
 
 export function refusedAs(verdict: Exclude<Verdict, { principal: Principal }>): Fault {
-  return verdict.refusal === "suspended" ? new Suspended(...verdict.ids) : refusals[verdict.refusal]();
+  const { refusal } = verdict;
+  if (!(refusal in suspensions)) return refusals[refusal as keyof typeof refusals]();
+  const [keyId, organizationId] = verdict.ids as Ids;
+  return new Suspended(refusal as keyof typeof suspensions, keyId, organizationId);
 }
+
+/** Whether a request that runs ends too. One whose key has only expired began in time. */
+export function endsWhatRuns(refusal: Refusal): boolean {
+  return ending.has(refusal);
+}
+
+const ending: ReadonlySet<Refusal> = new Set<Refusal>([
+  "revoked",
+  "replaced",
+  "suspended",
+  "person_suspended",
+  "no_membership",
+  "signed_out",
+]);
 
 /** Its keys are valid, and only inference is refused. */
 export function noActivePlan(): Fault {
@@ -115,6 +186,17 @@ const refusals = {
   revoked: () => unauthorized("revoked_api_key", "This API key has been revoked. Use another one."),
   replaced: () =>
     unauthorized("revoked_api_key", "This API key was rotated, and its old secret was revoked. Use the new secret."),
+  no_membership: () =>
+    unauthorized(
+      "revoked_api_key",
+      "You are no longer a member of the organization that this API key belongs to. Ask your administrator.",
+    ),
+  signed_out: () => unauthorized("revoked_api_key", "You were signed out, and this token has ended. Sign in again."),
+  unconfirmed: () =>
+    unauthorized(
+      "expired_api_key",
+      "You have not signed in for longer than this service allows. Sign in again, and this API key works again.",
+    ),
   expired: () => unauthorized("expired_api_key", "This API key has expired. Ask your administrator for a new one."),
   rotated: () =>
     unauthorized("expired_api_key", "This API key was rotated and the grace period is over. Use the new secret."),

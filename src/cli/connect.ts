@@ -123,7 +123,9 @@ function managementOf(services: Services, store: OpenStore): Management {
     notices: store.notices,
     drains: store.drains,
     standings: store.standings,
+    requests: store.requests,
     fleet: store.fleet,
+    people: store.people,
     ledger: store.ledger,
     refused: store.refused,
     catalog: async () => {

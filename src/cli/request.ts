@@ -11,11 +11,15 @@ import type { CommandContext } from "./context.ts";
 import { type JsonFlag, jsonOption, printJson } from "./option.ts";
 import { facts } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
+import { addVerbCommands } from "./verb-command.ts";
 
-export function addRequestCommands(program: Command, { services }: CommandContext): void {
-  program
-    .command("request")
-    .description("look up inference requests")
+export function addRequestCommands(program: Command, context: CommandContext): void {
+  const group = program.command("request").description("look up inference requests");
+  addVerbCommands(group, context, ["list", addShowCommand]);
+}
+
+function addShowCommand(group: Command, { services }: CommandContext): void {
+  group
     .command("show")
     .description("show the outcome, route, timing, and receipt of a request")
     .argument("<id>", "ID of the request, from its x-service-request-id header")

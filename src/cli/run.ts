@@ -95,6 +95,8 @@ export function commands(of: Services, exitWith: (code: number) => void): Comman
   addAuditCommands(program, context);
   group("notice", "tell organizations by webhook what they used, and which keys expire", ["set"]);
   group("operator", "manage operators, who may administer over HTTP", ["create"]);
+  group("person", "show, suspend and forget the people who came in by an issuer", ["list", "show"]);
+  group("membership", "give people memberships by hand, and take them", ["give"]);
   addApplyCommand(program, context);
   addDoctorCommand(program, context);
   addHealthcheckCommand(program, context);

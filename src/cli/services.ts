@@ -72,7 +72,17 @@ export interface Inspection {
 export interface OpenStore
   extends Pick<
     ManagementOptions,
-    "administration" | "operators" | "plans" | "notices" | "drains" | "fleet" | "standings" | "ledger" | "refused"
+    | "administration"
+    | "operators"
+    | "plans"
+    | "notices"
+    | "drains"
+    | "fleet"
+    | "people"
+    | "standings"
+    | "requests"
+    | "ledger"
+    | "refused"
   > {
   close(): Promise<void>;
 }

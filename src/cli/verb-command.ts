@@ -1,7 +1,7 @@
 /** The commands that verbs declare (src/management/command.ts), made of their values. */
 import { type Command, Option } from "commander";
 import type { Flag, ListCommand, ThingCommand } from "../management/command.ts";
-import { allOf, type Part } from "../management/page.ts";
+import { allOf, firstOf, type Part } from "../management/page.ts";
 import type { Verb } from "../management/verb.ts";
 import { type Management, verbs } from "../management/verbs.ts";
 import { encode, snakeName } from "../schema/codec.ts";
@@ -78,8 +78,13 @@ function addVerbCommand(group: Command, { services }: CommandContext, verb: Verb
 /** The verb's answer; of a list that is printed whole, all its parts as one. */
 async function answered(call: Call, { command }: Verb, given: Given): Promise<unknown> {
   const { parts, order } = command as Partial<ListCommand<Given, unknown>>;
+  const part = (page: object) => call({ ...given, ...page }) as Promise<Part<unknown>>;
+  if (parts === "enough") {
+    const { limit, cursor } = given as { limit: number; cursor?: string };
+    return { data: await firstOf(part, limit, cursor), nextCursor: null };
+  }
   if (parts !== "all") return call(given);
-  const items = await allOf((page) => call({ ...given, ...page }) as Promise<Part<unknown>>);
+  const items = await allOf(part);
   return { data: order ? order(items) : items, nextCursor: null };
 }
 

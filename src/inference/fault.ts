@@ -25,6 +25,7 @@ export const faultCatalogue = {
   no_active_plan: { status: 402, type: "billing_error", messages: "billing_error" },
   missing_scope: { status: 403, type: "permission_error", messages: "permission_error" },
   organization_suspended: { status: 403, type: "permission_error", messages: "permission_error" },
+  person_suspended: { status: 403, type: "permission_error", messages: "permission_error" },
   address_not_allowed: { status: 403, type: "permission_error", messages: "permission_error" },
   model_not_allowed: { status: 403, type: "permission_error", messages: "permission_error" },
   model_not_found: { status: 404, type: "invalid_request_error", messages: "not_found_error" },

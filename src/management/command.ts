@@ -65,8 +65,8 @@ export interface ListCommand<Given, Item> extends Declared<Given> {
   none: string | ((given: Given) => string);
   /** A sentence below the table; null: there is nothing to add. */
   after?: (items: readonly Item[]) => string | null;
-  /** `all` gets part after part, in this order. */
-  parts: "all" | "one";
+  /** `all` gets part after part, in this order; `enough` does so until there are as many as the limit says. */
+  parts: "all" | "enough" | "one";
   order?: (items: readonly Item[]) => Item[];
 }
 

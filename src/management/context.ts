@@ -9,8 +9,10 @@ import type { Ledger } from "../store/ledger.ts";
 import type { NoticeAdministration } from "../store/notice.ts";
 import type { Operators } from "../store/operators.ts";
 import type { Repeat } from "../store/page.ts";
+import type { PeopleAdministration } from "../store/people.ts";
 import type { Plan, PlanAdministration } from "../store/plan.ts";
 import type { RefusedRequests } from "../store/refused.ts";
+import type { RequestList } from "../store/request-list.ts";
 import type { Standings } from "../store/standing.ts";
 import { fail } from "./error.ts";
 import type { NearOrganization } from "./fleet-shape.ts";
@@ -34,6 +36,7 @@ export interface ManagementOptions {
   ledger: Pick<Ledger, "reading" | "check" | "sealed" | "lost" | "now" | "report" | "receiptOfAny">;
   refused: Pick<RefusedRequests, "find">;
   standings: Pick<Standings, "standings" | "nearest">;
+  requests: RequestList;
   /** Called only by verbs that need it. */
   catalog: () => ManagedCatalog | Promise<ManagedCatalog>;
   operators: Operators;
@@ -43,6 +46,7 @@ export interface ManagementOptions {
   fleet: Fleet;
   /** The organizations nearest to a limit, where all who ask share a look. Absent: each has its own. */
   nearest?: (() => Promise<NearOrganization[]>) | undefined;
+  people: PeopleAdministration;
   /** The actor of the audit log: `operator:<name>`, `cli:<user>` or `service`. */
   actor: Actor;
   /** The one organization that the actor sees; null or absent: all. */
@@ -55,10 +59,10 @@ export interface ManagementOptions {
   /** Bytes from a cryptographic source. */
   random: (bytes: number) => Uint8Array;
   /**
-   * Tells this process that a key or an organization changed; other nodes hear it from the database. A failure is
+   * Tells this process that a key, an organization or a person changed; other nodes hear it from the database. A failure is
    * harmless: caches last one second.
    */
-  changed?: ((keyOrOrganizationId: string) => void | Promise<void>) | undefined;
+  changed?: ((id: string) => void | Promise<void>) | undefined;
 }
 
 interface Owning {

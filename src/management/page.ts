@@ -30,6 +30,23 @@ export async function allOf<Item>(
   return items;
 }
 
+/** The first items of a list, of which a part may have fewer than it could. */
+export async function firstOf<Item>(
+  part: (page: { limit: number; cursor?: string }) => Promise<Part<Item>>,
+  limit: number,
+  begin?: string,
+): Promise<Item[]> {
+  const items: Item[] = [];
+  let cursor: string | null | undefined = begin;
+  do {
+    const rest = limit - items.length;
+    const page: Part<Item> = await part({ limit: rest, ...(cursor === undefined ? {} : { cursor }) });
+    items.push(...page.data);
+    cursor = page.nextCursor;
+  } while (cursor !== null && items.length < limit);
+  return items;
+}
+
 /** Sorts by organization; ids sort by their time. */
 export function byOrganization<Owned extends { organizationId: string }>(items: readonly Owned[]): Owned[] {
   return items.toSorted((one, other) =>

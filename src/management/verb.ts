@@ -32,6 +32,7 @@ export type Tag =
   | "Requests"
   | "Audit"
   | "Operators"
+  | "People"
   | "Notices";
 
 const versionRead = {

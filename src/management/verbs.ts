@@ -10,8 +10,10 @@ import { noticeVerbs } from "./notices.ts";
 import { operatorVerbs } from "./operators.ts";
 import { organizationChangeVerbs } from "./organization-changes.ts";
 import { organizationVerbs } from "./organizations.ts";
+import { personVerbs } from "./people.ts";
 import { planVerbs } from "./plans.ts";
 import { reportVerbs } from "./reports.ts";
+import { requestListVerbs } from "./request-list.ts";
 import { requestVerbs } from "./requests.ts";
 import { teamVerbs } from "./teams.ts";
 import { upstreamVerbs } from "./upstreams.ts";
@@ -26,6 +28,7 @@ const listed = [
   ...teamVerbs,
   ...budgetVerbs,
   ...usageVerbs,
+  ...requestListVerbs,
   ...requestVerbs,
   ...reportVerbs,
   ...planVerbs,
@@ -34,6 +37,7 @@ const listed = [
   ...noticeVerbs,
   ...auditVerbs,
   ...operatorVerbs,
+  ...personVerbs,
 ] as const;
 
 type Listed = (typeof listed)[number];

@@ -25,6 +25,7 @@ export async function startAuthentication({ serving, settings, outage }: Foundat
     existing,
     directory: directory(database),
     now_ms: () => performance.now(),
+    policy: () => serving.configuration.current().identity,
     limits: {
       failures_of_one_address_per_minute: settings.limits.failed_authentications_per_minute,
       lookup_ms: () => patience(authenticatorLimits.lookup_ms()),

@@ -60,7 +60,9 @@ export function services(environment: NodeJS.ProcessEnv): Services {
         notices: directory,
         drains: directory,
         standings: directory,
+        requests: directory,
         fleet: directory,
+        people: directory,
         // It is only read here, so the charge of lapsed holds does not matter.
         ledger: ledger(database, { recovery: "checkpoint" }),
         refused: refusedRequests(database),

@@ -7,7 +7,9 @@ import type { DrainAdministration } from "../store/drain.ts";
 import type { Fleet } from "../store/fleet.ts";
 import type { NoticeAdministration } from "../store/notice.ts";
 import type { Operators } from "../store/operators.ts";
+import type { PeopleAdministration } from "../store/people.ts";
 import type { PlanAdministration } from "../store/plan.ts";
+import type { RequestList } from "../store/request-list.ts";
 import type { Standings } from "../store/standing.ts";
 import { askedFrom, listAudit, readAuditHead } from "./acts.ts";
 import type { Database } from "./database.ts";
@@ -19,6 +21,8 @@ import { noticeHooks } from "./notices.ts";
 import { operators } from "./operators.ts";
 import { organizationLife } from "./organization-life.ts";
 import { organizations } from "./organizations.ts";
+import { peopleAdministration } from "./people-administration.ts";
+import { requestList } from "./request-list.ts";
 import { standings } from "./standing.ts";
 import { teams } from "./teams.ts";
 
@@ -35,7 +39,15 @@ export interface ActContext {
 export function administration(
   database: Database,
   { address = null, isServed = false }: ActContext = {},
-): Administration & Operators & PlanAdministration & NoticeAdministration & DrainAdministration & Fleet & Standings {
+): Administration &
+  Operators &
+  PlanAdministration &
+  NoticeAdministration &
+  DrainAdministration &
+  Fleet &
+  Standings &
+  PeopleAdministration &
+  RequestList {
   const db = askedFrom(database, address);
   return {
     ...organizations(db, isServed),
@@ -47,7 +59,9 @@ export function administration(
     ...noticeHooks(db),
     ...drainAdministration(db),
     ...standings(db),
+    ...requestList(db),
     ...fleet(db),
+    ...peopleAdministration(db),
     listAudit: (input) => listAudit(db, input),
     auditHead: () => readAuditHead(db),
   };

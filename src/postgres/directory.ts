@@ -1,7 +1,7 @@
 /** The Directory over SQL. `credential` is one statement, prepared once: an indexed look-up by the secret's hash. */
-import { eq, sql } from "drizzle-orm";
+import { and, eq, isNull, sql } from "drizzle-orm";
 import { alias } from "drizzle-orm/pg-core";
-import { apiKey, keySecret, organization, usageSubject } from "../../db/schema.ts";
+import { apiKey, keySecret, membership, organization, person, usageSubject } from "../../db/schema.ts";
 import type { Directory, Scope } from "../store/directory.ts";
 import { idOf, uuidOf } from "../store/ids.ts";
 import type { RateSubject } from "../store/rates.ts";
@@ -10,6 +10,8 @@ import { secretEnds } from "./key-life.ts";
 import { callerOf, plainly } from "./rows.ts";
 
 const ofTeam = alias(usageSubject, "of_team");
+const byHand = alias(membership, "by_hand");
+const byRule = alias(membership, "by_rule");
 
 export function directory(db: Pick<Database, "drizzle" | "query">): Directory {
   const find = db.drizzle
@@ -24,11 +26,20 @@ export function directory(db: Pick<Database, "drizzle" | "query">): Directory {
         revokedAt: apiKey.revokedAt,
         lastUsedAt: apiKey.lastUsedAt,
       },
-      secret: { expiresAt: keySecret.expiresAt, revokedAt: keySecret.revokedAt },
+      secret: { createdAt: keySecret.createdAt, expiresAt: keySecret.expiresAt, revokedAt: keySecret.revokedAt },
       ends: secretEnds,
       organization,
       own: ratesIn(usageSubject),
       team: ratesIn(ofTeam),
+      kind: apiKey.kind,
+      person: {
+        id: person.id,
+        suspendedAt: person.suspendedAt,
+        notBefore: person.notBefore,
+        confirmedAt: person.confirmedAt,
+      },
+      hand: rightsIn(byHand),
+      rule: rightsIn(byRule),
       readAt: sql<Date>`store_now()`,
     })
     .from(keySecret)
@@ -36,6 +47,9 @@ export function directory(db: Pick<Database, "drizzle" | "query">): Directory {
     .innerJoin(organization, eq(organization.id, apiKey.organizationId))
     .leftJoin(usageSubject, eq(usageSubject.subjectId, apiKey.id))
     .leftJoin(ofTeam, eq(ofTeam.subjectId, usageSubject.teamId))
+    .leftJoin(person, eq(person.id, apiKey.personId))
+    .leftJoin(byHand, isRight(byHand, "hand"))
+    .leftJoin(byRule, isRight(byRule, "rule"))
     .where(eq(keySecret.hash, sql.placeholder("hash")))
     .prepare("credential");
 
@@ -43,11 +57,14 @@ export function directory(db: Pick<Database, "drizzle" | "query">): Directory {
     async credential(keyHash) {
       const [row] = await plainly(find.execute({ hash: keyHash }));
       if (!row) return null;
-      const { key, secret, ends, readAt } = row;
+      const { key, secret, ends, readAt, hand, rule } = row;
+      const { scopes, models } = hand?.scopes ? hand : (rule ?? { scopes: null, models: null });
+      const rights = scopes === null ? null : { scopes: scopes as Scope[], models };
       return {
         key: { ...key, id: idOf(key.id, "key_"), scopes: key.scopes as Scope[] },
         secret,
         ends,
+        person: row.person && { ...row.person, id: idOf(row.person.id, "per_"), kind: row.kind, rights },
         organization: callerOf(row.organization),
         rates: [...ratesOf("key", row.own), ...ratesOf("team", row.team)],
         readAt,
@@ -67,6 +84,17 @@ export function directory(db: Pick<Database, "drizzle" | "query">): Directory {
     },
   };
 }
+
+/** In the key's organization; one by hand counts before one by a rule. */
+const isRight = (table: typeof byHand | typeof byRule, source: "hand" | "rule") =>
+  and(
+    eq(table.personId, apiKey.personId),
+    eq(table.organizationId, apiKey.organizationId),
+    eq(table.source, source),
+    isNull(table.endedAt),
+  );
+
+const rightsIn = (table: typeof byHand | typeof byRule) => ({ scopes: table.scopes, models: table.models });
 
 const ratesIn = (table: typeof usageSubject | typeof ofTeam) => ({
   id: table.subjectId,

@@ -74,7 +74,7 @@ export function keys(db: Database): Pick<Administration, Verbs> {
         after === undefined ? undefined : gt(apiKey.id, uuidOf(after, "key_") ?? uuid_max),
         state === undefined ? undefined : eq(keyLife.state, state),
         unusedFor_ms === undefined ? undefined : isUnusedFor(unusedFor_ms),
-        over === undefined ? undefined : hasUsed("key", apiKey.id, over),
+        over === undefined ? undefined : hasUsed("key", apiKey.id, over, owner),
       );
       const page = living(db)
         .where(wanted)

@@ -1,6 +1,6 @@
 /**
- * Memberships over SQL. One that a rule gave and no longer gives stays as ended, so that it is known since when: keys of
- * somebody who comes back after long are revoked for good.
+ * Memberships over SQL. A membership that its rule no longer gives stays as ended, with the instant: keys of somebody who
+ * comes back long after are revoked for good.
  */
 import { isDeepStrictEqual } from "node:util";
 import { and, eq, isNull, ne, type SQL } from "drizzle-orm";
@@ -34,7 +34,7 @@ export const inForce = `
   where m.ended_at is null and (m.organization_id is null or o.status <> 'closed')
   order by m.person_id, m.organization_id, m.source = 'hand' desc`;
 
-/** By the ids of the people, who are bare UUIDs; an organization's before the service's. */
+/** The memberships in force by person, whose ids are bare UUIDs; those in organizations come before the service's. */
 export async function membershipsOf(db: Statements, people: string[]): Promise<Map<string, Membership[]>> {
   if (people.length === 0) return new Map();
   const rows = await db.query<JoinedRow>(
@@ -92,7 +92,7 @@ export async function teamNamed(
   return row?.id ?? null;
 }
 
-/** A membership with the UUIDs of what it names; or what it names is not there. */
+/** A membership with UUIDs in the place of names; or the refusal, where the organization or the team does not exist. */
 export async function resolved(tx: Transaction, named: NamedMembership) {
   const { role, scopes, models } = named;
   const values = { role, scopes: [...scopes], models: models === null ? null : [...models] };

@@ -2,9 +2,11 @@
 
 import { bare, idOf } from "../store/ids.ts";
 import type { NoticeAdministration, NoticeHook, NoticeKind, NoticeQueue } from "../store/notice.ts";
+import { standingSubjects } from "../store/standing.ts";
 import { act, audit, storeNow } from "./acts.ts";
 import type { Database, Transaction } from "./database.ts";
 import { expiresAt } from "./key-life.ts";
+import { standingsWithHook } from "./standing.ts";
 
 /** The most notices of one organization that wait. Others are found again once there is room. */
 const waiting_max = 1_000;
@@ -97,29 +99,46 @@ export async function tellOfSuspension(tx: Transaction, owner: string, version: 
 /** A notice of a node that died is claimed by another once its lease is over. */
 const claiming = `
   update notice n set attempts = n.attempts + 1, next_attempt_at = store_now() + make_interval(secs => $2)
-  from notice_hook h
+  from notice_hook h join organization o on o.id = h.organization_id
   where h.organization_id = n.organization_id and n.id in (
     select id from notice where next_attempt_at <= store_now() order by next_attempt_at limit $1 for update skip locked)
-  returning n.id, n.organization_id, n.kind, n.details, n.created_at, n.attempts, h.url, h.secret`;
+  returning n.id, n.organization_id, o.slug as organization, n.kind, n.details, n.created_at, n.attempts, h.url, h.secret`;
 
 const inserting = `insert into notice (id, organization_id, kind, about, details, created_at, next_attempt_at)`;
 const roomy = `(select count(*) from notice q where q.organization_id = h.organization_id and q.next_attempt_at is not null) < $1`;
 
-/** Settled use, as the percentages that clients read. */
-const shares = `${inserting}
-  select gen_random_uuid(), h.organization_id, 'usage.share_reached',
-    concat_ws(':', w.kind, extract(epoch from w.starts_at)::bigint, share),
-    jsonb_build_object('window', w.kind, 'share_percent', share, 'used', w.used, 'limit', l.units, 'plan', p.name,
-      'starts_at', to_json(w.starts_at), 'reset_at', to_json(w.ends_at)),
-    store_now(), store_now()
-  from notice_hook h
-  join organization o on o.id = h.organization_id
-  join plan p on p.name = o.plan
-  cross join lateral (select * from usage_window_now w where w.organization_id = h.organization_id offset 0) w
-  join lateral (values ('session', p.session_units), ('week', p.week_units), ('month', p.month_units)) l (kind, units)
-    on l.kind = w.kind::text
-  cross join unnest(h.shares) share
-  where w.used::numeric * 100 >= l.units::numeric * share and ${roomy}
+const prefixes = Object.entries(standingSubjects).map(([subject, prefix]) => `when '${subject}' then '${prefix}'`);
+
+/**
+ * Settled use, as the percentages that clients read, of organizations, their teams and their keys. The largest shares
+ * come first, so that they are told if there is no room for all.
+ */
+const shares = `
+  with reached as materialized (
+    select s.organization_id, share, w.used::numeric / w.units as used_share,
+      concat_ws(':', nullif(s.subject, 'organization'), case when s.subject <> 'organization' then s.subject_id end,
+        w.kind, extract(epoch from w.starts_at)::bigint, share) as about,
+      jsonb_build_object('subject', s.subject,
+        'subject_id', case s.subject ${prefixes.join(" ")} end || replace(s.subject_id::text, '-', ''),
+        'name', s.name, 'window', w.kind, 'share_percent', share, 'used', w.used, 'limit', w.units, 'plan', s.plan,
+        'starts_at', to_json(w.starts_at), 'reset_at', to_json(w.ends_at)) as details
+    from (${standingsWithHook}) s
+    join notice_hook h on h.organization_id = s.organization_id
+    cross join unnest(array['session', 'week', 'month'], s.used[1:3], s.starts_at[1:3], s.ends_at[1:3],
+      array[s.session_units, s.week_units, s.month_units]) w (kind, used, starts_at, ends_at, units)
+    cross join unnest(h.shares) share
+    where w.used::numeric * 100 >= w.units::numeric * share
+  ), untold as (
+    select r.*, row_number() over (partition by r.organization_id order by r.used_share desc, r.about) as place
+    from reached r
+    where not exists (select from notice n where n.organization_id = r.organization_id and n.about = r.about)
+  ), waiting as (
+    select q.organization_id, count(*) as notices from notice q where q.next_attempt_at is not null group by 1
+  )
+  ${inserting}
+  select gen_random_uuid(), u.organization_id, 'usage.share_reached', u.about, u.details, store_now(), store_now()
+  from untold u left join waiting q on q.organization_id = u.organization_id
+  where u.place <= $1 - coalesce(q.notices, 0)
   on conflict do nothing`;
 
 const expiries = `${inserting}
@@ -139,6 +158,7 @@ const expiries = `${inserting}
 interface DueRow {
   id: string;
   organization_id: string;
+  organization: string;
   kind: NoticeKind;
   details: Record<string, unknown>;
   created_at: Date;

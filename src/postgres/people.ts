@@ -1,4 +1,4 @@
-/** People over SQL: who an issuer vouches for, and what she may do where. */
+/** People over SQL: those for whom an issuer vouches, and their memberships. */
 import { and, eq, isNull, type SQL } from "drizzle-orm";
 import { apiKey, person, usageSubject } from "../../db/schema.ts";
 import { noBudget } from "../store/budget.ts";
@@ -81,7 +81,7 @@ async function confirmed(tx: Transaction, confirmation: Confirmation, now: Date)
   return { row: { ...found!, ...changes }, isNew: made !== undefined };
 }
 
-/** An older word than the last one says nothing new. */
+/** The columns that change. A word that is older than the last one changes none. */
 function changesOf(before: PersonRow, confirmation: Confirmation, at: Date): Partial<PersonRow> {
   if (at < before.confirmedAt) return {};
   const { subject, kind, email, isEmailVerified, name, groups } = confirmation;
@@ -105,7 +105,7 @@ export async function readPerson(
   return (await knownOf(tx, rows))[0] ?? null;
 }
 
-/** However many, two questions. */
+/** Reads the memberships of all in one query. */
 export async function knownOf(tx: Pick<Transaction, "query">, rows: PersonRow[]): Promise<KnownPerson[]> {
   const memberships = await membershipsOf(
     tx,
@@ -163,7 +163,7 @@ async function tokenKey(tx: Transaction, input: Parameters<People["tokenKey"]>[0
   return { id: idOf(id, "key_"), secretHash: secretHashOf(id) };
 }
 
-/** Of a text that has not the form of a key, so that no credential has this hash. */
+/** The hashed text does not have the form of a key, so no credential that is sent has this hash. */
 const secretHashOf = (keyId: string) => hashOf(`identity tokens of ${idOf(keyId, "key_")}`);
 
 async function makeTokenKey(

@@ -21,22 +21,37 @@ const organizations = `
 
 /**
  * Rows of the subjects for which `condition` holds, which names `s.subject_id`. `percent` is the share of the tightest
- * limit that is used; null if no window is limited.
+ * limit that is used; null if no window is limited. The windows of an organization are calculated once for all of its
+ * subjects.
  */
-export const standingRows = (subjects: string, condition: string): string => `
-  select s.*, t.running, f.starts_at, f.ends_at, t.used, t.held, clock.at,
+const standingRows = (subjects: string, condition: string): string => `
+  with s as materialized (select * from (${subjects}) s where ${condition}),
+  f as materialized (
+    select o.organization_id, w.starts_at, w.ends_at, clock.at
+    from (select distinct organization_id from s) o
+    cross join (select store_now() as at offset 0) clock
+    cross join lateral (select * from usage_windows_at(o.organization_id, clock.at) offset 0) w
+  )
+  select s.*, t.running, f.starts_at, f.ends_at, t.used, t.held, f.at,
     greatest(t.used[1] * 100.0 / s.session_units, t.used[2] * 100.0 / s.week_units, t.used[3] * 100.0 / s.month_units)
       as percent
-  from (select store_now() as at offset 0) clock
-  cross join lateral (select * from (${subjects}) s where ${condition} offset 0) s
-  cross join lateral (select * from usage_windows_at(s.organization_id, clock.at) offset 0) f
+  from s join f on f.organization_id = s.organization_id
   cross join lateral (select * from usage_totals(s.subject_id, f.starts_at) offset 0) t`;
 
 const subjectsOf: Record<StandingSubject, string> = {
-  organization: organizations,
-  team: `select u.* from (${limited}) u join team m on m.id = u.subject_id`,
-  key: `select u.* from (${limited}) u join api_key k on k.id = u.subject_id`,
+  organization: `select u.*, 'organization' as subject, o.slug as name, o.plan
+    from (${organizations}) u join organization o on o.id = u.subject_id`,
+  team: `select u.*, 'team' as subject, m.name, null as plan
+    from (${limited}) u join team m on m.id = u.subject_id`,
+  key: `select u.*, 'key' as subject, k.name, null as plan
+    from (${limited}) u join api_key k on k.id = u.subject_id`,
 };
+
+/** The rows of all subjects of organizations that have a webhook, with the subject's kind and name. */
+export const standingsWithHook = standingRows(
+  Object.values(subjectsOf).join(" union all "),
+  "s.organization_id in (select h.organization_id from notice_hook h)",
+);
 
 export interface StandingRow {
   subject_id: string;
@@ -83,10 +98,15 @@ export async function budgetsNow(db: Querying, organizationId: string, keyId: st
   }));
 }
 
-/** A condition on the ids of a list: the subject has used this percentage of one of its limits, or more. */
-export function hasUsed(subject: StandingSubject, id: SQLWrapper, percent: number): SQL {
-  const [before, after] = standingRows(subjectsOf[subject], "s.subject_id = <id>").split("<id>") as [string, string];
-  return sql`(select percent from (${sql.raw(before)}${id}${sql.raw(after)}) u) >= ${percent}::integer`;
+/**
+ * A condition on the ids of a list, perhaps of one organization: the subject has used this percentage of one of its
+ * limits, or more.
+ */
+export function hasUsed(subject: StandingSubject, id: SQLWrapper, percent: number, organization?: string): SQL {
+  const whose = "s.organization_id = coalesce(<id>, s.organization_id)";
+  const [before = "", after = ""] = standingRows(subjectsOf[subject], whose).split("<id>");
+  const rows = sql`${sql.raw(before)}${organization ?? null}::uuid${sql.raw(after)}`;
+  return sql`${id} in (select u.subject_id from (${rows}) u where u.percent >= ${percent}::integer)`;
 }
 
 const ofIds = standingRows(`${organizations} union all ${limited}`, "s.subject_id = any($1::uuid[])");

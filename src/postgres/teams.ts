@@ -59,10 +59,11 @@ export function teams(db: Database): BudgetAdministration {
     },
 
     async pageTeams({ organizationId, after, limit, over }) {
+      const owner = organizationId === undefined ? undefined : bare(organizationId, "org_");
       const wanted = and(
-        isThere(organizationId === undefined ? undefined : bare(organizationId, "org_")),
+        isThere(owner),
         after === undefined ? undefined : gt(team.id, uuidOf(after, "team_") ?? uuid_max),
-        over === undefined ? undefined : hasUsed("team", team.id, over),
+        over === undefined ? undefined : hasUsed("team", team.id, over, owner),
       );
       const page = db.drizzle
         .select()

@@ -109,7 +109,9 @@ export interface Credential {
     Key,
     "id" | "name" | "scopes" | "allowedModels" | "allowedAddresses" | "expiresAt" | "revokedAt" | "lastUsedAt"
   >;
-  secret: Pick<Secret, "expiresAt" | "revokedAt">;
+  secret: Pick<Secret, "createdAt" | "expiresAt" | "revokedAt">;
+  /** The person by whom the key is used; null: it is an organization's key, and nobody's. */
+  person: KeyPerson | null;
   /** When the organization's policies end this secret (too old) and the key (unused); null: never. */
   ends: { lifetimeAt: Date | null; unusedAt: Date | null };
   organization: Omit<Organization, "anchorAt" | "nextAnchor" | "version" | "formerSlugs">;
@@ -117,6 +119,24 @@ export interface Credential {
   rates: readonly RateSubject[];
   /** The store's clock at the look-up. It decides about expiry, and never a node's clock. */
   readAt: Date;
+}
+
+/** `sign-in`: a device by which a person signed in. `jwt`: the identity tokens of a person. */
+export const keyKinds = ["key", "sign-in", "jwt"] as const;
+export type KeyKind = (typeof keyKinds)[number];
+
+/** The person of a key, as far as the key depends on her. */
+export interface KeyPerson {
+  /** `per_` + UUIDv7 hex. */
+  id: string;
+  kind: KeyKind;
+  suspendedAt: Date | null;
+  /** Tokens that were issued before this instant do not count; null: all do. */
+  notBefore: Date | null;
+  /** When her issuer last vouched for her. */
+  confirmedAt: Date;
+  /** The rights of her membership in the key's organization; null: she has none there. */
+  rights: { scopes: Scope[]; models: string[] | null } | null;
 }
 
 export interface Directory {

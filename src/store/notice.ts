@@ -38,6 +38,8 @@ export interface DueNotice {
   /** `notice_` + 32 hex digits, by which receivers recognise a repeat. */
   id: string;
   organizationId: string;
+  /** The organization's slug when the notice is sent. */
+  organization: string;
   kind: NoticeKind;
   details: Record<string, unknown>;
   createdAt: Date;

@@ -82,7 +82,7 @@ export interface KnownPerson {
   readAt: Date;
 }
 
-/** What the issuer vouches for. Undefined fields stay as they were. */
+/** The word of an issuer about somebody. Undefined fields stay as they were. */
 export interface Confirmation {
   /** `per_` + UUIDv7 hex, for somebody who is new. */
   id: string;
@@ -113,7 +113,7 @@ export interface People {
   personOf(issuer: string, subject: string): Promise<KnownPerson | null>;
   /**
    * Finds the person, or makes her, and notes what her issuer says. Memberships by rules become those that are named; one
-   * that is lost ends what runs by it, on every node. One who is suspended is confirmed and stays suspended.
+   * that is lost ends what runs by it, on every node. A suspended person is confirmed and stays suspended.
    */
   confirm(confirmation: Confirmation): Promise<Confirmed>;
   /** From now on, nothing that was issued to her before counts. Null: there is no such person. */
@@ -144,7 +144,10 @@ export interface PersonQuery extends Page {
   isSuspended?: boolean | undefined;
 }
 
-/** A person as she is after a change, or why nothing changed. `last_admin`: nobody could administer any more. */
+/**
+ * A person as she is after a change, or why nothing changed. `last_admin`: she did it herself, and nobody who comes in by
+ * an issuer or with an operator's token could administer any more.
+ */
 export type PersonChanged = KnownPerson | Stale<KnownPerson> | "last_admin" | null;
 
 export interface PeopleAdministration extends Pick<People, "findPerson" | "personOf" | "endIssued"> {
@@ -164,7 +167,7 @@ export interface PeopleAdministration extends Pick<People, "findPerson" | "perso
     membership: NamedMembership,
     actor: Actor,
     version?: number | null,
-  ): Promise<PersonChanged | "no_organization" | "no_team" | "closed">;
+  ): Promise<PersonChanged | "no_organization" | "no_team">;
   /** Takes one that was given by hand; one by a rule then counts again. `organizationId` null: the service's. */
   takeMembership(
     id: string,

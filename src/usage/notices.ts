@@ -68,12 +68,16 @@ const settingsOf = ({ allowsPrivate }: NoticesParts): WebhookSettings => ({
   wait_ms: webhook_ms,
 });
 
-function requestOf({ id, kind, organizationId, createdAt, details, url, secret }: DueNotice, now_ms: number) {
+function requestOf(
+  { id, kind, organizationId, organization, createdAt, details, url, secret }: DueNotice,
+  now_ms: number,
+) {
   const body = JSON.stringify({
     id,
     type: kind,
     created_at: createdAt,
     organization_id: organizationId,
+    organization,
     data: details,
   });
   const timestamp = String(Math.floor(now_ms / 1000));

@@ -2,14 +2,22 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { type AuthenticatorLimits, authenticator, requireScope } from "../../src/auth/authenticate.ts";
 import { hashKey, newKey } from "../../src/auth/key.ts";
+import type { PeoplePolicy } from "../../src/auth/verdict.ts";
 import { Fault } from "../../src/inference/fault.ts";
-import { type Credential, type Directory, type Scope, useNoted_ms } from "../../src/store/directory.ts";
+import {
+  type Credential,
+  type Directory,
+  type KeyPerson,
+  type Scope,
+  scopes,
+  useNoted_ms,
+} from "../../src/store/directory.ts";
 import { until } from "../harness/until.ts";
 
 const start = Date.UTC(2026, 10, 21, 3);
 
 /** A directory in memory, with a clock of its own and doors that a test can hold shut. */
-function house(limits: Partial<AuthenticatorLimits> = {}) {
+function house(limits: Partial<AuthenticatorLimits> = {}, policy: PeoplePolicy | null = null) {
   const clock = { node_ms: 5000, store_ms: start };
   const rows = new Map<string, Omit<Credential, "readAt">>();
   const asked: string[] = [];
@@ -29,7 +37,7 @@ function house(limits: Partial<AuthenticatorLimits> = {}) {
       await note(uses, how);
     },
   };
-  const auth = authenticator({ directory, now_ms: () => clock.node_ms, limits });
+  const auth = authenticator({ directory, now_ms: () => clock.node_ms, limits, policy: () => policy });
   let made = 0;
   return {
     auth,
@@ -60,8 +68,9 @@ function house(limits: Partial<AuthenticatorLimits> = {}) {
           revokedAt: null,
           lastUsedAt: null,
         },
-        secret: { expiresAt: null, revokedAt: null },
+        secret: { createdAt: new Date(start), expiresAt: null, revokedAt: null },
         ends: { lifetimeAt: null, unusedAt: null },
+        person: null,
         organization: {
           id: organizationId,
           slug: "acme",
@@ -100,7 +109,34 @@ describe("authentication", () => {
     const it = house();
     const { key, row } = it.add();
     const secretHash = hashKey(key).toHex();
-    expect(await it.with(key)).toEqual({ key: row.key, organization: row.organization, rates: [], secretHash });
+    expect(await it.with(key)).toEqual({
+      ...{ key: row.key, organization: row.organization, person: null, rates: [], secretHash },
+    });
+  });
+
+  test("refuses the key of a person who is suspended, was signed out, left, or is not confirmed any more", async () => {
+    const it = house({}, { confirmedMax_ms: 1000, keysOfLeavers: "revoke" });
+    const { key, row } = it.add();
+    const rights = { scopes: [...scopes], models: null };
+    const ann: KeyPerson = {
+      ...{ id: "per_1", kind: "sign-in", suspendedAt: null, notBefore: null, rights },
+      confirmedAt: new Date(start),
+    };
+    const refused = async (change: Partial<KeyPerson>) => {
+      row.person = { ...ann, ...change };
+      it.auth.forget("per_1");
+      const { status, code } = await fault(it.with(key));
+      return `${status} ${code}`;
+    };
+    row.person = ann;
+    expect((await it.with(key)).person).toEqual({ id: "per_1", notBefore: null });
+    expect(await refused({ suspendedAt: new Date(start) })).toBe("403 person_suspended");
+    expect(await refused({ notBefore: new Date(start + 1) })).toBe("401 revoked_api_key");
+    expect(await refused({ rights: null })).toBe("401 revoked_api_key");
+    expect(await refused({ confirmedAt: new Date(start - 1000) })).toBe("401 expired_api_key");
+    row.person = { ...ann, kind: "key", notBefore: new Date(start + 1) };
+    it.auth.forget("per_1");
+    expect((await it.with(key)).key.id).toBe(row.key.id);
   });
 
   test("asks the directory once a second for a key in use, once for requests at the same time", async () => {

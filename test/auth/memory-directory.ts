@@ -83,7 +83,7 @@ export function memoryDirectory(now_ms = Date.UTC(2026, 10, 21, 3)): MemoryDirec
       const key = keys.get(found.keyId)!;
       const organization = organizations.get(key.organizationId)!;
       const ends = endsOf(key, found.secret, organization);
-      return structuredClone({ key, secret: found.secret, ends, organization, rates: [], readAt: now() });
+      return structuredClone({ key, secret: found.secret, ends, person: null, organization, rates: [], readAt: now() });
     },
     async touch(uses) {
       for (const [id, from] of uses) Object.assign(keys.get(id)!, { lastUsedAt: now(), lastUsedFrom: from });

@@ -19,7 +19,8 @@ function credential(name: string, change: Partial<Credential["organization"]> = 
       revokedAt: revoked ? at : null,
       lastUsedAt: null,
     },
-    secret: { expiresAt: null, revokedAt: null },
+    secret: { createdAt: at, expiresAt: null, revokedAt: null },
+    person: null,
     ends: { lifetimeAt: null, unusedAt: null },
     organization: {
       id: "org_1",

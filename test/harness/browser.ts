@@ -35,14 +35,19 @@ export class Browser {
   }
 
   /** Sends the form of a page as it stands, with these fields besides. */
-  submit(page: Page, action: string, fields: Record<string, string> = {}): Promise<Page> {
+  submit(
+    page: Page,
+    action: string,
+    fields: Record<string, string> = {},
+    headers: Record<string, string> = {},
+  ): Promise<Page> {
     const form = page.text.match(new RegExp(`<form[^>]*action="${RegExp.escape(action)}".*?</form>`, "s"))?.[0];
     if (!form) throw new Error(`no form to ${action} in ${page.text}`);
     const hidden = [...form.matchAll(/<input[^>]*name="([^"]+)"[^>]*value="([^"]*)"/g)].map(([, name, value]) => [
       name,
       value,
     ]);
-    return this.send(page, action, { ...Object.fromEntries(hidden), ...fields });
+    return this.send(page, action, { ...Object.fromEntries(hidden), ...fields }, headers);
   }
 
   /** Follows the first link with this text. */

@@ -18,15 +18,19 @@ interface Options extends Omit<SluiceOptions, "config"> {
   issuerLines?: string[];
 }
 
-export async function startPeopleNode({ more = "", issuerLines = [], ...options }: Options = {}): Promise<PeopleNode> {
-  const [port, consolePort] = [await freePort(), await freePort()];
-  const [serviceUrl, consoleUrl] = [`http://127.0.0.1:${port}`, `http://127.0.0.1:${consolePort}`];
-  const provider = await startProvider({
-    redirectUris: [serviceUrl, consoleUrl].map((origin) => `${origin}/oauth/callback`),
-    backchannelLogoutUri: `${consoleUrl}/oauth/backchannel-logout`,
-  });
-  const organization = options.store === "postgres" || process.env.TEST_STORE === "postgres" ? "test" : "demo";
-  const config = `
+interface ConfigOptions {
+  provider: Pick<TestProvider, "issuer">;
+  serviceUrl: string;
+  consoleUrl: string;
+  organization: string;
+  more?: string;
+  issuerLines?: string[];
+}
+
+/** Text of sluice.yaml, in which the group `platform` administers and `research` is in the organization. */
+export function peopleConfig(options: ConfigOptions): string {
+  const { provider, serviceUrl, consoleUrl, organization, more = "", issuerLines = [] } = options;
+  return `
 identity:
   service_url: ${serviceUrl}
   console_url: ${consoleUrl}
@@ -41,6 +45,17 @@ ${issuerLines.map((line) => `      ${line}\n`).join("")}
     - { claim: groups, has: platform, role: admin }
     - { claim: groups, has: research, organization: ${organization}, role: member }
 ${more}`;
+}
+
+export async function startPeopleNode({ more = "", issuerLines = [], ...options }: Options = {}): Promise<PeopleNode> {
+  const [port, consolePort] = [await freePort(), await freePort()];
+  const [serviceUrl, consoleUrl] = [`http://127.0.0.1:${port}`, `http://127.0.0.1:${consolePort}`];
+  const provider = await startProvider({
+    redirectUris: [serviceUrl, consoleUrl].map((origin) => `${origin}/oauth/callback`),
+    backchannelLogoutUri: `${consoleUrl}/oauth/backchannel-logout`,
+  });
+  const organization = options.store === "postgres" || process.env.TEST_STORE === "postgres" ? "test" : "demo";
+  const config = peopleConfig({ provider, serviceUrl, consoleUrl, organization, more, issuerLines });
   const sluice = await startSluice({
     ...options,
     config,

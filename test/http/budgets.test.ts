@@ -13,7 +13,11 @@ const plans = {
 
 let service: Service;
 beforeAll(async () => {
-  service = await startService({ plans, engine: { directives: "", namesModel: false } });
+  service = await startService({
+    plans,
+    engine: { directives: "", namesModel: false },
+    more: "webhooks: { allow_private: true }",
+  });
 }, 60_000);
 afterAll(async () => {
   await service.stop();
@@ -103,6 +107,67 @@ test("a team's limits bind all of its keys, and the narrowest that resets last i
   expect((await chat(one.key, "hello")).status).toBe(200);
   const shown = await service.json<{ team: null }>("key", "show", one.id);
   expect(shown.team).toBeNull();
+});
+
+test("a team at 80 percent of its limit tells its webhook, with the numbers that everything else shows", async () => {
+  const org = await organization();
+  const told: { type: string; organization: string; data: Record<string, unknown> }[] = [];
+  const receiver = Bun.serve({
+    ...{ port: 0, hostname: "127.0.0.1" },
+    async fetch(request) {
+      told.push((await request.json()) as (typeof told)[number]);
+      return new Response();
+    },
+  });
+  try {
+    await service.json("notice", "set", org, "--url", `http://127.0.0.1:${receiver.port}/hook`);
+    const team = await service.json<{ id: string }>(
+      ...["team", "create", "--org", org, "--name", "research", "--limit", "week=100000000"],
+    );
+    const { id, key } = await newKey(org, "--team", "research");
+    const answer = await chat(key, "hello");
+    expect(answer.status).toBe(200);
+    await answer.text();
+    interface Shown {
+      standing: { usage_percent: number; week: { used: number; held: number; limit: number } };
+    }
+    const shown = () => service.json<Shown>("team", "show", team.id);
+    await until(async () => {
+      const { week } = (await shown()).standing;
+      return week.used > 0 && week.held === 0;
+    });
+    const { used } = (await shown()).standing.week;
+    const limit = Math.floor(used / 0.8);
+    await service.json("team", "update", team.id, "--limit", `week=${limit}`);
+    await until(() => told.length > 0, 30_000, "the notice");
+    expect(told).toMatchObject([
+      {
+        ...{ type: "usage.share_reached", organization: org },
+        data: {
+          subject: "team",
+          subject_id: team.id,
+          name: "research",
+          window: "week",
+          share_percent: 80,
+          used,
+          limit,
+        },
+      },
+    ]);
+    const usage = (await (await service.fetch("/v1/service/usage", { key })).json()) as {
+      team: { week: { usage_percent: number } };
+    };
+    const { standing } = await shown();
+    expect(standing).toMatchObject({ usage_percent: usage.team.week.usage_percent, week: { used, limit } });
+    expect(await service.json<{ id: string }[]>("team", "list", "--org", org, "--over", "80")).toMatchObject([
+      { id: team.id },
+    ]);
+    const receipt = answer.headers.get("x-service-request-id")!;
+    expect(await service.json("request", "show", receipt)).toMatchObject({ units: { charged: used } });
+    expect(await service.json("key", "show", id)).toMatchObject({ standing: null });
+  } finally {
+    await receiver.stop(true);
+  }
 });
 
 test("how many of a key's requests run at a time is limited by itself", async () => {

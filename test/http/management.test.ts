@@ -25,23 +25,25 @@ beforeAll(async () => {
   owned = await kinds.find(({ kind }) => kind === "pglite")!.open();
   port = await operatorPort(owned);
   const key = await port.manage.createKey({ organization: "globex", name: "foreign" });
-  const requestId = `req_${Bun.randomUUIDv7().replaceAll("-", "")}`;
-  await refusedRequests(owned.db).keep([
-    {
-      ...{ requestId, organizationId: key.organizationId, keyId: key.id, operation: "messages", age_ms: 0 },
-      ...{ model: null, stream: null, errorCode: "usage_limit_reached" },
-    },
-  ]);
+  const own = await port.manage.createKey({ organization: "acme", name: "own" });
+  const [requestId = ""] = await Promise.all([refusedWith(key), refusedWith(own)]);
   expect((await port.ask(`/requests/${requestId}`)).status).toBe(200);
   const team = await port.manage.createTeam({ organization: "globex", name: "foreign" });
   await port.manage.createTeam({ organization: "acme", name: "own" });
-  await port.manage.createKey({ organization: "acme", name: "own" });
   foreign = { organization: "globex", keys: key.id, requests: requestId, teams: team.id };
 });
 afterAll(async () => {
   await port?.stop();
   await owned?.drop();
 });
+
+/** Leaves a request that was refused. */
+async function refusedWith({ id, organizationId }: { id: string; organizationId: string }): Promise<string> {
+  const requestId = `req_${Bun.randomUUIDv7().replaceAll("-", "")}`;
+  const request = { requestId, organizationId, keyId: id, operation: "messages", age_ms: 0 } as const;
+  await refusedRequests(owned.db).keep([{ ...request, model: null, stream: null, errorCode: "usage_limit_reached" }]);
+  return requestId;
+}
 
 /** What the example of a verb sends in the body, or in the query. */
 function sentBy({ id, example }: Verb): Record<string, unknown> {

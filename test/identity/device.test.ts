@@ -89,7 +89,7 @@ describe("a device", () => {
     expect(first.text).toContain(`value="${begun.user_code}"`);
     expect(first.text).not.toContain("claude-cli/2");
     const decision = await browser.submit(first, "/device");
-    for (const words of ["claude_code claude-cli/2", "127.0.0.1", "ann@x.test", "demo (member)"])
+    for (const words of ["claude_code claude-cli/2", "127.0.0.1", "ann@x.test", `${node.sluice.organization} (member)`])
       expect(decision.text).toContain(words);
     const approved = await browser.submit(decision, "/device/decision", {
       ...{ decision: "approve", organization: await organizationId() },
@@ -180,7 +180,7 @@ describe("a device", () => {
     await browser.visit(`${node.serviceUrl}/device/decision?user_code=${begun.user_code}&decision=approve`);
     const decision = await toDecision(begun);
     const fields = { user_code: begun.user_code, decision: "approve", organization: await organizationId() };
-    const foreign = await browser.send(decision, "/device/decision", fields, { origin: "https://evil.example" });
+    const foreign = await browser.submit(decision, "/device/decision", fields, { origin: "https://evil.example" });
     expect(foreign.status).toBe(400);
     expect((await browser.send(decision, "/device/decision", fields)).status).toBe(400);
     const other = `org_${"0".repeat(32)}`;

@@ -5,7 +5,7 @@ import { noLimits, type Plan } from "../../src/store/plan.ts";
 
 type Stores = Pick<
   ManagementOptions,
-  "ledger" | "refused" | "operators" | "plans" | "notices" | "drains" | "fleet" | "standings"
+  "ledger" | "refused" | "operators" | "plans" | "notices" | "drains" | "fleet" | "people" | "standings" | "requests"
 >;
 
 export function emptyLedger(overrides: Partial<Stores["ledger"]> = {}): Stores {
@@ -22,6 +22,7 @@ export function emptyLedger(overrides: Partial<Stores["ledger"]> = {}): Stores {
     },
     refused: { find: async () => null },
     standings: { standings: async () => new Map(), nearest: async () => [] },
+    requests: { listRequests: async () => ({ items: [], next: null }) },
     notices: {
       noticeHook: async () => null,
       setNoticeHook: () => Promise.reject(new Error("no webhooks")),
@@ -33,6 +34,17 @@ export function emptyLedger(overrides: Partial<Stores["ledger"]> = {}): Stores {
       resume: async () => [],
     },
     fleet: { listProcesses: async () => [] },
+    people: {
+      findPerson: async () => null,
+      personOf: async () => null,
+      endIssued: async () => null,
+      pagePeople: async () => ({ items: [], hasMore: false }),
+      suspendPerson: async () => null,
+      resumePerson: async () => null,
+      forgetPerson: async () => null,
+      giveMembership: async () => null,
+      takeMembership: async () => null,
+    },
     plans: {
       listPlans: async () => [],
       createPlan: async ({ name: _ }) => "reused",

@@ -7,6 +7,7 @@ import { edges } from "./edges.ts";
 import { fleet } from "./fleet.ts";
 import { found } from "./found.ts";
 import { http } from "./http.ts";
+import { identity } from "./identity.ts";
 import { ledger } from "./ledger.ts";
 import { management } from "./management.ts";
 import { memory } from "./memory.ts";
@@ -30,6 +31,7 @@ export const mutants: Mutants = {
   sse,
   protocol,
   auth,
+  identity,
   admission,
   upstream,
   routing,

@@ -7,7 +7,33 @@ const existing = "test/auth/existing-secrets.test.ts";
 const existRule = "docs/design/keys.md, Keys that exist";
 const credential = "test/auth/credential.test.ts";
 
+const peopleRule = "docs/design/keys.md, Keys of people";
+
 export const auth: Mutant[] = [
+  {
+    name: "the key of a suspended person is served",
+    file: "src/auth/verdict.ts",
+    find: '  if (suspendedAt) return "person_suspended";\n',
+    replace: "",
+    caughtBy: [authenticate],
+    rule: peopleRule,
+  },
+  {
+    name: "the key of somebody who left is served",
+    file: "src/auth/verdict.ts",
+    find: 'return "no_membership";',
+    replace: "return null;",
+    caughtBy: [authenticate],
+    rule: peopleRule,
+  },
+  {
+    name: "a node that hears of a person asks for none of her keys again",
+    file: "src/auth/verdict.ts",
+    find: " || person?.id === id;",
+    replace: ";",
+    caughtBy: [authenticate],
+    rule: peopleRule,
+  },
   {
     name: "any scope will do",
     file: "src/auth/authenticate.ts",
@@ -27,7 +53,7 @@ export const auth: Mutant[] = [
   {
     name: "a cached answer outlives the key's expiry",
     file: "src/auth/authenticate.ts",
-    find: "Math.min(limits.cache_ms, deadlineIn(credential))",
+    find: "Math.min(limits.cache_ms, deadlineIn(credential, policy))",
     replace: "limits.cache_ms",
     caughtBy: [authenticate],
     rule: "docs/design/keys.md, Deadlines are exact to the millisecond",

@@ -7,7 +7,34 @@ const view = "test/management/fleet-view.test.ts";
 const follow = "test/http/follow.test.ts";
 const rule = "docs/operating.md, The fleet";
 
+const list = "test/store/request-list.test.ts";
+const listing = "docs/operating.md, Listing requests";
+
 export const fleet: Mutant[] = [
+  {
+    name: "a list looks for a request only in the hour of its admission",
+    file: "src/postgres/request-hours.ts",
+    find: "const slack_ms = hour_ms;",
+    replace: "const slack_ms = 0;",
+    caughtBy: [list],
+    rule: listing,
+  },
+  {
+    name: "a list goes on where only one of its sources was read to",
+    file: "src/postgres/request-list.ts",
+    find: "sources.map((source) => source.reached).toSorted().at(-1)!",
+    replace: "sources.map((source) => source.reached).toSorted().at(0)!",
+    caughtBy: [list],
+    rule: listing,
+  },
+  {
+    name: "a list forgets what no roll-up has read yet",
+    file: "src/postgres/request-hours.ts",
+    find: "cross join lateral usage_hours(a.read_until, 9223372036854775807,",
+    replace: "cross join lateral usage_hours(a.read_until, 0,",
+    caughtBy: [list],
+    rule: listing,
+  },
   {
     name: "a change of a node is told only with the next report",
     file: "src/node/reporting.ts",

@@ -26,9 +26,25 @@ export const notices: Mutant[] = [
   {
     name: "a share is told before it is reached",
     file: queue,
-    find: "where w.used::numeric * 100 >= l.units::numeric * share",
-    replace: "where w.used::numeric * 101 >= l.units::numeric * share",
+    find: "where w.used::numeric * 100 >= w.units::numeric * share",
+    replace: "where w.used::numeric * 101 >= w.units::numeric * share",
     caughtBy: [`${tests} > postgres each share`],
+    rule,
+  },
+  {
+    name: "a team's share is that of any other team",
+    file: queue,
+    find: "case when s.subject <> 'organization' then s.subject_id end",
+    replace: "null",
+    caughtBy: [`${tests} > postgres a team and a key`],
+    rule,
+  },
+  {
+    name: "what there is no room for is told first",
+    file: queue,
+    find: "order by r.used_share desc",
+    replace: "order by r.used_share",
+    caughtBy: [`${tests} > postgres of more than`],
     rule,
   },
   {

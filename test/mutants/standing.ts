@@ -18,8 +18,8 @@ export const standing: Mutant[] = [
   {
     name: "what has used exactly the share is left out",
     file: read,
-    find: "u) >= ${percent}",
-    replace: "u) > ${percent}",
+    find: "u.percent >= ${percent}",
+    replace: "u.percent > ${percent}",
     caughtBy: [`${law} narrow lists`],
     rule,
   },

@@ -21,7 +21,7 @@ function accountOf(output_tokens: number, seen: readonly Seen[], over: Partial<A
 
 function truthOf(written: number, over: Partial<Truth> = {}): Truth {
   const attempt: Attempt = { written, prompt_tokens: 10, reported: written === script.tokens };
-  return { book: new Map([["one", [attempt]]]), injuries: [], uncounted_ms_max: 0, ...over };
+  return { book: new Map([["one", [attempt]]]), injuries: [], uncounted_ms_max: 0, estimate_share_max: 0.5, ...over };
 }
 
 const verdicts = (account: Account, truth: Truth): Verdict[] => judge(account, truth).map(({ verdict }) => verdict);
@@ -79,7 +79,12 @@ test("any book that adds up what was delivered whole is right, and none that is 
       const seen = scripts.map((one) => seenOf({ script: one, tokens: one.tokens }));
       const book = new Map(scripts.map((one) => [one.id, [{ written: one.tokens, prompt_tokens: 1, reported: true }]]));
       const sum = lengths.reduce((total, tokens) => total + tokens, 0);
-      const found = judge(accountOf(sum + off, seen), { book, injuries: [], uncounted_ms_max: 0 });
+      const found = judge(accountOf(sum + off, seen), {
+        book,
+        injuries: [],
+        uncounted_ms_max: 0,
+        estimate_share_max: 0,
+      });
       expect(found.length).toBe(off === 0 ? 0 : 1);
     }),
   );

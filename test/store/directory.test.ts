@@ -223,7 +223,7 @@ function contract(open: Open): void {
         lastUsedAt: null,
       });
       expect(found.ends).toEqual({ lifetimeAt: null, unusedAt: null });
-      expect(found.secret).toEqual({ expiresAt: null, revokedAt: null });
+      expect(found.secret).toMatchObject({ expiresAt: null, revokedAt: null });
       expect(found.readAt).toEqual(new Date("2030-01-01T00:00:00.001Z"));
     });
 
@@ -374,7 +374,7 @@ function contract(open: Open): void {
       const [old, fresh] = [newSecret(), newSecret()];
       const made = await key(owner, old);
       await admin.rotateKey({ id: made.id, secret: fresh, graceEndsAt: null, actor: "cli:ann" });
-      expect((await store.credential(old.hash))?.secret).toEqual({ expiresAt: null, revokedAt: null });
+      expect((await store.credential(old.hash))?.secret).toMatchObject({ expiresAt: null, revokedAt: null });
       const revoked = (await admin.revokeKey({ id: made.id, old: true, actor: "cli:ann" }))!;
       expect(revoked.revokedAt).toBeNull();
       expect((await store.credential(old.hash))?.secret.revokedAt).toBeInstanceOf(Date);

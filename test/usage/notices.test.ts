@@ -4,18 +4,19 @@ import { administration } from "../../src/postgres/administration.ts";
 import { ledger } from "../../src/postgres/ledger.ts";
 import { noticeQueue } from "../../src/postgres/notices.ts";
 import { plans } from "../../src/postgres/plans.ts";
+import { noBudget } from "../../src/store/budget.ts";
 import { noLimits } from "../../src/store/plan.ts";
 import { isPublicAddress, sendWebhook, signatureOf } from "../../src/upstream/webhook.ts";
 import { nextAttempt_ms, notices } from "../../src/usage/notices.ts";
 import { until } from "../harness/until.ts";
-import { admitOf, type Store, settleOf, stores } from "../store/ledger-stores.ts";
+import { admitOf, newHex, type Store, settleOf, stores } from "../store/ledger-stores.ts";
 
 setDefaultTimeout(60_000);
 
 interface Got {
   body: string;
   headers: Headers;
-  notice: { id: string; type: string; data: Record<string, unknown> };
+  notice: { id: string; type: string; organization: string; data: Record<string, unknown> };
 }
 
 const ending: (() => unknown)[] = [];
@@ -37,6 +38,29 @@ function receiver(answer: (before: number) => Response | Promise<Response> = () 
   });
   ending.push(() => server.stop(true));
   return { got, url: `http://127.0.0.1:${server.port}/hook` };
+}
+
+/** A team with 100 units a week, and a key in it with 112 a month. */
+async function teamAndKey(
+  acts: ReturnType<typeof administration>,
+  organizationId: string,
+  name = "research",
+): Promise<[string, string]> {
+  const common = { organizationId, actor: "cli:test" };
+  const [teamId, id] = [`team_${newHex()}`, `key_${newHex()}`];
+  await acts.createTeam({
+    ...common,
+    id: teamId,
+    name,
+    budget: { ...noBudget, week: 100 },
+    keyDefault: null,
+  });
+  await acts.createKey({
+    ...{ ...common, id, name: "app", scopes: ["inference:create"], allowedModels: null, expiresAt: null, owner: null },
+    ...{ labels: {}, allowedAddresses: null, teamId, budget: { ...noBudget, month: 112 } },
+    secret: { hash: crypto.getRandomValues(new Uint8Array(32)), prefix: "slk_test", suffix: "test" },
+  });
+  return [teamId, id];
 }
 
 const secret = "whsec_test";
@@ -64,9 +88,9 @@ describe.each(Object.keys(stores) as (keyof typeof stores)[])("%s", (kind) => {
     ending.push(() => it.stop());
     return { ...it, given };
   }
-  async function use(organization: string, units: number) {
+  async function use(organization: string, units: number, keyId = admitOf(organization).keyId) {
     const book = ledger(store.db, { recovery: "checkpoint" });
-    const admit = admitOf(organization, { inputUnits: units, outputTokens: 0, outputTokens_min: 0 });
+    const admit = admitOf(organization, { keyId, inputUnits: units, outputTokens: 0, outputTokens_min: 0 });
     await book.run([admit]);
     await book.run([settleOf(admit, units)]);
     await book.close();
@@ -95,6 +119,59 @@ describe.each(Object.keys(stores) as (keyof typeof stores)[])("%s", (kind) => {
       expect(headers.get("sluice-signature")).toBe(signatureOf(secret, headers.get("sluice-timestamp")!, body));
     }
     expect(nodes.flatMap(({ given }) => given)).toEqual([]);
+    await acts.removeNoticeHook(organization, "cli:test");
+  });
+
+  test("a team and a key are told of at their own limits, once, and with the organization's slug", async () => {
+    const acts = administration(store.db);
+    const organization = await store.newOrganization();
+    const { slug } = (await acts.findOrganization(organization))!;
+    const { got, url } = receiver();
+    const [team, key] = await teamAndKey(acts, organization);
+    await use(organization, 79, key);
+    await acts.setNoticeHook(organization, hook(url), { secret, renews: false }, "cli:test");
+    await noticeQueue(store.db).look();
+    expect(await acts.noticeHook(organization)).toMatchObject({ waiting: 0 });
+    await use(organization, 1, key);
+    const nodes = [node(), node()];
+    await until(() => got.length === 1, 10_000, "80 percent of the team's limit");
+    await use(organization, 10, key);
+    await until(() => got.length === 2, 10_000, "80 percent of the key's limit");
+    const [, mate] = await teamAndKey(acts, organization, "product");
+    await use(organization, 85, mate);
+    await until(() => got.length === 3, 10_000, "80 percent of another team's limit");
+    await noticeQueue(store.db).look();
+    await Promise.all(nodes.map((one) => one.stop()));
+    expect(await noticeQueue(store.db).claim(10)).toEqual([]);
+    expect(got.map(({ notice: { organization, data } }) => ({ organization, ...data }))).toMatchObject([
+      { organization: slug, subject: "team", subject_id: team, name: "research", window: "week", used: 80, limit: 100 },
+      { organization: slug, subject: "key", subject_id: key, name: "app", window: "month", used: 90, limit: 112 },
+      { organization: slug, subject: "team", name: "product", window: "week", used: 85, limit: 100 },
+    ]);
+    expect(got.map(({ notice }) => notice.data.share_percent)).toEqual([80, 80, 80]);
+    await acts.removeNoticeHook(organization, "cli:test");
+  });
+
+  test("of more than there is room for, the largest shares are told first", async () => {
+    const acts = administration(store.db);
+    const organization = await store.newOrganization();
+    const [, key] = await teamAndKey(acts, organization);
+    await use(organization, 95, key);
+    await acts.setNoticeHook(
+      organization,
+      { ...hook("http://127.0.0.1:9/"), shares: [80, 81, 82] },
+      { secret, renews: false },
+      "cli:test",
+    );
+    await store.db.query(
+      `insert into notice (id, organization_id, kind, about, details, created_at, next_attempt_at)
+       select gen_random_uuid(), $1, 'organization.suspended', n, '{}', now(), '2100-01-01' from generate_series(1, 997) n`,
+      [organization.slice(4)],
+    );
+    await noticeQueue(store.db).look();
+    await noticeQueue(store.db).look();
+    const claimed = await noticeQueue(store.db).claim(10);
+    expect(claimed.map(({ details }) => details.subject)).toEqual(["team", "team", "team"]);
     await acts.removeNoticeHook(organization, "cli:test");
   });
 

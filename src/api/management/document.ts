@@ -64,6 +64,7 @@ const tags: [Tag, string][] = [
   ["Audit", "Who did what, chained by hash."],
   ["Notices", "What organizations are told by webhook: docs/notices.md."],
   ["Operators", "Who may use this interface."],
+  ["People", "Who came in by an issuer, and their memberships."],
 ];
 
 const introduction = [

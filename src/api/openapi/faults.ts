@@ -26,6 +26,7 @@ export const faultMeanings: Record<FaultCode, string> = {
   no_active_plan: "the organization has no active plan",
   missing_scope: "the API key lacks the scope of the operation",
   organization_suspended: "the organization is suspended",
+  person_suspended: "the person to whom the API key or the token belongs is suspended",
   address_not_allowed: "the API key may not be used from the client's address",
   model_not_allowed: "the API key may not use the model",
   model_not_found: "the model does not exist",
@@ -95,6 +96,7 @@ export const credentialFaults = [
   "revoked_api_key",
   "missing_scope",
   "organization_suspended",
+  "person_suspended",
   "address_not_allowed",
 ] as const satisfies FaultCode[];
 

@@ -1,0 +1,433 @@
+/** People: who came in by an issuer, and the memberships that administrators give by hand (docs/identity.md). */
+import Type from "typebox";
+import type { Value } from "../schema/codec.ts";
+import { scopes } from "../store/directory.ts";
+import {
+  type KnownPerson,
+  memberRoles,
+  type PersonChanged,
+  personKinds,
+  personRoles,
+  type Membership as StoredMembership,
+  serviceRoles,
+} from "../store/people.ts";
+import { day, instant as instantWritten } from "../time/written.ts";
+import { type Column, type Facts, flag, required } from "./command.ts";
+import type { ManagementContext } from "./context.ts";
+import { fail } from "./error.ts";
+import { partFrom } from "./page.ts";
+import * as parse from "./parse.ts";
+import {
+  admins,
+  examples,
+  id,
+  instant,
+  limitIn,
+  nullable,
+  oneOf,
+  partOf,
+  partOfIds,
+  readers,
+  version,
+  words,
+} from "./shapes.ts";
+import { verbsOf } from "./verb.ts";
+import { stale } from "./version.ts";
+
+const verb = verbsOf("People");
+
+const Membership = Type.Object(
+  {
+    organization_id: nullable(id("org")),
+    organization: nullable(Type.String({ description: "The organization's slug. Null: the role is for the service." })),
+    team: nullable(Type.Object({ id: id("team"), name: Type.String() })),
+    role: oneOf([...personRoles]),
+    scopes: Type.Array(oneOf([...scopes]), { description: "The most that the person's keys and tokens there may do." }),
+    models: nullable(Type.Array(Type.String(), { description: "Null: every model." })),
+    source: oneOf(["rule", "hand"], { description: "`hand`: an administrator gave it, and it stays." }),
+    created_at: instant("When it was given first."),
+    created_by: Type.String({ description: "`operator:<name>`, `cli:<user>` or `service`." }),
+  },
+  { $id: "Membership" },
+);
+
+export const Person = Type.Object(
+  {
+    id: id("per"),
+    issuer: Type.String({ description: "The issuer that vouches for the person." }),
+    subject: nullable(Type.String({ description: "The issuer's name for the person. Null: forgotten." })),
+    kind: oneOf([...personKinds], { description: "`service`: a workload." }),
+    email: nullable(Type.String()),
+    is_email_verified: Type.Boolean({ description: "Whether the issuer says that the address is the person's." }),
+    name: nullable(Type.String()),
+    groups: Type.Array(Type.String(), {
+      description: "The groups of the last answer that had them. An `organization-admin` sees none.",
+    }),
+    state: oneOf(["active", "suspended", "forgotten"]),
+    created_at: instant("When the person first came."),
+    confirmed_at: instant("When the issuer last vouched for the person."),
+    memberships: Type.Array(Membership, { description: "At most one in an organization, and one for the service." }),
+    version: version(),
+  },
+  { $id: "Person" },
+);
+export type Person = Value<typeof Person>;
+
+const examplePerson: Person = {
+  id: `per_${"0".repeat(31)}6`,
+  issuer: "https://login.example",
+  subject: "248289761001",
+  kind: "person",
+  email: "ann@example.com",
+  isEmailVerified: true,
+  name: "Ann Example",
+  groups: ["research"],
+  state: "active",
+  createdAt: examples.at,
+  confirmedAt: examples.at,
+  memberships: [
+    {
+      organizationId: examples.organization,
+      organization: "acme",
+      team: { id: examples.team, name: "research" },
+      role: "member",
+      scopes: [...scopes],
+      models: null,
+      source: "rule",
+      createdAt: examples.at,
+      createdBy: "service",
+    },
+  ],
+  version: 1,
+};
+const one = { person: words("ID of the person.") };
+const sent = { person: examplePerson.id };
+const personFlag = flag("<person>", "ID of the person (see: sluice person list)");
+
+const membershipWords = ({ organization, team, role, source }: StoredMembership) =>
+  `${organization === null ? role : `${role} in ${organization}`}${team ? `, team ${team.name}` : ""}${source === "hand" ? " (by hand)" : ""}`;
+
+const personColumns: Column<Person>[] = [
+  { head: "ID", cell: (person) => person.id },
+  { head: "NAME", cell: (person) => person.name ?? "", breaks: true },
+  { head: "E-MAIL", cell: (person) => person.email ?? "" },
+  { head: "STATE", cell: (person) => person.state },
+  { head: "MEMBERSHIPS", cell: (person) => person.memberships.map(membershipWords).join("; "), breaks: true },
+  { head: "CONFIRMED", cell: (person) => day(person.confirmedAt), optional: true },
+  { head: "KIND", cell: (person) => person.kind, optional: true },
+];
+
+function personFacts(person: Person): Facts {
+  const email = person.email && `${person.email}${person.isEmailVerified ? "" : " (not verified)"}`;
+  return [
+    ["id", person.id],
+    ["name", person.name],
+    ["e-mail", email],
+    ["issuer", person.issuer],
+    ["subject", person.subject],
+    ["kind", person.kind],
+    ["groups", person.groups.join(", ") || null],
+    ["state", person.state],
+    ["came first", instantWritten(person.createdAt)],
+    ["confirmed", instantWritten(person.confirmedAt)],
+    ...(person.memberships.length === 0
+      ? ([["memberships", "none"]] as const)
+      : person.memberships.map((one) => ["membership", membershipWords(one)] as const)),
+    ["version", String(person.version)],
+  ];
+}
+
+export const personVerbs = [
+  verb({
+    name: "pagePeople",
+    route: "GET /people",
+    summary: "List people",
+    description:
+      "In the order in which they came. An `organization-admin` sees those with a membership in the own one.",
+    roles: readers,
+    faults: ["resource_not_found"],
+    takes: Type.Object({
+      ...partOfIds("per"),
+      organization: Type.Optional(words("Slug or ID: only people with a membership there.")),
+      search: Type.Optional(words("A part of a name or an e-mail address, in any case.")),
+      suspended: Type.Optional(
+        Type.Boolean({ description: "True: only people who are suspended. False: the others." }),
+      ),
+    }),
+    answers: partOf(Person, "People"),
+    example: { takes: {}, answer: { data: [examplePerson], nextCursor: null } },
+    command: {
+      words: "person list",
+      description: "list the people who came in by an issuer",
+      takes: {
+        organization: flag("--org <org>", "only people with a membership in this organization"),
+        search: flag("--search <text>", "a part of a name or an e-mail address"),
+        suspended: flag("--suspended", "only people who are suspended"),
+      },
+      columns: personColumns,
+      none: "There is nobody yet. People appear when they first come in by an issuer (docs/identity.md).\n",
+      parts: "all",
+    },
+    async act(context, input) {
+      const found = await context.people.pagePeople({
+        limit: limitIn(input),
+        after: input.cursor,
+        organizationId: await context.narrowedTo(input.organization),
+        search: input.search,
+        isSuspended: input.suspended,
+      });
+      const seen = found.items.map((known) => personIn(context, known));
+      return partFrom(found, seen, ({ person }) => person.id);
+    },
+  }),
+  verb({
+    name: "findPerson",
+    route: "GET /people/{person}",
+    summary: "Show a person",
+    description: "With the memberships in force.",
+    roles: readers,
+    faults: ["resource_not_found"],
+    takes: Type.Object(one),
+    answers: Person,
+    example: { takes: sent, answer: examplePerson },
+    command: {
+      words: "person show",
+      description: "show a person with the memberships in force",
+      takes: { person: personFlag },
+      says: personFacts,
+    },
+    act: async (context, input) => personIn(context, await personOf(context, input.person)),
+  }),
+  verb({
+    name: "suspendPerson",
+    route: "POST /people/{person}/suspend",
+    summary: "Suspend a person",
+    description:
+      "The person's keys, tokens and sessions are refused on every node within a second, and what runs by them ends, until the person is resumed.",
+    roles: admins,
+    kind: "change",
+    faults: ["resource_not_found", "wrong_state", "version_conflict"],
+    takes: Type.Object(one),
+    answers: Person,
+    example: { takes: sent, answer: { ...examplePerson, state: "suspended", version: 2 } },
+    command: {
+      words: "person suspend",
+      description: "suspend a person: all keys, tokens and sessions, on every node within a second",
+      takes: { person: personFlag },
+      versioned: "person",
+      says: personFacts,
+    },
+    act: (context, input) => changed(context, input, context.people.suspendPerson),
+  }),
+  verb({
+    name: "resumePerson",
+    route: "POST /people/{person}/resume",
+    summary: "Resume a person",
+    description: "The person's keys and tokens work again.",
+    roles: admins,
+    kind: "change",
+    faults: ["resource_not_found", "wrong_state", "version_conflict"],
+    takes: Type.Object(one),
+    answers: Person,
+    example: { takes: sent, answer: { ...examplePerson, version: 3 } },
+    command: {
+      words: "person resume",
+      description: "resume a suspended person",
+      takes: { person: personFlag },
+      versioned: "person",
+      says: personFacts,
+    },
+    act: (context, input) => changed(context, input, context.people.resumePerson),
+  }),
+  verb({
+    name: "forgetPerson",
+    route: "POST /people/{person}/forget",
+    summary: "Forget a person",
+    description:
+      "Erases name, e-mail address, subject and groups for good, takes the memberships, and revokes the person's keys. Usage stays under the ID. If the issuer vouches for the person again, the same ID comes back.",
+    roles: admins,
+    kind: "change",
+    faults: ["resource_not_found", "wrong_state", "version_conflict"],
+    takes: Type.Object(one),
+    answers: Person,
+    example: {
+      takes: sent,
+      answer: {
+        ...examplePerson,
+        ...{ subject: null, email: null, isEmailVerified: false, name: null, groups: [], memberships: [] },
+        state: "forgotten",
+        version: 4,
+      },
+    },
+    command: {
+      words: "person forget",
+      description: "erase who a person is, and revoke the person's keys, for good",
+      takes: { person: personFlag },
+      versioned: "person",
+      says: personFacts,
+    },
+    act: (context, input) => changed(context, input, context.people.forgetPerson),
+  }),
+  verb({
+    name: "giveMembership",
+    route: "PUT /people/{person}/membership",
+    summary: "Give a membership",
+    description:
+      "By hand: it stays until it is taken, and counts before one by a rule in the same organization. One by hand that is there is replaced.",
+    roles: admins,
+    kind: "change",
+    faults: ["resource_not_found", "wrong_state", "version_conflict"],
+    takes: Type.Object({
+      ...one,
+      organization: Type.Optional(nullable(words("Slug or ID. Left out for the roles `viewer` and `admin`."))),
+      role: oneOf([...personRoles], { "x-must-be": personRoles.join(", ") }),
+      team: Type.Optional(nullable(words("ID or name of a team of the organization."))),
+      scopes: Type.Optional(
+        nullable(Type.Array(oneOf([...scopes]), { minItems: 1, maxItems: 10, description: "Else all three." })),
+      ),
+      models: Type.Optional(
+        nullable(
+          Type.Array(Type.String({ minLength: 1 }), {
+            minItems: 1,
+            maxItems: 1000,
+            description: "IDs of models; else every model.",
+          }),
+        ),
+      ),
+    }),
+    answers: Person,
+    example: { takes: { ...sent, organization: "acme", role: "member", team: "research" }, answer: examplePerson },
+    command: {
+      words: "membership give",
+      description: "give a person a membership by hand, in an organization or for the service",
+      takes: {
+        person: personFlag,
+        role: required("--role <role>", `role: ${personRoles.join(", ")}`),
+        organization: flag("--org <org>", `slug or ID of the organization, for the roles ${memberRoles.join(" and ")}`),
+        team: flag("--team <team>", "ID or name of a team of the organization"),
+        scopes: flag("--scopes <list>", `the most that keys and tokens there may do (default: ${scopes.join(",")})`),
+        models: flag("--models <list>", "IDs of the allowed models (default: every model)"),
+      },
+      versioned: "person",
+      says: personFacts,
+      help: `
+Examples:
+  $ sluice membership give per_0192f0c1d2e37a4b8c9d0e1f2a3b4c5d --org acme --role member --team research
+  $ sluice membership give per_0192f0c1d2e37a4b8c9d0e1f2a3b4c5d --role viewer`,
+    },
+    async act(context, input) {
+      const { organization, team, role } = input;
+      refuseContradiction(role, organization ?? null, team ?? null);
+      const found = organization == null ? null : await context.openOrganization(organization);
+      const named = {
+        organization: found?.id ?? null,
+        team: team ?? null,
+        role,
+        scopes: scopes.filter((scope) => (input.scopes ?? scopes).includes(scope)),
+        models: input.models ? parse.models(input.models, (await context.catalog()).models) : null,
+      };
+      const after = await changed(context, input, async (id, actor, version) => {
+        const given = await context.people.giveMembership(id, named, actor, version);
+        if (given === "no_organization") return fail("The organization was closed meanwhile.", "wrong_state");
+        if (given === "no_team")
+          return fail(
+            `${found!.slug} has no team '${parse.excerpt(team!)}'. To list its teams, run: sluice team list --org ${found!.slug}`,
+            "resource_not_found",
+          );
+        return given;
+      });
+      return after;
+    },
+  }),
+  verb({
+    name: "takeMembership",
+    route: "POST /people/{person}/membership/take",
+    summary: "Take a membership",
+    description: "One that was given by hand; one by a rule in the same organization then counts again.",
+    roles: admins,
+    kind: "change",
+    faults: ["resource_not_found", "wrong_state", "version_conflict"],
+    takes: Type.Object({
+      ...one,
+      organization: Type.Optional(nullable(words("Slug or ID. Left out: the role for the service."))),
+    }),
+    answers: Person,
+    example: { takes: { ...sent, organization: "acme" }, answer: { ...examplePerson, memberships: [], version: 2 } },
+    command: {
+      words: "membership take",
+      description: "take a membership that was given by hand",
+      takes: {
+        person: personFlag,
+        organization: flag("--org <org>", "slug or ID of the organization (default: the role for the service)"),
+      },
+      versioned: "person",
+      says: personFacts,
+    },
+    async act(context, input) {
+      const place = input.organization == null ? null : (await context.organizationOf(input.organization)).id;
+      return changed(context, input, async (id, actor, version) => {
+        const taken = await context.people.takeMembership(id, place, actor, version);
+        if (taken !== "no_membership") return taken;
+        return fail(
+          "There is no membership by hand. One by a rule ends when its rule does, or with the claim at the issuer.",
+          "resource_not_found",
+        );
+      });
+    },
+  }),
+] as const;
+
+function refuseContradiction(role: StoredMembership["role"], organization: string | null, team: string | null): void {
+  const isForService = serviceRoles.some((one) => one === role);
+  if (isForService && organization !== null)
+    fail(`The role ${role} is for the service. Leave the organization out, or choose ${memberRoles.join(" or ")}.`);
+  if (!isForService && organization === null) fail(`The role ${role} is one in an organization. Name it.`);
+  if (isForService && team !== null) fail(`The role ${role} is for the service, which has no teams.`);
+}
+
+async function personOf(context: ManagementContext, name: string): Promise<KnownPerson> {
+  const found = await context.people.findPerson(name);
+  const isInSight = found && (context.within === null || visible(context, found).length > 0);
+  return isInSight ? found : noPerson(name);
+}
+
+const visible = ({ within }: ManagementContext, { memberships }: KnownPerson) =>
+  within === null ? memberships : memberships.filter(({ organizationId }) => organizationId === within);
+
+/** The person as the actor may see her: an organization's administrator does not learn about other organizations. */
+function personIn(context: ManagementContext, known: KnownPerson): Person {
+  const { person } = known;
+  const { id, issuer, subject, kind, email, isEmailVerified, name, createdAt, confirmedAt, version } = person;
+  return {
+    ...{ id, issuer, subject, kind, email, isEmailVerified, name, createdAt, confirmedAt, version },
+    groups: context.within === null ? person.groups : [],
+    state: person.forgottenAt ? "forgotten" : person.suspendedAt ? "suspended" : "active",
+    memberships: visible(context, known),
+  };
+}
+
+type Act = (id: string, actor: string, version?: number) => Promise<PersonChanged>;
+
+async function changed(
+  context: ManagementContext,
+  { person: name, version: read }: { person: string; version?: number | undefined },
+  act: Act,
+): Promise<Person> {
+  const after = await act(name, context.actor, read);
+  if (after === null) return noPerson(name);
+  if (after === "last_admin")
+    return fail(
+      "You are the last one who can administer. Let somebody else do it, or make another admin.",
+      "wrong_state",
+    );
+  if ("stale" in after) return stale(`Person ${name}`, { read }, Person, personIn(context, after.stale));
+  await context.announce(after.person.id);
+  return personIn(context, after);
+}
+
+function noPerson(name: string): never {
+  return fail(
+    `There is no person '${parse.excerpt(name)}'. To list all people, run: sluice person list`,
+    "resource_not_found",
+  );
+}

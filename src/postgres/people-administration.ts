@@ -1,0 +1,172 @@
+/** Administration of people over SQL. Every act locks the person first, and is announced to all nodes under the person's ID. */
+import { isDeepStrictEqual } from "node:util";
+import { and, eq, exists, gt, isNotNull, isNull, type SQL, sql } from "drizzle-orm";
+import { membership, person } from "../../db/schema.ts";
+import { bare, uuid_max, uuidOf } from "../store/ids.ts";
+import type { KnownPerson, PeopleAdministration, PersonChanged, PersonQuery } from "../store/people.ts";
+import { act, audit, storeNow } from "./acts.ts";
+import type { Database, Transaction } from "./database.ts";
+import { isIn, listed, resolved, revokeKeys } from "./memberships.ts";
+import { knownOf, lockPerson, type PersonRow, people, readPerson } from "./people.ts";
+import { announceChange } from "./revocations.ts";
+import { plainly } from "./rows.ts";
+
+export function peopleAdministration(db: Database): PeopleAdministration {
+  const { findPerson, personOf, endIssued } = people(db);
+  return {
+    findPerson,
+    personOf,
+    endIssued,
+
+    async pagePeople(query) {
+      const page = db.drizzle
+        .select()
+        .from(person)
+        .where(wantedBy(db, query))
+        .orderBy(person.id)
+        .limit(query.limit + 1);
+      const rows = await plainly(page);
+      return { items: await plainly(knownOf(db, rows.slice(0, query.limit))), hasMore: rows.length > query.limit };
+    },
+
+    suspendPerson: (id, actor, version) =>
+      changing<never>(db, { id, actor, version, isLoss: true }, async (tx, row, at) => {
+        if (row.suspendedAt) return null;
+        await tx.drizzle.update(person).set({ suspendedAt: at }).where(eq(person.id, row.id));
+        return { action: "person.suspend", details: {} };
+      }),
+
+    resumePerson: (id, actor, version) =>
+      changing<never>(db, { id, actor, version }, async (tx, row) => {
+        if (!row.suspendedAt) return null;
+        await tx.drizzle.update(person).set({ suspendedAt: null }).where(eq(person.id, row.id));
+        return { action: "person.resume", details: {} };
+      }),
+
+    forgetPerson: (id, actor, version) =>
+      changing<never>(db, { id, actor, version, isLoss: true }, async (tx, row, at) => {
+        if (row.forgottenAt) return null;
+        const keys = await revokeKeys(tx, row.id, null, at);
+        await erase(tx, row.id, at);
+        return { action: "person.forget", details: { keys_revoked: keys } };
+      }),
+
+    giveMembership: (id, named, actor, version) =>
+      changing<"no_organization" | "no_team">(db, { id, actor, version }, async (tx, row, at) => {
+        const values = await resolved(tx, named);
+        if (typeof values === "string") return values;
+        const { organizationId } = values;
+        const [before] = await tx.drizzle
+          .select()
+          .from(membership)
+          .where(isIn(row.id, organizationId, "hand"));
+        if (before && isDeepStrictEqual(listed(before), listed(values))) return null;
+        if (before) await tx.drizzle.delete(membership).where(eq(membership.id, before.id));
+        const given = { personId: row.id, ...values, source: "hand" as const, createdAt: at, createdBy: actor };
+        await tx.drizzle.insert(membership).values(given);
+        const details = { ...listed(values), ...(before ? { before: listed(before) } : {}) };
+        return { action: "membership.give", details, owner: organizationId };
+      }),
+
+    takeMembership: (id, organizationId, actor, version) =>
+      changing<"no_membership">(db, { id, actor, version, isLoss: organizationId === null }, async (tx, row) => {
+        const owner = organizationId === null ? null : bare(organizationId, "org_");
+        const [gone] = await tx.drizzle
+          .delete(membership)
+          .where(isIn(row.id, owner, "hand"))
+          .returning();
+        return gone ? { action: "membership.take", details: listed(gone), owner } : "no_membership";
+      }),
+  };
+}
+
+function wantedBy(db: Database, { after, organizationId, search, isSuspended }: PersonQuery): SQL | undefined {
+  const within = organizationId === undefined ? undefined : bare(organizationId, "org_");
+  const isMember = (owner: string) =>
+    exists(
+      db.drizzle
+        .select({ one: sql`1` })
+        .from(membership)
+        .where(
+          and(eq(membership.personId, person.id), eq(membership.organizationId, owner), isNull(membership.endedAt)),
+        ),
+    );
+  const contains = (text: string) =>
+    sql`(position(lower(${text}) in lower(${person.email})) > 0 or position(lower(${text}) in lower(${person.name})) > 0)`;
+  return and(
+    after === undefined ? undefined : gt(person.id, uuidOf(after, "per_") ?? uuid_max),
+    within === undefined ? undefined : isMember(within),
+    search === undefined ? undefined : contains(search),
+    isSuspended === undefined ? undefined : isSuspended ? isNotNull(person.suspendedAt) : isNull(person.suspendedAt),
+  );
+}
+
+interface Change {
+  id: string;
+  actor: string;
+  version?: number | null | undefined;
+  /** Whether it takes rights over the service away. */
+  isLoss?: boolean;
+}
+
+/** Describes a change for the audit log; null where nothing changed. `owner`: the UUID of the organization concerned. */
+type Done = { action: string; details: Record<string, unknown>; owner?: string | null } | null;
+
+function changing<Refusal extends string>(
+  db: Database,
+  { id, actor, version, isLoss = false }: Change,
+  work: (tx: Transaction, row: PersonRow, at: Date) => Promise<Done | Refusal>,
+): Promise<PersonChanged | Refusal> {
+  return act(db, async (tx): Promise<PersonChanged | Refusal> => {
+    const row = await lockPerson(tx, id);
+    if (!row) return null;
+    const isSelf = actor === `person:${id}`;
+    if (typeof version === "number" && row.version !== version) return { stale: await known(tx, row.id) };
+    if (isLoss && isSelf && (await isLastAdmin(tx, row.id))) return "last_admin";
+    const at = await storeNow(tx);
+    const done = await work(tx, row, at);
+    if (typeof done === "string") return done;
+    if (done) {
+      await tx.drizzle
+        .update(person)
+        .set({ version: row.version + 1 })
+        .where(eq(person.id, row.id));
+      await announceChange(tx, id);
+      const { action, details, owner = null } = done;
+      await audit(tx, at, { actor, action, owner, subject: id, details });
+    }
+    return known(tx, row.id);
+  });
+}
+
+const known = async (tx: Transaction, id: string): Promise<KnownPerson> => (await readPerson(tx, eq(person.id, id)))!;
+
+/** Whether nobody else could administer the service from another machine. Two admins who leave at once wait for each other. */
+async function isLastAdmin(tx: Transaction, id: string): Promise<boolean> {
+  await tx.query("select pg_advisory_xact_lock(hashtextextended('sluice last admin', 0))");
+  const others = await tx.query(
+    `select 1 from membership m join person p on p.id = m.person_id
+     where m.role = 'admin' and m.ended_at is null and p.suspended_at is null and p.forgotten_at is null and p.id <> $1
+     union all
+     select 1 from operator where role = 'admin' and revoked_at is null and (expires_at is null or expires_at > store_now())
+     limit 1`,
+    [id],
+  );
+  return others.length === 0;
+}
+
+/** Erases the text that says who somebody is, and ends the ways in. The hash of the subject stays, to recognise a return. */
+async function erase(tx: Transaction, id: string, at: Date): Promise<void> {
+  await tx.drizzle.delete(membership).where(eq(membership.personId, id));
+  await tx.query("delete from browser_session where person_id = $1", [id]);
+  await tx.query("delete from device_request where person_id = $1", [id]);
+  await tx.query(
+    "update sign_in set ended_at = $2, tokens = null, refreshing_by = null, address = '' where person_id = $1 and ended_at is null",
+    [id, at],
+  );
+  const nobody = { subject: null, email: null, isEmailVerified: false, name: null, groups: [], groupsAt: null };
+  await tx.drizzle
+    .update(person)
+    .set({ ...nobody, notBefore: at, forgottenAt: at })
+    .where(eq(person.id, id));
+}

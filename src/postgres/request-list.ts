@@ -1,0 +1,176 @@
+/**
+ * Lists requests over SQL without an index of its own, so that a settlement costs nothing more. Ids begin with their time, so
+ * each source is read along its primary key, a bounded number of rows at a time; of an organization's records, only around
+ * the hours in which the roll-ups say that there are any (docs/operating.md, Listing requests).
+ */
+import { bare, idOf } from "../store/ids.ts";
+import type { ListedRequest, RequestList, RequestPage, RequestQuery } from "../store/request-list.ts";
+import type { Database } from "./database.ts";
+import { hourSpans } from "./request-hours.ts";
+import { listedHold, listedRecord, listedRefusal, type RequestRow } from "./request-rows.ts";
+import { type Found, firstId, type Span, uuidAt } from "./request-spans.ts";
+
+export interface RequestListBounds {
+  /** The rows that one question reads at most. */
+  scanned_max: number;
+  /** No further question is asked after this time. */
+  page_ms: number;
+}
+const usualBounds: RequestListBounds = { scanned_max: 20_000, page_ms: 100 };
+
+type Queries = Pick<Database, "query">;
+
+/** One page while it is read. */
+interface Reading {
+  db: Queries;
+  query: RequestQuery;
+  scanned_max: number;
+  /** When no further question is asked. */
+  until_ms: number;
+}
+
+export function requestList(db: Queries, bounds = usualBounds): RequestList {
+  return {
+    async listRequests(query) {
+      const span: Span = {
+        since: query.from ? uuidAt(query.from.getTime()) : firstId,
+        until: query.before ? bare(query.before, "req_") : query.to ? uuidAt(query.to.getTime()) : null,
+      };
+      const { scanned_max, page_ms } = bounds;
+      const page: Reading = { db, query, scanned_max, until_ms: performance.now() + page_ms };
+      // A request that ends in the meantime is in both: so what runs is read first, and the record counts.
+      const holds = await foundHolds(page, span);
+      const refusals = await scanned(page, refusalsOf, [span]);
+      const records = await foundRecords(page, span);
+      return merged(query.limit, span, [records, refusals, holds]);
+    },
+  };
+}
+
+/** The newest of all sources, as far down as each of them was read. A request that is in two is the first one's. */
+function merged(limit: number, { since }: Span, sources: readonly Found[]): RequestPage {
+  const reached = sources
+    .map((source) => source.reached)
+    .toSorted()
+    .at(-1)!;
+  const all = new Map<string, ListedRequest>();
+  for (const { items } of sources)
+    for (const item of items) if (!all.has(item.requestId)) all.set(item.requestId, item);
+  const inReach = [...all.values()]
+    .filter(({ requestId }) => requestId >= idOf(reached, "req_"))
+    .toSorted((one, other) => (one.requestId < other.requestId ? 1 : -1));
+  const items = inReach.slice(0, limit);
+  if (inReach.length > limit) return { items, next: items.at(-1)!.requestId };
+  return { items, next: reached > since ? idOf(reached, "req_") : null };
+}
+
+async function foundRecords(page: Reading, span: Span): Promise<Found> {
+  const { db, query } = page;
+  if (query.outcome === "running" || query.outcome === "refused") return { items: [], reached: span.since };
+  const { spans, reached } = await hourSpans(db, query, span);
+  const found = await scanned(page, recordsOf, spans);
+  const isWhole = spans.length === 0 || found.reached === spans.at(-1)!.since;
+  return isWhole ? { ...found, reached } : found;
+}
+
+async function foundHolds({ db, query }: Reading, span: Span): Promise<Found> {
+  const isOther = query.outcome !== undefined && query.outcome !== "running";
+  // What runs has no upstream before its end.
+  if (isOther || query.upstream !== undefined) return { items: [], reached: span.since };
+  const rows = await db.query<RequestRow>(holding, [...valuesOf(query, span), query.limit + 1]);
+  const items = rows.map(listedHold);
+  return { items, reached: items.length > query.limit ? rows.at(-1)!.request_id : span.since };
+}
+
+/** A table that is read along its primary key. */
+interface Source {
+  reading: string;
+  listed(row: RequestRow): ListedRequest;
+  isAsked(query: RequestQuery): boolean;
+}
+
+/** Reads the spans from the newest down, until there are enough, or the time is over. */
+async function scanned(page: Reading, source: Source, spans: readonly Span[]): Promise<Found> {
+  const { db, query, scanned_max, until_ms } = page;
+  const found: Found = { items: [], reached: spans.at(-1)?.since ?? firstId };
+  if (!source.isAsked(query)) return found;
+  for (const span of spans) {
+    let until = span.until;
+    for (;;) {
+      const missing = query.limit + 1 - found.items.length;
+      const values = [...valuesOf(query, { since: span.since, until }), missing, scanned_max];
+      const rows = await db.query<RequestRow & { read_to: string | null }>(source.reading, values);
+      const matching = rows.filter(({ request_id }) => request_id !== null);
+      found.items.push(...matching.map(source.listed));
+      const isFull = matching.length === missing;
+      const readTo = rows[0]?.read_to ?? null;
+      if (isFull) return { ...found, reached: matching.at(-1)!.request_id };
+      if (readTo !== null) until = readTo;
+      if (performance.now() > until_ms) return { ...found, reached: readTo ?? span.since };
+      if (readTo === null) break;
+    }
+  }
+  return found;
+}
+
+function valuesOf(query: RequestQuery, { since, until }: Span): unknown[] {
+  const { organizationId, keyId, teamId, model, outcome, upstream } = query;
+  const idIn = (id: string | undefined, prefix: "org_" | "key_" | "team_") =>
+    id === undefined ? null : bare(id, prefix);
+  return [
+    idIn(organizationId, "org_"),
+    idIn(keyId, "key_"),
+    idIn(teamId, "team_"),
+    model ?? null,
+    outcome ?? null,
+    upstream ?? null,
+    since,
+    until,
+  ];
+}
+
+const isInSpan = "($8::uuid is null or r.request_id < $8) and r.request_id >= $7::uuid";
+const matches = `($1::uuid is null or r.organization_id = $1) and ($2::uuid is null or r.key_id = $2)
+  and ($4::text is null or r.model = $4)`;
+
+const holding = `
+  select r.* from usage_hold r
+  where ${isInSpan} and ${matches} and ($3::uuid is null or r.team_id = $3)
+    and ($5::text is null or $5 = 'running') and $6::text is null
+  order by r.request_id desc limit $9`;
+
+/** The rows that match, or one empty row; and in each how far down was read: null, to the end of the span. */
+function reading(table: string, condition: string): string {
+  return `
+  with scanned as materialized (
+    select r.request_id, coalesce(${matches} and ${condition}, false) as matches
+    from ${table} r where ${isInSpan} order by r.request_id desc limit $10
+  ), chosen as materialized (
+    select s.request_id from scanned s where s.matches order by s.request_id desc limit $9
+  ), ended as (
+    select case when count(*) = $10 then (select s.request_id from scanned s order by s.request_id limit 1) end as read_to
+    from scanned
+  )
+  select e.read_to, r.* from ended e left join (
+    select r.* from chosen c cross join lateral (select * from ${table} o where o.request_id = c.request_id offset 0) r
+  ) r on true
+  order by r.request_id desc`;
+}
+
+const recordsOf: Source = {
+  reading: reading(
+    "usage_record",
+    `r.operation <> 'adjustment' and ($3::uuid is null or r.team_id = $3) and ($5::text is null or r.outcome = $5)
+      and ($6::text is null or r.upstream = $6)`,
+  ),
+  listed: listedRecord,
+  isAsked: () => true,
+};
+
+/** A refused request is of no team's record and met no upstream. */
+const refusalsOf: Source = {
+  reading: reading("usage_refusal", "$3::uuid is null and ($5::text is null or $5 = 'refused') and $6::text is null"),
+  listed: listedRefusal,
+  isAsked: ({ outcome, teamId, upstream }) =>
+    (outcome === undefined || outcome === "refused") && teamId === undefined && upstream === undefined,
+};
