@@ -61,6 +61,8 @@ interface Declared<
   faultShape?: FaultShape;
   /** The headers of a fault for its clients, beyond those of all operations. */
   faultHeaders?(fault: Fault): Record<string, string>;
+  /** The refusal that its clients get in place of this one. */
+  refusedAs?(fault: Fault): Fault;
   examples: readonly Example[];
   /** Called when credential, scope, parameters and body have been checked. Throws Faults. */
   handle(

@@ -4,10 +4,12 @@
  * none of it by hand.
  */
 import { planOf } from "../admission/allowance.ts";
+import { SlowRefusal } from "../auth/unknown-credentials.ts";
 import type { Principal } from "../auth/verdict.ts";
 import type { Call } from "../http/call.ts";
 import { frame, type Serve } from "../http/frame.ts";
 import { requireDescriptors } from "../http/shed.ts";
+import { Fault } from "../inference/fault.ts";
 import { together } from "../time/together.ts";
 import { authorize } from "./authorize.ts";
 import { refused } from "./decision.ts";
@@ -18,7 +20,7 @@ import { guard } from "./parameters.ts";
 import { idIn, queryOf } from "./path.ts";
 
 export function serveOperation(dependencies: Dependencies, operation: Operation): Serve {
-  const { path, scope, metered, faultShape, request: body } = operation;
+  const { path, scope, metered, faultShape, refusedAs, request: body } = operation;
   const guarded = guardsOf(operation);
   const soon = together();
   /**
@@ -46,8 +48,13 @@ export function serveOperation(dependencies: Dependencies, operation: Operation)
     faultBody: faultBodyOf(faultShape),
     ...(operation.faultHeaders ? { faultHeaders: operation.faultHeaders } : {}),
     ...(metered ? { failed: (call, fault) => refused(dependencies, call, metered, fault) } : {}),
-    work,
+    work: refusedAs ? (call) => work(call).catch((thrown) => Promise.reject(refusing(thrown, refusedAs))) : work,
   });
+}
+
+/** A slow refusal stays one: its client waits for it. */
+function refusing(thrown: unknown, refusedAs: (fault: Fault) => Fault): unknown {
+  return thrown instanceof Fault && !(thrown instanceof SlowRefusal) ? refusedAs(thrown) : thrown;
 }
 
 /** Counts a request with a body, which costs a parse even if it is refused. */

@@ -127,6 +127,7 @@ function routesOf(entry: ModelEntry, replicasByName: ReadonlyMap<string, Replica
       ...compact({
         instructionsInside: route.instructions === "head" ? false : undefined,
         capacity: ownCapacity(route, upstream),
+        continues: route.continue || undefined,
         contextTokens: route.context_window,
         timeouts: entry.timeouts && { ...upstream.timeouts, ...entry.timeouts },
       }),

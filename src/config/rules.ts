@@ -36,7 +36,7 @@ export function* brokenRules(value: unknown, upstreamFromEnvironment: boolean): 
     yield* repeatedIds(models);
     for (const [index, model] of models.entries())
       if (fits<ModelEntry>(Model, model))
-        yield* broken(modelRules([...names, simulatorName]), model, ["models", index]);
+        yield* broken(modelRules([...names, simulatorName], record(upstreams)), model, ["models", index]);
   } else if (names.length > 1 && models === undefined && !upstreamFromEnvironment) {
     const message = `are ${names.length}, but without models it is unclear which model each one serves; add models with routes`;
     yield [["upstreams"], message];
@@ -137,7 +137,17 @@ function* repeatedIds(models: unknown[]): Found {
   }
 }
 
-const modelRules = (upstreams: string[]): Rules<ModelEntry> => ({
+const modelRules = (upstreams: string[], entries: Record<string, unknown>): Rules<ModelEntry> => ({
+  *onlyChatEnginesGoOn({ routes }) {
+    for (const [index, route] of routes.entries()) {
+      const { protocol = "openai-chat" } = record(entries[route.upstream]);
+      if (route.continue && protocol !== "openai-chat")
+        yield [
+          ["routes", index, "continue"],
+          `needs an engine that speaks openai-chat, and '${route.upstream}' speaks ${protocol}; remove it`,
+        ];
+    }
+  },
   *anAnswerFitsTheContext({ context_window, max_output_tokens = 0 }) {
     if (max_output_tokens > context_window)
       yield [["max_output_tokens"], `must be at most the context_window (${context_window})`];

@@ -73,6 +73,8 @@ export interface InferenceRequest {
   nativeNeeds?: NativeNeed[];
   /** Further top-level fields. */
   native?: Native;
+  /** Set if the last turn is the beginning of the answer, from which the engine goes on. */
+  continues?: boolean;
   /** Set if the conversation is to be summarized. Its last turn asks for that (compaction.ts). */
   compaction?: Compaction;
 }

@@ -2,7 +2,7 @@
 import Type from "typebox";
 import { key_random_bytes, newKey, secretOf } from "../auth/key.ts";
 import type { Value } from "../schema/codec.ts";
-import { keyStates, type Organization, scopes } from "../store/directory.ts";
+import { keyKinds, keyStates, type Organization, scopes } from "../store/directory.ts";
 import { idOf } from "../store/ids.ts";
 import { day } from "../time/written.ts";
 import { type Column, flag } from "./command.ts";
@@ -161,6 +161,13 @@ export const keyVerbs = [
           "x-must-be": "active, revoked, expired or unused",
         }),
       ),
+      kind: Type.Optional(
+        oneOf([...keyKinds], {
+          description:
+            "`key`, unless it is given. `sign-in`: devices of people. `jwt`: workloads with tokens of their own.",
+          "x-must-be": "key, sign-in or jwt",
+        }),
+      ),
       unused_for: Type.Optional(
         duration("Such as `30d`: only keys not used for so long. One that was never used counts from its creation."),
       ),
@@ -174,6 +181,10 @@ export const keyVerbs = [
       takes: {
         organization: flag("--org <org>", "slug or ID of the organization"),
         state: flag("--state <state>", `only keys in this state: ${keyStates.join(", ")}`),
+        kind: flag(
+          "--kind <kind>",
+          "sign-in: devices of people; jwt: workloads with tokens of their own (default: key)",
+        ),
         unusedFor: flag(
           "--unused-for <time>",
           "only keys not used for so long, such as 30d; or never, and made so long ago",
@@ -181,8 +192,8 @@ export const keyVerbs = [
         over: overFlag("keys"),
       },
       columns: keyColumns,
-      none: ({ state, unusedFor, over }) =>
-        (state ?? unusedFor ?? over) === undefined
+      none: ({ state, kind, unusedFor, over }) =>
+        (state ?? kind ?? unusedFor ?? over) === undefined
           ? "There are no keys yet. To create one, run: sluice key create --org ORG --name NAME\n"
           : "There are no such keys.\n",
       parts: "all",
@@ -195,6 +206,7 @@ export const keyVerbs = [
         after: input.cursor,
         organizationId: await narrowedTo(input.organization),
         state: input.state,
+        kind: input.kind,
         unusedFor_ms: input.unusedFor,
         over: input.over,
       });

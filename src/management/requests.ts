@@ -40,6 +40,9 @@ export const Request = Type.Object(
             replica: Type.Optional(Type.String({ description: "The engine's address, where its name has several." })),
             outcome: Type.String(),
             ms: Type.Number(),
+            continued: Type.Optional(
+              Type.Boolean({ description: "It went on with an answer that another engine had begun." }),
+            ),
           }),
           { description: "Each attempt, where there was more than one, or its upstream has several addresses." },
         ),
@@ -79,7 +82,10 @@ export const requestVerbs = [
         stoppedBy: null,
         errorCode: "usage_limit_reached",
         attempts: null,
+        continued: false,
         recovered: false,
+        detached: false,
+        replayOf: null,
         usage: {
           inputTokens: 0,
           cachedInputTokens: 0,

@@ -10,6 +10,7 @@ import type { TokenCounter } from "../tokens/counter.ts";
 import { answerCount, hasTokenizer, isCountable, promptCount } from "../tokens/prompt-count.ts";
 import { type Attempted, Attempts, type AttemptsParts } from "../usage/attempts.ts";
 import { Compacting, type Open } from "../usage/compacting.ts";
+import { Continuing, mayGoOn } from "../usage/continuing.ts";
 import type { InputEstimate } from "../usage/input-estimate.ts";
 import type { OutputCalibration } from "../usage/output-calibration.ts";
 import { type Ended, type RunRequest, type Runs, runs, type Tokenizing } from "../usage/run.ts";
@@ -64,8 +65,10 @@ export function inferenceRuns(parts: Parts, told: Told): Runs {
         if (ended.reportRejected) log.event("warn", "report_rejected", reportShown(ended));
       },
     },
-    open: (attemptRequest) =>
-      attemptRequest.request.compaction ? new Compacting(open, attemptRequest) : open(attemptRequest),
+    open(attemptRequest) {
+      if (attemptRequest.request.compaction) return new Compacting(open, attemptRequest);
+      return mayGoOn(attemptRequest) ? new Continuing(open, attemptRequest) : open(attemptRequest);
+    },
   });
 }
 

@@ -78,7 +78,7 @@ export function signIns(db: Database): SignIns {
           values,
         );
         for (const { id } of rows) await end(tx, id, why);
-        return rows.length;
+        return rows.length + ("personId" in ended ? await endWorkloads(tx, values[0]!) : 0);
       }),
     async forget() {
       const access = await db.query(
@@ -190,4 +190,17 @@ async function end(tx: Transaction, id: string, why: string): Promise<boolean> {
   const details = { person_id: idOf(row.personId, "per_"), why };
   await audit(tx, at, { actor: "service", action: "person.sign_out", owner: row.owner, subject: keyId, details });
   return true;
+}
+
+/** Ends the access tokens of a workload. Its own tokens are refused by the person's instant. */
+async function endWorkloads(tx: Transaction, personId: string): Promise<number> {
+  const rows = await tx.query<{ id: string }>(
+    `update key_secret s set revoked_at = store_now() from api_key k
+     where k.person_id = $1 and k.kind = 'jwt' and s.key_id = k.id and s.prefix like 'slt%' and s.revoked_at is null
+       and s.expires_at > store_now()
+     returning k.id`,
+    [personId],
+  );
+  for (const { id } of rows) await announceChange(tx, idOf(id, "key_"));
+  return rows.length;
 }

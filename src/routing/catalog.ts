@@ -15,6 +15,8 @@ export interface Route {
   weight: number;
   /** False if the engine's chat template accepts instructions only at the start of a conversation. */
   instructionsInside?: boolean;
+  /** Whether the engine goes on from the beginning of an answer that it is given. */
+  continues?: boolean;
   /** The engine's own context, if it is smaller than the model's. */
   contextTokens?: number;
   /** The route's own timeouts, in place of the upstream's. */

@@ -4,6 +4,7 @@ import { answerTo } from "./answer.ts";
 import type { ChunkOptions } from "./chunks.ts";
 import type { Clock } from "./clock.ts";
 import { completion } from "./completion.ts";
+import { beginningIn, restOf } from "./continued.ts";
 import { readConversation } from "./conversation.ts";
 import { type Directives, parseDirectives } from "./directives.ts";
 import { faultResponse } from "./errors.ts";
@@ -45,7 +46,9 @@ export async function chat(
   watch?.body(text);
   const body = parsed(text);
   if (body === undefined) throw new Refusal(400, "Simulator: the body is not JSON.", "invalid_json");
-  const chatRequest = readRequest(body);
+  const wholeRequest = readRequest(body);
+  const begun = wholeRequest.continues ? beginningIn(wholeRequest) : null;
+  const chatRequest = begun?.asked ?? wholeRequest;
   const conversation = readConversation(chatRequest);
   const directives = parseDirectives(
     options.directives ?? "",
@@ -66,9 +69,10 @@ export async function chat(
     return fault;
   }
   const says = `This is the Sluice simulator${options.namesModel === false ? "" : ` answering as “${chatRequest.model}”`}.`;
-  const answer = answerTo({ request: chatRequest, conversation, directives, says });
+  const whole = answerTo({ request: chatRequest, conversation, directives, says });
+  const answer = begun ? restOf(whole, begun.said, wholeRequest.tokens_max) : whole;
   const shape = shapeOf(chatRequest, directives, conversation.seed);
-  return chatRequest.stream ? streamed(call, answer, shape) : whole(call, answer, shape);
+  return chatRequest.stream ? streamed(call, answer, shape) : unstreamed(call, answer, shape);
 }
 
 function shapeOf(chatRequest: ChatRequest, directives: Directives, seed: number): ChunkOptions {
@@ -92,7 +96,7 @@ function streamed(call: Call, answer: Answer, shape: ChunkOptions): Response {
   return pacedResponse(call, streamActions(answer, shape, directives, holdsBack), "text/event-stream; charset=utf-8");
 }
 
-async function whole(call: Call, answer: Answer, shape: ChunkOptions): Promise<Response> {
+async function unstreamed(call: Call, answer: Answer, shape: ChunkOptions): Promise<Response> {
   const { directives, pace, watch, request } = call;
   const text = JSON.stringify(completion(answer, shape, !directives.flags.has("no-usage")));
   const faults = ["stall", "stall-after", "cut-after", "malformed-after"] as const;

@@ -18,6 +18,8 @@ export interface ChatRequest {
   tools: Tool[];
   toolChoice: ToolChoice;
   parallelCalls: boolean;
+  /** Whether the last message is the beginning of the answer. */
+  continues: boolean;
   format: { kind: "text" } | { kind: "json" } | { kind: "schema"; schema: unknown };
 }
 
@@ -64,6 +66,7 @@ export function readRequest(body: unknown): ChatRequest {
     tools,
     toolChoice: readToolChoice(body.tool_choice, tools),
     parallelCalls: flag(body, "parallel_tool_calls", true),
+    continues: flag(body, "continue_final_message", false),
     format: readFormat(object(body, "response_format")),
   };
 }

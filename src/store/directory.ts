@@ -243,6 +243,8 @@ export interface Administration extends BudgetAdministration {
       OverShare & {
         organizationId?: string | undefined;
         state?: KeyState | undefined;
+        /** `key` unless it is given: sign-ins and identity tokens are in no list that did not ask for them. */
+        kind?: KeyKind | undefined;
         /** Only keys that were unused for this long. A key that was never used counts from its creation. */
         unusedFor_ms?: number | undefined;
       },

@@ -134,7 +134,7 @@ export interface Settle extends RequestFacts {
     attempts: number;
     firstPart_ms: number | null;
     /** Each attempt. Left out if there was one, at an engine that its upstream's name identifies. */
-    tried?: readonly { upstream: string; replica?: string; outcome: string; ms: number }[];
+    tried?: readonly { upstream: string; replica?: string; outcome: string; ms: number; continued?: boolean }[];
   } | null;
   /** The engine's report if it was not accepted as it came, for operators. */
   reportRejected: RejectedReport | null;
@@ -324,11 +324,17 @@ export interface Receipt {
   stoppedBy: "usage_window" | null;
   errorCode: string | null;
   recovered: boolean;
+  /** Whether its answer went on when its client had left. */
+  detached: boolean;
+  /** The request whose answer it got; it has no record itself, and cost nothing. */
+  replayOf: string | null;
   usage: Usage;
-  prices: Prices;
+  /** Null for a replay. */
+  prices: Prices | null;
   units: { held: number; charged: number; uncharged: number };
-  source: BillingSource;
-  /** Null if the request was given up before it was admitted. */
+  /** Null for a replay. */
+  source: BillingSource | null;
+  /** Null if the request was given up before it was admitted, or is a replay. */
   windows: Record<WindowKind, ReceiptWindow> | null;
   route: Settle["route"];
   reportRejected: RejectedReport | null;

@@ -33,6 +33,8 @@ export interface AttemptRequest extends ForEngines, Signals {
   room: { allowed: number; held: number };
   /** Resolves when the ledger has decided. A request waits for a slot only after that. */
   granted: Promise<void>;
+  /** The route that is not asked, because it has failed in the middle of this answer. */
+  except?: Route | null;
   /** Observes each attempt, if the run is traced. */
   trace?: RunTrace | null;
 }

@@ -258,7 +258,14 @@ export class Attempts implements EngineAnswer, EngineEvents {
     const { now_ms, health, attempted } = this.#parts;
     const ms = now_ms() - this.#begun_ms;
     const { name: upstream, address: replica } = route.upstream;
-    this.progress.tried.push({ upstream, ...(replica && { replica }), outcome: end.kind, ms: Math.round(ms) });
+    const continued = this.#attemptRequest.except !== undefined && this.#isBegun;
+    this.progress.tried.push({
+      upstream,
+      ...(replica && { replica }),
+      outcome: end.kind,
+      ms: Math.round(ms),
+      ...(continued && { continued }),
+    });
     attempted({ model: this.#attemptRequest.model.id, route, end, ms });
     // `#wasShown` has recorded the beginning of the answer, so only a later failure is news.
     const isNews = end.kind !== "answered" || !this.#isBegun;

@@ -11,6 +11,8 @@ export interface Tried {
   replica?: string;
   outcome: AttemptKind;
   ms: number;
+  /** It went on with an answer that another engine had begun. */
+  continued?: true;
 }
 
 /** How far a request has got. The attempts write it. */
@@ -24,6 +26,8 @@ export interface EngineProgress {
   isAtEngine: boolean;
   /** Whether no further engine will be tried, so that the conversation is not needed any more. */
   isFinal: boolean;
+  /** Whether the conversation is needed until the end, because another engine may go on with the answer. */
+  isNeededToTheEnd: boolean;
   /** The share of the input that engines are sent: less than 1 if a compaction left some of it out. */
   inputShare: number;
   /** The number of attempts so far. */
@@ -41,6 +45,7 @@ export function nowhereYet(): EngineProgress {
     route: null,
     isAtEngine: false,
     isFinal: false,
+    isNeededToTheEnd: false,
     inputShare: 1,
     attempts: 0,
     tried: [],

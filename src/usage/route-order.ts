@@ -162,11 +162,11 @@ export class RouteOrder implements Visit, Claim {
 
   /** The routes whose protocol can express the request, and whose context holds it. */
   #able(): readonly Route[] {
-    const { model, request, inputTokens } = this.#attemptRequest;
+    const { model, request, inputTokens, except } = this.#attemptRequest;
     const contextOf = (route: Route) => contextTokensOf(model, route);
-    if (this.#contextTokens_over > 0)
-      return this.#routes.filter((route) => contextOf(route) > this.#contextTokens_over);
-    const able = this.#routes.filter((route) => refusalAt(route, request) === null);
+    const routes = except === undefined ? this.#routes : this.#routes.filter((route) => goesOn(route, except));
+    if (this.#contextTokens_over > 0) return routes.filter((route) => contextOf(route) > this.#contextTokens_over);
+    const able = routes.filter((route) => refusalAt(route, request) === null);
     return fitting(able, inputTokens + (request.outputTokens_max ?? 1), contextOf);
   }
 
@@ -207,6 +207,11 @@ export class RouteOrder implements Visit, Claim {
     this.#asked = [];
     this.#left = this.#able();
   }
+}
+
+/** Whether an engine can go on with an answer in whose middle another has failed. */
+function goesOn(route: Route, failed: Route | null): boolean {
+  return route.continues === true && !(failed && isSame(route, failed));
 }
 
 function drained(): Fault {

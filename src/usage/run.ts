@@ -224,7 +224,7 @@ class GrantedRun implements Run {
       firstPart: () => {
         this.#firstPart_ms = Math.round(caller.elapsed_ms());
         caller.trace?.firstPart();
-        if (progress.isFinal && !tokenizing?.hasPrompt) letGo(asked.request);
+        if (progress.isFinal && !progress.isNeededToTheEnd && !tokenizing?.hasPrompt) letGo(asked.request);
       },
       over: () => this.#settle(),
     };

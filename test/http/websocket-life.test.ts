@@ -14,6 +14,7 @@ const upgrading = {
 const bytes_max = 64 * 1024;
 const asks = (text: string, more: object = {}) => ({ model, input: text, store: false, ...more });
 const slow = asks("[simulator: tokens=20 tps=40]");
+const slower = asks("[simulator: tokens=80 tps=20]");
 
 let service: Service;
 beforeAll(async () => {
@@ -121,7 +122,7 @@ describe("a node that drains", () => {
     const draining = await startService();
     using idle = await connect(draining.key, draining);
     using busy = await connect(draining.key, draining);
-    const answer = busy.create(slow);
+    const answer = busy.create(slower);
     await until(() => draining.engine.counts.active === 1);
     draining.signal("SIGTERM");
     expect(await idle.closed()).toBe(1012);

@@ -252,6 +252,13 @@ describe("an assertion of a workload", () => {
     other.away = false;
   });
 
+  test("gives a token that ends when the issuer says that its subject has left", async () => {
+    const { accessToken } = await byAssertion(parts, await assertion({ sub: "job-3" }));
+    const events = { "http://schemas.openid.net/event/backchannel-logout": {} };
+    await leave(parts, await issuer.sign({ aud: "sluice", sub: "job-3", jti: "j3", events } as JWTPayload));
+    expect(await works(accessToken)).toBe(false);
+  });
+
   test("gives a token that is revoked alone", async () => {
     const [one, two] = [await byAssertion(parts, await assertion()), await byAssertion(parts, await assertion())];
     expect(await revoke(parts, one.accessToken)).toBe(true);

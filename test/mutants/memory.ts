@@ -20,7 +20,7 @@ export const memory: Mutant[] = [
   {
     name: "a stream holds its body to the end",
     file: "src/usage/run.ts",
-    find: "if (progress.isFinal && !tokenizing?.hasPrompt) letGo(asked.request);",
+    find: "if (progress.isFinal && !progress.isNeededToTheEnd && !tokenizing?.hasPrompt) letGo(asked.request);",
     replace: "void letGo;",
     caughtBy: ["test/usage/run.test.ts", "test/attacks/given-back.test.ts"],
     rule,
@@ -28,7 +28,7 @@ export const memory: Mutant[] = [
   {
     name: "a prompt that is to be counted is gone",
     file: "src/usage/run.ts",
-    find: "if (progress.isFinal && !tokenizing?.hasPrompt) letGo(asked.request);",
+    find: "if (progress.isFinal && !progress.isNeededToTheEnd && !tokenizing?.hasPrompt) letGo(asked.request);",
     replace: "letGo(asked.request);",
     caughtBy: ["test/usage/run.test.ts"],
     rule,

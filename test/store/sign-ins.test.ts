@@ -12,7 +12,7 @@ import { signIns } from "../../src/postgres/sign-ins.ts";
 import { useCounts } from "../../src/postgres/use-counts.ts";
 import type { BrowserSession } from "../../src/store/browser-sessions.ts";
 import { noBudget } from "../../src/store/budget.ts";
-import { scopes } from "../../src/store/directory.ts";
+import { type KeyKind, scopes } from "../../src/store/directory.ts";
 import { bare, idOf } from "../../src/store/ids.ts";
 import type { NewSignIn } from "../../src/store/sign-ins.ts";
 import { isFirst } from "../../src/store/use-counts.ts";
@@ -152,6 +152,12 @@ for (const { kind, open } of kinds)
         const found = (await credential(signIn.token))!;
         expect(found.key).toMatchObject({ id: signIn.keyId, scopes: ["models:read"], allowedModels: ["a/b"] });
         expect(found.secret.expiresAt!.getTime() - found.readAt.getTime()).toBeWithin(hour_ms - 30_000, hour_ms + 1);
+        const listed = async (of?: KeyKind) =>
+          (await administration(db).pageKeys({ organizationId: signIn.organizationId, limit: 10, kind: of })).items;
+        expect(await listed()).toEqual([]);
+        expect(await listed("sign-in")).toMatchObject([
+          { id: signIn.keyId, secrets: [{ prefix: signIn.token.slice(0, 8) }] },
+        ]);
         expect(await signIns(db).end(signIn.keyId, "revoked")).toBe(true);
         expect(await signIns(db).end(signIn.keyId, "revoked")).toBe(false);
         expect((await credential(signIn.token))!.key.revokedAt).not.toBeNull();

@@ -26,7 +26,10 @@ const example = {
   stopped_by: null,
   error_code: null,
   attempts: 1,
+  continued: false,
   recovered: false,
+  detached: false,
+  replay_of: null,
   usage: {
     input_tokens: 812,
     cached_input_tokens: 1024,

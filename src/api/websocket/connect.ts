@@ -19,6 +19,7 @@ export const connectResponses = operation({
   faults: credentialFaults,
   otherFaults: true,
   faultShape: "responses",
+  refusedAs: (fault) => (fault.status === 429 || fault.status === 503 ? noRoom(fault) : fault),
   examples: [],
   handle(dependencies, call, { principal }) {
     const connection = new ResponsesConnection(dependencies, call, principal);
@@ -29,11 +30,15 @@ export const connectResponses = operation({
   },
 });
 
-/** Codex answers 426 with POST, at once and for the rest of its session. */
-function noRoom(): Fault {
+/**
+ * Codex answers 426 with POST, at once and for the rest of its run; after another status it first asks seven times
+ * (docs/clients.md, Codex).
+ */
+function noRoom(cause?: Fault): Fault {
   return new Fault(
     "upgrade_not_supported",
     "This service has no room for another WebSocket now. Send a POST request with 'stream': true.",
+    { cause },
   );
 }
 

@@ -2,7 +2,7 @@
 import type { Capability } from "../../inference/request.ts";
 import { units_max } from "../../store/ledger.ts";
 import { tokenizerNames } from "../../tokens/tokenizers.ts";
-import { choice, group, list, text, type Written, whole } from "./row.ts";
+import { choice, flag, group, list, text, type Written, whole } from "./row.ts";
 import { capacity, timeouts } from "./upstream.ts";
 
 export const capabilities = [
@@ -33,6 +33,10 @@ const route = group(
     weight: whole(
       { minimum: 0, maximum: 1_000_000, default: 1 },
       "The share of requests among routes of one priority. Replicas divide it.",
+    ),
+    continue: flag(
+      { default: false },
+      "Whether this engine goes on with a streamed answer in whose middle another engine has failed. It must be vLLM or SGLang, or know their fields `continue_final_message` and `add_generation_prompt`, and speak `openai-chat`. Not for models that reason: a text is continued only if nothing came before it.",
     ),
     context_window: whole(
       { ...tokens, absent: "the model's" },

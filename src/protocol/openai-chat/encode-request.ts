@@ -40,6 +40,9 @@ export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): Reco
     reasoning_effort: request.reasoning && effortOf(request.reasoning),
     logprobs: request.logprobs ? true : undefined,
     top_logprobs: request.logprobs?.top || undefined,
+    // The names of vLLM and SGLang. The first refuses the one without the other.
+    continue_final_message: request.continues || undefined,
+    add_generation_prompt: request.continues ? false : undefined,
     ...request.extra,
   };
 }

@@ -1,0 +1,216 @@
+/**
+ * USAGE, continuation: if an engine dies in the middle of a text, another is given what was said, and goes on from
+ * there. The caller sees one answer, and the run has one record. Text alone is continued, never half a call:
+ * docs/routing.md, Going on in mid-answer.
+ */
+import type { InferenceEvent } from "../inference/event.ts";
+import type { InferenceRequest } from "../inference/request.ts";
+import { nextAfter } from "../routing/after.ts";
+import type { AttemptRequest } from "./attempt-request.ts";
+import type { Open } from "./compacting.ts";
+import { type EngineAnswer, type EngineEvents, nowhereYet } from "./engine-answer.ts";
+
+type Batch = InferenceEvent[];
+type Next = IteratorResult<Batch, void>;
+type Failed = Extract<InferenceEvent, { type: "response-failed" }>;
+
+/** How often an answer goes on at another engine. */
+const continuations_max = 2;
+/** A longer text is not kept, and so not continued. */
+const said_chars_max = 1024 * 1024;
+/** The least code units that a token has on average. */
+const chars_token = 4;
+
+/** Reports whether an answer to this request may go on at another engine: a text without a form that it must have. */
+export function mayGoOn({ model, request }: Pick<AttemptRequest, "model" | "request">): boolean {
+  const { stream, format, toolChoice, compaction, turns } = request;
+  if (!stream || format || compaction || !model.routes.some(({ continues }) => continues)) return false;
+  const isForced = toolChoice?.kind === "required" || toolChoice?.kind === "tool";
+  const mustCall = isForced || (toolChoice?.kind === "allowed" && toolChoice.mode === "required");
+  return !mustCall && turns.at(-1)?.role !== "assistant";
+}
+
+export class Continuing implements EngineAnswer, EngineEvents {
+  readonly progress = { ...nowhereYet(), isNeededToTheEnd: true };
+  readonly #open: Open;
+  readonly #attemptRequest: AttemptRequest;
+  readonly #said = new Said();
+  #events: EngineEvents;
+  #continuations = 0;
+  /** The place of the engine's parts among those of the answer, once it goes on. */
+  #joint: Joint | null = null;
+  #isOver = false;
+
+  constructor(open: Open, attemptRequest: AttemptRequest) {
+    this.#open = open;
+    this.#attemptRequest = attemptRequest;
+    this.#events = open(attemptRequest, this.progress).events;
+  }
+
+  get events(): EngineEvents {
+    return this;
+  }
+
+  [Symbol.asyncIterator](): EngineEvents {
+    return this;
+  }
+
+  async next(): Promise<Next> {
+    const next = await this.#events.next();
+    if (next.done) return next;
+    const batch = this.#joint ? this.#joint.joined(next.value) : next.value;
+    for (const event of batch) this.#said.take(event);
+    const last = batch.at(-1);
+    if (last?.type !== "response-failed") return { done: false, value: batch };
+    const goesOn = await this.#goOn(last);
+    return { done: false, value: [...batch.slice(0, -1), ...goesOn] };
+  }
+
+  return(): Promise<Next> {
+    this.#isOver = true;
+    return this.#events.return();
+  }
+
+  /** The first events of another engine, or the failure if there is none that goes on. */
+  async #goOn(failure: Failed): Promise<Batch> {
+    const continued = this.#continued();
+    if (!continued) return [failure];
+    this.#continuations += 1;
+    const joint = new Joint(this.#said);
+    this.#joint = joint;
+    try {
+      this.#events = this.#open(continued, this.progress).events;
+      const { done, value = [] } = await this.#events.next();
+      const batch = joint.joined(value);
+      const isBegun = !done && value.some(({ type }) => type === "part-start");
+      if (!isBegun) return [failure];
+      for (const event of batch) this.#said.take(event);
+      const last = batch.at(-1);
+      return last?.type === "response-failed" ? [...batch.slice(0, -1), ...(await this.#goOn(last))] : batch;
+    } catch {
+      // No engine is left that could go on.
+      return [failure];
+    }
+  }
+
+  /** The request for another engine; null if the answer cannot go on. */
+  #continued(): AttemptRequest | null {
+    const { signal, request, room, inputTokens, inputBytes } = this.#attemptRequest;
+    const { route, tried } = this.progress;
+    const said = this.#said;
+    const end = tried.at(-1)?.outcome;
+    if (this.#isOver || signal.aborted || this.#continuations === continuations_max) return null;
+    if (!said.isText || end === undefined || nextAfter[end] !== "other") return null;
+    const rest = Math.min(request.outputTokens_max ?? room.allowed, room.allowed) - said.tokens;
+    if (rest <= 0) return null;
+    return {
+      ...this.#attemptRequest,
+      own: null,
+      request: goingOn(request, said, rest),
+      room: { allowed: rest, held: Math.max(0, room.held - said.tokens) },
+      inputTokens: inputTokens + said.tokens,
+      inputBytes: inputBytes + said.text.length,
+      except: route,
+    };
+  }
+}
+
+/** A template may cut white space at the end of what was said, so it is not sent, and the engine writes it again. */
+function goingOn(request: InferenceRequest, said: Said, rest: number): InferenceRequest {
+  const text = said.text.trimEnd();
+  const capped = { ...request, ...(request.outputTokens_max === undefined ? {} : { outputTokens_max: rest }) };
+  if (text === "") return { ...capped, continues: false };
+  return {
+    ...capped,
+    turns: [...request.turns, { role: "assistant", parts: [{ kind: "text", text }] }],
+    continues: true,
+  };
+}
+
+/** What the caller has seen of the answer, as far as it is one text. */
+class Said {
+  text = "";
+  #deltas = 0;
+  #parts = 0;
+  #isOther = false;
+
+  /** The text is still open, and there is nothing else. */
+  get isText(): boolean {
+    return this.#parts === 1 && !this.#isOther;
+  }
+
+  /** At least as many as the caller has seen: no delta has less than a token, in most engines. */
+  get tokens(): number {
+    return Math.max(this.#deltas, Math.ceil(this.text.length / chars_token));
+  }
+
+  take(event: InferenceEvent): void {
+    if (event.type === "part-start") {
+      this.#parts += 1;
+      if (event.part.kind !== "text") this.#isOther = true;
+    } else if (event.type === "part-end") this.#isOther = true;
+    else if (event.type === "part-delta" && this.isText) {
+      this.#deltas += 1;
+      this.text += event.delta;
+      if (this.text.length > said_chars_max) this.#isOther = true;
+    }
+  }
+}
+
+/**
+ * Joins the parts of an engine that goes on to those of the answer: its first text belongs to the open one. Its reports
+ * are left out: they count what was said as input, and not as output.
+ */
+class Joint {
+  /** The white space at the end of what was said, as far as the engine has not written it again. */
+  #space: string;
+  #isFirst = true;
+  /** Whether the engine began with another part, so that the open text ends. */
+  #shift = 0;
+
+  constructor(said: Said) {
+    this.#space = said.text.slice(said.text.trimEnd().length);
+  }
+
+  joined(batch: Batch): Batch {
+    return batch.flatMap((event) => this.#joined(event));
+  }
+
+  #joined(event: InferenceEvent): Batch {
+    switch (event.type) {
+      case "response-start":
+      case "usage":
+        return [];
+      case "part-start":
+        return this.#started(event);
+      case "part-delta": {
+        const delta = event.index === 0 && this.#shift === 0 ? this.#trimmed(event.delta) : event.delta;
+        return delta === "" ? [] : [{ ...event, delta, index: event.index + this.#shift }];
+      }
+      case "part-end":
+        return [{ ...event, index: event.index + this.#shift }];
+      default:
+        return [event];
+    }
+  }
+
+  #started(event: Extract<InferenceEvent, { type: "part-start" }>): Batch {
+    const isFirst = this.#isFirst;
+    this.#isFirst = false;
+    if (!isFirst) return [{ ...event, index: event.index + this.#shift }];
+    if (event.part.kind === "text") return [];
+    this.#shift = 1;
+    return [
+      { type: "part-end", index: 0 },
+      { ...event, index: event.index + 1 },
+    ];
+  }
+
+  #trimmed(delta: string): string {
+    const space = this.#space;
+    let again = 0;
+    while (again < space.length && delta[again] === space[again]) again++;
+    this.#space = again === delta.length ? space.slice(again) : "";
+    return delta.slice(again);
+  }
+}

@@ -1,0 +1,159 @@
+/** Joining what two engines said: any cut of any text, with white space at the cut, gives the text that was meant. */
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import type { InferenceEvent } from "../../src/inference/event.ts";
+import { Fault } from "../../src/inference/fault.ts";
+import { noUsage } from "../../src/inference/usage.ts";
+import type { AttemptRequest } from "../../src/usage/attempt-request.ts";
+import { Continuing, mayGoOn } from "../../src/usage/continuing.ts";
+import type { EngineAnswer } from "../../src/usage/engine-answer.ts";
+import { times } from "../harness/depth.ts";
+
+type Batch = InferenceEvent[];
+const start: InferenceEvent = { type: "response-start", responseId: "r", model: "m", createdAtSeconds: 1 };
+const failed: InferenceEvent = { type: "response-failed", fault: new Fault("upstream_unavailable", "It broke off.") };
+const usage: InferenceEvent = { type: "usage", usage: { ...noUsage, outputTokens: 7 } };
+const text: InferenceEvent = { type: "part-start", index: 0, part: { kind: "text" } };
+const says = (delta: string, index = 0): InferenceEvent => ({ type: "part-delta", index, delta });
+const closed: InferenceEvent[] = [
+  { type: "part-end", index: 0 },
+  { type: "response-end", reason: "stop" },
+];
+
+const asked = {
+  model: { routes: [{ continues: true }] },
+  request: { stream: true, turns: [{ role: "user", parts: [] }] },
+  room: { allowed: 1000, held: 1000 },
+  inputTokens: 10,
+  inputBytes: 40,
+  signal: { aborted: false },
+} as unknown as AttemptRequest;
+
+/** Engines that play these batches, one after the other; each that ends in a failure broke off. */
+function playing(...engines: ((sent: AttemptRequest) => Batch[])[]) {
+  const sent: AttemptRequest[] = [];
+  const answer = new Continuing((attemptRequest, progress): EngineAnswer => {
+    const batches = engines[sent.length]?.(attemptRequest);
+    sent.push(attemptRequest);
+    if (!batches) throw new Fault("overloaded", "No engine is left.");
+    async function* events() {
+      for (const batch of batches!) {
+        if (batch.at(-1)?.type === "response-failed")
+          progress!.tried.push({ upstream: "one", outcome: "broken", ms: 1 });
+        yield batch;
+      }
+    }
+    return { progress: progress!, events: events() as unknown as EngineAnswer["events"] };
+  }, asked);
+  return { answer, sent };
+}
+
+async function all({ events }: EngineAnswer): Promise<Batch> {
+  const heard: Batch = [];
+  for await (const batch of events) heard.push(...batch);
+  return heard;
+}
+
+const textOf = (events: Batch) => events.map((event) => (event.type === "part-delta" ? event.delta : "")).join("");
+const typesOf = (events: Batch) => events.map(({ type }) => type);
+
+describe("an answer that goes on", () => {
+  test("has the text that was meant, wherever it was cut, and one part", async () => {
+    const words = fc.array(fc.constantFrom("a", "bc", " ", "\n", "ä", "."), { minLength: 1, maxLength: 30 });
+    await fc.assert(
+      fc.asyncProperty(words, fc.nat(), async (pieces, at) => {
+        const meant = pieces.join("");
+        const cut = at % (pieces.length + 1);
+        const { answer, sent } = playing(
+          () => [[start, text, ...pieces.slice(0, cut).map((piece) => says(piece))], [failed]],
+          ({ request }) => {
+            const [part] = request.turns.at(-1)!.parts;
+            const given = part?.kind === "text" ? part.text : "";
+            expect(given).toBe(given.trimEnd());
+            return [
+              [start, text, says(meant.slice(given.length))],
+              [usage, ...closed],
+            ];
+          },
+        );
+        const events = await all(answer);
+        expect(textOf(events)).toBe(meant);
+        expect(typesOf(events).filter((type) => type !== "part-delta")).toEqual([
+          ...["response-start", "part-start", "part-end", "response-end"],
+        ] as never);
+        expect(sent[1]?.room.allowed).toBeLessThanOrEqual(1000 - cut);
+      }),
+      { numRuns: times(100, 2000) },
+    );
+  });
+
+  test("may end in a call, which is a part of its own", async () => {
+    const call: InferenceEvent = {
+      ...{ type: "part-start", index: 0 },
+      part: { kind: "tool-call", callId: "c", toolName: "look" },
+    };
+    const { answer } = playing(
+      () => [[start, text, says("I look.")], [failed]],
+      () => [[start, call, says("{}")], [...closed]],
+    );
+    const events = await all(answer);
+    expect(typesOf(events)).toEqual([
+      ...["response-start", "part-start", "part-delta", "part-end", "part-start", "part-delta", "part-end"],
+      "response-end",
+    ] as never);
+    expect(events.flatMap((event) => ("index" in event ? [event.index] : []))).toEqual([0, 0, 0, 1, 1, 1]);
+  });
+
+  test("goes on twice, and no third time", async () => {
+    const breaking = () => [[start, text, says("a")], [failed]];
+    const { answer, sent } = playing(breaking, breaking, breaking, breaking);
+    const events = await all(answer);
+    expect([textOf(events), sent.length, typesOf(events).at(-1)]).toEqual(["aaa", 3, "response-failed"]);
+    expect(sent.at(-1)?.request.turns).toHaveLength(2);
+  });
+});
+
+describe("an answer that does not go on ends with the first failure", () => {
+  test.each<[string, Batch]>([
+    ["reasoning came first", [{ type: "part-start", index: 0, part: { kind: "reasoning" } }, says("hm")]],
+    ["the text had ended", [text, says("a"), { type: "part-end", index: 0 }]],
+    ["nothing was said", []],
+  ])("where %s", async (_, before) => {
+    const { answer, sent } = playing(
+      () => [[start, ...before], [failed]],
+      () => [[start, text, says("b")], closed],
+    );
+    expect((await all(answer)).at(-1)).toEqual(failed);
+    expect(sent).toHaveLength(1);
+  });
+
+  test("where no engine is left, or the next one says nothing", async () => {
+    const none = playing(() => [[start, text, says("a")], [failed]]);
+    expect((await all(none.answer)).at(-1)).toEqual(failed);
+    const other: InferenceEvent = { type: "response-failed", fault: new Fault("capacity_exceeded", "It is full.") };
+    const full = playing(
+      () => [[start, text, says("a")], [failed]],
+      () => [[start, other]],
+    );
+    expect(typesOf(await all(full.answer))).toEqual([
+      ...["response-start", "part-start", "part-delta", "response-failed"],
+    ] as never);
+  });
+});
+
+test("only a streamed text without a form may go on, and only where an engine can", () => {
+  const request = asked.request as unknown as Record<string, unknown>;
+  const may = (more: object, model: unknown = asked.model) =>
+    mayGoOn({ model, request: { ...request, ...more } } as unknown as AttemptRequest);
+  expect(may({})).toBe(true);
+  for (const more of [
+    { stream: false },
+    { format: { kind: "json_object" } },
+    { toolChoice: { kind: "required" } },
+    { toolChoice: { kind: "allowed", mode: "required", names: [] } },
+    { compaction: {} },
+    { turns: [{ role: "assistant", parts: [] }] },
+  ])
+    expect([more, may(more)]).toEqual([more, false]);
+  expect(may({}, { routes: [{}] })).toBe(false);
+});
