@@ -15,6 +15,9 @@ import { breather } from "../time/breather.ts";
 import type { Run } from "../usage/run.ts";
 import type { Adapter, InferenceWire } from "./adapter.ts";
 import type { Dependencies } from "./dependencies.ts";
+import { keptStream } from "./kept/first-client.ts";
+import type { Keeping } from "./kept/keeping.ts";
+import { keptWhole } from "./kept/whole.ts";
 import { limitHeaders } from "./limit-headers.ts";
 import type { Prepared } from "./prepare.ts";
 import { usageHeaders } from "./usage-headers.ts";
@@ -24,7 +27,7 @@ export async function answer<Wire extends InferenceWire, Reply>(
   call: Call,
   adapter: Adapter<Wire, Reply>,
   prepared: Prepared<Wire>,
-  run: Run,
+  { run, keeping = null }: { run: Run; keeping?: Keeping | null },
 ): Promise<Answer> {
   const { operation, codec, saver } = adapter;
   const { wire, request, principal } = prepared;
@@ -32,13 +35,19 @@ export async function answer<Wire extends InferenceWire, Reply>(
     ...usageHeaders(run.grant.windows, run.grant.source),
     ...limitHeaders(operation, run.rates, Date.now()),
   };
-  if (request.stream) return streamed(dependencies, call, adapter, prepared, { events: run.events, headers });
+  await keeping?.open({ stream: request.stream, headers });
+  if (request.stream) return streamed(dependencies, call, adapter, prepared, { events: run.events, headers, keeping });
   const save = saver?.(wire, principal.organization.id);
+  const replyOf = async (result: Result) => {
+    const reply = codec.response.encode(result, wire, clockedOnce()());
+    await save?.(reply);
+    return reply;
+  };
+  if (keeping) return keptWhole(run.events, headers, keeping, replyOf);
   const result = await collect(run.events);
   const size = sizeOf(result);
   await breather(size);
-  const reply = codec.response.encode(result, wire, clockedOnce()());
-  await save?.(reply);
+  const reply = await replyOf(result);
   await breather(size);
   return json(200, reply, headers);
 }
@@ -47,6 +56,7 @@ export async function answer<Wire extends InferenceWire, Reply>(
 export interface Streaming {
   events: Run["events"];
   headers: Record<string, string>;
+  keeping?: Keeping | null;
 }
 
 export async function streamed<Wire extends InferenceWire, Reply>(
@@ -54,7 +64,7 @@ export async function streamed<Wire extends InferenceWire, Reply>(
   call: Call,
   { codec, saver }: Adapter<Wire, Reply>,
   { wire, request, principal, identity, inputTokensExpected }: Prepared<Wire>,
-  { events, headers }: Streaming,
+  { events, headers, keeping = null }: Streaming,
 ): Promise<Answer> {
   const endedAtSeconds = clockedOnce();
   const encoded = (result: Result) => codec.response.encode(result, wire, endedAtSeconds());
@@ -70,7 +80,8 @@ export async function streamed<Wire extends InferenceWire, Reply>(
     endedAtSeconds,
   };
   const encoder = codec.stream.encoder(wire, context);
-  return sseAnswer(stream, { encoder, heartbeat_ms: dependencies.limits.heartbeat_ms, headers });
+  const options = { encoder, heartbeat_ms: dependencies.limits.heartbeat_ms, headers };
+  return keeping ? keptStream(call, stream, options, keeping) : sseAnswer(stream, options);
 }
 
 /** Roughly, in bytes. */

@@ -18,6 +18,7 @@ import type { TokenCounter } from "../tokens/counter.ts";
 import type { InputEstimate } from "../usage/input-estimate.ts";
 import type { RefusedLog } from "../usage/refused.ts";
 import type { Runs } from "../usage/run.ts";
+import type { KeptParts } from "./kept/parts.ts";
 import type { Readiness } from "./readiness.ts";
 
 export interface Dependencies extends FrameDependencies {
@@ -35,6 +36,8 @@ export interface Dependencies extends FrameDependencies {
   inputEstimate: Pick<InputEstimate, "tokens" | "expected">;
   /** The stored responses that can be continued. */
   responses: { store: ResponseStore; settings(): ResponseSettings };
+  /** The answers that can be read again. */
+  kept: KeptParts;
   tokenCounter: Pick<TokenCounter, "examine">;
   messages(): MessagesOptions;
   /** The images that an engine may be asked to fetch. */

@@ -9,6 +9,10 @@ import type { Answer } from "../http/frame.ts";
 import type { Adapter, InferenceWire } from "./adapter.ts";
 import { answer } from "./answer.ts";
 import type { Dependencies } from "./dependencies.ts";
+import { Follower } from "./kept/follower.ts";
+import { Keeping } from "./kept/keeping.ts";
+import { claimOf, keyHeader } from "./kept/key.ts";
+import { replay } from "./kept/replay.ts";
 import { type InferenceInput, type Prepared, prepare } from "./prepare.ts";
 
 /** An async function keeps its arguments in memory until it ends, so the parsed body must not be one. */
@@ -19,20 +23,37 @@ export function infer<Wire extends InferenceWire, Reply>(
   adapter: Adapter<Wire, Reply>,
 ): Promise<Answer> {
   const { principal } = input;
-  return prepare(dependencies, call, input, adapter).then((prepared) =>
-    run(dependencies, call, { principal, prepared }, adapter),
+  const keeping = keepingOf(dependencies, call, input, adapter);
+  return prepare(dependencies, call, input, adapter, keeping).then((prepared) =>
+    prepared instanceof Follower
+      ? replay(dependencies, call, { principal, earlier: prepared }, adapter)
+      : run(dependencies, call, { principal, prepared, keeping }, adapter),
   );
+}
+
+/** Null for a request whose answer is not kept, as most are. */
+function keepingOf<Wire extends InferenceWire, Reply>(
+  dependencies: Dependencies,
+  call: Call,
+  { principal, body, headers }: InferenceInput<Wire>,
+  { operation }: Adapter<Wire, Reply>,
+): Keeping | null {
+  const key = headers?.[keyHeader];
+  if (key === undefined || body.digest === null) return null;
+  const claim = { key: claimOf(principal, operation, key), body: body.digest };
+  return call.begins(new Keeping(dependencies, call, principal, claim));
 }
 
 async function run<Wire extends InferenceWire, Reply>(
   dependencies: Dependencies,
   call: Call,
-  { principal, prepared }: { principal: Principal; prepared: Prepared<Wire> },
+  { principal, prepared, keeping }: { principal: Principal; prepared: Prepared<Wire>; keeping: Keeping | null },
   adapter: Adapter<Wire, Reply>,
 ): Promise<Answer> {
-  call.watchClient();
+  // An answer that is kept goes on without its client.
+  if (!keeping) call.watchClient();
   const standing = call.begins(dependencies.standings.begin(principal, (fault) => call.end(fault)));
   const planNow = () => planOf(dependencies.catalog().plans, standing.principal.organization) ?? prepared.plan;
   const running = call.begins(await dependencies.runs.start({ ...prepared, planNow }, call));
-  return answer(dependencies, call, adapter, prepared, running);
+  return answer(dependencies, call, adapter, prepared, { run: running, keeping });
 }

@@ -4,6 +4,7 @@ import { type JsonBody, readJson } from "../body/read.ts";
 import type { Call } from "../http/call.ts";
 import { reserve, takesTurns } from "../http/shed.ts";
 import type { Catalog } from "../routing/catalog.ts";
+import { keyHeader } from "./kept/key.ts";
 import type { RequestBody } from "./operation.ts";
 
 /**
@@ -19,14 +20,15 @@ export function inferenceBody<Wire>(
     async read(dependencies, call) {
       const pause = takesTurns(dependencies, call);
       const hold = (held: number) => reserve(dependencies, call, held);
-      const { value, bytes, own } = await readJson(call.request, dependencies.limits, hold, pause);
+      const isKeyed = call.request.headers.has(keyHeader);
+      const { value, bytes, own, digest } = await readJson(call.request, dependencies.limits, hold, pause, isKeyed);
       if (own) call.begins(own);
       const catalog = dependencies.catalog();
       noteRequested(call, catalog, value);
       await pause(bytes);
       const wire = validate(value, extraParamsOf(catalog, value));
       await pause(bytes);
-      return { value: wire, bytes, own };
+      return { value: wire, bytes, own, digest };
     },
   };
 }

@@ -1,6 +1,7 @@
 /**
  * PREPARE: may this request run, and under which conditions. It makes the checks in the decided order, up to the point
- * at which units would be held. The result is a value; a refusal is a thrown Fault.
+ * at which units would be held. The result is a value; a refusal is a thrown Fault. The result of a request that repeats
+ * an earlier one is the earlier one's answer.
  */
 import { activePlan, outputTokensAllowed, requireContext } from "../admission/allowance.ts";
 import type { Principal } from "../auth/verdict.ts";
@@ -19,6 +20,9 @@ import { breathing } from "../time/breather.ts";
 import type { RunRequest } from "../usage/run.ts";
 import type { Adapter, InferenceWire } from "./adapter.ts";
 import type { Dependencies } from "./dependencies.ts";
+import type { Follower } from "./kept/follower.ts";
+import type { Keeping } from "./kept/keeping.ts";
+import type { keyHeader } from "./kept/key.ts";
 import { limitHeaders } from "./limit-headers.ts";
 import { sessionOf } from "./session.ts";
 
@@ -31,14 +35,30 @@ export interface Prepared<Wire> extends RunRequest {
 export interface InferenceInput<Wire> {
   principal: Principal;
   body: JsonBody<Wire>;
+  headers?: { [keyHeader]?: string };
 }
 
 export async function prepare<Wire extends InferenceWire, Reply>(
   dependencies: Dependencies,
   call: Call,
+  input: InferenceInput<Wire>,
+  adapter: Adapter<Wire, Reply>,
+  keeping?: null,
+): Promise<Prepared<Wire>>;
+export async function prepare<Wire extends InferenceWire, Reply>(
+  dependencies: Dependencies,
+  call: Call,
+  input: InferenceInput<Wire>,
+  adapter: Adapter<Wire, Reply>,
+  keeping: Keeping | null,
+): Promise<Prepared<Wire> | Follower>;
+export async function prepare<Wire extends InferenceWire, Reply>(
+  dependencies: Dependencies,
+  call: Call,
   { principal, body }: InferenceInput<Wire>,
   adapter: Adapter<Wire, Reply>,
-): Promise<Prepared<Wire>> {
+  keeping: Keeping | null = null,
+): Promise<Prepared<Wire> | Follower> {
   const { operation, codec } = adapter;
   const catalog = dependencies.catalog();
   const model = allowedModel(catalog, body.value.model, principal.key.allowedModels);
@@ -54,6 +74,8 @@ export async function prepare<Wire extends InferenceWire, Reply>(
   refuseImages(decoded, dependencies.images());
   const request = withoutLostHints(decoded, model);
   call.requested({ model: model.id, stream: request.stream });
+  const earlier = keeping && (await keeping.begin());
+  if (earlier) return earlier;
 
   const plan = activePlan(catalog.plans, principal.organization);
   const inputBytes = request.compaction ? await fittedBytes(dependencies, call, model, request) : askedBytes;

@@ -23,25 +23,29 @@ export interface JsonBody<Value = unknown> {
   bytes: number;
   /** The bytes of a large body that was scanned. Null: the request to the engine is encoded. */
   own: OwnBytes | null;
+  /** SHA-256 of its bytes, as hexadecimal digits, if it was asked for. */
+  digest: string | null;
 }
 
 /** Called with the bytes that a body will hold, before it does. A Fault that it throws refuses the request. */
 export type Hold = (bytes: number) => void;
 
-/** `pause` lets a large body take turns with the others. */
+/** `pause` lets a large body take turns with the others. `hasDigest`: whether its bytes may be compared later. */
 export async function readJson(
   request: Request,
   limits: BodyLimits,
   hold: Hold,
   pause: Pause = breather,
+  hasDigest = false,
 ): Promise<JsonBody> {
   const { bytes, shape } = await readBody(request, { limits, hold, pause, unseen_bytes: unseenBytes(limits) });
   const size = bytes.byteLength;
   await pause(size);
+  const digest = hasDigest ? new Bun.CryptoHasher("sha256").update(bytes).digest("hex") : null;
   const { value, isIntact } = await inTurns(parsingSteps({ bytes, shape }, limits.body_depth_max), pause);
   const own = isIntact && shape?.marks ? new OwnBytes(bytes, shape.marks, value) : null;
   if (!own && size > kept_bytes) release(bytes);
-  return { value, bytes: size, own };
+  return { value, bytes: size, own, digest };
 }
 
 /** The memory of a smaller body is left to the garbage collector. */

@@ -1,6 +1,11 @@
 /** A JSON answer, which no cache on the way may keep. */
 export function json(status: number, body: unknown, headers: Record<string, string> = {}): Response {
-  const response = new Response(gathered(JSON.stringify(body)), { status, headers: common });
+  return jsonText(status, JSON.stringify(body), headers);
+}
+
+/** The same of a body that is JSON text already. */
+export function jsonText(status: number, text: string, headers: Record<string, string> = {}): Response {
+  const response = new Response(gathered(text), { status, headers: common });
   // The headers are set one by one: the runtime would take an object apart and copy it first.
   for (const name in headers) response.headers.set(name, headers[name]!);
   return response;

@@ -87,14 +87,38 @@ export function sseAnswer(stream: Primed, options: SseOptions): StreamedAnswer {
   return {
     open: (owner) =>
       new Response(new ReadableStream<Uint8Array>(new SseSource(stream, options, owner)), {
-        headers: {
-          "content-type": "text/event-stream; charset=utf-8",
-          "cache-control": "no-cache, no-transform",
-          "x-accel-buffering": "no",
-          ...options.headers,
-        },
+        headers: sseHead(options.headers),
       }),
   };
+}
+
+/** The head of a stream, with these headers of its own. */
+export function sseHead(headers: Record<string, string>): Record<string, string> {
+  return {
+    "content-type": "text/event-stream; charset=utf-8",
+    "cache-control": "no-cache, no-transform",
+    "x-accel-buffering": "no",
+    ...headers,
+  };
+}
+
+/** The next events. Those that came before the status was known are there at once. */
+export function nextOf(stream: Primed): Next {
+  const { head, pending, rest } = stream;
+  if (head.length > 0) return Promise.resolve({ done: false, value: head.splice(0).flat() });
+  stream.pending = null;
+  return pending ?? rest.next();
+}
+
+/** The frames of events that arrived together, which are written together. */
+export function framesOf(encoder: StreamEncoder, batch: Batch): string {
+  let out = "";
+  for (const event of batch) {
+    const frame = event.type === "part-delta" ? encoder.frame(event) : null;
+    if (frame !== null) out += frame;
+    else for (const message of encoder.push(event)) out += encodeSse(message);
+  }
+  return out;
 }
 
 const text = new TextEncoder();
@@ -130,14 +154,14 @@ class SseSource implements Bun.UnderlyingSource<Uint8Array> {
   async pull(controller: Controller): Promise<void> {
     try {
       for (;;) {
-        const { done, value } = await this.#next();
+        const { done, value } = await nextOf(this.#stream);
         if (this.#closed) return;
         if (done) {
           this.#close();
           controller.close();
           return;
         }
-        const out = this.#frames(value);
+        const out = framesOf(this.#encoder, value);
         if (out === "") continue;
         this.#wrote_ms = performance.now();
         controller.enqueue(text.encode(out));
@@ -151,26 +175,6 @@ class SseSource implements Bun.UnderlyingSource<Uint8Array> {
   cancel(): void {
     this.#owner.left();
     this.#close();
-  }
-
-  /** The events that came before the status was known are written at once. */
-  #next(): Next {
-    const { head, pending, rest } = this.#stream;
-    if (head.length > 0) return Promise.resolve({ done: false, value: head.splice(0).flat() });
-    this.#stream.pending = null;
-    return pending ?? rest.next();
-  }
-
-  /** Events that arrived together are written together. */
-  #frames(batch: Batch): string {
-    const encoder = this.#encoder;
-    let out = "";
-    for (const event of batch) {
-      const frame = event.type === "part-delta" ? encoder.frame(event) : null;
-      if (frame !== null) out += frame;
-      else for (const message of encoder.push(event)) out += encodeSse(message);
-    }
-    return out;
   }
 
   #beat(controller: Controller): void {
@@ -190,7 +194,7 @@ class SseSource implements Bun.UnderlyingSource<Uint8Array> {
     if (this.#closed) return;
     this.#close();
     try {
-      controller.enqueue(text.encode(this.#frames([{ type: "response-failed", fault: asFault(thrown) }])));
+      controller.enqueue(text.encode(framesOf(this.#encoder, [{ type: "response-failed", fault: asFault(thrown) }])));
       controller.close();
     } catch (cause) {
       controller.error(cause);

@@ -18,6 +18,13 @@ export const faultCatalogue = {
   unsupported_feature: { status: 400, type: "invalid_request_error", messages: "invalid_request_error" },
   websocket_connection_limit_reached: { status: 400, type: "invalid_request_error", messages: "invalid_request_error" },
   context_length_exceeded: { status: 400, type: "invalid_request_error", messages: "invalid_request_error" },
+  idempotency_key_reused: {
+    status: 400,
+    management: 409,
+    type: "invalid_request_error",
+    messages: "invalid_request_error",
+  },
+  idempotency_answer_lost: { status: 400, type: "invalid_request_error", messages: "invalid_request_error" },
   missing_api_key: { status: 401, type: "authentication_error", messages: "authentication_error" },
   invalid_api_key: { status: 401, type: "authentication_error", messages: "authentication_error" },
   expired_api_key: { status: 401, type: "authentication_error", messages: "authentication_error" },
@@ -48,7 +55,6 @@ export const faultCatalogue = {
   resource_not_found: { status: 404, type: "invalid_request_error", messages: "not_found_error" },
   already_exists: { status: 409, type: "invalid_request_error", messages: "invalid_request_error" },
   wrong_state: { status: 409, type: "invalid_request_error", messages: "invalid_request_error" },
-  idempotency_key_reused: { status: 409, type: "invalid_request_error", messages: "invalid_request_error" },
   version_conflict: { status: 412, type: "invalid_request_error", messages: "invalid_request_error" },
   internal_error: { status: 500, type: "api_error", messages: "api_error" },
   upstream_unavailable: { status: 503, type: "api_error", messages: "overloaded_error" },
@@ -56,11 +62,27 @@ export const faultCatalogue = {
   overloaded: { status: 503, type: "api_error", messages: "overloaded_error" },
   draining: { status: 503, type: "api_error", messages: "overloaded_error" },
   storage_unavailable: { status: 503, type: "api_error", messages: "overloaded_error" },
-} as const satisfies Record<string, { status: number; type: string; messages: string }>;
+} as const satisfies Record<string, FaultEntry>;
+
+interface FaultEntry {
+  status: number;
+  /** The status of the management interface, if it is another one. */
+  management?: number;
+  type: string;
+  /** The type in the protocol of Messages. */
+  messages: string;
+}
 
 export type FaultCode = keyof typeof faultCatalogue;
 
-/** The codes of the management interface, which clients of the API never get. */
+export const statusOf = (code: FaultCode): number => faultCatalogue[code].status;
+
+export function managementStatusOf(code: FaultCode): number {
+  const { status, management = status }: FaultEntry = faultCatalogue[code];
+  return management;
+}
+
+/** The codes of the management interface. Clients of the API never get them, but for those with two statuses. */
 export const managementFaultCodes = [
   "missing_operator_token",
   "invalid_operator_token",
@@ -76,7 +98,7 @@ export const managementFaultCodes = [
 
 /** The codes that clients of the API can get. */
 export const clientFaultCodes = (Object.keys(faultCatalogue) as FaultCode[]).filter(
-  (code) => !managementFaultCodes.some((one) => one === code),
+  (code) => "management" in faultCatalogue[code] || !managementFaultCodes.some((one) => one === code),
 );
 
 /** The lengths of an input and of the model's context. */
@@ -115,7 +137,7 @@ export class Fault extends Error {
   }
 
   get status(): number {
-    return faultCatalogue[this.code].status;
+    return statusOf(this.code);
   }
 }
 

@@ -43,8 +43,18 @@ export const RequestReceipt = Type.Object(
       description: "An engine failed in the middle of the answer, and another went on with it.",
     }),
     recovered: Type.Boolean({
-      description: "Settled by another node: a stream at its last checkpoint, an answer that was not streamed at 0.",
+      description:
+        "Settled by another node: a stream at its last checkpoint, an answer that was not streamed, or had an `idempotency-key`, at 0.",
     }),
+    detached: Type.Boolean({
+      description: "The client left, and the answer went on, because an `idempotency-key` had come with the request.",
+    }),
+    replay_of: nullable(
+      Type.String({
+        pattern: "^req_[0-9a-f]{32}$",
+        description: "The request whose answer was repeated. This one cost nothing.",
+      }),
+    ),
     usage: Type.Object({
       input_tokens: Type.Integer({ minimum: 0, description: "Without tokens read from or written to a cache." }),
       cached_input_tokens: count(),
@@ -73,7 +83,7 @@ export const RequestReceipt = Type.Object(
   {
     $id: "RequestReceipt",
     description:
-      "For a refused request, `prices`, `billing_source` and `windows` are null. `model` and `stream` are also null if the body was refused before they were read.",
+      "For a refused request, `prices`, `billing_source` and `windows` are null; for a replay, too. `model` and `stream` are also null if the body was refused before they were read.",
   },
 );
 export type RequestReceipt = Type.Static<typeof RequestReceipt>;

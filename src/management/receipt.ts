@@ -22,8 +22,10 @@ export function receiptShown(receipt: Receipt): RequestReceipt {
     attempts: receipt.route?.attempts ?? null,
     continued: receipt.route?.tried?.some(({ continued }) => continued === true) ?? false,
     recovered: receipt.recovered,
+    detached: receipt.detached,
+    replay_of: receipt.replayOf,
     usage: usageShown(usage),
-    prices: {
+    prices: prices && {
       input: prices.input,
       cached_input: prices.cachedInput,
       cache_write: prices.cacheWrite,
@@ -65,6 +67,8 @@ export function refusedShown(refused: RefusedRequest): RequestReceipt {
     attempts: null,
     continued: false,
     recovered: false,
+    detached: false,
+    replay_of: null,
     usage: usageShown(noUsage),
     prices: null,
     units: { held: 0, charged: 0, uncharged: 0 },

@@ -84,6 +84,8 @@ export const requestVerbs = [
         attempts: null,
         continued: false,
         recovered: false,
+        detached: false,
+        replayOf: null,
         usage: {
           inputTokens: 0,
           cachedInputTokens: 0,

@@ -211,6 +211,7 @@ function dependenciesOf({ serving, settings, log }: Foundation, parts: Parts): D
     refused: stores.refused,
     inputEstimate: stores.inputEstimate,
     responses: { store: stores.responses, settings: () => configuration.current().responses },
+    kept: stores.kept,
     tokenCounter: parts.counter,
     messages: () => configuration.current().messages,
     images: () => configuration.current().images,

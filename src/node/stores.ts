@@ -1,17 +1,22 @@
 /** The stores of a node, made once: the ledger, rates, refused and stored requests, what was learned of models. */
 import { standbyRates } from "../admission/standby-rates.ts";
+import type { KeptParts } from "../api/kept/parts.ts";
 import { tlsTexts } from "../config/certificate.ts";
 import { readFileBounded } from "../config/source.ts";
 import type { Log } from "../http/log.ts";
 import { memoryRates } from "../memory/rates.ts";
+import { databaseLogs } from "../postgres/answer-log.ts";
 import { calibrations } from "../postgres/calibration.ts";
 import type { Database } from "../postgres/database.ts";
+import { keptAnswers } from "../postgres/kept.ts";
 import { ledger } from "../postgres/ledger.ts";
 import { lostReceipts } from "../postgres/lost.ts";
 import { postgresRates } from "../postgres/rates.ts";
 import { refusedRequests } from "../postgres/refused.ts";
 import { keptResponses } from "../postgres/responses.ts";
 import { signsOf } from "../postgres/signs.ts";
+import { standings } from "../postgres/standing.ts";
+import { redisLogs } from "../redis/answer-log.ts";
 import { type RedisConnection, redisConnection } from "../redis/connection.ts";
 import { redisRates } from "../redis/rates.ts";
 import { redisReceipts } from "../redis/receipts.ts";
@@ -23,7 +28,7 @@ import { systemClock } from "../time/clock.ts";
 import { bookCheck } from "../usage/book-check.ts";
 import { bookUpkeep } from "../usage/book-upkeep.ts";
 import { calibrationSaver } from "../usage/calibration-saver.ts";
-import { databaseWatch } from "../usage/database-watch.ts";
+import { databaseWatch, nearLimitsWatch } from "../usage/database-watch.ts";
 import { forgetting } from "../usage/forgetting.ts";
 import { inputEstimate } from "../usage/input-estimate.ts";
 import { outputCalibration } from "../usage/output-calibration.ts";
@@ -35,7 +40,8 @@ export type Stores = Awaited<ReturnType<typeof startStores>>;
 
 type Watched = Pick<Metrics, "locked" | "receiptsLost"> & StoreWatcher;
 
-export async function startStores({ serving, log, outage }: Foundation, metrics: Watched) {
+export async function startStores(foundation: Foundation, metrics: Watched) {
+  const { serving, log, outage } = foundation;
   await using ending = new AsyncDisposableStack();
   const { database, configuration } = serving;
   const { metering, storage } = configuration.current();
@@ -52,6 +58,8 @@ export async function startStores({ serving, log, outage }: Foundation, metrics:
   // This process takes care of the embedded database itself.
   const signs = database.kind === "postgres" ? databaseWatch(() => signsOf(database)) : null;
   ending.defer(() => signs?.stop());
+  const near = nearLimitsWatch(standings(database).nearLimits);
+  ending.defer(() => near.stop());
   const refused = refusedLog({
     store: refusedRequests(database),
     now_ms: () => performance.now(),
@@ -61,6 +69,8 @@ export async function startStores({ serving, log, outage }: Foundation, metrics:
   const responses = keptResponses(database, { kept_days: () => configuration.current().responses.kept_days });
   const rounds = forgetting({ forget: responses.forget, failed: outage("responses_unforgotten") });
   ending.defer(() => rounds.stop());
+  const kept = startKept(foundation, redis);
+  ending.defer(() => kept.stop());
   const looked = ending.use(startUpkeep(book, log, outage));
   const learned = ending.use(await startLearning(database, outage));
   return disposable(
@@ -68,10 +78,12 @@ export async function startStores({ serving, log, outage }: Foundation, metrics:
       redis,
       rates,
       ledger: watch ? { ...book, run: watch.run } : book,
-      signs: () => signs?.signs() ?? null,
+      signs: () => signs?.state() ?? null,
+      nearLimits: near.state,
       timeline: () => watch?.timeline() ?? Number.NaN,
       refused,
       responses,
+      kept: kept.parts,
       checks: looked.checks,
       upkeep: looked.upkeep,
       inputEstimate: learned.inputEstimate,
@@ -79,6 +91,25 @@ export async function startStores({ serving, log, outage }: Foundation, metrics:
     },
     ending,
   );
+}
+
+/** Answers that can be read again: their logs are in Redis if there is one, else in the database. */
+function startKept({ serving, outage }: Foundation, redis: RedisConnection | null) {
+  const { database, configuration } = serving;
+  const settings = () => configuration.current().answers;
+  const answers = keptAnswers(database, { kept_hours: () => settings().kept_hours });
+  const kept_ms = () => settings().kept_hours * 3_600_000;
+  const logs = redis ? redisLogs(redis, { kept_ms }) : databaseLogs(database);
+  const rounds = forgetting({
+    async forget() {
+      const gone = await answers.forget();
+      await logs.remove(gone);
+      return gone.length > 0;
+    },
+    failed: outage("answers_unforgotten"),
+  });
+  const parts: KeptParts = { answers, logs, settings, open: new Set() };
+  return { parts, stop: () => rounds.stop() };
 }
 
 /** The periodic work on the ledger: whether its totals agree, and whether its partitions are created ahead. */

@@ -65,7 +65,7 @@ export interface WarmParts {
 
 /** The dependencies that only answer, and answer everybody alike. */
 type Shared =
-  | ("messages" | "images" | "limits" | "newId" | "configurationHash" | "documentation" | "tokenCounter")
+  | ("messages" | "images" | "limits" | "newId" | "configurationHash" | "documentation" | "tokenCounter" | "kept")
   | ("readiness" | "routes" | "letsGo");
 
 const answer_bytes_max = 1024 * 1024;

@@ -2,7 +2,7 @@
 
 import type { LogName } from "../store/answer-log.ts";
 import { bare, idOf, uuidOf } from "../store/ids.ts";
-import type { AnswerNote, Kept, KeptAnswers, KeptState } from "../store/kept.ts";
+import type { Kept, KeptAnswers, KeptState } from "../store/kept.ts";
 import type { Database } from "./database.ts";
 
 /** Rows of one deletion, so that it holds up nobody. */
@@ -94,13 +94,6 @@ export function keptAnswers(db: Pick<Database, "query">, { kept_hours }: KeptSet
         replay?.stream ?? null,
       ]);
     },
-    async findNote(organizationId, requestId) {
-      const [row] = await db.query<NoteRow>(
-        "select * from answer_note where request_id = $1 and organization_id = $2",
-        [bare(requestId, "req_"), bare(organizationId, "org_")],
-      );
-      return row ? noteOf(row) : null;
-    },
   };
 }
 
@@ -128,15 +121,6 @@ interface KeptRow extends NameRow {
   age_ms: number;
 }
 
-interface NoteRow {
-  replay_of: string | null;
-  key_id: string;
-  operation: string;
-  model: string;
-  stream: boolean;
-  noted_at: Date;
-}
-
 const nameOf = ({ request_id, organization_id }: NameRow): LogName => ({
   requestId: idOf(request_id, "req_"),
   organizationId: idOf(organization_id, "org_"),
@@ -145,19 +129,6 @@ const nameOf = ({ request_id, organization_id }: NameRow): LogName => ({
 function keptOf(row: KeptRow): Kept {
   const { state, body, response_id, response, age_ms } = row;
   return { ...nameOf(row), state, body, responseId: response_id && idOf(response_id, "resp_"), response, age_ms };
-}
-
-function noteOf({ replay_of, key_id, operation, model, stream, noted_at }: NoteRow): AnswerNote {
-  if (replay_of === null) return { kind: "detached" };
-  return {
-    kind: "replay",
-    replayOf: idOf(replay_of, "req_"),
-    keyId: idOf(key_id, "key_"),
-    operation,
-    model,
-    stream,
-    at: noted_at,
-  };
 }
 
 const isKept = (hours: string) => `created_at > store_now() - ${hours}::integer * interval '1 hour'`;

@@ -1,8 +1,8 @@
 /** One request in the ledger: the hold of a running one, or the record of an ended one. */
 import { and, eq, ne, sql } from "drizzle-orm";
-import { usageHold, usageRecord } from "../../db/schema.ts";
+import { answerNote, usageHold, usageRecord } from "../../db/schema.ts";
 import type { Prices } from "../inference/model.ts";
-import type { RejectedReport, Usage, UsageSource } from "../inference/usage.ts";
+import { noUsage, type RejectedReport, type Usage, type UsageSource } from "../inference/usage.ts";
 import { bare, idOf } from "../store/ids.ts";
 import {
   type Operation,
@@ -17,6 +17,7 @@ import { plainly } from "./rows.ts";
 
 type RecordRow = typeof usageRecord.$inferSelect;
 type HoldRow = typeof usageHold.$inferSelect;
+type NoteRow = typeof answerNote.$inferSelect;
 
 /** Looks a request up, of one organization or of any. */
 export function receipts(db: Pick<Database, "drizzle">) {
@@ -37,6 +38,11 @@ export function receipts(db: Pick<Database, "drizzle">) {
   });
   const own = looks("of_organization", isOwn);
   const any = looks("of_any");
+  const notes = db.drizzle
+    .select()
+    .from(answerNote)
+    .where(eq(answerNote.requestId, sql.placeholder("request")))
+    .prepare("note_of_any");
 
   return async (organizationId: string | null, requestId: string): Promise<Receipt | null> => {
     const names = {
@@ -47,7 +53,37 @@ export function receipts(db: Pick<Database, "drizzle">) {
     const record = async () => (await plainly(from.records.execute(names))).map(recordReceipt)[0];
     const hold = async () => (await plainly(from.holds.execute(names))).map(holdReceipt)[0];
     // A request that neither look-up finds may have been settled between the two; its record exists by now.
-    return (await record()) ?? (await hold()) ?? (await record()) ?? null;
+    const found = (await record()) ?? (await hold()) ?? (await record());
+    const [note] = await plainly(notes.execute(names));
+    if (found) return { ...found, detached: note?.detached ?? false };
+    return note && (organizationId === null || note.organizationId === names.organization) ? replayReceipt(note) : null;
+  };
+}
+
+/** The receipt of a request that was answered by the answer of another one: no record was written. */
+function replayReceipt(row: NoteRow): Receipt {
+  return {
+    requestId: idOf(row.requestId, "req_"),
+    organizationId: idOf(row.organizationId, "org_"),
+    keyId: idOf(row.keyId!, "key_"),
+    operation: row.operation as Operation,
+    model: row.model!,
+    stream: row.stream!,
+    createdAt: row.notedAt,
+    endedAt: row.notedAt,
+    outcome: "completed",
+    stoppedBy: null,
+    errorCode: null,
+    recovered: false,
+    detached: false,
+    replayOf: idOf(row.replayOf!, "req_"),
+    usage: noUsage,
+    prices: null,
+    units: { held: 0, charged: 0, uncharged: 0 },
+    source: null,
+    windows: null,
+    route: null,
+    reportRejected: null,
   };
 }
 
@@ -59,6 +95,8 @@ function recordReceipt(row: RecordRow): Receipt {
     stoppedBy: row.stoppedBy as "usage_window" | null,
     errorCode: row.errorCode,
     recovered: row.recovered,
+    detached: false,
+    replayOf: null,
     usage: usageOf(row, row.outputTokens),
     units: { held: row.held, charged: row.charged, uncharged: row.uncharged },
     windows: windowsOf(row, (kind) => ({
@@ -84,6 +122,8 @@ function holdReceipt(row: HoldRow): Receipt {
     stoppedBy: null,
     errorCode: null,
     recovered: false,
+    detached: false,
+    replayOf: null,
     usage: usageOf(row, row.producedTokens),
     units: { held: row.units, charged: 0, uncharged: 0 },
     windows: windowsOf(row, (kind) => ({ usedBefore: row[`${kind}Used`], usedAfter: null })),

@@ -69,7 +69,11 @@ export interface CallerCodec<Wire, Reply> {
     remainder(wire: Wire): Wire;
   };
   response: { encode(result: Result, wire: Wire, endedAtSeconds?: number): Reply };
-  stream: { encoder(wire: Wire, context: StreamContext): StreamEncoder };
+  stream: {
+    encoder(wire: Wire, context: StreamContext): StreamEncoder;
+    /** The end of a stream whose encoder is gone, after these whole frames of it: the protocol's failure. */
+    broken(sent: string, fault: Fault, requestId: string): string;
+  };
   fault: { encode(fault: Fault, requestId: string): unknown };
 }
 

@@ -4,6 +4,7 @@
  * (answer-log.ts).
  */
 import type { LogName } from "./answer-log.ts";
+import type { Operation } from "./ledger.ts";
 
 export interface Claim {
   /** SHA-256 of the key with its owner and operation, as hexadecimal digits. */
@@ -41,16 +42,14 @@ export interface KeptEnd {
   response?: string;
 }
 
-/** What a receipt says of a request beyond the ledger. */
-export type NewAnswerNote = { kind: "detached" } | NewReplayNote;
-export type AnswerNote = { kind: "detached" } | (NewReplayNote & { at: Date });
+/** What the receipt of a request says beyond the ledger: its answer went on without its client, or repeated another. */
+export type AnswerNote = { kind: "detached" } | ReplayNote;
 
-/** A request that was answered by the answer of another one. */
-export interface NewReplayNote {
+export interface ReplayNote {
   kind: "replay";
   replayOf: string;
   keyId: string;
-  operation: string;
+  operation: Operation;
   model: string;
   stream: boolean;
 }
@@ -77,6 +76,5 @@ export interface KeptAnswers {
   /** Forgets some that have expired, and all of organizations that keep no content. Returns the names of logs to remove. */
   forget(): Promise<LogName[]>;
   /** Writes what the receipt of a request is to say. */
-  writeNote(log: LogName, note: NewAnswerNote): Promise<void>;
-  findNote(organizationId: string, requestId: string): Promise<AnswerNote | null>;
+  writeNote(log: LogName, note: AnswerNote): Promise<void>;
 }

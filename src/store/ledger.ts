@@ -324,11 +324,17 @@ export interface Receipt {
   stoppedBy: "usage_window" | null;
   errorCode: string | null;
   recovered: boolean;
+  /** Whether its answer went on when its client had left. */
+  detached: boolean;
+  /** The request whose answer it got; it has no record itself, and cost nothing. */
+  replayOf: string | null;
   usage: Usage;
-  prices: Prices;
+  /** Null for a replay. */
+  prices: Prices | null;
   units: { held: number; charged: number; uncharged: number };
-  source: BillingSource;
-  /** Null if the request was given up before it was admitted. */
+  /** Null for a replay. */
+  source: BillingSource | null;
+  /** Null if the request was given up before it was admitted, or is a replay. */
   windows: Record<WindowKind, ReceiptWindow> | null;
   route: Settle["route"];
   reportRejected: RejectedReport | null;

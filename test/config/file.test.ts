@@ -104,14 +104,14 @@ describe("a mistake in sluice.yaml is named with line, column and field", () => 
       "plain text",
       "hello",
       [
-        '1:1: must be a mapping of fields (server, upstreams, models, plans, metering, limits, messages, responses, reload, log, metrics, telemetry, images, reports, webhooks, identity), not "hello"',
+        '1:1: must be a mapping of fields (server, upstreams, models, plans, metering, limits, messages, responses, answers, reload, log, metrics, telemetry, images, reports, webhooks, identity), not "hello"',
       ],
     ],
     [
       "a list",
       "- a",
       [
-        "1:1: must be a mapping of fields (server, upstreams, models, plans, metering, limits, messages, responses, reload, log, metrics, telemetry, images, reports, webhooks, identity), not a list",
+        "1:1: must be a mapping of fields (server, upstreams, models, plans, metering, limits, messages, responses, answers, reload, log, metrics, telemetry, images, reports, webhooks, identity), not a list",
       ],
     ],
     ["a tab", "plans:\n\tpro: {}", ["2:1: is indented with a tab; use spaces"]],
@@ -132,7 +132,7 @@ describe("a mistake in sluice.yaml is named with line, column and field", () => 
       "an unknown field like no other",
       "colour: red",
       [
-        "1:1: colour: is not a known field; known are server, upstreams, models, plans, metering, limits, messages, responses, reload, log, metrics, telemetry, images, reports, webhooks, identity",
+        "1:1: colour: is not a known field; known are server, upstreams, models, plans, metering, limits, messages, responses, answers, reload, log, metrics, telemetry, images, reports, webhooks, identity",
       ],
     ],
     [
@@ -157,7 +157,7 @@ describe("a mistake in sluice.yaml is named with line, column and field", () => 
       "plans: { __proto__: { session: 1 } }\nconstructor: 1",
       [
         "1:10: plans.__proto__: must be a name: letters, digits, '.', '_' and '-', at most 63, starting with a letter or digit",
-        "2:1: constructor: is not a known field; known are server, upstreams, models, plans, metering, limits, messages, responses, reload, log, metrics, telemetry, images, reports, webhooks, identity",
+        "2:1: constructor: is not a known field; known are server, upstreams, models, plans, metering, limits, messages, responses, answers, reload, log, metrics, telemetry, images, reports, webhooks, identity",
       ],
     ],
     [

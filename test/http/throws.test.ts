@@ -174,6 +174,7 @@ function serve(saboteur: Saboteur): Bench {
       } as never,
       settings: () => ({ store: true, organization_bytes_max: 1e9 }),
     },
+    kept: {} as never,
     arrivals: { take() {} },
     tokenCounter: { examine: () => Promise.reject(new Error("not asked")) },
     messages: () => ({ keep_billing_line: false }) as never,

@@ -369,6 +369,8 @@ describe("a refused request", () => {
         attempts: null,
         continued: false,
         recovered: false,
+        detached: false,
+        replay_of: null,
         usage: expect.objectContaining({ input_tokens: 0, output_tokens: 0 }),
         prices: null,
         units: { held: 0, charged: 0, uncharged: 0 },

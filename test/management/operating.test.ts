@@ -21,6 +21,8 @@ const receipt: Receipt = {
   stoppedBy: null,
   errorCode: null,
   recovered: false,
+  detached: false,
+  replayOf: null,
   usage: {
     source: "reported",
     inputTokens: 10,

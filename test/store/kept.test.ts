@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { keptAnswers } from "../../src/postgres/kept.ts";
+import { ledger } from "../../src/postgres/ledger.ts";
 import { idOf } from "../../src/store/ids.ts";
 import type { KeptAnswers, NewKept } from "../../src/store/kept.ts";
 import { newRequestId, type Store, stores } from "./ledger-stores.ts";
@@ -130,21 +131,27 @@ for (const [kind, open] of Object.entries(stores)) {
       }
     });
 
-    test("a receipt's note is found by its own organization alone", async () => {
-      const [detached, replay] = [newRequestId(), newRequestId()];
-      await kept.writeNote({ requestId: detached, organizationId }, { kind: "detached" });
+    test("a note stands in the receipt, for its own organization alone", async () => {
+      const book = ledger(store.db, { recovery: "checkpoint" });
+      const [first, replay] = [newRequestId(), newRequestId()];
+      const keyId = idOf(Bun.randomUUIDv7(), "key_");
       const said = {
         kind: "replay",
-        replayOf: detached,
-        keyId: idOf(Bun.randomUUIDv7(), "key_"),
+        replayOf: first,
+        keyId,
         operation: "messages",
         model: "a/b",
         stream: true,
       } as const;
       for (let time = 0; time < 2; time++) await kept.writeNote({ requestId: replay, organizationId }, said);
-      expect(await another.findNote(organizationId, detached)).toEqual({ kind: "detached" });
-      expect(await another.findNote(organizationId, replay)).toEqual({ ...said, at: expect.any(Date) });
-      expect(await another.findNote(await store.newOrganization(), replay)).toBeNull();
+      expect(await book.receipt(organizationId, replay)).toMatchObject({
+        replayOf: first,
+        keyId,
+        units: { charged: 0 },
+        outcome: "completed",
+      });
+      expect(await book.receipt(await store.newOrganization(), replay)).toBeNull();
+      expect((await book.receiptOfAny(replay))?.organizationId).toBe(organizationId);
     });
   });
 }

@@ -2,6 +2,7 @@
 import type { TSchema } from "typebox";
 import Type from "typebox";
 import { operatorTokenPattern } from "../../auth/key.ts";
+import { managementStatusOf } from "../../inference/fault.ts";
 import { BudgetedKey } from "../../management/budgets.ts";
 import { Key } from "../../management/keys.ts";
 import { Organization } from "../../management/organizations.ts";
@@ -93,9 +94,9 @@ const ManagementFault = Type.Object(
 function operationObject(verb: Verb, components: Components): JsonObject {
   const faults = faultsOf(verb);
   const error = { "application/json": { schema: components.schemaOf(ManagementFault) } };
-  const refusals = statusesOf(faults).map((status): [string, JsonObject] => [
+  const refusals = statusesOf(faults, managementStatusOf).map((status): [string, JsonObject] => [
     String(status),
-    { description: faultDescription(codesOf(status, faults)), content: error },
+    { description: faultDescription(codesOf(status, faults, managementStatusOf)), content: error },
   ]);
   const parameters = parameterObjects(verb, components);
   const { body } = placesOf(verb);

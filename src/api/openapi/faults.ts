@@ -1,6 +1,6 @@
 /** The meaning of every fault code, in one line for people, and the answers that have it. */
 import type { TSchema } from "typebox";
-import { type FaultCode, faultCatalogue } from "../../inference/fault.ts";
+import { type FaultCode, faultCatalogue, statusOf } from "../../inference/fault.ts";
 import { MessagesError } from "../../protocol/anthropic-messages/contract.ts";
 import { ChatError } from "../../protocol/openai-chat/contract.ts";
 import { ResponsesError } from "../../protocol/openai-responses/contract.ts";
@@ -51,6 +51,8 @@ export const faultMeanings: Record<FaultCode, string> = {
   already_exists: "something has the name already",
   wrong_state: "it is not in a state in which this can be done",
   idempotency_key_reused: "another request came with this `idempotency-key` before",
+  idempotency_answer_lost:
+    "the answer to the first request with this `idempotency-key` is no longer there; it was charged",
   version_conflict: "it changed since the version in `if-match`; `current` is what there is now",
   internal_error: "the service failed; it has been logged",
   upstream_unavailable: "no engine of the model can be reached",
@@ -61,13 +63,13 @@ export const faultMeanings: Record<FaultCode, string> = {
 };
 
 /** The codes of one status among the given ones. */
-export function codesOf(status: number, among: readonly FaultCode[]): FaultCode[] {
-  return among.filter((code) => faultCatalogue[code].status === status);
+export function codesOf(status: number, among: readonly FaultCode[], statusIn = statusOf): FaultCode[] {
+  return among.filter((code) => statusIn(code) === status);
 }
 
 /** Ascending, each once. */
-export function statusesOf(codes: readonly FaultCode[]): number[] {
-  return [...new Set(codes.map((code) => faultCatalogue[code].status))].sort((a, b) => a - b);
+export function statusesOf(codes: readonly FaultCode[], statusIn = statusOf): number[] {
+  return [...new Set(codes.map((code) => statusIn(code)))].sort((a, b) => a - b);
 }
 
 export function faultDescription(codes: readonly FaultCode[]): string {

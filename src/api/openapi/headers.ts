@@ -84,6 +84,10 @@ export const headers: Record<string, Header> = {
   ...usage("session"),
   ...usage("week"),
   ...usage("month"),
+  "x-service-replay-of": {
+    description: "The request whose answer this is, because it came with the same `idempotency-key` before.",
+    schema: requestId,
+  },
   "x-service-usage-source": {
     description: "What this request is charged to: the plan, or extra usage.",
     schema: { type: "string", enum: ["plan", "extra"] },

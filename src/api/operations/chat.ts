@@ -5,6 +5,7 @@ import { validateChatRequest } from "../../protocol/openai-chat/validate.ts";
 import type { Adapter } from "../adapter.ts";
 import { infer } from "../infer.ts";
 import { inferenceBody } from "../inference-body.ts";
+import { keyHeaders } from "../kept/key.ts";
 import { credentialFaults } from "../openapi/faults.ts";
 import { limitHeaderNames, limitRefusalHeaderNames, usageHeaderNames } from "../openapi/headers.ts";
 import { operation } from "../operation.ts";
@@ -27,10 +28,11 @@ export const createChatCompletion = operation({
     "Answers a conversation, in one response or as server-sent events. A request that needs a capability that the model lacks is refused with `unsupported_feature`; nothing is dropped silently.",
   scope: "inference:create",
   metered: chatAdapter.operation,
+  headers: keyHeaders,
   request: inferenceBody(ChatCompletionRequest, validateChatRequest),
   success: {
     description: "The completion, or a stream of its chunks when `stream` is true.",
-    headers: [...usageHeaderNames, "x-service-usage-source", ...limitHeaderNames],
+    headers: [...usageHeaderNames, "x-service-usage-source", "x-service-replay-of", ...limitHeaderNames],
     content: {
       [jsonType]: { schema: ChatCompletion, example: completion },
       "text/event-stream": {
@@ -51,6 +53,8 @@ export const createChatCompletion = operation({
     "mutually_exclusive",
     "unsupported_feature",
     "context_length_exceeded",
+    "idempotency_key_reused",
+    "idempotency_answer_lost",
     ...credentialFaults,
     "no_active_plan",
     "model_not_allowed",

@@ -7,6 +7,7 @@ import type { Adapter } from "../adapter.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { infer } from "../infer.ts";
 import { inferenceBody } from "../inference-body.ts";
+import { keyHeaders } from "../kept/key.ts";
 import { credentialFaults } from "../openapi/faults.ts";
 import { messagesLimitHeaderNames, messagesLimitRefusalHeaderNames, usageHeaderNames } from "../openapi/headers.ts";
 import { operation } from "../operation.ts";
@@ -29,10 +30,11 @@ export const createMessage = operation({
     "Chat completions in the Messages protocol, with the same models, scopes, limits and prices. A request that needs what the model lacks is refused; nothing is dropped silently, except hints (`thinking`, `output_config.effort`). Every `anthropic-version` and `anthropic-beta` is accepted.",
   scope: "inference:create",
   metered,
+  headers: keyHeaders,
   request: inferenceBody(MessagesRequest, validateMessagesRequest),
   success: {
     description: "The message, or a stream of its events when `stream` is true.",
-    headers: [...usageHeaderNames, "x-service-usage-source", ...messagesLimitHeaderNames],
+    headers: [...usageHeaderNames, "x-service-usage-source", "x-service-replay-of", ...messagesLimitHeaderNames],
     content: {
       [jsonType]: { schema: Message, example: message },
       "text/event-stream": {

@@ -28,6 +28,8 @@ const example = {
   attempts: 1,
   continued: false,
   recovered: false,
+  detached: false,
+  replay_of: null,
   usage: {
     input_tokens: 812,
     cached_input_tokens: 1024,

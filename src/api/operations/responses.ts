@@ -7,6 +7,7 @@ import type { Adapter } from "../adapter.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { infer } from "../infer.ts";
 import { inferenceBody } from "../inference-body.ts";
+import { keyHeaders } from "../kept/key.ts";
 import { credentialFaults } from "../openapi/faults.ts";
 import { limitHeaderNames, responsesLimitRefusalHeaderNames, usageHeaderNames } from "../openapi/headers.ts";
 import { operation } from "../operation.ts";
@@ -38,10 +39,11 @@ export const createResponse = operation({
     "Chat completions in the Responses protocol, with the same models, scopes, limits and prices. A request that needs what the model lacks is refused; nothing is dropped silently. Two exceptions: a hint (`reasoning`) is not sent to a model that lacks it, and hosted tools that are only listed are left out. Unless `store` is false, in the request or in the service's settings, the response is stored for some days: you can fetch it, and continue from it with `previous_response_id`. Without `max_output_tokens`, the model's own limit applies.",
   scope: "inference:create",
   metered,
+  headers: keyHeaders,
   request: inferenceBody(ResponsesRequest, validateResponsesRequest),
   success: {
     description: "The response, or a stream of its events when `stream` is true.",
-    headers: [...usageHeaderNames, "x-service-usage-source", ...limitHeaderNames],
+    headers: [...usageHeaderNames, "x-service-usage-source", "x-service-replay-of", ...limitHeaderNames],
     content: {
       [jsonType]: { schema: ResponseObject, example: completed },
       "text/event-stream": {

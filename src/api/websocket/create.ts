@@ -88,7 +88,7 @@ export class Create implements Disposable {
       this.#continued = request.previous_response_id ?? null;
       this.#place = this.#state.lanes.join(this.#lane);
       this.#joined.resolve();
-      return { value: request, bytes, own: null };
+      return { value: request, bytes, own: null, digest: null };
     } catch (thrown) {
       if (thrown instanceof SteeringRefused) this.#steering = thrown;
       throw thrown;

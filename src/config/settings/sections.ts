@@ -184,6 +184,28 @@ const responses = group(
   "What Sluice stores for `/v1/responses`.",
 );
 
+const answers = group(
+  {
+    kept_hours: whole(
+      { minimum: 1, maximum: 168, default: 24 },
+      "How long an answer can be read again, and an idempotency key is known.",
+    ),
+    answer_bytes_max: whole(
+      { minimum: kibibyte, maximum: 256 * mebibyte, default: 16 * mebibyte },
+      "How large the log of one answer may become. A larger one isn't kept: it ends if its client leaves, and can't be read again.",
+    ),
+    organization_bytes_max: whole(
+      { minimum: kibibyte, maximum: tebibyte, default: 256 * mebibyte },
+      "How many bytes the logs of one organization may have together. The oldest go first; their keys stay known, and are refused.",
+    ),
+    open_max: whole(
+      { minimum: 1, maximum: 100_000, default: 1_000 },
+      "How many kept answers a node writes or reads at once. Beyond that, requests get 503 `overloaded`.",
+    ),
+  },
+  "What Sluice keeps of answers with an [idempotency key](protocols.md#repeating-a-request), so that they can be read again.",
+);
+
 const reload = group(
   {
     force: flag(
@@ -265,6 +287,10 @@ const telemetry = group(
       { default: true },
       "Whether a caller's `traceparent` decides instead. Set it to false if callers that you don't trust could have everything traced; their trace ids stay.",
     ),
+    caller_ids: flag(
+      { default: false },
+      "Whether spans of a request have `sluice.organization.id`, `sluice.key.id` and, once it is admitted, `sluice.team.id`. Whoever reads the traces then sees whose each request is.",
+    ),
     metrics_ms: whole({ minimum: 0, maximum: hour_ms, default: 60_000 }, "How often metrics are sent. 0: never."),
   },
   "OpenTelemetry: traces and metrics of inference, sent to a collector by OTLP.",
@@ -336,6 +362,7 @@ export const sections = {
   limits,
   messages,
   responses,
+  answers,
   reload,
   log,
   metrics,

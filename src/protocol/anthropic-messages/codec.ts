@@ -5,7 +5,7 @@ import { decodeRequest, decodingSteps, type MessagesOptions } from "./decode-req
 import { decodeReply, streamDecoder } from "./decode-stream.ts";
 import { encodeRequest } from "./encode-request.ts";
 import { encodeResponse } from "./encode-response.ts";
-import { streamEncoder } from "./encode-stream.ts";
+import { brokenStream, streamEncoder } from "./encode-stream.ts";
 import { decodeFault, encodeFault } from "./fault.ts";
 import { messagesForms } from "./forms.ts";
 import { refusalOf } from "./request-refusal.ts";
@@ -18,7 +18,7 @@ export function anthropicMessagesCaller(options: MessagesOptions = {}): CallerCo
       remainder: (wire) => ({ ...wire, system: "", messages: [], tools: [] }),
     },
     response: { encode: encodeResponse },
-    stream: { encoder: streamEncoder },
+    stream: { encoder: streamEncoder, broken: brokenStream },
     fault: { encode: encodeFault },
   };
 }

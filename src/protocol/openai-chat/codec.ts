@@ -5,14 +5,14 @@ import type { ChatCompletion, ChatCompletionRequest } from "./contract.ts";
 import { decodeRequest } from "./decode-request.ts";
 import { decodeReply, streamDecoder } from "./decode-stream.ts";
 import { encodeRequest, refusalOf } from "./encode-request.ts";
-import { encodeResponse, streamEncoder } from "./encode-response.ts";
+import { brokenStream, encodeResponse, streamEncoder } from "./encode-response.ts";
 import { decodeFault, encodeFault } from "./fault.ts";
 import { isCustom } from "./tools.ts";
 
 export const openaiChatCaller: CallerCodec<ChatCompletionRequest, ChatCompletion> = {
   request: { decode: decodeRequest, remainder },
   response: { encode: encodeResponse },
-  stream: { encoder: streamEncoder },
+  stream: { encoder: streamEncoder, broken: brokenStream },
   fault: { encode: encodeFault },
 };
 

@@ -1,8 +1,9 @@
 /** Writes the answer for chat clients: chunks that end with one [DONE], or one completion. */
 import type { InferenceEvent, PartDelta, PartHead, StopReason, TokenLogprob } from "../../inference/event.ts";
+import type { Fault } from "../../inference/fault.ts";
 import type { Result, ResultPart } from "../../inference/result.ts";
 import { noUsage, type Usage } from "../../inference/usage.ts";
-import { comment } from "../../sse/encode.ts";
+import { comment, encodeSse } from "../../sse/encode.ts";
 import type { SseMessage } from "../../sse/message.ts";
 import type { StreamContext, StreamEncoder } from "../codec.ts";
 import { CustomInput, customInputOf } from "../custom-tool.ts";
@@ -100,7 +101,7 @@ class ChatEncoder implements StreamEncoder {
         return [...last, done];
       }
       case "response-failed":
-        return [{ data: JSON.stringify(encodeFault(event.fault, this.#requestId)) }, done];
+        return failure(event.fault, this.#requestId);
     }
   }
 
@@ -146,6 +147,15 @@ class ChatEncoder implements StreamEncoder {
 }
 
 const done: SseMessage = { data: "[DONE]" };
+
+function failure(fault: Fault, requestId: string): SseMessage[] {
+  return [{ data: JSON.stringify(encodeFault(fault, requestId)) }, done];
+}
+
+/** The end of a stream that was cut off. */
+export function brokenStream(_sent: string, fault: Fault, requestId: string): string {
+  return failure(fault, requestId).map(encodeSse).join("");
+}
 const waiting = comment("waiting for the model");
 
 /** The stop string that ended the answer, in a field of vLLM. Engines also stop at strings of their own, which do not count. */

@@ -1,5 +1,6 @@
 /** OpenAI Responses, both ways. */
 import type { CallerCodec, UpstreamCodec } from "../codec.ts";
+import { brokenStream } from "./broken-stream.ts";
 import type { CompactedResponse, ResponseObject, ResponsesRequest } from "./contract.ts";
 import { decodeRequest } from "./decode-request.ts";
 import { decodeReply, streamDecoder } from "./decode-stream.ts";
@@ -20,6 +21,7 @@ export const openaiResponsesCaller: CallerCodec<ResponsesRequest, ResponseObject
   },
   stream: {
     encoder: (wire, context) => (isCompaction(wire) ? compactionEncoder : streamEncoder)(wire, context),
+    broken: brokenStream,
   },
   fault: { encode: encodeFault },
 };

@@ -1,0 +1,147 @@
+/**
+ * The stream of a kept answer to the client that asked for it. The answer goes on at its own pace, with or without that
+ * client. Only when it can no longer be kept does it follow its client: then it waits for it, and ends when it leaves.
+ */
+import type { Call } from "../../http/call.ts";
+import {
+  framesOf,
+  nextOf,
+  type Primed,
+  type SseOptions,
+  type StreamedAnswer,
+  type StreamOwner,
+  sseHead,
+} from "../../http/stream.ts";
+import { asFault } from "../../inference/fault.ts";
+import type { Keeping } from "./keeping.ts";
+
+/** The most text that waits for a client without counting as memory of the request, in code units. */
+const waiting_free = 64 * 1024;
+
+export function keptStream(call: Call, stream: Primed, options: SseOptions, keeping: Keeping): StreamedAnswer {
+  return {
+    open(owner) {
+      const client = new FirstClient(call, keeping, owner);
+      void run(stream, options, keeping, client);
+      return new Response(new ReadableStream<Uint8Array>(client), { headers: sseHead(options.headers) });
+    },
+  };
+}
+
+/** Writes the whole answer to its log, and to its client while that is there. */
+async function run(
+  stream: Primed,
+  { encoder, heartbeat_ms }: SseOptions,
+  keeping: Keeping,
+  client: Pick<FirstClient, "take" | "taken" | "end">,
+): Promise<void> {
+  let wrote_ms = performance.now();
+  const say = (text: string) => {
+    if (text === "") return;
+    wrote_ms = performance.now();
+    keeping.write(text);
+    client.take(text);
+  };
+  const beats = setInterval(() => {
+    if (performance.now() - wrote_ms >= heartbeat_ms) say(encoder.heartbeat());
+  }, heartbeat_ms / 4);
+  try {
+    if (stream.pending) say(encoder.heartbeat());
+    for (;;) {
+      const { done, value: batch } = await nextOf(stream);
+      if (done) return;
+      say(framesOf(encoder, batch));
+      const last = batch.at(-1)?.type;
+      // The log is whole before the run is settled: what was charged can be read again.
+      if (last === "response-end" || last === "response-failed") await keeping.end();
+      await client.taken();
+    }
+  } catch (thrown) {
+    say(framesOf(encoder, [{ type: "response-failed", fault: asFault(thrown) }]));
+  } finally {
+    clearInterval(beats);
+    await keeping.end();
+    client.end();
+  }
+}
+
+const text = new TextEncoder();
+
+/** This is a class: docs/design/runtime.md, Bun as a server. */
+class FirstClient implements Bun.UnderlyingSource<Uint8Array> {
+  readonly #call: Call;
+  readonly #keeping: Keeping;
+  readonly #owner: StreamOwner;
+  #waiting = "";
+  #isOver = false;
+  #hasLeft = false;
+  #isClosed = false;
+  #wake: (() => void) | null = null;
+  #drained: (() => void) | null = null;
+
+  constructor(call: Call, keeping: Keeping, owner: StreamOwner) {
+    this.#call = call;
+    this.#keeping = keeping;
+    this.#owner = owner;
+  }
+
+  take(said: string): void {
+    if (this.#hasLeft) return;
+    this.#waiting += said;
+    // A client that is too slow for the memory that is left is cut off, and can ask again.
+    if (this.#keeping.isKept && this.#waiting.length > waiting_free && !this.#call.keepsText(said.length * 2)) {
+      this.#hasLeft = true;
+      this.#waiting = "";
+    }
+    this.#wake?.();
+  }
+
+  /** Resolves when the answer may go on. */
+  async taken(): Promise<void> {
+    if (this.#keeping.isKept || this.#isOver) return;
+    if (this.#hasLeft) return this.#call.leave();
+    if (this.#waiting === "") return;
+    await new Promise<void>((resolve) => {
+      this.#drained = resolve;
+    });
+  }
+
+  /** The answer is over. */
+  end(): void {
+    this.#isOver = true;
+    if (this.#hasLeft) this.#close();
+    this.#wake?.();
+  }
+
+  async pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
+    while (this.#waiting === "" && !this.#isOver && !this.#hasLeft) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+    if (this.#waiting !== "") {
+      controller.enqueue(text.encode(this.#waiting));
+      this.#waiting = "";
+      this.#drained?.();
+      return;
+    }
+    if (this.#hasLeft) return controller.error(new Error("the client is too slow"));
+    this.#close();
+    controller.close();
+  }
+
+  cancel(): void {
+    this.#hasLeft = true;
+    this.#waiting = "";
+    this.#drained?.();
+    if (this.#isOver) this.#close();
+    else if (!this.#keeping.isKept) this.#call.leave();
+  }
+
+  /** Ends the request, before the last byte is written. */
+  #close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#owner.closed();
+  }
+}

@@ -1,0 +1,142 @@
+/**
+ * Reads the log of another request's answer, from its first entry until its end, while that request runs on any node. If
+ * that node is gone, the ledger says so: its hold is settled by another one.
+ */
+import type { Call } from "../../http/call.ts";
+import { Fault } from "../../inference/fault.ts";
+import type { LogEntry, LogName } from "../../store/answer-log.ts";
+import type { Kept } from "../../store/kept.ts";
+import { answerLost, type KeepingNeeds, type LogHead } from "./needs.ts";
+
+const poll_ms = 100;
+/** How often a reader without news finds out whether the writer is still there. */
+const look_ms = 2_000;
+/** The time from a claim to its grant, or its end, with a margin. */
+const granted_ms_max = 30_000;
+/** How long after a settlement a log may still be without its end. */
+const settled_ms_max = 10_000;
+
+/**
+ * Why there will be no more entries: `free`: the first request was refused or failed, and its key is free. `dead`: its
+ * node is gone, and nothing was charged. `lost`: the log is incomplete.
+ */
+export type Fate = "free" | "dead" | "lost";
+
+export class Follower {
+  readonly #needs: KeepingNeeds;
+  readonly #call: Call;
+  readonly #kept: Kept;
+  readonly #began_ms = performance.now();
+  #next = 0;
+  #head: LogHead | null = null;
+  /** Entries that were read but not taken. */
+  #unread: LogEntry[] = [];
+  #looked_ms = Number.NEGATIVE_INFINITY;
+  #settled_ms: number | null = null;
+
+  constructor(needs: KeepingNeeds, call: Call, kept: Kept) {
+    this.#needs = needs;
+    this.#call = call;
+    this.#kept = kept;
+  }
+
+  get name(): LogName {
+    return this.#kept;
+  }
+
+  get head(): LogHead {
+    return this.#head!;
+  }
+
+  /**
+   * Waits until there is something of the answer; of one that is streamed, for the usual time at most. False if the key
+   * is free, so that it can be claimed again. Throws Faults.
+   */
+  async begun(): Promise<boolean> {
+    const first = await this.read();
+    if (typeof first === "string") return this.#over(first);
+    this.#head = JSON.parse(first.shift()!.text) as LogHead;
+    this.#unread = first;
+    if (first.length > 0) return true;
+    const hold_ms = this.#head.stream ? this.#needs.limits.first_event_hold_ms : Number.POSITIVE_INFINITY;
+    const entries = await this.read(performance.now() + hold_ms);
+    if (typeof entries === "string") return this.#over(entries);
+    this.#unread = entries;
+    return true;
+  }
+
+  /** The next entries; none when the time is over. Throws when nobody waits for them any more. */
+  async read(until_ms = Number.POSITIVE_INFINITY): Promise<LogEntry[] | Fate> {
+    if (this.#unread.length > 0) return this.#unread.splice(0);
+    const { logs } = this.#needs.kept;
+    for (;;) {
+      this.#call.signal.throwIfAborted();
+      if (this.#call.request.signal.aborted) throw new Fault("internal_error", "The client closed the connection.");
+      const entries = await logs.read(this.#kept, this.#next);
+      if (entries === "lost") return "lost";
+      this.#next += entries.length;
+      if (entries.length > 0 || performance.now() >= until_ms) return entries;
+      const fate = await this.#fate();
+      if (fate !== null) return this.#last(fate);
+      await Bun.sleep(poll_ms);
+    }
+  }
+
+  /** The text that was read so far, as far as it is still there. */
+  async sent(): Promise<string> {
+    const texts: string[] = [];
+    // The first entry is the head.
+    for (let from = 1; from < this.#next; ) {
+      const entries = await this.#needs.kept.logs.read(this.#kept, from).catch(() => "lost" as const);
+      if (entries === "lost" || entries.length === 0) break;
+      texts.push(...entries.slice(0, this.#next - from).map(({ text }) => text));
+      from += entries.length;
+    }
+    return texts.join("");
+  }
+
+  /** Ends the log of a node that is gone, and frees the key. */
+  async bury(failure: string): Promise<void> {
+    const { answers, logs } = this.#needs.kept;
+    await logs.append(this.#kept, this.#next, { text: failure, isEnd: true });
+    await answers.free(this.#kept.requestId);
+    await logs.remove([this.#kept]);
+  }
+
+  async #over(fate: Fate): Promise<false> {
+    if (fate === "dead") await this.bury("");
+    if (fate === "lost") {
+      await this.#needs.kept.answers.end(this.#kept.requestId, { state: "lost", bytes: 0 });
+      // Of an answer whose log was whole, the claim says `ended`, and it stays.
+      throw answerLost();
+    }
+    return false;
+  }
+
+  /** Entries may have come before the fate was known. */
+  async #last(fate: Fate): Promise<LogEntry[] | Fate> {
+    const entries = await this.#needs.kept.logs.read(this.#kept, this.#next);
+    if (entries === "lost" || entries.length === 0) return fate;
+    this.#next += entries.length;
+    return entries;
+  }
+
+  /** Null while the writer may go on. */
+  async #fate(): Promise<Fate | null> {
+    const now_ms = performance.now();
+    if (now_ms - this.#looked_ms < look_ms) return null;
+    this.#looked_ms = now_ms;
+    const { requestId, organizationId, age_ms } = this.#kept;
+    const kept = await this.#needs.kept.answers.find(requestId);
+    if (kept === null) return "free";
+    if (kept.state !== "open") return "lost";
+    const receipt = await this.#needs.ledger.receipt(organizationId, requestId);
+    if (receipt === null) return age_ms + now_ms - this.#began_ms > granted_ms_max ? "dead" : null;
+    if (receipt.endedAt === null) return null;
+    if (receipt.recovered) return receipt.units.charged === 0 ? "dead" : "lost";
+    // Its node has settled it, and is about to say how it ended.
+    this.#settled_ms ??= now_ms;
+    if (now_ms - this.#settled_ms < settled_ms_max) return null;
+    return receipt.units.charged === 0 ? "dead" : "lost";
+  }
+}

@@ -1,0 +1,172 @@
+/**
+ * One answer that is kept: it holds the claim of its idempotency key, writes its log, and decides at its end whether the
+ * key is free again. Rules: docs/protocols.md, Repeating a request.
+ */
+import type { Principal } from "../../auth/verdict.ts";
+import type { Call } from "../../http/call.ts";
+import { Fault } from "../../inference/fault.ts";
+import type { LogName } from "../../store/answer-log.ts";
+import type { Claim } from "../../store/kept.ts";
+import { within } from "../../time/deadline.ts";
+import { Follower } from "./follower.ts";
+import { LogWriter } from "./log-writer.ts";
+import { answerLost, type KeepingNeeds, type LogHead } from "./needs.ts";
+
+/** How long a request waits for the store of claims. */
+const claim_ms_max = 3_000;
+
+export class Keeping implements AsyncDisposable {
+  readonly #needs: KeepingNeeds;
+  readonly #call: Call;
+  readonly #name: LogName;
+  readonly #claim: Claim;
+  #writer: LogWriter | null = null;
+  #isClaimed = false;
+  #end: Promise<void> | null = null;
+
+  /** Throws the Fault of an organization that keeps no content. */
+  constructor(needs: KeepingNeeds, call: Call, { organization }: Principal, claim: Claim) {
+    if (!organization.keepsContent) {
+      throw new Fault(
+        "unsupported_feature",
+        "Your organization keeps no content, so no answer can be repeated. Send the request without 'idempotency-key'.",
+        { param: "idempotency-key" },
+      );
+    }
+    this.#needs = needs;
+    this.#call = call;
+    this.#name = { requestId: call.requestId, organizationId: organization.id };
+    this.#claim = claim;
+  }
+
+  /** Takes the claim, or returns the answer that another request with the same key has begun. Throws Faults. */
+  async begin(): Promise<Follower | null> {
+    const { answers, open, settings } = this.#needs.kept;
+    if (open.size >= settings().open_max) throw tooMany();
+    open.add(this);
+    for (;;) {
+      const earlier = await available(answers.begin({ ...this.#name, claim: this.#claim, background: null }));
+      if (earlier === "begun") {
+        this.#isClaimed = true;
+        return null;
+      }
+      if (earlier.body !== this.#claim.body) throw reused();
+      if (earlier.state === "lost") throw answerLost();
+      const follower = new Follower(this.#needs, this.#call, earlier);
+      if (await follower.begun()) return follower;
+    }
+  }
+
+  /** Writes the head of the log, before anything of the answer is read. Throws Faults. */
+  async open(head: LogHead): Promise<void> {
+    const { answers, logs, settings } = this.#needs.kept;
+    const { answer_bytes_max, organization_bytes_max } = settings();
+    const writer = new LogWriter({
+      logs,
+      name: this.#name,
+      bytes_max: answer_bytes_max,
+      lost: (cause) => this.#lost(cause),
+    });
+    // If this node was away for so long that another one has freed the claim, this answer must not be delivered.
+    if ((await available(answers.find(this.#name.requestId))) === null)
+      throw unavailable(new Error("the claim is gone"));
+    await available(writer.open(JSON.stringify(head)));
+    this.#writer = writer;
+    void answers.makeRoom(this.#name.organizationId, organization_bytes_max).then(logs.remove).catch(this.#failed);
+  }
+
+  /** Whether the log is whole so far. If it is not, the answer is for its first client alone. */
+  get isKept(): boolean {
+    return this.#writer !== null && !this.#writer.isLost;
+  }
+
+  write(text: string): void {
+    this.#writer?.write(text);
+  }
+
+  /** Resolves when the log is whole, or lost. The run is settled after that. */
+  end(): Promise<void> {
+    this.#end ??= this.#endLog();
+    return this.#end;
+  }
+
+  async #endLog(): Promise<void> {
+    const writer = this.#writer;
+    if (!writer || writer.isLost) return;
+    await writer.end();
+    if (!writer.isLost) await this.#ended("ended", writer.bytes);
+  }
+
+  /** A key is free again if its request was refused, or failed before the first part of its answer. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    const { answers, logs, open } = this.#needs.kept;
+    open.delete(this);
+    if (!this.#isClaimed) return;
+    const { outcome, firstPart_ms } = this.#call.notes;
+    try {
+      if (
+        !this.#writer ||
+        outcome === undefined ||
+        (outcome === "failed" && firstPart_ms === undefined) ||
+        this.#isUndelivered
+      ) {
+        await answers.free(this.#name.requestId);
+        await logs.remove([this.#name]);
+      } else if (this.#call.request.signal.aborted) await answers.writeNote(this.#name, { kind: "detached" });
+    } catch (cause) {
+      this.#failed(cause);
+    }
+  }
+
+  /** An answer that was not streamed is delivered whole, or not at all. */
+  get #isUndelivered(): boolean {
+    const { outcome, stream } = this.#call.notes;
+    return outcome === "failed" && stream !== true;
+  }
+
+  #lost(cause: unknown): void {
+    this.#needs.log.event("warn", "answer_unkept", { request_id: this.#name.requestId, cause: String(cause) });
+    void this.#ended("lost", 0)
+      .then(() => this.#needs.kept.logs.remove([this.#name]))
+      .catch(this.#failed);
+  }
+
+  async #ended(state: "ended" | "lost", bytes: number): Promise<void> {
+    const work = this.#needs.kept.answers.end(this.#name.requestId, { state, bytes });
+    await within(work, claim_ms_max, "the store of answers").catch(this.#failed);
+  }
+
+  readonly #failed = (cause: unknown): void => {
+    this.#needs.log.event("warn", "answer_unkept", { request_id: this.#name.requestId, cause: String(cause) });
+  };
+}
+
+/** The fault that a client gets while the stores are away. */
+export async function available<Value>(work: Promise<Value>): Promise<Value> {
+  try {
+    return await within(work, claim_ms_max, "the store of answers");
+  } catch (cause) {
+    throw unavailable(cause);
+  }
+}
+
+function unavailable(cause: unknown): Fault {
+  return new Fault("storage_unavailable", "The service cannot keep an answer now. Please try again.", {
+    retryAfterSeconds: 1,
+    cause,
+  });
+}
+
+function tooMany(): Fault {
+  return new Fault("overloaded", "The service keeps too many answers at this moment. Please try again.", {
+    retryAfterSeconds: 5,
+  });
+}
+
+function reused(): Fault {
+  return new Fault(
+    "idempotency_key_reused",
+    "Another request came with this 'idempotency-key' before. Use a new key for each new request.",
+    { param: "idempotency-key" },
+  );
+}

@@ -1,0 +1,24 @@
+/** The idempotency key of a request: its header, and the claim that follows from it. */
+import Type from "typebox";
+import type { Principal } from "../../auth/verdict.ts";
+import type { Operation } from "../../store/ledger.ts";
+
+export const keyHeader = "idempotency-key";
+
+/** The header as the operations declare it. */
+export const keyHeaders = Type.Object({
+  [keyHeader]: Type.Optional(
+    Type.String({
+      pattern: "^[ -~]{1,255}$",
+      description:
+        "Makes a repeat harmless: within a day, the same request with the same key gets the same answer, which is charged once. While the first request runs, the repeat joins it. The request runs on if its client leaves.",
+      "x-must-be": "1 to 255 printable ASCII characters",
+    }),
+  ),
+});
+
+/** The claim of a key: nobody gets an answer of another key of the organization, or of another operation. */
+export function claimOf({ key, organization }: Principal, operation: Operation, idempotencyKey: string): string {
+  const hash = new Bun.CryptoHasher("sha256");
+  return hash.update(JSON.stringify([organization.id, key.id, operation, idempotencyKey])).digest("hex");
+}

@@ -1,0 +1,126 @@
+/**
+ * Writes the log of one answer in batches. Nothing waits for it but the end. A store that is away is asked again for a
+ * while; then the log is lost, and the answer goes on without it.
+ */
+import type { AnswerLogs, LogEntry, LogName } from "../../store/answer-log.ts";
+import { within } from "../../time/deadline.ts";
+
+/** How long text waits for more. */
+const batch_ms = 100;
+/** The most text of one entry, in code units. */
+const entry_max = 64 * 1024;
+const retry_ms = 250;
+/** How long a store may be away. */
+const patience_ms = 10_000;
+/** How long the end of an answer waits for its log. */
+const end_ms_max = 2_000;
+
+export interface LogWriting {
+  logs: AnswerLogs;
+  name: LogName;
+  bytes_max: number;
+  /** Called once, if the log is lost. */
+  lost(cause: unknown): void;
+}
+
+export class LogWriter {
+  readonly #writing: LogWriting;
+  #waiting = "";
+  #number = 0;
+  #bytes = 0;
+  #isEnding = false;
+  #isLost = false;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #sending: Promise<void> | null = null;
+
+  constructor(writing: LogWriting) {
+    this.#writing = writing;
+  }
+
+  /** The size of the log. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  get isLost(): boolean {
+    return this.#isLost;
+  }
+
+  /** Writes the first entry. Throws if there is no log to be had. */
+  async open(text: string): Promise<void> {
+    const { logs, name } = this.#writing;
+    const work = logs.append(name, 0, { text, isEnd: false });
+    const appended = await within(work, end_ms_max, "the log of the answer");
+    if (appended !== "appended") throw new Error(`the log of the answer is ${appended}`);
+    this.#number = 1;
+    this.#bytes = Buffer.byteLength(text);
+  }
+
+  /** Adds whole frames. */
+  write(text: string): void {
+    if (this.#isLost || text === "") return;
+    this.#bytes += Buffer.byteLength(text);
+    if (this.#bytes > this.#writing.bytes_max) {
+      this.#lose(new Error(`larger than ${this.#writing.bytes_max} bytes`));
+      return;
+    }
+    this.#waiting += text;
+    if (this.#waiting.length >= entry_max) this.#send();
+    else this.#timer ??= setTimeout(() => this.#send(), batch_ms);
+  }
+
+  /** Resolves when the whole log is stored, or lost. */
+  async end(): Promise<void> {
+    if (this.#isLost || this.#isEnding) return;
+    this.#isEnding = true;
+    this.#send();
+    try {
+      await within(this.#sending ?? Promise.resolve(), end_ms_max, "the log of the answer");
+    } catch (cause) {
+      this.#lose(cause);
+    }
+  }
+
+  #send(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#sending ??= this.#sendAll().finally(() => {
+      this.#sending = null;
+    });
+  }
+
+  async #sendAll(): Promise<void> {
+    while (!this.#isLost) {
+      const text = this.#waiting;
+      const isEnd = this.#isEnding;
+      if (text === "" && !isEnd) return;
+      this.#waiting = "";
+      await this.#append({ text, isEnd });
+      if (isEnd) return;
+    }
+  }
+
+  async #append(entry: LogEntry): Promise<void> {
+    const { logs, name } = this.#writing;
+    const until_ms = performance.now() + patience_ms;
+    while (!this.#isLost) {
+      try {
+        const appended = await logs.append(name, this.#number, entry);
+        if (appended !== "appended") this.#lose(new Error(`the log is ${appended}`));
+        this.#number += 1;
+        return;
+      } catch (cause) {
+        if (performance.now() >= until_ms) return this.#lose(cause);
+        await Bun.sleep(retry_ms);
+      }
+    }
+  }
+
+  #lose(cause: unknown): void {
+    if (this.#isLost) return;
+    this.#isLost = true;
+    this.#waiting = "";
+    clearTimeout(this.#timer);
+    this.#writing.lost(cause);
+  }
+}

@@ -1,0 +1,20 @@
+/** The parts of a node that kept answers need, and their limits. */
+import type { AnswerLogs } from "../../store/answer-log.ts";
+import type { KeptAnswers } from "../../store/kept.ts";
+
+export interface KeptParts {
+  answers: KeptAnswers;
+  logs: AnswerLogs;
+  settings(): KeptLimits;
+  /** The answers that this node keeps and that have not ended. */
+  open: Set<object>;
+}
+
+export interface KeptLimits {
+  /** The limit of the log of one answer. */
+  answer_bytes_max: number;
+  /** The limit of all ended logs of an organization. */
+  organization_bytes_max: number;
+  /** The limit of answers that one node keeps at once. */
+  open_max: number;
+}

@@ -1,0 +1,147 @@
+/**
+ * REPLAY: answers a request with the answer of an earlier one that had the same key and body: the same bytes, from the
+ * first. It calls no engine, and is not charged.
+ */
+import type { Principal } from "../../auth/verdict.ts";
+import type { Call } from "../../http/call.ts";
+import type { Answer } from "../../http/frame.ts";
+import { jsonText } from "../../http/json.ts";
+import { type StreamedAnswer, type StreamOwner, sseHead } from "../../http/stream.ts";
+import { asFault, Fault } from "../../inference/fault.ts";
+import { comment } from "../../sse/encode.ts";
+import type { Operation } from "../../store/ledger.ts";
+import type { Adapter, InferenceWire } from "../adapter.ts";
+import type { Dependencies } from "../dependencies.ts";
+import type { Fate, Follower } from "./follower.ts";
+import { answerLost } from "./needs.ts";
+
+export async function replay<Wire extends InferenceWire, Reply>(
+  dependencies: Dependencies,
+  call: Call,
+  { principal, earlier }: { principal: Principal; earlier: Follower },
+  { operation, codec }: Adapter<Wire, Reply>,
+): Promise<Answer> {
+  call.watchClient();
+  noteReplay(dependencies, call, principal, { operation, earlier });
+  const headers = { ...earlier.head.headers, "x-service-replay-of": earlier.name.requestId };
+  if (!earlier.head.stream) return jsonText(200, await wholeText(earlier), headers);
+  const broken = (sent: string, fault: Fault) => codec.stream.broken(sent, fault, earlier.name.requestId);
+  return streamed(earlier, { headers, heartbeat_ms: dependencies.limits.heartbeat_ms, broken });
+}
+
+/** Its receipt says whose answer it was. Nothing waits for that. */
+function noteReplay(
+  { kept, log }: Dependencies,
+  { requestId, notes }: Call,
+  { key, organization }: Principal,
+  { operation, earlier }: { operation: Operation; earlier: Follower },
+): void {
+  const note = {
+    kind: "replay",
+    replayOf: earlier.name.requestId,
+    keyId: key.id,
+    operation,
+    model: notes.model ?? "",
+    stream: notes.stream === true,
+  } as const;
+  kept.answers
+    .writeNote({ requestId, organizationId: organization.id }, note)
+    .catch((cause) => log.event("warn", "replay_unnoted", { request_id: requestId, cause: String(cause) }));
+}
+
+async function wholeText(earlier: Follower): Promise<string> {
+  let text = "";
+  for (;;) {
+    const entries = await earlier.read();
+    if (typeof entries === "string") throw answerLost();
+    for (const entry of entries) text += entry.text;
+    if (entries.at(-1)?.isEnd) return text;
+  }
+}
+
+interface ReplayOptions {
+  headers: Record<string, string>;
+  heartbeat_ms: number;
+  /** The end of a stream whose writer is gone, in the protocol. */
+  broken(sent: string, fault: Fault): string;
+}
+
+function streamed(earlier: Follower, options: ReplayOptions): StreamedAnswer {
+  return {
+    open: (owner) =>
+      new Response(new ReadableStream<Uint8Array>(new ReplaySource(earlier, options, owner)), {
+        headers: sseHead(options.headers),
+      }),
+  };
+}
+
+const encoder = new TextEncoder();
+const silence = encoder.encode(comment("waiting"));
+
+/** This is a class: docs/design/runtime.md, Bun as a server. */
+class ReplaySource implements Bun.UnderlyingSource<Uint8Array> {
+  readonly #earlier: Follower;
+  readonly #options: ReplayOptions;
+  readonly #owner: StreamOwner;
+  #isClosed = false;
+
+  constructor(earlier: Follower, options: ReplayOptions, owner: StreamOwner) {
+    this.#earlier = earlier;
+    this.#options = options;
+    this.#owner = owner;
+  }
+
+  async pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
+    try {
+      for (;;) {
+        const entries = await this.#earlier.read(performance.now() + this.#options.heartbeat_ms);
+        if (this.#isClosed) return;
+        if (typeof entries === "string") return await this.#break(controller, entries);
+        if (entries.length === 0) return controller.enqueue(silence);
+        const text = entries.map((entry) => entry.text).join("");
+        const isOver = entries.at(-1)!.isEnd;
+        if (isOver) this.#close();
+        if (text !== "") controller.enqueue(encoder.encode(text));
+        if (isOver) controller.close();
+        if (isOver || text !== "") return;
+      }
+    } catch (thrown) {
+      await this.#fail(controller, asFault(thrown));
+    }
+  }
+
+  cancel(): void {
+    this.#owner.left();
+    this.#close();
+  }
+
+  /** The node that wrote it is gone: the stream ends with its protocol's failure, and the key is free after that. */
+  async #break(controller: ReadableStreamDefaultController<Uint8Array>, fate: Fate): Promise<void> {
+    const failure = await this.#fail(controller, fate === "lost" ? answerLost() : gone());
+    if (fate === "dead") await this.#earlier.bury(failure);
+  }
+
+  /** Returns what was written. */
+  async #fail(controller: ReadableStreamDefaultController<Uint8Array>, fault: Fault): Promise<string> {
+    const failure = this.#options.broken(await this.#earlier.sent(), fault);
+    if (this.#isClosed) return failure;
+    this.#close();
+    controller.enqueue(encoder.encode(failure));
+    controller.close();
+    return failure;
+  }
+
+  #close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#owner.closed();
+  }
+}
+
+function gone(): Fault {
+  return new Fault(
+    "upstream_unavailable",
+    "The answer was cut short, because the node that wrote it is gone. It was not charged. Send the request again.",
+    { retryAfterSeconds: 1 },
+  );
+}

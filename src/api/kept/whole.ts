@@ -1,0 +1,22 @@
+/** The whole answer of a kept request: stored before its run is settled, and sent if its client is still there. */
+import { jsonText } from "../../http/json.ts";
+import { endsAfter } from "../../http/stream.ts";
+import type { InferenceEvent } from "../../inference/event.ts";
+import { collect, type Result } from "../../inference/result.ts";
+import type { Keeping } from "./keeping.ts";
+
+export async function keptWhole(
+  events: AsyncGenerator<readonly InferenceEvent[], void, void>,
+  headers: Record<string, string>,
+  keeping: Keeping,
+  replyOf: (result: Result) => Promise<unknown>,
+): Promise<Response> {
+  let text = "";
+  const stored = async (result: Result) => {
+    text = JSON.stringify(await replyOf(result));
+    keeping.write(text);
+    await keeping.end();
+  };
+  await collect(endsAfter(events, stored));
+  return jsonText(200, text, headers);
+}
