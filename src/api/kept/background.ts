@@ -84,10 +84,10 @@ export async function followed(
   call: Call,
   kept: Kept,
   after: number,
-): Promise<{ follower: Follower; shown: (text: string) => string } | null> {
+): Promise<{ follower: Follower; excerpt: (text: string) => string } | null> {
   const follower = new Follower(needs, call, kept);
   if (!(await follower.opened())) return null;
-  return { follower, shown: (text) => framesAfter(text, after) };
+  return { follower, excerpt: (text) => framesAfter(text, after) };
 }
 
 export function gone(): Fault {

@@ -65,8 +65,8 @@ interface ReplayOptions {
   heartbeat_ms: number;
   /** The end of a stream whose writer is gone, in the protocol. */
   broken(sent: string, fault: Fault): string;
-  /** The part of the text that is shown; all of it if this is absent. */
-  shown?(text: string): string;
+  /** The part of the text that is sent; all of it if this is absent. */
+  excerpt?(text: string): string;
 }
 
 export function replayed(earlier: Follower, options: ReplayOptions): StreamedAnswer {
@@ -102,7 +102,7 @@ class ReplaySource implements Bun.UnderlyingSource<Uint8Array> {
         if (typeof entries === "string") return await this.#break(controller, entries);
         if (entries.length === 0) return controller.enqueue(silence);
         const all = entries.map((entry) => entry.text).join("");
-        const text = this.#options.shown?.(all) ?? all;
+        const text = this.#options.excerpt?.(all) ?? all;
         const isOver = entries.at(-1)!.isEnd;
         if (isOver) this.#close();
         if (text !== "") controller.enqueue(encoder.encode(text));

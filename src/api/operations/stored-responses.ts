@@ -136,7 +136,7 @@ async function followedResponse(
   }
   const broken = (sent: string, fault: Fault) => openaiResponsesCaller.stream.broken(sent, fault, kept.requestId);
   const { heartbeat_ms } = dependencies.limits;
-  return replayed(followed.follower, { headers: {}, heartbeat_ms, broken, shown: followed.shown });
+  return replayed(followed.follower, { headers: {}, heartbeat_ms, broken, excerpt: followed.excerpt });
 }
 
 export const deleteResponse = operation({
