@@ -120,7 +120,14 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
     const { units, source, windows, at, teamId } = answer;
     limits.countsIn(teamId === undefined ? [organizationId, keyId] : [organizationId, keyId, teamId]);
     ample.granted(facts, answer);
-    const grant = { units, outputTokens: answer.outputTokens, source, windows, at };
+    const grant = {
+      units,
+      outputTokens: answer.outputTokens,
+      source,
+      windows,
+      at,
+      ...(teamId !== undefined && { teamId }),
+    };
     holds += 1;
     const settled = (answer: SettleAnswer) => {
       holds -= 1;

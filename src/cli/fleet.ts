@@ -2,10 +2,11 @@
 import type { Command } from "commander";
 import { counted, grouped } from "../inference/amounts.ts";
 import type { Column, Facts } from "../management/command.ts";
-import { Fleet, type SeenEngine } from "../management/fleet-shape.ts";
+import { Fleet, type NearOrganization, type SeenEngine } from "../management/fleet-shape.ts";
 import { verbNamed } from "../management/verbs.ts";
 import { decode, encode } from "../schema/codec.ts";
 import { untilAborted } from "../time/until-aborted.ts";
+import { minute } from "../time/written.ts";
 import { remoteServer, withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
 import { type JsonFlag, jsonOption } from "./option.ts";
@@ -52,6 +53,7 @@ function described(terminal: Terminal, fleet: Fleet, isWatched: boolean): string
   const parts = [
     facts(terminal, factsOf(fleet)),
     enginesShown(terminal, fleet),
+    fleet.nearest.length > 0 ? table(terminal, nearestColumns, fleet.nearest) : "",
     warnings.map((one) => `${one}\n`).join(""),
   ];
   const text = parts.filter((part) => part !== "").join("\n");
@@ -97,6 +99,13 @@ const engineColumns: Column<SeenEngine>[] = [
   { head: "REQUESTS", cell: ({ requests }) => grouped(requests) },
   { head: "TOKENS", cell: ({ tokens }) => grouped(tokens), optional: true },
   { head: "WAITING", cell: ({ waiting }) => grouped(waiting) },
+];
+
+const nearestColumns: Column<NearOrganization>[] = [
+  { head: "NEAREST TO A LIMIT", cell: ({ organization }) => organization },
+  { head: "WINDOW", cell: ({ window }) => window },
+  { head: "USED", cell: ({ usagePercent }) => `${usagePercent} %` },
+  { head: "RESETS (UTC)", cell: ({ resetAt }) => minute(resetAt) ?? "" },
 ];
 
 function enginesShown(terminal: Terminal, { engines, enginesLeftOut }: Fleet): string {

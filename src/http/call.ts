@@ -131,6 +131,7 @@ export class Call implements Caller {
     if (organization !== undefined) this.#notes.organization = organization;
     if (key !== undefined) this.#notes.key = key;
     if (operator !== undefined) this.#notes.operator = operator;
+    if (organization !== undefined && key !== undefined) this.#trace?.identified({ organization, key });
   }
 
   /** Records its model, and whether it asks for a stream. */

@@ -15,6 +15,8 @@ import type { RefusedRequests } from "../store/refused.ts";
 import type { RequestList } from "../store/request-list.ts";
 import type { Standings } from "../store/standing.ts";
 import { fail } from "./error.ts";
+import type { NearOrganization } from "./fleet-shape.ts";
+import { nearestOrganizations } from "./nearest.ts";
 import * as parse from "./parse.ts";
 import type { Pricing } from "./pricing.ts";
 
@@ -33,8 +35,8 @@ export interface ManagementOptions {
   administration: Administration;
   ledger: Pick<Ledger, "reading" | "check" | "sealed" | "lost" | "now" | "report" | "receiptOfAny">;
   refused: Pick<RefusedRequests, "find">;
+  standings: Pick<Standings, "standings" | "nearest">;
   requests: RequestList;
-  standings: Pick<Standings, "standings">;
   /** Called only by verbs that need it. */
   catalog: () => ManagedCatalog | Promise<ManagedCatalog>;
   operators: Operators;
@@ -42,6 +44,8 @@ export interface ManagementOptions {
   notices: NoticeAdministration;
   drains: DrainAdministration;
   fleet: Fleet;
+  /** The organizations nearest to a limit, where all who ask share a look. Absent: each has its own. */
+  nearest?: (() => Promise<NearOrganization[]>) | undefined;
   people: PeopleAdministration;
   /** The actor of the audit log: `operator:<name>`, `cli:<user>` or `service`. */
   actor: Actor;
@@ -90,6 +94,7 @@ export function managementContext(options: ManagementOptions) {
   return {
     ...options,
     within,
+    nearest: options.nearest ?? (() => nearestOrganizations(options)),
     organizationOf,
     /** An organization in which something is to be made or changed. */
     async openOrganization(slugOrId: string): Promise<Organization> {

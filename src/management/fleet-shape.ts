@@ -1,7 +1,8 @@
 /** How the fleet is shown: its nodes, their figures, and the engines as they see them. */
 import Type from "typebox";
 import type { Value } from "../schema/codec.ts";
-import { examples, instant, nullable, oneOf, partOf } from "./shapes.ts";
+import { windowKinds } from "../store/ledger.ts";
+import { examples, id, instant, nullable, oneOf, partOf } from "./shapes.ts";
 
 const count = (description: string) => Type.Integer({ minimum: 0, description });
 const rate = (description: string) => Type.Number({ minimum: 0, description });
@@ -67,6 +68,18 @@ export const Node = Type.Object(
 export type Node = Value<typeof Node>;
 export const Nodes = partOf(Node, "Nodes");
 
+export const NearOrganization = Type.Object(
+  {
+    organization: Type.String({ description: "Its slug." }),
+    organization_id: id("org"),
+    window: oneOf([...windowKinds], { description: "The window of whose limit most is used." }),
+    usage_percent: Type.Number({ minimum: 0, description: "Of that limit." }),
+    reset_at: instant("When that window ends."),
+  },
+  { $id: "NearOrganization" },
+);
+export type NearOrganization = Value<typeof NearOrganization>;
+
 export const Fleet = Type.Object(
   {
     nodes: Type.Object(
@@ -85,6 +98,9 @@ export const Fleet = Type.Object(
     warnings: Type.Array(Type.String(), { description: "What somebody should look at, in words." }),
     ...figures,
     ...engineFields,
+    nearest: Type.Array(NearOrganization, {
+      description: "The organizations that have used most of a limit, at most five, as of the last ten seconds.",
+    }),
   },
   { $id: "Fleet" },
 );
@@ -138,4 +154,13 @@ export const exampleFleet: Fleet = {
   firstPartP95_ms: 1240,
   engines: exampleNode.engines,
   enginesLeftOut: 0,
+  nearest: [
+    {
+      organization: "acme",
+      organizationId: examples.organization,
+      window: "week",
+      usagePercent: 92.4,
+      resetAt: examples.at,
+    },
+  ],
 };

@@ -11,7 +11,7 @@ export function nodesOf(reports: readonly StoredReport[]): Node[] {
   return nodes.map((node) => ({ ...node, configurationDiffers: node.configuration !== usual }));
 }
 
-export function fleetOf(reports: readonly StoredReport[]): Fleet {
+export function fleetOf(reports: readonly StoredReport[], nearest: Fleet["nearest"]): Fleet {
   const nodes = nodesOf(reports);
   const live = nodes.filter(isLive);
   const live_reports = liveReports(reports);
@@ -33,6 +33,7 @@ export function fleetOf(reports: readonly StoredReport[]): Fleet {
     ...figuresOf(live_reports),
     engines: engines.slice(0, engines_max),
     enginesLeftOut: enginesLeftOut + Math.max(0, engines.length - engines_max),
+    nearest,
   };
 }
 

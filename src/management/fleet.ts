@@ -67,7 +67,7 @@ export const fleetVerbs = [
     takes: Type.Object({}),
     answers: Fleet,
     example: { takes: {}, answer: exampleFleet },
-    live: { event: "fleet", every_ms: 250 },
-    act: async ({ fleet }) => fleetOf(await fleet.listProcesses()),
+    live: { event: "fleet", every_ms: 200 },
+    act: async ({ fleet, nearest }) => fleetOf(...(await Promise.all([fleet.listProcesses(), nearest()]))),
   }),
 ] as const;

@@ -9,9 +9,10 @@ import { unknownCredentialLimits } from "../auth/unknown-credentials.ts";
 import type { ServerSettings, ServiceLimits } from "../config/configuration.ts";
 import { direct, type Transport } from "../management/client.ts";
 import { type ManagementOptions, managementContext } from "../management/context.ts";
+import { nearestOrganizations } from "../management/nearest.ts";
 import { administration } from "../postgres/administration.ts";
 import type { Database } from "../postgres/database.ts";
-import { shared } from "../time/shared.ts";
+import { latest, shared } from "../time/shared.ts";
 
 interface Parts extends Pick<ManagementOptions, "ledger" | "refused"> {
   database: Database;
@@ -22,7 +23,9 @@ interface Parts extends Pick<ManagementOptions, "ledger" | "refused"> {
   changed(keyOrOrganizationId: string): void;
 }
 
-const shared_ms = 100;
+/** How old a shared look at the reports may be, and one at organizations, for which the use of all of them is read. */
+const reports_ms = 100;
+const nearest_ms = 10_000;
 
 export interface Administering {
   /** All verbs, for the node's own machine: the file system guards the access. */
@@ -33,9 +36,15 @@ export interface Administering {
 /** `version`: the contract's. */
 export function administering(parts: Parts, version: string): Administering {
   const { database, ledger, refused, catalog, server, limits, changed } = parts;
-  const { listProcesses } = administration(database);
+  const reading = administration(database);
+  const now_ms = () => performance.now();
   // All who follow the fleet share a look.
-  const fleet = { listProcesses: shared(listProcesses, shared_ms, () => performance.now()) };
+  const fleet = { listProcesses: shared(reading.listProcesses, reports_ms, now_ms) };
+  const nearest = latest(
+    () => nearestOrganizations({ administration: reading, standings: reading }),
+    nearest_ms,
+    now_ms,
+  );
   const contextFor = (who: Pick<ManagementOptions, "actor" | "within" | "repeatKey">, address: string | null) => {
     const store = administration(database, { address, isServed: true });
     return managementContext({
@@ -46,6 +55,7 @@ export function administering(parts: Parts, version: string): Administering {
       notices: store,
       drains: store,
       fleet,
+      nearest,
       people: store,
       ledger,
       refused,

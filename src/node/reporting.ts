@@ -18,7 +18,7 @@ import type { Admitting } from "./admitting.ts";
 import type { Engines } from "./engines.ts";
 import { disposable } from "./foundation.ts";
 
-const look_ms = 250;
+const look_ms = 100;
 const report_ms = 2_000;
 /** A report that is older belongs to a process that is gone. */
 const forgotten_ms = 5 * 60_000;

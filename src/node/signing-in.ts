@@ -1,6 +1,10 @@
 /** Wires the ways in for people: their issuers, stores and secrets. Null where there is no secret key, so nobody signs in. */
 import { sealing } from "../auth/sealed.ts";
-import { unknownCredentialLimits, unknownCredentials } from "../auth/unknown-credentials.ts";
+import {
+  type UnknownCredentialLimits,
+  unknownCredentialLimits,
+  unknownCredentials,
+} from "../auth/unknown-credentials.ts";
 import type { IdentityParts } from "../identity/identity.ts";
 import { issuerClients } from "../identity/issuer-clients.ts";
 import { lifeOf } from "../identity/sessions.ts";
@@ -11,6 +15,16 @@ import { signIns } from "../postgres/sign-ins.ts";
 import { useCounts } from "../postgres/use-counts.ts";
 import { forgetting } from "../usage/forgetting.ts";
 import { disposable, type Foundation } from "./foundation.ts";
+
+/**
+ * A place is held while an issuer is asked, so there are many. Who refreshes is not known before the look-up, so only many
+ * addresses together can use up the look-ups that find nothing.
+ */
+const unknownLimits: UnknownCredentialLimits = {
+  ...unknownCredentialLimits,
+  unknown_lookups_max: 1000,
+  fruitless_lookups: { burst: 2000, per_second: 500 },
+};
 
 export type SigningIn = ReturnType<typeof startSigningIn>;
 
@@ -29,7 +43,6 @@ function partsOf(
   { limits }: Foundation["settings"],
   keys: readonly Uint8Array[],
 ): IdentityParts {
-  const failures_of_one_address_per_minute = limits.failed_authentications_per_minute;
   const random = (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes));
   return {
     identity: () => configuration.current().identity,
@@ -40,8 +53,9 @@ function partsOf(
     devices: deviceRequests(database),
     uses: useCounts(database),
     sealing: sealing(keys, random),
-    unknown: unknownCredentials({ ...unknownCredentialLimits, failures_of_one_address_per_minute }, () =>
-      performance.now(),
+    unknown: unknownCredentials(
+      { ...unknownLimits, failures_of_one_address_per_minute: limits.failed_authentications_per_minute },
+      () => performance.now(),
     ),
     random,
     newUuid: () => Bun.randomUUIDv7(),

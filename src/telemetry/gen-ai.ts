@@ -3,7 +3,9 @@
  * 004902b8cb70aa5ae6ca4ae07132b7daabcd3e10. Names, units and buckets are theirs.
  */
 import type { Attributes, Meter } from "@opentelemetry/api";
-import { promptTokens } from "../inference/usage.ts";
+import type { StopReason } from "../inference/event.ts";
+import { promptTokens, type Usage } from "../inference/usage.ts";
+import type { EngineReport } from "../upstream/attempt.ts";
 import type { UpstreamProtocol } from "../upstream/codecs.ts";
 import type { Ended } from "../usage/run.ts";
 import { perOutputToken_s } from "./metrics.ts";
@@ -56,13 +58,36 @@ export function runAttributes(ended: Ended): Attributes {
   return {
     ...modelAttributes(ended.model),
     "gen_ai.request.stream": stream,
+    ...usageAttributes(usage),
+    ...(stream && firstPart_ms !== null ? { "gen_ai.response.time_to_first_chunk": firstPart_ms / 1000 } : {}),
+    "sluice.outcome": ended.outcome,
+    "sluice.usage.source": usage.source,
+  };
+}
+
+/** The engine's own report of an attempt, which may differ from what is charged. */
+export function reportAttributes({ usage, reason }: EngineReport): Attributes {
+  return {
+    ...(usage === null ? {} : usageAttributes(usage)),
+    ...(reason === null ? {} : { "gen_ai.response.finish_reasons": [reason] satisfies StopReason[] }),
+  };
+}
+
+/** The engine's name in its URL, and its port. */
+export function serverAttributes(engineUrl: string): Attributes {
+  const { hostname, port, protocol } = new URL(engineUrl);
+  return {
+    "server.address": hostname.replace(/^\[|\]$/g, ""),
+    "server.port": Number(port) || (protocol === "https:" ? 443 : 80),
+  };
+}
+
+function usageAttributes(usage: Usage): Attributes {
+  return {
     "gen_ai.usage.input_tokens": promptTokens(usage),
     "gen_ai.usage.cache_read.input_tokens": usage.cachedInputTokens,
     "gen_ai.usage.cache_creation.input_tokens": usage.cacheWriteTokens,
     "gen_ai.usage.output_tokens": usage.outputTokens,
     "gen_ai.usage.reasoning.output_tokens": usage.reasoningTokens,
-    ...(stream && firstPart_ms !== null ? { "gen_ai.response.time_to_first_chunk": firstPart_ms / 1000 } : {}),
-    "sluice.outcome": ended.outcome,
-    "sluice.usage.source": usage.source,
   };
 }

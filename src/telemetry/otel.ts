@@ -39,7 +39,7 @@ export function openTelemetry(parts: TelemetryParts): Traces {
   const tracer = spans.getTracer("sluice", version);
   const measured = meters && genAiMetrics(meters.getMeter("sluice", version));
   return {
-    begin: (request) => new Spans(tracer, request, parentOf(request.headers, ROOT_CONTEXT)),
+    begin: (request) => new Spans(tracer, request, parentOf(request.headers, ROOT_CONTEXT), settings.caller_ids),
     inference: (ended) => measured?.(ended),
     async stop() {
       const stopped = Promise.all([spans.shutdown(), meters?.shutdown()]);

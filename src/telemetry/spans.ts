@@ -1,9 +1,18 @@
 /** The spans of one request: itself, its admission, each attempt at an engine, the stream, the settlement. No content. */
-import { type Context, type Span, SpanKind, SpanStatusCode, TraceFlags, type Tracer, trace } from "@opentelemetry/api";
-import type { AttemptKind } from "../upstream/attempt.ts";
+import {
+  type Attributes,
+  type Context,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  TraceFlags,
+  type Tracer,
+  trace,
+} from "@opentelemetry/api";
+import type { AttemptKind, EngineReport } from "../upstream/attempt.ts";
 import type { Ended } from "../usage/run.ts";
 import type { AttemptTrace, RunTrace } from "../usage/trace.ts";
-import { modelAttributes, providers, runAttributes } from "./gen-ai.ts";
+import { modelAttributes, providers, reportAttributes, runAttributes, serverAttributes } from "./gen-ai.ts";
 import type { RequestTrace, TracedRequest } from "./traces.ts";
 
 export class Spans implements RequestTrace {
@@ -11,10 +20,14 @@ export class Spans implements RequestTrace {
   readonly #request: Span;
   readonly #inside: Context;
   readonly #route: string;
+  readonly #hasCallerIds: boolean;
+  /** The ids of the caller, for the spans that begin from now on. */
+  #callerIds: Attributes = {};
   #stream: Span | null = null;
 
-  constructor(tracer: Tracer, { id, method, route, words }: TracedRequest, parent: Context) {
+  constructor(tracer: Tracer, { id, method, route, words }: TracedRequest, parent: Context, hasCallerIds: boolean) {
     this.#tracer = tracer;
+    this.#hasCallerIds = hasCallerIds;
     this.#route = `${method} ${route}`;
     this.#request = tracer.startSpan(
       this.#route,
@@ -37,6 +50,14 @@ export class Spans implements RequestTrace {
     return traceFlags & TraceFlags.SAMPLED ? traceId : undefined;
   }
 
+  identified({ organization, key }: { organization: string; key: string }): void {
+    this.#addCallerIds({ "sluice.organization.id": organization, "sluice.key.id": key });
+  }
+
+  counted(teamId: string): void {
+    this.#addCallerIds({ "sluice.team.id": teamId });
+  }
+
   admission(): (code: string | null) => void {
     const span = this.#begin("admission");
     return (code) => {
@@ -45,16 +66,19 @@ export class Spans implements RequestTrace {
     };
   }
 
-  attempt({ name, address, protocol }: Parameters<RunTrace["attempt"]>[0], engineModel: string): AttemptTrace {
+  attempt({ name, url, address, protocol }: Parameters<RunTrace["attempt"]>[0], engineModel: string): AttemptTrace {
     const span = this.#begin(`chat ${engineModel}`, SpanKind.CLIENT, {
       ...modelAttributes(engineModel),
       "gen_ai.provider.name": providers[protocol],
+      ...serverAttributes(url),
       "sluice.upstream": name,
       ...(address ? { "sluice.replica": address } : {}),
     });
     return {
       headers: traceHeaders(span),
-      ended(outcome: AttemptKind, status) {
+      ended: (outcome: AttemptKind, status: number | undefined, report: EngineReport) => {
+        // It may have begun before the grant, which names the team.
+        span.setAttributes({ ...reportAttributes(report), ...this.#callerIds });
         span.setAttribute("sluice.attempt.outcome", outcome);
         if (status !== undefined) span.setAttribute("http.response.status_code", status);
         if (outcome !== "answered" && outcome !== "abandoned") failed(span, outcome);
@@ -90,8 +114,14 @@ export class Spans implements RequestTrace {
     this.#request.end();
   }
 
-  #begin(name: string, kind: SpanKind = SpanKind.INTERNAL, attributes = {}): Span {
-    return this.#tracer.startSpan(name, { kind, attributes }, this.#inside);
+  #addCallerIds(ids: Attributes): void {
+    if (!this.#hasCallerIds) return;
+    this.#request.setAttributes(ids);
+    this.#callerIds = { ...this.#callerIds, ...ids };
+  }
+
+  #begin(name: string, kind: SpanKind = SpanKind.INTERNAL, attributes: Attributes = {}): Span {
+    return this.#tracer.startSpan(name, { kind, attributes: { ...attributes, ...this.#callerIds } }, this.#inside);
   }
 }
 

@@ -21,6 +21,8 @@ export interface TracedRequest {
 }
 
 export interface RequestTrace extends RunTrace {
+  /** The caller is known by its key. */
+  identified(caller: { organization: string; key: string }): void;
   /** A run of this request has ended. */
   answered(ended: Ended): void;
   /** The request's last byte was written. `code`: that of its fault. */
@@ -36,6 +38,8 @@ export interface TelemetrySettings {
   sample_ratio: number;
   /** Whether a caller's own decision about tracing a request is followed instead. */
   follow_callers: boolean;
+  /** Whether spans have the ids of the organization, the key and the team of their request. */
+  caller_ids: boolean;
   /** The interval between two exports of metrics. 0: none. */
   metrics_ms: number;
 }

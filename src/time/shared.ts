@@ -19,3 +19,18 @@ export function shared<T>(look: () => Promise<T>, age_ms: number, now_ms: () => 
     return one.result;
   };
 }
+
+/** The same, but nobody waits for a look when there is an earlier result, nor learns that it failed. */
+export function latest<T>(look: () => Promise<T>, age_ms: number, now_ms: () => number): () => Promise<T> {
+  const ask = shared(look, age_ms, now_ms);
+  let known: { value: T } | null = null;
+  return async () => {
+    const asked = ask().then((value) => {
+      known = { value };
+      return value;
+    });
+    if (known === null) return asked;
+    asked.catch(() => {});
+    return (known as { value: T }).value;
+  };
+}

@@ -11,7 +11,15 @@ import { breather } from "../time/breather.ts";
 import type { Cancellation, Signal } from "../time/cancellation.ts";
 import { within } from "../time/deadline.ts";
 import { AnswerSize, whereMuch } from "./answer-size.ts";
-import { type AttemptEnd, endOfCause, faultOfCause, kindOfFault, NoRoom, tooSlow } from "./attempt.ts";
+import {
+  type AttemptEnd,
+  type EngineReport,
+  endOfCause,
+  faultOfCause,
+  kindOfFault,
+  NoRoom,
+  tooSlow,
+} from "./attempt.ts";
 import { CallArguments } from "./call-arguments.ts";
 import { type Hold, readJson } from "./engine-json.ts";
 import type { Reply } from "./http1/exchange.ts";
@@ -33,7 +41,7 @@ export interface Question extends Sending {
   /** Called with the bytes of the answer that are held, if there are many. Throws the Fault that ends the request. */
   hold?(bytes: number): void;
   /** Called once with how the attempt ended, before its last event leaves. */
-  ended?(end: AttemptEnd): void;
+  ended?(end: AttemptEnd, report: EngineReport): void;
 }
 
 /** How long this attempt may take, each in milliseconds. */
@@ -54,11 +62,12 @@ export async function* ask(question: Question): AsyncGenerator<InferenceEvent[],
   const { codec, identity, signal, patience } = question;
   const work = signal.child();
   const answer: Reading = { reply: null, isEnded: false, isOver: false, isRead: false };
+  const report: EngineReport = { usage: null, reason: null };
   const dog = new Watchdog((waitedFor) => {
     if (waitedFor === spareWait && !patience.spare?.isAsked()) dog.expect(restOf(patience), firstWait);
     else work.abort(tooSlow(waitedFor));
   });
-  const told = once((end) => question.ended?.(signal.aborted ? { kind: "abandoned" } : end));
+  const told = once((end) => question.ended?.(signal.aborted ? { kind: "abandoned" } : end, report));
   dog.limit(patience.total_ms, "the whole answer");
   try {
     const connected = () =>
@@ -74,7 +83,7 @@ export async function* ask(question: Question): AsyncGenerator<InferenceEvent[],
     }
     const contentType = reply.headers.get("content-type") ?? "";
     if (contentType.includes("text/event-stream")) {
-      const read = reader(question, { answer, dog, told });
+      const read = reader(question, { answer, report, dog, told });
       // This is one loop and not a generator within a generator, because each of those costs every batch several turns.
       while (!answer.isOver) {
         const reading = read(await reply.read());
@@ -87,7 +96,10 @@ export async function* ask(question: Question): AsyncGenerator<InferenceEvent[],
       const events = codec.response.decode(value, identity, question.request.outputTokens_max);
       await breather(bytes);
       const calls = new CallArguments();
-      for (const event of events) calls.take(event);
+      for (const event of events) {
+        calls.take(event);
+        note(report, event);
+      }
       await breather(bytes);
       told(endOf(events));
       yield events;
@@ -107,6 +119,11 @@ export async function* ask(question: Question): AsyncGenerator<InferenceEvent[],
       else work.abort(unread);
     }
   }
+}
+
+function note(report: EngineReport, event: InferenceEvent): void {
+  if (event.type === "usage") report.usage = event.usage;
+  else if (event.type === "response-end") report.reason = event.reason;
 }
 
 /** The reason of an abort that nobody reads. */
@@ -151,6 +168,7 @@ const rest_reads_max = 16;
 
 interface ReaderParts {
   answer: Reading;
+  report: EngineReport;
   dog: Watchdog;
   told(end: AttemptEnd): void;
 }
@@ -159,7 +177,7 @@ interface ReaderParts {
  * A streamed answer, read by read (null: there is no more). What one read brought leaves in one batch: events that travel
  * together cost a tenth.
  */
-function reader(question: Question, { answer, dog, told }: ReaderParts) {
+function reader(question: Question, { answer, report, dog, told }: ReaderParts) {
   const { codec, identity, request, patience, gather_ms = 0 } = question;
   const stream = new StreamReader(codec.stream.decoder(identity, request.outputTokens_max));
   const hold = holding(question);
@@ -170,6 +188,7 @@ function reader(question: Question, { answer, dog, told }: ReaderParts) {
     for (const event of batch) {
       size.take(event);
       calls.take(event);
+      note(report, event);
     }
     hold(stream.held_bytes + size.kept_bytes);
     const end = batch.find(isTerminal);

@@ -1,5 +1,7 @@
 /** How one attempt at one engine ended, for whoever decides whether another is asked. */
+import type { StopReason } from "../inference/event.ts";
 import { Fault } from "../inference/fault.ts";
+import type { Usage } from "../inference/usage.ts";
 import { UnreadableAnswer } from "../protocol/parts-bound.ts";
 import { malformedAnswer } from "../protocol/refusal.ts";
 import { SseOverflow } from "../sse/decode.ts";
@@ -42,6 +44,14 @@ export interface AttemptEnd {
   retryAfter_ms?: number;
   /** The reason why an answer was not read to its end, in words that quote nothing of it. */
   unread?: string;
+}
+
+/** The engine's own report, as far as the attempt got. */
+export interface EngineReport {
+  /** Null: it reported none. */
+  usage: Usage | null;
+  /** Null: its answer did not come to an end. */
+  reason: StopReason | null;
 }
 
 /** The end of an attempt that threw `cause`. */

@@ -218,10 +218,10 @@ export class Attempts implements EngineAnswer, EngineEvents {
       cacheSalt: upstream.isCacheSalted ? saltOf(attemptRequest.affinity.organizationId) : null,
       patience: this.#patience(route),
       hold: (bytes) => attemptRequest.holdAnswer?.(bytes),
-      ended: (end) => {
+      ended: (end, report) => {
         release();
         finish?.stop();
-        traced?.ended(end.kind, end.status);
+        traced?.ended(end.kind, end.status, report);
         this.#ended(route, end);
       },
     });

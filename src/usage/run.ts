@@ -147,6 +147,8 @@ export function runs(parts: RunParts): Runs {
       const run = new GrantedRun(parts, asked, caller, reservation);
       try {
         admitted?.(null);
+        const { teamId } = reservation.grant;
+        if (teamId !== undefined) caller.trace?.counted(teamId);
         run.begin(early ?? open(reservation.grant.outputTokens));
         return run;
       } catch (defect) {

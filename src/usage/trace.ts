@@ -1,5 +1,5 @@
 /** Observes a run that is traced. It gets no content. */
-import type { AttemptKind } from "../upstream/attempt.ts";
+import type { AttemptKind, EngineReport } from "../upstream/attempt.ts";
 import type { Upstream } from "../upstream/target.ts";
 
 export interface RunTrace {
@@ -7,8 +7,10 @@ export interface RunTrace {
   readonly sampledId: string | undefined;
   /** The ledger is asked. The returned function is called with the code of the refusal, or null. */
   admission(): (code: string | null) => void;
+  /** The request was granted, and counts in this team. */
+  counted(teamId: string): void;
   /** An engine is asked. */
-  attempt(upstream: Pick<Upstream, "name" | "address" | "protocol">, engineModel: string): AttemptTrace;
+  attempt(upstream: Pick<Upstream, "name" | "url" | "address" | "protocol">, engineModel: string): AttemptTrace;
   /** The first part of the answer has arrived; again, if the answer began again. */
   firstPart(): void;
   /** The record is sent to the ledger. The returned function is called once that is confirmed. */
@@ -18,5 +20,5 @@ export interface RunTrace {
 export interface AttemptTrace {
   /** Headers for the engine: `traceparent`, and `tracestate` if there is one. */
   headers: Record<string, string>;
-  ended(outcome: AttemptKind, status: number | undefined): void;
+  ended(outcome: AttemptKind, status: number | undefined, report: EngineReport): void;
 }

@@ -65,6 +65,12 @@ describe("the environment", () => {
       'SLUICE_OPERATOR_PORT must be a whole number from 0 to 65535, not "tcp://10.0.0.1:9090"; Kubernetes set it: set enableServiceLinks: false for the pod',
     ],
     [{ SLUICE_MIGRATE: "no" }, 'SLUICE_MIGRATE must be true or false, not "no"'],
+    [{ SLUICE_CONSOLE_PORT: "8080" }, "SLUICE_CONSOLE_PORT must differ from PORT (8080)"],
+    [
+      { SLUICE_CONSOLE_PORT: "9090", SLUICE_OPERATOR_PORT: "9090" },
+      "SLUICE_CONSOLE_PORT must differ from SLUICE_OPERATOR_PORT (9090)",
+    ],
+    [{ SLUICE_CONSOLE_HOST: "::1" }, "SLUICE_CONSOLE_HOST needs SLUICE_CONSOLE_PORT, which is not set"],
     [{ SLUICE_OPERATOR_PORT: "8080" }, "SLUICE_OPERATOR_PORT must differ from PORT (8080)"],
     [{ SLUICE_OPERATOR_HOST: "::1" }, "SLUICE_OPERATOR_HOST needs SLUICE_OPERATOR_PORT, which is not set"],
     [{ SLUICE_OPERATOR_NAMES: "a.test" }, "SLUICE_OPERATOR_NAMES needs SLUICE_OPERATOR_PORT, which is not set"],

@@ -2,9 +2,12 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { type Followed, type Followers, follow } from "../../src/api/management/follow.ts";
 import { Fault } from "../../src/inference/fault.ts";
+import { nearestOrganizations } from "../../src/management/nearest.ts";
+import { administration } from "../../src/postgres/administration.ts";
 import { fleetReports } from "../../src/postgres/fleet-reports.ts";
 import { SseDecoder } from "../../src/sse/decode.ts";
 import type { SseMessage } from "../../src/sse/message.ts";
+import { idOf } from "../../src/store/ids.ts";
 import { until } from "../harness/until.ts";
 import { reportOf } from "../management/fleet-reports.ts";
 import { kinds, type Owned } from "../postgres/databases.ts";
@@ -77,6 +80,30 @@ describe("over HTTP", () => {
     await ended;
     expect(messages.at(-1)!.event).toBe("error");
     expect(data(messages.at(-1)!)).toMatchObject({ error: { code: "invalid_operator_token" } });
+  });
+
+  test("the organizations that have used most of a limit are in it, the nearest first", async () => {
+    const { manage } = port;
+    await manage.createPlan({ name: "small", month: 1_000, week: 10_000 });
+    const ids: Record<string, string> = {};
+    for (const [slug, units] of [
+      ["near", 924],
+      ["nearer", 990],
+      ["far", 0],
+    ] as const) {
+      const id = idOf(Bun.randomUUIDv7(), "org_");
+      await administration(owned.db).createOrganization({ id, slug, name: slug, plan: "small", actor: "cli:test" });
+      ids[slug] = id;
+      if (units > 0) await manage.adjustUsage({ organization: slug, window: "month", units, reason: "test" });
+    }
+    const nearest = await nearestOrganizations({
+      administration: administration(owned.db),
+      standings: administration(owned.db),
+    });
+    expect(nearest).toMatchObject([
+      { organization: "nearer", organizationId: ids.nearer, window: "month", usagePercent: 99 },
+      { organization: "near", organizationId: ids.near, window: "month", usagePercent: 92.4 },
+    ]);
   });
 
   test("without the format it is one answer, and a form that there is not is refused", async () => {

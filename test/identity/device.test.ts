@@ -234,6 +234,22 @@ describe("a device", () => {
     });
     expect(twice.status).toBe(400);
   });
+
+  // The last one: it takes the address's failures of a minute.
+  test("tokens that nobody knows are few a minute: then their address waits, with cookies and answers too", async () => {
+    let answer = await refresh("slr_nothing");
+    for (let count = 0; count < 320 && answer.status === 400; count++) answer = await refresh("slr_nothing");
+    expect(answer).toMatchObject({ status: 429, error: "slow_down" });
+    const cookie = `sluice-console=${"x".repeat(43)}`;
+    // A few of a minute's failures may have come back meanwhile.
+    for (const path of ["/", "/oauth/callback?code=c"])
+      await until(
+        async () => (await fetch(node.consoleUrl + path, { headers: { cookie } })).status === 429,
+        5_000,
+        `${path} to answer 429`,
+      );
+    expect((await fetch(node.consoleUrl)).status).toBe(200);
+  });
 });
 
 test("without identity, none of it is there", async () => {

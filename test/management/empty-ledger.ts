@@ -21,7 +21,7 @@ export function emptyLedger(overrides: Partial<Stores["ledger"]> = {}): Stores {
       ...overrides,
     },
     refused: { find: async () => null },
-    standings: { standings: async () => new Map() },
+    standings: { standings: async () => new Map(), nearest: async () => [] },
     requests: { listRequests: async () => ({ items: [], next: null }) },
     notices: {
       noticeHook: async () => null,

@@ -115,7 +115,7 @@ test("the fleet is the sum of the nodes that live, and says what somebody should
     storedReport({ ...seen, name: "c:80", configuration: "two", isDraining: true }),
     storedReport({ ...seen, name: "d:80", configuration: "three", age_ms: 20_000 }),
   ];
-  expect(fleetOf(reports)).toMatchObject({
+  expect(fleetOf(reports, [])).toMatchObject({
     nodes: { ready: 1, notReady: 1, draining: 1, silent: 1 },
     configurations: [
       { configuration: "one", nodes: 2 },
@@ -125,7 +125,7 @@ test("the fleet is the sum of the nodes that live, and says what somebody should
     requestsPerSecond: 4.5,
     engines: [{ upstream: "gpu-1", requests: 9, states: [{ state: "closed", routes: 3 }] }],
   });
-  const { warnings } = fleetOf(reports);
+  const { warnings } = fleetOf(reports, []);
   expect(warnings.map((warning) => warning.split(/(?<=[:.]) /)[0])).toEqual([
     "Configurations differ:",
     "d:80 does not report any more.",
@@ -142,7 +142,7 @@ test("a summary is bounded, whatever is reported", () => {
   const reports = Array.from({ length: 20 }, (_, worker) =>
     storedReport({ engines: engines(worker), problems: ["database: away"], configuration: `${worker}` }),
   );
-  const summary = fleetOf(reports);
+  const summary = fleetOf(reports, []);
   expect(summary.engines).toHaveLength(512);
   expect(summary.enginesLeftOut).toBe(20 * 256 - 512);
   expect(summary.warnings).toHaveLength(6);

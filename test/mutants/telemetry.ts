@@ -53,6 +53,14 @@ export const telemetry: Mutant[] = [
     rule,
   },
   {
+    name: "spans name the caller though nobody asked for it",
+    file: "src/telemetry/spans.ts",
+    find: "    if (!this.#hasCallerIds) return;\n",
+    replace: "",
+    caughtBy: ["test/telemetry/otel.test.ts > a request is a span"],
+    rule,
+  },
+  {
     name: "a trace that is not sampled is an exemplar",
     file: "src/telemetry/spans.ts",
     find: "return traceFlags & TraceFlags.SAMPLED ? traceId : undefined;",

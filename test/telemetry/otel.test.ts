@@ -61,6 +61,7 @@ test("a request is a span of its caller's trace, with what happened inside, and 
     }
     await until(() => collector.metrics.has("gen_ai.client.token.usage"), 20_000, "the metrics");
     expectSpans(collector, engine.headers);
+    expectReports(collector, new URL(engine.url));
     expectMetrics(collector);
     expect(collector.text()).not.toContain(word);
     expect(collector.headers[0]!.get("x-tenant")).toBe("ours");
@@ -125,6 +126,22 @@ function expectSpans({ spans }: Collector, sent: Headers[]): void {
   expect(sent.map((headers) => headers.get("tracestate"))).toEqual(["vendor=1", "vendor=1"]);
 }
 
+/** Each attempt names its engine's address, and the one that answered what its engine reported. */
+function expectReports({ spans, text }: Collector, { hostname, port }: URL): void {
+  const [failed, answered] = named(spans, "chat m").map(({ attributes }) => attributes);
+  const server = { "server.address": hostname, "server.port": Number(port) };
+  expect(failed).toMatchObject(server);
+  expect(Object.keys(failed!).filter((name) => /usage|finish/.test(name))).toEqual([]);
+  expect(answered).toMatchObject({
+    ...server,
+    "gen_ai.usage.input_tokens": 10,
+    "gen_ai.usage.cache_read.input_tokens": 4,
+    "gen_ai.usage.output_tokens": 3,
+    "gen_ai.response.finish_reasons": ["stop"],
+  });
+  expect(text()).not.toMatch(/sluice\.(organization|key|team)\.id/);
+}
+
 function expectMetrics({ metrics }: Collector): void {
   const tokens = metrics.get("gen_ai.client.token.usage")!;
   expect(tokens.map(({ attributes, sum }) => [attributes["gen_ai.token.type"], sum])).toEqual([
@@ -137,6 +154,37 @@ function expectMetrics({ metrics }: Collector): void {
   }
   expect(metrics.get("gen_ai.server.time_to_first_token")![0]!.bounds).toHaveLength(16);
 }
+
+test("with caller_ids, spans say whose a request is: organization, key, and the team that it counts in", async () => {
+  const collector = startCollector();
+  const engine = startEngine();
+  const telemetry = `telemetry: { endpoint: "${collector.url}/", sample_ratio: 1, caller_ids: true, metrics_ms: 0 }`;
+  const service = await startSluice({ config: configuration(engine.url, telemetry) });
+  try {
+    const whose = ["--org", service.organization];
+    const team = await service.json<{ id: string }>("team", "create", ...whose, "--name", "research");
+    const words = ["key", "create", ...whose, "--name", "traced", "--team", team.id];
+    const key = await service.json<{ id: string; key: string; organization_id: string }>(...words);
+    const body = { model: "acme/m", messages: [{ role: "user", content: word }] };
+    await (await service.post("/v1/chat/completions", body, { key: key.key })).text();
+    await (await service.post("/v1/chat/completions", { ...body, model: "acme/none" }, { key: key.key })).text();
+    const inside = ["chat m", "settlement", "POST /v1/chat/completions"];
+    for (const name of inside) await until(() => named(collector.spans, name).length > 0, 20_000, `the span ${name}`);
+    await until(() => named(collector.spans, "chat acme/m").length > 0, 20_000, "the span of the request");
+    const caller = { "sluice.organization.id": key.organization_id, "sluice.key.id": key.id };
+    for (const name of ["chat acme/m", "chat m", "settlement"]) {
+      for (const { attributes } of named(collector.spans, name)) {
+        expect(attributes).toMatchObject({ ...caller, "sluice.team.id": team.id });
+      }
+    }
+    const [refused] = named(collector.spans, "POST /v1/chat/completions");
+    expect(refused!.attributes).toMatchObject({ ...caller, "error.type": "model_not_found" });
+  } finally {
+    await service.stop();
+    await engine.stop();
+    await collector.stop();
+  }
+}, 60_000);
 
 test("a collector that is away, or refuses, costs a line in the log and no request", async () => {
   const collector = startCollector(403);

@@ -1,6 +1,7 @@
 /** The way to the issuer and back, which both places share. */
 import { hashOf } from "../../identity/identity.ts";
 import { attempt_ms, beginSignIn, finishSignIn } from "../../identity/sign-in.ts";
+import { bounded } from "./bounded.ts";
 import { cookieIn, endCookie, setCookie } from "./cookies.ts";
 import { redirect } from "./html.ts";
 import type { Visit } from "./place.ts";
@@ -21,7 +22,7 @@ export async function fromIssuer({ parts, place, call, query }: Visit): Promise<
   const { headers } = call.request;
   const answer = new URL(`${redirectUri}?${query}`);
   const cookie = cookieIn(headers, place.attempt);
-  const { secret, returnTo } = await finishSignIn(parts, { kind, answer, cookie });
+  const { secret, returnTo } = await bounded(parts, call, () => finishSignIn(parts, { kind, answer, cookie }));
   const earlier = cookieIn(headers, place.session);
   if (earlier) await parts.sessions.end(hashOf(earlier));
   return redirect(returnTo, [setCookie(place.session, secret), endCookie(place.attempt)]);

@@ -1,10 +1,11 @@
 /** The console's port: sign-in, sign-out, and one page that says who one is and what one may do. */
 import type { IdentityParts } from "../../identity/identity.ts";
 import { identityOf, issuersOf } from "../../identity/identity.ts";
-import { type CurrentSession, currentSession, endSession, isFormSecret } from "../../identity/sessions.ts";
+import { type CurrentSession, endSession, isFormSecret } from "../../identity/sessions.ts";
 import { Fault } from "../../inference/fault.ts";
 import type { Membership } from "../../store/people.ts";
 import type { Operation } from "../operation.ts";
+import { sessionOf } from "./bounded.ts";
 import { fromIssuer, toIssuer } from "./callback.ts";
 import { cookieIn, endCookie } from "./cookies.ts";
 import { readFields } from "./form.ts";
@@ -29,7 +30,7 @@ export function consoleOperations(parts: IdentityParts): Operation[] {
 async function show(visit: Visit): Promise<Response> {
   const { parts, place, call } = visit;
   const secret = cookieIn(call.request.headers, place.session);
-  const current = await currentSession(parts, "console", secret);
+  const current = await sessionOf(visit);
   if (current) return page("Sluice", whoAndWhat(current));
   const cookies = secret === null ? [] : [endCookie(place.session)];
   return page("Sign in to Sluice", signInLinks(parts, "/sign-in"), { cookies });
@@ -78,10 +79,11 @@ function mayDo({ organizationId, role, scopes, models }: Membership): string {
 
 const utc = (at: Date) => `${at.toISOString().slice(0, 16).replace("T", " ")} UTC`;
 
-async function signOut({ parts, place, call }: Visit): Promise<Response> {
+async function signOut(visit: Visit): Promise<Response> {
+  const { parts, place, call } = visit;
   const secret = cookieIn(call.request.headers, place.session);
   const fields = await readFields(call);
-  const current = await currentSession(parts, "console", secret);
+  const current = await sessionOf(visit);
   if (current && !isFormSecret(current, fields.get("form_secret") ?? null)) throw staleForm();
   const url = current && secret ? await endSession(parts, secret, `${place.origin}/`) : null;
   const there =

@@ -4,12 +4,13 @@
  */
 import { approveDevice, denyDevice, findDevice, placesOf, userCodeIn } from "../../identity/devices.ts";
 import { type IdentityParts, identityOf, issuersOf, NotAdmitted } from "../../identity/identity.ts";
-import { type CurrentSession, currentSession, isFormSecret } from "../../identity/sessions.ts";
+import { type CurrentSession, isFormSecret } from "../../identity/sessions.ts";
 import type { PendingDevice } from "../../store/device-requests.ts";
 import type { Operation } from "../operation.ts";
+import { sessionOf } from "./bounded.ts";
 import { fromIssuer, toIssuer } from "./callback.ts";
 import { signInLinks, staleForm } from "./console.ts";
-import { cookieIn, endCookie } from "./cookies.ts";
+import { endCookie } from "./cookies.ts";
 import { type Fields, readFields } from "./form.ts";
 import { type Html, html, page } from "./html.ts";
 import { forBrowsers, type Visit } from "./place.ts";
@@ -26,13 +27,9 @@ export function deviceOperations(parts: IdentityParts): Operation[] {
   ];
 }
 
-function current({ parts, place, call }: Visit): Promise<CurrentSession | null> {
-  return currentSession(parts, "device", cookieIn(call.request.headers, place.session));
-}
-
 async function show(visit: Visit): Promise<Response> {
   const { parts, query } = visit;
-  const session = await current(visit);
+  const session = await sessionOf(visit);
   if (session) return page("Approve a device", codeForm(session, codeIn(query)));
   if (issuersOf(identityOf(parts)).length === 1) return signIn(visit);
   const code = codeIn(query);
@@ -65,7 +62,7 @@ async function withForm(
   handle: (visit: Visit, session: CurrentSession, fields: Fields) => Promise<Response>,
 ): Promise<Response> {
   const fields = await readFields(visit.call);
-  const session = await current(visit);
+  const session = await sessionOf(visit);
   if (!session) return show(visit);
   if (!isFormSecret(session, fields.get("form_secret") ?? null)) throw staleForm();
   return handle(visit, session, fields);

@@ -5,6 +5,7 @@ import { type IdentityParts, NotConfigured } from "../../identity/identity.ts";
 import { IssuerAway, IssuerRefused } from "../../identity/issuer-clients.ts";
 import { leave } from "../../identity/sessions.ts";
 import type { Operation } from "../operation.ts";
+import { bounded } from "./bounded.ts";
 import { readFields } from "./form.ts";
 import { notThere, unlisted } from "./place.ts";
 
@@ -17,7 +18,7 @@ export function backchannelLogout(parts: IdentityParts): Operation {
     async handle({ log }, call) {
       const token = (await readFields(call)).get("logout_token") ?? "";
       try {
-        const { sessions, signIns } = await leave(parts, token);
+        const { sessions, signIns } = await bounded(parts, call, () => leave(parts, token));
         log.event("info", "issuer_logout", { request_id: call.requestId, sessions, sign_ins: signIns });
         return json(200, {});
       } catch (thrown) {

@@ -14,6 +14,7 @@ import { Fault } from "../../inference/fault.ts";
 import { scopes } from "../../store/directory.ts";
 import type { Dependencies } from "../dependencies.ts";
 import type { Operation } from "../operation.ts";
+import { bounded } from "./bounded.ts";
 import { type Fields, readFields } from "./form.ts";
 import { notThere, placeOf, unlisted } from "./place.ts";
 
@@ -114,27 +115,6 @@ function answerOf({ accessToken, lasts_s, refreshToken, scopes: given }: Tokens)
     scope: given.join(" "),
     ...(refreshToken === null ? {} : { refresh_token: refreshToken }),
   };
-}
-
-/** What nobody knows costs its address. */
-async function bounded<Answer>(
-  { unknown }: IdentityParts,
-  { client }: Call,
-  ask: () => Promise<Answer>,
-): Promise<Answer> {
-  const place = await unknown.enter(client);
-  let isKnown = true;
-  try {
-    const answer = await ask();
-    isKnown = answer !== false;
-    return answer;
-  } catch (thrown) {
-    isKnown = !(thrown instanceof TokenRefused) || thrown.isExpected;
-    throw thrown;
-  } finally {
-    place.leave(isKnown);
-    if (!isKnown) unknown.failed(client, new Fault("invalid_api_key", "unknown"));
-  }
 }
 
 function required(fields: Fields, name: string): string {

@@ -287,6 +287,10 @@ const telemetry = group(
       { default: true },
       "Whether a caller's `traceparent` decides instead. Set it to false if callers that you don't trust could have everything traced; their trace ids stay.",
     ),
+    caller_ids: flag(
+      { default: false },
+      "Whether spans of a request have `sluice.organization.id`, `sluice.key.id` and, once it is admitted, `sluice.team.id`. Whoever reads the traces then sees whose each request is.",
+    ),
     metrics_ms: whole({ minimum: 0, maximum: hour_ms, default: 60_000 }, "How often metrics are sent. 0: never."),
   },
   "OpenTelemetry: traces and metrics of inference, sent to a collector by OTLP.",

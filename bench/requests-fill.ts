@@ -1,0 +1,69 @@
+// Fills a migrated database with records of 13 months for the list of requests: half of them of organization 0, which has 20
+// keys and 4 teams, the others of 999 more, the first of them the busiest. Rare are a
+// model, an outcome and an upstream (one in a million), and a model that nobody has asked for since the first month.
+
+import type { Lane } from "../src/postgres/database.ts";
+
+export const months = 13;
+const chunk = 250_000;
+
+/** Ids that anybody can name again. */
+export const idFor = { organization: "0a", key: "0b", team: "0c" } as const;
+/** `n`: an expression of SQL. */
+const uuidFor = (kind: keyof typeof idFor, n: string) =>
+  `('000000${idFor[kind]}-0000-7000-8000-' || lpad(to_hex(${n}), 12, '0'))::uuid`;
+
+export async function fillRequests(lane: Lane, records: number): Promise<void> {
+  await lane.query(`insert into organization (id, slug, name, plan, anchor_at)
+    select ${uuidFor("organization", "n")}, 'org-' || n, 'Bench', null, '2025-01-01Z' from generate_series(0, 999) n`);
+  const spans = await lane.query<{ starts: Date; ends: Date; name: string }>(
+    `select starts at time zone 'UTC' as starts,
+       least(starts + interval '1 month', date_trunc('minute', now() at time zone 'UTC')) at time zone 'UTC' as ends,
+       'usage_record_' || to_char(starts, 'YYYY_MM') as name
+     from generate_series(date_trunc('month', now() at time zone 'UTC') - make_interval(months => $1 - 1),
+       now() at time zone 'UTC', interval '1 month') starts`,
+    [months],
+  );
+  const length_ms = spans.at(-1)!.ends.getTime() - spans[0]!.starts.getTime();
+  let done = 0;
+  for (const { starts, ends, name } of spans) {
+    const [has] = await lane.query<{ is: boolean }>("select to_regclass($1) is not null as is", [name]);
+    if (!has!.is) {
+      await lane.query(`create unlogged table ${name} (like usage_record including all)`);
+      await lane.query("select usage_attach($1)", [name]);
+    }
+    const count = Math.round((records * (ends.getTime() - starts.getTime())) / length_ms);
+    const step_us = ((ends.getTime() - starts.getTime()) * 1000) / count;
+    for (let from = 0; from < count; from += chunk) {
+      await lane.query(recordsOf(name), [from, Math.min(count, from + chunk) - 1, starts, step_us, done]);
+    }
+    done += count;
+    console.error(`${name}: ${count}, ${done} in all`);
+  }
+  await lane.query("update usage_audit set read_until = pg_snapshot_xmin(pg_current_snapshot())::text::bigint");
+  await lane.query("vacuum (analyze, freeze) usage_record");
+}
+
+/** $1 to $2: which of the month; $3: its start; $4: µs between two; $5: how many were before. */
+const recordsOf = (partition: string) => `
+  insert into ${partition} (
+    request_id, organization_id, key_id, team_id, operation, model, stream, price_input, price_cached_input,
+    price_cache_write, price_output, source, held, charged, uncharged, admitted_at, ended_at, outcome, recovered,
+    input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, reasoning_tokens, usage_source,
+    session_starts_at, session_ends_at, session_used_before, session_used_after,
+    week_starts_at, week_ends_at, week_used_before, week_used_after,
+    month_starts_at, month_ends_at, month_used_before, month_used_after, upstream, attempts, first_part_ms, xact)
+  select (lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || '7000' || lpad(to_hex((8::bigint << 60) | i), 16, '0'))::uuid,
+    ${uuidFor("organization", "o")}, ${uuidFor("key", "o * 100 + k")},
+    case when o = 0 then ${uuidFor("team", "k % 4")} end, 'chat.completions',
+    case when i % 1000003 = 1 then 'acme/rare' when i < 1000000 and i % 10 = 3 then 'acme/retired' else 'acme/writer-' || i % 5 end,
+    true, 1, 1, 2, 10, 'plan', 5000, 100 + i % 2000, 0, at, at + interval '3 seconds',
+    case when i % 999983 = 2 then 'refused' when i % 97 = 5 then 'failed' when i % 53 = 7 then 'cancelled' else 'completed' end, false,
+    90 + i % 500, 0, 0, 10 + i % 200, 0, 'reported',
+    at, at + interval '5 hours', 0, 100, at, at + interval '168 hours', 0, 100, at, at + interval '1 month', 0, 100,
+    case when i % 1000033 = 3 then 'spare' when i % 10 = 1 then 'second' else 'main' end, 1, 250, 3
+  from (
+    select i, $3::timestamptz + (i - $5::bigint) * $4::float8 * interval '1 microsecond' as at,
+      case when i % 2 = 0 then 0 else (998 * power((i * 7919 % 99991) / 99991.0, 3))::integer + 1 end as o, (i / 2 * 31 % 20)::integer as k
+    from generate_series($1::bigint + $5::bigint, $2::bigint + $5::bigint) i
+  ) one`;

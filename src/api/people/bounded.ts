@@ -1,0 +1,41 @@
+/** What nobody knows costs its address: codes, tokens, cookies and answers of an issuer that do not hold. */
+import type { Call } from "../../http/call.ts";
+import type { IdentityParts } from "../../identity/identity.ts";
+import { IssuerRefused } from "../../identity/issuer-clients.ts";
+import { type CurrentSession, currentSession } from "../../identity/sessions.ts";
+import { TokenRefused } from "../../identity/tokens.ts";
+import { Fault } from "../../inference/fault.ts";
+import { cookieIn } from "./cookies.ts";
+import type { Visit } from "./place.ts";
+
+/** An answer that is false or null counts as a failure. Throws SlowRefusal where an address has had too many. */
+export async function bounded<Answer>(
+  { unknown }: IdentityParts,
+  { client }: Call,
+  ask: () => Promise<Answer>,
+): Promise<Answer> {
+  const place = await unknown.enter(client);
+  let isKnown = true;
+  try {
+    const answer = await ask();
+    isKnown = answer !== false && answer !== null;
+    return answer;
+  } catch (thrown) {
+    isKnown = !isFailure(thrown);
+    throw thrown;
+  } finally {
+    place.leave(isKnown);
+    if (!isKnown) unknown.failed(client, new Fault("invalid_value", "This is not known here."));
+  }
+}
+
+function isFailure(thrown: unknown): boolean {
+  return thrown instanceof IssuerRefused || (thrown instanceof TokenRefused && !thrown.isExpected);
+}
+
+/** The session of a browser's cookie at this place. */
+export async function sessionOf({ parts, place, call }: Visit): Promise<CurrentSession | null> {
+  const secret = cookieIn(call.request.headers, place.session);
+  if (secret === null) return null;
+  return bounded(parts, call, () => currentSession(parts, place.kind, secret));
+}
