@@ -33,7 +33,7 @@ const filters: Record<string, Partial<RequestQuery>> = {
   "organization 100 (a request in three hours)": { organizationId: organization(100) },
   "organization 900 (a request in five hours)": { organizationId: organization(900) },
   "outcome failed (1 %)": { outcome: "failed" },
-  "outcome refused (one in a million)": { outcome: "refused" },
+  "outcome cancelled (2 %)": { outcome: "cancelled" },
   "model of one in a million": { model: "acme/rare" },
   "model nobody asked for since the first month": { model: "acme/retired" },
   "upstream of one in ten": { upstream: "second" },
