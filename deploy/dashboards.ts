@@ -111,6 +111,10 @@ export const dashboards: Record<string, Panel[]> = {
       "{{organization}}",
       "sum by (organization) (usage_organization_requests)",
     ]),
+    panel("Near a limit", "short", [
+      "{{subject}} {{percent}} %",
+      'max by (subject, percent) (usage_subjects_near_limit{percent!="50"})',
+    ]),
     panel("Holds", "short", ["holds", "sum(usage_holds)"], ["waiting", "sum(usage_settlement_waiting)"]),
     panel("Recovered", "short", ["{{instance}}", "increase(usage_recovered_total[1h])"]),
     panel("Receipts lost", "short", ["{{instance}}", "increase(usage_receipts_lost_total[1h])"]),

@@ -13,7 +13,7 @@ interface Read {
   bounds: Bounds;
   authentication: Authentication;
   admission: Admitting["admission"];
-  stores: Pick<Stores, "checks" | "upkeep" | "timeline" | "signs">;
+  stores: Pick<Stores, "checks" | "upkeep" | "timeline" | "signs" | "nearLimits">;
   engines: Engines;
   database: Pick<Database, "inUse">;
   configurationHash(): string;
@@ -38,6 +38,9 @@ export function readings(metrics: Metrics, parts: Read): void {
   read("usage_ledger_mismatch", stores.checks.differences);
   read("usage_seals_behind", stores.checks.sealsBehind);
   read("usage_partitions_ahead", stores.upkeep.monthsAhead);
+  read("usage_subjects_near_limit", () =>
+    stores.nearLimits().map(({ subject, percent, count }) => [{ subject, percent: String(percent) }, count]),
+  );
   // The embedded database has none of these: NaN.
   read("database_timeline", stores.timeline);
   read("database_oldest_snapshot_transactions", () => stores.signs()?.oldestSnapshot_transactions ?? Number.NaN);

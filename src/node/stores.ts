@@ -15,6 +15,7 @@ import { postgresRates } from "../postgres/rates.ts";
 import { refusedRequests } from "../postgres/refused.ts";
 import { keptResponses } from "../postgres/responses.ts";
 import { signsOf } from "../postgres/signs.ts";
+import { standings } from "../postgres/standing.ts";
 import { redisLogs } from "../redis/answer-log.ts";
 import { type RedisConnection, redisConnection } from "../redis/connection.ts";
 import { redisRates } from "../redis/rates.ts";
@@ -27,7 +28,7 @@ import { systemClock } from "../time/clock.ts";
 import { bookCheck } from "../usage/book-check.ts";
 import { bookUpkeep } from "../usage/book-upkeep.ts";
 import { calibrationSaver } from "../usage/calibration-saver.ts";
-import { databaseWatch } from "../usage/database-watch.ts";
+import { databaseWatch, nearLimitsWatch } from "../usage/database-watch.ts";
 import { forgetting } from "../usage/forgetting.ts";
 import { inputEstimate } from "../usage/input-estimate.ts";
 import { outputCalibration } from "../usage/output-calibration.ts";
@@ -57,6 +58,8 @@ export async function startStores(foundation: Foundation, metrics: Watched) {
   // This process takes care of the embedded database itself.
   const signs = database.kind === "postgres" ? databaseWatch(() => signsOf(database)) : null;
   ending.defer(() => signs?.stop());
+  const near = nearLimitsWatch(standings(database).nearLimits);
+  ending.defer(() => near.stop());
   const refused = refusedLog({
     store: refusedRequests(database),
     now_ms: () => performance.now(),
@@ -75,7 +78,8 @@ export async function startStores(foundation: Foundation, metrics: Watched) {
       redis,
       rates,
       ledger: watch ? { ...book, run: watch.run } : book,
-      signs: () => signs?.signs() ?? null,
+      signs: () => signs?.state() ?? null,
+      nearLimits: near.state,
       timeline: () => watch?.timeline() ?? Number.NaN,
       refused,
       responses,

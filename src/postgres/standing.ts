@@ -2,7 +2,14 @@
 import { type SQL, type SQLWrapper, sql } from "drizzle-orm";
 import { bare, idOf } from "../store/ids.ts";
 import { type SubjectReading, type WindowKind, windowKinds } from "../store/ledger.ts";
-import { type Standing, type StandingSubject, type Standings, standingSubjects } from "../store/standing.ts";
+import {
+  type NearLimit,
+  nearShares,
+  type Standing,
+  type StandingSubject,
+  type Standings,
+  standingSubjects,
+} from "../store/standing.ts";
 import type { Database } from "./database.ts";
 
 type Querying = Pick<Database, "query">;
@@ -47,9 +54,11 @@ const subjectsOf: Record<StandingSubject, string> = {
     from (${limited}) u join api_key k on k.id = u.subject_id`,
 };
 
+const allSubjects = Object.values(subjectsOf).join(" union all ");
+
 /** The rows of all subjects of organizations that have a webhook, with the subject's kind and name. */
 export const standingsWithHook = standingRows(
-  Object.values(subjectsOf).join(" union all "),
+  allSubjects,
   "s.organization_id in (select h.organization_id from notice_hook h)",
 );
 
@@ -85,6 +94,7 @@ export function standings(db: Querying): Standings {
       const rows = await db.query<StandingRow>(nearestOf[subject], [limit]);
       return rows.map((row) => standingOf(row, idOf(row.subject_id, standingSubjects[subject])));
     },
+    nearLimits: () => db.query<NearLimit>(counting),
   };
 }
 
@@ -124,6 +134,13 @@ const nearestOf = Object.fromEntries(
      order by percent desc, subject_id limit $1`,
   ]),
 ) as Record<StandingSubject, string>;
+
+const counting = `
+  select k.subject, p.percent, count(s.subject_id) as count
+  from unnest(array['${Object.keys(subjectsOf).join("', '")}']) k (subject)
+  cross join unnest(array[${nearShares.join(", ")}]) p (percent)
+  left join (${standingRows(allSubjects, "true")}) s on s.subject = k.subject and s.percent >= p.percent
+  group by 1, 2 order by 1, 2`;
 
 function uuidOfSubject(id: string): string {
   const prefix = Object.values(standingSubjects).find((one) => id.startsWith(one));

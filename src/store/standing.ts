@@ -28,6 +28,19 @@ export interface Standings {
   standings(ids: readonly string[]): Promise<ReadonlyMap<string, Standing>>;
   /** The standings with the largest shares of a limit used, the largest first; those without a limit are left out. */
   nearest(subject: StandingSubject, limit: number): Promise<Standing[]>;
+  /** How many subjects of each kind are near a limit, for each percentage. */
+  nearLimits(): Promise<NearLimit[]>;
+}
+
+/** The percentages at which metrics count subjects. */
+export const nearShares = [50, 80, 95, 100] as const;
+export type NearShare = (typeof nearShares)[number];
+
+/** So many subjects have used this percentage of a window's limit, or more. */
+export interface NearLimit {
+  subject: StandingSubject;
+  percent: NearShare;
+  count: number;
 }
 
 export interface Tightest {

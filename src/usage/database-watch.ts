@@ -1,27 +1,33 @@
-/** Reads the state of the database once a minute, for the metrics. */
+/** Reads the state of the database, and how near limits are, once a minute, for the metrics. */
 import type { DatabaseSigns } from "../store/signs.ts";
+import type { NearLimit } from "../store/standing.ts";
 import { repeating } from "../time/repeating.ts";
 
-export interface DatabaseWatch {
-  /** NaN before the first answer, and while the database is away. */
-  signs(): DatabaseSigns;
+export interface Watch<State> {
+  /** The state as it was read last; `unknown` before the first answer, and while the database is away. */
+  state(): State;
   stop(): Promise<void>;
 }
 
-const every_ms = 60_000;
-const unknown: DatabaseSigns = {
+const minutely = { first: 1_000, every: 60_000 };
+const unknownSigns: DatabaseSigns = {
   oldestSnapshot_transactions: Number.NaN,
   deadRows: Number.NaN,
   unfrozen_transactions: Number.NaN,
 };
 
-export function databaseWatch(
-  read: () => Promise<DatabaseSigns>,
-  times_ms = { first: 1_000, every: every_ms },
-): DatabaseWatch {
+export function databaseWatch(read: () => Promise<DatabaseSigns>, times_ms = minutely): Watch<DatabaseSigns> {
+  return watch(read, unknownSigns, times_ms);
+}
+
+export function nearLimitsWatch(read: () => Promise<NearLimit[]>, times_ms = minutely): Watch<readonly NearLimit[]> {
+  return watch<readonly NearLimit[]>(read, [], times_ms);
+}
+
+function watch<State>(read: () => Promise<State>, unknown: State, times_ms: typeof minutely): Watch<State> {
   let last = unknown;
   const rounds = repeating(async () => {
     last = await read().catch(() => unknown);
   }, times_ms);
-  return { signs: () => last, stop: rounds.stop };
+  return { state: () => last, stop: rounds.stop };
 }

@@ -139,5 +139,11 @@ describe.each(Object.keys(stores) as (keyof typeof stores)[])("standings on %s",
     expect(nearest.map((one) => tightest(one)!.percent)).toEqual([43.99, 8.07]);
     expect((await acts.nearest("key", 1)).map((one) => tightest(one))).toEqual([{ kind: "week", percent: 100 }]);
     expect(await acts.nearest("team", 9)).toHaveLength(2);
+    const near = await acts.nearLimits();
+    expect(near.map(({ subject, percent, count }): unknown => [subject, percent, count])).toEqual([
+      ...[50, 80, 95, 100].map((percent, place) => ["key", percent, [5, 3, 1, 1][place]!]),
+      ...[50, 80, 95, 100].map((percent) => ["organization", percent, 0]),
+      ...[50, 80, 95, 100].map((percent, place) => ["team", percent, [2, 2, 1, 0][place]!]),
+    ]);
   });
 });

@@ -82,6 +82,11 @@ test("stores, admission, process and the largest organizations, for the operator
       return /^store_connections\{store="postgres",state="idle"\} [1-9]/m.test(text);
     };
     await until(hasIdle, 20_000, "an idle connection");
+    await until(
+      async () => (await metrics()).includes('usage_subjects_near_limit{subject="team",percent="80"} 0'),
+      20_000,
+      "how near limits are",
+    );
     const positive = (series: string) => expect(text).toMatch(new RegExp(`^${series} (?!0$)[\\d.e-]+$`, "m"));
     positive('store_statement_duration_seconds_count\\{store="postgres"\\}');
     positive('store_connections_opened_total\\{store="postgres"\\}');

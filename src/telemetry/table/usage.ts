@@ -1,4 +1,5 @@
 /** Metrics of usage: holds, settlements, books, reports, and the largest organizations. Pure. */
+import { nearShares, standingSubjects } from "../../store/standing.ts";
 import { bounds, type MetricTable } from "../metric.ts";
 
 /** The highest value of `metrics.organizations_max`, and `other`. */
@@ -22,6 +23,13 @@ export const usageMetrics = {
     help: "The number of those requests.",
     question: "Who sends most?",
     labels: { organization: organizations_max },
+  },
+  usage_subjects_near_limit: {
+    type: "gauge",
+    across: "max",
+    help: "Organizations, teams and keys that have used this percentage of a limit of a window, or more, as of the last minute.",
+    question: "How many will soon be refused?",
+    labels: { subject: Object.keys(standingSubjects), percent: nearShares.map(String) },
   },
   usage_holds: {
     type: "gauge",
