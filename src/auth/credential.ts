@@ -31,6 +31,17 @@ export function credentialOf(headers: HeaderSource): string {
   throw unauthorized("invalid_api_key", whatIsWrong(authorization, apiKey));
 }
 
+/** The longest identity token that is looked at. */
+export const token_chars_max = 16 * 1024;
+const bearerToken = /^bearer +(eyJ[\w-]+\.eyJ[\w-]+\.[\w-]*)$/i;
+
+/** A text of the form of a JWT, sent as Bearer alone; null: there is none. Says nothing about whether it holds. */
+export function identityTokenOf(headers: HeaderSource): string | null {
+  const authorization = headers.get("authorization");
+  if (authorization === null || authorization.length > token_chars_max + "Bearer ".length) return null;
+  return bearerToken.exec(authorization)?.[1] ?? null;
+}
+
 /** A 401, with the challenge that HTTP asks for. */
 export function unauthorized(
   code: `${"missing" | "invalid" | "expired" | "revoked"}_api_key` | `${"missing" | "invalid"}_operator_token`,

@@ -16,6 +16,8 @@ export interface UnknownCredentialLimits {
   unknown_lookups_max: number;
   /** Look-ups that find nothing. */
   fruitless_lookups: BucketSize;
+  /** Further fruitless look-ups, for addresses without a failure that is remembered. Absent: none. */
+  unblemished?: BucketSize;
   failures_of_one_address_per_minute: number;
   /** The addresses whose failures are remembered. The one that failed longest ago is forgotten first. */
   addresses_max: number;
@@ -40,6 +42,7 @@ export interface UnknownCredentials {
 
 export function unknownCredentials(limits: UnknownCredentialLimits, now_ms: () => number): UnknownCredentials {
   const fruitless = new Bucket(limits.fruitless_lookups, now_ms());
+  const unblemished = limits.unblemished ? new Bucket(limits.unblemished, now_ms()) : null;
   const failures = new Map<string, Bucket>();
   const perMinute = limits.failures_of_one_address_per_minute;
   const size = { burst: perMinute, per_second: perMinute / 60 };
@@ -66,12 +69,13 @@ export function unknownCredentials(limits: UnknownCredentialLimits, now_ms: () =
       const now = now_ms();
       const own = failures.get(address);
       if (own && own.tokens(now) < 1) throw tooManyFailures(own.waitSeconds(now));
-      if (!fruitless.take(now)) throw tooManyUnknown(fruitless.waitSeconds(now));
+      const taken = fruitless.take(now) ? fruitless : !own && unblemished?.take(now) ? unblemished : null;
+      if (!taken) throw tooManyUnknown(fruitless.waitSeconds(now));
       if (running < limits.unknown_lookups_max) running++;
       else await new Promise<void>((resolve) => queue.push(resolve));
       return {
         leave(isFound) {
-          if (isFound) fruitless.giveBack();
+          if (isFound) taken.giveBack();
           next();
         },
       };

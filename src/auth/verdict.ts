@@ -11,7 +11,10 @@ export interface Principal {
   readonly rates: Credential["rates"];
   /** Null: the key is nobody's. */
   readonly person: { readonly id: string; readonly notBefore: Date | null } | null;
-  /** The hash of the secret that was sent, in hexadecimal digits, with which the directory is asked again. */
+  /**
+   * The hash of the secret that was sent, in hexadecimal digits, with which the directory is asked again. After an identity
+   * token: the hash of its key's secret, a space, and when the token was issued, in milliseconds.
+   */
   readonly secretHash: string;
 }
 
@@ -90,6 +93,16 @@ function isToNote({ key, organization, readAt }: Credential): boolean {
   return key.lastUsedAt === null || readAt.getTime() - key.lastUsedAt.getTime() >= useNoted_ms;
 }
 
+/** The verdict on an identity token that was issued at this instant, from the one on its key. */
+export function issuedAt(verdict: Verdict, issuedAt_ms: number): Verdict {
+  if ("refusal" in verdict) return verdict;
+  const { key, organization, person, secretHash } = verdict.principal;
+  if (person?.notBefore && issuedAt_ms < person.notBefore.getTime())
+    return { refusal: "signed_out", ids: [key.id, organization.id, person.id] };
+  const principal = Object.freeze({ ...verdict.principal, secretHash: `${secretHash} ${issuedAt_ms}` });
+  return { ...verdict, principal };
+}
+
 /** A person's key may do no more than her membership allows. */
 function keyOf({ key, person }: Credential): Credential["key"] {
   if (!person?.rights) return key;
@@ -121,7 +134,8 @@ function refusalByPerson({ person, secret, readAt }: Credential, policy: PeopleP
   if (!person) return null;
   const { kind, suspendedAt, notBefore, rights } = person;
   if (suspendedAt) return "person_suspended";
-  if (kind === "sign-in" && notBefore && secret.createdAt < notBefore) return "signed_out";
+  // The secret of an identity token's key has no end, and its tokens are judged by their own instants.
+  if (kind !== "key" && secret.expiresAt && notBefore && secret.createdAt < notBefore) return "signed_out";
   if (!rights && !(kind === "key" && policy?.keysOfLeavers === "keep")) return "no_membership";
   const until = confirmedUntil(person, policy);
   return until && readAt >= until ? "unconfirmed" : null;

@@ -1,142 +1,193 @@
-/** `sluice apply`: makes organizations as a file says, and nothing where they are so already. */
+/** `sluice apply`: makes organizations, teams, keys and plans as a file says, and nothing where they are so already. */
 import type { Command } from "commander";
-import { readOrganizationsFile } from "../config/organizations-file.ts";
+import {
+  type OrganizationsFile,
+  organizationsFile_bytes_max,
+  readOrganizationsFile,
+} from "../config/organizations-file.ts";
+import { ConfigurationError } from "../config/problem.ts";
 import { readFileBounded } from "../config/source.ts";
-import { type Change, changesTo, policyNames, type WantedOrganization } from "../management/difference.ts";
-import { type KeyDifference, keyDifferences } from "../management/key-difference.ts";
-import type { Organization } from "../management/organizations.ts";
-import { allOf } from "../management/page.ts";
+import { differences } from "../management/apply/difference.ts";
+import { hasSecret, perform, type Saver } from "../management/apply/perform.ts";
+import { type Needs, readState } from "../management/apply/state.ts";
+import type { Step } from "../management/apply/step.ts";
+import type { WantedFile } from "../management/apply/wanted.ts";
 import type { Management } from "../management/verbs.ts";
-import { makeKey, secretsFolder } from "./apply-keys.ts";
+import { type SecretsFolder, secretsFolder } from "./apply-secrets.ts";
+import { describeStep, shownStep, summaryOf } from "./apply-words.ts";
 import { withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
 import { type JsonFlag, jsonOption, tell } from "./option.ts";
+import type { Services } from "./services.ts";
 
-export function addApplyCommand(program: Command, { services }: CommandContext): void {
+interface ApplyOptions extends JsonFlag {
+  file: string;
+  dryRun?: true;
+  exitCode?: true;
+  prune?: true;
+  secrets?: string;
+}
+
+/** The exit code of `--dry-run --exit-code` where something would change. */
+const wouldChange_code = 3;
+
+export function addApplyCommand(program: Command, { services, exitWith }: CommandContext): void {
   program
     .command("apply")
-    .description("create and change organizations so that they are as a file says")
-    .requiredOption("-f, --file <file>", "YAML file of organizations")
+    .description("create and change organizations, teams, keys and plans so that they are as a file says")
+    .requiredOption("-f, --file <file>", "YAML file of organizations; sluice export writes one")
     .option("--dry-run", "show what would change, and change nothing")
+    .option("--exit-code", "with --dry-run: end with code 3 if something would change")
+    .option("--prune", "revoke keys, and remove teams and plans, that their section of the file does not name")
     .option("--secrets <folder>", "where the secrets of new keys are written, each into a file of its own")
     .addOption(jsonOption())
     .addHelpText("after", help)
-    .action(async (options: JsonFlag & { file: string; dryRun?: true; secrets?: string }) => {
-      const bytes = readFileBounded(options.file);
+    .action(async (options: ApplyOptions) => {
+      const bytes = readFileBounded(options.file, organizationsFile_bytes_max);
       if (!bytes) throw new Error(`there is no file ${options.file}`);
-      const wanted = readOrganizationsFile(bytes, options.file);
-      const isDry = options.dryRun === true;
-      const how = { isDry, secrets: options.secrets ?? null, now_ms: services.now_ms() };
-      const { changes, keys, files } = await withManagement(services, (manage) => applied(manage, wanted, how));
-      const lines = [...changes.map(describe), ...keys.flatMap(describeKey)].map((line) => `${line}\n`).join("");
-      const said = isDry ? "Nothing was changed: this was a dry run." : "Applied.";
-      const written = files.map((path) => `The secret of a new key is in ${path}\n`).join("");
-      const words = lines === "" ? "Everything is as the file says.\n" : `${lines}${written}${said}\n`;
-      const listed = keys.map(({ slug, key, wanted: { name }, changed }) => ({
-        slug,
-        id: key?.id ?? null,
-        name,
-        changed,
-      }));
-      tell(services.terminal, options, { applied: !isDry, changes, keys: listed, secrets: files }, words);
+      const file = readOrganizationsFile(bytes, options.file);
+      const steps = await withManagement(services, (manage) => applied(manage, file, { services, options }));
+      if (options.dryRun && options.exitCode && steps > 0) exitWith(wouldChange_code);
     });
 }
 
-interface Applied {
-  changes: Change[];
-  keys: KeyDifference[];
-  /** With the secrets of new keys. */
-  files: string[];
+interface Run {
+  services: Services;
+  options: ApplyOptions;
 }
 
-/** The whole difference is known before anything of it is made. */
-async function applied(
-  manage: Management,
-  wanted: readonly WantedOrganization[],
-  { isDry, secrets, now_ms }: { isDry: boolean; secrets: string | null; now_ms: number },
-): Promise<Applied> {
-  const organizations = await allOf((page) => manage.pageOrganizations(page));
-  const existing = new Map<string, Organization>(organizations.map((one) => [one.slug, one]));
-  const plans = (await manage.listPlans()).data.map(({ name }) => name);
-  const changes = changesTo(wanted, existing, plans);
-  const keys: KeyDifference[] = [];
-  for (const { slug, keys: named = [] } of wanted) {
-    if (named.length === 0) continue;
-    const found = existing.has(slug) ? await allOf((page) => manage.pageKeys({ organization: slug, ...page })) : [];
-    keys.push(...keyDifferences(slug, named, found, now_ms));
+/** Answers the number of steps. The whole difference is known before anything of it is made. */
+async function applied(manage: Management, file: OrganizationsFile, run: Run): Promise<number> {
+  const { services, options } = run;
+  const folder = options.secrets === undefined ? null : secretsFolder(options.secrets);
+  const state = await readState(manage, ({ slug }) => needsOf(file.wanted, slug));
+  const { phases, problems } = differences(file.wanted, state, {
+    prunes: options.prune === true,
+    now_ms: services.now_ms(),
+    isSecretLost: (key) => folder?.isLost(key) === true,
+  });
+  if (problems.length > 0) throw new ConfigurationError(file.linesOf(problems));
+  const steps = phases.flat();
+  if (options.dryRun || steps.length === 0) {
+    const words = steps.map((step) => describeStep(services.terminal, step)).join("");
+    const changes = steps.map((step) => shownStep(step, null));
+    const end =
+      steps.length === 0
+        ? "Everything is as the file says.\n"
+        : `${summaryOf(steps, "to")} Nothing was changed: this was a dry run.\n`;
+    tell(services.terminal, options, { applied: !options.dryRun, changes, secrets: [], failed: [] }, `${words}${end}`);
+    return steps.length;
   }
-  if (isDry) return { changes, keys, files: [] };
-  const folder = keys.some(({ key }) => key === null) ? secretsFolder(secrets) : "";
-  const plansWanted = new Map(wanted.map(({ slug, plan }) => [slug, plan]));
-  for (const change of changes) {
-    const { slug } = change;
-    const known = existing.get(slug);
-    existing.set(slug, await made(manage, change, known, plansWanted.get(slug) ?? null));
-  }
-  const files: string[] = [];
-  for (const difference of keys) files.push(...(await makeKey(manage, difference, folder)));
-  return { changes, keys, files };
+  await make(manage, { phases, file, folder, ...run });
+  return steps.length;
 }
 
-/** Refused where somebody else changed the organization since it was looked at: the difference would be another one. */
-function made(manage: Management, change: Change, known: Organization | undefined, plan: string | null) {
-  const { slug: organization, field, to } = change;
-  const input = { organization, version: known?.version };
-  switch (field) {
-    case "organization":
-      return manage.createOrganization({ slug: organization, name: String(to), plan });
-    case "plan":
-      return manage.setPlan({ ...input, plan: to === null ? null : String(to) });
-    case "extra_usage_cap_units":
-      return manage.setExtraUsage({ ...input, capUnits: to === null ? null : Number(to) });
-    case "name":
-      return manage.renameOrganization({ ...input, name: String(to) });
-    case "status":
-      return setStatus(manage, input, to);
-    default:
-      return manage.updatePolicies({ ...input, [policyNames[field]]: to });
-  }
+type Making = Run & { phases: Step[][]; file: OrganizationsFile; folder: SecretsFolder | null };
+
+/** Says each step when it is done, so that a run that is cut off has said what it did. */
+async function make(manage: Management, { phases, file, folder, services, options }: Making): Promise<void> {
+  const { terminal } = services;
+  const saver = saverOf(phases.flat(), folder);
+  const { done, failed } = await perform(manage, phases, {
+    saver,
+    tell({ step, secret }) {
+      if (options.json) return;
+      terminal.out(describeStep(terminal, step));
+      if (secret !== null) terminal.out(`    its secret is in ${secret}\n`);
+    },
+  });
+  if (failed.length === 0) folder?.close();
+  const problems = failed.map(({ step, cause }) => ({ path: step.path, message: messageOf(cause) }));
+  const lines = file.linesOf(problems);
+  const changes = done.map(({ step, secret }) => shownStep(step, secret));
+  const secrets = done.flatMap(({ secret }) => (secret === null ? [] : [secret]));
+  const summary = summaryOf(
+    done.map(({ step }) => step),
+    "done",
+  );
+  const isWhole = failed.length === 0;
+  tell(
+    terminal,
+    options,
+    { applied: isWhole, changes, secrets, failed: lines },
+    isWhole ? `Applied: ${summary}\n` : "",
+  );
+  if (isWhole) return;
+  const count = done.length === 0 ? "Nothing else was changed." : `Until then: ${summary}`;
+  throw new Error(`${lines.join("; ")} ${count} To do the rest, run the same command again.`);
 }
 
-function setStatus(manage: Management, input: { organization: string; version: number | undefined }, to: Change["to"]) {
-  if (to === "closed") return manage.closeOrganization(input);
-  return to === "suspended" ? manage.suspendOrganization(input) : manage.resumeOrganization(input);
+/** Where secrets go; refused before anything is made if there will be secrets, and no place for them. */
+function saverOf(steps: readonly Step[], folder: SecretsFolder | null): Saver | null {
+  if (!steps.some(({ calls }) => calls.some(hasSecret))) return null;
+  if (folder) return folder.open();
+  throw new Error("The file has keys that are to be made. Say where to write their secrets: --secrets FOLDER");
 }
 
-function describe({ slug, field, from, to }: Change): string {
-  if (field === "organization") return `+ ${slug}: created, with the name ${to}`;
-  return `~ ${slug}: ${field} ${from ?? "none"} → ${to ?? "none"}`;
-}
+const messageOf = (cause: unknown) => (cause instanceof Error ? cause.message : String(cause));
 
-function describeKey({ slug, key, wanted: { name }, changed }: KeyDifference): string[] {
-  if (key === null) return [`+ ${slug}: key '${name}' created`];
-  const said = (value: unknown) =>
-    value === null ? "none" : value instanceof Date ? value.toISOString() : JSON.stringify(value);
-  return changed.map(({ field, from, to }) => `~ ${slug}: key '${name}' ${field} ${said(from)} → ${said(to)}`);
+/** The parts of the state that the file speaks of. */
+function needsOf({ organizations }: WantedFile, slug: string): Needs | null {
+  const wanted = Object.hasOwn(organizations, slug) ? organizations[slug] : undefined;
+  if (!wanted) return null;
+  const { key_limits, notices, teams, keys } = wanted;
+  const hasThings = teams !== undefined || keys !== undefined;
+  return {
+    keyLimits: key_limits !== undefined || hasThings,
+    notices: notices !== undefined,
+    teams: hasThings,
+    keys: keys !== undefined,
+  };
 }
 
 const help = `
-The file names organizations by their slugs. A field that is left out stays as
-it is, and so does an organization that is left out.
+The file has organizations by their slugs, and plans, teams and keys by their
+names. What is left out stays as it is: a field, a thing (unless --prune takes
+it away), and each name in limits, labels and notices.
 
+  plans:                              # those made here, not in sluice.yaml
+    gold: { week: 20000000, concurrent_requests: 16 }
   organizations:
     acme:
       name: Acme, Inc.
-      plan: pro
+      plan: gold
+      anchor: 2026-11-01              # where weeks and months are counted from
     globex:
       plan: starter
-      status: suspended
-      extra_usage_cap_units: 20000000   # null: off
-      key_lifetime_max_days: 90         # null: no limit
-      key_unused_max_days: 30           # null: no limit
+      status: suspended               # or active, or closed, for good
+      extra_usage_cap_units: 20000000 # null: off
+      key_lifetime_max_days: 90       # null: no limit
+      key_unused_max_days: 30         # null: no limit
       keeps_content: false
+      key_limits: { session: 20000000 }   # what new keys get; null: nothing
+      notices:                        # null: no webhook
+        url: https://hooks.example.com/sluice
+        shares: [80, 100]
+        key_expiry_days: 14
+      teams:
+        research:
+          limits: { week: 2000000000 }    # null: none, of one limit or of all
+          key_limits: { requests_per_minute: 60 }
       keys:
-        build server:                   # by its name; a new one needs --secrets
+        build server:                 # a new one needs --secrets
+          scopes: [models:read, inference:create]
+          models: [acme/writer-1]     # null: all
+          expires: 2030-01-31         # null: never
           owner: ann
           labels: { stage: production }
-          allowed_addresses: [10.0.0.0/8]
-          expires: 2030-01-31           # null: never
+          allowed_addresses: [10.0.0.0/8]   # null: all
+          team: research              # null: none
+          limits: { month: 500000000 }
+
+With --prune, a key that the section 'keys' of its organization does not name is
+revoked, and so a team or a plan is removed. A section that is left out keeps
+all, and organizations are never closed by it.
+
+Exit codes: 0 success, also of --dry-run; 1 failure: what was done is printed,
+and the same command does the rest; 3 something would change, with --dry-run and
+--exit-code.
 
 Examples:
+  $ sluice export > organizations.yaml
   $ sluice apply -f organizations.yaml --dry-run
   $ sluice apply -f organizations.yaml --secrets /run/secrets/sluice`;

@@ -1,7 +1,7 @@
 /** The verbs of another node over its operator's port: what `--server` means. */
 import { managementPath } from "../api/management/gate.ts";
 import { client } from "../management/client.ts";
-import { ManagementError } from "../management/error.ts";
+import { ManagementError, refusalFrom } from "../management/error.ts";
 import type { Verb } from "../management/verb.ts";
 import type { Management } from "../management/verbs.ts";
 
@@ -76,5 +76,5 @@ export function refusalOf({ url }: RemoteServer, status: number, body: unknown):
   if (error.code === "route_not_found") {
     return new ManagementError(`${url} has no management interface. Name the operator's port (SLUICE_OPERATOR_PORT).`);
   }
-  return status >= 500 ? new Error(error.message) : new ManagementError(error.message);
+  return status >= 500 ? new Error(error.message) : refusalFrom(error.message, error.code);
 }

@@ -12,6 +12,7 @@ import { addCompletionCommand } from "./completion.ts";
 import { addConformanceCommand } from "./conformance/command.ts";
 import type { CommandContext } from "./context.ts";
 import { addDoctorCommand } from "./doctor.ts";
+import { addExportCommand } from "./export.ts";
 import { addFleetCommand } from "./fleet.ts";
 import { addHealthcheckCommand } from "./healthcheck.ts";
 import { addInitCommand } from "./init.ts";
@@ -98,6 +99,7 @@ export function commands(of: Services, exitWith: (code: number) => void): Comman
   group("person", "show, suspend and forget the people who came in by an issuer", ["list", "show"]);
   group("membership", "give people memberships by hand, and take them", ["give"]);
   addApplyCommand(program, context);
+  addExportCommand(program, context);
   addDoctorCommand(program, context);
   addHealthcheckCommand(program, context);
   addConformanceCommand(program, context);

@@ -7,7 +7,7 @@
 import { chmodSync, lstatSync, mkdirSync, unlinkSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { client, type Transport } from "../management/client.ts";
-import { ManagementError } from "../management/error.ts";
+import { ManagementError, refusalFrom } from "../management/error.ts";
 import type { Verb } from "../management/verb.ts";
 import { type Management, verbs } from "../management/verbs.ts";
 import { userNumbered } from "./user.ts";
@@ -20,7 +20,7 @@ const probe_ms = 2000;
 const address = "http://sluice/";
 const actorForm = /^cli:[\w.@+-]{1,64}$/;
 
-type Reply = { version: number } & ({ result: unknown } | { refusal: string } | { failure: string });
+type Reply = { version: number } & ({ result: unknown } | { refusal: string; code?: string } | { failure: string });
 
 function socketPath(dataDir: string): { folder: string; path: string } {
   const folder = join(resolve(dataDir), "admin");
@@ -125,7 +125,7 @@ async function answer(
   try {
     return reply(200, { result: await actAs(command.actor)(command.verb, command.input) });
   } catch (cause) {
-    if (cause instanceof ManagementError) return reply(422, { refusal: cause.message });
+    if (cause instanceof ManagementError) return reply(422, { refusal: cause.message, code: cause.code });
     failed?.(cause);
     return reply(500, { failure: cause instanceof Error ? cause.message : String(cause) });
   }
@@ -149,7 +149,10 @@ async function readCommand(request: Request): Promise<{ actor: string; verb: Ver
   return { actor, verb: known, input };
 }
 
-function reply(status: number, content: { result: unknown } | { refusal: string } | { failure: string }): Response {
+function reply(
+  status: number,
+  content: { result: unknown } | { refusal: string; code: string } | { failure: string },
+): Response {
   return Response.json({ version: protocol_version, ...content } satisfies Reply, { status });
 }
 
@@ -171,7 +174,7 @@ async function isLive(path: string): Promise<boolean> {
 async function call(path: string, actor: string, { name }: Verb, input: unknown): Promise<unknown> {
   const body = JSON.stringify({ version: protocol_version, actor, verb: name, input });
   const answer = await exchange(path, { method: "POST", body }, call_ms);
-  if ("refusal" in answer) throw new ManagementError(answer.refusal);
+  if ("refusal" in answer) throw refusalFrom(answer.refusal, answer.code);
   if ("failure" in answer) throw new Error(`the running server failed: ${answer.failure}`);
   return answer.result;
 }

@@ -30,11 +30,12 @@ function messageFor(offence: Offence, node: Node | null): string {
     case "repeated":
       return `repeats ${fieldOf([...path.slice(0, -1), first ?? 0])}`;
     case "misnamed":
-      return shape["x-key"] ?? "is not a valid name here";
+      if (shape.properties) return unknownName(name, Object.keys(shape.properties));
+      return shape["x-key"] ?? (shape.propertyNames ? mustBe(shape.propertyNames) : "is not a valid name here");
     case "unknown": {
       const known = Object.keys(shape.properties ?? {});
       if (name === "<<") return "is not a known field; merge keys are not supported, write the fields out";
-      return `is not a known field${didYouMean(name, known) || `; known are ${known.join(", ")}`}`;
+      return unknownName(name, known);
     }
     case "wrong":
       if (isMap(node) && shape.type === "object") {
@@ -42,6 +43,10 @@ function messageFor(offence: Offence, node: Node | null): string {
       }
       return `${mustBe(shape)}${insteadOf(shape, node)}${hint(shape, node)}`;
   }
+}
+
+function unknownName(name: string, known: readonly string[]): string {
+  return `is not a known field${didYouMean(name, known) || `; known are ${known.join(", ")}`}`;
 }
 
 /** `; did you mean 'x'?` for the known name that is nearest to a mistyped one, or nothing where none is near. */

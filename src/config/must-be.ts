@@ -4,6 +4,7 @@ import type { Row } from "./settings/row.ts";
 /** Completes a sentence that begins with a setting: `must be a whole number from 0 to 65535`. */
 export function mustBe(shape: Row): string {
   if (shape.patternErrorMessage) return shape.patternErrorMessage;
+  if (shape["x-must-be"]) return `must be ${shape["x-must-be"]}`;
   if (shape.enum) return `must be one of ${shape.enum.join(", ")}`;
   if (shape.anyOf) return mustBe(shape.anyOf[0]!);
   switch (shape.type) {

@@ -1,97 +1,88 @@
-/** The file of `sluice apply`: bytes → what organizations are to be, or all that is wrong with it. */
-import type { Static } from "typebox";
+/** The file of `sluice apply`: bytes → what organizations are to be, or all that is wrong with it; and back to text. */
+import type { TProperties } from "typebox";
 import Type from "typebox";
 import { Check } from "typebox/value";
-import type { WantedOrganization } from "../management/difference.ts";
-import type { WantedKey } from "../management/key-difference.ts";
-import { policyDays_max } from "../management/organization-changes.ts";
+import { Document, visit } from "yaml";
+import type { Kind } from "../management/apply/kind.ts";
+import { keyKind, organizationKind, planKind, teamKind } from "../management/apply/kinds.ts";
+import type { Problem } from "../management/apply/step.ts";
+import type { WantedFile } from "../management/apply/wanted.ts";
+import { withoutMargins } from "../management/verb.ts";
+import { verbNamed } from "../management/verbs.ts";
 import type { Shape } from "../schema/shape.ts";
-import { organizationStatuses } from "../store/directory.ts";
-import { units_max } from "../store/ledger.ts";
+import type { Path } from "../schema/walk.ts";
 import { reportOffences } from "./diagnose.ts";
-import { ConfigurationError, Problems } from "./problem.ts";
+import { ConfigurationError, type Place, Problems } from "./problem.ts";
 import { readYaml } from "./yaml.ts";
 
-const organizations_max = 10_000;
-const keys_max = 10_000;
+/** Ten thousand keys with all their fields. */
+export const organizationsFile_bytes_max = 16 * 1024 * 1024;
+const things_max = 10_000;
 
-const days = () => Type.Optional(Type.Union([Type.Integer({ minimum: 1, maximum: policyDays_max }), Type.Null()]));
+/** A mapping of names to the things of a kind. `names` says what a name must be. */
+function section<Now>({ fields }: Kind<Now>, names: { pattern: string; "x-must-be": string }, more: TProperties = {}) {
+  const schemas = Object.entries(fields).map(([name, { schema }]) => [name, Type.Optional(schema)]);
+  const entry = Type.Object({ ...Object.fromEntries(schemas), ...more }, { additionalProperties: false });
+  return Type.Record(Type.String(), entry, { propertyNames: Type.String(names), maxProperties: things_max });
+}
 
-const texts = (maxItems: number) =>
-  Type.Optional(Type.Union([Type.Array(Type.String({ minLength: 1, maxLength: 200 }), { maxItems }), Type.Null()]));
-const text = () => Type.Optional(Type.Union([Type.String({ minLength: 1, maxLength: 200 }), Type.Null()]));
-
-/** The verbs check what these texts mean. */
-const KeyEntry = Type.Object(
-  {
-    scopes: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 63 }), { maxItems: 10 })),
-    models: texts(1000),
-    expires: text(),
-    owner: text(),
-    labels: Type.Optional(Type.Record(Type.String(), Type.Union([Type.String({ maxLength: 200 }), Type.Null()]))),
-    allowed_addresses: texts(100),
-  },
-  { additionalProperties: false },
-);
-
-const Entry = Type.Object(
-  {
-    name: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
-    plan: Type.Optional(Type.Union([Type.String({ minLength: 1, maxLength: 63 }), Type.Null()])),
-    status: Type.Optional(Type.Enum([...organizationStatuses], { type: "string" })),
-    extra_usage_cap_units: Type.Optional(Type.Union([Type.Integer({ minimum: 1, maximum: units_max }), Type.Null()])),
-    key_lifetime_max_days: days(),
-    key_unused_max_days: days(),
-    keeps_content: Type.Optional(Type.Boolean()),
-    keys: Type.Optional(
-      Type.Record(Type.String({ pattern: "^\\S(?:.{0,198}\\S)?$" }), KeyEntry, {
-        additionalProperties: false,
-        maxProperties: keys_max,
-        "x-key": "must be a name: 1 to 200 characters, without spaces at its ends",
-      }),
-    ),
-  },
-  { additionalProperties: false },
-);
+const anyName = {
+  pattern: "^(?=.{1,200}$)\\S(?:.*\\S)?$",
+  "x-must-be": "a name: 1 to 200 characters, without spaces at its ends",
+};
+const { name: planName } = verbNamed("createPlan").takes.properties;
+const { slug } = verbNamed("createOrganization").takes.properties;
 
 const OrganizationsFile = Type.Object(
   {
-    organizations: Type.Record(Type.String({ pattern: "^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$" }), Entry, {
-      additionalProperties: false,
-      maxProperties: organizations_max,
-      "x-key": "must be a slug: 1 to 63 lowercase letters, digits, and hyphens",
+    plans: Type.Optional(section(planKind, planName as never)),
+    organizations: section(organizationKind, slug as never, {
+      teams: Type.Optional(section(teamKind, anyName)),
+      keys: Type.Optional(section(keyKind, anyName)),
     }),
   },
   { additionalProperties: false },
 );
 
-/** `path` stands before every problem. Throws ConfigurationError. */
-export function readOrganizationsFile(bytes: Uint8Array, path: string): WantedOrganization[] {
-  const problems = new Problems(path);
-  const yaml = readYaml(bytes, { environment: {}, readFile: () => null }, problems);
-  if (yaml) reportOffences(OrganizationsFile as Shape, yaml, problems);
-  if (problems.any || !yaml || !Check(OrganizationsFile, yaml.value)) throw new ConfigurationError(problems.lines());
-  return Object.entries(yaml.value.organizations).map(([slug, entry]) => wanted(slug, entry));
+export interface OrganizationsFile {
+  wanted: WantedFile;
+  /** The problems with their places: `file:line:column: path: message`. */
+  linesOf(problems: readonly Problem[]): string[];
 }
 
-function wanted(slug: string, entry: Static<typeof Entry>): WantedOrganization {
-  const { name, plan, status, extra_usage_cap_units: capUnits } = entry;
-  const { key_lifetime_max_days, key_unused_max_days, keeps_content, keys } = entry;
+/** `path` stands before every problem. Throws ConfigurationError. */
+export function readOrganizationsFile(bytes: Uint8Array, path: string): OrganizationsFile {
+  const problems = new Problems(path);
+  const yaml = readYaml(bytes, { environment: {}, readFile: () => null }, problems, organizationsFile_bytes_max);
+  const value = yaml && withoutMargins(yaml.value);
+  if (yaml) reportOffences(OrganizationsFile as Shape, { ...yaml, value }, problems);
+  if (problems.any || !yaml || !Check(OrganizationsFile, value)) throw new ConfigurationError(problems.lines());
+  const placeOf = (at: Path): Place | null => {
+    const { place, namePlace } = yaml.locate(at);
+    return namePlace ?? place;
+  };
   return {
-    slug,
-    ...(keys === undefined ? {} : { keys: Object.entries(keys).map(([name, key]) => wantedKey(name, key)) }),
-    ...(name === undefined ? {} : { name }),
-    ...(plan === undefined ? {} : { plan }),
-    ...(status === undefined ? {} : { status }),
-    ...(capUnits === undefined ? {} : { capUnits }),
-    ...(key_lifetime_max_days === undefined ? {} : { keyLifetimeMaxDays: key_lifetime_max_days }),
-    ...(key_unused_max_days === undefined ? {} : { keyUnusedMaxDays: key_unused_max_days }),
-    ...(keeps_content === undefined ? {} : { keepsContent: keeps_content }),
+    wanted: value as WantedFile,
+    linesOf(found) {
+      const all = new Problems(path);
+      for (const { path: at, message } of found) all.add(at, message, placeOf(at));
+      return all.lines();
+    },
   };
 }
 
-function wantedKey(name: string, { allowed_addresses, ...entry }: Static<typeof KeyEntry>): WantedKey {
-  const addresses = allowed_addresses === undefined ? {} : { addresses: allowed_addresses };
-  // Which scopes there are, the verb says.
-  return { name, ...entry, ...addresses } as WantedKey;
+/** The text of a file, which reads as the same again. */
+export function organizationsYaml(file: WantedFile, comment: string): string {
+  const document = new Document(file, { aliasDuplicateObjects: false });
+  document.commentBefore = comment;
+  visit(document, {
+    // A list stands on one line: it has names or numbers.
+    Seq(_, list) {
+      list.flow = true;
+    },
+    Scalar(step, scalar) {
+      if (step !== "key" && typeof scalar.value === "string") scalar.value = scalar.value.replaceAll("${", () => "$${");
+    },
+  });
+  return document.toString({ lineWidth: 0 });
 }

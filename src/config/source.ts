@@ -8,7 +8,7 @@ export const file_bytes_max = 1024 * 1024;
 export type ReadFile = (path: string) => Uint8Array | null;
 
 /** The bytes of a file, or null if it does not exist. One byte more than the largest accepted file is read at most. */
-export function readFileBounded(path: string): Uint8Array | null {
+export function readFileBounded(path: string, bytes_max = file_bytes_max): Uint8Array | null {
   let descriptor: number;
   try {
     descriptor = openSync(path, "r");
@@ -17,7 +17,7 @@ export function readFileBounded(path: string): Uint8Array | null {
     throw cause;
   }
   try {
-    const bytes = new Uint8Array(file_bytes_max + 1);
+    const bytes = new Uint8Array(bytes_max + 1);
     let length = 0;
     while (length < bytes.byteLength) {
       const read = readSync(descriptor, bytes, length, bytes.byteLength - length, null);

@@ -36,8 +36,13 @@ export interface YamlFile {
   locate(path: Path): Location;
 }
 
-export function readYaml(bytes: Uint8Array, sources: Sources, problems: Problems): YamlFile | null {
-  const text = decoded(bytes);
+export function readYaml(
+  bytes: Uint8Array,
+  sources: Sources,
+  problems: Problems,
+  bytes_max = file_bytes_max,
+): YamlFile | null {
+  const text = decoded(bytes, bytes_max);
   if (typeof text !== "string") {
     problems.add([], text.problem, null);
     return null;
@@ -67,9 +72,9 @@ export function readYaml(bytes: Uint8Array, sources: Sources, problems: Problems
   return { empty: document.contents === null, value, locate: (path) => reader.locate(document.contents, path) };
 }
 
-function decoded(bytes: Uint8Array): string | { problem: string } {
-  if (bytes.byteLength > file_bytes_max) {
-    return { problem: `is larger than ${file_bytes_max / 1024 / 1024} MiB; is it the right file?` };
+function decoded(bytes: Uint8Array, bytes_max: number): string | { problem: string } {
+  if (bytes.byteLength > bytes_max) {
+    return { problem: `is larger than ${bytes_max / 1024 / 1024} MiB; is it the right file?` };
   }
   try {
     const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);

@@ -1,4 +1,4 @@
-import { Fault, type FaultCode, type FaultDetails, managementStatusOf } from "../inference/fault.ts";
+import { Fault, type FaultCode, type FaultDetails, faultCatalogue, managementStatusOf } from "../inference/fault.ts";
 
 /** A refusal: an administrator asked for something that cannot be done. The message says why, and what to do instead. */
 export class ManagementError extends Fault {
@@ -10,6 +10,12 @@ export class ManagementError extends Fault {
   override get status(): number {
     return managementStatusOf(this.code);
   }
+}
+
+/** A refusal that another process sent. A code that is not known here counts as the most general one. */
+export function refusalFrom(message: string, code: unknown): ManagementError {
+  const known = typeof code === "string" && Object.hasOwn(faultCatalogue, code);
+  return new ManagementError(message, known ? (code as FaultCode) : undefined);
 }
 
 export function fail(message: string, code?: FaultCode): never {

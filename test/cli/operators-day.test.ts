@@ -82,7 +82,7 @@ test("is done with commands over HTTP, and ends with a report that adds up to th
   );
   writeFileSync(file, ["organizations:", ...entries, "  umbrella-labs: { keeps_content: false }", ""].join("\n"));
   expect(await say(["apply", "-f", file, "--dry-run"])).toContain("Nothing was changed");
-  expect(await say(["apply", "-f", file])).toContain("+ hooli: created");
+  expect(await say(["apply", "-f", file])).toContain("+ organization hooli");
   expect(await say(["apply", "-f", file])).toBe("Everything is as the file says.\n");
 
   // Three teams, and four keys for each organization: with an owner, a label, a budget and where they may be used from.

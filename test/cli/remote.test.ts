@@ -3,10 +3,9 @@
  * itself; and what stands between says clearly what is wrong.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { isKey } from "../../src/auth/key.ts";
 import { remoteManagement } from "../../src/cli/remote.ts";
 import { adminSocket, socketManagement } from "../../src/cli/socket.ts";
 import type { Answer, Management } from "../../src/management/verbs.ts";
@@ -14,7 +13,6 @@ import { administration } from "../../src/postgres/administration.ts";
 import { ledger } from "../../src/postgres/ledger.ts";
 import { refusedRequests } from "../../src/postgres/refused.ts";
 import { type OperatorPort, operatorPort } from "../http/operator-port.ts";
-import { listKeys } from "../management/lists.ts";
 import { kinds, type Owned } from "../postgres/databases.ts";
 import { type Shell, shell } from "./shell.ts";
 
@@ -270,117 +268,5 @@ describe("a command", () => {
     expect((await both.typed("org list")).err).toContain("not both");
     const wrong = shell({ environment: { SLUICE_OPERATOR_TOKEN: "slk_1", SLUICE_SERVER: port.url } });
     expect((await wrong.typed("org list")).err).toContain("not valid");
-  });
-});
-
-describe("apply", () => {
-  const file = join(folder, "organizations.yaml");
-  const apply = async (text: string, more: string[] = []) => {
-    writeFileSync(file, text);
-    return far.typed(["apply", "-f", file, ...more]);
-  };
-
-  test("shows the difference, makes it, and then has nothing to do", async () => {
-    const text = "organizations: { made: { name: Made, plan: pro, status: suspended, extra_usage_cap_units: 9 } }";
-    const before = await port.manage.auditHead();
-    expect((await apply(text, ["--dry-run"])).out).toContain("+ made: created, with the name Made");
-    expect(await port.manage.auditHead()).toEqual(before);
-    expect((await apply(text)).out).toContain("Applied.");
-    const made = await port.manage.findOrganization({ organization: "made" });
-    expect(made).toMatchObject({ plan: "pro", status: "suspended", extraUsage: { enabled: true, capUnits: 9 } });
-    const after = await port.manage.auditHead();
-    expect((await apply(text)).out).toBe("Everything is as the file says.\n");
-    expect(await port.manage.auditHead()).toEqual(after);
-    await apply("organizations: { made: { plan: null, status: active, extra_usage_cap_units: null } }");
-    expect(await port.manage.findOrganization({ organization: "made" })).toMatchObject({
-      ...{ plan: null, status: "active", name: "Made" },
-      extraUsage: { enabled: false },
-    });
-  });
-
-  test("renames by the name, sets policies, and closes; a slug that was renamed is refused with the new one", async () => {
-    await apply("organizations: { leaving: { name: Before }, moved: {} }");
-    const text = "organizations: { leaving: { name: After, key_unused_max_days: 30, keeps_content: false } }";
-    const dry = (await apply(text, ["--dry-run"])).out;
-    for (const line of ["name Before → After", "key_unused_max_days none → 30", "keeps_content true → false"])
-      expect(dry).toContain(`~ leaving: ${line}`);
-    expect((await apply(text)).out).toContain("Applied.");
-    expect((await apply(text)).out).toBe("Everything is as the file says.\n");
-    expect(await port.manage.findOrganization({ organization: "leaving" })).toMatchObject({
-      ...{ name: "After", keyUnusedMaxDays: 30, keyLifetimeMaxDays: null, keepsContent: false },
-    });
-    await apply("organizations: { leaving: { key_unused_max_days: null, status: closed } }");
-    const closed = await port.manage.findOrganization({ organization: "leaving" });
-    expect(closed).toMatchObject({ status: "closed", keyUnusedMaxDays: null });
-    expect((await apply("organizations: { leaving: { status: closed, plan: pro } }")).out).toContain(
-      "as the file says",
-    );
-    expect((await apply("organizations: { leaving: { plan: pro } }")).err).toContain("is closed and cannot be changed");
-    await port.manage.renameOrganization({ organization: "moved", slug: "moved-on" });
-    expect((await apply("organizations: { moved: {} }", ["--dry-run"])).err).toContain("called 'moved-on' now");
-  });
-
-  test("makes keys once, with their secrets in files for nobody else, and changes those that there are", async () => {
-    const keyed = (entry: string) => `organizations: { keyed: { keys: { build server: ${entry} } } }`;
-    const text = keyed("{ owner: ann, labels: { stage: test }, allowed_addresses: [10.0.0.0/8], expires: 2030-01-31 }");
-    const before = await port.manage.auditHead();
-    expect((await apply(text)).err).toContain("--secrets FOLDER");
-    expect((await apply(text, ["--secrets", join(folder, "nowhere")])).err).toContain("cannot be written to");
-    expect((await apply(text, ["--dry-run"])).out).toContain("+ keyed: key 'build server' created");
-    expect(await port.manage.auditHead()).toEqual(before);
-    const made = JSON.parse((await apply(text, ["--secrets", folder, "--json"])).out);
-    expect(made).toMatchObject({ applied: true, keys: [{ slug: "keyed", id: null, name: "build server" }] });
-    const [path] = made.secrets as [string];
-    expect(isKey(readFileSync(path, "utf8").trim())).toBeTrue();
-    expect(statSync(path).mode & 0o777).toBe(0o600);
-    expect((await apply(text)).out).toBe("Everything is as the file says.\n");
-    const key = (await listKeys(port.manage, { organization: "keyed" }))[0]!;
-    expect(key).toMatchObject({
-      owner: "ann",
-      labels: { stage: "test" },
-      allowedAddresses: ["10.0.0.0/8"],
-      version: 1,
-    });
-    expect(path).toEndWith(`keyed.${key.id}`);
-    const next = keyed("{ owner: null, labels: { stage: null, tier: gold }, expires: null }");
-    const said = (await apply(next)).out;
-    expect(said).toContain(`~ keyed: key 'build server' owner "ann" → none`);
-    expect(said).toContain("expires_at 2030-01-31T00:00:00.000Z → none");
-    expect(await port.manage.findKey({ id: key.id })).toMatchObject({
-      owner: null,
-      labels: { tier: "gold" },
-      expiresAt: null,
-      allowedAddresses: ["10.0.0.0/8"],
-      version: 2,
-    });
-    await port.manage.createKey({ organization: "keyed", name: "build server" });
-    expect((await apply(next)).err).toContain("has 2 keys 'build server'");
-    await port.manage.revokeKey({ id: key.id });
-    expect((await apply(keyed("{ owner: bob }"))).out).toContain("Applied.");
-  });
-
-  test("changes nothing where anything in the file is wrong, and says where", async () => {
-    const before = await port.manage.auditHead();
-    for (const [text, says] of [
-      ["organizations: { fine: {}, acme: { plan: gold } }", "There is no plan 'gold'"],
-      ["organizations: { fine: {}, acme: { key_unused_max_days: 0 } }", "key_unused_max_days"],
-      ["organizations: { fine: {}, acme: { plam: pro } }", "plam"],
-      ["organizations: { fine: {}, acme: { status: shut } }", "status"],
-      ["organizations: { fine: {}, acme: { keys: { a: { secret: x } } } }", "secret"],
-      ["organizations: { fine: {}, acme: { keys: { ' ': {} } } }", "must be a name"],
-      ["organizations: { fine: {}, acme: { keys: { a: { expires: 2020-01-01 } } } }", "is in the past"],
-      ["organizations: { fine: {}, acme: { keys: { a: { allowed_addresses: [nowhere] } } } }", "nowhere"],
-      ["organizations: { fine: {}, acme: { status: closed, keys: { a: {} } } }", "Take them out"],
-      ["organizations: { fine: {}, No_Slug: {} }", "must be a slug"],
-      ["organizations: { fine: {}, acme: { extra_usage_cap_units: -1 } }", "extra_usage_cap_units"],
-      ["organizations: [", "organizations.yaml:1"],
-      ["", "organizations.yaml"],
-    ] as const) {
-      const { code, err } = await apply(text);
-      expect([text, code]).toEqual([text, 1]);
-      expect(err).toContain(says);
-    }
-    expect((await far.typed("apply -f /nowhere.yaml")).err).toContain("there is no file");
-    expect(await port.manage.auditHead()).toEqual(before);
   });
 });

@@ -51,8 +51,8 @@ export async function operatorPort({ db }: Owned, options: { tls?: OperatorTls }
       database: db,
       ledger: book,
       refused: refusedRequests(db),
-      catalog: () => ({
-        plans: plansNamed("starter", "pro"),
+      catalog: async () => ({
+        plans: new Map((await plans(db).inForce()).map((plan) => [plan.name, plan])),
         models: ["acme/writer-1"],
         upstreams: ["gpu-1"],
         pricing: { currency: "EUR", price_per_million_units: 0.04, provider: "Example AI" },

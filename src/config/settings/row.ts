@@ -14,6 +14,8 @@ export interface Row<Value = unknown, Is extends Presence = Presence> extends Sh
   default?: unknown;
   /** Says what a value must be, in place of its type and bounds. */
   patternErrorMessage?: string;
+  /** The same for a schema of an interface, after "must be". */
+  "x-must-be"?: string;
   /** Says what the names of a mapping must be. */
   "x-key"?: string;
   /** A secret: no message shows its value. A variable of the environment then has a sibling, `NAME_FILE`. */

@@ -1,0 +1,103 @@
+/**
+ * The folder of `sluice apply --secrets`: the secret of each new key in a file of its own, which nobody else can read. A
+ * journal beside them names each key before it is created. So a run that follows one that was cut off knows which keys
+ * were created without their secret being written, and gives them another one.
+ */
+import {
+  accessSync,
+  appendFileSync,
+  constants,
+  existsSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import type { Saver } from "../management/apply/perform.ts";
+import type { Step } from "../management/apply/step.ts";
+import type { Key } from "../management/keys.ts";
+
+export interface SecretsFolder {
+  /** Whether an earlier run created the key, its secret was never written, and it was never used. */
+  isLost(key: Pick<Key, "id" | "organization" | "name" | "lastUsedAt">): boolean;
+  /** Begins to create keys. Throws an Error while another process does so in this folder. */
+  open(): Saver;
+  /** Ends a run of which all was done. */
+  close(): void;
+}
+
+const journalName = "apply.journal";
+
+/** The folder is checked before anything is made: a secret that has no place would be lost. */
+export function secretsFolder(folder: string): SecretsFolder {
+  try {
+    accessSync(folder, constants.W_OK);
+  } catch (cause) {
+    throw new Error(`--secrets: ${folder} cannot be written to`, { cause });
+  }
+  if (!statSync(folder).isDirectory()) throw new Error(`--secrets: ${folder} is not a folder`);
+  const journal = join(folder, journalName);
+  const pathOf = (organization: string, id: string) => join(folder, `${organization}.${id}`);
+  const before = readJournal(journal);
+  return {
+    isLost: ({ id, organization, name, lastUsedAt }) =>
+      before.keys.has(lineOf(organization, name)) && lastUsedAt === null && !existsSync(pathOf(organization, id)),
+    open() {
+      const { pid } = readJournal(journal);
+      if (pid !== null && pid !== process.pid && isAlive(pid)) {
+        throw new Error(
+          `process ${pid} writes secrets into ${folder} now; wait until it has ended, or use another folder`,
+        );
+      }
+      writeWhole(journal, [String(process.pid), ...before.keys, ""].join("\n"));
+      return {
+        begin: ({ organization, name }) => appendFileSync(journal, `${lineOf(organization, name)}\n`),
+        save(step, { id, key }) {
+          const path = pathOf(step.organization ?? "", id);
+          saveSecret(path, step, { id, secret: key });
+          return path;
+        },
+      };
+    },
+    close: () => rmSync(journal, { force: true }),
+  };
+}
+
+function saveSecret(path: string, { name }: Step, { id, secret }: { id: string; secret: string | null }): void {
+  try {
+    writeWhole(path, `${secret}\n`);
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    const next = `Run the same command again: it gives the key a new secret. Or run: sluice key rotate ${id} --grace 0s`;
+    throw new Error(`the secret of key '${name}' cannot be written (${why}), and is lost. ${next}`, { cause });
+  }
+}
+
+/** A reader finds the whole content or no file, whenever the process is cut off. */
+function writeWhole(path: string, content: string): void {
+  const part = `${path}.part`;
+  rmSync(part, { force: true });
+  writeFileSync(part, content, { mode: 0o600, flag: "wx" });
+  renameSync(part, path);
+}
+
+const lineOf = (organization: string | null, name: string) => JSON.stringify([organization, name]);
+
+/** The process that wrote it last, and the lines of the keys that were begun. */
+function readJournal(path: string): { pid: number | null; keys: Set<string> } {
+  if (!existsSync(path)) return { pid: null, keys: new Set() };
+  const [pid = "", ...keys] = readFileSync(path, "utf8").split("\n");
+  return { pid: Number.parseInt(pid, 10) || null, keys: new Set(keys.filter((line) => line !== "")) };
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (cause) {
+    // It is another user's.
+    return cause instanceof Error && "code" in cause && cause.code === "EPERM";
+  }
+}

@@ -1,0 +1,71 @@
+/** `sluice export`: writes the file of `sluice apply` from what stands. */
+import { writeFileSync } from "node:fs";
+import type { Command } from "commander";
+import { organizationsYaml } from "../config/organizations-file.ts";
+import { readState } from "../management/apply/state.ts";
+import { type WrittenFile, written } from "../management/apply/written.ts";
+import { noOrganization } from "../management/context.ts";
+import type { Management } from "../management/verbs.ts";
+import { withManagement } from "./connect.ts";
+import type { CommandContext } from "./context.ts";
+import { type JsonFlag, jsonOption, names, printJson } from "./option.ts";
+
+interface ExportOptions extends JsonFlag {
+  org?: string[];
+  allFields?: true;
+  output?: string;
+}
+
+export function addExportCommand(program: Command, { services }: CommandContext): void {
+  program
+    .command("export")
+    .description("write the file of sluice apply, so that it says what there is")
+    .option("--org <list>", "slugs of organizations (default: all that are not closed, and the plans made here)", names)
+    .option("--all-fields", "write fields that are as in a new organization, team or key, too")
+    .option("-o, --output <file>", "write a new file, instead of printing it")
+    .addOption(jsonOption())
+    .addHelpText("after", help)
+    .action(async (options: ExportOptions) => {
+      const { terminal } = services;
+      const asked = { allFields: options.allFields === true, now_ms: services.now_ms() };
+      const { file, ambiguous } = await withManagement(services, (manage) => exported(manage, options.org, asked));
+      for (const { organization, name, keys } of ambiguous) {
+        terminal.err(
+          `warning: ${organization} has ${keys} keys '${name}', which a file cannot tell apart: they are left out\n`,
+        );
+      }
+      if (options.json) return printJson(terminal, file);
+      const text = organizationsYaml(file, comment);
+      if (options.output === undefined) return terminal.out(text);
+      writeFileSync(options.output, text, { flag: "wx", mode: 0o600 });
+      terminal.err(`Wrote ${options.output}\n`);
+    });
+}
+
+const comment = ` The file of sluice apply. Secrets of keys cannot be exported: a key that is made from
+ this file gets a new one (sluice apply --secrets FOLDER).`;
+
+const everything = { keyLimits: true, notices: true, teams: true, keys: true };
+
+async function exported(
+  manage: Management,
+  slugs: string[] | undefined,
+  asked: { allFields: boolean; now_ms: number },
+): Promise<WrittenFile> {
+  const state = await readState(manage, ({ slug, status }) =>
+    (slugs ? slugs.includes(slug) : status !== "closed") ? everything : null,
+  );
+  for (const slug of slugs ?? []) if (!state.organizations.has(slug)) noOrganization(slug);
+  return written(slugs ? { ...state, plans: new Map() } : state, asked);
+}
+
+const help = `
+Applying the file to what it was written from changes nothing. Applied to
+another store, it makes the same plans, organizations, teams and keys, with new
+secrets. Left out are closed organizations, keys that are revoked or past their
+expiry, former slugs, usage, operators, people, and secrets of webhooks.
+
+Examples:
+  $ sluice export > organizations.yaml
+  $ sluice export --org acme,globex --all-fields -o two.yaml
+  $ sluice apply -f organizations.yaml --dry-run --exit-code`;

@@ -1,0 +1,107 @@
+/** What the schema of a file of organizations cannot say: rules between its values, and with what stands. Pure. */
+import { camelName } from "../../schema/codec.ts";
+import type { Path } from "../../schema/walk.ts";
+import { type Budget, noBudget } from "../../store/budget.ts";
+import { noLimits, type Plan } from "../../store/plan.ts";
+import type { BudgetedKey } from "../budgets.ts";
+import { ManagementError } from "../error.ts";
+import { changedLimits, type LimitChanges, withinPlan } from "../limits.ts";
+import { plan_default } from "../organizations.ts";
+import type { Team } from "../teams.ts";
+import { inheritedLimits } from "./state.ts";
+import type { Step } from "./step.ts";
+import type { Inside, Look } from "./wanted.ts";
+
+/** Checks an organization, and says whether nothing of it is to be made: it is wrong, or closed. */
+export function checkOrganization(look: Look, { slug, path, wanted, state }: Inside, step: Step | null): boolean {
+  const wrong = (at: Path, message: string) => {
+    look.problems.push({ path: at, message });
+    return true;
+  };
+  const renamed = state ? undefined : look.state.renamed.get(slug);
+  if (renamed !== undefined) return wrong(path, `is called '${renamed}' now; correct the file`);
+  const things = Object.keys({ ...wanted.teams, ...wanted.keys }).length;
+  if (wanted.status === "closed" && things > 0) {
+    return wrong(path, "is to be closed, which ends its keys and teams; take them out of the file");
+  }
+  if (state?.organization.status === "closed") {
+    const isMeant = wanted.status === "closed" || (step === null && things === 0);
+    const message = "is closed and cannot be changed; say so (status: closed), or take it out of the file";
+    return isMeant || wrong(path, message);
+  }
+  if (step) checkPlanName(look, path, step);
+  if (step) checkHook(look, path, step);
+  return false;
+}
+
+function checkPlanName({ wanted, state, problems }: Look, path: Path, step: Step): void {
+  const plans = [...new Set([...state.plans.keys(), ...Object.keys(wanted.plans ?? {})])];
+  const to = step.differences.find(({ field }) => field === "plan")?.to;
+  const plan = to === undefined && step.action === "add" ? plan_default : to;
+  if (typeof plan !== "string" || plans.includes(plan)) return;
+  const message = `There is no plan '${plan}', which '${step.name}' is to have. There are: ${plans.join(", ")}.`;
+  problems.push({ path: [...path, "plan"], message });
+}
+
+function checkHook({ problems }: Look, path: Path, { differences }: Step): void {
+  const changes = differences.filter(({ field }) => field.startsWith("notices."));
+  const isNew = changes.length > 0 && changes.every(({ from }) => from === null);
+  if (isNew && !changes.some(({ field }) => field === "notices.url")) {
+    problems.push({ path: [...path, "notices"], message: "is a new webhook, which needs its url" });
+  }
+}
+
+export function checkTeam(look: Look, inside: Inside, step: Step, team: Team | null): void {
+  checkLimits(look, inside, step, { field: "limits", before: team?.limits ?? noBudget, whose: "team" });
+  checkLimits(look, inside, step, { field: "key_limits", before: team?.keyLimits ?? noBudget, whose: "new key" });
+}
+
+export function checkKey(look: Look, inside: Inside, step: Step, key: BudgetedKey | null): void {
+  const { slug, wanted, state } = inside;
+  for (const { field, to } of step.differences) {
+    if (field === "expires" && typeof to === "string" && Date.parse(to) <= look.asked.now_ms) {
+      look.problems.push({ path: [...step.path, field], message: `${to} is in the past` });
+    }
+    if (field === "team" && typeof to === "string" && !hasTeam(look, inside, to)) {
+      look.problems.push({ path: [...step.path, field], message: `there is no team '${to}' of ${slug}` });
+    }
+  }
+  const teamName = (wanted.keys?.[step.name]?.team as string | null | undefined) ?? null;
+  const written = wanted.teams?.[teamName ?? ""]?.key_limits as LimitChanges | null | undefined;
+  const inherited = state && written === undefined ? inheritedLimits(state, teamName) : noBudget;
+  checkLimits(look, inside, step, { field: "limits", before: key?.limits ?? inherited, whose: "key" });
+}
+
+/** Whether the organization will have the team, once all is made. */
+function hasTeam({ asked }: Look, { wanted, state }: Inside, team: string): boolean {
+  if (wanted.teams && Object.hasOwn(wanted.teams, team)) return true;
+  const stays = !(asked.prunes && wanted.teams);
+  return stays && state?.teams.some(({ name }) => name === team) === true;
+}
+
+/** Refuses what the verbs would refuse: limits above those of the plan, where any limit is changed. */
+function checkLimits(
+  look: Look,
+  inside: Inside,
+  step: Step,
+  { field, before, whose }: { field: string; before: Budget; whose: string },
+): void {
+  const changes = step.differences.filter((one) => one.field.startsWith(`${field}.`));
+  if (changes.length === 0) return;
+  const changed = Object.fromEntries(changes.map((one) => [camelName(one.field.slice(field.length + 1)), one.to]));
+  try {
+    withinPlan(changedLimits(changed as LimitChanges, before), planOf(look, inside), whose);
+  } catch (cause) {
+    if (!(cause instanceof ManagementError)) throw cause;
+    look.problems.push({ path: [...step.path, field], message: cause.message });
+  }
+}
+
+/** The plan that the organization will have, with its limits. */
+function planOf({ wanted: file, state: { plans } }: Look, { wanted, state }: Inside): Plan | null {
+  const name =
+    wanted.plan === undefined ? (state ? state.organization.plan : plan_default) : (wanted.plan as string | null);
+  if (name === null) return null;
+  const written = Object.entries(file.plans?.[name] ?? {}).map(([limit, amount]) => [camelName(limit), amount]);
+  return { ...noLimits, ...plans.get(name), ...Object.fromEntries(written), name };
+}

@@ -1,0 +1,70 @@
+/**
+ * A KIND of things in a file of organizations, as one value: its fields, how each is read from the thing that stands, and
+ * which verb sets it. The schema of the file, the comparison, the calls and the export derive from it. To add a field is
+ * to add a row to its kind (kinds.ts). Pure.
+ */
+import type { TSchema } from "typebox";
+import { type VerbName, verbNamed } from "../verbs.ts";
+
+/** The values of fields, by their names in the file. */
+export type Values = Readonly<Record<string, unknown>>;
+
+/** A verb and its input, in the form of JSON. */
+export interface Call {
+  verb: VerbName;
+  input: Record<string, unknown>;
+}
+
+/** A thing's name, and the slug of its organization; null for a plan. */
+export interface Name {
+  organization: string | null;
+  name: string;
+}
+
+export interface Field<Now> {
+  /** The schema of its value in the file. */
+  schema: TSchema;
+  /** The value that stands, as the file would say it. */
+  read(now: Now): unknown;
+  /** The value in a new thing that was created without one. */
+  fresh: unknown;
+  /**
+   * `map`: members are compared and set one by one; null takes a member away, and one that is left out stays. `set`: the
+   * order of a list does not matter. Absent: the value is compared and set as a whole.
+   */
+  compares?: "map" | "set";
+  /** The form in which equal values are the same, where there are several. */
+  normal?(value: unknown): unknown;
+  /** The member of a verb's input that has the value, also in a creation that takes it. Null: none has it as it is. */
+  member: string | null;
+  sets(value: unknown): Call;
+}
+
+export interface Kind<Now> {
+  /** The word for it in messages. */
+  word: "plan" | "organization" | "team" | "key";
+  fields: Readonly<Record<string, Field<Now>>>;
+  creates: VerbName;
+  /** The input of the creation, beside the fields. */
+  born(name: Name): Values;
+  /** The members of an input by which a change names the thing. `now` is null if the thing is to be created before. */
+  subject(name: Name, now: Now | null): Values;
+  /** The version that a change is made for. */
+  version(now: Now): number;
+}
+
+/** A kind of which those that the file does not name can be removed. */
+export interface RemovableKind<Now> extends Kind<Now> {
+  removes: VerbName;
+}
+
+/** A field that one member of one verb's input sets. */
+export function setBy<Now>(
+  verb: VerbName,
+  member: string,
+  rest: Pick<Field<Now>, "read" | "fresh" | "compares" | "normal"> & { schema?: TSchema },
+): Field<Now> {
+  const { [member]: schema } = verbNamed(verb).takes.properties as Record<string, TSchema>;
+  if (!schema) throw new Error(`${verb} has no member '${member}'`);
+  return { schema, ...rest, member, sets: (value) => ({ verb, input: { [member]: value } }) };
+}

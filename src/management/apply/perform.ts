@@ -1,0 +1,71 @@
+/** Makes the steps of a difference, and says of each whether it was done. */
+import type { NewKey } from "../keys.ts";
+import { type Management, verbNamed } from "../verbs.ts";
+import type { Call } from "./kind.ts";
+import { pooled } from "./pooled.ts";
+import type { Step } from "./step.ts";
+
+/** Keeps the secrets of new keys, each of which is answered once. */
+export interface Saver {
+  /** Called before a key is created or gets another secret: after a crash, the next run knows that its secret is lost. */
+  begin(step: Step): void;
+  /** Stores the secret, and answers where. Throws an Error if it cannot. */
+  save(step: Step, key: NewKey): string;
+}
+
+export interface Done {
+  step: Step;
+  /** Where the secret of a new key is. */
+  secret: string | null;
+}
+
+export interface Performed {
+  done: Done[];
+  /** The steps that failed. Those after them were not begun, and of each an earlier call may have been done. */
+  failed: { step: Step; cause: unknown }[];
+}
+
+/** Whether the call answers a secret. */
+export const hasSecret = ({ verb }: Call) => verb === "createKey" || verb === "rotateKey";
+
+/** Makes phase after phase. `saver` may be null if no call answers a secret. After a failure, the steps that are under way are finished, and none is begun. */
+export async function perform(
+  manage: Management,
+  phases: readonly (readonly Step[])[],
+  { saver, tell }: { saver: Saver | null; tell: (done: Done) => void },
+): Promise<Performed> {
+  const performed: Performed = { done: [], failed: [] };
+  for (const steps of phases) {
+    await pooled(steps, async (step) => {
+      if (performed.failed.length > 0) return;
+      try {
+        const done = await performStep(manage, step, saver);
+        performed.done.push(done);
+        tell(done);
+      } catch (cause) {
+        performed.failed.push({ step, cause });
+      }
+    });
+  }
+  return performed;
+}
+
+/** Each call is made for the version that the one before has left, so a change of somebody else is never overwritten. */
+async function performStep(manage: Management, step: Step, saver: Saver | null): Promise<Done> {
+  let { version } = step;
+  let secret: string | null = null;
+  for (const call of step.calls) {
+    const secretSaver = hasSecret(call) ? saver : null;
+    secretSaver?.begin(step);
+    const answer = await performCall(manage, call, version);
+    version = answer.version ?? version;
+    if (secretSaver) secret = secretSaver.save(step, answer as unknown as NewKey);
+  }
+  return { step, secret };
+}
+
+function performCall(manage: Management, { verb, input }: Call, version: number | null): Promise<{ version?: number }> {
+  const call = manage[verb] as (input: unknown) => Promise<{ version?: number }>;
+  const isConditional = verbNamed(verb).kind === "change" && version !== null;
+  return call({ ...input, ...(isConditional ? { version } : {}) });
+}

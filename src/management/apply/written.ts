@@ -1,0 +1,82 @@
+/** The file that says what stands: its comparison with the same state finds no difference. Pure. */
+import { canonical } from "../../store/audit-chain.ts";
+import type { BudgetedKey } from "../budgets.ts";
+import { limitNames } from "../shapes.ts";
+import type { Kind, Values } from "./kind.ts";
+import { keyKind, limitsWritten, organizationKind, planKind, teamKind } from "./kinds.ts";
+import { inheritedLimits, type OrganizationState, type State } from "./state.ts";
+import type { Section, WantedFile, WantedOrganization } from "./wanted.ts";
+
+export interface WrittenFile {
+  file: WantedFile;
+  /** Names that several keys of an organization have. A file cannot tell these keys apart, so they are left out. */
+  ambiguous: { organization: string; name: string; keys: number }[];
+}
+
+/** `allFields`: fields stand in the file also if a new thing would have the same value. */
+export function written(state: State, { allFields, now_ms }: { allFields: boolean; now_ms: number }): WrittenFile {
+  const ambiguous: WrittenFile["ambiguous"] = [];
+  const organizations = ordered([...state.organizations.values()], ({ organization }) => organization.slug).map(
+    (one): [string, WantedOrganization] => {
+      const { slug } = one.organization;
+      const usable = one.keys.filter(({ expiresAt }) => !expiresAt || expiresAt.getTime() > now_ms);
+      const byName = Map.groupBy(usable, ({ name }) => name);
+      for (const [name, { length }] of byName)
+        if (length > 1) ambiguous.push({ organization: slug, name, keys: length });
+      const keys = [...byName.values()].flatMap(([key, ...others]) => (others.length === 0 ? [key!] : []));
+      const teams = section(one.teams, (team) => valuesOf(teamKind, team, allFields));
+      return [
+        slug,
+        {
+          ...valuesOf(organizationKind, one.organization, allFields),
+          ...(teams === null ? {} : { teams }),
+          ...named(
+            "keys",
+            section(keys, (key) => keyValues(one, key, allFields)),
+          ),
+        },
+      ];
+    },
+  );
+  const plans = [...state.plans.values()].filter(({ source }) => source === "management");
+  const planSection = section(plans, (plan) => valuesOf(planKind, plan, allFields));
+  return { file: { ...named("plans", planSection), organizations: Object.fromEntries(organizations) }, ambiguous };
+}
+
+const named = (name: string, things: Section | null) => (things === null ? {} : { [name]: things });
+
+/** Null: there is nothing in it. */
+function section<Thing extends { name: string }>(
+  things: readonly Thing[],
+  values: (thing: Thing) => Values,
+): Section | null {
+  if (things.length === 0) return null;
+  return Object.fromEntries(ordered(things, ({ name }) => name).map((thing) => [thing.name, values(thing)]));
+}
+
+/** The order does not depend on when things were created, so that two exports can be compared line by line. */
+function ordered<Thing>(things: readonly Thing[], nameOf: (thing: Thing) => string): Thing[] {
+  return things.toSorted((one, other) => (nameOf(one) < nameOf(other) ? -1 : 1));
+}
+
+function valuesOf<Now>(kind: Kind<Now>, now: Now, allFields: boolean): Values {
+  const read = Object.entries(kind.fields).map(([name, field]) => {
+    const value = field.read(now);
+    const isMap = field.compares === "map" && value !== null;
+    const absent = allFields && isMap ? (field.normal?.(null) ?? {}) : {};
+    return [name, isMap ? { ...absent, ...(value as object) } : value, field.fresh] as const;
+  });
+  const differs = ([name, value, fresh]: (typeof read)[number]) =>
+    name === "name" || name === "plan" || canonical(value) !== canonical(fresh);
+  return Object.fromEntries(read.filter((one) => allFields || differs(one)).map(([name, value]) => [name, value]));
+}
+
+/** Limits that the key does not have, although a new one would inherit them, are null. */
+function keyValues(state: OrganizationState, key: BudgetedKey, allFields: boolean): Values {
+  const inherited = limitsWritten(inheritedLimits(state, key.team?.name ?? null));
+  const own = limitsWritten(key.limits);
+  const written = limitNames.filter((limit) => allFields || own[limit] !== undefined || inherited[limit] !== undefined);
+  const values = valuesOf(keyKind, key, allFields);
+  const limits = Object.fromEntries(written.map((limit) => [limit, own[limit] ?? null]));
+  return written.length === 0 ? values : { ...values, limits };
+}
