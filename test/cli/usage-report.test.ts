@@ -146,7 +146,9 @@ for (const { kind, open } of kinds) {
       });
       slug = "acme";
       ({ id: organizationId } = (await it.json("org create acme --plan unlimited --json")) as { id: string });
-      ({ id: key } = (await it.json("key create --org acme --name builder --label stage=test --json")) as { id: string });
+      ({ id: key } = (await it.json("key create --org acme --name builder --label stage=test --json")) as {
+        id: string;
+      });
       await it.typed("org create idle");
       ({ id: team } = (await it.json("team create --org acme --name research --json")) as { id: string });
       const book = ledger(db, { recovery: "checkpoint" });
