@@ -1,5 +1,6 @@
 /** The differences between the inference operations: protocol, wording, and storage. */
-import type { CallerCodec } from "../protocol/codec.ts";
+import type { CallerCodec, ResponseIdentity } from "../protocol/codec.ts";
+import type { ResponseObject } from "../protocol/openai-responses/contract.ts";
 import type { Organization } from "../store/directory.ts";
 import type { Operation } from "../store/ledger.ts";
 
@@ -18,6 +19,13 @@ export interface Adapter<Wire extends InferenceWire, Reply> {
   codec: CallerCodec<Wire, Reply>;
   /** The request with stored items in place of the references to them; `bytes` is their size. */
   resolve?(wire: Wire, owner: ContentOwner): Promise<{ wire: Wire; bytes: number }>;
+  /** How its requests run in the background, if they can. */
+  background?: {
+    /** Whether a request asks for it. Throws the Fault of one that cannot have it. */
+    isAsked(wire: Wire): boolean;
+    /** The answer as it stands at its start. */
+    begun(wire: Wire, identity: ResponseIdentity): ResponseObject;
+  };
   /** Stores the whole answer before its caller has its end; null if it is not to be stored. It never throws. */
   saver?(wire: Wire, organizationId: string): ((answer: Reply) => Promise<void>) | null;
 }

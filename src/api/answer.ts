@@ -11,10 +11,12 @@ import { endsAfter, primed, sseAnswer } from "../http/stream.ts";
 import { isLetGo } from "../inference/let-go.ts";
 import type { Result } from "../inference/result.ts";
 import { collect } from "../inference/result.ts";
+import type { ResponseObject } from "../protocol/openai-responses/contract.ts";
 import { breather } from "../time/breather.ts";
 import type { Run } from "../usage/run.ts";
 import type { Adapter, InferenceWire } from "./adapter.ts";
 import type { Dependencies } from "./dependencies.ts";
+import { endsWithFailure, inBackground } from "./kept/background.ts";
 import { keptStream } from "./kept/first-client.ts";
 import type { Keeping } from "./kept/keeping.ts";
 import { keptWhole } from "./kept/whole.ts";
@@ -29,20 +31,27 @@ export async function answer<Wire extends InferenceWire, Reply>(
   prepared: Prepared<Wire>,
   { run, keeping = null }: { run: Run; keeping?: Keeping | null },
 ): Promise<Answer> {
-  const { operation, codec, saver } = adapter;
-  const { wire, request, principal } = prepared;
+  const { operation, codec } = adapter;
+  const { wire, request } = prepared;
   const headers = {
     ...usageHeaders(run.grant.windows, run.grant.source),
     ...limitHeaders(operation, run.rates, Date.now()),
   };
-  await keeping?.open({ stream: request.stream, headers });
+  const begun = (keeping?.isBackground && adapter.background?.begun(wire, prepared.identity)) || null;
+  if (begun) await keeping?.respond(begun);
+  if (!begun || request.stream) await keeping?.open({ stream: request.stream, headers });
   if (request.stream) return streamed(dependencies, call, adapter, prepared, { events: run.events, headers, keeping });
-  const save = saver?.(wire, principal.organization.id);
+  const save = savingOf(adapter, prepared, keeping);
   const replyOf = async (result: Result) => {
     const reply = codec.response.encode(result, wire, clockedOnce()());
     await save?.(reply);
     return reply;
   };
+  if (begun && keeping) {
+    const work = () =>
+      collect(endsAfter(endsWithFailure(run.events, keeping), async (all) => void (await replyOf(all))));
+    return inBackground(call, begun, headers, () => work().then(nothing, nothing));
+  }
   if (keeping) return keptWhole(run.events, headers, keeping, replyOf);
   const result = await collect(run.events);
   const size = sizeOf(result);
@@ -62,14 +71,17 @@ export interface Streaming {
 export async function streamed<Wire extends InferenceWire, Reply>(
   dependencies: Dependencies,
   call: Call,
-  { codec, saver }: Adapter<Wire, Reply>,
-  { wire, request, principal, identity, inputTokensExpected }: Prepared<Wire>,
+  adapter: Adapter<Wire, Reply>,
+  prepared: Prepared<Wire>,
   { events, headers, keeping = null }: Streaming,
 ): Promise<Answer> {
+  const { codec } = adapter;
+  const { wire, request, identity, inputTokensExpected } = prepared;
   const endedAtSeconds = clockedOnce();
   const encoded = (result: Result) => codec.response.encode(result, wire, endedAtSeconds());
-  const save = saver?.(wire, principal.organization.id);
-  const saved = save ? endsAfter(events, (result) => save(encoded(result))) : events;
+  const save = savingOf(adapter, prepared, keeping);
+  const known = keeping?.isBackground ? endsWithFailure(events, keeping) : events;
+  const saved = save ? endsAfter(known, (result) => save(encoded(result))) : known;
   const stream = await primed(saved, dependencies.limits.first_event_hold_ms);
   // A stored answer has to be complete.
   if (!save && isLetGo(request)) giveBackBody(call);
@@ -83,6 +95,21 @@ export async function streamed<Wire extends InferenceWire, Reply>(
   const options = { encoder, heartbeat_ms: dependencies.limits.heartbeat_ms, headers };
   return keeping ? keptStream(call, stream, options, keeping) : sseAnswer(stream, options);
 }
+
+/** Stores the answer. One that was cancelled before its end is not stored. */
+function savingOf<Wire extends InferenceWire, Reply>(
+  { saver }: Adapter<Wire, Reply>,
+  { wire, principal }: Prepared<Wire>,
+  keeping: Keeping | null,
+): ((reply: Reply) => Promise<void>) | null {
+  const save = saver?.(wire, principal.organization.id) ?? null;
+  if (!keeping?.isBackground) return save;
+  return async (reply) => {
+    if (await keeping.finish(reply as unknown as ResponseObject)) await save?.(reply);
+  };
+}
+
+const nothing = () => {};
 
 /** Roughly, in bytes. */
 function sizeOf({ parts }: Result): number {

@@ -6,6 +6,7 @@ import { planOf } from "../admission/allowance.ts";
 import type { Principal } from "../auth/verdict.ts";
 import type { Call } from "../http/call.ts";
 import type { Answer } from "../http/frame.ts";
+import { Fault } from "../inference/fault.ts";
 import type { Adapter, InferenceWire } from "./adapter.ts";
 import { answer } from "./answer.ts";
 import type { Dependencies } from "./dependencies.ts";
@@ -36,9 +37,13 @@ function keepingOf<Wire extends InferenceWire, Reply>(
   dependencies: Dependencies,
   call: Call,
   { principal, body, headers }: InferenceInput<Wire>,
-  { operation }: Adapter<Wire, Reply>,
+  { operation, background }: Adapter<Wire, Reply>,
 ): Keeping | null {
   const key = headers?.[keyHeader];
+  if (background?.isAsked(body.value)) {
+    if (key !== undefined) throw keyInBackground();
+    return call.begins(new Keeping(dependencies, call, principal, null));
+  }
   if (key === undefined || body.digest === null) return null;
   const claim = { key: claimOf(principal, operation, key), body: body.digest };
   return call.begins(new Keeping(dependencies, call, principal, claim));
@@ -56,4 +61,12 @@ async function run<Wire extends InferenceWire, Reply>(
   const planNow = () => planOf(dependencies.catalog().plans, standing.principal.organization) ?? prepared.plan;
   const running = call.begins(await dependencies.runs.start({ ...prepared, planNow }, call));
   return answer(dependencies, call, adapter, prepared, { run: running, keeping });
+}
+
+function keyInBackground(): Fault {
+  return new Fault(
+    "unsupported_feature",
+    "'background' and 'idempotency-key' cannot be combined. A background response is fetched by its id.",
+    { param: "background" },
+  );
 }

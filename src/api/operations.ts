@@ -11,7 +11,7 @@ import { getMetrics } from "./operations/metrics.ts";
 import { listModels, retrieveModel } from "./operations/models.ts";
 import { getRequest } from "./operations/requests.ts";
 import { createResponse } from "./operations/responses.ts";
-import { deleteResponse, getResponse, listInputItems } from "./operations/stored-responses.ts";
+import { cancelResponse, deleteResponse, getResponse, listInputItems } from "./operations/stored-responses.ts";
 import { getUsage } from "./operations/usage.ts";
 import { connectResponses } from "./websocket/connect.ts";
 
@@ -27,6 +27,7 @@ export const operations: readonly Operation[] = [
   countInputTokens,
   getResponse,
   deleteResponse,
+  cancelResponse,
   listInputItems,
   getUsage,
   getRequest,

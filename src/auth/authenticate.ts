@@ -12,6 +12,7 @@ import type { Directory, Scope } from "../store/directory.ts";
 import { within } from "../time/deadline.ts";
 import { credentialOf, type HeaderSource } from "./credential.ts";
 import type { ExistingSecrets } from "./existing-secrets.ts";
+import type { IdentityTokens } from "./identity-tokens.ts";
 import { hashKey } from "./key.ts";
 import { lastUsed } from "./last-used.ts";
 import { Remembered } from "./remembered.ts";
@@ -24,6 +25,7 @@ import {
 import {
   AddressNotAllowed,
   deadlineIn,
+  issuedAt,
   judge,
   type PeoplePolicy,
   type Principal,
@@ -67,8 +69,8 @@ export interface Authenticator {
    */
   standing(secretHash: string): Promise<Verdict>;
   /**
-   * Something changed about this key, organization or person (its id): the next request asks the directory. `secretHash`:
-   * of a secret that the key got, in hexadecimal digits.
+   * Something changed about this key, organization or person (its id): the next request asks the directory. `secretHash` is
+   * the hash of a new secret of the key, in hexadecimal digits.
    */
   forget(id: string, secretHash?: string): void;
   /** Keys that are remembered because they do not exist. */
@@ -82,18 +84,20 @@ interface Lookup {
   answer: Promise<Verdict>;
 }
 
-/** `now_ms` is monotonic. `failed` hears of last uses that could not be written; they are tried again. */
+/** `now_ms` is monotonic. `failed` is called for last uses that could not be written; they are tried again. */
 export function authenticator(options: {
   directory: Directory;
   now_ms: () => number;
   limits?: Partial<AuthenticatorLimits>;
-  /** Absent: of no secret is known that there is one, until it was looked up or announced. */
+  /** If it is absent, a secret is unknown until it was looked up or announced. */
   existing?: Pick<ExistingSecrets, "has" | "add">;
-  /** The settings in force for the keys of people; absent or null: none stops by them. */
+  /** The settings in force for the keys of people; absent or null: the settings end none of them. */
   policy?: () => PeoplePolicy | null;
+  /** Absent: no identity tokens are accepted. */
+  tokens?: IdentityTokens;
   failed?: (cause: unknown) => void;
 }): Authenticator {
-  const { directory, now_ms, existing } = options;
+  const { directory, now_ms, existing, tokens } = options;
   const limits = { ...authenticatorLimits, ...options.limits };
   const remembered = new Remembered(limits.cache_entries_max);
   const unknown = unknownCredentials(limits, now_ms);
@@ -157,10 +161,25 @@ export function authenticator(options: {
     return remembered.verdict(hash, now) ?? answered(lookUp(hash, key, now, address), limits.lookup_ms());
   }
 
-  async function principalOf(headers: HeaderSource, address: string): Promise<Principal> {
+  function verdictOnKey(headers: HeaderSource, address: string): Verdict | Promise<Verdict> {
     const bytes = hashKey(credentialOf(headers));
-    const found = verdictOn(bytes.toHex(), bytes, address);
-    const verdict = found instanceof Promise ? await found : found;
+    return verdictOn(bytes.toHex(), bytes, address);
+  }
+
+  async function verdictOnToken(tokens: IdentityTokens, token: string, address: string): Promise<Verdict> {
+    const found = tokens.known(token, address);
+    const known = found instanceof Promise ? await found : found;
+    if (!remembered.isKnown(known.hash)) remembered.expect(known.hash);
+    const looked = verdictOn(known.hash, known.keyHash, address);
+    const verdict = looked instanceof Promise ? await looked : looked;
+    if (known.own === null || known.seen !== verdict) {
+      known.seen = verdict;
+      known.own = issuedAt(verdict, known.issuedAt_ms);
+    }
+    return known.own;
+  }
+
+  async function principalBy(verdict: Verdict, address: string): Promise<Principal> {
     if ("refusal" in verdict) throw refusedAs(verdict);
     if (verdict.admits?.(address) === false) throw new AddressNotAllowed(verdict.principal);
     const { id } = verdict.principal.key;
@@ -172,13 +191,20 @@ export function authenticator(options: {
 
   return {
     async authenticate(headers, address) {
+      const token = tokens?.in(headers) ?? null;
       try {
-        return await principalOf(headers, address);
+        const found = tokens && token ? verdictOnToken(tokens, token, address) : verdictOnKey(headers, address);
+        return await principalBy(found instanceof Promise ? await found : found, address);
       } catch (thrown) {
-        throw thrown instanceof Fault && thrown.status === 401 ? unknown.failed(address, thrown) : thrown;
+        if (!(thrown instanceof Fault && thrown.status === 401)) throw thrown;
+        throw (token ? tokens! : unknown).failed(address, thrown);
       }
     },
-    standing: async (secretHash) => verdictOn(secretHash, Uint8Array.fromHex(secretHash), ""),
+    async standing(secretHash) {
+      const [hash = "", issuedAt_ms] = secretHash.split(" ");
+      const verdict = await verdictOn(hash, Uint8Array.fromHex(hash), "");
+      return issuedAt_ms === undefined ? verdict : issuedAt(verdict, Number(issuedAt_ms));
+    },
     forget(id, secretHash) {
       remembered.forget(id);
       if (secretHash !== undefined) {

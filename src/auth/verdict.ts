@@ -4,14 +4,17 @@ import { type Credential, type KeyPerson, useNoted_ms } from "../store/directory
 import { unauthorized } from "./credential.ts";
 import { liesIn } from "./network.ts";
 
-/** Who is calling. Shared by the requests of a second: never write to it. */
+/** The caller. The requests of a second share it: never write to it. */
 export interface Principal {
   readonly key: Readonly<Credential["key"]>;
   readonly organization: Readonly<Credential["organization"]>;
   readonly rates: Credential["rates"];
-  /** Null: the key is nobody's. */
+  /** Null if the key belongs to no person. */
   readonly person: { readonly id: string; readonly notBefore: Date | null } | null;
-  /** The hash of the secret that was sent, in hexadecimal digits, with which the directory is asked again. */
+  /**
+   * The hash of the secret that was sent, in hexadecimal digits, with which the directory is asked again. After an identity
+   * token: the hash of its key's secret, a space, and when the token was issued, in milliseconds.
+   */
   readonly secretHash: string;
 }
 
@@ -19,8 +22,8 @@ export interface Principal {
 type Ids = readonly [keyId: string, organizationId: string, ...personId: string[]];
 export type Verdict =
   /**
-   * `admits`: of a key that may be used from some addresses only. `isToNote`: its use is to be written down before it is
-   * served, since by the last one that was the key could end as unused.
+   * `admits` is there if the key may be used only from some addresses. `isToNote`: the use must be written before the
+   * request is served, because by the last written use the key could end as unused.
    */
   | { principal: Principal; admits?: (address: string) => boolean; isToNote?: true }
   | { refusal: keyof typeof suspensions; ids: Ids }
@@ -42,7 +45,7 @@ const suspensions = {
   person_suspended: { code: "person_suspended", message: "You are suspended. Ask your administrator." },
 } as const;
 
-/** A valid key of an organization or a person that is not served: the caller is known all the same. */
+/** A valid key of an organization or a person that is not served. The caller is still known. */
 export class Suspended extends Fault {
   constructor(
     what: keyof typeof suspensions,
@@ -90,6 +93,16 @@ function isToNote({ key, organization, readAt }: Credential): boolean {
   return key.lastUsedAt === null || readAt.getTime() - key.lastUsedAt.getTime() >= useNoted_ms;
 }
 
+/** The verdict on an identity token that was issued at this instant, from the one on its key. */
+export function issuedAt(verdict: Verdict, issuedAt_ms: number): Verdict {
+  if ("refusal" in verdict) return verdict;
+  const { key, organization, person, secretHash } = verdict.principal;
+  if (person?.notBefore && issuedAt_ms < person.notBefore.getTime())
+    return { refusal: "signed_out", ids: [key.id, organization.id, person.id] };
+  const principal = Object.freeze({ ...verdict.principal, secretHash: `${secretHash} ${issuedAt_ms}` });
+  return { ...verdict, principal };
+}
+
 /** A person's key may do no more than her membership allows. */
 function keyOf({ key, person }: Credential): Credential["key"] {
   if (!person?.rights) return key;
@@ -121,7 +134,8 @@ function refusalByPerson({ person, secret, readAt }: Credential, policy: PeopleP
   if (!person) return null;
   const { kind, suspendedAt, notBefore, rights } = person;
   if (suspendedAt) return "person_suspended";
-  if (kind === "sign-in" && notBefore && secret.createdAt < notBefore) return "signed_out";
+  // The secret of an identity token's key has no end, and its tokens are judged by their own instants.
+  if (kind !== "key" && secret.expiresAt && notBefore && secret.createdAt < notBefore) return "signed_out";
   if (!rights && !(kind === "key" && policy?.keysOfLeavers === "keep")) return "no_membership";
   const until = confirmedUntil(person, policy);
   return until && readAt >= until ? "unconfirmed" : null;
@@ -142,7 +156,7 @@ export function deadlineIn(credential: Credential | null, policy: PeoplePolicy |
   return Math.min(...deadlines.filter((ms) => ms > 0), Number.POSITIVE_INFINITY);
 }
 
-/** `id`: of a key, an organization or a person. */
+/** `id` is that of a key, an organization or a person. */
 export function concerns(verdict: Verdict, id: string): boolean {
   if ("principal" in verdict) {
     const { key, organization, person } = verdict.principal;
@@ -162,7 +176,7 @@ export function refusedAs(verdict: Exclude<Verdict, { principal: Principal }>): 
   return new Suspended(refusal as keyof typeof suspensions, keyId, organizationId);
 }
 
-/** Whether a request that runs ends too. One whose key has only expired began in time. */
+/** Whether running requests end too. If the key has only expired, they began in time and go on. */
 export function endsWhatRuns(refusal: Refusal): boolean {
   return ending.has(refusal);
 }

@@ -156,10 +156,11 @@ export class Call implements Caller {
     else signal.onabort = () => this.leave();
   }
 
-  leave(): void {
+  /** The client has left, or wants no answer any more. */
+  leave(reason = new Fault("internal_error", "The client closed the connection.")): void {
     if (this.#work.aborted) return;
     this.#left = true;
-    this.#work.abort(new Fault("internal_error", "The client closed the connection."));
+    this.#work.abort(reason);
   }
 
   /** The service ends the work: for a drain, a lost lease or a refused grant. */

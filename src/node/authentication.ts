@@ -1,7 +1,11 @@
 /** Wires the authentication of callers, and the check of callers whose requests run. Both learn of changes at once. */
 import { authenticator, authenticatorLimits } from "../auth/authenticate.ts";
 import { existingSecrets } from "../auth/existing-secrets.ts";
+import { identityTokens } from "../auth/identity-tokens.ts";
 import { standings } from "../auth/standing.ts";
+import { unknownCredentialLimits } from "../auth/unknown-credentials.ts";
+import { callerTokens } from "../identity/callers.ts";
+import type { IdentityParts } from "../identity/identity.ts";
 import { directory } from "../postgres/directory.ts";
 import { existingSecretsIn } from "../postgres/existing-secrets.ts";
 import { revocations } from "../postgres/revocations.ts";
@@ -10,24 +14,34 @@ import { disposable, type Foundation } from "./foundation.ts";
 
 interface Parts {
   metrics: Metrics;
+  /** Null: nobody comes in by an issuer. */
+  people: IdentityParts | null;
   /** Maps the usual wait for the store to the current one. */
   patience(usual_ms: number): number;
 }
 
 export type Authentication = Awaited<ReturnType<typeof startAuthentication>>;
 
-export async function startAuthentication({ serving, settings, outage }: Foundation, { metrics, patience }: Parts) {
+export async function startAuthentication(
+  { serving, settings, outage }: Foundation,
+  { metrics, people, patience }: Parts,
+) {
   await using ending = new AsyncDisposableStack();
   const { database } = serving;
   const existing = existingSecrets({ store: existingSecretsIn(database), failed: outage("existing_keys_unread") });
   ending.defer(() => existing.stop());
+  const failures_of_one_address_per_minute = settings.limits.failed_authentications_per_minute;
+  const now_ms = () => performance.now();
+  const tokenLimits = { ...unknownCredentialLimits, failures_of_one_address_per_minute };
+  const tokens = people && identityTokens({ verifier: callerTokens(people), now_ms, limits: tokenLimits });
   const authentication = authenticator({
+    ...(tokens && { tokens }),
     existing,
     directory: directory(database),
-    now_ms: () => performance.now(),
+    now_ms,
     policy: () => serving.configuration.current().identity,
     limits: {
-      failures_of_one_address_per_minute: settings.limits.failed_authentications_per_minute,
+      failures_of_one_address_per_minute,
       lookup_ms: () => patience(authenticatorLimits.lookup_ms()),
     },
     failed: outage("last_use_unwritten"),

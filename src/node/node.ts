@@ -130,7 +130,9 @@ async function startParts(foundation: Foundation, ending: AsyncDisposableStack):
   const counter = tokenCounter(() => startThread(serving.isCompiled), outage("count_worker_lost"));
   ending.defer(() => counter.stop());
   const admitting = ending.use(await startAdmission(foundation, { stores, metrics, patience }));
-  const authentication = ending.use(await startAuthentication(foundation, { metrics, patience }));
+  const signingIn = ending.use(startSigningIn(foundation));
+  const people = signingIn.parts;
+  const authentication = ending.use(await startAuthentication(foundation, { metrics, people, patience }));
   const sending = notices({
     queue: noticeQueue(database),
     allowsPrivate: () => configuration.current().webhooks.allow_private,
@@ -146,7 +148,6 @@ async function startParts(foundation: Foundation, ending: AsyncDisposableStack):
   );
   const readiness = startReadiness(foundation, { lifecycle: life, stores, engines: known });
   ending.defer(() => readiness.stop());
-  const signingIn = ending.use(startSigningIn(foundation));
   return {
     telemetry,
     admitting,

@@ -25,6 +25,7 @@ import type { Rates } from "../store/rates.ts";
 import type { StoreWatcher } from "../store/watcher.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import { systemClock } from "../time/clock.ts";
+import { repeating } from "../time/repeating.ts";
 import { bookCheck } from "../usage/book-check.ts";
 import { bookUpkeep } from "../usage/book-upkeep.ts";
 import { calibrationSaver } from "../usage/calibration-saver.ts";
@@ -109,7 +110,18 @@ function startKept({ serving, outage }: Foundation, redis: RedisConnection | nul
     failed: outage("answers_unforgotten"),
   });
   const parts: KeptParts = { answers, logs, settings, open: new Set() };
-  return { parts, stop: () => rounds.stop() };
+  const cancels = repeating(() => followCancels(parts).catch(outage("cancels_unread")), { every: cancels_ms });
+  return { parts, stop: () => Promise.all([rounds.stop(), cancels.stop()]).then(() => {}) };
+}
+
+/** How often a node finds out which of its background responses were cancelled at another one. */
+const cancels_ms = 1_000;
+
+async function followCancels({ answers, open }: KeptParts): Promise<void> {
+  const running = [...open].filter(({ isBackground }) => isBackground);
+  if (running.length === 0) return;
+  const ended = new Set(await answers.ended(running.map(({ requestId }) => requestId)));
+  for (const one of running) if (ended.has(one.requestId)) one.cancel();
 }
 
 /** The periodic work on the ledger: whether its totals agree, and whether its partitions are created ahead. */

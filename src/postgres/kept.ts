@@ -25,15 +25,8 @@ export function keptAnswers(db: Pick<Database, "query">, { kept_hours }: KeptSet
   }
 
   return {
-    begin({ requestId, organizationId, claim, background }) {
-      const row = [
-        bare(requestId, "req_"),
-        bare(organizationId, "org_"),
-        claim?.key ?? null,
-        claim?.body ?? null,
-        background && bare(background.responseId, "resp_"),
-        background?.response ?? null,
-      ];
+    begin({ requestId, organizationId, claim }) {
+      const row = [bare(requestId, "req_"), bare(organizationId, "org_"), claim?.key ?? null, claim?.body ?? null];
       return begin(row, claim?.key ?? null);
     },
     async find(requestId) {
@@ -54,10 +47,10 @@ export function keptAnswers(db: Pick<Database, "query">, { kept_hours }: KeptSet
       const values = [bare(requestId, "req_"), state, bytes, response ?? null];
       return (await db.query(ending, values)).length > 0;
     },
-    async note(requestId, response) {
+    async respond(requestId, responseId, response) {
       const changed = await db.query(
-        "update kept_answer set response = $2 where request_id = $1 and state = 'open' returning request_id",
-        [bare(requestId, "req_"), response],
+        "update kept_answer set response_id = $2, response = $3 where request_id = $1 and state = 'open' returning request_id",
+        [bare(requestId, "req_"), bare(responseId, "resp_"), response],
       );
       return changed.length > 0;
     },
@@ -134,8 +127,8 @@ function keptOf(row: KeptRow): Kept {
 const isKept = (hours: string) => `created_at > store_now() - ${hours}::integer * interval '1 hour'`;
 
 const beginning = `
-  insert into kept_answer (request_id, organization_id, claim, body, response_id, response, created_at)
-  values ($1, $2, decode($3, 'hex'), decode($4, 'hex'), $5, $6, store_now())
+  insert into kept_answer (request_id, organization_id, claim, body, created_at)
+  values ($1, $2, decode($3, 'hex'), decode($4, 'hex'), store_now())
   on conflict (claim) do nothing returning request_id`;
 
 const selecting = `
@@ -153,7 +146,7 @@ const makingRoom = `
     select request_id, sum(bytes) over (order by request_id desc) as total
     from kept_answer where organization_id = $1 and state = 'ended'
   )
-  update kept_answer set state = 'lost', bytes = 0
+  update kept_answer set state = 'lost', bytes = 0, response = null
   where request_id in (select request_id from newest where total > $2::bigint) and bytes > 0
   returning request_id, organization_id`;
 

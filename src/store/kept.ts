@@ -16,8 +16,6 @@ export interface Claim {
 export interface NewKept extends LogName {
   /** Null: the request came without an idempotency key. */
   claim: Claim | null;
-  /** A background response, as it stands at its start; null for any other answer. */
-  background: { responseId: string; response: string } | null;
 }
 
 /** `open`: it runs, or its node is gone. `ended`: its log is whole. `lost`: its log is gone, or was never whole. */
@@ -62,8 +60,8 @@ export interface KeptAnswers {
   response(organizationId: string, responseId: string): Promise<Kept | null>;
   /** Ends an open one. Returns whether it was open. */
   end(requestId: string, end: KeptEnd): Promise<boolean>;
-  /** Replaces the response object of an open background response. Returns whether it was open. */
-  note(requestId: string, response: string): Promise<boolean>;
+  /** Makes an open answer a background response, as it stands at its start. Returns whether it was open. */
+  respond(requestId: string, responseId: string, response: string): Promise<boolean>;
   /** Forgets an answer, so that its claim is free. Returns whether it existed. */
   free(requestId: string): Promise<boolean>;
   /** Those of these that are not open any more. */

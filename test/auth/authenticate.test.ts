@@ -128,6 +128,7 @@ describe("authentication", () => {
       const { status, code } = await fault(it.with(key));
       return `${status} ${code}`;
     };
+    row.secret.expiresAt = new Date(start + 60_000);
     row.person = ann;
     expect((await it.with(key)).person).toEqual({ id: "per_1", notBefore: null });
     expect(await refused({ suspendedAt: new Date(start) })).toBe("403 person_suspended");

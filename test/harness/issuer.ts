@@ -2,7 +2,7 @@
  * An issuer of our own, on loopback: discovery, keys, and tokens of any content, honest or not. What it answers can be
  * replaced path by path, it can be away, and it counts what it was asked.
  */
-import { type CryptoKey, exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from "jose";
+import { type CryptoKey, exportJWK, generateKeyPair, type JWK, SignJWT } from "jose";
 
 export interface IssuerKey {
   kid: string;
@@ -32,7 +32,7 @@ export interface TestIssuer extends AsyncDisposable {
   /** Takes a key out of the JWKS. */
   retire(kid: string): void;
   /** A signed token. `iss`, `iat` and `exp` (in five minutes) are added; an undefined claim takes them away. */
-  sign(claims: JWTPayload, options?: SignOptions): Promise<string>;
+  sign(claims: object, options?: SignOptions): Promise<string>;
   /** Replaces the answer at a path, `/.well-known/openid-configuration` and `/jwks` among them; null gives it back. */
   answer(path: string, answer: Answer | null): void;
   /** How often a path was asked. */

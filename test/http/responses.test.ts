@@ -222,7 +222,6 @@ describe("a refusal", () => {
       "invalid_value",
       "input[0].call_id",
     ],
-    ["background", { model, input: "x", background: true }, 400, "unsupported_feature", "background"],
     ["a conversation", { model, input: "x", conversation: "conv_1" }, 400, "unsupported_feature", "conversation"],
     ["a stored prompt", { model, input: "x", prompt: { id: "p" } }, 400, "unsupported_feature", "prompt"],
     ["a hosted tool alone", { model, input: "x", tools: [hosted] }, 400, "unsupported_feature", "tools[0].type"],

@@ -9,7 +9,42 @@ const credential = "test/auth/credential.test.ts";
 
 const peopleRule = "docs/design/keys.md, Keys of people";
 
+const callers = "test/identity/callers.test.ts";
+const tokenRule = "docs/design/keys.md, Identity tokens";
+
 export const auth: Mutant[] = [
+  {
+    name: "a token from before a sign-out is served",
+    file: "src/auth/verdict.ts",
+    find: "issuedAt_ms < person.notBefore.getTime()",
+    replace: "issuedAt_ms < 0",
+    caughtBy: [`${callers} > sign-out`],
+    rule: tokenRule,
+  },
+  {
+    name: "a token goes on by settings that are gone",
+    file: "src/auth/identity-tokens.ts",
+    find: " && entry.settings === verifier.settings()",
+    replace: "",
+    caughtBy: [`${callers} > reloaded`],
+    rule: tokenRule,
+  },
+  {
+    name: "an ID token with our audience calls",
+    file: "src/identity/assertions.ts",
+    find: "Object.hasOwn(claims, name)",
+    replace: "name === claims.sub",
+    caughtBy: [`${callers} > second audience`],
+    rule: tokenRule,
+  },
+  {
+    name: "a token that was issued days ago and ends today calls",
+    file: "src/identity/assertions.ts",
+    find: "maxTokenAge: assertion_ms_max / 1000",
+    replace: "maxTokenAge: assertion_ms_max",
+    caughtBy: [`${callers} > more than 24 hours ago`],
+    rule: tokenRule,
+  },
   {
     name: "the key of a suspended person is served",
     file: "src/auth/verdict.ts",
@@ -101,8 +136,8 @@ export const auth: Mutant[] = [
   {
     name: "a revocation of an organization leaves its keys cached",
     file: "src/auth/verdict.ts",
-    find: "verdict.principal.key.id === id || verdict.principal.organization.id === id",
-    replace: "verdict.principal.key.id === id",
+    find: "key.id === id || organization.id === id || person",
+    replace: "key.id === id || person",
     caughtBy: [authenticate],
     rule: "docs/design/keys.md, Rotation and revocation",
   },
@@ -158,7 +193,7 @@ export const auth: Mutant[] = [
   {
     name: "a look-up that finds a key costs as one that doesn't",
     file: "src/auth/unknown-credentials.ts",
-    find: "if (isFound) fruitless.giveBack();",
+    find: "if (isFound) taken.giveBack();",
     replace: "",
     caughtBy: [unknown],
     rule: unknownRule,

@@ -28,8 +28,8 @@ export const policies: Mutant[] = [
   {
     name: "a cached answer outlives the end by policy",
     file: "src/auth/verdict.ts",
-    find: "const all = [key.expiresAt, secret.expiresAt, ends.lifetimeAt, ends.unusedAt];",
-    replace: "const all = [key.expiresAt, secret.expiresAt];",
+    find: "const all = [key.expiresAt, secret.expiresAt, ends.lifetimeAt, ends.unusedAt, confirmed];",
+    replace: "const all = [key.expiresAt, secret.expiresAt, confirmed];",
     caughtBy: [`${authenticate} > a key that ends by policy`],
     rule: life,
   },

@@ -34,7 +34,6 @@ for (const [kind, open] of Object.entries(stores)) {
       requestId: newRequestId(),
       organizationId,
       claim: key === null ? null : { key: hash(organizationId + key), body: hash("body") },
-      background: null,
       ...change,
     });
     const begun = async (one: NewKept) => {
@@ -86,17 +85,17 @@ for (const [kind, open] of Object.entries(stores)) {
 
     test("a background response is found by its own organization alone, as it stands", async () => {
       const responseId = newResponseId();
-      const { requestId } = await begun(of(null, { background: { responseId, response: '{"status":"queued"}' } }));
+      const { requestId } = await begun(of(null));
+      expect(await kept.respond(requestId, responseId, '{"status":"queued"}')).toBeTrue();
       expect(await kept.response(organizationId, responseId)).toMatchObject({
         requestId,
         responseId,
         response: '{"status":"queued"}',
       });
-      expect(await kept.note(requestId, '{"status":"in_progress"}')).toBeTrue();
       expect(await kept.response(await store.newOrganization(), responseId)).toBeNull();
       expect(await kept.response(organizationId, "resp_other")).toBeNull();
       await kept.end(requestId, { state: "ended", bytes: 1, response: '{"status":"completed"}' });
-      expect(await kept.note(requestId, "late")).toBeFalse();
+      expect(await kept.respond(requestId, responseId, "late")).toBeFalse();
       expect((await another.response(organizationId, responseId))?.response).toBe('{"status":"completed"}');
     });
 

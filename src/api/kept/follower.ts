@@ -65,6 +65,16 @@ export class Follower {
     return true;
   }
 
+  /** Reads the head of the log. False if there is none. */
+  async opened(): Promise<boolean> {
+    const first = await this.#needs.kept.logs.read(this.#kept, 0);
+    if (first === "lost" || first.length === 0) return false;
+    this.#next = first.length;
+    this.#head = JSON.parse(first.shift()!.text) as LogHead;
+    this.#unread = first;
+    return true;
+  }
+
   /** The next entries; none when the time is over. Throws when nobody waits for them any more. */
   async read(until_ms = Number.POSITIVE_INFINITY): Promise<LogEntry[] | Fate> {
     if (this.#unread.length > 0) return this.#unread.splice(0);
@@ -129,14 +139,20 @@ export class Follower {
     const { requestId, organizationId, age_ms } = this.#kept;
     const kept = await this.#needs.kept.answers.find(requestId);
     if (kept === null) return "free";
-    if (kept.state !== "open") return "lost";
+    if (kept.state === "lost" || (this.#kept.state === "ended" && this.#kept.responseId === null)) return "lost";
+    if (kept.state === "ended") return this.#isLate(now_ms) ? "lost" : null;
     const receipt = await this.#needs.ledger.receipt(organizationId, requestId);
     if (receipt === null) return age_ms + now_ms - this.#began_ms > granted_ms_max ? "dead" : null;
     if (receipt.endedAt === null) return null;
     if (receipt.recovered) return receipt.units.charged === 0 ? "dead" : "lost";
     // Its node has settled it, and is about to say how it ended.
-    this.#settled_ms ??= now_ms;
-    if (now_ms - this.#settled_ms < settled_ms_max) return null;
+    if (!this.#isLate(now_ms)) return null;
     return receipt.units.charged === 0 ? "dead" : "lost";
+  }
+
+  /** Whether the end of the log has been missing for too long. */
+  #isLate(now_ms: number): boolean {
+    this.#settled_ms ??= now_ms;
+    return now_ms - this.#settled_ms >= settled_ms_max;
   }
 }

@@ -5,38 +5,75 @@
 import type { Principal } from "../../auth/verdict.ts";
 import type { Call } from "../../http/call.ts";
 import { Fault } from "../../inference/fault.ts";
+import type { ResponseObject } from "../../protocol/openai-responses/contract.ts";
 import type { LogName } from "../../store/answer-log.ts";
 import type { Claim } from "../../store/kept.ts";
 import { within } from "../../time/deadline.ts";
+import { failedResponse } from "./failed-response.ts";
 import { Follower } from "./follower.ts";
 import { LogWriter } from "./log-writer.ts";
 import { answerLost, type KeepingNeeds, type LogHead } from "./needs.ts";
+import type { OpenAnswer } from "./parts.ts";
 
 /** How long a request waits for the store of claims. */
 const claim_ms_max = 3_000;
 
-export class Keeping implements AsyncDisposable {
+export class Keeping implements AsyncDisposable, OpenAnswer {
   readonly #needs: KeepingNeeds;
   readonly #call: Call;
   readonly #name: LogName;
-  readonly #claim: Claim;
+  readonly #claim: Claim | null;
+  readonly isBackground: boolean;
   #writer: LogWriter | null = null;
   #isClaimed = false;
   #end: Promise<void> | null = null;
+  #begun: ResponseObject | null = null;
+  #isFinished = false;
 
   /** Throws the Fault of an organization that keeps no content. */
-  constructor(needs: KeepingNeeds, call: Call, { organization }: Principal, claim: Claim) {
+  constructor(needs: KeepingNeeds, call: Call, { organization }: Principal, claim: Claim | null) {
     if (!organization.keepsContent) {
       throw new Fault(
         "unsupported_feature",
-        "Your organization keeps no content, so no answer can be repeated. Send the request without 'idempotency-key'.",
-        { param: "idempotency-key" },
+        `Your organization keeps no content, so no answer can be read again. Send the request without '${claim ? "idempotency-key" : "background"}'.`,
+        { param: claim ? "idempotency-key" : "background" },
       );
     }
     this.#needs = needs;
     this.#call = call;
     this.#name = { requestId: call.requestId, organizationId: organization.id };
     this.#claim = claim;
+    this.isBackground = claim === null;
+  }
+
+  get requestId(): string {
+    return this.#name.requestId;
+  }
+
+  /** Makes it a background response, which others can read from now on. */
+  async respond(begun: ResponseObject): Promise<void> {
+    this.#begun = begun;
+    await available(this.#needs.kept.answers.respond(this.requestId, begun.id, JSON.stringify(begun)));
+  }
+
+  /** Ends the background response. False if it was cancelled before. */
+  async finish(response: ResponseObject): Promise<boolean> {
+    this.#isFinished = true;
+    const text = JSON.stringify(response);
+    const bytes = this.#writer?.bytes ?? text.length;
+    const ending = this.#needs.kept.answers.end(this.requestId, { state: "ended", bytes, response: text });
+    return within(ending, claim_ms_max, "the store of answers").catch((cause) => {
+      this.#failed(cause);
+      return false;
+    });
+  }
+
+  async fails(fault: Fault): Promise<void> {
+    if (this.#begun) await this.finish(failedResponse(this.#begun, fault, this.requestId));
+  }
+
+  cancel(): void {
+    if (!this.#isFinished) this.#call.leave(new Fault("internal_error", "The response was cancelled."));
   }
 
   /** Takes the claim, or returns the answer that another request with the same key has begun. Throws Faults. */
@@ -45,22 +82,28 @@ export class Keeping implements AsyncDisposable {
     if (open.size >= settings().open_max) throw tooMany();
     open.add(this);
     for (;;) {
-      const earlier = await available(answers.begin({ ...this.#name, claim: this.#claim, background: null }));
+      const earlier = await available(answers.begin({ ...this.#name, claim: this.#claim }));
       if (earlier === "begun") {
         this.#isClaimed = true;
+        void this.#makeRoom().catch(this.#failed);
         return null;
       }
-      if (earlier.body !== this.#claim.body) throw reused();
+      if (earlier.body !== this.#claim?.body) throw reused();
       if (earlier.state === "lost") throw answerLost();
       const follower = new Follower(this.#needs, this.#call, earlier);
       if (await follower.begun()) return follower;
     }
   }
 
+  async #makeRoom(): Promise<void> {
+    const { answers, logs, settings } = this.#needs.kept;
+    await logs.remove(await answers.makeRoom(this.#name.organizationId, settings().organization_bytes_max));
+  }
+
   /** Writes the head of the log, before anything of the answer is read. Throws Faults. */
   async open(head: LogHead): Promise<void> {
     const { answers, logs, settings } = this.#needs.kept;
-    const { answer_bytes_max, organization_bytes_max } = settings();
+    const { answer_bytes_max } = settings();
     const writer = new LogWriter({
       logs,
       name: this.#name,
@@ -72,7 +115,6 @@ export class Keeping implements AsyncDisposable {
       throw unavailable(new Error("the claim is gone"));
     await available(writer.open(JSON.stringify(head)));
     this.#writer = writer;
-    void answers.makeRoom(this.#name.organizationId, organization_bytes_max).then(logs.remove).catch(this.#failed);
   }
 
   /** Whether the log is whole so far. If it is not, the answer is for its first client alone. */
@@ -101,7 +143,7 @@ export class Keeping implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     const { answers, logs, open } = this.#needs.kept;
     open.delete(this);
-    if (!this.#isClaimed) return;
+    if (!this.#isClaimed || this.#begun) return;
     const { outcome, firstPart_ms } = this.#call.notes;
     try {
       if (

@@ -17,8 +17,12 @@ export const keyHeaders = Type.Object({
   ),
 });
 
-/** The claim of a key: nobody gets an answer of another key of the organization, or of another operation. */
-export function claimOf({ key, organization }: Principal, operation: Operation, idempotencyKey: string): string {
+/** The claim of a key: nobody gets an answer of another person or key of the organization, or of another operation. */
+export function claimOf(
+  { key, organization, person }: Principal,
+  operation: Operation,
+  idempotencyKey: string,
+): string {
   const hash = new Bun.CryptoHasher("sha256");
-  return hash.update(JSON.stringify([organization.id, key.id, operation, idempotencyKey])).digest("hex");
+  return hash.update(JSON.stringify([organization.id, person?.id ?? key.id, operation, idempotencyKey])).digest("hex");
 }

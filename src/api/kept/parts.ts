@@ -7,7 +7,15 @@ export interface KeptParts {
   logs: AnswerLogs;
   settings(): KeptLimits;
   /** The answers that this node keeps and that have not ended. */
-  open: Set<object>;
+  open: Set<OpenAnswer>;
+}
+
+export interface OpenAnswer {
+  readonly requestId: string;
+  /** A background response: another node may cancel it. */
+  readonly isBackground: boolean;
+  /** Ends the work on it. Does nothing once its end has come. */
+  cancel(): void;
 }
 
 export interface KeptLimits {

@@ -7,11 +7,12 @@ import type { Call } from "../../http/call.ts";
 import type { Answer } from "../../http/frame.ts";
 import { jsonText } from "../../http/json.ts";
 import { type StreamedAnswer, type StreamOwner, sseHead } from "../../http/stream.ts";
-import { asFault, Fault } from "../../inference/fault.ts";
+import { asFault, type Fault } from "../../inference/fault.ts";
 import { comment } from "../../sse/encode.ts";
 import type { Operation } from "../../store/ledger.ts";
 import type { Adapter, InferenceWire } from "../adapter.ts";
 import type { Dependencies } from "../dependencies.ts";
+import { gone } from "./background.ts";
 import type { Fate, Follower } from "./follower.ts";
 import { answerLost } from "./needs.ts";
 
@@ -26,7 +27,7 @@ export async function replay<Wire extends InferenceWire, Reply>(
   const headers = { ...earlier.head.headers, "x-service-replay-of": earlier.name.requestId };
   if (!earlier.head.stream) return jsonText(200, await wholeText(earlier), headers);
   const broken = (sent: string, fault: Fault) => codec.stream.broken(sent, fault, earlier.name.requestId);
-  return streamed(earlier, { headers, heartbeat_ms: dependencies.limits.heartbeat_ms, broken });
+  return replayed(earlier, { headers, heartbeat_ms: dependencies.limits.heartbeat_ms, broken });
 }
 
 /** Its receipt says whose answer it was. Nothing waits for that. */
@@ -64,9 +65,11 @@ interface ReplayOptions {
   heartbeat_ms: number;
   /** The end of a stream whose writer is gone, in the protocol. */
   broken(sent: string, fault: Fault): string;
+  /** The part of the text that is sent; all of it if this is absent. */
+  excerpt?(text: string): string;
 }
 
-function streamed(earlier: Follower, options: ReplayOptions): StreamedAnswer {
+export function replayed(earlier: Follower, options: ReplayOptions): StreamedAnswer {
   return {
     open: (owner) =>
       new Response(new ReadableStream<Uint8Array>(new ReplaySource(earlier, options, owner)), {
@@ -98,7 +101,8 @@ class ReplaySource implements Bun.UnderlyingSource<Uint8Array> {
         if (this.#isClosed) return;
         if (typeof entries === "string") return await this.#break(controller, entries);
         if (entries.length === 0) return controller.enqueue(silence);
-        const text = entries.map((entry) => entry.text).join("");
+        const all = entries.map((entry) => entry.text).join("");
+        const text = this.#options.excerpt?.(all) ?? all;
         const isOver = entries.at(-1)!.isEnd;
         if (isOver) this.#close();
         if (text !== "") controller.enqueue(encoder.encode(text));
@@ -136,12 +140,4 @@ class ReplaySource implements Bun.UnderlyingSource<Uint8Array> {
     this.#isClosed = true;
     this.#owner.closed();
   }
-}
-
-function gone(): Fault {
-  return new Fault(
-    "upstream_unavailable",
-    "The answer was cut short, because the node that wrote it is gone. It was not charged. Send the request again.",
-    { retryAfterSeconds: 1 },
-  );
 }

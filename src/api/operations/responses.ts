@@ -1,7 +1,8 @@
 /** POST /v1/responses: the same spine as chat completions, with the protocol of Responses. */
-import type { Fault } from "../../inference/fault.ts";
+import { Fault } from "../../inference/fault.ts";
 import { openaiResponsesCaller } from "../../protocol/openai-responses/codec.ts";
 import { ResponseObject, ResponsesRequest, ResponsesStreamEvent } from "../../protocol/openai-responses/contract.ts";
+import { begunResponse } from "../../protocol/openai-responses/response-object.ts";
 import { validateResponsesRequest } from "../../protocol/openai-responses/validate.ts";
 import type { Adapter } from "../adapter.ts";
 import type { Dependencies } from "../dependencies.ts";
@@ -25,8 +26,16 @@ export function responsesAdapter(
     idPrefix: "resp_",
     codec: openaiResponsesCaller,
     resolve: (wire, owner) => resolveReferences(dependencies, wire, owner),
+    background: { isAsked: (wire) => asksForBackground(dependencies, wire), begun: begunResponse },
     saver: (wire, organizationId) => saver(dependencies, wire, organizationId),
   };
+}
+
+function asksForBackground({ responses }: Pick<Dependencies, "responses">, { background, store }: ResponsesRequest) {
+  if (!background) return false;
+  if (store !== false && responses.settings().store) return true;
+  const why = store === false ? "this request has 'store': false" : "this service stores no responses";
+  throw new Fault("unsupported_feature", `'background' needs a stored response, and ${why}.`, { param: "background" });
 }
 
 export const createResponse = operation({

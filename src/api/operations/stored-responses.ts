@@ -5,20 +5,29 @@
 import Type from "typebox";
 import type { Principal } from "../../auth/verdict.ts";
 import type { Call } from "../../http/call.ts";
+import type { Answer } from "../../http/frame.ts";
 import { json } from "../../http/json.ts";
 import { reserve } from "../../http/shed.ts";
 import { Fault } from "../../inference/fault.ts";
-import { DeletedResponse, InputItemList, ResponseObject } from "../../protocol/openai-responses/contract.ts";
+import { openaiResponsesCaller } from "../../protocol/openai-responses/codec.ts";
+import {
+  DeletedResponse,
+  InputItemList,
+  ResponseObject,
+  ResponsesStreamEvent,
+} from "../../protocol/openai-responses/contract.ts";
 import { publicItem, type StoredItem } from "../../protocol/openai-responses/references.ts";
+import type { Kept } from "../../store/kept.ts";
 import type { KeptResponse } from "../../store/responses.ts";
 import type { Dependencies } from "../dependencies.ts";
+import { cancelled, currentResponse, followed as followedLog } from "../kept/background.ts";
+import { replayed } from "../kept/replay.ts";
 import { credentialFaults } from "../openapi/faults.ts";
 import { operation } from "../operation.ts";
 import { wrongParameter } from "../parameters.ts";
-import { queryOf } from "../path.ts";
 import { lookUp } from "../stored-responses.ts";
 import { jsonType } from "./examples.ts";
-import { completed, hex, id, path } from "./responses-examples.ts";
+import { completed, hex, id, path, responseStream } from "./responses-examples.ts";
 
 /** The common parts of the three operations. */
 const ofStored = {
@@ -41,23 +50,94 @@ export const getResponse = operation({
   method: "get",
   path: `${path}/{id}`,
   summary: "Fetch a response",
-  description: "A stored response of your organization, as it was sent.",
+  description:
+    "A stored response of your organization, as it was sent. A background response, as it stands; one that was created as a stream can be followed with `stream=true`, also from the event after `starting_after`.",
+  query: Type.Object({
+    stream: Type.Optional(
+      Type.Enum(["true", "false"], {
+        description: "`true`: follows the events of a background response that was created with `stream`.",
+        "x-must-be": "'true' or 'false'",
+        type: "string",
+      }),
+    ),
+    starting_after: Type.Optional(
+      Type.Integer({
+        description: "The `sequence_number` of the last event that you have: the later ones are sent.",
+        "x-must-be": "the 'sequence_number' of an event",
+        minimum: 0,
+      }),
+    ),
+  }),
   success: {
-    description: "The response.",
+    description: "The response, or a stream of its events when `stream` is true.",
+    headers: [],
+    content: {
+      [jsonType]: { schema: ResponseObject, example: completed },
+      "text/event-stream": {
+        schema: ResponsesStreamEvent,
+        grammar: "responses",
+        description: "The events of the response, as when it was created, after the given one.",
+        example: responseStream,
+      },
+    },
+  },
+  async handle(dependencies, call, { principal, params, query: { stream, starting_after } }) {
+    if (stream === "true") return followedResponse(dependencies, call, principal, params.id, starting_after ?? -1);
+    const stored = await foundResponse(dependencies, call, principal, params.id);
+    if (stored) return json(200, { ...JSON.parse(stored.response), output: JSON.parse(stored.output) });
+    const kept = await keptResponse(dependencies, principal, params.id);
+    const current = kept && (await lookUp(() => currentResponse(dependencies, kept)));
+    if (!current) throw notFound();
+    return json(200, current);
+  },
+});
+
+export const cancelResponse = operation({
+  ...ofStored,
+  operationId: "cancelResponse",
+  method: "post",
+  path: `${path}/{id}/cancel`,
+  summary: "Cancel a background response",
+  description:
+    "Ends a background response of your organization that runs. What was produced until then is charged. One that has ended stays as it is.",
+  success: {
+    description: "The response as it stands now.",
     headers: [],
     content: { [jsonType]: { schema: ResponseObject, example: completed } },
   },
   async handle(dependencies, call, { principal, params }) {
-    // Clients may add any query parameter, but this one asks for something that is not served.
-    if (queryOf(call.request).get("stream") === "true") {
-      throw new Fault("unsupported_feature", "A stored response cannot be streamed. Fetch it without 'stream'.", {
-        param: "stream",
-      });
-    }
-    const { response, output } = await storedResponse(dependencies, call, principal, params.id);
-    return json(200, { ...JSON.parse(response), output: JSON.parse(output) });
+    const kept = await keptResponse(dependencies, principal, params.id);
+    const now = kept && (await lookUp(() => cancelled(dependencies, kept)));
+    if (now) return json(200, now);
+    if (!(await foundResponse(dependencies, call, principal, params.id))) throw notFound();
+    throw new Fault("invalid_value", "Only a background response can be cancelled, for a day after it began.", {
+      param: "id",
+    });
   },
 });
+
+async function followedResponse(
+  dependencies: Dependencies,
+  call: Call,
+  principal: Principal,
+  id: string,
+  after: number,
+): Promise<Answer> {
+  call.watchClient();
+  const kept = await keptResponse(dependencies, principal, id);
+  if (!kept && !(await foundResponse(dependencies, call, principal, id))) throw notFound();
+  const followed = kept && (await lookUp(() => followedLog(dependencies, call, kept, after)));
+  if (!followed) {
+    throw new Fault(
+      "unsupported_feature",
+      "Only a background response that was created with 'stream': true can be streamed, for a day after it began. Fetch it without 'stream'.",
+      { param: "stream" },
+    );
+  }
+  const broken = (sent: string, fault: Fault) => openaiResponsesCaller.stream.broken(sent, fault, kept.requestId);
+  const { heartbeat_ms } = dependencies.limits;
+  return replayed(followed.follower, { headers: {}, heartbeat_ms, broken, excerpt: followed.excerpt });
+}
 
 export const deleteResponse = operation({
   ...ofStored,
@@ -71,8 +151,16 @@ export const deleteResponse = operation({
     headers: [],
     content: { [jsonType]: { schema: DeletedResponse, example: { id, object: "response", deleted: true } } },
   },
-  async handle({ responses }, _call, { principal, params: { id } }) {
-    if (!(await lookUp(() => responses.store.remove(principal.organization.id, id)))) throw notFound();
+  async handle(dependencies, _call, { principal, params: { id } }) {
+    const { responses, kept: parts } = dependencies;
+    const kept = await keptResponse(dependencies, principal, id);
+    if (kept) {
+      await lookUp(() => cancelled(dependencies, kept));
+      await lookUp(() => parts.answers.free(kept.requestId));
+      await lookUp(() => parts.logs.remove([kept]));
+    }
+    const wasStored = await lookUp(() => responses.store.remove(principal.organization.id, id));
+    if (!wasStored && !kept) throw notFound();
     return json(200, { id, object: "response", deleted: true });
   },
 });
@@ -147,14 +235,30 @@ export const listInputItems = operation({
 async function storedResponse(
   dependencies: Dependencies,
   call: Call,
-  { organization }: Principal,
+  principal: Principal,
   id: string,
 ): Promise<KeptResponse> {
+  const stored = await foundResponse(dependencies, call, principal, id);
+  if (!stored) throw notFound();
+  return stored;
+}
+
+async function foundResponse(
+  dependencies: Dependencies,
+  call: Call,
+  { organization }: Principal,
+  id: string,
+): Promise<KeptResponse | null> {
   if (!organization.keepsContent) throw notFound();
   const stored = await lookUp(() => dependencies.responses.store.find(organization.id, id));
-  if (!stored) throw notFound();
-  reserve(dependencies, call, stored.input.length + stored.output.length + stored.response.length);
+  if (stored) reserve(dependencies, call, stored.input.length + stored.output.length + stored.response.length);
   return stored;
+}
+
+/** A background response, for as long as its answer is kept. */
+async function keptResponse({ kept }: Dependencies, { organization }: Principal, id: string): Promise<Kept | null> {
+  if (!organization.keepsContent) return null;
+  return lookUp(() => kept.answers.response(organization.id, id));
 }
 
 function notFound(): Fault {

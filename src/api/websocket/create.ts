@@ -6,6 +6,7 @@ import type { JsonBody } from "../../body/read.ts";
 import type { Call } from "../../http/call.ts";
 import type { Answer } from "../../http/frame.ts";
 import type { InferenceEvent } from "../../inference/event.ts";
+import { Fault } from "../../inference/fault.ts";
 import {
   type CreateEvent,
   SteeringRefused,
@@ -85,6 +86,7 @@ export class Create implements Disposable {
       const { value, bytes } = await body.read(dependencies, call);
       const { request, ...event } = value;
       this.#event = event;
+      if (request.background) throw notOverSockets();
       this.#continued = request.previous_response_id ?? null;
       this.#place = this.#state.lanes.join(this.#lane);
       this.#joined.resolve();
@@ -171,4 +173,14 @@ async function* nothingSaid(
     { type: "response-start", ...identity },
     { type: "response-end", reason: "stop" },
   ];
+}
+
+function notOverSockets(): Fault {
+  return new Fault(
+    "unsupported_feature",
+    "Background responses are not created over a WebSocket. Send a POST request.",
+    {
+      param: "background",
+    },
+  );
 }

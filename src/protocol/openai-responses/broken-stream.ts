@@ -67,3 +67,11 @@ function extend(part: JsonObject | undefined, delta: string): void {
   const name = part.type === "refusal" ? "refusal" : "text";
   part[name] = `${part[name] ?? ""}${delta}`;
 }
+
+/** The frames of a stream whose events come after the one with this number. */
+export function framesAfter(frames: string, number: number): string {
+  return frames
+    .split(/(?<=\n\n)/)
+    .filter((frame) => Number(/"sequence_number":(\d+)\}\n\n$/.exec(frame)?.[1] ?? Infinity) > number)
+    .join("");
+}

@@ -393,7 +393,12 @@ const requestFields = {
   prompt_cache_key: optional(
     Type.String({ description: "Requests with the same key are routed so that they can share a prompt cache." }),
   ),
-  background: optional(Type.Literal(false, { type: "boolean", "x-unsupported": { "*": "background responses" } })),
+  background: optional(
+    Type.Boolean({
+      description:
+        "Answers at once with a response in progress, and works on. Fetch the response until it has ended, or cancel it. Needs `store`.",
+    }),
+  ),
   context_management: optional(Type.Array(Type.Unknown(), { maxItems: 0, "x-unsupported": { "*": "compaction" } })),
   conversation: unsupported("conversations (send the items, or 'previous_response_id')"),
   prompt: unsupported("stored prompts"),
@@ -610,7 +615,7 @@ export const ResponseObject = Type.Object(
     object: Type.Literal("response"),
     created_at: unixSeconds,
     completed_at: nullable(unixSeconds),
-    status: oneOf(["in_progress", "completed", "incomplete", "failed"]),
+    status: oneOf(["queued", "in_progress", "completed", "incomplete", "failed", "cancelled"]),
     error: nullable(ResponseFailure),
     incomplete_details: nullable(Type.Object({ reason: oneOf(["max_output_tokens", "content_filter"]) })),
     model: ModelId,
@@ -632,7 +637,7 @@ export const ResponseObject = Type.Object(
     reasoning: openObject(),
     truncation: oneOf(["disabled"]),
     store: flag,
-    background: Type.Literal(false),
+    background: flag,
     service_tier: text,
     metadata: openObject(),
     safety_identifier: nullable(text),

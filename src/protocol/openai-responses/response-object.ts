@@ -42,7 +42,7 @@ export function begunResponse(wire: ResponsesRequest, identity: ResponseIdentity
     reasoning: { effort: wire.reasoning?.effort ?? null, summary: summaryWish(wire) },
     truncation: "disabled",
     store: wire.store ?? true,
-    background: false,
+    background: wire.background === true,
     service_tier: "default",
     metadata: isObject(metadata) ? metadata : {},
     safety_identifier: typeof safety === "string" ? safety : null,

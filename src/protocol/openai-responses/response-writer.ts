@@ -48,8 +48,9 @@ export class ResponseWriter extends FrameWriter {
   }
 
   finish(response: ResponseObject): void {
-    if (this.#state === "over" || response.status === "in_progress") return;
-    this.write({ type: `response.${response.status}`, response });
+    const { status } = response;
+    if (this.#state === "over" || status === "in_progress" || status === "queued" || status === "cancelled") return;
+    this.write({ type: `response.${status}`, response });
     this.#state = "over";
     this.put({ data: "[DONE]" });
   }

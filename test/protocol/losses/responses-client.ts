@@ -237,8 +237,7 @@ export const responsesProbes: Record<string, Probe> = {
     ],
     [{ store: true }, /"store":true/],
   ],
-  "`background`, `conversation`, `prompt`, `moderation`, `context_management`": [
-    { background: true },
+  "`conversation`, `prompt`, `moderation`, `context_management`": [
     { conversation: "MARK" },
     { prompt: { id: "MARK" } },
     { moderation: { x: "MARK" } },

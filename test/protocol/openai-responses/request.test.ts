@@ -327,7 +327,6 @@ describe("the rest", () => {
   });
 
   test.each([
-    [{ background: true }, "background"],
     [{ conversation: "conv_1" }, "conversation"],
     [{ prompt: { id: "p" } }, "prompt"],
     [{ context_management: [{ type: "compaction" }] }, "context_management"],

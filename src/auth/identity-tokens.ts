@@ -1,0 +1,103 @@
+/**
+ * IDENTITY TOKENS: callers that send a JWT of a trusted issuer in the place of a key (docs/design/keys.md, Identity
+ * tokens). A token is verified once and remembered until it ends; each request by it then costs a hash and the look-up of
+ * its key, as a key costs. Forged ones have a budget of their own, so that they starve nobody.
+ */
+import type { BucketSize } from "../time/bucket.ts";
+import { type HeaderSource, identityTokenOf } from "./credential.ts";
+import type { Identity } from "./identity.ts";
+import { hashKey } from "./key.ts";
+import { type UnknownCredentialLimits, unknownCredentials } from "./unknown-credentials.ts";
+import type { Verdict } from "./verdict.ts";
+
+/** A valid token, as the key for which it stands. */
+export interface VerifiedToken {
+  keyHash: Uint8Array;
+  issuedAt_ms: number;
+  /** How long it is still valid. */
+  lasts_ms: number;
+}
+
+export interface TokenVerifier {
+  /** The settings in force; null: no issuer's tokens are accepted. */
+  settings(): Identity | null;
+  /** Throws Fault: 401 with the same message for every reason, 503 if the issuer cannot be asked. */
+  verify(token: string): Promise<VerifiedToken>;
+}
+
+export interface KnownToken extends Pick<VerifiedToken, "keyHash" | "issuedAt_ms"> {
+  /** The same in hexadecimal digits. */
+  hash: string;
+  /** Monotonic. */
+  until_ms: number;
+  /** The settings by which it was verified: with other settings, the verdict may differ. */
+  settings: Identity | null;
+  /** The last verdict on the key, and the one on this token that follows from it. */
+  seen: Verdict | null;
+  own: Verdict | null;
+}
+
+export interface IdentityTokens {
+  /** The token of a request; null: it has none, or none is accepted. */
+  in(headers: HeaderSource): string | null;
+  /** A token that was verified before, or is verified now. Throws Fault. */
+  known(token: string, address: string): KnownToken | Promise<KnownToken>;
+  /** Counts a refused token; returns the answer, which is another one once its address has had too many. */
+  failed: ReturnType<typeof unknownCredentials>["failed"];
+}
+
+export const tokens_max = 10_000;
+/** A check of a signature takes up to 150 µs, so these are one part in twenty of a core. */
+const fruitless: BucketSize = { burst: 300, per_second: 300 };
+/** Further checks for addresses that have no failure, while others use up the rest. */
+const unblemished: BucketSize = { burst: 100, per_second: 100 };
+
+export function identityTokens(parts: {
+  verifier: TokenVerifier;
+  now_ms: () => number;
+  limits: UnknownCredentialLimits;
+  entries_max?: number;
+}): IdentityTokens {
+  const { verifier, now_ms, entries_max = tokens_max } = parts;
+  const guard = unknownCredentials({ ...parts.limits, fruitless_lookups: fruitless, unblemished }, now_ms);
+  const known = new Map<string, KnownToken>();
+  const verifying = new Map<string, Promise<KnownToken>>();
+
+  async function verified(id: string, token: string, address: string): Promise<KnownToken> {
+    const place = await guard.enter(address);
+    let isFound = false;
+    try {
+      const settings = verifier.settings();
+      const { keyHash, issuedAt_ms, lasts_ms } = await verifier.verify(token);
+      isFound = true;
+      const hash = keyHash.toHex();
+      const entry = { keyHash, hash, issuedAt_ms, until_ms: now_ms() + lasts_ms, settings, seen: null, own: null };
+      known.delete(id);
+      known.set(id, entry);
+      if (known.size > entries_max) known.delete(known.keys().next().value as string);
+      return entry;
+    } finally {
+      place.leave(isFound);
+      verifying.delete(id);
+    }
+  }
+
+  return {
+    in: (headers) => (verifier.settings() === null ? null : identityTokenOf(headers)),
+    known(token, address) {
+      const id = hashKey(token).toHex();
+      const entry = known.get(id);
+      if (entry && now_ms() < entry.until_ms && entry.settings === verifier.settings()) {
+        // A Map keeps the order of insertion: the first is the one unused for longest.
+        known.delete(id);
+        known.set(id, entry);
+        return entry;
+      }
+      known.delete(id);
+      const running = verifying.get(id) ?? verified(id, token, address);
+      verifying.set(id, running);
+      return running;
+    },
+    failed: guard.failed,
+  };
+}

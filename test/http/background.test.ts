@@ -1,0 +1,152 @@
+/** Background responses: they answer at once, run on by themselves, can be fetched, followed and cancelled, by OpenAI's SDK. */
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import OpenAI from "openai";
+import type { RequestReceipt } from "../../src/management/receipt-shape.ts";
+import { model, type Service, says, startService } from "../harness/engine.ts";
+import { until } from "../harness/until.ts";
+
+setDefaultTimeout(60_000);
+
+let service: Service;
+let client: OpenAI;
+beforeAll(async () => {
+  service = await startService({ engine: { directives: "", namesModel: false } });
+  client = new OpenAI({ apiKey: service.key, baseURL: `${service.url}/v1`, maxRetries: 0 });
+});
+afterAll(async () => {
+  await service.stop();
+});
+
+const asked = (directives: string, more: object = {}) => ({
+  ...{ model, input: says(directives), background: true as const },
+  ...more,
+});
+type Created = { id: string; status: string; background: boolean; output: unknown[] };
+const create = async (directives: string, more: object = {}) => {
+  const response = await service.post("/v1/responses", asked(directives, more));
+  return {
+    request: response.headers.get("x-service-request-id")!,
+    status: response.status,
+    body: (await response.json()) as Created,
+  };
+};
+const fetched = async (id: string) => (await (await service.fetch(`/v1/responses/${id}`)).json()) as Created;
+async function ended(id: string): Promise<Created> {
+  let now = await fetched(id);
+  const isOver = async () => {
+    now = await fetched(id);
+    return now.status !== "in_progress" && now.status !== "queued";
+  };
+  await until(isOver, 10_000, "the end of the response");
+  return now;
+}
+async function receiptOf(id: string): Promise<RequestReceipt> {
+  let receipt: RequestReceipt | null = null;
+  const settled = async () => {
+    const response = await service.fetch(`/v1/service/requests/${id}`);
+    receipt = response.status === 200 ? ((await response.json()) as RequestReceipt) : null;
+    return receipt !== null && receipt.outcome !== "running";
+  };
+  await until(settled, 15_000, `the receipt of ${id}`);
+  return receipt!;
+}
+const codeOf = async (response: Response) =>
+  ((await response.json()) as { error: { code: string; param: string } }).error;
+
+test("it answers at once, completes, is stored, charged, and gone on from", async () => {
+  const { body, request, status } = await create("tokens=30 tps=30");
+  expect([status, body]).toMatchObject([200, { status: "in_progress", background: true, output: [] }]);
+  expect((await fetched(body.id)).status).toBe("in_progress");
+  expect(await ended(body.id)).toMatchObject({
+    id: body.id,
+    status: "completed",
+    background: true,
+    output: [{ type: "message" }],
+  });
+  expect(await receiptOf(request)).toMatchObject({
+    outcome: "completed",
+    usage: { output_tokens: 30 },
+    replay_of: null,
+  });
+  const next = await service.post("/v1/responses", { model, input: "and?", previous_response_id: body.id });
+  expect(next.status).toBe(200);
+});
+
+test("it ends as incomplete and as failed, too", async () => {
+  const [incomplete, failed] = await Promise.all([
+    create("tokens=60 tps=100", { max_output_tokens: 20 }),
+    create("tokens=30 tps=30 error-after=5"),
+  ]);
+  expect(await ended(incomplete.body.id)).toMatchObject({
+    status: "incomplete",
+    incomplete_details: { reason: "max_output_tokens" },
+  });
+  expect(await ended(failed.body.id)).toMatchObject({ status: "failed", error: { code: "server_error" } });
+});
+
+test("it is cancelled, once and for all, and charged for what was produced", async () => {
+  const { body, request } = await create("tokens=2000 tps=50");
+  const cancel = async () => (await (await service.post(`/v1/responses/${body.id}/cancel`, {})).json()) as Created;
+  const engine = service.engine.requests.at(-1)!;
+  expect(await cancel()).toMatchObject({ id: body.id, status: "cancelled" });
+  await until(() => engine.ended === "client-left", 2_000, "the engine to be let go");
+  expect(await cancel()).toMatchObject({ status: "cancelled" });
+  expect(await ended(body.id)).toMatchObject({ status: "cancelled" });
+  expect(await receiptOf(request)).toMatchObject({ outcome: "cancelled" });
+});
+
+test("a refusal has its true status, and nothing is left of it", async () => {
+  for (const [more, param] of [
+    [{ store: false }, "background"],
+    [{ model: "acme/none" }, "model"],
+  ] as const) {
+    const refused = await service.post("/v1/responses", asked("", more));
+    expect([refused.status >= 400, (await codeOf(refused)).param]).toEqual([true, param]);
+  }
+  const both = await service.post("/v1/responses", asked(""), { headers: { "idempotency-key": "a" } });
+  expect([both.status, (await codeOf(both)).code]).toEqual([400, "unsupported_feature"]);
+});
+
+test("only background responses are cancelled and followed", async () => {
+  const stored = (await (await service.post("/v1/responses", { model, input: "x" })).json()) as Created;
+  const cancelled = await service.post(`/v1/responses/${stored.id}/cancel`, {});
+  expect([cancelled.status, (await codeOf(cancelled)).code]).toEqual([400, "invalid_value"]);
+  const unknown = await service.post(`/v1/responses/resp_${"0".repeat(32)}/cancel`, {});
+  expect([unknown.status, (await codeOf(unknown)).code]).toEqual([404, "response_not_found"]);
+  for (const id of [stored.id, (await create("tokens=3")).body.id]) {
+    const followed = await service.fetch(`/v1/responses/${id}?stream=true`);
+    expect([followed.status, (await codeOf(followed)).code]).toEqual([400, "unsupported_feature"]);
+  }
+});
+
+test("OpenAI's SDK creates, loses, follows and fetches a streamed one, without a gap", async () => {
+  const stream = await client.responses.create({ ...asked("tokens=40 tps=40"), stream: true } as never);
+  const seen: { type: string; sequence_number: number }[] = [];
+  let id = "";
+  for await (const event of stream as unknown as AsyncIterable<(typeof seen)[0] & { response?: { id: string } }>) {
+    seen.push(event);
+    id ||= event.response?.id ?? "";
+    if (seen.length === 12) break;
+  }
+  const rest = await client.responses.retrieve(id, {
+    stream: true,
+    starting_after: seen.at(-1)!.sequence_number,
+  } as never);
+  for await (const event of rest as unknown as AsyncIterable<(typeof seen)[0]>) seen.push(event);
+  expect(seen.map(({ sequence_number }) => sequence_number)).toEqual(seen.map((_, index) => index));
+  expect(seen.at(-1)!.type).toBe("response.completed");
+  expect((await client.responses.retrieve(id)).output_text).toContain("simulator");
+});
+
+test("OpenAI's SDK cancels a streamed one, and deletes it", async () => {
+  const stream = await client.responses.create({ ...asked("tokens=2000 tps=50"), stream: true } as never);
+  let id = "";
+  for await (const event of stream as unknown as AsyncIterable<{ response?: { id: string } }>) {
+    id ||= event.response?.id ?? "";
+    if (id) break;
+  }
+  expect((await client.responses.cancel(id)).status).toBe("cancelled");
+  expect((await client.responses.retrieve(id)).status).toBe("cancelled");
+  await client.responses.delete(id);
+  expect((await service.fetch(`/v1/responses/${id}`)).status).toBe(404);
+});

@@ -1,0 +1,71 @@
+// A node whose clients call with tokens of their issuer: over HTTP, on all three protocols, with receipts and an end.
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { busyness } from "../harness/busyness.ts";
+import { model, type Service, startService } from "../harness/engine.ts";
+import { startIssuer, type TestIssuer } from "../harness/issuer.ts";
+import { secretKey } from "../harness/people-node.ts";
+import { until } from "../harness/until.ts";
+
+setDefaultTimeout(60_000);
+let issuer: TestIssuer;
+let service: Service;
+beforeAll(async () => {
+  issuer = await startIssuer();
+  const more = `
+identity:
+  service_url: http://127.0.0.1:1
+  issuers:
+    - { issuer: "${issuer.issuer}", client_id: sluice, client_secret: secret, audiences: [sluice-api] }
+  rules:
+    - { claim: groups, has: research, organization: acme, role: member }
+    - { claim: groups, has: readers, organization: acme, role: member, scopes: [models:read] }
+`;
+  service = await startService({ more, sluice: { env: { SLUICE_SECRET_KEY: secretKey } } });
+  await service.json("org", "create", "acme", "--plan", "unlimited");
+});
+afterAll(async () => {
+  await service.stop();
+  await issuer[Symbol.asyncDispose]();
+});
+
+const token = (sub: string, groups = ["research"]) => issuer.sign({ sub, aud: "sluice-api", groups });
+const message = { role: "user", content: "Hello." };
+
+test("a token calls on all three protocols, and its use stands under the person's key", async () => {
+  const key = await token("ann");
+  const chat = await service.post("/v1/chat/completions", { model, messages: [message] }, { key });
+  expect(chat.status).toBe(200);
+  const messages = await service.post("/v1/messages", { model, max_tokens: 10, messages: [message] }, { key });
+  expect(messages.status).toBe(200);
+  expect((await service.post("/v1/responses", { model, input: "Hello." }, { key })).status).toBe(200);
+  const id = chat.headers.get("x-request-id")!;
+  const receipt = () => service.fetch(`/v1/service/requests/${id}`, { key });
+  await until(async () => (await receipt()).status === 200, 10_000, "the receipt");
+  const [person] = await service.json<{ id: string; memberships: object[] }[]>("person", "list");
+  expect(person).toMatchObject({ memberships: [{ organization: "acme", source: "rule" }] });
+});
+
+test("a token may do what its rule says, never administers, and is no key in x-api-key", async () => {
+  const key = await token("rob", ["readers"]);
+  expect((await service.fetch("/v1/models", { key })).status).toBe(200);
+  const refused = await service.post("/v1/chat/completions", { model, messages: [message] }, { key });
+  expect(((await refused.json()) as { error: { code: string } }).error.code).toBe("missing_scope");
+  expect((await service.fetch("/v1/models", { key: null, headers: { "x-api-key": key } })).status).toBe(401);
+  expect((await service.fetch("/v1/models", { key: await token("eve", ["others"]) })).status).toBe(401);
+});
+
+test("a suspended person's token is refused with 403 person_suspended within a second, and comes back", async () => {
+  const key = await token("cat");
+  expect((await service.fetch("/v1/models", { key })).status).toBe(200);
+  const people = await service.json<{ id: string; subject: string }[]>("person", "list");
+  const { id } = people.find(({ subject }) => subject === "cat")!;
+  await service.json("person", "suspend", id);
+  const changed_ms = performance.now();
+  await until(async () => (await service.fetch("/v1/models", { key })).status === 403, 5_000, "the refusal");
+  expect(performance.now() - changed_ms).toBeLessThan(2_000 * busyness());
+  const refused = await service.fetch("/v1/models", { key });
+  const { error } = (await refused.json()) as { error: { code: string; type: string } };
+  expect(error).toMatchObject({ code: "person_suspended", type: "permission_error" });
+  await service.json("person", "resume", id);
+  await until(async () => (await service.fetch("/v1/models", { key })).status === 200, 5_000, "the return");
+});
