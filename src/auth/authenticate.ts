@@ -69,8 +69,8 @@ export interface Authenticator {
    */
   standing(secretHash: string): Promise<Verdict>;
   /**
-   * Something changed about this key, organization or person (its id): the next request asks the directory. `secretHash`:
-   * of a secret that the key got, in hexadecimal digits.
+   * Something changed about this key, organization or person (its id): the next request asks the directory. `secretHash` is
+   * the hash of a new secret of the key, in hexadecimal digits.
    */
   forget(id: string, secretHash?: string): void;
   /** Keys that are remembered because they do not exist. */
@@ -84,14 +84,14 @@ interface Lookup {
   answer: Promise<Verdict>;
 }
 
-/** `now_ms` is monotonic. `failed` hears of last uses that could not be written; they are tried again. */
+/** `now_ms` is monotonic. `failed` is called for last uses that could not be written; they are tried again. */
 export function authenticator(options: {
   directory: Directory;
   now_ms: () => number;
   limits?: Partial<AuthenticatorLimits>;
-  /** Absent: of no secret is known that there is one, until it was looked up or announced. */
+  /** If it is absent, a secret is unknown until it was looked up or announced. */
   existing?: Pick<ExistingSecrets, "has" | "add">;
-  /** The settings in force for the keys of people; absent or null: none stops by them. */
+  /** The settings in force for the keys of people; absent or null: the settings end none of them. */
   policy?: () => PeoplePolicy | null;
   /** Absent: no identity tokens are accepted. */
   tokens?: IdentityTokens;

@@ -19,7 +19,7 @@ const header_chars_max = 4096;
 /** The key's text, of right form and checksum. Throws Fault `missing_api_key` or `invalid_api_key`. */
 export function credentialOf(headers: HeaderSource): string {
   const authorization = headers.get("authorization") ?? "";
-  // As nearly all send it.
+  // Nearly all clients send it in this way.
   const sole = authorization.startsWith("Bearer ") ? authorization.slice("Bearer ".length) : "";
   if (isKey(sole)) return sole;
   const apiKey = headers.get("x-api-key") ?? "";
@@ -35,7 +35,7 @@ export function credentialOf(headers: HeaderSource): string {
 export const token_chars_max = 16 * 1024;
 const bearerToken = /^bearer +(eyJ[\w-]+\.eyJ[\w-]+\.[\w-]*)$/i;
 
-/** A text of the form of a JWT, sent as Bearer alone; null: there is none. Says nothing about whether it holds. */
+/** The token of `Authorization`, if it is one Bearer token in the form of a JWT; else null. It may still be invalid. */
 export function identityTokenOf(headers: HeaderSource): string | null {
   const authorization = headers.get("authorization");
   if (authorization === null || authorization.length > token_chars_max + "Bearer ".length) return null;
@@ -53,7 +53,7 @@ export function unauthorized(
 const bearerForm = "Authorization: Bearer <API_KEY>";
 const bearer = /^bearer(?:[ \t]+|$)/i;
 
-/** The one key among these values; two different ones are refused, for nobody could say which was meant. */
+/** The one key among these values. Two different keys are refused, because either could be meant. */
 function theKey(values: string[]): string | null {
   const keys = new Set(values.filter(isKey));
   if (keys.size > 1) {
@@ -71,12 +71,12 @@ function valuesOf(header: string): string[] {
   return header.split(",").map((value) => value.replace(/^[ \t]+|[ \t]+$/g, ""));
 }
 
-/** Nothing there, or a scheme without a value: what an unset variable leaves behind. */
+/** Whether the value is empty, or a scheme alone, as an unset variable leaves it. */
 function isBlank(header: string): boolean {
   return header.length <= header_chars_max && valuesOf(header).every((value) => value.replace(bearer, "") === "");
 }
 
-/** Says what to do about it, and never repeats any of what was sent. */
+/** The message says what to do, and never repeats what was sent. */
 function whatIsWrong(authorization: string, apiKey: string): string {
   if (valuesOf(authorization).some(isKey)) {
     return `The Authorization header has no scheme. Send it as '${bearerForm}'.`;

@@ -1,7 +1,7 @@
 /**
  * EXISTING SECRETS: a hint which secrets of keys there are, so that a valid key is no unknown credential on a node that has
  * not seen it yet (docs/design/keys.md, Keys that exist). It is read at start and whenever announcements may have been
- * missed, and kept by them in between. The directory decides all the same: whoever is in here is looked up, no more.
+ * missed, and announcements keep it current in between. The directory still decides: a secret in here is looked up, no more.
  */
 import { type ExistingSecretsStore, fingerprint_bytes } from "../store/existing-secrets.ts";
 import { type Clock, idleClock } from "../time/clock.ts";
@@ -13,11 +13,11 @@ const retry_ms = 1_000;
 
 export interface ExistingSecrets {
   has(hash: Uint8Array): boolean;
-  /** One was made a moment ago. */
+  /** Adds a secret that was created a moment ago. */
   add(hash: Uint8Array): void;
-  /** Reads them anew, since announcements may have gone by unheard. What is known meanwhile stays known. */
+  /** Reads all of them again, after announcements may have been missed. The known ones stay known meanwhile. */
   reload(): void;
-  /** Resolves when all were read once, or after so long. */
+  /** Resolves when all were read once, or after this time. */
   isRead(wait_ms: number): Promise<void>;
   count(): number;
   stop(): Promise<void>;
@@ -25,7 +25,7 @@ export interface ExistingSecrets {
 
 export function existingSecrets(parts: {
   store: ExistingSecretsStore;
-  /** Told of each attempt to read that failed; another follows. */
+  /** Called for each failed attempt to read; another attempt follows. */
   failed(cause: unknown): void;
   entries_max?: number;
   clock?: Pick<Clock, "after">;

@@ -8,11 +8,11 @@ import { fingerprint_bytes } from "../store/existing-secrets.ts";
 const places_min = 1024;
 
 export class Fingerprints {
-  /** Two words a place; where both are 0, it is free. */
+  /** Two words for each place. If both are 0, the place is free. */
   #words = new Uint32Array(2 * places_min);
   #size = 0;
 
-  /** Beyond `entries_max`, what is added is left out. */
+  /** Beyond `entries_max`, further fingerprints are left out. */
   constructor(readonly entries_max: number) {}
 
   get size(): number {
@@ -31,7 +31,7 @@ export class Fingerprints {
     return !this.#isFree(this.#placeOf(wordAt(hash, 0), wordAt(hash, 4)));
   }
 
-  /** One hash, or the fingerprints of many, one after the other. */
+  /** Adds one hash, or the fingerprints of many hashes, one after the other. */
   add(bytes: Uint8Array): void {
     for (let at = 0; at + fingerprint_bytes <= bytes.length; at += fingerprint_bytes) {
       this.#put(wordAt(bytes, at), wordAt(bytes, at + 4));
@@ -76,7 +76,7 @@ export class Fingerprints {
   }
 }
 
-/** The one fingerprint that would look like a free place is another. */
+/** The fingerprint 0 would look like a free place, so another one stands for it. */
 function lasting(low: number, high: number): number {
   return low === 0 && high === 0 ? 1 : high;
 }

@@ -10,18 +10,18 @@ import { hashKey } from "./key.ts";
 import { type UnknownCredentialLimits, unknownCredentials } from "./unknown-credentials.ts";
 import type { Verdict } from "./verdict.ts";
 
-/** A token that holds, as the key for which it stands. */
+/** A valid token, as the key for which it stands. */
 export interface VerifiedToken {
   keyHash: Uint8Array;
   issuedAt_ms: number;
-  /** How long it still holds. */
+  /** How long it is still valid. */
   lasts_ms: number;
 }
 
 export interface TokenVerifier {
   /** The settings in force; null: no issuer's tokens are accepted. */
   settings(): Identity | null;
-  /** Throws Fault: 401 with the same words whatever was wrong, 503 where the issuer cannot be asked. */
+  /** Throws Fault: 401 with the same message for every reason, 503 if the issuer cannot be asked. */
   verify(token: string): Promise<VerifiedToken>;
 }
 
@@ -30,7 +30,7 @@ export interface KnownToken extends Pick<VerifiedToken, "keyHash" | "issuedAt_ms
   hash: string;
   /** Monotonic. */
   until_ms: number;
-  /** The settings by which it was judged: others may judge otherwise. */
+  /** The settings by which it was verified: with other settings, the verdict may differ. */
   settings: Identity | null;
   /** The last verdict on the key, and the one on this token that follows from it. */
   seen: Verdict | null;

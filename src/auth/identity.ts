@@ -1,4 +1,4 @@
-/** The identity settings in force: whom Sluice trusts to say who somebody is, and what follows from it. Types alone. */
+/** The identity settings in force: the issuers that Sluice trusts to identify people, and the rules. Types alone. */
 import type { Scope } from "../store/directory.ts";
 import type { PersonKind, PersonRole } from "../store/people.ts";
 
@@ -22,7 +22,7 @@ export interface Identity {
 
 /** An issuer of OpenID Connect. */
 export interface Issuer {
-  /** As it stands in `iss`, to the letter. */
+  /** Exactly the text of `iss`. */
   issuer: string;
   /** Null: nobody signs in by it. */
   clientId: string | null;

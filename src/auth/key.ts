@@ -23,7 +23,7 @@ export const key_chars = prefix_chars + random_chars + checksum_chars;
 /** How many random bytes `newKey` wants: twice what it uses, because one in 32 is thrown away to stay unbiased. */
 export const key_random_bytes = 64;
 
-/** The published regular expression for secret scanners. What matches is a key of ours if its checksum holds. */
+/** The published regular expression for secret scanners. A text that matches is a key if its checksum is right. */
 export const keyPattern = String.raw`\bslk_[0-9A-Za-z]{38}\b`;
 
 /** The same for tokens of operators. */
@@ -43,7 +43,7 @@ export function newKey(random: Uint8Array, prefix: SecretKind = "slk_"): string 
   throw new RangeError(`A key needs more random bytes than the ${random.length} given; ${key_random_bytes} suffice.`);
 }
 
-/** Whether this text has the form and the checksum of a key or an access token. Says nothing about whether it exists. */
+/** Whether this text has the form and the checksum of a key or an access token. It may still not exist. */
 export function isKey(text: string): boolean {
   return isSecret("slk_", text) || isSecret("slt_", text);
 }
@@ -64,7 +64,7 @@ function isSecret(prefix: SecretKind, text: string): boolean {
   return checksum(text.slice(0, head)) === text.slice(head);
 }
 
-/** SHA-256 of the whole key, 32 bytes: what the directory is asked for. */
+/** The SHA-256 of the whole key, 32 bytes, by which the directory finds it. */
 export function hashKey(key: string): Uint8Array {
   return Bun.SHA256.hash(key) as Uint8Array;
 }

@@ -1,6 +1,6 @@
 /**
- * Records which keys were used, in one write every few seconds. Nobody waits for it; a failed write is retried. Where a
- * key could end as unused, whoever uses it waits until that is noted (docs/design/keys.md, Keys end by policy).
+ * Records which keys were used, in one write every few seconds. No request waits for it, and a failed write is retried. If
+ * a key could end as unused, its request waits until the use is written (docs/design/keys.md, Keys end by policy).
  */
 import { within } from "../time/deadline.ts";
 import { gathered } from "../time/gathered.ts";
@@ -16,8 +16,8 @@ const stop_ms = 3000;
 export interface LastUsed {
   add(keyId: string, address: string): void;
   /**
-   * Writes it now; whoever uses the same key meanwhile waits for the same write. Answers whether it was written: if it was
-   * not in time, it is added, and the request is served all the same. Never rejects.
+   * Writes it now; other requests with the same key wait for the same write. Answers whether it was written in time. If
+   * not, a later write has it, and the request is served nevertheless. Never rejects.
    */
   note(keyId: string, address: string): Promise<boolean>;
   /** Writes what is left, for 3 s at most. Never rejects. */
@@ -34,7 +34,7 @@ export function lastUsed(options: {
   const noting = new Map<string, Promise<boolean>>();
   const writes = gathered(async () => {
     await write();
-    // Keys that came in during the write asked in vain, and failed ones wait again.
+    // Keys that were added during the write are still unwritten, and so are those of a failed write.
     return waiting.size > 0 ? options.every_ms : null;
   });
 
@@ -53,7 +53,7 @@ export function lastUsed(options: {
   }
 
   function add(keyId: string, address: string): void {
-    // The first of several seconds stands for all of them: no request more has to find out from where it comes.
+    // The first use in several seconds stands for all of them, so that other requests need not find their address.
     if (waiting.has(keyId) || waiting.size >= waiting_keys_max) return;
     waiting.set(keyId, address);
     writes.ask(options.every_ms);

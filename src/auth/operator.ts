@@ -1,7 +1,7 @@
 /**
  * Which operator a request comes from: `Authorization: Bearer slo_…`, looked up for each request, since operators are few
- * and a revocation is to count at once. What is no token of ours is refused without a look-up; what tokens that nobody has
- * may cost is bounded as for keys (unknown-credentials.ts).
+ * and a revocation is to count at once. A text that is not a token is refused without a look-up, and the cost of unknown
+ * tokens is bounded as it is for keys (unknown-credentials.ts).
  */
 import { Fault } from "../inference/fault.ts";
 import type { FoundOperator, Operator, Operators } from "../store/operators.ts";
@@ -14,7 +14,7 @@ import { SlowRefusal, type UnknownCredentialLimits, unknownCredentials } from ".
 export type OperatorAuthentication = (headers: HeaderSource, address: string) => Promise<Operator>;
 
 const lookup_ms = 3000;
-/** Tokens that were good once: their look-ups don't wait behind those of unknown ones. */
+/** Tokens that were valid before: their look-ups don't wait behind those of unknown tokens. */
 const known_max = 1000;
 
 /** `now_ms` is monotonic. */

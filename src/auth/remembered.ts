@@ -1,6 +1,6 @@
 /**
  * REMEMBERED: what the directory said of keys, by the hash of their secret. Keys that exist and keys that don't are kept
- * apart, so a flood of guesses evicts nobody. An entry whose time is over is believed no more, but its key is still known:
+ * apart, so a flood of guesses evicts no key. An entry that is too old no longer counts, but its key is still known:
  * its look-ups come before those of unknown keys (docs/design/keys.md, Unknown keys). Pure.
  */
 import { concerns, isUnknown, type Verdict } from "./verdict.ts";
@@ -57,12 +57,12 @@ export class Remembered {
     }
   }
 
-  /** Nothing is believed of this key, or of this organization's, any more. */
+  /** Forgets what was said of this key, or of the keys of this organization. */
   forget(id: string): void {
     for (const entry of this.#known.values()) if (entry.verdict && concerns(entry.verdict, id)) outdate(entry);
   }
 
-  /** There is a key with this hash, made a moment ago. */
+  /** Adds the hash of a key that was created a moment ago. */
   expect(hash: string): void {
     const until_ms = Number.NEGATIVE_INFINITY;
     this.keep(hash, { verdict: null, until_ms }, until_ms);

@@ -47,7 +47,7 @@ export function membershipsBy(rules: readonly Rule[]): NamedMembership[] {
   });
 }
 
-/** The first rule that gives something in an organization: by it, an identity token calls. */
+/** The first rule that gives something in an organization. An identity token calls with its rights. */
 export function callingRule(rules: readonly Rule[]): (Rule & { organization: string }) | null {
   return rules.find((rule): rule is Rule & { organization: string } => rule.organization !== null) ?? null;
 }

@@ -31,9 +31,9 @@ function keyIn(text: string): Uint8Array | null {
 export interface Sealing {
   /** `about`: names the place where it is kept, such as `refresh_token/<id>`. */
   seal(secret: string, about: string): Uint8Array;
-  /** Null: it was changed, is about something else, or was sealed with a key that is gone. */
+  /** Null if it was changed, belongs to another place, or was sealed with a key that is gone. */
   open(sealed: Uint8Array, about: string): string | null;
-  /** Whether another key than the first sealed it: seal it anew, so that the old one can go. */
+  /** Whether a key other than the first sealed it. Then it should be sealed again, so that the old key can go. */
   isOutdated(sealed: Uint8Array): boolean;
 }
 
@@ -74,7 +74,7 @@ function aad(head: Uint8Array, about: string): Uint8Array {
   return Buffer.concat([head, Buffer.from(about, "utf8")]);
 }
 
-/** Says which key it was, and nothing of it. */
+/** An id of the key that reveals nothing of the key. */
 function idOf(key: Uint8Array): Uint8Array {
   return (Bun.SHA256.hash(Buffer.concat([Buffer.from("sluice secret key id\0"), key])) as Uint8Array).slice(
     0,

@@ -11,7 +11,7 @@ import type { Authenticator } from "./authenticate.ts";
 import { endsWhatRuns, noActivePlan, type Principal, refusedAs, type Verdict } from "./verdict.ts";
 
 export interface Standing extends Disposable {
-  /** Who is calling, as the directory said last. */
+  /** The caller, as the directory said last. */
   readonly principal: Principal;
 }
 
@@ -23,19 +23,19 @@ export interface Standings {
   stop(): Promise<void>;
 }
 
-/** One secret of a key, and what runs by it. */
+/** One secret of a key, and the requests that run with it. */
 interface Holder {
   principal: Principal;
   running: Present<(fault: Fault) => void>;
 }
 
 const every_ms = 1_000;
-/** Asked for at a time, so that look-ups of requests find a place. */
+/** The number of look-ups at a time, so that those of new requests find a place. */
 const asked_max = 32;
 
 export function standings(parts: {
   authenticator: Pick<Authenticator, "standing">;
-  /** Whether what runs is ended; else it only follows its organization's plan. */
+  /** Whether the running request is ended; otherwise it only follows its organization's plan. */
   ends: boolean;
   every_ms?: number;
   clock?: Pick<Clock, "after">;
@@ -57,7 +57,7 @@ export function standings(parts: {
     try {
       verdict = await parts.authenticator.standing(holder.principal.secretHash);
     } catch {
-      // The store is away: what runs goes on within its lease, and the next look says more.
+      // The store is away: running requests go on within their leases, until the next look.
       return;
     }
     if ("principal" in verdict) holder.principal = verdict.principal;

@@ -1,12 +1,12 @@
 /**
- * UNKNOWN CREDENTIALS: what keys that this node has never seen or heard of may cost the others. Anybody can compute the
+ * UNKNOWN CREDENTIALS: bounds on the cost of keys that this node has never seen or heard of. Anybody can compute the
  * checksum of a key, so each made-up one asks for a look-up. Two bounds, and one owner of both (docs/design/keys.md,
  * Unknown keys):
  *
  * - look-ups of unknown keys: so many at a time, and so many a second that find nothing. One that finds a key costs nothing.
  * - failures of an address: so many a minute, whatever was wrong. Beyond, its unknown keys are refused unseen.
  *
- * Whoever is refused unseen is answered slowly, too (`SlowRefusal`).
+ * A refusal without a look-up is also answered slowly (`SlowRefusal`).
  */
 import { Fault, type FaultCode } from "../inference/fault.ts";
 import { Bucket, type BucketSize } from "../time/bucket.ts";
@@ -30,7 +30,7 @@ export const unknownCredentialLimits: UnknownCredentialLimits = {
   addresses_max: 10_000,
 };
 
-/** A refusal that cost no look-up. It is worth a wait: whoever hammers must not get thousands of them a second. */
+/** A refusal without a look-up. It is delayed, so that a client that hammers does not get thousands of them a second. */
 export class SlowRefusal extends Fault {}
 
 export interface UnknownCredentials {
@@ -57,7 +57,7 @@ export function unknownCredentials(limits: UnknownCredentialLimits, now_ms: () =
     return bucket;
   }
 
-  /** A place goes from hand to hand while somebody waits for it. */
+  /** While a look-up waits for it, a place is handed on instead of freed. */
   function next(): void {
     const first = queue.shift();
     if (first) first();

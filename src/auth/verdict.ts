@@ -4,12 +4,12 @@ import { type Credential, type KeyPerson, useNoted_ms } from "../store/directory
 import { unauthorized } from "./credential.ts";
 import { liesIn } from "./network.ts";
 
-/** Who is calling. Shared by the requests of a second: never write to it. */
+/** The caller. The requests of a second share it: never write to it. */
 export interface Principal {
   readonly key: Readonly<Credential["key"]>;
   readonly organization: Readonly<Credential["organization"]>;
   readonly rates: Credential["rates"];
-  /** Null: the key is nobody's. */
+  /** Null if the key belongs to no person. */
   readonly person: { readonly id: string; readonly notBefore: Date | null } | null;
   /**
    * The hash of the secret that was sent, in hexadecimal digits, with which the directory is asked again. After an identity
@@ -22,8 +22,8 @@ export interface Principal {
 type Ids = readonly [keyId: string, organizationId: string, ...personId: string[]];
 export type Verdict =
   /**
-   * `admits`: of a key that may be used from some addresses only. `isToNote`: its use is to be written down before it is
-   * served, since by the last one that was the key could end as unused.
+   * `admits` is there if the key may be used only from some addresses. `isToNote`: the use must be written before the
+   * request is served, because by the last written use the key could end as unused.
    */
   | { principal: Principal; admits?: (address: string) => boolean; isToNote?: true }
   | { refusal: keyof typeof suspensions; ids: Ids }
@@ -45,7 +45,7 @@ const suspensions = {
   person_suspended: { code: "person_suspended", message: "You are suspended. Ask your administrator." },
 } as const;
 
-/** A valid key of an organization or a person that is not served: the caller is known all the same. */
+/** A valid key of an organization or a person that is not served. The caller is still known. */
 export class Suspended extends Fault {
   constructor(
     what: keyof typeof suspensions,
@@ -156,7 +156,7 @@ export function deadlineIn(credential: Credential | null, policy: PeoplePolicy |
   return Math.min(...deadlines.filter((ms) => ms > 0), Number.POSITIVE_INFINITY);
 }
 
-/** `id`: of a key, an organization or a person. */
+/** `id` is that of a key, an organization or a person. */
 export function concerns(verdict: Verdict, id: string): boolean {
   if ("principal" in verdict) {
     const { key, organization, person } = verdict.principal;
@@ -176,7 +176,7 @@ export function refusedAs(verdict: Exclude<Verdict, { principal: Principal }>): 
   return new Suspended(refusal as keyof typeof suspensions, keyId, organizationId);
 }
 
-/** Whether a request that runs ends too. One whose key has only expired began in time. */
+/** Whether running requests end too. If the key has only expired, they began in time and go on. */
 export function endsWhatRuns(refusal: Refusal): boolean {
   return ending.has(refusal);
 }

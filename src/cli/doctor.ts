@@ -5,11 +5,13 @@ import type { Command } from "commander";
 import type { Configuration, ServerSettings, StorageSettings } from "../config/configuration.ts";
 import type { WorkersWanted } from "../config/settings/sections.ts";
 import { type Room, tooSmall, workersIn } from "../config/workers.ts";
+import { issuerClients } from "../identity/issuer-clients.ts";
 import { judged } from "./certificates.ts";
 import { runningServer } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
 import { engineSays } from "./engine-check.ts";
 import { healthOf, localUrl } from "./healthcheck.ts";
+import { issuerSays } from "./issuer-check.ts";
 import { type JsonFlag, jsonOption, printJson } from "./option.ts";
 import type { Inspection, Services } from "./services.ts";
 import { oneLine, painted, type Terminal } from "./terminal.ts";
@@ -82,6 +84,12 @@ async function examine(services: Services): Promise<Finding[]> {
   }
   await Promise.all(
     (configuration?.upstreams ?? []).map((one) => inspect(`engine ${one.name}`, () => engineSays(one))),
+  );
+  const issuers = issuerClients({ now_ms: () => performance.now() });
+  await Promise.all(
+    (configuration?.identity?.issuers ?? []).map((one) =>
+      inspect(`issuer ${one.issuer}`, () => issuerSays(one, issuers, services.now_ms)),
+    ),
   );
   for (const one of configuration ? await services.certificates(configuration) : []) {
     findings.push({ check: `certificate ${one.whose}`, ...judged(one, services.now_ms()) });

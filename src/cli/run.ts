@@ -18,6 +18,7 @@ import { addHealthcheckCommand } from "./healthcheck.ts";
 import { addInitCommand } from "./init.ts";
 import { addKeyCommands } from "./key.ts";
 import { addOrganizationCommands } from "./organization.ts";
+import { addPersonTryCommand } from "./person-try.ts";
 import { addRequestCommands } from "./request.ts";
 import { addServerCommands } from "./server.ts";
 import type { Services } from "./services.ts";
@@ -96,7 +97,8 @@ export function commands(of: Services, exitWith: (code: number) => void): Comman
   addAuditCommands(program, context);
   group("notice", "tell organizations by webhook what they used, and which keys expire", ["set"]);
   group("operator", "manage operators, who may administer over HTTP", ["create"]);
-  group("person", "show, suspend and forget the people who came in by an issuer", ["list", "show"]);
+  const person = program.command("person").description("show, suspend and forget the people who came in by an issuer");
+  addVerbCommands(person, context, ["list", "show", addPersonTryCommand]);
   group("membership", "give people memberships by hand, and take them", ["give"]);
   addApplyCommand(program, context);
   addExportCommand(program, context);

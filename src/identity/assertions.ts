@@ -21,7 +21,10 @@ const idTokenClaims = ["nonce", "at_hash", "c_hash"];
  * An access token of a trusted issuer, for an audience of its settings. An ID token is for a client and a logout token has
  * events, so neither passes. Throws NotConfigured, IssuerRefused, IssuerAway.
  */
-export async function verifiedAssertion(parts: IdentityParts, token: string): Promise<Assertion> {
+export async function verifiedAssertion(
+  parts: Pick<IdentityParts, "identity" | "issuers" | "now_ms">,
+  token: string,
+): Promise<Assertion> {
   if (token.length > token_chars_max) throw new IssuerRefused("the assertion is too long");
   const issuer = identityOf(parts).issuers.find((one) => one.issuer === issuerIn(token) && one.audiences.length > 0);
   if (!issuer) throw new IssuerRefused("the assertion is of no issuer whose tokens are accepted");

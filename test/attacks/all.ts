@@ -9,6 +9,7 @@ import { honestBodies } from "./honest-bodies.ts";
 import { hungryClients } from "./hungry.ts";
 import { parallelBodies } from "./parallel-bodies.ts";
 import { refusedBodies } from "./refused-bodies.ts";
+import { socketAttacks } from "./sockets.ts";
 
 export const attacks: readonly Attack[] = [
   ...refusedBodies,
@@ -17,6 +18,7 @@ export const attacks: readonly Attack[] = [
   ...honestBodies,
   parallelBodies,
   ...hungryClients,
+  ...socketAttacks,
   ...faults,
   ...engineAnswers,
 ];

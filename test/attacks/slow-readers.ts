@@ -11,14 +11,8 @@ const quiet_ms = 1000;
 const patience_ms = 60_000;
 
 /** They leave when the engine is held back, and nothing may be held for them then. */
-export async function slowReaders(target: Target, count: number): Promise<Sent> {
+export async function slowReaders(target: Target, count: number, request = requestAt(target)): Promise<Sent> {
   const { hostname, port } = new URL(target.url);
-  const body = JSON.stringify({
-    model: target.endlessModel,
-    stream: true,
-    messages: [{ role: "user", content: "Hello" }],
-  });
-  const request = `POST /v1/chat/completions HTTP/1.1\r\nhost: ${hostname}\r\nauthorization: Bearer ${target.key}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
   const answers: string[] = [];
   const sockets: Socket[] = [];
   for (let each = 0; each < count; each++) {
@@ -49,6 +43,15 @@ export async function slowReaders(target: Target, count: number): Promise<Sent> 
     (late: unknown) => [String(late)],
   );
   return { bytes: count * request.length, unpackedBytes: 0, answers, problems };
+}
+
+function requestAt({ url, key, endlessModel }: Target): Uint8Array {
+  const { hostname } = new URL(url);
+  const messages = [{ role: "user", content: "Hello" }];
+  const body = JSON.stringify({ model: endlessModel, stream: true, messages });
+  return Buffer.from(
+    `POST /v1/chat/completions HTTP/1.1\r\nhost: ${hostname}\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+  );
 }
 
 /** Whether the process has used hardly any memory more, or less, for a while. */

@@ -21,6 +21,7 @@ import type {
   ResponseOutputItem,
   ResponseStreamEvent,
 } from "openai/resources/responses/responses";
+import { ResponsesWS } from "openai/resources/responses/ws";
 import { z } from "zod";
 import { model, plainModel, type Service, startService, words } from "../harness/engine.ts";
 import { until } from "../harness/until.ts";
@@ -601,4 +602,41 @@ describe("errors", () => {
       expect(await thrown(client.responses.retrieve(failed!.id))).toBeInstanceOf(NotFoundError);
     });
   }
+});
+
+describe("a WebSocket", () => {
+  type Message = Extract<Awaited<ReturnType<ReturnType<ResponsesWS["stream"]>["next"]>>["value"], { type: "message" }>;
+  const lasts = ["response.completed", "response.failed", "response.incomplete", "error"];
+
+  /** Sends an event, and returns the last one of its answer. */
+  async function answered(ws: ResponsesWS, event: Parameters<ResponsesWS["send"]>[0]): Promise<Message["message"]> {
+    const events = ws.stream();
+    ws.send(event);
+    for await (const heard of events) {
+      if (heard.type === "error") return { type: "error", ...(heard.error.error as object) } as Message["message"];
+      if (heard.type === "message" && lasts.includes(heard.message.type)) return heard.message;
+    }
+    throw new Error("the WebSocket closed");
+  }
+
+  test("answers turn after turn, with nothing stored, and says what is wrong", async () => {
+    const ws = new ResponsesWS(client);
+    ws.on("error", () => {});
+    const create = { type: "response.create", model, store: false } as const;
+    const first = await answered(ws, { ...create, input: cue("echo", "one") });
+    if (first.type !== "response.completed") throw new Error(`the first turn ended with ${first.type}`);
+    expect(textOf(first.response)).toContain("one");
+    const more = { input: cue("echo", "two"), previous_response_id: first.response.id };
+    const second = await answered(ws, { ...create, ...more });
+    expect(second.type).toBe("response.completed");
+    expect(engineMessages().map(({ role }) => role)).toEqual(["user", "assistant", "user"]);
+    expect(await answered(ws, { ...create, input: "x", previous_response_id: "resp_none" })).toMatchObject({
+      ...{ type: "error", status: 400, code: "previous_response_not_found", param: "previous_response_id" },
+    });
+    const steered = { type: "response.steer", previous_response_id: first.response.id, input: "left" } as const;
+    const failing = new Promise((resolve) => ws.on("response.steer.failed", resolve));
+    ws.send(steered);
+    expect(await failing).toMatchObject({ error: { code: "steering_not_supported" } });
+    ws.close();
+  });
 });

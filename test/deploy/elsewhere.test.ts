@@ -6,6 +6,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
 import { probes } from "../../src/api/operations.ts";
+import { connectionLimits } from "../../src/api/websocket/connection.ts";
 import { loadConfiguration } from "../../src/config/load.ts";
 import { filled } from "../../src/config/settings/row.ts";
 import { sections } from "../../src/config/settings/sections.ts";
@@ -97,9 +98,17 @@ describe("the balancers", () => {
       ...seconds(envoy, / idle_timeout: (\d+)s/g),
     ];
     for (const idle_s of idle) expect(idle_s * 1000).toBeLessThan(limits.idle_ms);
-    // nginx keeps none.
-    expect(nginx).toContain("proxy_set_header Connection close;");
+    // nginx keeps none but WebSockets.
+    expect(nginx).toMatch(/map \$http_upgrade \$connection_to_node \{\s+default upgrade;\s+"" close;/);
+    expect(nginx).toContain("proxy_set_header Connection $connection_to_node;");
     expect(nginx).not.toMatch(/^\s*keepalive \d/m);
+  });
+
+  test("let WebSockets through, and do not cut them before they end by themselves", () => {
+    expect(nginx).toContain("proxy_set_header Upgrade $http_upgrade;");
+    expect(envoy).toContain("upgrade_configs: [{ upgrade_type: websocket }]");
+    for (const tunnel_s of seconds(haproxy, /timeout tunnel (\d+)s/g))
+      expect(tunnel_s * 1000).toBeGreaterThan(connectionLimits.age_ms);
   });
 
   test("wait as long for an answer as Sluice does for an engine", () => {

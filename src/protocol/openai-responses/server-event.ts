@@ -5,13 +5,16 @@ import type { SteeringRefused } from "./client-event.ts";
 
 /** The end of a stream, which a WebSocket does not have: it goes on. */
 const done = "[DONE]";
+const head = "data: ";
 
-/** The events in whole frames of a stream, as JSON. */
-export function eventsIn(frames: string): string[] {
-  return frames
-    .split("\n\n")
-    .map((frame) => frame.slice(frame.indexOf("data: ") + "data: ".length))
-    .filter((data) => data !== "" && data !== done);
+/** The events in whole frames of a stream, as JSON, each cut out when it is its turn: there may be thousands. */
+export function* eventsIn(frames: string): Generator<string, void, void> {
+  for (let from = 0; from < frames.length; ) {
+    const end = frames.indexOf("\n\n", from);
+    const data = frames.slice(frames.indexOf(head, from) + head.length, end);
+    if (data !== done) yield data;
+    from = end + 2;
+  }
 }
 
 /** The event in its lane. */
