@@ -1,6 +1,6 @@
 // Fills a migrated database with records of 13 months for the list of requests: half of them of organization 0, which has 20
 // keys and 4 teams, the others of 999 more, the first of them the busiest. Rare are a
-// model, an outcome and an upstream (one in a million), and a model that nobody has asked for since the first month.
+// model and an upstream (one in a million), and a model that nobody has asked for since the first month.
 
 import type { Lane } from "../src/postgres/database.ts";
 
@@ -58,7 +58,7 @@ const recordsOf = (partition: string) => `
     case when o = 0 then ${uuidFor("team", "k % 4")} end, 'chat.completions',
     case when i % 1000003 = 1 then 'acme/rare' when i < 1000000 and i % 10 = 3 then 'acme/retired' else 'acme/writer-' || i % 5 end,
     true, 1, 1, 2, 10, 'plan', 5000, 100 + i % 2000, 0, at, at + interval '3 seconds',
-    case when i % 999983 = 2 then 'refused' when i % 97 = 5 then 'failed' when i % 53 = 7 then 'cancelled' else 'completed' end, false,
+    case when i % 97 = 5 then 'failed' when i % 53 = 7 then 'cancelled' else 'completed' end, false,
     90 + i % 500, 0, 0, 10 + i % 200, 0, 'reported',
     at, at + interval '5 hours', 0, 100, at, at + interval '168 hours', 0, 100, at, at + interval '1 month', 0, 100,
     case when i % 1000033 = 3 then 'spare' when i % 10 = 1 then 'second' else 'main' end, 1, 250, 3

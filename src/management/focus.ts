@@ -1,6 +1,6 @@
 /**
  * A report as a FOCUS 1.2 dataset, the form in which finance reads the bills of all providers (docs/reports.md, FOCUS).
- * The organization is the billing account, the key the resource, the model the SKU. Pure.
+ * The organization is the billing account, the team the sub account, the key the resource, the model the SKU. Pure.
  */
 import { fail } from "./error.ts";
 import { unitPrice } from "./pricing.ts";
@@ -62,6 +62,7 @@ function focusRow(row: Row, { asOf }: Report, { currency, provider, perMillionUn
     ContractedCost: cost,
     ContractedUnitPrice: price,
     EffectiveCost: cost,
+    InvoiceId: null,
     InvoiceIssuerName: provider,
     ListCost: cost,
     ListUnitPrice: price,
@@ -77,7 +78,13 @@ function focusRow(row: Row, { asOf }: Report, { currency, provider, perMillionUn
     ServiceName: "Model inference",
     ServiceSubcategory: "Generative AI",
     SkuId: isUsage ? model : null,
+    SkuMeter: isUsage ? "Tokens" : null,
+    SkuPriceDetails: isUsage ? JSON.stringify({ x_Operation: operation }) : null,
     SkuPriceId: isUsage ? model : null,
+    SubAccountId: row.teamId ?? null,
+    SubAccountName: row.team ?? null,
+    SubAccountType: row.teamId ? "Team" : null,
+    Tags: JSON.stringify(row.labels ?? {}),
     ...customColumns(row),
   };
 }
@@ -85,8 +92,6 @@ function focusRow(row: Row, { asOf }: Report, { currency, provider, perMillionUn
 /** The columns that FOCUS does not have. */
 function customColumns(row: Row): Record<string, Cell> {
   return {
-    x_TeamId: row.teamId ?? null,
-    x_TeamName: row.team ?? null,
     x_Operation: row.operation ?? null,
     x_Requests: row.requests,
     x_InputTokens: row.inputTokens,

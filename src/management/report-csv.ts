@@ -6,8 +6,12 @@ import type { Report, Row } from "./report-shape.ts";
 /** The report line by line, names first, with line ends as RFC 4180 wants them. */
 export function* reportCsv({ by, rows, total }: Report): Generator<string> {
   const names = [...by.flatMap((group) => cellNames[group]), ...(Object.keys(total) as (keyof Row)[])];
-  yield csvLine(names.map(snakeName));
-  for (const row of rows) yield csvLine(names.map((name) => row[name] ?? null));
+  const isByKey = by.includes("key");
+  yield csvLine([...names.map(snakeName), ...(isByKey ? ["labels"] : [])]);
+  for (const row of rows) {
+    const cells = names.map((name) => row[name] ?? null) as Cell[];
+    yield csvLine(isByKey ? [...cells, JSON.stringify(row.labels ?? {})] : cells);
+  }
 }
 
 const cellNames: Record<ReportGroup, readonly (keyof Row)[]> = {

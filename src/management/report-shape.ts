@@ -27,6 +27,7 @@ const Row = Type.Object(
     team: Type.Optional(nullable(Type.String({ description: "Name. Null: no team." }))),
     key_id: Type.Optional(nullable(Type.String({ description: "Null: an entry of an operator." }))),
     key: Type.Optional(nullable(Type.String({ description: "Name. Null: the key is gone." }))),
+    labels: Type.Optional(Type.Record(Type.String(), Type.String(), { description: "Those that the key has now." })),
     model: Type.Optional(nullable(Type.String())),
     operation: Type.Optional(nullable(Type.String())),
     outcome: Type.Optional(nullable(Type.String())),

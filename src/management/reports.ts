@@ -182,7 +182,7 @@ const cellsOf: Record<ReportGroup, (row: ReportRow) => Partial<Row>> = {
     organization: organization?.slug ?? null,
   }),
   team: ({ team }) => ({ teamId: team?.id ?? null, team: team?.name ?? null }),
-  key: ({ key }) => ({ keyId: key?.id ?? null, key: key?.name ?? null }),
+  key: ({ key }) => ({ keyId: key?.id ?? null, key: key?.name ?? null, labels: key?.labels ?? {} }),
   model: ({ model }) => ({ model }),
   operation: ({ operation }) => ({ operation }),
   outcome: ({ outcome }) => ({ outcome }),

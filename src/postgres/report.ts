@@ -85,7 +85,7 @@ function textOf({ from, to, by, organizationId }: ReportQuery): string {
     )
     select g.*${by.includes("organization") ? ', o.slug, o.name as "organizationName"' : ""}
       ${by.includes("team") ? ', t.name as "teamName"' : ""}
-      ${by.includes("key") ? ', k.name as "keyName"' : ""}
+      ${by.includes("key") ? ', k.name as "keyName", k.labels as "keyLabels"' : ""}
     from g
     ${by.includes("organization") ? "left join organization o on o.id = g.organization_id" : ""}
     ${by.includes("team") ? "left join team t on t.id = g.team_id" : ""}
@@ -103,6 +103,7 @@ interface Row extends ReportMeasures {
   teamName?: string | null;
   key_id?: string;
   keyName?: string | null;
+  keyLabels?: Record<string, string> | null;
   model?: string;
   operation?: string;
   outcome?: string;
@@ -112,14 +113,16 @@ const none = "00000000-0000-0000-0000-000000000000";
 
 function rowOf(row: Row, by: readonly ReportGroup[]): ReportRow {
   const { organization_id = "", slug = null, organizationName: name = null } = row;
-  const { team_id = "", teamName = null, key_id = "", keyName = null } = row;
+  const { team_id = "", teamName = null, key_id = "", keyName = null, keyLabels } = row;
   const { model = null, operation = null, outcome = null, period = null } = row;
   const measured = Object.fromEntries(Object.keys(sums).map((one) => [one, row[one as keyof ReportMeasures]]));
   return {
     startsAt: period,
     organization: by.includes("organization") ? { id: idOf(organization_id, "org_"), slug, name } : null,
     team: by.includes("team") ? { id: team_id === none ? null : idOf(team_id, "team_"), name: teamName } : null,
-    key: by.includes("key") ? { id: key_id === none ? null : idOf(key_id, "key_"), name: keyName } : null,
+    key: by.includes("key")
+      ? { id: key_id === none ? null : idOf(key_id, "key_"), name: keyName, labels: keyLabels ?? {} }
+      : null,
     ...{ model, operation, outcome },
     ...(measured as unknown as ReportMeasures),
   };

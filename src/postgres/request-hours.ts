@@ -12,15 +12,18 @@ const hour_ms = 3_600_000;
 const slack_ms = hour_ms;
 const hours_max = 48;
 
-/** `reached`: no other span of the query has a record that matches, down to this id. */
+/**
+ * `reached`: no other span of the query has a record that matches, down to this id. At most `rows_max` roll-ups are read.
+ */
 export async function hourSpans(
   db: Pick<Database, "query">,
   query: RequestQuery,
   span: Span,
+  rows_max: number,
 ): Promise<{ spans: Span[]; reached: string }> {
   const { organizationId, keyId, teamId, model, outcome } = query;
   if (organizationId === undefined) return { spans: [span], reached: span.since };
-  const rows = await db.query<{ starts_at: Date }>(listing, [
+  const rows = await db.query<{ starts_at: Date; is_whole: boolean }>(listing, [
     bare(organizationId, "org_"),
     keyId === undefined ? null : bare(keyId, "key_"),
     teamId === undefined ? null : bare(teamId, "team_"),
@@ -29,13 +32,14 @@ export async function hourSpans(
     timeOf(span.since) - hour_ms - slack_ms,
     span.until === null ? null : timeOf(span.until) + slack_ms,
     hours_max,
+    rows_max,
   ]);
   const around = rows.map(({ starts_at }) => {
     const start_ms = starts_at.getTime();
     return { since: uuidAt(start_ms - slack_ms), until: uuidAt(start_ms + hour_ms + slack_ms) };
   });
   const spans = joined(around).flatMap((one) => common(one, span) ?? []);
-  const isWhole = rows.length < hours_max;
+  const isWhole = rows.length < hours_max && (rows[0]?.is_whole ?? true);
   return { spans, reached: isWhole ? span.since : (spans.at(-1)?.since ?? span.since) };
 }
 
@@ -43,17 +47,25 @@ function timeOf(id: string): number {
   return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
 }
 
-const isAsked = `h.organization_id = $1::uuid and ($2::uuid is null or h.key_id = $2) and ($3::uuid is null or h.team_id = $3)
-    and ($4::text is null or h.model = $4) and ($5::text is null or h.outcome = $5) and h.operation <> 'adjustment'
-    and h.starts_at >= to_timestamp($6::bigint / 1000.0)
-    and ($7::bigint is null or h.starts_at < to_timestamp($7::bigint / 1000.0))`;
+const isInTime = `h.organization_id = $1::uuid and h.starts_at >= to_timestamp($6::bigint / 1000.0)
+    and h.starts_at < coalesce(to_timestamp($7::bigint / 1000.0), 'infinity')`;
+const matches = `($2::uuid is null or h.key_id = $2) and ($3::uuid is null or h.team_id = $3)
+    and ($4::text is null or h.model = $4) and ($5::text is null or h.outcome = $5) and h.operation <> 'adjustment'`;
 
+/** Where the roll-ups that are read do not reach the end, their last hour counts as one that matches: there the list goes on. */
 const listing = `
-  select starts_at from (
-    select h.starts_at from usage_hour h where ${isAsked}
+  with rolled as materialized (
+    select h.starts_at, ${matches} as matches from usage_hour h where ${isInTime}
+    order by h.starts_at desc limit $9
+  ), bottom as materialized (
+    select min(starts_at) as starts_at from rolled having count(*) = $9
+  ), hours as (
+    select starts_at from rolled where matches
+    union
+    select starts_at from bottom
     union
     select h.starts_at
     from usage_audit a cross join lateral usage_hours(a.read_until, 9223372036854775807, '-infinity', 'infinity') h
-    where ${isAsked}
-  ) hours
-  order by starts_at desc limit $8`;
+    where ${isInTime} and ${matches} and h.starts_at >= coalesce((select starts_at from bottom), '-infinity')
+  )
+  select starts_at, not exists (select from bottom) as is_whole from hours order by starts_at desc limit $8`;

@@ -3,7 +3,7 @@
  * each source is read along its primary key, a bounded number of rows at a time; of an organization's records, only around
  * the hours in which the roll-ups say that there are any (docs/operating.md, Listing requests).
  */
-import { bare, idOf } from "../store/ids.ts";
+import { bare, idOf, uuid_max } from "../store/ids.ts";
 import type { ListedRequest, RequestList, RequestPage, RequestQuery } from "../store/request-list.ts";
 import type { Database } from "./database.ts";
 import { hourSpans } from "./request-hours.ts";
@@ -16,7 +16,7 @@ export interface RequestListBounds {
   /** No further question is asked after this time. */
   page_ms: number;
 }
-const usualBounds: RequestListBounds = { scanned_max: 20_000, page_ms: 100 };
+const usualBounds: RequestListBounds = { scanned_max: 10_000, page_ms: 100 };
 
 type Queries = Pick<Database, "query">;
 
@@ -65,9 +65,9 @@ function merged(limit: number, { since }: Span, sources: readonly Found[]): Requ
 }
 
 async function foundRecords(page: Reading, span: Span): Promise<Found> {
-  const { db, query } = page;
+  const { db, query, scanned_max } = page;
   if (query.outcome === "running" || query.outcome === "refused") return { items: [], reached: span.since };
-  const { spans, reached } = await hourSpans(db, query, span);
+  const { spans, reached } = await hourSpans(db, query, span, scanned_max);
   const found = await scanned(page, recordsOf, spans);
   const isWhole = spans.length === 0 || found.reached === spans.at(-1)!.since;
   return isWhole ? { ...found, reached } : found;
@@ -89,16 +89,17 @@ interface Source {
   isAsked(query: RequestQuery): boolean;
 }
 
-/** Reads the spans from the newest down, until there are enough, or the time is over. */
+/** Reads the spans from the newest down, more rows each time, until there are enough, or the time is over. */
 async function scanned(page: Reading, source: Source, spans: readonly Span[]): Promise<Found> {
   const { db, query, scanned_max, until_ms } = page;
   const found: Found = { items: [], reached: spans.at(-1)?.since ?? firstId };
   if (!source.isAsked(query)) return found;
+  let rows_max = Math.min(scanned_max, 4 * (query.limit + 1));
   for (const span of spans) {
     let until = span.until;
     for (;;) {
       const missing = query.limit + 1 - found.items.length;
-      const values = [...valuesOf(query, { since: span.since, until }), missing, scanned_max];
+      const values = [...valuesOf(query, { since: span.since, until }), missing, rows_max];
       const rows = await db.query<RequestRow & { read_to: string | null }>(source.reading, values);
       const matching = rows.filter(({ request_id }) => request_id !== null);
       found.items.push(...matching.map(source.listed));
@@ -106,6 +107,7 @@ async function scanned(page: Reading, source: Source, spans: readonly Span[]): P
       const readTo = rows[0]?.read_to ?? null;
       if (isFull) return { ...found, reached: matching.at(-1)!.request_id };
       if (readTo !== null) until = readTo;
+      rows_max = Math.min(scanned_max, 4 * rows_max);
       if (performance.now() > until_ms) return { ...found, reached: readTo ?? span.since };
       if (readTo === null) break;
     }
@@ -129,7 +131,8 @@ function valuesOf(query: RequestQuery, { since, until }: Span): unknown[] {
   ];
 }
 
-const isInSpan = "($8::uuid is null or r.request_id < $8) and r.request_id >= $7::uuid";
+/** Both are bounds of the index, whatever plan the server has made. */
+const isInSpan = `r.request_id >= $7::uuid and r.request_id < coalesce($8::uuid, '${uuid_max}')`;
 const matches = `($1::uuid is null or r.organization_id = $1) and ($2::uuid is null or r.key_id = $2)
   and ($4::text is null or r.model = $4)`;
 

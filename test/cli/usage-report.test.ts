@@ -146,7 +146,9 @@ for (const { kind, open } of kinds) {
       });
       slug = "acme";
       ({ id: organizationId } = (await it.json("org create acme --plan unlimited --json")) as { id: string });
-      ({ id: key } = (await it.json("key create --org acme --name builder --json")) as { id: string });
+      ({ id: key } = (await it.json("key create --org acme --name builder --label stage=test --json")) as {
+        id: string;
+      });
       await it.typed("org create idle");
       ({ id: team } = (await it.json("team create --org acme --name research --json")) as { id: string });
       const book = ledger(db, { recovery: "checkpoint" });
@@ -175,9 +177,17 @@ for (const { kind, open } of kinds) {
         as_of: expect.stringMatching(/^20.*Z$/),
         price: { currency: "EUR", per_million_units: 0.04 },
         rows: [
-          { key_id: key, key: "builder", model: "acme/writer-1", ...measured, units: 700, cost: "0.000028" },
+          {
+            key_id: key,
+            key: "builder",
+            labels: { stage: "test" },
+            model: "acme/writer-1",
+            ...measured,
+            units: 700,
+            cost: "0.000028",
+          },
           { key_id: key, key: "builder", model: "acme/painter-1", ...measured, units: 300, cost: "0.000012" },
-          { key_id: null, key: null, model: "", requests: 0, units: -100, cost: "-0.000004" },
+          { key_id: null, key: null, labels: {}, model: "", requests: 0, units: -100, cost: "-0.000004" },
         ],
         total: { requests: 2, input_tokens: 24, output_tokens: 14, units: 900, cost: "0.000036" },
         running: { requests: 1, held_units: 1000 },
@@ -194,7 +204,8 @@ for (const { kind, open } of kinds) {
       expect(await it.json(`usage report --org ${slug} --by team --json`)).toMatchObject({ by: ["team"], rows });
       const { out } = await it.typed(`usage report --org ${slug} --by team,key --csv`);
       expect(out).toStartWith("team_id,team,key_id,key,requests,");
-      expect(out).toContain(`\r\n${team},research,${key},builder,1,`);
+      expect(out.split("\r\n")[0]).toEndWith(",cost,labels");
+      expect(out).toMatch(new RegExp(`\r\n${team},research,${key},builder,1,.*,"{""stage"":""test""}"\r\n`));
       Object.assign(it.services.terminal, { width: 120 });
       expect((await it.typed(`usage report --org ${slug} --by team`)).out).toMatch(/^research +team_/m);
       Object.assign(it.services.terminal, { width: null });
@@ -241,7 +252,7 @@ for (const { kind, open } of kinds) {
         ["0.000012", "Usage", "acme/painter-1"],
         ["-0.000004", "Adjustment", ""],
       ]);
-      expect(rows[1]).toMatchObject({ x_TeamId: team, x_TeamName: "research" });
+      expect(rows[1]).toMatchObject({ SubAccountId: team, SubAccountName: "research", SubAccountType: "Team" });
       expect(rows[0]).toMatchObject({
         BillingAccountId: organizationId,
         BillingCurrency: "EUR",
@@ -250,7 +261,10 @@ for (const { kind, open } of kinds) {
         PricingQuantity: "700",
         ProviderName: "Example AI",
         ResourceId: key,
-        x_TeamName: "",
+        SubAccountId: "",
+        SubAccountName: "",
+        SkuMeter: "Tokens",
+        Tags: '"{""stage"":""test""}"',
         ChargePeriodStart: expect.stringMatching(/^20\d\d-\d\d-01T00:00:00Z$/),
       });
       expect(rows[0]!.ChargePeriodEnd).toBe(rows[0]!.BillingPeriodEnd);

@@ -131,7 +131,8 @@ describe.each(verbs.map((one) => [one.name, one] as const))("%s", (_, operation)
           : await port.ask(path, { ...asked, token, body: { ...sentBy(operation), organization: "globex" } });
       expect(answer).toMatchObject({ status: 404, code: "resource_not_found" });
     }
-    if (operation.name.startsWith("page")) {
+    // People are of several organizations: test/http/people.test.ts.
+    if (operation.name.startsWith("page") && operation.name !== "pagePeople") {
       const { body } = await port.ask(operation.path, { token });
       expect(body.data!.length).toBeGreaterThan(0);
       const { id } = await port.manage.findOrganization({ organization: "acme" });

@@ -83,6 +83,20 @@ describe("a row of a FOCUS report", () => {
     });
   });
 
+  test("has its team as sub account, and the labels of its key as tags", () => {
+    const [one] = read([{ day: "2026-11-23", teamId: "team_1", team: "research", labels: { stage: "production" } }]);
+    expect(one).toMatchObject({
+      InvoiceId: "",
+      SkuMeter: "Tokens",
+      SkuPriceDetails: '"{""x_Operation"":""chat.completions""}"',
+      SubAccountId: "team_1",
+      SubAccountName: "research",
+      SubAccountType: "Team",
+      Tags: '"{""stage"":""production""}"',
+    });
+    expect(read([{ day: "2026-11-23" }])[0]).toMatchObject({ SubAccountId: "", SubAccountType: "", Tags: "{}" });
+  });
+
   test("of an operator's entry has a cost, and nothing that was consumed", () => {
     const entry = {
       day: "2026-11-23",

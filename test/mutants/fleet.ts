@@ -22,8 +22,16 @@ export const fleet: Mutant[] = [
   {
     name: "a list goes on where only one of its sources was read to",
     file: "src/postgres/request-list.ts",
-    find: "sources.map((source) => source.reached).toSorted().at(-1)!",
-    replace: "sources.map((source) => source.reached).toSorted().at(0)!",
+    find: "    .toSorted()\n    .at(-1)!;\n  const all",
+    replace: "    .toSorted()\n    .at(0)!;\n  const all",
+    caughtBy: [list],
+    rule: listing,
+  },
+  {
+    name: "a list ends where it stopped reading roll-ups",
+    file: "src/postgres/request-hours.ts",
+    find: "not exists (select from bottom) as is_whole",
+    replace: "true as is_whole",
     caughtBy: [list],
     rule: listing,
   },

@@ -60,12 +60,15 @@ for (const [name, runs] of [
     let store: Store;
     let book: Ledger;
     let list: RequestList;
+    let hasty: RequestList;
     const end_ms = Date.now();
     beforeAll(async () => {
       store = await stores[name]();
       book = ledger(store.db, { recovery: "checkpoint" });
       // Few rows at a time, and as long as it takes.
       list = requestList(store.db, { scanned_max: 7, page_ms: 60_000 });
+      // As few, and no time at all: each source is asked once for a page.
+      hasty = requestList(store.db, { scanned_max: 7, page_ms: -1 });
       await store.db.query("select usage_partition($1::uuid)", [uuidAt(end_ms - 62 * hour_ms)]);
     });
     afterAll(async () => {
@@ -112,11 +115,15 @@ for (const [name, runs] of [
       await book.run([settleOf(admit, 100, { outcome, route })]);
     }
 
-    async function all(query: Omit<RequestQuery, "limit">, limit: number): Promise<ListedRequest[]> {
+    async function all(
+      query: Omit<RequestQuery, "limit">,
+      limit: number,
+      read: RequestList = list,
+    ): Promise<ListedRequest[]> {
       const items: ListedRequest[] = [];
       let before: string | undefined;
       do {
-        const page: Awaited<ReturnType<RequestList["listRequests"]>> = await list.listRequests({
+        const page: Awaited<ReturnType<RequestList["listRequests"]>> = await read.listRequests({
           ...query,
           before,
           limit,
@@ -161,11 +168,37 @@ for (const [name, runs] of [
         for (const [of, limit] of questions) {
           const query = queryOf(owners, of);
           const right = known.filter((one) => matches(one, query)).map(({ id }) => id);
-          const found = await all(query, limit);
-          expect(found.map(({ requestId }) => requestId)).toEqual(right.toSorted().toReversed());
+          for (const read of [list, hasty]) {
+            const found = await all(query, limit, read);
+            expect(found.map(({ requestId }) => requestId)).toEqual(right.toSorted().toReversed());
+          }
         }
       });
       await fc.assert(property, { numRuns: runs });
+    });
+
+    test("has all of an organization with a request in every fourth hour, whose ids are of the hour before", async () => {
+      const owners = [await store.newOrganization()];
+      const hours = Array.from({ length: 14 }, (_, n) => 4 * (n + 1));
+      const lastHour_ms = Math.floor(end_ms / hour_ms) * hour_ms;
+      const asked = hours.flatMap((hour) =>
+        (["completed", "refused"] as const).map((outcome, at) => ({
+          ...{ organization: 0, key: 0, model: 0, upstream: 0, outcome },
+          ago_ms: end_ms - lastHour_ms + hour * hour_ms - 60_000 - at,
+          off_ms: -300_000,
+        })),
+      );
+      const known = await load(asked, owners, true);
+      for (const [outcome, limit] of [
+        [undefined, 3],
+        ["completed", 9],
+      ] as const) {
+        const right = known.filter((one) => (outcome ?? one.outcome) === one.outcome).map(({ id }) => id);
+        for (const read of [list, hasty]) {
+          const found = await all({ organizationId: owners[0], outcome }, limit, read);
+          expect(found.map(({ requestId }) => requestId)).toEqual(right.toSorted().toReversed());
+        }
+      }
     });
 
     test("has a request once that ends while the list is read", async () => {
