@@ -388,6 +388,15 @@ describe("export", () => {
     );
   });
 
+  test("says of a key which limits it does not have, where a new one would inherit them", async () => {
+    const { manage } = here;
+    await manage.createOrganization({ slug: "heirs", plan: "pro" });
+    await manage.updateKeyDefault({ organization: "heirs", limits: { session: 100 } });
+    await manage.createKey({ organization: "heirs", name: "free", limits: { session: null, week: 5 } });
+    const { organizations } = await here.cli.json("export --org heirs --json");
+    expect(organizations).toMatchObject({ heirs: { keys: { free: { limits: { session: null, week: 5 } } } } });
+  });
+
   test("leaves out keys that a file cannot tell apart, and says so; nothing of it revokes them", async () => {
     await here.manage.createOrganization({ slug: "twins" });
     for (const name of ["a", "a", "b"]) await here.manage.createKey({ organization: "twins", name });
