@@ -29,9 +29,10 @@ export interface Talk extends Disposable {
   closed(): Promise<number>;
 }
 
-/** Rejects with the status where the upgrade is refused. */
-export async function talk(url: string, headers: Record<string, string>): Promise<Talk> {
-  const socket = new WebSocket(`${url.replace("http", "ws")}/v1/responses`, { headers });
+/** Rejects where the upgrade is refused. `ca`: whose certificate is trusted. */
+export async function talk(url: string, headers: Record<string, string>, ca?: string): Promise<Talk> {
+  const options = { headers, ...(ca === undefined ? {} : { tls: { ca } }) };
+  const socket = new WebSocket(`${url.replace("http", "ws")}/v1/responses`, options);
   const heard: ServerEvent[] = [];
   const read: Record<string, number> = {};
   let state: Talk["state"] | null = null;

@@ -10,6 +10,7 @@ import { authority, daysFromNow, type Identity, written } from "../harness/certi
 import { linesOf, linesThen } from "../harness/log-lines.ts";
 import { startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
+import { responseIn, type Talk, talk } from "../harness/websocket.ts";
 
 setDefaultTimeout(150_000);
 
@@ -109,6 +110,25 @@ describe("a new certificate", () => {
     expect(text).toContain("data: [DONE]");
     expect((await service.fetch("/v1/models")).status).toBe(200);
     await until(() => service.stderr().includes('"event":"certificate_renewed"'), 20_000, "the log");
+    expect(await service.stop()).toBe(0);
+  });
+
+  test("leaves a WebSocket open, which then drains with the node", async () => {
+    const [first, second] = [ours.issue(["localhost"]), ours.issue(["localhost"])];
+    const service = await https("socket", first).start();
+    const model = ((await (await service.fetch("/v1/models")).json()) as { data: { id: string }[] }).data[0]!.id;
+    const authorization = `Bearer ${service.key}`;
+    using client = await talk(service.url, { authorization }, ours.certificate);
+    const ask = async (of: Talk) => responseIn(await of.create({ model, input: "Hello" })).status;
+    expect(await ask(client)).toBe("completed");
+    written(folder, "socket", second);
+    service.signal("SIGHUP");
+    await until(() => shows(service.url, second), 20_000, "the new certificate");
+    expect(await ask(client)).toBe("completed");
+    using other = await talk(service.url, { authorization }, ours.certificate);
+    expect(await ask(other)).toBe("completed");
+    service.signal("SIGTERM");
+    expect([await client.closed(), await other.closed()]).toEqual([1012, 1012]);
     expect(await service.stop()).toBe(0);
   });
 
