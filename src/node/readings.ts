@@ -13,7 +13,7 @@ interface Read {
   bounds: Bounds;
   authentication: Authentication;
   admission: Admitting["admission"];
-  stores: Pick<Stores, "checks" | "upkeep" | "timeline" | "signs" | "nearLimits">;
+  stores: Pick<Stores, "kept" | "checks" | "upkeep" | "timeline" | "signs" | "nearLimits">;
   engines: Engines;
   database: Pick<Database, "inUse">;
   configurationHash(): string;
@@ -30,6 +30,7 @@ export function readings(metrics: Metrics, parts: Read): void {
   read("http_open_requests", () => lifecycle.openCount);
   read("http_open_streams", () => lifecycle.streamCount);
   read("http_open_websockets", () => bounds.sockets.size);
+  read("http_kept_answers", () => stores.kept.open.size);
   read("http_memory_in_flight_bytes", () => bounds.memory.bytes);
   read("authentication_absent_keys", authentication.authentication.absent);
   read("authentication_existing_secrets", authentication.existing.count);

@@ -24,6 +24,8 @@ export interface Metrics extends StoreWatcher {
   unauthenticated(code: string): void;
   /** A request was refused because the node's memory or descriptors are used up. */
   shed(what: Shed): void;
+  /** A request got the answer of an earlier one. */
+  replayed(): void;
   /**
    * The decision about one inference request of a known caller: granted from `plan` or `extra`, or refused with a
    * fault's code.
@@ -130,6 +132,7 @@ export function prometheusMetrics({ version, isPrivate, organizations_max }: Met
       observe("upstream_time_to_first_part_seconds", { upstream: named(upstream) }, seconds),
     waited: ({ model, outcome, ms }) => observe("upstream_queue_wait_seconds", { model, outcome }, ms / 1000),
     unauthenticated: (code) => inc("authentication_failures_total", { code }),
+    replayed: () => inc("http_replays_total", {}),
     shed: (full) => inc("http_shed_total", { full }),
     decision: (decision, reason) => inc("admission_decisions_total", { decision, reason }),
     grant: (answer, wait_ms) => observe("admission_grant_wait_seconds", { answer }, wait_ms / 1000),

@@ -85,7 +85,9 @@ test("it ends as incomplete and as failed, too", async () => {
 });
 
 test("it is cancelled, once and for all, and charged for what was produced", async () => {
+  const before = service.engine.counts.requests;
   const { body, request } = await create("tokens=2000 tps=50");
+  await until(() => service.engine.counts.requests > before, 5_000, "the engine to be asked");
   const cancel = async () => (await (await service.post(`/v1/responses/${body.id}/cancel`, {})).json()) as Created;
   const engine = service.engine.requests.at(-1)!;
   expect(await cancel()).toMatchObject({ id: body.id, status: "cancelled" });

@@ -8,6 +8,7 @@ import { fleet } from "./fleet.ts";
 import { found } from "./found.ts";
 import { http } from "./http.ts";
 import { identity } from "./identity.ts";
+import { kept } from "./kept.ts";
 import { ledger } from "./ledger.ts";
 import { management } from "./management.ts";
 import { memory } from "./memory.ts";
@@ -54,4 +55,5 @@ export const mutants: Mutants = {
   workers,
   fleet,
   found,
+  kept,
 };

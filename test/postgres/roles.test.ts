@@ -161,7 +161,6 @@ test.each([
   "update audit_entry set actor = 'nobody'",
   "delete from organization",
   "delete from api_key",
-  "delete from key_secret",
   "truncate usage_now",
   "alter table organization add column more text",
   `alter table usage_record detach partition ${thisMonth}`,

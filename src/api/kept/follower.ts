@@ -3,10 +3,9 @@
  * that node is gone, the ledger says so: its hold is settled by another one.
  */
 import type { Call } from "../../http/call.ts";
-import { Fault } from "../../inference/fault.ts";
 import type { LogEntry, LogName } from "../../store/answer-log.ts";
 import type { Kept } from "../../store/kept.ts";
-import { answerLost, type KeepingNeeds, type LogHead } from "./needs.ts";
+import { answerLost, available, type KeepingNeeds, type LogHead } from "./needs.ts";
 
 const poll_ms = 100;
 /** How often a reader without news finds out whether the writer is still there. */
@@ -80,13 +79,13 @@ export class Follower {
     if (this.#unread.length > 0) return this.#unread.splice(0);
     const { logs } = this.#needs.kept;
     for (;;) {
+      if (this.#call.request.signal.aborted) this.#call.leave();
       this.#call.signal.throwIfAborted();
-      if (this.#call.request.signal.aborted) throw new Fault("internal_error", "The client closed the connection.");
-      const entries = await logs.read(this.#kept, this.#next);
+      const entries = await available(logs.read(this.#kept, this.#next));
       if (entries === "lost") return "lost";
       this.#next += entries.length;
       if (entries.length > 0 || performance.now() >= until_ms) return entries;
-      const fate = await this.#fate();
+      const fate = await available(this.#fate());
       if (fate !== null) return this.#last(fate);
       await Bun.sleep(poll_ms);
     }

@@ -12,11 +12,8 @@ import { within } from "../../time/deadline.ts";
 import { failedResponse } from "./failed-response.ts";
 import { Follower } from "./follower.ts";
 import { LogWriter } from "./log-writer.ts";
-import { answerLost, type KeepingNeeds, type LogHead } from "./needs.ts";
+import { answerLost, available, claim_ms_max, type KeepingNeeds, type LogHead, unavailable } from "./needs.ts";
 import type { OpenAnswer } from "./parts.ts";
-
-/** How long a request waits for the store of claims. */
-const claim_ms_max = 3_000;
 
 export class Keeping implements AsyncDisposable, OpenAnswer {
   readonly #needs: KeepingNeeds;
@@ -181,22 +178,6 @@ export class Keeping implements AsyncDisposable, OpenAnswer {
   readonly #failed = (cause: unknown): void => {
     this.#needs.log.event("warn", "answer_unkept", { request_id: this.#name.requestId, cause: String(cause) });
   };
-}
-
-/** The fault that a client gets while the stores are away. */
-export async function available<Value>(work: Promise<Value>): Promise<Value> {
-  try {
-    return await within(work, claim_ms_max, "the store of answers");
-  } catch (cause) {
-    throw unavailable(cause);
-  }
-}
-
-function unavailable(cause: unknown): Fault {
-  return new Fault("storage_unavailable", "The service cannot keep an answer now. Please try again.", {
-    retryAfterSeconds: 1,
-    cause,
-  });
 }
 
 function tooMany(): Fault {

@@ -1,6 +1,10 @@
 /** Types and faults that the writers and the readers of kept answers share. */
 import { Fault } from "../../inference/fault.ts";
+import { within } from "../../time/deadline.ts";
 import type { Dependencies } from "../dependencies.ts";
+
+/** How long a request waits for the stores. */
+export const claim_ms_max = 3_000;
 
 export type KeepingNeeds = Pick<Dependencies, "kept" | "ledger" | "limits" | "log">;
 
@@ -16,4 +20,20 @@ export function answerLost(): Fault {
     "The answer to the first request with this 'idempotency-key' is no longer there: it was too large to be kept, made room for others, or was lost. It was charged then. Use a new key to ask again.",
     { param: "idempotency-key" },
   );
+}
+
+/** The fault that a client gets while the stores are away. */
+export async function available<Value>(work: Promise<Value>): Promise<Value> {
+  try {
+    return await within(work, claim_ms_max, "the store of answers");
+  } catch (cause) {
+    throw unavailable(cause);
+  }
+}
+
+export function unavailable(cause: unknown): Fault {
+  return new Fault("storage_unavailable", "The service cannot keep an answer now. Please try again.", {
+    retryAfterSeconds: 1,
+    cause,
+  });
 }

@@ -23,6 +23,7 @@ export async function replay<Wire extends InferenceWire, Reply>(
   { operation, codec }: Adapter<Wire, Reply>,
 ): Promise<Answer> {
   call.watchClient();
+  dependencies.metrics.replayed();
   noteReplay(dependencies, call, principal, { operation, earlier });
   const headers = { ...earlier.head.headers, "x-service-replay-of": earlier.name.requestId };
   if (!earlier.head.stream) return jsonText(200, await wholeText(earlier), headers);

@@ -31,6 +31,16 @@ export const requestMetrics = {
     help: "WebSockets that are open now. Each response on one is an open request too.",
     question: "How many clients keep a WebSocket?",
   },
+  http_kept_answers: {
+    type: "gauge",
+    help: "Kept answers that the node writes or reads now: those of idempotency keys and background responses.",
+    question: "How near is the node to `answers.open_max`?",
+  },
+  http_replays_total: {
+    type: "counter",
+    help: "Requests with an idempotency key that got the answer of an earlier one.",
+    question: "How often do clients ask again?",
+  },
   http_memory_in_flight_bytes: {
     type: "gauge",
     help: "Bytes that open requests hold of the node's budget.",

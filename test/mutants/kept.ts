@@ -1,0 +1,65 @@
+import type { Mutant } from "./mutant.ts";
+
+const repeats = "test/http/idempotency.test.ts";
+const background = "test/http/background.test.ts";
+const logs = "test/store/answer-log.test.ts";
+const rule = "docs/protocols.md, Repeating a request";
+
+export const kept: Mutant[] = [
+  {
+    name: "another body gets the answer of the key",
+    file: "src/api/kept/keeping.ts",
+    find: "if (earlier.body !== this.#claim?.body) throw reused();",
+    replace: "",
+    caughtBy: [`${repeats} > another body`],
+    rule,
+  },
+  {
+    name: "a kept answer ends with its client",
+    file: "src/api/infer.ts",
+    find: "if (!keeping) call.watchClient();",
+    replace: "call.watchClient();",
+    caughtBy: [`${repeats} > whose client leaves`],
+    rule,
+  },
+  {
+    name: "a key is taken by a request that was refused",
+    file: "src/api/kept/keeping.ts",
+    find: "await answers.free(this.#name.requestId);",
+    replace: "",
+    caughtBy: [`${repeats} > fails before its answer`],
+    rule,
+  },
+  {
+    name: "a key is not the API key's own",
+    file: "src/api/kept/key.ts",
+    find: "person?.id ?? key.id, ",
+    replace: "",
+    caughtBy: [`${repeats} > a key is an organization's`],
+    rule,
+  },
+  {
+    name: "a log goes on after its end",
+    file: "src/redis/answer-log.ts",
+    find: "if last and last[2][4] == '1' then return 'ended' end",
+    replace: "",
+    caughtBy: [`${logs} > on redis > nothing comes after the end`],
+    rule,
+  },
+  {
+    name: "a cancelled response is stored as completed",
+    file: "src/api/kept/keeping.ts",
+    find: 'if (!this.#isFinished) this.#call.leave(new Fault("internal_error", "The response was cancelled."));',
+    replace: "",
+    caughtBy: [`${background} > it is cancelled`],
+    rule: "docs/protocols.md, Background responses",
+  },
+  {
+    name: "a follower gets events again that it has",
+    file: "src/protocol/openai-responses/broken-stream.ts",
+    find: "?? Infinity) > number)",
+    replace: "?? Infinity) >= number)",
+    caughtBy: [`${background} > without a gap`],
+    rule: "docs/protocols.md, Background responses",
+  },
+];
