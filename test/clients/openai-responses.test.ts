@@ -530,7 +530,6 @@ describe("errors", () => {
       [{ temperature: 9 }, "invalid_value", "temperature"],
       [{ input: [{ role: "nobody", content: "x" }] }, "invalid_value", "input[0].role"],
       [{ previous_response_id: "resp_unknown" }, "previous_response_not_found", "previous_response_id"],
-      [{ background: true }, "unsupported_feature", "background"],
       [{ tools: [{ type: "web_search" }] }, "unsupported_feature", "tools[0].type"],
       [{ model: plainModel, text: { format: { type: "json_object" } } }, "unsupported_feature", "text.format"],
       [{ input: cue("context-length") }, "context_length_exceeded", "input"],

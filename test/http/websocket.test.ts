@@ -170,6 +170,7 @@ describe("an error", () => {
     ['{"type":"response.inject"}', 400, "invalid_value", "type"],
     [{ type: "response.create", ...asks("x"), stream_id: 7 }, 400, "invalid_value", "stream_id"],
     [{ type: "response.create", ...asks("x"), generate: "no" }, 400, "invalid_value", "generate"],
+    [{ type: "response.create", ...asks("x"), background: true }, 400, "unsupported_feature", "background"],
     [{ type: "response.create", model: "nobody/none", input: "x" }, 404, "model_not_found", "model"],
     [{ type: "response.create", ...asks("x"), previous_response_id: "resp_x" }, 400, gone.code, gone.param],
   ])("of %j says what is wrong, and the connection goes on", async (sent, status, code, param) => {

@@ -43,7 +43,7 @@ export const kept: Mutant[] = [
     file: "src/redis/answer-log.ts",
     find: "if last and last[2][4] == '1' then return 'ended' end",
     replace: "",
-    caughtBy: [`${logs} > on redis > nothing comes after the end`],
+    caughtBy: [`${logs} > on redis nothing comes after the end`],
     rule,
   },
   {

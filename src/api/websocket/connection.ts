@@ -147,8 +147,8 @@ function restarting(): Fault {
   });
 }
 
-/** The fields of the head that concern the connection and not its requests. */
-const ofConnection = /^(connection|upgrade|sec-websocket-.*|content-.*|transfer-encoding|expect)$/;
+/** The fields of the head that concern the connection and not its requests: one key of repetition is not that of each. */
+const ofConnection = /^(connection|upgrade|sec-websocket-.*|content-.*|transfer-encoding|expect|idempotency-key)$/;
 
 function headOf(upgrade: Headers): Headers {
   const headers = new Headers();

@@ -4,7 +4,7 @@
  */
 import { Fault } from "../../inference/fault.ts";
 import { isObject } from "../json.ts";
-import { describe, invalid, missing, violationFault } from "../violation.ts";
+import { describe, invalid, missing, notSupported, violationFault } from "../violation.ts";
 import type { ResponsesRequest } from "./contract.ts";
 import { validateResponsesRequest } from "./validate.ts";
 
@@ -33,6 +33,8 @@ export function validateClientEvent(event: unknown): CreateEvent {
   if (type === undefined) throw violationFault(missing("type", "Send an event, such as 'response.create'."));
   if (type !== "response.create")
     throw violationFault(invalid("type", `must be 'response.create', but is ${describe(type)}.`));
+  if (request.background === true)
+    throw violationFault(notSupported("background", "background responses on a WebSocket"));
   return {
     streamId: laneOf(stream_id),
     isGenerated: generates(generate),
