@@ -1,5 +1,5 @@
 /**
- * What is asked of an issuer: the address of its page, the tokens for a code, and again by its refresh token. Each answer is
+ * The questions to an issuer: the address of its page, the tokens for a code, and again by its refresh token. Each answer is
  * claims that were verified, and what is kept of it. Throws IssuerAway or IssuerRefused, and nothing else.
  */
 import {
@@ -18,15 +18,15 @@ import type { Claims } from "../auth/identity.ts";
 import { IssuerAway, type IssuerClient, IssuerRefused, reasonOf } from "./issuer-clients.ts";
 import { verifiedIdToken } from "./verified.ts";
 
-/** What has to come back with the answer. */
+/** The values that must come back with the answer. */
 export interface Expected {
   state: string;
   nonce: string;
-  /** Of PKCE. */
+  /** The code verifier of PKCE. */
   verifier: string;
 }
 
-/** What is kept, sealed, to ask again. */
+/** The tokens that are kept, sealed, to ask the issuer again. */
 export interface KeptTokens {
   /** `sub`, whatever claims say who somebody is. */
   subject: string;
@@ -90,7 +90,7 @@ async function vouched(client: IssuerClient, tokens: TokenEndpointResponse, clai
   const subject = claims.sub as string;
   const said = await userInfo(client, tokens.access_token, subject);
   return {
-    // What was signed counts first.
+    // The signed claims count first.
     claims: { ...said, ...claims },
     issuerSession: typeof sid === "string" && sid !== "" ? sid : null,
     kept: tokens.refresh_token ? { subject, refreshToken: tokens.refresh_token } : null,

@@ -1,4 +1,4 @@
-/** What the cookie of a browser stands for: a session, whose issuer is asked again each hour, and which ends in many ways. */
+/** Sessions of browsers, which a cookie names. The issuer of each is asked again every hour. */
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { Identity } from "../auth/identity.ts";
 import { subjectIn } from "../auth/rules.ts";
@@ -21,7 +21,7 @@ import { issuerIn, verifiedLogoutToken } from "./verified.ts";
 export interface CurrentSession {
   session: KnownSession;
   known: KnownPerson;
-  /** What a form of ours has to send back. */
+  /** A secret that each of our forms sends back. */
   formSecret: string;
 }
 
@@ -76,7 +76,7 @@ async function askedAgain(parts: IdentityParts, session: KnownSession): Promise<
   }
 }
 
-/** Whoever has the cookie can make it, and no page of another origin can read it. */
+/** It follows from the cookie alone, which no page of another origin can read. */
 function formSecretOf(secret: string): string {
   return createHmac("sha256", secret).update("form").digest("base64url");
 }

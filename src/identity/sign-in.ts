@@ -1,6 +1,6 @@
 /**
- * The way of a browser: to the issuer, and back with an answer. What has to come back is sealed in a cookie of this browser,
- * so an answer that another one asked for opens nothing; and it counts once, for ten minutes.
+ * Signing in with a browser, which goes to the issuer and comes back with an answer. The values that must come back are sealed
+ * in a cookie of this browser, so the answer to another browser opens nothing. An answer counts once, for ten minutes.
  */
 import type { SessionKind } from "../store/browser-sessions.ts";
 import type { KnownPerson } from "../store/people.ts";

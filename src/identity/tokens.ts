@@ -21,7 +21,7 @@ import {
 } from "./identity.ts";
 import { IssuerRefused } from "./issuer-clients.ts";
 
-/** What the token endpoint answers. */
+/** An answer of the token endpoint. */
 export interface Tokens {
   accessToken: string;
   lasts_s: number;
@@ -68,7 +68,7 @@ function accessFor(parts: IdentityParts, lasts_ms = access_ms): { token: string;
   return { token, access: { secret: secretOf(token), lasts_ms } };
 }
 
-/** What somebody may do in an organization; null: nothing any more. */
+/** The rights of a person in an organization; null: there are none any more. */
 function rightsIn({ memberships }: KnownPerson, organizationId: string): SignInRights | null {
   const found = memberships.find((one) => one.organizationId === organizationId);
   return found ? { organizationId, teamId: found.team?.id ?? null, scopes: found.scopes, models: found.models } : null;

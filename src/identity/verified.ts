@@ -14,7 +14,7 @@ export async function verifiedIdToken(client: IssuerClient, token: string): Prom
 const logoutEvent = "http://schemas.openid.net/event/backchannel-logout";
 const logoutAge_s = 120;
 
-/** Who has left: a session at the issuer, or all of a subject. */
+/** A logout of one session at the issuer, or of all sessions of a subject. */
 export interface Logout {
   /** The claims that say whose it is. */
   claims: Claims;

@@ -1,4 +1,4 @@
-/** How much of its limits something has used, as verbs answer it and commands print it. */
+/** The share of its limits that a subject has used, as verbs answer it and commands print it. */
 import Type from "typebox";
 import { grouped, percentOf } from "../inference/amounts.ts";
 import type { Value } from "../schema/codec.ts";

@@ -6,7 +6,7 @@ import type { Database, Transaction } from "./database.ts";
 
 const waits = "decision is null and expires_at > store_now()";
 
-/** How much longer a device has to wait that asked too soon (RFC 8628, 3.5). */
+/** The time that is added to the interval of a device that asked too soon (RFC 8628, 3.5). */
 const slower_s = 5;
 
 export function deviceRequests(db: Database): DeviceRequests {

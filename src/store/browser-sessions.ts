@@ -1,6 +1,6 @@
 /**
- * Sessions of browsers, each of one person at one issuer. The cookie of a browser has a secret, and the store its hash. What
- * ends by its age, by the issuer or by hand is not found any more. Implemented by `postgres`; docs/identity.md, Sessions.
+ * Sessions of browsers, each of one person at one issuer. The cookie of a browser has a secret, and the store has its hash. A
+ * session that has ended, by its age, by the issuer or by hand, is not found any more. Implemented by `postgres`; docs/identity.md, Sessions.
  */
 
 /** `console`: of the console. `device`: of the page on which devices are approved. */
@@ -32,7 +32,7 @@ export interface SessionLife {
   whole_ms: number;
 }
 
-/** Who ends: a session at the issuer, or a person everywhere. */
+/** The sessions that end: those of one session at the issuer, or all of a person. */
 export type EndedAtIssuer = { issuer: string; issuerSession: string } | { personId: string };
 
 export interface BrowserSessions {

@@ -11,7 +11,7 @@ export interface NewAccessToken {
   lasts_ms: number;
 }
 
-/** What its access tokens may do. */
+/** The rights of its access tokens. */
 export interface SignInRights {
   organizationId: string;
   teamId: string | null;

@@ -127,7 +127,7 @@ function goingOn(request: InferenceRequest, said: Said, rest: number): Inference
   };
 }
 
-/** What the caller has seen of the answer, as far as it is one text. */
+/** The text that the caller has seen, if the answer so far is one text. */
 class Said {
   text = "";
   #deltas = 0;

@@ -116,7 +116,7 @@ export class Follower {
     if (fate === "dead") await this.bury("");
     if (fate === "lost") {
       await this.#needs.kept.answers.end(this.#kept.requestId, { state: "lost", bytes: 0 });
-      // Of an answer whose log was whole, the claim says `ended`, and it stays.
+      // The claim of an answer whose log is whole says `ended`, and stays.
       throw answerLost();
     }
     return false;

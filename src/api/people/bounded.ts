@@ -1,4 +1,4 @@
-/** What nobody knows costs its address: codes, tokens, cookies and answers of an issuer that do not hold. */
+/** Bounds the failures of an address: codes, tokens, cookies and answers of an issuer that do not hold. */
 import type { Call } from "../../http/call.ts";
 import type { IdentityParts } from "../../identity/identity.ts";
 import { IssuerRefused } from "../../identity/issuer-clients.ts";

@@ -48,7 +48,7 @@ const policy = [
   "require-trusted-types-for 'script'",
 ].join("; ");
 
-/** What every answer to a browser has. Without a referrer for our own origin, forms would come without their origin. */
+/** The headers of every answer to a browser. Without a referrer for our own origin, forms would come without their origin. */
 export const browserHeaders = {
   "cache-control": "no-store",
   "content-security-policy": policy,

@@ -1,5 +1,5 @@
 /**
- * What devices and workloads ask for: metadata (RFC 8414), a code for a device (RFC 8628), tokens (RFC 6749, 7523), revocation
+ * The endpoints for devices and workloads: metadata (RFC 8414), a code for a device (RFC 8628), tokens (RFC 6749, 7523), revocation
  * (RFC 7009). There are no client secrets: a code, a refresh token or an assertion is what counts.
  */
 import type { Call } from "../../http/call.ts";
@@ -22,7 +22,7 @@ const paths = {
   metadata: "/.well-known/oauth-authorization-server",
   device: "/oauth/device_authorization",
   token: "/oauth/token",
-  /** Where the SDKs of Anthropic ask. */
+  /** The path that the SDKs of Anthropic ask. */
   otherToken: "/v1/oauth/token",
   revoke: "/oauth/revoke",
 };

@@ -1,4 +1,4 @@
-/** What people and their devices call on the port of the service. */
+/** The endpoints of people and their devices on the port of the service. */
 import type { IdentityParts } from "../../identity/identity.ts";
 import type { Operation } from "../operation.ts";
 import { deviceOperations } from "./device.ts";

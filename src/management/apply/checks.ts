@@ -1,4 +1,4 @@
-/** What the schema of a file of organizations cannot say: rules between its values, and with what stands. Pure. */
+/** The rules for a file of organizations that its schema cannot express: between its values, and with what exists. Pure. */
 import { camelName } from "../../schema/codec.ts";
 import type { Path } from "../../schema/walk.ts";
 import { type Budget, noBudget } from "../../store/budget.ts";

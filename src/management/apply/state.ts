@@ -79,7 +79,7 @@ function lists<Item extends { organizationId: string }>(
   list: (filter: { organization?: string }) => Promise<Item[]>,
 ): (organization: Organization) => Promise<Item[]> {
   const grouped = all?.then((items) => Map.groupBy(items, ({ organizationId }) => organizationId));
-  // Whoever waits for it hears of a failure.
+  // A failure reaches the code that awaits it.
   grouped?.catch(() => {});
   return async ({ id, slug }) => (grouped ? ((await grouped).get(id) ?? []) : list({ organization: slug }));
 }
