@@ -1,6 +1,7 @@
 /**
  * Sessions of browsers, each of one person at one issuer. The cookie of a browser has a secret, and the store has its hash. A
- * session that has ended, by its age, by the issuer or by hand, is not found any more. Implemented by `postgres`; docs/identity.md, Sessions.
+ * session that has ended, by its age, by the issuer or by hand, is not found any more. Implemented by `postgres`;
+ * docs/identity.md, Sessions.
  */
 
 /** `console`: of the console. `device`: of the page on which devices are approved. */

@@ -1,6 +1,6 @@
 /**
- * The endpoints for devices and workloads: metadata (RFC 8414), a code for a device (RFC 8628), tokens (RFC 6749, 7523), revocation
- * (RFC 7009). There are no client secrets: a code, a refresh token or an assertion is what counts.
+ * The endpoints for devices and workloads: metadata (RFC 8414), a code for a device (RFC 8628), tokens (RFC 6749, 7523),
+ * revocation (RFC 7009). There are no client secrets: a code, a refresh token or an assertion is what counts.
  */
 import type { Call } from "../../http/call.ts";
 import { json } from "../../http/json.ts";
