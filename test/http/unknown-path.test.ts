@@ -105,7 +105,7 @@ test("where nothing is near, nothing is guessed", async () => {
 });
 
 describe("what has not the form of an id", () => {
-  const strays = ["compacted", "x", "chatcmpl-1", "resp_", `${response}/cancel`, `${response}/x/input_items`];
+  const strays = ["compacted", "x", "chatcmpl-1", "resp_", `${response}/resume`, `${response}/x/input_items`];
   test("is no response: 404 route_not_found, whatever the method, with a key or without", async () => {
     for (const stray of strays) {
       for (const method of ["POST", "GET", "DELETE", "PUT"]) {
