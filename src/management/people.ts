@@ -151,7 +151,10 @@ export const personVerbs = [
       organization: Type.Optional(words("Slug or ID: only people with a membership there.")),
       search: Type.Optional(words("A part of a name or an e-mail address, in any case.")),
       suspended: Type.Optional(
-        Type.Boolean({ description: "True: only people who are suspended. False: the others." }),
+        Type.Boolean({
+          description: "True: only people who are suspended. False: the others.",
+          "x-must-be": "true or false",
+        }),
       ),
     }),
     answers: partOf(Person, "People"),

@@ -60,6 +60,7 @@ const kinds: [says: RegExp, why: string][] = [
   [/^Specify the organization's new slug or name/, comparesMembers],
   [/^Specify which policy to change/, comparesMembers],
   [/organization-admin/, comparesMembers],
+  [/^The role \S+ is (for the service|one in an organization)/, comparesMembers],
   [/^The team .* belongs to another organization/, ofTheStore],
 ];
 
