@@ -43,7 +43,7 @@ export function guard<Schema extends TObject>(schema: Schema): Guard<Schema> {
     for (const { name, parameter, isRequired, check } of checked) {
       const text = textOf(name);
       if (text !== null) {
-        const value = valueOf(text, parameter.type);
+        const value = typedAs(text, parameter.type);
         if (!check.Check(value))
           throw wrongParameter(name, parameter["x-must-be"] ?? "the value that the contract describes");
         values[name] = value;
@@ -61,7 +61,7 @@ export function wrongParameter(name: string, mustBe: string): Fault {
   return new Fault("invalid_value", `'${name}' must be ${mustBe}.`, { param: name });
 }
 
-function valueOf(text: string, type: string | undefined): unknown {
+function typedAs(text: string, type: string | undefined): unknown {
   if (type === "integer") return integerOf(text);
   if (type === "boolean") return booleans.get(text) ?? text;
   return text;
