@@ -24,7 +24,7 @@ export const sluice: Target = {
   async version() {
     return (await run([...words(), "--version"], {}, tmpdir())).trim();
   },
-  settings: `two nodes, Postgres, Redis; lease ${lease_s} s, checkpoint ${checkpoint_s} s, otherwise as it comes`,
+  settings: `two nodes, Postgres, Redis; lease ${lease_s} s, checkpoint ${checkpoint_s} s, answers beyond 16 tokens collected from streams, otherwise as it comes`,
   settled_ms_max: 30_000,
   // docs/metering.md: what was delivered after the last checkpoint of a node that died. A checkpoint takes a moment.
   uncounted_ms_max: 1000 * (checkpoint_s * 2 + 0.6),
@@ -114,7 +114,7 @@ models:
     max_output_tokens: 16384
     prices: { input: 0, output: 1 }
     routes: [{ upstream: first, model: proof-1 }, { upstream: second, model: proof-1 }]
-metering: { lease_s: ${lease_s}, checkpoint_s: ${checkpoint_s}, sweep_s: 0.3 }
+metering: { lease_s: ${lease_s}, checkpoint_s: ${checkpoint_s}, sweep_s: 0.3, unstreamed_tokens_max: 16 }
 `;
 }
 
