@@ -2,6 +2,7 @@
 
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { pause } from "./pause.ts";
 import { type Script, scriptIn, tokenAt } from "./script.ts";
 
 export const model = "proof-1";
@@ -158,8 +159,4 @@ function completionOf(id: string, tokens: number, usage: object | undefined) {
 function sendJson(response: ServerResponse, value: unknown): void {
   response.writeHead(200, { "content-type": "application/json" });
   response.end(JSON.stringify(value));
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

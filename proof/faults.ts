@@ -2,6 +2,7 @@
 
 import type { Chance } from "./chance.ts";
 import type { Injury } from "./judge.ts";
+import { pause } from "./pause.ts";
 import type { Link, Part } from "./target.ts";
 
 export interface Scene {
@@ -69,8 +70,4 @@ export async function injure(
     await pause(chance.between(50, 500));
   }
   return injuries;
-}
-
-export function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

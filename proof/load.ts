@@ -2,7 +2,7 @@
 
 import { type Chance, chanceFrom } from "./chance.ts";
 import { ask, type Seen } from "./client.ts";
-import { pause } from "./faults.ts";
+import { pause } from "./pause.ts";
 import { drawScript } from "./script.ts";
 import type { Key } from "./target.ts";
 

@@ -1,9 +1,8 @@
 // Programs that are killed, frozen and started again, always on the same port.
 
 import { type ChildProcess, spawn } from "node:child_process";
-import { readFileSync } from "node:fs";
-import { type AddressInfo, createServer } from "node:net";
-import { pause } from "./faults.ts";
+import { childrenOf } from "../test/harness/daemon.ts";
+import { pause } from "./pause.ts";
 import type { Part } from "./target.ts";
 
 export interface Program extends Part {
@@ -75,26 +74,10 @@ export function program(options: ProgramOptions): Program {
   };
 }
 
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
-
 export async function answersWith(url: string, status: number): Promise<boolean> {
   const response = await fetch(url, { signal: AbortSignal.timeout(2_000) });
   await response.body?.cancel();
   return response.status === status;
-}
-
-function childrenOf(pid: number): number[] {
-  try {
-    return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean).map(Number);
-  } catch {
-    return [];
-  }
 }
 
 function send(pid: number, signal: NodeJS.Signals): void {

@@ -3,9 +3,10 @@
 import { chanceFrom } from "./chance.ts";
 import { ask, type Seen } from "./client.ts";
 import type { Engine } from "./engine.ts";
-import { faultsOf, injure, pause } from "./faults.ts";
+import { faultsOf, injure } from "./faults.ts";
 import { type Account, type Finding, judge, uncounted } from "./judge.ts";
 import { type Purse, startLoad } from "./load.ts";
+import { pause } from "./pause.ts";
 import type { Link, Site, Target, Usage } from "./target.ts";
 
 export interface Session {

@@ -7,8 +7,8 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { postgresPrograms, reachable, redisPrograms } from "../test/harness/binaries.ts";
-import { account, serviceFolder } from "../test/harness/daemon.ts";
-import { freePort, type Program, program } from "./processes.ts";
+import { account, freePort, serviceFolder } from "../test/harness/daemon.ts";
+import { type Program, program } from "./processes.ts";
 
 export interface StoreProgram extends Program {
   url: string;

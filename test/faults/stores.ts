@@ -2,13 +2,13 @@
 // against a kill (what it has confirmed is in the kernel's hands); only the disk is not waited for.
 
 import { type ChildProcess, spawn } from "node:child_process";
-import { chmodSync, chownSync, mkdtempSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { chmodSync, chownSync, mkdtempSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Database } from "../../src/postgres/database.ts";
 import { serverDatabase } from "../../src/postgres/server.ts";
 import { postgresPrograms, reachable, redisPrograms } from "../harness/binaries.ts";
-import { account, freePort } from "../harness/daemon.ts";
+import { account, childrenOf, freePort } from "../harness/daemon.ts";
 import { until } from "../harness/until.ts";
 
 export interface Store {
@@ -91,14 +91,6 @@ async function storeOf(process_: StoreProcess): Promise<Store> {
   process.once("exit", () => signalGroup("SIGKILL"));
   await store.start();
   return store;
-}
-
-function childrenOf(pid: number): number[] {
-  try {
-    return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").filter(Boolean).map(Number);
-  } catch {
-    return [];
-  }
 }
 
 function ownFolder(name: string): string {

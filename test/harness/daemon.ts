@@ -2,7 +2,7 @@
 // process however that ends (normal exit, Ctrl-C, crash, kill -9), and its folder goes with it.
 
 import { spawn } from "node:child_process";
-import { chmodSync, chownSync, mkdtempSync } from "node:fs";
+import { chmodSync, chownSync, mkdtempSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -66,6 +66,15 @@ export function serviceFolder(name: string): string {
   if (account.uid !== undefined) chownSync(folder, account.uid, account.gid!);
   chmodSync(folder, 0o700);
   return folder;
+}
+
+/** The processes that a process has started itself. Empty where the system does not say. */
+export function childrenOf(pid: number): number[] {
+  try {
+    return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").filter(Boolean).map(Number);
+  } catch {
+    return [];
+  }
 }
 
 /** Below those that the system gives to whoever connects: one of them may be taken until the service listens. */

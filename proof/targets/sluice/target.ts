@@ -3,7 +3,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { answersWith, freePort, type Program, program } from "../../processes.ts";
+import { freePort } from "../../../test/harness/daemon.ts";
+import { answersWith, type Program, program } from "../../processes.ts";
 import { postgresProgram, redisProgram } from "../../stores.ts";
 import type { Key, Link, Site, Target, Usage } from "../../target.ts";
 import { wireTo } from "../../wire.ts";
