@@ -153,7 +153,7 @@ export const personVerbs = [
       suspended: Type.Optional(
         Type.Boolean({
           description: "True: only people who are suspended. False: the others.",
-          "x-must-be": "true or false",
+          "x-must-be": "'true' or 'false'",
         }),
       ),
     }),

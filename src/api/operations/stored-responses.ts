@@ -54,10 +54,9 @@ export const getResponse = operation({
     "A stored response of your organization, as it was sent. A background response, as it stands; one that was created as a stream can be followed with `stream=true`, also from the event after `starting_after`.",
   query: Type.Object({
     stream: Type.Optional(
-      Type.Enum(["true", "false"], {
+      Type.Boolean({
         description: "`true`: follows the events of a background response that was created with `stream`.",
         "x-must-be": "'true' or 'false'",
-        type: "string",
       }),
     ),
     starting_after: Type.Optional(
@@ -82,7 +81,7 @@ export const getResponse = operation({
     },
   },
   async handle(dependencies, call, { principal, params, query: { stream, starting_after } }) {
-    if (stream === "true") return followedResponse(dependencies, call, principal, params.id, starting_after ?? -1);
+    if (stream === true) return followedResponse(dependencies, call, principal, params.id, starting_after ?? -1);
     const stored = await foundResponse(dependencies, call, principal, params.id);
     if (stored) return json(200, { ...JSON.parse(stored.response), output: JSON.parse(stored.output) });
     const kept = await keptResponse(dependencies, principal, params.id);
