@@ -53,7 +53,8 @@ export function startConsole(
       return url === null ? loopbackOrigins(listening.console) : [url];
     },
     serviceUrl: () => configuration.current().identity?.serviceUrl ?? listening.service ?? "",
-    unknown: unknownCredentials(unknownLimitsOf(limits), () => performance.now()),
+    // An address's failures count together, wherever it fails.
+    unknown: people?.unknown ?? unknownCredentials(unknownLimitsOf(limits), () => performance.now()),
     random,
   };
   const rounds = forgetting({

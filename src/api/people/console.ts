@@ -9,7 +9,7 @@ import type { ManagementEntrance } from "../management/gate.ts";
 import { managementMounted } from "../management/mounted.ts";
 import type { Operation } from "../operation.ts";
 import { fromIssuer, toIssuer } from "./callback.ts";
-import { requireOwnPage, requireSession } from "./door.ts";
+import { requireOwnPage, requireSession } from "./console-entrance.ts";
 import { assetsPath, type ConsolePages, consolePages } from "./files.ts";
 import { backchannelLogout } from "./leave.ts";
 import { forBrowsers, notThere, unlisted } from "./place.ts";
