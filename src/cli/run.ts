@@ -10,6 +10,7 @@ import { addApplyCommand } from "./apply.ts";
 import { addAuditCommands } from "./audit.ts";
 import { addCompletionCommand } from "./completion.ts";
 import { addConformanceCommand } from "./conformance/command.ts";
+import { addConsoleCommand } from "./console.ts";
 import type { CommandContext } from "./context.ts";
 import { addDoctorCommand } from "./doctor.ts";
 import { addExportCommand } from "./export.ts";
@@ -102,6 +103,7 @@ export function commands(of: Services, exitWith: (code: number) => void): Comman
   group("membership", "give people memberships by hand, and take them", ["give"]);
   addApplyCommand(program, context);
   addExportCommand(program, context);
+  addConsoleCommand(program, context);
   addDoctorCommand(program, context);
   addHealthcheckCommand(program, context);
   addConformanceCommand(program, context);
@@ -116,6 +118,7 @@ const onTheNode = [
   "migrate",
   "openapi",
   "init",
+  "console",
   "doctor",
   "healthcheck",
   "conformance",
