@@ -105,7 +105,7 @@ function taken(lock: string): boolean {
 
 /** Renaming it takes it from one process alone. */
 function releaseStale(lock: string, aside: string, now_ms: number): void {
-  const since_ms = unlessMissing(() => statSync(lock).mtimeMs);
+  const since_ms = unlessMissing(() => statSync(lock).mtime.getTime());
   if (since_ms === null || now_ms - since_ms < stale_ms) return;
   if (unlessMissing(() => renameSync(lock, aside)) !== null) rmSync(aside, { force: true });
 }
