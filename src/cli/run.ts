@@ -10,6 +10,7 @@ import { addApplyCommand } from "./apply.ts";
 import { addAuditCommands } from "./audit.ts";
 import { addCompletionCommand } from "./completion.ts";
 import { addConformanceCommand } from "./conformance/command.ts";
+import { addConsoleCommand } from "./console.ts";
 import type { CommandContext } from "./context.ts";
 import { addDoctorCommand } from "./doctor.ts";
 import { addExportCommand } from "./export.ts";
@@ -105,6 +106,7 @@ export function commands(of: Services, exitWith: (code: number) => void): Comman
   addApplyCommand(program, context);
   addExportCommand(program, context);
   addSignInCommands(program, context);
+  addConsoleCommand(program, context);
   addDoctorCommand(program, context);
   addHealthcheckCommand(program, context);
   addConformanceCommand(program, context);
@@ -119,6 +121,7 @@ const onTheNode = [
   "migrate",
   "openapi",
   "init",
+  "console",
   "doctor",
   "healthcheck",
   "conformance",

@@ -247,7 +247,7 @@ describe("a device", () => {
     expect(answer).toMatchObject({ status: 429, error: "slow_down" });
     const cookie = `sluice-console=${"x".repeat(43)}`;
     // A few of a minute's failures may have come back meanwhile.
-    for (const path of ["/", "/oauth/callback?code=c"])
+    for (const path of ["/session", "/oauth/callback?code=c"])
       await until(
         async () => (await fetch(node.consoleUrl + path, { headers: { cookie } })).status === 429,
         5_000,
