@@ -23,6 +23,7 @@ import { addPersonTryCommand } from "./person-try.ts";
 import { addRequestCommands } from "./request.ts";
 import { addServerCommands } from "./server.ts";
 import type { Services } from "./services.ts";
+import { addSignInCommands } from "./sign-in/commands.ts";
 import { oneLine } from "./terminal.ts";
 import { TypedCommand } from "./typed-command.ts";
 import { addUpstreamCommands } from "./upstream.ts";
@@ -79,6 +80,7 @@ export function commands(of: Services, exitWith: (code: number) => void): Comman
     if (server === undefined) return;
     const [first = command.name()] = namesTo(command);
     if (onTheNode.includes(first)) command.error(`error: ${first} works on the node itself, without --server`);
+    if (forClients.includes(first)) command.error(`error: ${first} calls no operator's port and takes no --server`);
     environment.SLUICE_SERVER = server;
   });
   const context: CommandContext = { services, exitWith };
@@ -103,6 +105,7 @@ export function commands(of: Services, exitWith: (code: number) => void): Comman
   group("membership", "give people memberships by hand, and take them", ["give"]);
   addApplyCommand(program, context);
   addExportCommand(program, context);
+  addSignInCommands(program, context);
   addConsoleCommand(program, context);
   addDoctorCommand(program, context);
   addHealthcheckCommand(program, context);
@@ -124,6 +127,9 @@ const onTheNode = [
   "conformance",
   "completion",
 ];
+
+/** They call what clients call. */
+const forClients = ["login", "logout", "token"];
 
 /** The words of a command, without the program's name. */
 function namesTo(command: Command): string[] {

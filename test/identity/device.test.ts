@@ -97,7 +97,12 @@ describe("a device", () => {
     expect(approved.text).toContain("Approved");
     expect(browser.cookie("sluice-device")).toBeUndefined();
     const tokens = await poll(begun.device_code);
-    expect(tokens).toMatchObject({ status: 200, token_type: "Bearer", expires_in: 3600 } as object);
+    expect(tokens).toMatchObject({
+      status: 200,
+      token_type: "Bearer",
+      expires_in: 3600,
+      email: "ann@x.test",
+    } as object);
     expect(tokens.access_token).toMatch(/^slt_[0-9A-Za-z]{38}$/);
     expect(tokens.refresh_token).toMatch(/^slr_[0-9A-Za-z]{38}$/);
     expect(await poll(begun.device_code)).toMatchObject({ status: 400, error: "expired_token" });
