@@ -1,12 +1,12 @@
 /** The frame around every page: navigation, search, who is signed in, and the region that speaks to screen readers. */
 import { useEffect } from "preact/hooks";
-import { actIn, may, membership, session, signOut } from "./core/session.ts";
-import { announcement } from "./core/announce.ts";
 import { path } from "./core/address.ts";
+import { announcement } from "./core/announce.ts";
+import { actIn, may, membership, session, signOut } from "./core/session.ts";
 import { nextTheme, theme } from "./core/theme.ts";
 import { type PageEntry, pages } from "./pages.ts";
-import { Empty, Page } from "./parts/section.tsx";
 import { Search } from "./parts/search.tsx";
+import { Empty, Page } from "./parts/section.tsx";
 
 export function Frame() {
   const seen = pages.filter(({ needs }) => needs === null || may(needs));

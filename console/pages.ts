@@ -1,8 +1,8 @@
 /** THE PAGES: each with its address, its name in the navigation, and the verb that one needs to see it. */
 import type { FunctionComponent } from "preact";
+import type { VerbName } from "./core/client.ts";
 import { EnginesPage } from "./pages/engines.tsx";
 import { NowPage } from "./pages/now.tsx";
-import type { VerbName } from "./core/client.ts";
 
 export interface PageProps {
   /** What stands after the page's path in the address. */

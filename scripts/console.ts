@@ -1,29 +1,26 @@
-// Builds the pages of the console into .cache/console.json, from where src/console/files.ts takes them. scripts/run runs
+// Builds the pages of the console into .cache/console.data, from where src/console/files.ts takes them. scripts/run runs
 // this when the sources have changed, and `npm run build` embeds the file.
 
 import { mkdirSync, renameSync } from "node:fs";
 import { join } from "node:path";
+import type { WrittenFiles } from "../src/console/files.ts";
 
 const root = join(import.meta.dir, "..");
-const made = join(root, ".cache/console.json");
+const made = join(root, ".cache/console.data");
 
 const types: Record<string, string> = {
   ".js": "text/javascript; charset=utf-8",
   ".css": "text/css; charset=utf-8",
 };
 
-interface Asset {
-  path: string;
-  type: string;
-  text: string;
-}
+type Asset = WrittenFiles["assets"][number];
 
 async function main(): Promise<void> {
   const assets = await assetsOf(join(root, "console/index.tsx"));
   mkdirSync(join(root, ".cache"), { recursive: true });
   // It is renamed into place, so that nobody reads half of it.
   const partial = `${made}.${process.pid}`;
-  await Bun.write(partial, JSON.stringify({ document: documentWith(assets), assets }));
+  await Bun.write(partial, JSON.stringify({ document: documentWith(assets), assets } satisfies WrittenFiles));
   renameSync(partial, made);
 }
 

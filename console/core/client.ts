@@ -1,8 +1,8 @@
 /** The typed client of the verbs: everything that the pages show and do is one of these calls. */
 import type { Static } from "typebox";
 import type { Named, VerbName } from "../../src/management/verbs.ts";
-import { json, send } from "./http.ts";
 import { eventsIn } from "./events.ts";
+import { json, send } from "./http.ts";
 import { verbTable } from "./verb-table.ts" with { type: "macro" };
 import type { VerbEntry } from "./verb-table.ts";
 
@@ -10,6 +10,7 @@ export type { VerbName };
 export type Answer<Name extends VerbName> = Static<Named<Name>["answers"]>;
 export type Input<Name extends VerbName> = Static<Named<Name>["input"]>;
 type Item<Name extends VerbName> = Answer<Name> extends { data: (infer One)[] } ? One : never;
+
 export type { Item as ItemOf };
 
 const table = verbTable() as Record<string, VerbEntry>;
@@ -20,7 +21,11 @@ interface Options {
   signal?: AbortSignal | undefined;
 }
 
-export function call<Name extends VerbName>(name: Name, input: Input<Name>, options: Options = {}): Promise<Answer<Name>> {
+export function call<Name extends VerbName>(
+  name: Name,
+  input: Input<Name>,
+  options: Options = {},
+): Promise<Answer<Name>> {
   return perform(name, input as Given, options) as Promise<Answer<Name>>;
 }
 

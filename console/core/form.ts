@@ -24,7 +24,11 @@ function written({ kind, value }: Field): string | boolean {
   return Array.isArray(value) ? value.join(", ") : String(value);
 }
 
-export function inputOf(fields: readonly Field[], values: Values, given: Record<string, unknown>): Record<string, unknown> {
+export function inputOf(
+  fields: readonly Field[],
+  values: Values,
+  given: Record<string, unknown>,
+): Record<string, unknown> {
   const input: Record<string, unknown> = { ...given };
   for (const field of fields) {
     const value = values[field.name] ?? "";

@@ -1,6 +1,7 @@
 /** Requests to this server, in JSON, with the secret of the session. */
-import { keepSecret, secret } from "./secret.ts";
+
 import { signal } from "@preact/signals";
+import { keepSecret, secret } from "./secret.ts";
 
 /** The organization in which a person acts, where she is in several. */
 export const actsIn = signal<string | null>(sessionStorage.getItem("sluice-organization"));
@@ -35,12 +36,13 @@ export async function send({ method, path, body, headers = {}, signal }: Sent): 
   if (actsIn.value !== null) own["x-sluice-organization"] = actsIn.value;
   if (body !== undefined) own["content-type"] = "application/json";
   const options = { method: method.toUpperCase(), headers: own, ...(signal ? { signal } : {}) };
-  const response = await fetch(path, { ...options, ...(body === undefined ? {} : { body: JSON.stringify(body) }) }).catch(
-    (failure) => {
-      if (signal?.aborted) throw failure;
-      throw new Refusal("The server does not answer. Is it running?", 0, "unreachable", null);
-    },
-  );
+  const response = await fetch(path, {
+    ...options,
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  }).catch((failure) => {
+    if (signal?.aborted) throw failure;
+    throw new Refusal("The server does not answer. Is it running?", 0, "unreachable", null);
+  });
   if (response.ok) return response;
   throw await refusalOf(response);
 }

@@ -1,7 +1,7 @@
 /** The answer of a verb, for as long as a part of a page is shown. */
 import { useEffect, useRef, useState } from "preact/hooks";
-import { type Answer, call, follow, type Input, type VerbName } from "./client.ts";
 import { announce } from "./announce.ts";
+import { type Answer, call, follow, type Input, type VerbName } from "./client.ts";
 
 export interface Asked<Of> {
   /** The last one stays while the next is on its way. */
@@ -19,7 +19,6 @@ export function useAnswer<Name extends VerbName>(name: Name, input: Input<Name> 
   const [turn, setTurn] = useState(0);
   const written = JSON.stringify([name, input]);
   const shown = useRef(written);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: `written` is the input, and `turn` asks again.
   useEffect(() => {
     if (input === null) return;
     const abort = new AbortController();

@@ -151,7 +151,8 @@ function FirstSteps() {
           Point a client at this server: the <a href="/connect">blocks to copy</a> have its address.
         </li>
         <li>
-          Put an engine in the place of the simulator: <CommandLine text="npm run sluice -- init --upstream http://localhost:11434/v1" />
+          Put an engine in the place of the simulator:{" "}
+          <CommandLine text="npm run sluice -- init --upstream http://localhost:11434/v1" />
         </li>
         <li>
           Create an <a href="/organizations">organization</a> with a plan, and a key for each client.

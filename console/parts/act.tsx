@@ -8,8 +8,8 @@ import { announce } from "../core/announce.ts";
 import { perform, type VerbName } from "../core/client.ts";
 import { type Field, inputOf, type Values, valuesOf } from "../core/form.ts";
 import { may } from "../core/session.ts";
-import { CommandLine } from "./command-line.tsx";
 import { Failed } from "./asked.tsx";
+import { CommandLine } from "./command-line.tsx";
 import { Dialog } from "./dialog.tsx";
 import { FieldOf } from "./field.tsx";
 
@@ -115,4 +115,3 @@ function ActDialog({ act, close }: { act: Act; close: () => void }) {
     </Dialog>
   );
 }
-

@@ -25,7 +25,6 @@ export function Chart({ label, times, values, lines, height, kind, written }: Sh
   const plot = useRef<uPlot | null>(null);
   const data = [times, ...values] as uPlot.AlignedData;
   const chosen = theme.value;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: data is set below, and colors change with the theme.
   useEffect(() => {
     const element = place.current!;
     const made = new uPlot(optionsOf({ lines, height, kind, written, width: element.clientWidth }), data, element);
@@ -48,7 +47,11 @@ export function Chart({ label, times, values, lines, height, kind, written }: Sh
 type Wanted = Pick<Shown, "lines" | "height" | "kind" | "written"> & { width: number };
 
 function optionsOf({ lines, height, kind, written, width }: Wanted): uPlot.Options {
-  const axis = { stroke: () => colorOf("--faint"), grid: { stroke: () => colorOf("--line"), width: 1 }, ticks: { show: false } };
+  const axis = {
+    stroke: () => colorOf("--faint"),
+    grid: { stroke: () => colorOf("--line"), width: 1 },
+    ticks: { show: false },
+  };
   const font = `11px ${getComputedStyle(document.body).fontFamily}`;
   const bars = kind === "bars" ? { paths: uPlot.paths.bars!({ size: [0.7, 40] }) } : {};
   return {

@@ -38,9 +38,9 @@ export function Block({ text, label }: { text: string; label: string }) {
   return (
     <div class="block">
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls has to be reached by keyboard. */}
-      <pre tabIndex={0} role="region" aria-label={label}>
-        {text}
-      </pre>
+      <section class="scroll" tabIndex={0} aria-label={label}>
+        <pre>{text}</pre>
+      </section>
       <Copy text={text} />
     </div>
   );

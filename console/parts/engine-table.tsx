@@ -27,7 +27,12 @@ export function EngineTable({ engines, drains, acts }: Shown) {
       columns={[
         { head: "Engine", cell: nameOf, foot: "Total" },
         { head: "Routes", cell: (engine) => <Routes of={engine} drain={drainOf(engine, drains)} /> },
-        { head: "In flight", isNumber: true, cell: ({ requests }) => grouped(requests), foot: sum((one) => one.requests) },
+        {
+          head: "In flight",
+          isNumber: true,
+          cell: ({ requests }) => grouped(requests),
+          foot: sum((one) => one.requests),
+        },
         { head: "Tokens", isNumber: true, cell: ({ tokens }) => grouped(tokens), foot: sum((one) => one.tokens) },
         { head: "Waiting", isNumber: true, cell: ({ waiting }) => grouped(waiting), foot: sum((one) => one.waiting) },
         acts ? { head: "", cell: (engine) => acts(engine, drainOf(engine, drains)) } : null,

@@ -24,7 +24,12 @@ export function FieldOf({ of: field, value, change }: Shown) {
   if (kind === "flag") {
     return (
       <div class="field flag">
-        <input id={id} type="checkbox" checked={value === true} onChange={(event) => change(event.currentTarget.checked)} />
+        <input
+          id={id}
+          type="checkbox"
+          checked={value === true}
+          onChange={(event) => change(event.currentTarget.checked)}
+        />
         <label for={id}>{label}</label>
         {hint && <p class="fine">{hint}</p>}
       </div>
@@ -53,8 +58,15 @@ export function FieldOf({ of: field, value, change }: Shown) {
 
 function Choice({ id, of: { choices = [], isRequired }, value, change }: Shown & { id: string; value: string }) {
   return (
-    <select id={id} required={isRequired === true} value={value} onChange={(event) => change(event.currentTarget.value)}>
-      {!choices.some((one) => (typeof one === "string" ? one : one[0]) === "") && !isRequired && <option value="">–</option>}
+    <select
+      id={id}
+      required={isRequired === true}
+      value={value}
+      onChange={(event) => change(event.currentTarget.value)}
+    >
+      {!choices.some((one) => (typeof one === "string" ? one : one[0]) === "") && !isRequired && (
+        <option value="">–</option>
+      )}
       {choices.map((one) => {
         const [name, label] = typeof one === "string" ? [one, one] : one;
         return (

@@ -11,7 +11,7 @@ export interface Filter {
 
 export function Filters({ of }: { of: readonly Filter[] }) {
   return (
-    <form class="filters" role="search" onSubmit={(event) => event.preventDefault()}>
+    <form class="filters" aria-label="Filters" onSubmit={(event) => event.preventDefault()}>
       {of.map((filter) => (
         <FilterOf key={filter.name} of={filter} />
       ))}

@@ -1,7 +1,7 @@
 /** A list by parts of 50: the cursor stands in the address, and the way back is the browser's own. */
 import type { ComponentChildren } from "preact";
-import type { Answer, Input, VerbName } from "../core/client.ts";
 import { query, withQuery } from "../core/address.ts";
+import type { Answer, Input, VerbName } from "../core/client.ts";
 import { useAnswer } from "../core/use-answer.ts";
 import { Show } from "./asked.tsx";
 import { Empty } from "./section.tsx";
@@ -19,7 +19,13 @@ interface Listed<Name extends VerbName, Row> {
 
 type RowOf<Name extends VerbName> = Answer<Name> extends { data: (infer Row)[] } ? Row : never;
 
-export function List<Name extends VerbName>({ verb, input, none, cursor = "cursor", children }: Listed<Name, RowOf<Name>>) {
+export function List<Name extends VerbName>({
+  verb,
+  input,
+  none,
+  cursor = "cursor",
+  children,
+}: Listed<Name, RowOf<Name>>) {
   const after = query.value.get(cursor);
   const asked = useAnswer(verb, { ...input, limit: rows_max, ...(after ? { cursor: after } : {}) } as Input<Name>);
   return (

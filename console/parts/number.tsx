@@ -16,7 +16,13 @@ export function Bar({ used, held = 0, limit, label }: { used: number; held?: num
   const reserved = limit === 0 ? 0 : Math.min(100 - share, (held / limit) * 100);
   const tone = share >= 95 ? "bad" : share >= 75 ? "warn" : "calm";
   return (
-    <svg class={`bar ${tone}`} viewBox="0 0 100 6" preserveAspectRatio="none" role="img" aria-label={`${label}: ${percent(share)}`}>
+    <svg
+      class={`bar ${tone}`}
+      viewBox="0 0 100 6"
+      preserveAspectRatio="none"
+      role="img"
+      aria-label={`${label}: ${percent(share)}`}
+    >
       <rect class="whole" width="100" height="6" />
       <rect class="used" width={share} height="6" />
       <rect class="held" x={share} width={reserved} height="6" />

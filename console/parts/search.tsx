@@ -17,7 +17,7 @@ export function Search({ pages }: { pages: readonly PageEntry[] }) {
     input.current?.blur();
   };
   return (
-    <form class="search" role="search" onSubmit={submit}>
+    <form class="search" onSubmit={submit}>
       <input
         ref={input}
         type="search"
@@ -29,7 +29,7 @@ export function Search({ pages }: { pages: readonly PageEntry[] }) {
         onInput={(event) => setText(event.currentTarget.value)}
         onKeyDown={(event) => event.key === "Escape" && event.currentTarget.blur()}
       />
-      <kbd aria-hidden="true">/</kbd>
+      <kbd>/</kbd>
     </form>
   );
 }

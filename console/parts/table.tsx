@@ -21,7 +21,7 @@ export function Table<Row>({ caption, columns, rows, keyOf }: Shown<Row>) {
   const hasFoot = seen.some(({ foot }) => foot !== undefined);
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls has to be reached by keyboard.
-    <div class="table" role="region" aria-label={caption} tabIndex={0}>
+    <section class="table" aria-label={caption} tabIndex={0}>
       <table>
         <caption class="hidden">{caption}</caption>
         <thead>
@@ -56,6 +56,6 @@ export function Table<Row>({ caption, columns, rows, keyOf }: Shown<Row>) {
           </tfoot>
         )}
       </table>
-    </div>
+    </section>
   );
 }

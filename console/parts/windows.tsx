@@ -54,7 +54,9 @@ function WindowLine({ kind, window }: { kind: string; window: Window }) {
         {limit !== null && <Bar used={used} held={held} limit={limit} label={`Used of the ${kind}`} />}
       </span>
       <span class="window-figure" title={limit === null ? all : `${all}, limit ${grouped(limit)}`}>
-        {limit === null ? `${compacted(used)} units, no limit` : `${percent(usage_percent)} · ${compacted(used)} of ${compacted(limit)}`}
+        {limit === null
+          ? `${compacted(used)} units, no limit`
+          : `${percent(usage_percent)} · ${compacted(used)} of ${compacted(limit)}`}
         {held > 0 && <span class="fine"> + {compacted(held)} held</span>}
       </span>
       <span class="window-reset fine">
