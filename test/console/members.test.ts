@@ -72,9 +72,13 @@ describe("a member", () => {
       ((await who.manage("/usage/report?by=key")).body as { total: { requests: number }; rows: { key_id: string }[] })!;
     await until(async () => (await total(ann)).total.requests === 1, 10_000, "her request in the report");
     expect((await total(ann)).rows.map(({ key_id }) => key_id)).toEqual([id]);
+    for (const by of ["organization", "organization,team"]) {
+      const { rows } = (await ann.manage(`/usage/report?by=${by}`)).body as { rows: object[] };
+      expect(rows.map((row) => "standing" in row && (row as { standing: unknown }).standing !== null)).toEqual([false]);
+    }
     expect((await ann.manage(`/people/${ann.id}`)).body).toMatchObject({ id: ann.id });
-    const log = await node.sluice.json<{ data: { actor: string; action: string }[] }>("audit", "list");
-    expect(log.data.map(({ actor, action }) => [actor, action])).toContainEqual([`person:${ann.id}`, "key.create"]);
+    const log = await node.sluice.json<{ actor: string; action: string }[]>("audit", "list");
+    expect(log.map(({ actor, action }) => [actor, action])).toContainEqual([`person:${ann.id}`, "key.create"]);
   });
 
   test("gets nothing of another: neither by an ID nor by a header", async () => {
