@@ -31,6 +31,11 @@ export interface ManagedCatalog {
   pricing?: Pricing | null;
 }
 
+/** Links that open the console of this node, for its own machine. */
+export interface ConsoleLinking {
+  link(actor: Actor): Promise<{ url: string; expiresAt: Date }>;
+}
+
 export interface ManagementOptions {
   administration: Administration;
   ledger: Pick<Ledger, "reading" | "check" | "sealed" | "lost" | "now" | "report" | "receiptOfAny">;
@@ -47,10 +52,14 @@ export interface ManagementOptions {
   /** The organizations nearest to a limit, where all who ask share a look. Absent: each has its own. */
   nearest?: (() => Promise<NearOrganization[]>) | undefined;
   people: PeopleAdministration;
+  /** Null or absent: whoever acts is not on the machine of a node that has links. */
+  console?: ConsoleLinking | null;
   /** The actor of the audit log: `operator:<name>`, `cli:<user>` or `service`. */
   actor: Actor;
   /** The one organization that the actor sees; null or absent: all. */
   within?: string | null | undefined;
+  /** The one person whose things the actor sees, within her organization; null or absent: everybody's. */
+  person?: string | null | undefined;
   /** The idempotency key of a creation. */
   repeatKey?: string | null | undefined;
   now_ms: () => number;
@@ -72,7 +81,7 @@ interface Owning {
 export type ManagementContext = ReturnType<typeof managementContext>;
 
 export function managementContext(options: ManagementOptions) {
-  const { administration, within = null } = options;
+  const { administration, within = null, person = null } = options;
   /** Every verb finds its organization here: one that is not in sight does not exist. */
   async function organizationOf(name: string): Promise<Organization> {
     const found = await administration.findOrganization(name);
@@ -94,6 +103,7 @@ export function managementContext(options: ManagementOptions) {
   return {
     ...options,
     within,
+    person,
     nearest: options.nearest ?? (() => nearestOrganizations(options)),
     organizationOf,
     /** An organization in which something is to be made or changed. */
@@ -113,6 +123,8 @@ export function managementContext(options: ManagementOptions) {
       return within ?? undefined;
     },
     isInSight: (organizationId: string | null) => isWithin(within, organizationId),
+    /** Whether it is a key of the one person whose things the actor sees, or the actor sees everybody's. */
+    isKeyInSight: async (id: string) => person === null || (await administration.findKey(id))?.personId === person,
     /** The identity by which the store knows a repeated creation; undefined if the request has no idempotency key. */
     repeatOf(verb: string, input: unknown): Repeat | undefined {
       const { repeatKey } = options;
@@ -123,7 +135,7 @@ export function managementContext(options: ManagementOptions) {
       if (name.startsWith("slk_"))
         fail("That is the API key itself. Specify its ID instead, which begins with 'key_'.");
       const found = await administration.findKey(name);
-      return found && isWithin(within, found.organizationId) ? found : noKey(name);
+      return found && isWithin(within, found.organizationId) && isOwn(person, found.personId) ? found : noKey(name);
     },
     withSlugs,
     withSlug: async <Owned extends Owning>(one: Owned) => (await withSlugs([one]))[0]!,
@@ -135,6 +147,10 @@ export function managementContext(options: ManagementOptions) {
       }
     },
   };
+}
+
+function isOwn(person: string | null, owner: string | null): boolean {
+  return person === null || person === owner;
 }
 
 function isWithin(within: string | null, organizationId: string | null): boolean {

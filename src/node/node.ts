@@ -8,6 +8,7 @@ import { documentation } from "../api/documentation.ts";
 import { type Readiness, readinessOf } from "../api/readiness.ts";
 import { unreadBodies, unreadLimits } from "../body/unread.ts";
 import type { Configuration } from "../config/configuration.ts";
+import { consoleFiles } from "../console/files.ts";
 import type { Bounds } from "../http/bounds.ts";
 import { type Lifecycle, lifecycle } from "../http/lifecycle.ts";
 import { memoryRates } from "../memory/rates.ts";
@@ -24,6 +25,7 @@ import { type Administering, administering } from "./administering.ts";
 import { type Admitting, startAdmission } from "./admitting.ts";
 import { type Authentication, startAuthentication } from "./authentication.ts";
 import { boundsOf, startBounds } from "./bounding.ts";
+import { startConsole } from "./console.ts";
 import { followDrains } from "./draining.ts";
 import { type Engines, engines } from "./engines.ts";
 import { disposable, type Foundation } from "./foundation.ts";
@@ -73,10 +75,15 @@ export async function startNode(foundation: Foundation) {
     database: serving.database,
     configurationHash: serving.configuration.hash,
   });
+  const people = parts.signingIn.parts;
+  const administering = administrationOf(foundation, parts);
   const node = {
     dependencies,
-    ...administrationOf(foundation, parts),
-    people: parts.signingIn.parts,
+    ...administering,
+    people,
+    console: ending.use(
+      startConsole(foundation, { people, files: await consoleFiles(), typedToken: administering.typedToken }),
+    ),
     publishing,
     inForce,
     lifecycle: parts.lifecycle,
