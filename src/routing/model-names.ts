@@ -88,7 +88,7 @@ export function servedNames({ models }: Catalog, now_ms: number): ServedName[] {
 }
 
 /** Whether a key that is limited to these models may use this one. A key may have been made when an alias was the id. */
-function isAllowed({ id, aliases = [] }: CatalogModel, allowedModels: readonly string[] | null): boolean {
+export function isAllowed({ id, aliases = [] }: CatalogModel, allowedModels: readonly string[] | null): boolean {
   return allowedModels === null || allowedModels.includes(id) || aliases.some((alias) => allowedModels.includes(alias));
 }
 

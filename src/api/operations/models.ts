@@ -2,7 +2,8 @@
 import Type from "typebox";
 import { json } from "../../http/json.ts";
 import type { Retirement } from "../../inference/model.ts";
-import { answeringModel, type ServedName, servedNames } from "../../routing/model-names.ts";
+import { answeringModel, isAllowed, type ServedName, servedNames } from "../../routing/model-names.ts";
+import { codexModels } from "../codex-models.ts";
 import { credentialFaults } from "../openapi/faults.ts";
 import { retirementHeaderNames } from "../openapi/headers.ts";
 import { anyModel, operation } from "../operation.ts";
@@ -27,6 +28,11 @@ export const listModels = operation({
   summary: "List the models",
   description: "Every active model, by its id and by each of its aliases.",
   scope: "models:read",
+  query: Type.Object({
+    client_version: Type.Optional(
+      Type.String({ description: "If present, with any value, `models` has the list that Codex expects." }),
+    ),
+  }),
   headers,
   success: {
     description: "The models.",
@@ -54,6 +60,14 @@ export const listModels = operation({
       contentType: jsonType,
     },
     {
+      name: "list_for_codex",
+      summary: "All models, with the list that Codex expects",
+      needs: [],
+      request: () => ({ path: "/v1/models?client_version=0.169.0" }),
+      status: 200,
+      contentType: jsonType,
+    },
+    {
       name: "list_for_messages_clients",
       summary: "All models, in the form of Messages",
       needs: [],
@@ -62,10 +76,13 @@ export const listModels = operation({
       contentType: jsonType,
     },
   ],
-  handle(dependencies, _call, { headers }) {
+  handle(dependencies, _call, { headers, query, principal: { key } }) {
     const served = servedNames(dependencies.catalog(), Date.now());
-    const list = { object: "list", data: served.map(record) };
-    return json(200, forMessages(headers) ? messagesList(served) : list);
+    if (forMessages(headers)) return json(200, messagesList(served));
+    const usable = served.filter(({ model }) => isAllowed(model, key.allowedModels));
+    const named = usable.map(({ name, model }) => ({ ...model, id: name }));
+    const more = query.client_version === undefined ? {} : { models: codexModels(named) };
+    return json(200, { object: "list", data: served.map(record), ...more });
   },
 });
 
