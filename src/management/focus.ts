@@ -40,7 +40,10 @@ function* focusLines(report: Report, price: Price): Generator<string> {
 function focusRow(row: Row, { asOf }: Report, { currency, provider, perMillionUnits }: Price): Record<string, Cell> {
   const { keyId = null, key = null, model = null, operation = null, cost = null } = row;
   const startsAt = startOf(row) ?? asOf;
-  const isUsage = operation !== "adjustment";
+  // A late settlement is usage of a key; an operator's entry is of none.
+  const isLate = operation === "adjustment" && keyId !== null;
+  const isUsage = operation !== "adjustment" || isLate;
+  const usage = isLate ? "late settlement" : operation;
   const price = isUsage ? unitPrice(perMillionUnits) : null;
   const tokens = row.inputTokens + row.cachedInputTokens + row.cacheWriteTokens + row.outputTokens;
   return {
@@ -53,7 +56,7 @@ function focusRow(row: Row, { asOf }: Report, { currency, provider, perMillionUn
     BillingPeriodStart: seconds(monthOf(startsAt, 0)),
     ChargeCategory: isUsage ? "Usage" : "Adjustment",
     ChargeClass: null,
-    ChargeDescription: isUsage ? `${operation} with ${model}` : "Entry of an operator",
+    ChargeDescription: isUsage ? `${usage} with ${model}` : "Entry of an operator",
     ChargeFrequency: isUsage ? "Usage-Based" : "One-Time",
     ChargePeriodEnd: seconds(endOf(row, startsAt)),
     ChargePeriodStart: seconds(startsAt),

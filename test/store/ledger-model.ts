@@ -12,6 +12,7 @@ import type {
   Grow,
   RequestFacts,
   Settle,
+  SettleAnswer,
   UsageLimits,
   WindowKind,
   WindowReadings,
@@ -74,6 +75,8 @@ export interface ModelRecord {
   usage: Usage;
   recovered: boolean;
   outcome: Settle["outcome"];
+  /** Of the entry of a late settlement: the request that was recovered. */
+  lateOf?: string;
   /** Null: given up before it was admitted. */
   windows: Record<WindowKind | "extra", Window> | null;
 }
@@ -91,6 +94,8 @@ export class LedgerModel {
   readonly holds = new Map<string, Hold>();
   readonly records = new Map<string, ModelRecord>();
   readonly budgets = new BudgetModel();
+  /** The holds of requests that were recovered at their last checkpoint. */
+  readonly #recovered = new Map<string, Hold>();
   readonly #accounts = new Map<string, Account>();
 
   constructor(
@@ -130,6 +135,7 @@ export class LedgerModel {
       const units = this.chargeHolds && hold.facts.stream ? hold.units : costOf(hold.usage, hold);
       const { limits } = this.organizations.get(hold.facts.organizationId)!;
       this.#end(hold, limits ?? hold.limits, hold.usage, units, "failed", true);
+      if (units === costOf(hold.usage, hold)) this.#recovered.set(hold.facts.requestId, hold);
     }
     return lapsed.length;
   }
@@ -289,13 +295,30 @@ export class LedgerModel {
   }
 
   #settle(settle: Settle): Answer {
-    if (this.records.has(settle.requestId)) return { answer: "already" };
+    const record = this.records.get(settle.requestId);
+    if (record) return this.settleLate(settle, record);
     const hold = this.holds.get(settle.requestId);
     if (hold) return this.#end(hold, settle.limits, settle.usage, settle.units, settle.outcome, false);
     const { requestId, organizationId, usage, units, outcome } = settle;
     const ending = { source: "plan", charged: 0, uncharged: units, recovered: false, windows: null } as const;
     this.records.set(requestId, { requestId, organizationId, usage, outcome, ...ending });
     return { answer: "settled", charged: 0, uncharged: units };
+  }
+
+  /** What a record lacks that another node had written, booked once, under the limits in force. */
+  protected settleLate(settle: Settle, record: ModelRecord): Answer {
+    const { requestId, organizationId, usage } = settle;
+    const entryId = lateIdOf(requestId);
+    const hold = this.#recovered.get(requestId);
+    const units = settle.units - record.charged - record.uncharged;
+    if (!hold?.facts.stream || settle.isRepeatable || units <= 0 || this.records.has(entryId))
+      return { answer: "already" };
+    const { limits } = this.organizations.get(organizationId)!;
+    const entry = { ...hold, units: 0, facts: { ...hold.facts, requestId: entryId } };
+    const rest = lessUsage(usage, record.usage);
+    const { charged, uncharged } = this.#end(entry, limits ?? hold.limits, rest, units, record.outcome, false);
+    this.records.get(entryId)!.lateOf = requestId;
+    return { answer: "late", entryId, charged, uncharged };
   }
 
   #end(
@@ -305,7 +328,7 @@ export class LedgerModel {
     units: number,
     outcome: Settle["outcome"],
     recovered: boolean,
-  ): Answer {
+  ): SettleAnswer & { answer: "settled" } {
     const { requestId, organizationId } = hold.facts;
     const room = this.#billed(hold).map((window) => {
       const left = this.#limit(hold, limits, window) - window.total.used;
@@ -375,6 +398,23 @@ export class LedgerModel {
       extra: window("extra", month),
     };
   }
+}
+
+export const lateIdOf = (requestId: string): string => `${requestId}_late`;
+
+export function sumOf(usage: Usage, more: Usage): Usage {
+  return lessUsage(usage, lessUsage(noUsage, more));
+}
+
+function lessUsage(usage: Usage, less: Usage): Usage {
+  return {
+    inputTokens: usage.inputTokens - less.inputTokens,
+    cachedInputTokens: usage.cachedInputTokens - less.cachedInputTokens,
+    cacheWriteTokens: usage.cacheWriteTokens - less.cacheWriteTokens,
+    outputTokens: usage.outputTokens - less.outputTokens,
+    reasoningTokens: usage.reasoningTokens - less.reasoningTokens,
+    source: usage.source,
+  };
 }
 
 function costOf(usage: Usage, hold: Hold): number {
