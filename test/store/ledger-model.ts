@@ -104,7 +104,10 @@ export class LedgerModel {
     readonly chargeHolds = false,
   ) {}
 
-  /** As a batch is carried out: settles, grows, admits, organization by organization; then checkpoints. */
+  /**
+   * As a batch is carried out: settles, grows, admits, organization by organization; then checkpoints. What is settled late
+   * is booked behind it.
+   */
   run(commands: readonly Command[]): Answer[] {
     const verbs = ["settle", "grow", "admit", "checkpoint"];
     const answers: Answer[] = [];
@@ -113,7 +116,13 @@ export class LedgerModel {
       return verbs.indexOf(one.verb) - verbs.indexOf(other.verb) || a - b;
     });
     for (const position of order) answers[position] = this.#carryOut(commands[position]!);
-    return answers;
+    return answers.map((answer, position) => {
+      const command = commands[position]!;
+      const record = this.records.get(command.requestId);
+      return command.verb === "settle" && answer.answer === "already" && record
+        ? this.settleLate(command, record)
+        : answer;
+    });
   }
 
   /** Those that lie further ahead than they can, because the clock was set back. */
@@ -295,8 +304,7 @@ export class LedgerModel {
   }
 
   #settle(settle: Settle): Answer {
-    const record = this.records.get(settle.requestId);
-    if (record) return this.settleLate(settle, record);
+    if (this.records.has(settle.requestId)) return { answer: "already" };
     const hold = this.holds.get(settle.requestId);
     if (hold) return this.#end(hold, settle.limits, settle.usage, settle.units, settle.outcome, false);
     const { requestId, organizationId, usage, units, outcome } = settle;
