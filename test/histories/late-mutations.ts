@@ -1,4 +1,4 @@
-// Rule 5 taken out where a recovered request is settled by its own node as well.
+// Late settlements (docs/design/metering.md, Rule 5: Settle exactly once), each without one of the things that hold of them.
 
 import type { Answer, Settle } from "../../src/store/ledger.ts";
 import { LedgerModel, lateIdOf, type ModelRecord } from "../store/ledger-model.ts";
