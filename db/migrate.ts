@@ -27,7 +27,7 @@ import signIns from "./migrations/0021_sign_ins.sql" with { type: "text" };
 import fleet from "./migrations/0022_fleet.sql" with { type: "text" };
 import keptAnswers from "./migrations/0023_kept_answers.sql" with { type: "text" };
 import claimsAreFree from "./migrations/0024_claims_are_free.sql" with { type: "text" };
-import lateSettlements from "./migrations/0025_late_settlements.sql" with { type: "text" };
+import lateSettlements from "./migrations/0031_late_settlements.sql" with { type: "text" };
 
 export interface Migration {
   /** `0001_directory`: four digits without gaps, and what it is about. */
@@ -66,7 +66,7 @@ export const migrations: readonly Migration[] = [
   { name: "0022_fleet", sql: fleet, additive: true },
   { name: "0023_kept_answers", sql: keptAnswers, additive: true },
   { name: "0024_claims_are_free", sql: claimsAreFree, additive: true },
-  { name: "0025_late_settlements", sql: lateSettlements, additive: true },
+  { name: "0031_late_settlements", sql: lateSettlements, additive: true },
 ];
 
 /** The statements that the migrator needs of a database. */
