@@ -220,6 +220,17 @@ describe("a row of a FOCUS report", () => {
     ]);
   });
 
+  test("of a late settlement is usage of its key", () => {
+    const late = {
+      ...{ day: "2026-11-23", operation: "adjustment", model: "acme/writer-1", keyId: "key_1", requests: 0 },
+      ...{ inputTokens: 0, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 33, reasoningTokens: 0 },
+      ...{ units: 330, cost: "0.00132", inputUnits: 0, cachedInputUnits: 0, cacheWriteUnits: 0, outputUnits: 330 },
+    };
+    expect(read([late])).toMatchObject([
+      { ChargeCategory: "Usage", ConsumedQuantity: "33", PricingQuantity: "330", ResourceId: "key_1", x_Requests: "0" },
+    ]);
+  });
+
   test("needs a price", () => {
     expect(() => read([], null)).toThrow(ManagementError);
   });
