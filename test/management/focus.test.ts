@@ -201,6 +201,7 @@ describe("a row of a FOCUS report", () => {
   test("of an operator's entry has a cost, and nothing that was consumed", () => {
     const entry = {
       ...{ day: "2026-11-23", operation: "adjustment", model: null, units: -1_000_000, cost: "-4", requests: 0 },
+      keyId: null,
       ...{ inputTokens: 0, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 0, reasoningTokens: 0 },
       ...{ inputUnits: 0, cachedInputUnits: 0, cacheWriteUnits: 0, outputUnits: 0 },
     };
