@@ -1,5 +1,6 @@
 /** Who used what: any report as a chart and as a table, down to the requests that it adds up. */
 
+import { useState } from "preact/hooks";
 import { query, replaceQuery } from "../core/address.ts";
 import { announce } from "../core/announce.ts";
 import { type Answer, download } from "../core/client.ts";
@@ -20,7 +21,7 @@ export type ReportRow = Report["rows"][number];
 const groups = ["organization", "team", "key", "model", "operation", "outcome", "day", "month"];
 const filters: readonly Filter[] = [
   { name: "organization", label: "Organization", hint: "all" },
-  { name: "by", label: "Add up by", choices: groups },
+  { name: "by", label: "Add up by", choices: groups, fallback: "organization" },
   { name: "from", label: "From", hint: "this month" },
   { name: "to", label: "Before", hint: "tomorrow" },
 ];
@@ -62,9 +63,15 @@ export function UsagePage() {
           }
         </Show>
       </Section>
-      <CommandLine verb="reportUsage" input={input} />
+      <CommandLine text={commandOf(input)} />
     </Page>
   );
+}
+
+/** The command is of its own making, so no table has it. */
+function commandOf({ organization, ...rest }: Record<string, string>): string {
+  const options = Object.entries({ ...rest, ...(organization ? { org: organization } : {}) });
+  return ["sluice usage report", ...options.map(([name, value]) => `--${name} ${value}`)].join(" ");
 }
 
 /** The months that one asks for most. */
@@ -140,14 +147,17 @@ function Total({ name, figure, title, more }: { name: string; figure: string; ti
   );
 }
 
-function Days({ report: { rows, total } }: { report: Report }) {
+function Days({ report: { rows, total, from, to } }: { report: Report }) {
   if (rows.length === 0) return <Empty>No day with usage in this span.</Empty>;
-  const sorted = [...rows].filter(({ day }) => day !== undefined).sort((a, b) => (a.day! < b.day! ? -1 : 1));
+  const units = new Map(rows.map((row) => [row.day, row.units]));
+  const days = daysBetween(from, to);
+  const times = days.map((day) => Date.parse(`${day}T12:00:00Z`) / 1000);
   return (
     <Chart
-      label={`Units by day: ${grouped(total.units)} on ${sorted.length} days. The table has the figures.`}
-      times={sorted.map(({ day }) => Date.parse(`${day}T12:00:00Z`) / 1000)}
-      values={[sorted.map(({ units }) => units)]}
+      label={`Units by day: ${grouped(total.units)} on ${rows.length} days. The table has the figures.`}
+      times={times}
+      values={[days.map((day) => units.get(day) ?? 0)]}
+      span={[Date.parse(from) / 1000, Date.parse(to) / 1000]}
       lines={[{ label: "units", color: "--chart-1" }]}
       height={160}
       kind="bars"
@@ -156,11 +166,21 @@ function Days({ report: { rows, total } }: { report: Report }) {
   );
 }
 
+/** The days of UTC of a span. A day without usage has no row in the report. */
+function daysBetween(from: string, to: string): string[] {
+  const days: string[] = [];
+  for (let at = Date.parse(from); at < Date.parse(to); at += 86_400_000)
+    days.push(new Date(at).toISOString().slice(0, 10));
+  return days;
+}
+
 function Downloads({ input }: { input: Record<string, string> }) {
+  const [failure, setFailure] = useState<string | null>(null);
   return (
     <span class="acts">
+      {failure && <span role="alert">{failure}</span>}
       {(["csv", "focus"] as const).map((format) => (
-        <button key={format} type="button" class="small" onClick={() => save(input, format)}>
+        <button key={format} type="button" class="small" onClick={() => save(input, format).then(setFailure)}>
           {format === "csv" ? "CSV" : "FOCUS"}
         </button>
       ))}
@@ -168,8 +188,8 @@ function Downloads({ input }: { input: Record<string, string> }) {
   );
 }
 
-/** A link could not carry the secret of the session. */
-async function save(input: Record<string, string>, format: string): Promise<void> {
+/** A link could not carry the secret of the session. Answers with the reason, where it could not be saved. */
+async function save(input: Record<string, string>, format: string): Promise<string | null> {
   try {
     const address = URL.createObjectURL(await download("reportUsage", input, format));
     const link = document.createElement("a");
@@ -178,7 +198,8 @@ async function save(input: Record<string, string>, format: string): Promise<void
     link.click();
     URL.revokeObjectURL(address);
     announce("The report was saved.");
+    return null;
   } catch (failure) {
-    announce((failure as Error).message);
+    return (failure as Error).message;
   }
 }

@@ -27,7 +27,7 @@ export function ReportTable({ report, by }: { report: Report; by: string }) {
       keyOf={(row, at) => `${nameOf(row, by)} ${at}`}
       columns={[
         { head: by, cell: (row) => <Name row={row} by={by} from={from} to={to} />, foot: "Sum" },
-        { head: "Share", cell: ({ units }) => <Bar used={units} limit={most} label="Share of the largest" /> },
+        { head: "Share", cell: ({ units }) => <Bar used={units} limit={most} label="Share of the largest" isPart /> },
         { head: "Requests", isNumber: true, cell: ({ requests }) => grouped(requests), foot: grouped(total.requests) },
         { head: "Input tokens", isNumber: true, cell: (row) => grouped(inputOf(row)), foot: grouped(sum(inputOf)) },
         {
