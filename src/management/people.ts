@@ -25,6 +25,7 @@ import {
   limitIn,
   nullable,
   oneOf,
+  owners,
   partOf,
   partOfIds,
   readers,
@@ -187,8 +188,8 @@ export const personVerbs = [
     name: "findPerson",
     route: "GET /people/{person}",
     summary: "Show a person",
-    description: "With the memberships in force.",
-    roles: readers,
+    description: "With the memberships in force. A `member` sees herself.",
+    roles: owners,
     faults: ["resource_not_found"],
     takes: Type.Object(one),
     answers: Person,
@@ -390,7 +391,8 @@ function refuseContradiction(role: StoredMembership["role"], organization: strin
 
 async function personOf(context: ManagementContext, name: string): Promise<KnownPerson> {
   const found = await context.people.findPerson(name);
-  const isInSight = found && (context.within === null || visible(context, found).length > 0);
+  const isOther = context.person !== null && context.person !== found?.person.id;
+  const isInSight = found && !isOther && (context.within === null || visible(context, found).length > 0);
   return isInSight ? found : noPerson(name);
 }
 

@@ -43,6 +43,7 @@ export function keys(db: Database): Pick<Administration, Verbs> {
           allowedModels,
           expiresAt,
           owner: input.owner,
+          ...(input.personId ? { personId: bare(input.personId, "per_") } : {}),
           labels,
           allowedAddresses,
           createdAt: at,
@@ -56,6 +57,7 @@ export function keys(db: Database): Pick<Administration, Verbs> {
           allowed_models: allowedModels,
           expires_at: expiresAt,
           ...(input.owner === null ? {} : { owner: input.owner }),
+          ...(input.personId ? { person_id: input.personId } : {}),
           ...(Object.keys(labels).length === 0 ? {} : { labels }),
           ...(allowedAddresses === null ? {} : { allowed_addresses: allowedAddresses }),
           ...(teamId === null ? {} : { team_id: teamId }),
@@ -67,11 +69,12 @@ export function keys(db: Database): Pick<Administration, Verbs> {
         return (await readKey(tx, id))!;
       }),
 
-    async pageKeys({ organizationId, after, limit, state, kind = "key", unusedFor_ms, over }) {
+    async pageKeys({ organizationId, personId, after, limit, state, kind = "key", unusedFor_ms, over }) {
       const owner = organizationId === undefined ? undefined : bare(organizationId, "org_");
       const wanted = and(
         owner === undefined ? undefined : eq(apiKey.organizationId, owner),
         after === undefined ? undefined : gt(apiKey.id, uuidOf(after, "key_") ?? uuid_max),
+        personId === undefined ? undefined : eq(apiKey.personId, bare(personId, "per_")),
         eq(apiKey.kind, kind),
         state === undefined ? undefined : eq(keyLife.state, state),
         unusedFor_ms === undefined ? undefined : isUnusedFor(unusedFor_ms),
