@@ -27,6 +27,8 @@ import signIns from "./migrations/0021_sign_ins.sql" with { type: "text" };
 import fleet from "./migrations/0022_fleet.sql" with { type: "text" };
 import keptAnswers from "./migrations/0023_kept_answers.sql" with { type: "text" };
 import claimsAreFree from "./migrations/0024_claims_are_free.sql" with { type: "text" };
+import unitsByKind from "./migrations/0025_units_by_kind.sql" with { type: "text" };
+import consoleSessions from "./migrations/0029_console_sessions.sql" with { type: "text" };
 
 export interface Migration {
   /** `0001_directory`: four digits without gaps, and what it is about. */
@@ -65,6 +67,8 @@ export const migrations: readonly Migration[] = [
   { name: "0022_fleet", sql: fleet, additive: true },
   { name: "0023_kept_answers", sql: keptAnswers, additive: true },
   { name: "0024_claims_are_free", sql: claimsAreFree, additive: true },
+  { name: "0025_units_by_kind", sql: unitsByKind, additive: true },
+  { name: "0029_console_sessions", sql: consoleSessions, additive: true },
 ];
 
 /** The statements that the migrator needs of a database. */

@@ -20,7 +20,7 @@ grant update on audit_head to sluice_run;
 -- Who comes in by an issuer.
 grant insert, update on person to sluice_run;
 grant insert, update, delete on membership to sluice_run;
-grant insert, update, delete on browser_session, sign_in, refresh_token, device_request, use_count to sluice_run;
+grant insert, update, delete on browser_session, operator_session, sign_in, refresh_token, device_request, use_count to sluice_run;
 -- Access tokens that ended.
 grant delete on key_secret to sluice_run;
 

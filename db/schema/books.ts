@@ -59,6 +59,10 @@ const rolledUp = {
   units: units("units").notNull(),
   extraUnits: units("extra_units").notNull(),
   unchargedUnits: units("uncharged_units").notNull(),
+  inputUnits: units("input_units").notNull().default(0),
+  cachedInputUnits: units("cached_input_units").notNull().default(0),
+  cacheWriteUnits: units("cache_write_units").notNull().default(0),
+  outputUnits: units("output_units").notNull().default(0),
 };
 
 const rolledUpKey = ["organizationId", "startsAt", "keyId", "teamId", "model", "operation", "outcome"] as const;
@@ -81,4 +85,5 @@ export const usageRolled = pgTable("usage_rolled", {
   lastXact: units("last_xact").notNull(),
   records: units("records").notNull(),
   sealedAt: instant("sealed_at"),
+  isSplit: boolean("is_split").notNull().default(false),
 });

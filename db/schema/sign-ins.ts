@@ -15,12 +15,23 @@ export const browserSession = pgTable(
     usedAt: instant("used_at").notNull(),
     confirmedAt: instant("confirmed_at").notNull(),
     askingUntil: instant("asking_until"),
+    codeHash: bytes("code_hash"),
+    secretHash: bytes("secret_hash"),
   },
   (table) => [
     index("browser_session_of_person").on(table.personId),
     index("browser_session_of_issuer").on(table.issuer, table.issuerSession),
   ],
 );
+
+export const operatorSession = pgTable("operator_session", {
+  hash: bytes("hash").primaryKey(),
+  secretHash: bytes("secret_hash").notNull(),
+  tokenHash: bytes("token_hash"),
+  localUser: text("local_user"),
+  createdAt: instant("created_at").notNull(),
+  usedAt: instant("used_at").notNull(),
+});
 
 export const signIn = pgTable(
   "sign_in",

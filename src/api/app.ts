@@ -1,7 +1,7 @@
 /** The app mounts the operations, each at its method and path. Only http, api and the simulator know Elysia. */
 import { Elysia } from "elysia";
 import { RuntimeConnection } from "../http/connection.ts";
-import { frame, identified, methodNotAllowed, type Serve } from "../http/frame.ts";
+import { type Framed, frame, identified, methodNotAllowed, type Serve } from "../http/frame.ts";
 import { hostsNamed, otherHost } from "../http/host.ts";
 import { json } from "../http/json.ts";
 import type { IdentityParts } from "../identity/identity.ts";
@@ -15,7 +15,8 @@ import type { Operation } from "./operation.ts";
 import { liveness, readiness } from "./operations/health.ts";
 import { metricsOperations, operations, operatorProbes, unlistedOperations, upgrades } from "./operations.ts";
 import { hasId, isIdThere } from "./path.ts";
-import { consoleOperations } from "./people/console.ts";
+import { type ConsoleServed, mountedConsole } from "./people/console.ts";
+import { wantsPage } from "./people/files.ts";
 import { serviceOperations } from "./people/service.ts";
 import { serveOperation } from "./serve-operation.ts";
 import { unknownPath } from "./unknown-path.ts";
@@ -30,25 +31,30 @@ export function app(dependencies: Dependencies, options: { metrics: boolean; peo
   ]);
 }
 
-/** The console, on a port of its own. */
-export function consoleApp(dependencies: Dependencies, people: IdentityParts) {
-  return mount(dependencies, [...consoleOperations(people), liveness, readiness]);
+/** The console, on a port of its own. What its pages may be called is the app's in the browser to know. */
+export function consoleApp(dependencies: Dependencies, served: ConsoleServed) {
+  const { operations: own, page } = mountedConsole(served);
+  return mount(dependencies, [...own, liveness, readiness], { page });
 }
 
 /** The operations that only the operator's own port answers, and only under its own names. */
 export function operatorApp(dependencies: Dependencies, management: ManagementEntrance) {
   const mounted = [...metricsOperations, ...operatorProbes, ...managementServed(management)];
-  return mount(dependencies, mounted, hostsNamed(management.names));
+  return mount(dependencies, mounted, { answersTo: hostsNamed(management.names) });
 }
 
-/**
- * Mounts operations: each with its scope, its guards and its description. `answersTo`: reports whether a `Host` is one
- * of the port's.
- */
+interface Mounting {
+  /** Reports whether a `Host` is one of the port's. Absent: every one is. */
+  answersTo?: (host: string | null) => boolean;
+  /** The answer to browsers that ask for a page at any other path. */
+  page?: Framed;
+}
+
+/** Mounts operations: each with its scope, its guards and its description. */
 export function mount(
   dependencies: Dependencies,
   mounted: readonly Operation[],
-  answersTo: (host: string | null) => boolean = () => true,
+  { answersTo = () => true, page }: Mounting = {},
 ) {
   const elysia = new Elysia({ strictPath: true, handler: { standardHostname: false } });
   // The frame answers faults, so this is a defect of the frame itself.
@@ -59,7 +65,9 @@ export function mount(
     return identified(json(500, encodeFault(fault, requestId)), requestId);
   });
   const paths = [...Map.groupBy(mounted, ({ path }) => path).values()] as [Operation, ...Operation[]][];
-  const unknown = frame(dependencies, unknownPath(paths.map(([first]) => first)));
+  const nowhere = frame(dependencies, unknownPath(paths.map(([first]) => first)));
+  const paged = page ? frame(dependencies, page) : nowhere;
+  const unknown: Serve = (request, connection) => (wantsPage(request) ? paged : nowhere)(request, connection);
   const misdirected = frame(dependencies, otherHost);
   const route = (method: string, pattern: string, serve: Serve, detail: object) =>
     elysia.route(

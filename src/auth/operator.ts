@@ -50,6 +50,17 @@ export function operatorAuthentication(options: {
   };
 }
 
+/** The operator of a token that is known by its hash, as it is now. Throws as `OperatorAuthentication` does. */
+export async function operatorNow(
+  operators: Pick<Operators, "operatorOf">,
+  tokenHash: Uint8Array,
+  address: string,
+): Promise<Operator> {
+  return validOperator(
+    await available(within(operators.operatorOf(tokenHash, address), lookup_ms, "the list of operators")),
+  );
+}
+
 function tokenOf(authorization: string | null): string {
   const words = (authorization ?? "").trim();
   if (words === "") {

@@ -3,21 +3,12 @@
  * journal beside them names each key before it is created. So a run that follows one that was cut off knows which keys
  * were created without their secret being written, and gives them another one.
  */
-import {
-  accessSync,
-  appendFileSync,
-  constants,
-  existsSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { accessSync, appendFileSync, constants, existsSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Saver } from "../management/apply/perform.ts";
 import type { Step } from "../management/apply/step.ts";
 import type { Key } from "../management/keys.ts";
+import { writeWhole } from "./write-whole.ts";
 
 export interface SecretsFolder {
   /** Whether an earlier run created the key, its secret was never written, and it was never used. */
@@ -73,14 +64,6 @@ function saveSecret(path: string, { name }: Step, { id, secret }: { id: string; 
     const next = `Run the same command again: it gives the key a new secret. Or run: sluice key rotate ${id} --grace 0s`;
     throw new Error(`the secret of key '${name}' cannot be written (${why}), and is lost. ${next}`, { cause });
   }
-}
-
-/** A reader finds the whole content or no file, whenever the process is cut off. */
-function writeWhole(path: string, content: string): void {
-  const part = `${path}.part`;
-  rmSync(part, { force: true });
-  writeFileSync(part, content, { mode: 0o600, flag: "wx" });
-  renameSync(part, path);
 }
 
 const lineOf = (organization: string | null, name: string) => JSON.stringify([organization, name]);

@@ -10,6 +10,7 @@ import { management } from "../management/client.ts";
 import type { Management } from "../management/verbs.ts";
 import type { KnownPlan, Plan } from "../store/plan.ts";
 import type { RemoteServer } from "./remote.ts";
+import { safeUrl } from "./safe-url.ts";
 import type { OpenStore, Services } from "./services.ts";
 import { socketManagement } from "./socket.ts";
 
@@ -45,15 +46,7 @@ export async function withManagement<T>(services: Services, work: (manage: Manag
 export function remoteServer({ environment }: Services): RemoteServer | null {
   const url = environment.SLUICE_SERVER?.trim();
   if (!url) return null;
-  const parsed = URL.parse(url);
-  if (!parsed || !/^https?:$/.test(parsed.protocol)) {
-    throw new Error(`'${url.slice(0, 100)}' is not a server's URL. Use one such as https://sluice.example:9090.`);
-  }
-  if (parsed.username || parsed.password || parsed.search) throw new Error("A server's URL has no user and no query.");
-  const isLoopback = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(parsed.hostname);
-  if (parsed.protocol === "http:" && !isLoopback) {
-    throw new Error(`${parsed.origin} would get the operator token in the clear. Use https://.`);
-  }
+  const parsed = safeUrl(url, "the operator token");
   return { url: parsed.href, token: operatorToken(environment) };
 }
 

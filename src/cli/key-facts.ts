@@ -13,11 +13,10 @@ import { painted } from "./terminal.ts";
 
 /** The facts that `key update` changes, except team and limits. */
 export function keyFacts(key: Key): [string, string | null][] {
-  const labels = Object.entries(key.labels).map(([label, text]) => `${label}=${text}`);
   return [
     ["name", key.name],
     ["owner", key.owner],
-    ["labels", labels.join(", ") || null],
+    ["labels", labelsInWords(key.labels)],
     ["scopes", key.scopes.join(", ")],
     ["models", key.allowedModels?.join(", ") ?? "every model"],
     ["allowed from", key.allowedAddresses?.join(", ") ?? "every address"],
@@ -80,4 +79,10 @@ export function describeOldSecrets(key: NewKey, now_ms: number): string {
     return `The old secret works until ${instant(new Date(last_ms))}.\n`;
   }
   return `The old secret works until you revoke it. To revoke it, run: sluice key revoke ${key.id} --old\n`;
+}
+
+/** Null: there are none. */
+export function labelsInWords(labels: Readonly<Record<string, string>>): string | null {
+  const all = Object.entries(labels).map(([label, text]) => `${label}=${text}`);
+  return all.join(", ") || null;
 }

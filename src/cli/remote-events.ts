@@ -4,7 +4,8 @@ import { ManagementError } from "../management/error.ts";
 import type { Verb } from "../management/verb.ts";
 import { SseDecoder } from "../sse/decode.ts";
 import { untilAborted } from "../time/until-aborted.ts";
-import { jsonOf, type RemoteServer, reached, refusalOf } from "./remote.ts";
+import { jsonOf, reached } from "./calling.ts";
+import { type RemoteServer, refusalOf } from "./remote.ts";
 
 const again_ms = 1_000;
 /** How long a node that was reached once may be away. */

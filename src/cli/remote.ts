@@ -4,6 +4,7 @@ import { client } from "../management/client.ts";
 import { ManagementError, refusalFrom } from "../management/error.ts";
 import type { Verb } from "../management/verb.ts";
 import type { Management } from "../management/verbs.ts";
+import { jsonOf, reached } from "./calling.ts";
 
 export interface RemoteServer {
   /** The operator's port: `https://sluice.example:9090`. */
@@ -47,23 +48,6 @@ function urlOf({ url }: RemoteServer, { path, method }: Verb, id: unknown, taken
   }
   const filled = path.replace("{id}", encodeURIComponent(String(id)));
   return `${url.replace(/\/+$/, "")}${managementPath}${filled}${asked.size > 0 ? `?${asked}` : ""}`;
-}
-
-export async function reached(server: RemoteServer, work: () => Promise<Response>): Promise<Response> {
-  try {
-    return await work();
-  } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new Error(`${server.url} cannot be reached: ${why}`, { cause });
-  }
-}
-
-export async function jsonOf(response: Response): Promise<unknown> {
-  try {
-    return await response.json();
-  } catch {
-    return null;
-  }
 }
 
 export function refusalOf({ url }: RemoteServer, status: number, body: unknown): Error {

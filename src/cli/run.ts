@@ -10,6 +10,7 @@ import { addApplyCommand } from "./apply.ts";
 import { addAuditCommands } from "./audit.ts";
 import { addCompletionCommand } from "./completion.ts";
 import { addConformanceCommand } from "./conformance/command.ts";
+import { addConsoleCommand } from "./console.ts";
 import type { CommandContext } from "./context.ts";
 import { addDoctorCommand } from "./doctor.ts";
 import { addExportCommand } from "./export.ts";
@@ -22,6 +23,7 @@ import { addPersonTryCommand } from "./person-try.ts";
 import { addRequestCommands } from "./request.ts";
 import { addServerCommands } from "./server.ts";
 import type { Services } from "./services.ts";
+import { addSignInCommands } from "./sign-in/commands.ts";
 import { oneLine } from "./terminal.ts";
 import { TypedCommand } from "./typed-command.ts";
 import { addUpstreamCommands } from "./upstream.ts";
@@ -78,6 +80,7 @@ export function commands(of: Services, exitWith: (code: number) => void): Comman
     if (server === undefined) return;
     const [first = command.name()] = namesTo(command);
     if (onTheNode.includes(first)) command.error(`error: ${first} works on the node itself, without --server`);
+    if (forClients.includes(first)) command.error(`error: ${first} calls no operator's port and takes no --server`);
     environment.SLUICE_SERVER = server;
   });
   const context: CommandContext = { services, exitWith };
@@ -102,6 +105,8 @@ export function commands(of: Services, exitWith: (code: number) => void): Comman
   group("membership", "give people memberships by hand, and take them", ["give"]);
   addApplyCommand(program, context);
   addExportCommand(program, context);
+  addSignInCommands(program, context);
+  addConsoleCommand(program, context);
   addDoctorCommand(program, context);
   addHealthcheckCommand(program, context);
   addConformanceCommand(program, context);
@@ -116,11 +121,15 @@ const onTheNode = [
   "migrate",
   "openapi",
   "init",
+  "console",
   "doctor",
   "healthcheck",
   "conformance",
   "completion",
 ];
+
+/** They call what clients call. */
+const forClients = ["login", "logout", "token"];
 
 /** The words of a command, without the program's name. */
 function namesTo(command: Command): string[] {

@@ -5,12 +5,14 @@ import type { Column } from "../management/command.ts";
 import { focusGroups, reportFocus } from "../management/focus.ts";
 import { reportCsv } from "../management/report-csv.ts";
 import { Report, type Row } from "../management/report-shape.ts";
+import { shareInWords, tightestReset } from "../management/standing.ts";
 import { encode } from "../schema/codec.ts";
 import type { ReportGroup } from "../store/report.ts";
 import { instant, minute } from "../time/written.ts";
 import { bar } from "./bar.ts";
 import { withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
+import { labelsInWords } from "./key-facts.ts";
 import { type JsonFlag, jsonOption, names, printJson } from "./option.ts";
 import { table } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
@@ -85,17 +87,30 @@ function columnsOf({ by, rows, price }: Report, terminal: Terminal): Column<Row>
   return [
     ...by.map((group) => groupColumns[group]),
     ...(by.includes("team") ? [teamId] : []),
-    ...(by.includes("key") ? [keyId] : []),
+    ...(by.includes("key") ? [keyId, labels] : []),
     { head: "", cell: ({ units }) => bar(cells, { used: Math.max(0, units), held: 0, limit: most }) },
     { head: "UNITS", cell: ({ units }) => grouped(units) },
     ...costColumn(price),
     { head: "REQUESTS", cell: ({ requests }) => grouped(requests) },
     { head: "INPUT", cell: (row) => grouped(input(row)), optional: true },
     { head: "OUTPUT", cell: ({ outputTokens }) => grouped(outputTokens), optional: true },
+    ...(rows[0]?.standing === undefined ? [] : standing),
   ];
 }
 
+/** Of the tightest limit, now: whatever span the report has. */
+const standing: Column<Row>[] = [
+  { head: "OF LIMIT", cell: ({ standing = null }) => shareInWords(standing), optional: true },
+  { head: "RESETS (UTC)", cell: ({ standing = null }) => minute(tightestReset(standing)) ?? "-", optional: true },
+];
+
 const teamId: Column<Row> = { head: "TEAM ID", cell: ({ teamId }) => teamId ?? "-", optional: true };
+const labels: Column<Row> = {
+  head: "LABELS",
+  cell: ({ labels }) => labelsInWords(labels ?? {}) ?? "-",
+  breaks: true,
+  optional: true,
+};
 const keyId: Column<Row> = { head: "KEY ID", cell: ({ keyId }) => keyId ?? "-", optional: true };
 
 function costColumn(price: Report["price"]): Column<Row>[] {

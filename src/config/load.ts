@@ -41,8 +41,8 @@ export function loadConfiguration({ env, readFile, simulatorUrl }: Sources): Con
   if (refusal !== null) return new ConfigurationError([`${workers} ${refusal}`]);
   if (configuration.identity !== null && configuration.server.secretKeys === undefined)
     return new ConfigurationError([needsSecretKey]);
-  if (configuration.server.console && !configuration.identity?.consoleUrl)
-    return new ConfigurationError([needsConsoleUrl]);
+  const console = whyNoConsole(configuration);
+  if (console !== null) return new ConfigurationError([console]);
   return { ...configuration, notices: [...configuration.notices, ...source.notices] };
 }
 
@@ -72,6 +72,15 @@ function readSource(env: Environment, readFile: ReadFile): Source {
 
 const needsSecretKey =
   "identity needs SLUICE_SECRET_KEY, which is not set; make one with openssl rand -base64 32, the same for all nodes";
-const needsConsoleUrl =
-  "SLUICE_CONSOLE_PORT needs identity.console_url in sluice.yaml, the address at which browsers reach the console";
+
+const loopbackHosts = ["127.0.0.1", "localhost", "::1"];
+
+/** A session of the console is for one address, which nobody may make up; on this machine it is known. */
+function whyNoConsole({ identity, server: { console, workers } }: Configuration): string | null {
+  if (!console) return null;
+  if (console.port === 0 && workers !== 1)
+    return "SLUICE_CONSOLE_PORT must name a port, because there are several workers";
+  if (identity?.consoleUrl || loopbackHosts.includes(console.host)) return null;
+  return "SLUICE_CONSOLE_PORT needs identity.console_url in sluice.yaml, the address at which browsers reach the console, because SLUICE_CONSOLE_HOST is not this machine alone";
+}
 const misnamed = "./sluice.yml is not read; rename it to sluice.yaml, or set SLUICE_CONFIG";

@@ -17,6 +17,8 @@ export interface CallNotes {
   key?: string;
   /** The operator who called the management interface. */
   operator?: string;
+  /** The person who called it from the console. */
+  person?: string;
   model?: string;
   stream?: boolean;
   /** The source that pays for an admitted inference request. */
@@ -127,10 +129,12 @@ export class Call implements Caller {
   }
 
   /** Records its caller. */
-  identified({ organization, key, operator }: Pick<CallNotes, "organization" | "key" | "operator">): void {
+  identified(who: Pick<CallNotes, "organization" | "key" | "operator" | "person">): void {
+    const { organization, key, operator, person } = who;
     if (organization !== undefined) this.#notes.organization = organization;
     if (key !== undefined) this.#notes.key = key;
     if (operator !== undefined) this.#notes.operator = operator;
+    if (person !== undefined) this.#notes.person = person;
     if (organization !== undefined && key !== undefined) this.#trace?.identified({ organization, key });
   }
 

@@ -116,6 +116,7 @@ function requestFields({ time, level, worker }: Head, call: Call, status: number
     organization: notes.organization,
     key: notes.key,
     operator: notes.operator,
+    person: notes.person,
     model: notes.model,
     stream: notes.stream,
     outcome: notes.outcome,

@@ -69,6 +69,8 @@ export interface FinishedSignIn {
   secret: string;
   known: KnownPerson;
   returnTo: string;
+  /** For which a page of the console gets the secret of this session; null: its pages have none. */
+  code: string | null;
 }
 
 /** Throws NotConfigured, NotAdmitted, IssuerAway, IssuerRefused. */
@@ -82,6 +84,7 @@ export async function finishSignIn(parts: IdentityParts, { kind, answer, cookie 
   const { claims, issuerSession, kept } = await exchanged(await parts.issuers.of(issuer), answer, attempt);
   const known = await admitted(parts, issuer, claims);
   const secret = secretText(parts.random);
+  const code = kind === "console" ? secretText(parts.random) : null;
   await parts.sessions.begin({
     hash: hashOf(secret),
     kind,
@@ -89,8 +92,9 @@ export async function finishSignIn(parts: IdentityParts, { kind, answer, cookie 
     issuer: issuer.issuer,
     issuerSession,
     tokens: sealedTokens(parts, kept),
+    codeHash: code === null ? null : hashOf(code),
   });
-  return { secret, known, returnTo: attempt.returnTo };
+  return { secret, known, returnTo: attempt.returnTo, code };
 }
 
 function openAttempt({ sealing, now_ms }: IdentityParts, kind: SessionKind, cookie: string | null): Attempt | null {

@@ -28,6 +28,8 @@ export interface Tokens {
   /** Null: it ends with the access token. */
   refreshToken: string | null;
   scopes: readonly string[];
+  /** Who has signed in, if the issuer has verified the address. */
+  email?: string | null;
 }
 
 type Refusal =
@@ -82,7 +84,9 @@ export async function byDeviceCode(parts: IdentityParts, code: string): Promise<
   const known = await parts.people.findPerson(answer.personId);
   const rights = known && rightsIn(known, answer.organizationId);
   if (!known || !rights) throw new TokenRefused("access_denied", "Whoever approved may do nothing there any more.");
-  return begun(parts, answer, rights, known.person.issuer);
+  const { issuer, email, isEmailVerified } = known.person;
+  const tokens = await begun(parts, answer, rights, issuer);
+  return { ...tokens, email: isEmailVerified ? email : null };
 }
 
 function notApproved(answer: Exclude<DeviceAnswer, { is: "approved" }>): TokenRefused {

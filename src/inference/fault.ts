@@ -49,6 +49,7 @@ export const faultCatalogue = {
   usage_limit_reached: { status: 429, type: "usage_limit_error", messages: "rate_limit_error" },
   missing_operator_token: { status: 401, type: "authentication_error", messages: "authentication_error" },
   invalid_operator_token: { status: 401, type: "authentication_error", messages: "authentication_error" },
+  missing_session: { status: 401, type: "authentication_error", messages: "authentication_error" },
   missing_role: { status: 403, type: "permission_error", messages: "permission_error" },
   tls_required: { status: 403, type: "permission_error", messages: "permission_error" },
   host_not_allowed: { status: 403, type: "permission_error", messages: "permission_error" },
@@ -86,6 +87,7 @@ export function managementStatusOf(code: FaultCode): number {
 export const managementFaultCodes = [
   "missing_operator_token",
   "invalid_operator_token",
+  "missing_session",
   "missing_role",
   "tls_required",
   "host_not_allowed",

@@ -31,6 +31,11 @@ export interface ManagedCatalog {
   pricing?: Pricing | null;
 }
 
+/** Links that open the console of this node, for its own machine. */
+export interface ConsoleLinking {
+  link(actor: Actor): Promise<{ url: string; expiresAt: Date }>;
+}
+
 export interface ManagementOptions {
   administration: Administration;
   ledger: Pick<Ledger, "reading" | "check" | "sealed" | "lost" | "now" | "report" | "receiptOfAny">;
@@ -47,10 +52,14 @@ export interface ManagementOptions {
   /** The organizations nearest to a limit, where all who ask share a look. Absent: each has its own. */
   nearest?: (() => Promise<NearOrganization[]>) | undefined;
   people: PeopleAdministration;
+  /** Null or absent: whoever acts is not on the machine of a node that has links. */
+  console?: ConsoleLinking | null;
   /** The actor of the audit log: `operator:<name>`, `cli:<user>` or `service`. */
   actor: Actor;
   /** The one organization that the actor sees; null or absent: all. */
   within?: string | null | undefined;
+  /** The one person whose things the actor sees, within her organization; null or absent: everybody's. */
+  person?: string | null | undefined;
   /** The idempotency key of a creation. */
   repeatKey?: string | null | undefined;
   now_ms: () => number;
@@ -72,7 +81,7 @@ interface Owning {
 export type ManagementContext = ReturnType<typeof managementContext>;
 
 export function managementContext(options: ManagementOptions) {
-  const { administration, within = null } = options;
+  const { administration, within = null, person = null } = options;
   /** Every verb finds its organization here: one that is not in sight does not exist. */
   async function organizationOf(name: string): Promise<Organization> {
     const found = await administration.findOrganization(name);
@@ -94,6 +103,7 @@ export function managementContext(options: ManagementOptions) {
   return {
     ...options,
     within,
+    person,
     nearest: options.nearest ?? (() => nearestOrganizations(options)),
     organizationOf,
     /** An organization in which something is to be made or changed. */

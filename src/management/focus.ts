@@ -1,13 +1,13 @@
 /**
  * A report as a FOCUS 1.2 dataset, the form in which finance reads the bills of all providers (docs/reports.md, FOCUS).
- * The organization is the billing account, the team the sub account, the key the resource, the model the SKU. Pure.
+ * The organization is the billing account, the team the sub account, the key the resource, the model the SKU. Each kind of
+ * token has a line of its own. Pure.
  */
 import { fail } from "./error.ts";
-import { unitPrice } from "./pricing.ts";
-import { csvLine } from "./report-csv.ts";
+import { type Charge, chargesOf } from "./focus-charges.ts";
+import { costsAt, unitPrice } from "./pricing.ts";
+import { type Cell, csvCells, csvLine } from "./report-csv.ts";
 import type { Report, Row } from "./report-shape.ts";
-
-type Cell = string | number | null;
 
 /** The groups that a FOCUS report is by; the period is the caller's, else days. */
 export function focusGroups(given: string | null): string {
@@ -32,76 +32,132 @@ export function reportFocus(report: Report): Iterable<string> {
   return focusLines(report, price);
 }
 
-function* focusLines(report: Report, price: Price): Generator<string> {
-  yield csvLine(Object.keys(focusRow({ ...report.total, operation: null }, report, price)));
-  for (const row of report.rows) yield csvLine(Object.values(focusRow(row, report, price)));
+/** The key, the model and the operation of a row, and what the report says of all. */
+interface ThingFacts {
+  row: Row;
+  isUsage: boolean;
+  unitPrice: string | null;
+  price: Price;
 }
 
-function focusRow(row: Row, { asOf }: Report, { currency, provider, perMillionUnits }: Price): Record<string, Cell> {
-  const { keyId = null, key = null, model = null, operation = null, cost = null } = row;
-  const startsAt = startOf(row) ?? asOf;
-  const isUsage = operation !== "adjustment";
-  const price = isUsage ? unitPrice(perMillionUnits) : null;
-  const tokens = row.inputTokens + row.cachedInputTokens + row.cacheWriteTokens + row.outputTokens;
-  return {
-    BilledCost: cost,
-    BillingAccountId: row.organizationId ?? null,
-    BillingAccountName: row.organizationName ?? null,
-    BillingAccountType: "Organization",
-    BillingCurrency: currency,
-    BillingPeriodEnd: seconds(monthOf(startsAt, 1)),
-    BillingPeriodStart: seconds(monthOf(startsAt, 0)),
-    ChargeCategory: isUsage ? "Usage" : "Adjustment",
-    ChargeClass: null,
-    ChargeDescription: isUsage ? `${operation} with ${model}` : "Entry of an operator",
-    ChargeFrequency: isUsage ? "Usage-Based" : "One-Time",
-    ChargePeriodEnd: seconds(endOf(row, startsAt)),
-    ChargePeriodStart: seconds(startsAt),
-    ConsumedQuantity: isUsage ? tokens : null,
-    ConsumedUnit: isUsage ? "Tokens" : null,
-    ContractedCost: cost,
-    ContractedUnitPrice: price,
-    EffectiveCost: cost,
-    InvoiceId: null,
-    InvoiceIssuerName: provider,
-    ListCost: cost,
-    ListUnitPrice: price,
-    PricingCategory: isUsage ? "Standard" : null,
-    PricingQuantity: isUsage ? row.units : null,
-    PricingUnit: isUsage ? "Units" : null,
-    ProviderName: provider,
-    PublisherName: provider,
-    ResourceId: keyId,
-    ResourceName: key,
-    ResourceType: keyId ? "API key" : null,
-    ServiceCategory: "AI and Machine Learning",
-    ServiceName: "Model inference",
-    ServiceSubcategory: "Generative AI",
-    SkuId: isUsage ? model : null,
-    SkuMeter: isUsage ? "Tokens" : null,
-    SkuPriceDetails: isUsage ? JSON.stringify({ x_Operation: operation }) : null,
-    SkuPriceId: isUsage ? model : null,
-    SubAccountId: row.teamId ?? null,
-    SubAccountName: row.team ?? null,
-    SubAccountType: row.teamId ? "Team" : null,
-    Tags: JSON.stringify(row.labels ?? {}),
-    ...customColumns(row),
+type Columns<Facts> = Record<string, (facts: Facts) => Cell>;
+
+/** Columns that follow from the key, the model and the operation. */
+const ofThing: Columns<ThingFacts> = {
+  BillingAccountId: ({ row }) => row.organizationId ?? null,
+  BillingAccountName: ({ row }) => row.organizationName ?? null,
+  BillingAccountType: () => "Organization",
+  BillingCurrency: ({ price }) => price.currency,
+  ChargeCategory: ({ isUsage }) => (isUsage ? "Usage" : "Adjustment"),
+  ChargeClass: () => null,
+  ChargeFrequency: ({ isUsage }) => (isUsage ? "Usage-Based" : "One-Time"),
+  ConsumedUnit: ({ isUsage }) => (isUsage ? "Tokens" : null),
+  ContractedUnitPrice: ({ unitPrice }) => unitPrice,
+  InvoiceId: () => null,
+  InvoiceIssuerName: ({ price }) => price.provider,
+  ListUnitPrice: ({ unitPrice }) => unitPrice,
+  PricingCategory: ({ isUsage }) => (isUsage ? "Standard" : null),
+  PricingUnit: ({ isUsage }) => (isUsage ? "Units" : null),
+  ProviderName: ({ price }) => price.provider,
+  PublisherName: ({ price }) => price.provider,
+  ResourceId: ({ row }) => row.keyId ?? null,
+  ResourceName: ({ row }) => row.key ?? null,
+  ResourceType: ({ row }) => (row.keyId ? "API key" : null),
+  ServiceCategory: () => "AI and Machine Learning",
+  ServiceName: () => "Model inference",
+  ServiceSubcategory: () => "Generative AI",
+  SkuId: ({ isUsage, row }) => (isUsage ? (row.model ?? null) : null),
+  SkuPriceDetails: ({ isUsage, row }) => (isUsage ? JSON.stringify({ x_Operation: row.operation }) : null),
+  SubAccountId: ({ row }) => row.teamId ?? null,
+  SubAccountName: ({ row }) => row.team ?? null,
+  SubAccountType: ({ row }) => (row.teamId ? "Team" : null),
+  Tags: ({ row }) => JSON.stringify(row.labels ?? {}),
+  x_Operation: ({ row }) => row.operation ?? null,
+};
+
+/** Columns that follow from the period. */
+const ofPeriod: Columns<Period> = {
+  BillingPeriodEnd: (period) => period.billingEnd,
+  BillingPeriodStart: (period) => period.billingStart,
+  ChargePeriodEnd: (period) => period.end,
+  ChargePeriodStart: (period) => period.start,
+};
+
+/** Those with x_ are what FOCUS does not have. `chargeText` writes them, in this order. */
+const ofCharge = [
+  ...["BilledCost", "ContractedCost", "EffectiveCost", "ListCost", "ChargeDescription", "SkuMeter", "SkuPriceId"],
+  ...["ConsumedQuantity", "PricingQuantity", "x_Requests"],
+  ...["x_InputTokens", "x_CachedInputTokens", "x_CacheWriteTokens", "x_OutputTokens", "x_ReasoningTokens"],
+  ...["x_Units", "x_ExtraUnits", "x_UnchargedUnits"],
+];
+
+/** One text instead of cells: there are several hundred thousand of them. */
+function chargeText(facts: ThingFacts, charge: Charge, cost: string, written: (value: Cell) => string): string {
+  const { requests = 0, inputTokens = 0, cachedInputTokens = 0, cacheWriteTokens = 0 } = charge.measures;
+  const { outputTokens = 0, reasoningTokens = 0, extraUnits = 0, unchargedUnits = 0 } = charge.measures;
+  const sums = `${requests},${inputTokens},${cachedInputTokens},${cacheWriteTokens},${outputTokens},${reasoningTokens},${charge.units},${extraUnits},${unchargedUnits}`;
+  const costs = `${cost},${cost},${cost},${cost}`;
+  if (!facts.isUsage) return `${costs},Entry of an operator,,,,,${sums}`;
+  const { meter, tokens, units } = charge;
+  const { model, operation } = facts.row;
+  const description = written(`${meter}: ${operation} with ${model}`);
+  return `${costs},${description},${meter},${written(`${model}: ${operation}: ${meter}`)},${tokens},${units},${sums}`;
+}
+
+function* focusLines({ rows, asOf }: Report, price: Price): Generator<string> {
+  yield csvLine([...ofCharge, ...Object.keys(ofPeriod), ...Object.keys(ofThing)]);
+  const costOf = costsAt(price.perMillionUnits);
+  const perUnit = unitPrice(price.perMillionUnits);
+  const written = csvCells();
+  const things = writtenOnce(ofThing, written);
+  const periods = writtenOnce(ofPeriod, written);
+  for (const row of rows) {
+    const isUsage = row.operation !== "adjustment";
+    const facts = { row, isUsage, unitPrice: isUsage ? perUnit : null, price };
+    const thing = things(nameOf(row), () => facts);
+    const period = periods(row.day ?? row.month ?? row.hour?.toISOString() ?? "", () => periodOf(row, asOf));
+    for (const charge of chargesOf(row)) {
+      yield `${chargeText(facts, charge, costOf(charge.units), written)},${period},${thing}\r\n`;
+    }
+  }
+}
+
+/** What a line says of its key, its model and its operation follows from these. */
+function nameOf({ organizationId, teamId, keyId, model, operation }: Row): string {
+  return `${organizationId} ${teamId} ${keyId} ${model} ${operation}`;
+}
+
+const kept_max = 10_000;
+
+/** Writes cells that many lines have in common once for all of those with this name. */
+function writtenOnce<Facts>(columns: Columns<Facts>, written: (value: Cell) => string) {
+  const cells = Object.values(columns);
+  const kept = new Map<string, string>();
+  return (name: string, facts: () => Facts): string => {
+    const known = kept.get(name);
+    if (known !== undefined) return known;
+    const given = facts();
+    const text = cells.map((cell) => written(cell(given))).join();
+    if (kept.size < kept_max) kept.set(name, text);
+    return text;
   };
 }
 
-/** The columns that FOCUS does not have. */
-function customColumns(row: Row): Record<string, Cell> {
+/** The period of a charge, and the month in which it is billed, in words of FOCUS. */
+interface Period {
+  start: string;
+  end: string;
+  billingStart: string;
+  billingEnd: string;
+}
+
+function periodOf(row: Row, asOf: Date): Period {
+  const startsAt = startOf(row) ?? asOf;
   return {
-    x_Operation: row.operation ?? null,
-    x_Requests: row.requests,
-    x_InputTokens: row.inputTokens,
-    x_CachedInputTokens: row.cachedInputTokens,
-    x_CacheWriteTokens: row.cacheWriteTokens,
-    x_OutputTokens: row.outputTokens,
-    x_ReasoningTokens: row.reasoningTokens,
-    x_Units: row.units,
-    x_ExtraUnits: row.extraUnits,
-    x_UnchargedUnits: row.unchargedUnits,
+    start: seconds(startsAt),
+    end: seconds(endOf(row, startsAt)),
+    billingStart: seconds(monthOf(startsAt, 0)),
+    billingEnd: seconds(monthOf(startsAt, 1)),
   };
 }
 

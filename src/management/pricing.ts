@@ -13,9 +13,15 @@ const price_decimals = 9;
 /** A million units, as a power of ten. */
 const unit_decimals = 6;
 
-/** The cost of units, as a decimal number. */
-export function costOf(units: number, { price_per_million_units }: Pick<Pricing, "price_per_million_units">): string {
-  return decimal(BigInt(units) * scaled(price_per_million_units), price_decimals + unit_decimals);
+/** Tells the cost of units, as a decimal number. */
+export function costsAt(price_per_million_units: number): (units: number) => string {
+  const price = scaled(price_per_million_units);
+  const price_number = Number(price);
+  return (units) => {
+    // Most products are exact as a number, which is several times as fast.
+    const cost = units * price_number;
+    return decimal(Number.isSafeInteger(cost) ? cost : BigInt(units) * price, price_decimals + unit_decimals);
+  };
 }
 
 /** The price of one unit, as a decimal number. */
@@ -28,9 +34,9 @@ function scaled(price: number): bigint {
 }
 
 /** `value` ÷ 10^decimals without zeros at the end. */
-function decimal(value: bigint, decimals: number): string {
-  const digits = (value < 0n ? -value : value).toString().padStart(decimals + 1, "0");
+function decimal(value: bigint | number, decimals: number): string {
+  const digits = (value < 0 ? -value : value).toString().padStart(decimals + 1, "0");
   const fraction = digits.slice(-decimals).replace(/0+$/, "");
   const whole = digits.slice(0, -decimals);
-  return `${value < 0n ? "-" : ""}${whole}${fraction === "" ? "" : `.${fraction}`}`;
+  return `${value < 0 ? "-" : ""}${whole}${fraction === "" ? "" : `.${fraction}`}`;
 }

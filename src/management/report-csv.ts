@@ -8,9 +8,11 @@ export function* reportCsv({ by, rows, total }: Report): Generator<string> {
   const names = [...by.flatMap((group) => cellNames[group]), ...(Object.keys(total) as (keyof Row)[])];
   const isByKey = by.includes("key");
   yield csvLine([...names.map(snakeName), ...(isByKey ? ["labels"] : [])]);
+  const written = csvCells();
   for (const row of rows) {
     const cells = names.map((name) => row[name] ?? null) as Cell[];
-    yield csvLine(isByKey ? [...cells, JSON.stringify(row.labels ?? {})] : cells);
+    if (isByKey) cells.push(JSON.stringify(row.labels ?? {}));
+    yield `${cells.map(written).join(",")}\r\n`;
   }
 }
 
@@ -26,10 +28,25 @@ const cellNames: Record<ReportGroup, readonly (keyof Row)[]> = {
   month: ["month"],
 };
 
-type Cell = string | number | Date | null;
+export type Cell = string | number | Date | null;
 
 export function csvLine(cells: readonly Cell[]): string {
   return `${cells.map(csvCell).join(",")}\r\n`;
+}
+
+const texts_max = 10_000;
+
+/** Writes the cells of one file. Texts that come again are looked at once. */
+export function csvCells(): (value: Cell) => string {
+  const texts = new Map<string, string>();
+  return (value) => {
+    if (typeof value !== "string" || isNumber.test(value)) return csvCell(value);
+    const known = texts.get(value);
+    if (known !== undefined) return known;
+    const cell = csvCell(value);
+    if (texts.size < texts_max) texts.set(value, cell);
+    return cell;
+  };
 }
 
 /**
@@ -41,10 +58,12 @@ function csvCell(value: Cell): string {
   if (value === null) return "";
   if (value instanceof Date) return value.toISOString();
   if (typeof value === "number") return String(value);
-  if (/^-?\d+(\.\d+)?$/.test(value)) return value;
+  if (isNumber.test(value)) return value;
   const text = value.replace(/^[\t\r\n]/, "'$&").replace(beginnings, "$&'");
   return /[",;\t\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
+
+const isNumber = /^-?\d+(\.\d+)?$/;
 
 /** The places where a formula would begin. In East Asia, letters of full width begin one, too. */
 const beginnings = /(?:^|[;\t\r\n])\s*(?=[=+\-@＝＋－＠])/g;

@@ -3,6 +3,7 @@ import Type from "typebox";
 import type { Value } from "../schema/codec.ts";
 import { reportGroups } from "../store/report.ts";
 import { count, id, instant, nullable, oneOf, units } from "./shapes.ts";
+import { standing } from "./standing.ts";
 
 const measures = {
   requests: Type.Integer(),
@@ -14,10 +15,17 @@ const measures = {
   units: Type.Integer({ description: "Charged, entries of operators included." }),
   extra_units: Type.Integer({ description: "Of these, as extra usage." }),
   uncharged_units: Type.Integer(),
+  input_units: Type.Integer({ description: "Of the units, for input tokens. With the next three: docs/reports.md." }),
+  cached_input_units: Type.Integer(),
+  cache_write_units: Type.Integer(),
+  output_units: Type.Integer(),
   cost: Type.Optional(Type.String({ description: "A decimal number, where a price is set." })),
 };
 
-/** A row has the members of the groups that were asked for. */
+/**
+ * A row has the members of the groups that were asked for. `standing` is there if the report goes on until now and its
+ * rows are organizations, teams or keys.
+ */
 const Row = Type.Object(
   {
     organization_id: Type.Optional(Type.String()),
@@ -35,6 +43,7 @@ const Row = Type.Object(
     day: Type.Optional(Type.String({ description: "In UTC, such as 2026-11-22." })),
     month: Type.Optional(Type.String({ description: "In UTC, such as 2026-11." })),
     ...measures,
+    standing: Type.Optional(standing()),
   },
   { $id: "UsageReportRow" },
 );

@@ -1,14 +1,22 @@
 /** Reports of usage over time: docs/reports.md. */
 import Type from "typebox";
-import { type ReportGroup, type ReportMeasures, type ReportRow, reportGroups, totalOf } from "../store/report.ts";
+import {
+  measures,
+  type ReportGroup,
+  type ReportMeasures,
+  type ReportRow,
+  reportGroups,
+  totalOf,
+} from "../store/report.ts";
 import type { ManagementContext } from "./context.ts";
 import { fail } from "./error.ts";
 import { focusGroups, reportFocus } from "./focus.ts";
 import * as parse from "./parse.ts";
-import { costOf, type Pricing } from "./pricing.ts";
+import { costsAt } from "./pricing.ts";
 import { reportCsv } from "./report-csv.ts";
 import { Report, type Row } from "./report-shape.ts";
 import { examples, formed, readers, words } from "./shapes.ts";
+import { standingsOf } from "./standing.ts";
 import { verbsOf } from "./verb.ts";
 
 const verb = verbsOf("Usage");
@@ -23,6 +31,10 @@ const exampleTotal: Report["total"] = {
   units: 700_000,
   extraUnits: 0,
   unchargedUnits: 0,
+  inputUnits: 340_000,
+  cachedInputUnits: 0,
+  cacheWriteUnits: 0,
+  outputUnits: 360_000,
   cost: "0.028",
 };
 
@@ -123,13 +135,15 @@ async function reported(context: ManagementContext, input: Asked): Promise<Repor
     fail("The total is beyond 2^53 - 1 and cannot be told exactly. Choose a shorter span, or one organization.");
   }
   const { pricing = null } = await catalog();
+  const costOf = pricing && costsAt(pricing.price_per_million_units);
+  const rows = found.rows.toSorted(largestFirst).map((row) => rowShown(row, by, costOf));
   return {
     from,
     to,
     by,
     organization: organization?.slug ?? null,
     asOf: found.at,
-    total: measured(total, pricing),
+    total: withMeasures({}, total, costOf),
     running: found.running,
     organizationId: organization?.id ?? null,
     price: pricing && {
@@ -137,14 +151,49 @@ async function reported(context: ManagementContext, input: Asked): Promise<Repor
       perMillionUnits: pricing.price_per_million_units,
       provider: pricing.provider,
     },
-    rows: found.rows.toSorted(largestFirst).map((row) => rowShown(row, by, pricing)),
+    rows: await withStanding(context, { by, isUntilNow: to > found.at }, rows),
   };
 }
 
-/** The latest period last; within a period the largest first. */
-function largestFirst(one: ReportRow, other: ReportRow): number {
-  return (one.startsAt?.getTime() ?? 0) - (other.startsAt?.getTime() ?? 0) || other.units - one.units;
+const subjects = ["key", "team", "organization"] as const;
+const idOf = { key: "keyId", team: "teamId", organization: "organizationId" } as const;
+
+/** Adds the standing of each row's key, else of its team, else of its organization, where the rows are nothing else. */
+async function withStanding(
+  context: ManagementContext,
+  { by, isUntilNow }: { by: readonly ReportGroup[]; isUntilNow: boolean },
+  rows: Row[],
+): Promise<Row[]> {
+  const subject = subjects.find((one) => by.includes(one));
+  if (!isUntilNow || !subject || by.some((one) => one !== "key" && one !== "team" && one !== "organization"))
+    return rows;
+  const ids = rows.map((row) => row[idOf[subject]] ?? null);
+  const standings = await standingsOf(
+    context,
+    ids.filter((id) => id !== null),
+  );
+  return rows.map((row, at) => ({ ...row, standing: standings.get(ids[at] ?? "") ?? null }));
 }
+
+/** The latest period last; within a period the largest first, and otherwise by what the rows are of. */
+function largestFirst(one: ReportRow, other: ReportRow): number {
+  const order = (one.startsAt?.getTime() ?? 0) - (other.startsAt?.getTime() ?? 0) || other.units - one.units;
+  if (order !== 0) return order;
+  for (const of of named) {
+    const [first, second] = [of(one) ?? "", of(other) ?? ""];
+    if (first !== second) return first < second ? -1 : 1;
+  }
+  return 0;
+}
+
+const named: readonly ((row: ReportRow) => string | null | undefined)[] = [
+  ({ organization }) => organization?.id,
+  ({ team }) => team?.id,
+  ({ key }) => key?.id,
+  ({ model }) => model,
+  ({ operation }) => operation,
+  ({ outcome }) => outcome,
+];
 
 /** From the first of this month until now, by the store's clock, unless a span is given. */
 function spanOf(input: Asked, now: number): { from: Date; to: Date } {
@@ -170,40 +219,57 @@ function groupsOf(by = "organization"): ReportGroup[] {
   return groups;
 }
 
-function rowShown(row: ReportRow, by: readonly ReportGroup[], pricing: Pricing | null): Row {
-  const name = by.includes("organization") ? { organizationName: row.organization?.name ?? null } : {};
-  const cells = Object.assign({}, ...by.map((group) => cellsOf[group](row)));
-  return { ...name, ...cells, ...measured(row, pricing) };
+function rowShown(row: ReportRow, by: readonly ReportGroup[], costOf: Costs): Row {
+  const groups: Partial<Row> = by.includes("organization") ? { organizationName: row.organization?.name ?? null } : {};
+  for (const group of by) showGroup[group](groups, row);
+  return withMeasures(groups, row, costOf);
 }
 
-const cellsOf: Record<ReportGroup, (row: ReportRow) => Partial<Row>> = {
-  organization: ({ organization }) => ({
-    organizationId: organization?.id ?? "",
-    organization: organization?.slug ?? null,
-  }),
-  team: ({ team }) => ({ teamId: team?.id ?? null, team: team?.name ?? null }),
-  key: ({ key }) => ({ keyId: key?.id ?? null, key: key?.name ?? null, labels: key?.labels ?? {} }),
-  model: ({ model }) => ({ model }),
-  operation: ({ operation }) => ({ operation }),
-  outcome: ({ outcome }) => ({ outcome }),
-  hour: ({ startsAt }) => ({ hour: startsAt! }),
-  day: ({ startsAt }) => ({ day: startsAt!.toISOString().slice(0, 10) }),
-  month: ({ startsAt }) => ({ month: startsAt!.toISOString().slice(0, 7) }),
+/** They fill one object: to put together several for each of so many rows takes several times as long. */
+const showGroup: Record<ReportGroup, (listed: Partial<Row>, row: ReportRow) => void> = {
+  organization(listed, { organization }) {
+    listed.organizationId = organization?.id ?? "";
+    listed.organization = organization?.slug ?? null;
+  },
+  team(listed, { team }) {
+    listed.teamId = team?.id ?? null;
+    listed.team = team?.name ?? null;
+  },
+  key(listed, { key }) {
+    listed.keyId = key?.id ?? null;
+    listed.key = key?.name ?? null;
+    listed.labels = key?.labels ?? {};
+  },
+  model(listed, { model }) {
+    listed.model = model;
+  },
+  operation(listed, { operation }) {
+    listed.operation = operation;
+  },
+  outcome(listed, { outcome }) {
+    listed.outcome = outcome;
+  },
+  hour(listed, { startsAt }) {
+    listed.hour = startsAt!;
+  },
+  day(listed, { startsAt }) {
+    listed.day = startsAt!.toISOString().slice(0, 10);
+  },
+  month(listed, { startsAt }) {
+    listed.month = startsAt!.toISOString().slice(0, 7);
+  },
 };
 
-function measured(row: ReportMeasures, pricing: Pricing | null): Report["total"] {
-  const { requests, inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens, reasoningTokens } = row;
-  const { units, extraUnits, unchargedUnits } = row;
-  return {
-    requests,
-    inputTokens,
-    cachedInputTokens,
-    cacheWriteTokens,
-    outputTokens,
-    reasoningTokens,
-    units,
-    extraUnits,
-    unchargedUnits,
-    ...(pricing && { cost: costOf(units, pricing) }),
-  };
+type Costs = ((units: number) => string) | null;
+
+function withMeasures<Groups extends object>(
+  groups: Groups,
+  row: ReportMeasures,
+  costOf: Costs,
+): Groups & Report["total"] {
+  const listed = groups as Groups & Report["total"];
+  const total: ReportMeasures = listed;
+  for (const name of measures) total[name] = row[name];
+  if (costOf) listed.cost = costOf(row.units);
+  return listed;
 }

@@ -84,16 +84,25 @@ export function standingShown(standing: StoredStanding): Standing {
   };
 }
 
+/** The standings by id; what has none is not limited. */
+export async function standingsOf(
+  { standings }: Pick<ManagementContext, "standings">,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, Standing>> {
+  const found = await standings.standings(ids);
+  return new Map([...found].map(([id, one]) => [id, standingShown(one)]));
+}
+
 /** Adds to each thing its standing; null where nothing is limited. */
 export async function withStandings<One extends { id: string }>(
-  { standings }: Pick<ManagementContext, "standings">,
+  context: Pick<ManagementContext, "standings">,
   all: readonly One[],
 ): Promise<(One & { standing: Standing | null })[]> {
-  const found = await standings.standings(all.map(({ id }) => id));
-  return all.map((one) => {
-    const own = found.get(one.id);
-    return { ...one, standing: own ? standingShown(own) : null };
-  });
+  const found = await standingsOf(
+    context,
+    all.map(({ id }) => id),
+  );
+  return all.map((one) => ({ ...one, standing: found.get(one.id) ?? null }));
 }
 
 export async function withStanding<One extends { id: string }>(
@@ -107,8 +116,19 @@ export async function withStanding<One extends { id: string }>(
 export const standingColumn: Column<{ standing: Standing | null }> = {
   head: "USED",
   optional: true,
-  cell: ({ standing }) => (standing?.usagePercent == null ? "-" : `${standing.usagePercent} %`),
+  cell: ({ standing }) => shareInWords(standing),
 };
+
+export function shareInWords(standing: Standing | null): string {
+  return standing?.usagePercent == null ? "-" : `${standing.usagePercent} %`;
+}
+
+/** When the tightest limit resets; null if no window is limited. */
+export function tightestReset(standing: Standing | null): Date | null {
+  if (standing?.usagePercent == null) return null;
+  const limited = windowKinds.map((kind) => standing[kind]).filter(({ limit }) => limit !== null);
+  return limited.find(({ usagePercent }) => usagePercent === standing.usagePercent)?.resetAt ?? null;
+}
 
 /** A line for each limited window. */
 export function standingFacts(standing: Standing | null): Facts {

@@ -9,7 +9,7 @@ import type { FaultCode } from "../inference/fault.ts";
 import { type Contract, contract } from "../protocol/contract.ts";
 import { decode, encode, type Given, type Value } from "../schema/codec.ts";
 import { units_max } from "../store/ledger.ts";
-import type { Role } from "../store/operators.ts";
+import type { CallerRole } from "./caller.ts";
 import type { Command } from "./command.ts";
 import type { ManagementContext } from "./context.ts";
 import { ManagementError } from "./error.ts";
@@ -33,7 +33,8 @@ export type Tag =
   | "Audit"
   | "Operators"
   | "People"
-  | "Notices";
+  | "Notices"
+  | "Console";
 
 const versionRead = {
   version: Type.Optional(Type.Integer({ minimum: 1, maximum: units_max, description: "The version that was read." })),
@@ -50,8 +51,8 @@ export interface Declared<Name extends string, How extends Kind, Takes extends T
   route: `${Method} /${string}`;
   summary: string;
   description: string;
-  /** Who may use it. An `organization-admin` sees only what belongs to the own organization. */
-  roles: readonly [Role, ...Role[]];
+  /** Who may use it. An `organization-admin` sees only what belongs to the own organization, a `member` only herself. */
+  roles: readonly [CallerRole, ...CallerRole[]];
   /** Absent: it only reads. */
   kind?: How;
   /** The faults of the verb, beside those before it acts (api/management/gate.ts). */

@@ -4,6 +4,7 @@
  */
 import { auditVerbs } from "./audit.ts";
 import { budgetVerbs } from "./budgets.ts";
+import { consoleVerbs } from "./console.ts";
 import { fleetVerbs } from "./fleet.ts";
 import { keyVerbs } from "./keys.ts";
 import { noticeVerbs } from "./notices.ts";
@@ -38,6 +39,7 @@ const listed = [
   ...auditVerbs,
   ...operatorVerbs,
   ...personVerbs,
+  ...consoleVerbs,
 ] as const;
 
 type Listed = (typeof listed)[number];

@@ -7,11 +7,13 @@ import type { ManagementEntrance } from "../api/management/gate.ts";
 import { operatorAuthentication } from "../auth/operator.ts";
 import { unknownCredentialLimits } from "../auth/unknown-credentials.ts";
 import type { ServerSettings, ServiceLimits } from "../config/configuration.ts";
+import { operatorCaller } from "../management/caller.ts";
 import { direct, type Transport } from "../management/client.ts";
-import { type ManagementOptions, managementContext } from "../management/context.ts";
+import { type ConsoleLinking, type ManagementOptions, managementContext } from "../management/context.ts";
 import { nearestOrganizations } from "../management/nearest.ts";
 import { administration } from "../postgres/administration.ts";
 import type { Database } from "../postgres/database.ts";
+import type { Operator } from "../store/operators.ts";
 import { latest, shared } from "../time/shared.ts";
 
 interface Parts extends Pick<ManagementOptions, "ledger" | "refused"> {
@@ -29,8 +31,10 @@ const nearest_ms = 10_000;
 
 export interface Administering {
   /** All verbs, for the node's own machine: the file system guards the access. */
-  actAs(actor: string): Transport;
+  actAs(actor: string, console?: ConsoleLinking | null): Transport;
   entrance: ManagementEntrance;
+  /** The operator of a token that somebody typed. Throws Fault. */
+  typedToken(token: string, address: string): Promise<Operator>;
 }
 
 /** `version`: the contract's. */
@@ -45,7 +49,18 @@ export function administering(parts: Parts, version: string): Administering {
     nearest_ms,
     now_ms,
   );
-  const contextFor = (who: Pick<ManagementOptions, "actor" | "within" | "repeatKey">, address: string | null) => {
+  const authenticate = operatorAuthentication({
+    operators: reading,
+    now_ms,
+    limits: {
+      ...unknownCredentialLimits,
+      failures_of_one_address_per_minute: limits.failed_authentications_per_minute,
+    },
+  });
+  const contextFor = (
+    who: Pick<ManagementOptions, "actor" | "within" | "person" | "repeatKey" | "console">,
+    address: string | null,
+  ) => {
     const store = administration(database, { address, isServed: true });
     return managementContext({
       ...who,
@@ -69,18 +84,12 @@ export function administering(parts: Parts, version: string): Administering {
     });
   };
   return {
-    actAs: (actor) => direct(contextFor({ actor }, null)),
+    actAs: (actor, console = null) => direct(contextFor({ actor, console }, null)),
+    typedToken: (token, address) => authenticate(new Headers({ authorization: `Bearer ${token}` }), address),
     entrance: {
-      authenticate: operatorAuthentication({
-        operators: administration(database),
-        now_ms: () => performance.now(),
-        limits: {
-          ...unknownCredentialLimits,
-          failures_of_one_address_per_minute: limits.failed_authentications_per_minute,
-        },
-      }),
-      contextFor: ({ operator, address, repeatKey }) =>
-        contextFor({ actor: `operator:${operator.name}`, within: operator.organizationId, repeatKey }, address),
+      authenticate: async ({ request, client }) => operatorCaller(await authenticate(request.headers, client)),
+      contextFor: ({ caller: { actor, within, person }, address, repeatKey }) =>
+        contextFor({ actor, within, person, repeatKey }, address),
       tls: server.operator?.tls ?? "off",
       names: server.operator ? [server.operator.host.toLowerCase(), ...(server.operator.names ?? [])] : [],
       version,

@@ -15,6 +15,8 @@ export interface Serving {
   database: Database;
   /** Whether only a person sees the output, and nothing keeps it. */
   isTerminal: boolean;
+  /** The system's user, for the audit log. */
+  user: string;
   /** Prints for people, on stdout. */
   say(text: string): void;
   /** Resolves with the name of the signal to stop. Called again for a second one. */

@@ -3,12 +3,15 @@
 import { app, consoleApp, operatorApp } from "../api/app.ts";
 import type { Dependencies } from "../api/dependencies.ts";
 import type { ManagementEntrance } from "../api/management/gate.ts";
+import type { ConsoleServed } from "../api/people/console.ts";
 import { type Identity, type IdentityFiles, readIdentity } from "../config/certificate.ts";
 import type { ServerSettings, ServiceLimits } from "../config/configuration.ts";
 import { readFileBounded } from "../config/source.ts";
-import { freePort, listen } from "../http/listen.ts";
+import { consoleFiles } from "../console/files.ts";
+import { freePort, type Listening, listen } from "../http/listen.ts";
 import type { Log } from "../http/log.ts";
 import type { IdentityParts } from "../identity/identity.ts";
+import { type Console, type ConsoleSettings, withFreePort } from "./console.ts";
 import { renewal } from "./renewal.ts";
 
 interface ListenerParts {
@@ -25,6 +28,7 @@ interface Entrances {
   entrance: ManagementEntrance;
   /** Null: nobody signs in. */
   people: IdentityParts | null;
+  console: Pick<Console, "parts" | "settings" | "isOnDemand" | "listensAt">;
 }
 
 /** They are made, and none of them listens yet. */
@@ -36,6 +40,8 @@ export interface PreparedListeners {
 
 export interface Listeners {
   url: string;
+  /** Has the console listen, if it does not yet, and there is one. */
+  openConsole(): void;
   /** The certificate stays as it is. */
   keep(): Promise<void>;
   /** Resolves when connections for the API are refused. Clients that had connected before are served. */
@@ -78,7 +84,7 @@ interface Identities {
 
 function started(
   dependencies: Dependencies,
-  { entrance, people }: Entrances,
+  { entrance, people, console }: Entrances,
   { server, limits, log, onReload, isShared, identity, operatorIdentity }: ListenerParts & Identities,
 ): Listeners {
   const api = app(dependencies, { metrics: server.operator === null, people });
@@ -86,14 +92,15 @@ function started(
   const operator = server.operator
     ? listen(operatorApp(dependencies, entrance), { ...server.operator, ...limits, isShared }, operatorIdentity)
     : null;
-  const console =
-    server.console && people
-      ? listen(consoleApp(dependencies, people), { ...server.console, ...limits, isShared }, identity)
-      : null;
+  console.listensAt({ service: listening.url });
+  const opened = consoleListener({ console, entrance }, (served, settings) =>
+    listen(consoleApp(dependencies, served), { ...settings, ...limits, isShared }, identity),
+  );
+  if (!console.isOnDemand) opened.open();
   const renewed = {
     renew(next: Identity) {
       listening.renew(next);
-      console?.renew(next);
+      opened.current()?.renew(next);
       if (operatorIdentity) operator?.renew(next);
     },
   };
@@ -104,10 +111,29 @@ function started(
   onReload(() => certificate?.look());
   return {
     url: listening.url,
+    openConsole: opened.open,
     keep: async () => certificate?.stop(),
     refuse: listening.refuse,
     stop: listening.stop,
-    stopOperator: async () => void (await Promise.all([operator?.stop(), console?.stop()])),
+    stopOperator: async () => void (await Promise.all([operator?.stop(), opened.current()?.stop()])),
+  };
+}
+
+/** The console's own listener, which may begin later than the others. */
+function consoleListener(
+  { console, entrance }: Pick<Entrances, "console" | "entrance">,
+  begin: (served: ConsoleServed, settings: ConsoleSettings) => Listening,
+) {
+  const { parts, settings, isOnDemand, listensAt } = console;
+  let listening: Listening | null = null;
+  return {
+    current: () => listening,
+    open() {
+      if (listening || !settings) return;
+      const served = { parts, management: entrance, files: consoleFiles };
+      listening = begin(served, isOnDemand ? withFreePort(settings) : settings);
+      listensAt({ console: listening.url });
+    },
   };
 }
 

@@ -24,6 +24,7 @@ import { type Administering, administering } from "./administering.ts";
 import { type Admitting, startAdmission } from "./admitting.ts";
 import { type Authentication, startAuthentication } from "./authentication.ts";
 import { boundsOf, startBounds } from "./bounding.ts";
+import { startConsole } from "./console.ts";
 import { followDrains } from "./draining.ts";
 import { type Engines, engines } from "./engines.ts";
 import { disposable, type Foundation } from "./foundation.ts";
@@ -73,10 +74,13 @@ export async function startNode(foundation: Foundation) {
     database: serving.database,
     configurationHash: serving.configuration.hash,
   });
+  const people = parts.signingIn.parts;
+  const administering = administrationOf(foundation, parts);
   const node = {
     dependencies,
-    ...administrationOf(foundation, parts),
-    people: parts.signingIn.parts,
+    ...administering,
+    people,
+    console: ending.use(startConsole(foundation, { people, typedToken: administering.typedToken })),
     publishing,
     inForce,
     lifecycle: parts.lifecycle,

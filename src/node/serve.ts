@@ -15,7 +15,7 @@ import { settingsOf } from "./membership.ts";
 import { type Node, startNode } from "./node.ts";
 import { reload, tellAtStart } from "./reloading.ts";
 import { type WarmUpParts, warmUp, warmUpInIdleMoments } from "./warm-up.ts";
-import { createDemo, type Demo, welcomeText } from "./welcome.ts";
+import { consoleText, createDemo, type Demo, welcomeText } from "./welcome.ts";
 
 export async function serve(serving: Serving): Promise<number> {
   const { configuration, database, member } = serving;
@@ -38,9 +38,13 @@ async function served(foundation: Foundation, node: Node, ending: AsyncDisposabl
   const { serving, settings, log, outage } = foundation;
   const { configuration, database, member } = serving;
   const isEmbedded = database.kind === "pglite";
+  /** The socket is there before the ports are. */
+  const started: { listeners: Listeners | null } = { listeners: null };
   if (isEmbedded) {
     const { dataDir } = settings.storage;
-    const socket = await adminSocket({ dataDir, actAs: node.actAs, failed: outage("administration_failed") });
+    const linking = node.console.linking(() => started.listeners?.openConsole());
+    const actAs = (actor: string) => node.actAs(actor, started.listeners && linking);
+    const socket = await adminSocket({ dataDir, actAs, failed: outage("administration_failed") });
     ending.defer(() => socket.stop());
   }
   const use = () => planUse(database);
@@ -65,12 +69,17 @@ async function served(foundation: Foundation, node: Node, ending: AsyncDisposabl
   // Before the ports open, so that a script that waits for /readyz finds the key.
   const demo = isEmbedded ? await demoOf(serving, node) : null;
   const listening = prepared.listen();
+  started.listeners = listening;
   ending.use(node.startReporting(listening.url));
   const needs = { use, prepareNames: node.prepareNames };
   const reloaded = () => reload(configuration, needs, node.publishing, member?.agree).then(node.inForce.read);
   serving.onReload(() => void reloaded().catch(outage("limits_unread")));
   if (isEmbedded) {
     if (demo) serving.say(welcomeText(demo, listening.url));
+    if (serving.isTerminal && node.console.isLocal) {
+      listening.openConsole();
+      serving.say(consoleText(node.console.link(serving.user)));
+    }
     const warmed = warmUpInIdleMoments(warming, () => node.lifecycle.openCount === 0);
     ending.defer(() => warmed);
   }

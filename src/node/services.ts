@@ -141,6 +141,7 @@ export function services(environment: NodeJS.ProcessEnv): Services {
           configuration,
           database,
           isTerminal: terminal.width !== null && !isContainer(environment),
+          user: systemUser(),
           say: terminal.out,
           stopAsked: member?.stopAsked ?? stopAsked,
           onReload: member?.onReload ?? reloads,

@@ -5,6 +5,7 @@ import {
   unknownCredentialLimits,
   unknownCredentials,
 } from "../auth/unknown-credentials.ts";
+import type { ServiceLimits } from "../config/configuration.ts";
 import type { IdentityParts } from "../identity/identity.ts";
 import { issuerClients } from "../identity/issuer-clients.ts";
 import { lifeOf } from "../identity/sessions.ts";
@@ -25,6 +26,10 @@ const unknownLimits: UnknownCredentialLimits = {
   unknown_lookups_max: 1000,
   fruitless_lookups: { burst: 2000, per_second: 500 },
 };
+
+export function unknownLimitsOf({ failed_authentications_per_minute }: ServiceLimits): UnknownCredentialLimits {
+  return { ...unknownLimits, failures_of_one_address_per_minute: failed_authentications_per_minute };
+}
 
 export type SigningIn = ReturnType<typeof startSigningIn>;
 
@@ -53,10 +58,7 @@ function partsOf(
     devices: deviceRequests(database),
     uses: useCounts(database),
     sealing: sealing(keys, random),
-    unknown: unknownCredentials(
-      { ...unknownLimits, failures_of_one_address_per_minute: limits.failed_authentications_per_minute },
-      () => performance.now(),
-    ),
+    unknown: unknownCredentials(unknownLimitsOf(limits), () => performance.now()),
     random,
     newUuid: () => Bun.randomUUIDv7(),
     now_ms: Date.now,

@@ -66,6 +66,15 @@ Try it:
 `;
 }
 
+/** A text with the link, for a terminal that only a person sees. */
+export function consoleText(link: string): string {
+  return `Open the console, signed in; the link works once, for ten minutes:
+
+  ${link}
+
+`;
+}
+
 /** A new file, so that neither a link nor somebody's earlier permissions apply. */
 function keptIn(dataDir: string, secret: string): string {
   const file = join(dataDir, "demo-key");

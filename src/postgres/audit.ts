@@ -23,7 +23,19 @@ const wait_ms = 15_000;
 
 /** Adds new records to the roll-ups, unless another node is doing so. */
 export async function rollUp(db: Database): Promise<void> {
-  await onOneNode(db, "usage_audit", readOn);
+  await onOneNode(db, "usage_audit", async (lane) => {
+    await readOn(lane);
+    await splitDay(db, lane);
+  });
+}
+
+/** One day a pass, the newest first: those that were rolled up before there were kinds of units. */
+async function splitDay(db: Database, lane: Lane): Promise<void> {
+  const [found] = await lane.query<{ day: Date }>(
+    "select starts_at as day from usage_rolled where not is_split order by starts_at desc limit 1",
+  );
+  if (found)
+    await db.transaction((tx) => tx.query("select usage_split_day($1)", [found.day]), { statement_ms: long_ms });
 }
 
 export async function audit(db: Database): Promise<Audit> {

@@ -25,27 +25,27 @@ const columns = (table: string) =>
 const sessionOf = <Found extends Row>(row: Found) => ({ ...row, personId: idOf(row.personId, "per_") });
 
 /** Conditions for a session that has not ended by its age; `$1` and `$2` are its life. */
-const isYoung = (idle: string, whole: string) =>
+export const isYoung = (idle: string, whole: string) =>
   `used_at > store_now() - ${idle}::bigint * interval '1 ms' and created_at > store_now() - ${whole}::bigint * interval '1 ms'`;
 
 /** A use is written down once in this time. */
-const noted_ms = 60_000;
+export const noted_ms = 60_000;
 
 export function browserSessions(db: Database): BrowserSessions {
   return {
-    async begin({ hash, kind, personId, issuer, issuerSession, tokens }) {
+    async begin({ hash, kind, personId, issuer, issuerSession, tokens, codeHash = null }) {
       await db.query(
         `insert into browser_session
-           (hash, kind, person_id, issuer, issuer_session, tokens, created_at, used_at, confirmed_at)
-         values ($1, $2, $3, $4, $5, $6, store_now(), store_now(), store_now())`,
-        [hash, kind, bare(personId, "per_"), issuer, issuerSession, tokens],
+           (hash, kind, person_id, issuer, issuer_session, tokens, code_hash, created_at, used_at, confirmed_at)
+         values ($1, $2, $3, $4, $5, $6, $7, store_now(), store_now(), store_now())`,
+        [hash, kind, bare(personId, "per_"), issuer, issuerSession, tokens, codeHash],
       );
     },
 
     async find(hash, kind, { idle_ms, whole_ms }) {
       const [row] = await db.query<Omit<KnownSession, "personId"> & Row>(
         `select ${columns("s")}, s.created_at as "createdAt", s.used_at as "usedAt", s.confirmed_at as "confirmedAt",
-           store_now() as "readAt"
+           s.secret_hash as "secretHash", store_now() as "readAt"
          from browser_session s join person p on p.id = s.person_id
          where s.hash = $1 and s.kind = $2 and ${isYoung("$3", "$4").replaceAll(/(used_at|created_at)/g, "s.$1")}
            and p.suspended_at is null and p.forgotten_at is null
@@ -56,6 +56,15 @@ export function browserSessions(db: Database): BrowserSessions {
       if (row.readAt.getTime() - row.usedAt.getTime() >= Math.min(noted_ms, idle_ms / 2))
         await db.query("update browser_session set used_at = store_now() where hash = $1", [hash]);
       return sessionOf(row);
+    },
+
+    async redeem({ hash, codeHash, secretHash, young_ms }) {
+      const rows = await db.query(
+        `update browser_session set code_hash = null, secret_hash = $3
+         where hash = $1 and code_hash = $2 and created_at > store_now() - $4::bigint * interval '1 ms' returning kind`,
+        [hash, codeHash, secretHash, young_ms],
+      );
+      return rows.length > 0;
     },
 
     async claim(hash, claim_ms) {

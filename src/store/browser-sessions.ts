@@ -16,6 +16,8 @@ export interface BrowserSession {
   issuerSession: string | null;
   /** The issuer's tokens, sealed. */
   tokens: Uint8Array | null;
+  /** Of a code for which the page gets its secret once; null or absent: it gets none. */
+  codeHash?: Uint8Array | null;
 }
 
 export interface KnownSession extends BrowserSession {
@@ -23,6 +25,8 @@ export interface KnownSession extends BrowserSession {
   usedAt: Date;
   /** When the issuer last vouched for it. */
   confirmedAt: Date;
+  /** Of the secret that the pages of the console send besides the cookie. */
+  secretHash: Uint8Array | null;
   /** The store's clock at the reading. */
   readAt: Date;
 }
@@ -40,6 +44,16 @@ export interface BrowserSessions {
   begin(session: BrowserSession): Promise<void>;
   /** Counts as a use. A person who is suspended, or from whom nothing counts that was issued so early, has no session. */
   find(hash: Uint8Array, kind: SessionKind, life: SessionLife): Promise<KnownSession | null>;
+  /**
+   * Gives a session its page's secret for its code, once, and so long after its beginning. False: there is no such session,
+   * or the code is another, used or old.
+   */
+  redeem(session: {
+    hash: Uint8Array;
+    codeHash: Uint8Array;
+    secretHash: Uint8Array;
+    young_ms: number;
+  }): Promise<boolean>;
   /** Gives one caller the right to ask the issuer for this long. False: another has it. */
   claim(hash: Uint8Array, claim_ms: number): Promise<boolean>;
   /** The issuer has vouched again. `tokens` undefined: they stay. */

@@ -41,6 +41,11 @@ export interface ReportMeasures {
   /** The part of the units that was extra usage. */
   extraUnits: number;
   unchargedUnits: number;
+  /** The units by the kind of token that they were charged for. */
+  inputUnits: number;
+  cachedInputUnits: number;
+  cacheWriteUnits: number;
+  outputUnits: number;
 }
 
 /** A group is null unless the report is by it. */
@@ -61,7 +66,7 @@ export interface ReportRow extends ReportMeasures {
 export interface UsageReport {
   /** The instant at which all of it was read, by the store's clock. */
   at: Date;
-  /** Null if there are more than `rows_max`. */
+  /** In no order. Null if there are more than `rows_max`. */
   rows: ReportRow[] | null;
   /**
    * The requests that were admitted in the span and have not ended, and the units that they hold. They are in no row.
@@ -79,6 +84,10 @@ export const measures = [
   "units",
   "extraUnits",
   "unchargedUnits",
+  "inputUnits",
+  "cachedInputUnits",
+  "cacheWriteUnits",
+  "outputUnits",
 ] as const satisfies readonly (keyof ReportMeasures)[];
 
 /** Pure. */

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
-import { costOf, unitPrice } from "../../src/management/pricing.ts";
+import { costsAt, unitPrice } from "../../src/management/pricing.ts";
 import { csvLine } from "../../src/management/report-csv.ts";
 import { administration } from "../../src/postgres/administration.ts";
 import { ledger } from "../../src/postgres/ledger.ts";
@@ -95,13 +95,13 @@ test("costs are exact: those of parts add up to that of the whole", () => {
   const price = fc.integer({ min: 0, max: 1e12 }).map((one) => one / 1e6);
   fc.assert(
     fc.property(units, units, price, (one, other, price_per_million_units) => {
-      const cost = (count: number) => whole(costOf(count, { ...pricing, price_per_million_units }));
+      const cost = (count: number) => whole(costsAt(price_per_million_units)(count));
       expect(cost(one) + cost(other)).toBe(cost(one + other));
     }),
   );
-  expect(costOf(213_440, pricing)).toBe("0.0085376");
-  expect(costOf(-1_000_000, pricing)).toBe("-0.04");
-  expect(costOf(0, pricing)).toBe("0");
+  expect(costsAt(pricing.price_per_million_units)(213_440)).toBe("0.0085376");
+  expect(costsAt(pricing.price_per_million_units)(-1_000_000)).toBe("-0.04");
+  expect(costsAt(pricing.price_per_million_units)(0)).toBe("0");
   expect(unitPrice(pricing.price_per_million_units)).toBe("0.00000004");
 });
 
@@ -232,11 +232,11 @@ for (const { kind, open } of kinds) {
       const { out } = await it.typed(`usage report --org ${slug} --by day,operation --csv`);
       const [names, ...lines] = out.trimEnd().split("\r\n");
       expect(names).toBe(
-        "day,operation,requests,input_tokens,cached_input_tokens,cache_write_tokens,output_tokens,reasoning_tokens,units,extra_units,uncharged_units,cost",
+        "day,operation,requests,input_tokens,cached_input_tokens,cache_write_tokens,output_tokens,reasoning_tokens,units,extra_units,uncharged_units,input_units,cached_input_units,cache_write_units,output_units,cost",
       );
       expect(lines).toHaveLength(2);
-      expect(lines[0]).toMatch(/^20\d\d-\d\d-\d\d,chat\.completions,2,24,0,0,14,0,1000,0,0,0\.00004$/);
-      expect(lines[1]).toMatch(/^20\d\d-\d\d-\d\d,adjustment,0,0,0,0,0,0,-100,0,0,-0\.000004$/);
+      expect(lines[0]).toMatch(/^20\d\d-\d\d-\d\d,chat\.completions,2,24,0,0,14,0,1000,0,0,24,0,0,140,0\.00004$/);
+      expect(lines[1]).toMatch(/^20\d\d-\d\d-\d\d,adjustment,0,0,0,0,0,0,-100,0,0,0,0,0,0,-0\.000004$/);
     });
 
     test("FOCUS has every mandatory column, and costs that are quantity times price", async () => {
@@ -247,29 +247,73 @@ for (const { kind, open } of kinds) {
         .map((line) => line.split(","));
       expect(names).toEqual(expect.arrayContaining([...mandatory]));
       const rows = lines.map((cells) => Object.fromEntries(names!.map((one, at) => [one, cells[at]!])));
-      expect(rows.map(({ BilledCost, ChargeCategory, SkuId }) => [BilledCost, ChargeCategory, SkuId])).toEqual([
-        ["0.000028", "Usage", "acme/writer-1"],
-        ["0.000012", "Usage", "acme/painter-1"],
-        ["-0.000004", "Adjustment", ""],
+      // 12 tokens of input at 1, 7 of output at 10, and the rest of the charge is no token's.
+      expect(
+        rows.map(({ ChargeCategory, SkuId, SkuMeter, PricingQuantity }) => [
+          ...[ChargeCategory, SkuId, SkuMeter, PricingQuantity],
+        ]),
+      ).toEqual([
+        ["Usage", "acme/writer-1", "Input Tokens", "12"],
+        ["Usage", "acme/writer-1", "Output Tokens", "70"],
+        ["Usage", "acme/writer-1", "Tokens", "618"],
+        ["Usage", "acme/painter-1", "Input Tokens", "12"],
+        ["Usage", "acme/painter-1", "Output Tokens", "70"],
+        ["Usage", "acme/painter-1", "Tokens", "218"],
+        ["Adjustment", "", "", ""],
       ]);
-      expect(rows[1]).toMatchObject({ SubAccountId: team, SubAccountName: "research", SubAccountType: "Team" });
+      const billed = rows.reduce((sum, { BilledCost }) => sum + Math.round(Number(BilledCost) * 1e9), 0);
+      expect(billed).toBe(900 * 40);
+      expect(rows[3]).toMatchObject({ SubAccountId: team, SubAccountName: "research", SubAccountType: "Team" });
       expect(rows[0]).toMatchObject({
         BillingAccountId: organizationId,
         BillingCurrency: "EUR",
-        ConsumedQuantity: "19",
+        ConsumedQuantity: "12",
         ListUnitPrice: "0.00000004",
-        PricingQuantity: "700",
+        PricingQuantity: "12",
         ProviderName: "Example AI",
         ResourceId: key,
         SubAccountId: "",
         SubAccountName: "",
-        SkuMeter: "Tokens",
+        SkuMeter: "Input Tokens",
         Tags: '"{""stage"":""test""}"',
         ChargePeriodStart: expect.stringMatching(/^20\d\d-\d\d-01T00:00:00Z$/),
       });
       expect(rows[0]!.ChargePeriodEnd).toBe(rows[0]!.BillingPeriodEnd);
       // What is no usage has neither quantity nor unit.
-      expect(rows[2]).toMatchObject({ ConsumedQuantity: "", PricingQuantity: "", PricingUnit: "", ListUnitPrice: "" });
+      expect(rows.at(-1)).toMatchObject({
+        ConsumedQuantity: "",
+        PricingQuantity: "",
+        PricingUnit: "",
+        ListUnitPrice: "",
+      });
+    });
+
+    test("until now, rows of keys say how much of their limits is used; the table has their labels", async () => {
+      const { id: organization } = (await it.json("org create counted --plan unlimited --json")) as { id: string };
+      const made = "key create --org counted --name capped --label stage=test --limit month=1000 --json";
+      const { id: keyId } = (await it.json(made)) as { id: string };
+      const book = ledger(owned.db, { recovery: "checkpoint" });
+      const admits = [0, 1].map(() => admitOf(organization, { keyId, outputTokens: 20, outputTokens_min: 20 }));
+      await book.run(admits);
+      await book.run([settleOf(admits[0]!, 290)]);
+      await book.close();
+      const report = "usage report --org counted";
+      const standing = { usage_percent: 29, month: { used: 290, held: 300, limit: 1000, usage_percent: 29 } };
+      const rows = async (words: string) =>
+        ((await it.json(`${report} ${words} --json`)) as { rows: { units: number; standing?: unknown }[] }).rows;
+      for (const by of ["key", "organization,team,key"]) {
+        expect(await rows(`--by ${by}`)).toMatchObject([{ units: 290, standing }]);
+      }
+      // No team and no organization of it has a limit.
+      for (const by of ["team", "organization"]) expect(await rows(`--by ${by}`)).toMatchObject([{ standing: null }]);
+      for (const words of ["--by key,model", "--by key,day", "--by model", "--by key --from 2025-01 --to 2025-02"]) {
+        expect((await rows(words)).every((row) => !("standing" in row))).toBe(true);
+      }
+      Object.assign(it.services.terminal, { width: 200 });
+      const { out } = await it.typed(`${report} --by key`);
+      expect(out).toMatch(/KEY +KEY ID +LABELS .* OF LIMIT +RESETS \(UTC\)\n/);
+      expect(out).toMatch(/capped +key_\w+ +stage=test .* 29 % +20\d\d-\d\d-\d\d \d\d:\d\d\n/);
+      Object.assign(it.services.terminal, { width: null });
     });
 
     test("an organization without usage, or one that is suspended, has a report too", async () => {

@@ -63,8 +63,8 @@ describe("identity", () => {
     expect(problemsOf(text)).toEqual([
       "identity needs SLUICE_SECRET_KEY, which is not set; make one with openssl rand -base64 32, the same for all nodes",
     ]);
-    expect(problemsOf(text, { ...env, SLUICE_CONSOLE_PORT: "8082" })).toEqual([
-      "SLUICE_CONSOLE_PORT needs identity.console_url in sluice.yaml, the address at which browsers reach the console",
+    expect(problemsOf(text, { ...env, SLUICE_CONSOLE_PORT: "8082", SLUICE_CONSOLE_HOST: "0.0.0.0" })).toEqual([
+      "SLUICE_CONSOLE_PORT needs identity.console_url in sluice.yaml, the address at which browsers reach the console, because SLUICE_CONSOLE_HOST is not this machine alone",
     ]);
     const short = problemsOf(text, { SLUICE_SECRET_KEY: "c2hvcnQ=" });
     expect(short).toHaveLength(1);

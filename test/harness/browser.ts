@@ -16,6 +16,22 @@ export interface Page {
   way: string[];
 }
 
+export interface Call {
+  method?: string;
+  body?: unknown;
+  /** That the page keeps. */
+  secret?: string;
+  origin?: string | null;
+  headers?: Record<string, string>;
+}
+
+export interface Called {
+  status: number;
+  code: string | undefined;
+  body: Record<string, unknown> | null;
+  headers: Headers;
+}
+
 export class Browser {
   cookies: Cookie[] = [];
 
@@ -57,6 +73,45 @@ export class Browser {
     return this.visit(new URL(link.replaceAll("&amp;", "&"), page.url));
   }
 
+  /** Calls a path of the page's own origin as its script does. `origin`: in place of its own; null: none. */
+  async call(page: Pick<Page, "url">, path: string, asked: Call = {}): Promise<Called> {
+    const { method = "GET", body, secret, origin = page.url.origin, headers = {} } = asked;
+    const url = new URL(path, page.url);
+    const sent = this.#sent(url);
+    const response = await fetch(url, {
+      method,
+      redirect: "manual",
+      headers: {
+        ...(sent === "" ? {} : { cookie: sent }),
+        ...(origin === null || method === "GET" ? {} : { origin }),
+        ...(secret === undefined ? {} : { "x-sluice-console": secret }),
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    for (const one of response.headers.getSetCookie()) this.#keep(one, url);
+    const json = (await response.json().catch(() => null)) as Called["body"];
+    return {
+      status: response.status,
+      code: (json?.error as { code?: string })?.code,
+      body: json,
+      headers: response.headers,
+    };
+  }
+
+  /** What the page does after a sign-in: it takes the code of its address, and sends it for the secret. */
+  async redeem(page: Page): Promise<string> {
+    const code = /^#code=(.+)$/.exec(page.url.hash)?.[1];
+    const { body } = await this.call(page, "/session/secret", { method: "POST", body: { code } });
+    return body?.secret as string;
+  }
+
+  #sent(url: URL): string {
+    const sent = this.cookies.filter(({ host, path }) => host === url.hostname && url.pathname.startsWith(path));
+    return sent.map(({ name, value }) => `${name}=${value}`).join("; ");
+  }
+
   cookie(name: string): string | undefined {
     return this.cookies.find((one) => one.name === name)?.value;
   }
@@ -69,12 +124,13 @@ export class Browser {
     way: string[],
   ): Promise<Page> {
     if (way.length > 20) throw new Error(`too many redirects: ${way.join(" ")}`);
-    const sent = this.cookies.filter(({ host, path }) => host === url.hostname && url.pathname.startsWith(path));
+    const sent = this.#sent(url);
     const response = await fetch(url, {
       method,
       redirect: "manual",
       headers: {
-        ...(sent.length > 0 ? { cookie: sent.map(({ name, value }) => `${name}=${value}`).join("; ") } : {}),
+        ...(sent === "" ? {} : { cookie: sent }),
+        ...(method === "GET" ? { accept: "text/html" } : {}),
         ...(fields ? { "content-type": "application/x-www-form-urlencoded" } : {}),
         ...headers,
       },

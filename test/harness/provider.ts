@@ -13,6 +13,8 @@ export interface TestProvider extends AsyncDisposable {
   claims: Map<string, Record<string, unknown>>;
   /** Accounts that are gone: their refresh tokens are refused. */
   gone: Set<string>;
+  /** Whether it answers 503 to everything. */
+  away: boolean;
 }
 
 interface ProviderOptions {
@@ -26,11 +28,13 @@ export const clientSecret = "a-secret-of-the-client-that-is-long-enough";
 export async function startProvider({ redirectUris, backchannelLogoutUri }: ProviderOptions): Promise<TestProvider> {
   const port = await freePort();
   const issuer = `http://127.0.0.1:${port}`;
-  const test = { issuer, account: "ann", claims: new Map<string, Record<string, unknown>>(), gone: new Set<string>() };
+  const claims = new Map<string, Record<string, unknown>>();
+  const test = { issuer, account: "ann", claims, gone: new Set<string>(), away: false };
   const provider = new Provider(issuer, configurationOf(test, { redirectUris, backchannelLogoutUri }));
   const serve = provider.callback();
   const server = createServer((request, response) => {
-    if (request.url?.startsWith("/interaction/")) void finish(provider, test.account, request, response);
+    if (test.away) response.writeHead(503).end();
+    else if (request.url?.startsWith("/interaction/")) void finish(provider, test.account, request, response);
     else serve(request, response);
   });
   await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));

@@ -97,7 +97,12 @@ describe("a device", () => {
     expect(approved.text).toContain("Approved");
     expect(browser.cookie("sluice-device")).toBeUndefined();
     const tokens = await poll(begun.device_code);
-    expect(tokens).toMatchObject({ status: 200, token_type: "Bearer", expires_in: 3600 } as object);
+    expect(tokens).toMatchObject({
+      status: 200,
+      token_type: "Bearer",
+      expires_in: 3600,
+      email: "ann@x.test",
+    } as object);
     expect(tokens.access_token).toMatch(/^slt_[0-9A-Za-z]{38}$/);
     expect(tokens.refresh_token).toMatch(/^slr_[0-9A-Za-z]{38}$/);
     expect(await poll(begun.device_code)).toMatchObject({ status: 400, error: "expired_token" });
@@ -242,7 +247,7 @@ describe("a device", () => {
     expect(answer).toMatchObject({ status: 429, error: "slow_down" });
     const cookie = `sluice-console=${"x".repeat(43)}`;
     // A few of a minute's failures may have come back meanwhile.
-    for (const path of ["/", "/oauth/callback?code=c"])
+    for (const path of ["/session", "/oauth/callback?code=c"])
       await until(
         async () => (await fetch(node.consoleUrl + path, { headers: { cookie } })).status === 429,
         5_000,

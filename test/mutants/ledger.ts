@@ -10,6 +10,7 @@ const looks = "test/store/audit.test.ts > the audit on postgres";
 const passed = "test/store/passes.test.ts > passes in the chain on postgres";
 const passes = "docs/design/metering.md, Passes in the chain";
 const rollups = "db/migrations/0014_usage_rollups.sql";
+const byKind = "db/migrations/0025_units_by_kind.sql";
 const rolled = "test/store/rollups.test.ts > roll-ups on postgres";
 
 export const ledger: Mutant[] = [
@@ -404,7 +405,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "a request counts in the hour in which it ended",
-    file: rollups,
+    file: byKind,
     find: "select date_bin('1 hour', r.admitted_at,",
     replace: "select date_bin('1 hour', r.ended_at,",
     caughtBy: [`${rolled} a request counts in the hour`],
@@ -412,7 +413,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "an entry for a session takes units off the bill",
-    file: rollups,
+    file: byKind,
     find: "and (r.operation <> 'adjustment' or r.month_starts_at is not null)",
     replace: "",
     caughtBy: [`${rolled} an operator's entry`],
@@ -436,7 +437,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "what comes after a day's seal leaves it on",
-    file: rollups,
+    file: byKind,
     find: "records = u.records + excluded.records, sealed_at = null",
     replace: "records = u.records + excluded.records",
     caughtBy: [`${rolled} a day is sealed once`],
@@ -444,7 +445,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "a check compares only what was charged",
-    file: rollups,
+    file: byKind,
     find: "or sum(e.sign * e.cache_write_tokens) <> 0 or sum(e.sign * e.output_tokens) <> 0",
     replace: "",
     caughtBy: [`${rolled} a roll-up that is changed`],
@@ -460,17 +461,49 @@ export const ledger: Mutant[] = [
   },
   {
     name: "what a team has used is nobody's",
-    file: "db/migrations/0014_usage_rollups.sql",
+    file: byKind,
     find: "coalesce(r.team_id, '00000000-0000-0000-0000-000000000000')",
     replace: "'00000000-0000-0000-0000-000000000000'::uuid",
     caughtBy: ["test/store/rollups.test.ts > a request counts in the team"],
     rule: "docs/design/metering.md, Roll-ups",
   },
   {
+    name: "what was not charged is taken off the input, and not off the output",
+    file: byKind,
+    find: "usage_sum(least(c.paid, c.with_output) - least(c.paid, c.with_written)),",
+    replace: "usage_sum(c.with_output - c.with_written),",
+    caughtBy: [`${rolled} a charge pays the input first`],
+    rule: "docs/design/metering.md, Roll-ups",
+  },
+  {
+    name: "an entry that takes units off is input",
+    file: byKind,
+    find: "greatest(0, r.charged) as paid,",
+    replace: "r.charged as paid,",
+    caughtBy: [`${rolled} any load adds up`],
+    rule: "docs/design/metering.md, Roll-ups",
+  },
+  {
+    name: "days from before there were kinds stay as they are",
+    file: "src/postgres/audit.ts",
+    find: "await splitDay(db, lane);",
+    replace: "",
+    caughtBy: [`${rolled} days that were rolled up before`],
+    rule: "docs/design/metering.md, Roll-ups",
+  },
+  {
+    name: "a check holds days from before there were kinds to kinds",
+    file: byKind,
+    find: "or (select coalesce(max(u.is_split::int), 1) = 1 from usage_rolled u where u.starts_at = day) and (",
+    replace: "or (",
+    caughtBy: [`${rolled} days that were rolled up before`],
+    rule: "docs/design/metering.md, Roll-ups",
+  },
+  {
     name: "a report leaves out what nobody has rolled up yet",
     file: "src/postgres/report.ts",
-    find: "usage_hours((select read_until from usage_audit), 9223372036854775807, $1, $2)",
-    replace: "usage_hours(9223372036854775807, 9223372036854775807, $1, $2)",
+    find: "usage_recorded_hours((select read_until from usage_audit), 9223372036854775807, $1, $2)",
+    replace: "usage_recorded_hours(9223372036854775807, 9223372036854775807, $1, $2)",
     caughtBy: [`${rolled} an operator's entry`],
     rule: "docs/design/metering.md, Roll-ups",
   },

@@ -25,6 +25,7 @@ export async function plainSum(db: Database, query: ReportQuery): Promise<Plain>
     const key = groupOf(record, query.by);
     const before = sums.get(key);
     const add = (name: keyof ReportMeasures, value: unknown) => (before?.[name] ?? 0) + Number(value);
+    const paid = paidByKind(record);
     sums.set(key, {
       requests: add("requests", isEntry ? 0 : 1),
       inputTokens: add("inputTokens", record.input_tokens),
@@ -35,9 +36,29 @@ export async function plainSum(db: Database, query: ReportQuery): Promise<Plain>
       units: add("units", record.charged),
       extraUnits: add("extraUnits", record.source === "extra" ? record.charged : 0),
       unchargedUnits: add("unchargedUnits", record.uncharged),
+      inputUnits: add("inputUnits", paid.input),
+      cachedInputUnits: add("cachedInputUnits", paid.cached_input),
+      cacheWriteUnits: add("cacheWriteUnits", paid.cache_write),
+      outputUnits: add("outputUnits", paid.output),
     });
   }
   return sums;
+}
+
+/** The charge pays each kind in turn, up to its price, while there is something left of it. */
+function paidByKind(record: RecordRow): Record<"input" | "cached_input" | "cache_write" | "output", number> {
+  let left = Math.max(0, Number(record.charged));
+  const paid = (kind: string) => {
+    const units = Math.min(left, Number(record[`${kind}_tokens`]) * Number(record[`price_${kind}`]));
+    left -= units;
+    return units;
+  };
+  return {
+    input: paid("input"),
+    cached_input: paid("cached_input"),
+    cache_write: paid("cache_write"),
+    output: paid("output"),
+  };
 }
 
 const shown = (id: unknown, prefix: "team_" | "key_") => (id === null ? null : idOf(String(id), prefix));

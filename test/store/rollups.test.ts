@@ -4,13 +4,14 @@
 
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
+import { noUsage } from "../../src/inference/usage.ts";
 import { setSubject } from "../../src/postgres/budgets.ts";
 import { ledger } from "../../src/postgres/ledger.ts";
 import { batchCall, encodeBatch } from "../../src/postgres/ledger-batch.ts";
 import { noBudget } from "../../src/store/budget.ts";
 import { bare } from "../../src/store/ids.ts";
 import type { Admit, Ledger, Settle } from "../../src/store/ledger.ts";
-import type { ReportGroup } from "../../src/store/report.ts";
+import type { ReportGroup, ReportRow } from "../../src/store/report.ts";
 import { cases, times } from "../harness/depth.ts";
 import { until } from "../harness/until.ts";
 import { lockAwaited } from "../postgres/databases.ts";
@@ -35,6 +36,15 @@ const step = fc.oneof(
       key: fc.nat(1),
       model: fc.nat(1),
       units: fc.integer({ min: 0, max: 2000 }),
+      // Their price may be less than the units, or more.
+      usage: fc.record({
+        inputTokens: fc.nat(200),
+        cachedInputTokens: fc.nat(200),
+        cacheWriteTokens: fc.nat(50),
+        outputTokens: fc.nat(40),
+        reasoningTokens: fc.nat(10),
+      }),
+      prices: fc.record({ input: fc.nat(4), cachedInput: fc.nat(2), cacheWrite: fc.nat(5), output: fc.nat(30) }),
       // One that is not settled now is settled later, or recovered.
       now: fc.boolean(),
       outcome: fc.constantFrom("completed" as const, "cancelled" as const, "failed" as const),
@@ -132,14 +142,15 @@ for (const [name, runs] of [
     async function act(one: Step): Promise<void> {
       switch (one.kind) {
         case "serve": {
-          const { units, outcome } = one;
+          const { units, outcome, prices } = one;
+          const usage = { ...one.usage, source: "reported" as const };
           const keyId = keys[one.organization * 2 + one.key]!;
-          const facts = { organizationId: owners[one.organization]!, keyId, model: models[one.model]! };
+          const facts = { organizationId: owners[one.organization]!, keyId, model: models[one.model]!, prices };
           const admit = admitOf(facts.organizationId, { limits, lease_ms: 2 * hour_ms, ...facts });
           if (!one.now) open.push(admit);
           const [answer] = await node().run([admit]);
           // What is given up before it was admitted leaves a record too.
-          if (one.now || answer!.answer !== "granted") await node().run([settleOf(admit, units, { outcome })]);
+          if (one.now || answer!.answer !== "granted") await node().run([settleOf(admit, units, { outcome, usage })]);
           break;
         }
         case "late": {
@@ -347,7 +358,7 @@ for (const [name, runs] of [
       for (const pass of [async () => {}, readAll]) {
         await pass();
         const { rows } = await node().report({ ...always, by: ["operation"], organizationId: null, rows_max: 10 });
-        expect(rows).toMatchObject([
+        expect(byOperation(rows)).toMatchObject([
           { operation: "adjustment", requests: 0, units: -100 },
           { operation: "chat.completions", requests: 1, units: 500 },
         ]);
@@ -422,6 +433,63 @@ for (const [name, runs] of [
       await agrees();
     });
 
+    test("a charge pays the input first and the output last, and what is no token's is no kind's", async () => {
+      const prices = { input: 3, cachedInput: 1, cacheWrite: 4, output: 10 };
+      const usage = {
+        inputTokens: 10,
+        cachedInputTokens: 20,
+        cacheWriteTokens: 5,
+        outputTokens: 9,
+        reasoningTokens: 2,
+      };
+      const kinds = async (units: number) => {
+        await begin();
+        await served({ units, prices }, { usage: { ...usage, source: "reported" } });
+        await node().adjust(`req_${newHex()}`, owners[0]!, "month", 7);
+        const { rows } = await node().report({ ...always, by: ["operation"], organizationId: null, rows_max: 10 });
+        return byOperation(rows).map(({ units, inputUnits, cachedInputUnits, cacheWriteUnits, outputUnits }) => [
+          units,
+          [inputUnits, cachedInputUnits, cacheWriteUnits, outputUnits],
+        ]);
+      };
+      const entry = [7, [0, 0, 0, 0]];
+      for (const [units, split] of [
+        [160, [30, 20, 20, 90]],
+        [81, [30, 20, 20, 11]],
+        [31, [30, 1, 0, 0]],
+        [0, [0, 0, 0, 0]],
+        [200, [30, 20, 20, 90]],
+      ] as const) {
+        expect(await kinds(units)).toEqual([entry, [units, [...split]]] as never);
+      }
+    });
+
+    test("days that were rolled up before there were kinds are split from their records, a day a pass", async () => {
+      const settled = { usage: { ...noUsage, inputTokens: 3, outputTokens: 4 } };
+      await served({ units: 43 }, settled);
+      await at(start_ms + 24 * hour_ms);
+      await served({ units: 43 }, settled);
+      await readAll();
+      for (const table of ["usage_hour", "usage_day"])
+        await store.db.exec(`update ${table} set input_units = 0, output_units = 0`);
+      await store.db.exec("update usage_rolled set is_split = false");
+      await served({ units: 30 }, settled);
+      await agrees();
+      await readAll();
+      await until(
+        async () => {
+          await node().rollUp();
+          return (await store.db.query("select from usage_rolled where not is_split")).length === 0;
+        },
+        20_000,
+        "all days to be split",
+      );
+      await equalsRecords();
+      await agrees();
+      await store.db.exec("update usage_day set output_units = output_units + 1");
+      expect((await node().check()).map(({ kind }) => kind)).toEqual(["day", "day"]);
+    });
+
     test("of another organization nothing is told", async () => {
       await served({ units: 5, organizationId: owners[1]! });
       await readAll();
@@ -432,6 +500,9 @@ for (const [name, runs] of [
     });
   });
 }
+
+const byOperation = (rows: ReportRow[] | null) =>
+  rows!.toSorted((one, other) => (one.operation! < other.operation! ? -1 : 1));
 
 /** Rows without names, by their groups. */
 function summed(rows: readonly object[]): Plain {

@@ -66,6 +66,7 @@ const tags: [Tag, string][] = [
   ["Notices", "What organizations are told by webhook: docs/notices.md."],
   ["Operators", "Who may use this interface."],
   ["People", "Who came in by an issuer, and their memberships."],
+  ["Console", "The pages for people: docs/console.md."],
 ];
 
 const introduction = [

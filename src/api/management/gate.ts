@@ -1,16 +1,16 @@
 /**
  * THE GATE of management stands before every verb over HTTP, and no verb is mounted without it. It checks, in this
- * order: TLS; the operator; the role; parameters; body. Then the verb acts, for the organizations that the operator may
- * see.
+ * order: TLS; the caller, an operator or a session of the console; the role; parameters; body. Then the verb acts, for what
+ * the caller may see.
  */
 import type { TObject, TSchema } from "typebox";
 import Type from "typebox";
-import type { OperatorAuthentication } from "../../auth/operator.ts";
 import { readJson } from "../../body/read.ts";
 import type { Call } from "../../http/call.ts";
 import type { Answer } from "../../http/frame.ts";
 import { json } from "../../http/json.ts";
 import { Fault, type FaultCode } from "../../inference/fault.ts";
+import type { Caller } from "../../management/caller.ts";
 import type { ManagementContext } from "../../management/context.ts";
 import { type Live, type Verb, withoutMargins } from "../../management/verb.ts";
 import { contract } from "../../protocol/contract.ts";
@@ -19,7 +19,6 @@ import { oneOf } from "../../protocol/shapes/contract.ts";
 import { violationFault } from "../../protocol/violation.ts";
 import { closestName } from "../../schema/closest.ts";
 import { encode } from "../../schema/codec.ts";
-import type { Operator } from "../../store/operators.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { guard } from "../parameters.ts";
 import { idIn, queryOf } from "../path.ts";
@@ -28,9 +27,10 @@ import { type Followers, follow, followHeaders } from "./follow.ts";
 export const managementPath = "/management/v1";
 
 export interface ManagementEntrance {
-  authenticate: OperatorAuthentication;
-  /** The context of verbs for this operator at this address. */
-  contextFor(who: { operator: Operator; address: string; repeatKey: string | null }): ManagementContext;
+  /** Throws Fault. */
+  authenticate(call: Call): Promise<Caller>;
+  /** The context of verbs for this caller at this address. */
+  contextFor(who: { caller: Caller; address: string; repeatKey: string | null }): ManagementContext;
   tls: "off" | "on" | "proxy";
   /** The names under which the port may be called, besides addresses and `localhost`. */
   names?: readonly string[];
@@ -112,10 +112,10 @@ export function gate(entrance: ManagementEntrance, verb: Verb, followers: Follow
   const read = readerOf(verb);
   return async (dependencies: Dependencies, call: Call): Promise<Answer> => {
     requireTls(entrance, call);
-    const operator = await admitted(entrance, verb, call);
-    call.identified({ operator: operator.id });
+    const caller = await admitted(entrance, verb, call);
+    call.identified(caller.noted);
     const { format, repeatKey, input } = await read(dependencies, call);
-    const context = entrance.contextFor({ operator, address: call.client, repeatKey });
+    const context = entrance.contextFor({ caller, address: call.client, repeatKey });
     call.keepOpen();
     if (verb.live && format === "events") {
       return events({ entrance, followers, verb, live: verb.live, dependencies, call }, () =>
@@ -128,11 +128,11 @@ export function gate(entrance: ManagementEntrance, verb: Verb, followers: Follow
   };
 }
 
-/** The operator of the request, who may use the verb. */
-async function admitted(entrance: ManagementEntrance, verb: Verb, { request, client }: Call): Promise<Operator> {
-  const operator = await entrance.authenticate(request.headers, client);
-  requireRole(operator, verb);
-  return operator;
+/** The caller of the request, who may use the verb. */
+async function admitted(entrance: ManagementEntrance, verb: Verb, call: Call): Promise<Caller> {
+  const caller = await entrance.authenticate(call);
+  requireRole(caller, verb);
+  return caller;
 }
 
 interface Following {
@@ -144,8 +144,8 @@ interface Following {
   call: Call;
 }
 
-/** How often a stream looks whether its operator may still read. */
-const authenticated_ms = 2_000;
+/** How often a stream looks whether its caller may still read: within a second, as everywhere. */
+const authenticated_ms = 700;
 
 function events(
   { entrance, followers, verb, live, dependencies, call }: Following,
@@ -207,10 +207,10 @@ function requireTls({ tls }: ManagementEntrance, { connection }: Call): void {
   );
 }
 
-function requireRole({ role, name }: Operator, { roles, summary }: Verb): void {
+function requireRole({ role, name }: Caller, { roles, summary }: Verb): void {
   if (roles.includes(role)) return;
   const needed = roles.join(" or ");
-  throw new Fault("missing_role", `'${summary}' needs the role ${needed}, and operator ${name} has the role ${role}.`);
+  throw new Fault("missing_role", `'${summary}' needs the role ${needed}, and ${name} has the role ${role}.`);
 }
 
 interface Read {

@@ -7,9 +7,14 @@ import { jsonType } from "../operations/examples.ts";
 import { contractPath, managementTitle, renderManagement } from "./document.ts";
 import { faultsOf, gate, type ManagementEntrance, managementPath } from "./gate.ts";
 
+/** The verbs, with their contract and its page. */
 export function managementServed(entrance: ManagementEntrance): Operation[] {
+  return [...managementMounted(entrance), ...documentation(entrance)];
+}
+
+export function managementMounted(entrance: ManagementEntrance): Operation[] {
   const followers = { count: 0 };
-  const mounted = verbs.map((verb) =>
+  return verbs.map((verb) =>
     operation({
       operationId: verb.name,
       method: verb.method,
@@ -27,7 +32,6 @@ export function managementServed(entrance: ManagementEntrance): Operation[] {
       handle: gate(entrance, verb, followers),
     }),
   );
-  return [...mounted, ...documentation(entrance)];
 }
 
 function documentation({ version }: ManagementEntrance): Operation[] {

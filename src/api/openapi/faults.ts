@@ -44,6 +44,7 @@ export const faultMeanings: Record<FaultCode, string> = {
     "a usage window is used up, or has too little left for the request; or the request is above a whole limit (`limit`), and can never pass",
   missing_operator_token: "no operator token was sent",
   invalid_operator_token: "the operator token is not valid, has expired or was revoked",
+  missing_session: "nobody is signed in in this browser, or the session has ended",
   missing_role: "the operator's role does not allow the operation",
   tls_required: "the request came without TLS, and not from the node's own machine",
   host_not_allowed: "the `Host` is neither an address nor a name that the operator's port answers to",

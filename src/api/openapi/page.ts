@@ -9,6 +9,7 @@ import { gzip } from "node:zlib";
 import type { ElysiaSwaggerConfig } from "@elysiajs/swagger";
 import { Elysia } from "elysia";
 import scalarFile from "../../../node_modules/@scalar/api-reference/dist/browser/standalone.js" with { type: "file" };
+import { takesGzip } from "../../http/accept.ts";
 import { contractTitle } from "./document.ts";
 
 export const docsPath = "/docs";
@@ -120,8 +121,4 @@ async function readScript(): Promise<Script> {
   const plain = new Uint8Array(await Bun.file(scalarFile).arrayBuffer());
   const zipped = new Uint8Array(await promisify(gzip)(plain));
   return { zipped, etag: `W/"${Bun.hash(plain).toString(36)}"` };
-}
-
-function takesGzip(acceptEncoding: string | null): boolean {
-  return (acceptEncoding ?? "").split(",").some((coding) => /^\s*(gzip|\*)\s*(;\s*q=(?!0(\.0*)?\s*$)|$)/i.test(coding));
 }

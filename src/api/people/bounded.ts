@@ -10,7 +10,7 @@ import type { Visit } from "./place.ts";
 
 /** An answer that is false or null counts as a failure. Throws SlowRefusal where an address has had too many. */
 export async function bounded<Answer>(
-  { unknown }: IdentityParts,
+  { unknown }: Pick<IdentityParts, "unknown">,
   { client }: Call,
   ask: () => Promise<Answer>,
 ): Promise<Answer> {

@@ -17,13 +17,20 @@ export async function toIssuer(
 }
 
 /** The browser comes back. Its session has a new id, and the one that it had before has ended. */
-export async function fromIssuer({ parts, place, call, query }: Visit): Promise<Response> {
+export async function fromIssuer(
+  { parts, place, call, query }: Visit,
+  endEarlier: (cookie: string) => Promise<unknown> = (cookie) => parts.sessions.end(hashOf(cookie)),
+): Promise<Response> {
   const { kind, redirectUri } = place;
   const { headers } = call.request;
   const answer = new URL(`${redirectUri}?${query}`);
   const cookie = cookieIn(headers, place.attempt);
-  const { secret, returnTo } = await bounded(parts, call, () => finishSignIn(parts, { kind, answer, cookie }));
+  const { secret, returnTo, code } = await bounded(parts, call, () => finishSignIn(parts, { kind, answer, cookie }));
   const earlier = cookieIn(headers, place.session);
-  if (earlier) await parts.sessions.end(hashOf(earlier));
-  return redirect(returnTo, [setCookie(place.session, secret), endCookie(place.attempt)]);
+  if (earlier) await endEarlier(earlier);
+  // A fragment stays in the browser: no log of a proxy has the code.
+  return redirect(code === null ? returnTo : `${returnTo}#code=${code}`, [
+    setCookie(place.session, secret),
+    endCookie(place.attempt),
+  ]);
 }

@@ -1,100 +1,102 @@
-/** The console's port: sign-in, sign-out, and one page that says who one is and what one may do. */
+/** The console's port: its pages, signing in and out, and the verbs of management for whoever is signed in. */
+import type { ConsoleFiles } from "../../console/files.ts";
+import type { Framed } from "../../http/frame.ts";
+import { type ConsoleParts, endConsoleSession } from "../../identity/console.ts";
 import type { IdentityParts } from "../../identity/identity.ts";
-import { identityOf, issuersOf } from "../../identity/identity.ts";
-import { type CurrentSession, endSession, isFormSecret } from "../../identity/sessions.ts";
 import { Fault } from "../../inference/fault.ts";
-import type { Membership } from "../../store/people.ts";
+import { encodeFault } from "../../protocol/openai-chat/fault.ts";
+import type { ManagementEntrance } from "../management/gate.ts";
+import { managementMounted } from "../management/mounted.ts";
 import type { Operation } from "../operation.ts";
-import { sessionOf } from "./bounded.ts";
 import { fromIssuer, toIssuer } from "./callback.ts";
-import { cookieIn, endCookie } from "./cookies.ts";
-import { readFields } from "./form.ts";
-import { type Html, html, page } from "./html.ts";
+import { requireOwnPage, requireSession } from "./console-entrance.ts";
+import { assetsPath, type ConsolePages, consolePages } from "./files.ts";
 import { backchannelLogout } from "./leave.ts";
-import { forBrowsers, type Visit } from "./place.ts";
+import { forBrowsers, notThere, unlisted } from "./place.ts";
+import { sessionOperations } from "./session.ts";
+import { callerOf, organizationHeader } from "./session-caller.ts";
 
-export function consoleOperations(parts: IdentityParts): Operation[] {
-  const served = (id: string, method: "get" | "post", path: string, handle: (visit: Visit) => Promise<Response>) =>
-    forBrowsers(parts, "console", { id, method, path, handle });
+export interface ConsoleServed {
+  parts: ConsoleParts;
+  /** Of the operator's port: the same verbs, contexts and contract. */
+  management: ManagementEntrance;
+  files: ConsoleFiles;
+}
+
+export interface MountedConsole {
+  operations: Operation[];
+  /** For the addresses of the pages, which are no operations. */
+  page: Framed;
+}
+
+export function mountedConsole({ parts, management, files }: ConsoleServed): MountedConsole {
+  const pages = consolePages(files);
+  return {
+    operations: [
+      ...pageOperations(parts, pages),
+      ...sessionOperations(parts),
+      ...(parts.people ? issuerOperations(parts, parts.people) : []),
+      ...managementMounted(consoleEntrance(parts, management)),
+    ],
+    page: {
+      path: "/*",
+      faultBody: encodeFault,
+      work(call) {
+        requireOwnPage(parts, call);
+        return pages.document(call.request);
+      },
+    },
+  };
+}
+
+function pageOperations(parts: ConsoleParts, pages: ConsolePages): Operation[] {
   return [
-    served("showConsole", "get", "/", show),
-    served("beginSignIn", "get", "/sign-in", (visit) =>
-      toIssuer(visit, { issuer: visit.query.get("issuer"), returnTo: "/" }),
-    ),
-    served("finishSignIn", "get", "/oauth/callback", fromIssuer),
-    served("signOut", "post", "/sign-out", signOut),
-    backchannelLogout(parts),
+    unlisted({
+      ...{ id: "getConsole", method: "get", path: "/", type: "text/html" },
+      handle(_, call) {
+        requireOwnPage(parts, call);
+        return pages.document(call.request);
+      },
+    }),
+    unlisted({
+      ...{ id: "getConsoleAsset", method: "get", path: assetsPath, type: "application/octet-stream" },
+      handle(_, call) {
+        requireOwnPage(parts, call);
+        const file = pages.asset(call.request);
+        if (!file) throw notThere(call);
+        return file;
+      },
+    }),
   ];
 }
 
-async function show(visit: Visit): Promise<Response> {
-  const { parts, place, call } = visit;
-  const secret = cookieIn(call.request.headers, place.session);
-  const current = await sessionOf(visit);
-  if (current) return page("Sluice", whoAndWhat(current));
-  const cookies = secret === null ? [] : [endCookie(place.session)];
-  return page("Sign in to Sluice", signInLinks(parts, "/sign-in"), { cookies });
+/** The way to an issuer and back, for those who come in by one. */
+function issuerOperations(parts: ConsoleParts, people: IdentityParts): Operation[] {
+  return [
+    forBrowsers(people, "console", {
+      ...{ id: "beginSignIn", method: "get", path: "/sign-in" },
+      handle: (visit) => toIssuer(visit, { issuer: visit.query.get("issuer"), returnTo: "/" }),
+    }),
+    forBrowsers(people, "console", {
+      ...{ id: "finishSignIn", method: "get", path: "/oauth/callback" },
+      handle: (visit) => fromIssuer(visit, (cookie) => endConsoleSession(parts, cookie)),
+    }),
+    backchannelLogout(people),
+  ];
 }
 
-/** A link for each issuer, since a form may not lead to another host. */
-export function signInLinks(parts: IdentityParts, path: string, more: Record<string, string> = {}): Html {
-  const links = issuersOf(identityOf(parts)).map(({ issuer }) => {
-    const query = new URLSearchParams({ issuer, ...more });
-    return html`<a class="button" href="${path}?${query.toString()}">Sign in with ${new URL(issuer).host}</a>`;
-  });
-  return html`<p>${links}</p>`;
-}
-
-function whoAndWhat({ known: { person, memberships }, session, formSecret }: CurrentSession): Html {
-  const rows = memberships.map(
-    (one) => html`<tr><td>${one.organization ?? "the service"}</td><td>${one.role}</td><td>${one.team?.name ?? "–"}</td>
-<td>${mayDo(one)}</td><td>${one.source === "hand" ? "given by hand" : "by a rule"}</td></tr>
-`,
-  );
-  const email = person.email === null ? "" : `${person.email}${person.isEmailVerified ? "" : " (not verified)"}`;
-  return html`<table>
-<tr><th scope="row">Name</th><td>${person.name ?? "–"}</td></tr>
-<tr><th scope="row">E-mail</th><td>${email || "–"}</td></tr>
-<tr><th scope="row">Issuer</th><td>${person.issuer}</td></tr>
-<tr><th scope="row">Person</th><td><code>${person.id}</code></td></tr>
-<tr><th scope="row">Signed in</th><td>${utc(session.createdAt)}; confirmed ${utc(person.confirmedAt)}</td></tr>
-</table>
-<h2>What you may do</h2>
-<table>
-<thead><tr><th>Where</th><th>Role</th><th>Team</th><th>Scopes and models</th><th>From</th></tr></thead>
-<tbody>
-${rows}</tbody>
-</table>
-<form method="post" action="/sign-out">
-<input type="hidden" name="form_secret" value="${formSecret}">
-<button>Sign out</button>
-</form>`;
-}
-
-function mayDo({ organizationId, role, scopes, models }: Membership): string {
-  if (organizationId === null) return role === "admin" ? "administer everything" : "read everything";
-  const administers = role === "organization-admin" ? "administer it; " : "";
-  return `${administers}${scopes.join(", ")}; ${models === null ? "every model" : models.join(", ")}`;
-}
-
-const utc = (at: Date) => `${at.toISOString().slice(0, 16).replace("T", " ")} UTC`;
-
-async function signOut(visit: Visit): Promise<Response> {
-  const { parts, place, call } = visit;
-  const secret = cookieIn(call.request.headers, place.session);
-  const fields = await readFields(call);
-  const current = await sessionOf(visit);
-  if (current && !isFormSecret(current, fields.get("form_secret") ?? null)) throw staleForm();
-  const url = current && secret ? await endSession(parts, secret, `${place.origin}/`) : null;
-  const there =
-    url &&
-    html`<p>You may still be signed in at your identity provider.
-<a class="button" href="${url.href}">Sign out at ${url.host}</a></p>`;
-  const body = html`<p>Your session here has ended.</p>${there}<p><a class="button" href="/">Sign in again</a></p>`;
-  return page("Signed out", body, { cookies: [endCookie(place.session)] });
-}
-
-/** The page is older than the session. */
-export function staleForm(): Fault {
-  return new Fault("invalid_value", "This page belongs to another session. Open it again, and try again.");
+/** A session opens what an operator's token of the same role opens; a token in a header opens nothing here. */
+function consoleEntrance(parts: ConsoleParts, management: ManagementEntrance): ManagementEntrance {
+  return {
+    ...management,
+    // The port speaks HTTPS, stands behind what does, or is on this machine: docs/console.md, The port.
+    tls: "proxy",
+    async authenticate(call) {
+      requireOwnPage(parts, call);
+      const { headers } = call.request;
+      if (headers.has("authorization"))
+        throw new Fault("invalid_value", "The console's port takes no token. Ask the operator's port with it.");
+      return callerOf(await requireSession(parts, call), headers.get(organizationHeader));
+    },
+  };
 }

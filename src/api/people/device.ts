@@ -5,11 +5,11 @@
 import { approveDevice, denyDevice, findDevice, placesOf, userCodeIn } from "../../identity/devices.ts";
 import { type IdentityParts, identityOf, issuersOf, NotAdmitted } from "../../identity/identity.ts";
 import { type CurrentSession, isFormSecret } from "../../identity/sessions.ts";
+import { Fault } from "../../inference/fault.ts";
 import type { PendingDevice } from "../../store/device-requests.ts";
 import type { Operation } from "../operation.ts";
 import { sessionOf } from "./bounded.ts";
 import { fromIssuer, toIssuer } from "./callback.ts";
-import { signInLinks, staleForm } from "./console.ts";
 import { endCookie } from "./cookies.ts";
 import { type Fields, readFields } from "./form.ts";
 import { type Html, html, page } from "./html.ts";
@@ -129,4 +129,18 @@ async function decided(visit: Visit, session: CurrentSession, fields: Fields): P
   if (!isDone) return page("Approve a device", codeForm(session, null, over), { status: 400 });
   const body = html`<p>The device is signed in within a few seconds. You can close this page.</p>`;
   return page("Approved", body, { cookies: [endCookie(place.session)] });
+}
+
+/** A link for each issuer, since a form may not lead to another host. */
+function signInLinks(parts: IdentityParts, path: string, more: Record<string, string> = {}): Html {
+  const links = issuersOf(identityOf(parts)).map(({ issuer }) => {
+    const query = new URLSearchParams({ issuer, ...more });
+    return html`<a class="button" href="${path}?${query.toString()}">Sign in with ${new URL(issuer).host}</a>`;
+  });
+  return html`<p>${links}</p>`;
+}
+
+/** The page is older than the session. */
+function staleForm(): Fault {
+  return new Fault("invalid_value", "This page belongs to another session. Open it again, and try again.");
 }

@@ -107,13 +107,15 @@ async function tokens(parts: IdentityParts, call: Call, fields: Fields): Promise
   return json(200, answerOf(await bounded(parts, call, () => grant(parts, fields))));
 }
 
-function answerOf({ accessToken, lasts_s, refreshToken, scopes: given }: Tokens) {
+function answerOf({ accessToken, lasts_s, refreshToken, scopes: given, email }: Tokens) {
   return {
     access_token: accessToken,
     token_type: "Bearer",
     expires_in: lasts_s,
     scope: given.join(" "),
     ...(refreshToken === null ? {} : { refresh_token: refreshToken }),
+    // Not of the standard: clients show it, so that nobody takes another's sign-in for the own.
+    ...(email ? { email } : {}),
   };
 }
 

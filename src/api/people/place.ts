@@ -79,7 +79,7 @@ export function forBrowsers(parts: IdentityParts, kind: SessionKind, { id, metho
 /** An operation that is served and stands in no contract. */
 export function unlisted(served: {
   id: string;
-  method: "get" | "post";
+  method: "get" | "post" | "delete";
   path: string;
   type: string;
   handle: Operation["handle"];
@@ -93,7 +93,8 @@ export function unlisted(served: {
   });
 }
 
-function requireHost({ request }: Call, { origin }: Place): void {
+/** `origin`: the first of the place. */
+export function requireHost({ request }: Call, { origin }: Pick<Place, "origin">): void {
   if (hostsNamed([new URL(origin).hostname])(request.headers.get("host"))) return;
   throw new Fault("host_not_allowed", `This page doesn't answer to this host name. Use ${origin}.`);
 }

@@ -108,8 +108,8 @@ export const environment = {
     "Names by which that second port may be asked, such as `sluice.internal, sluice-1`. It answers to addresses, `localhost` and `SLUICE_OPERATOR_HOST` in any case, and to any other `Host` with 403.",
   ),
   SLUICE_CONSOLE_PORT: whole(
-    { ...port, minimum: 1 },
-    "A port of its own for the [console](identity.md#the-console), where people sign in. Needs `identity.console_url` in the file. Without it, there is no console.",
+    port,
+    "A port of its own for the [console](console.md), where people and operators sign in. With 0 the system chooses one. Needs `identity.console_url` in the file, unless it is for this machine alone. Without it, only a node with the embedded database has a console, for its own machine.",
   ),
   SLUICE_CONSOLE_HOST: text(
     { default: "127.0.0.1", needs: "SLUICE_CONSOLE_PORT", problem: listening },

@@ -1,0 +1,42 @@
+/**
+ * As whom a session of the console calls the verbs of management. A person acts by one membership at a time: as an `admin` of
+ * the service always by that one, else by the one in the organization that the request names, else by her role for the
+ * service, else by her first membership. Pure.
+ */
+import type { ConsoleSession } from "../../identity/console.ts";
+import { Fault } from "../../inference/fault.ts";
+import { type Caller, operatorCaller } from "../../management/caller.ts";
+import type { KnownPerson, Membership } from "../../store/people.ts";
+
+/** The header by which a page names the organization in which it acts, by slug or ID. */
+export const organizationHeader = "x-sluice-organization";
+
+export function callerOf(session: ConsoleSession, organization: string | null): Caller {
+  if (session.kind === "person") return personCaller(session.person.known, organization);
+  return session.operator ? operatorCaller(session.operator) : localCaller(session.localUser);
+}
+
+/** Whoever opened the link of a node on the own machine is its user, as with the commands there. */
+function localCaller(user: string): Caller {
+  const actor = `cli:${user}`;
+  return { role: "admin", name: user, actor, within: null, person: null, noted: { operator: actor } };
+}
+
+function personCaller({ person, memberships }: KnownPerson, organization: string | null): Caller {
+  const { id } = person;
+  const { role, organizationId } = membershipFor(memberships, organization);
+  return {
+    ...{ role, name: id, actor: `person:${id}`, within: organizationId },
+    ...{ person: role === "member" ? id : null, noted: { person: id } },
+  };
+}
+
+function membershipFor(memberships: readonly Membership[], named: string | null): Membership {
+  const service = memberships.find(({ organizationId }) => organizationId === null);
+  if (service?.role === "admin") return service;
+  const isNamed = (one: Membership) => one.organizationId === named || one.organization === named;
+  const own = memberships.find((one) => one.organizationId !== null && (named === null || isNamed(one)));
+  const found = named === null ? (service ?? own) : (own ?? service);
+  if (found) return found;
+  throw new Fault("missing_role", `You have no membership in the organization that '${organizationHeader}' names.`);
+}

@@ -1,0 +1,81 @@
+/** The secret with which this user calls a server now: the key, or an access token that holds for a while yet. */
+import type { Services } from "../services.ts";
+import { type KeptSignIns, type KeptTokens, keptSignIns } from "./kept.ts";
+import { endpointsAt, ServerAway, type TokenAnswer, tokensFor } from "./service.ts";
+
+export interface Access {
+  url: string;
+  secret: string;
+  kind: "person" | "key";
+}
+
+/** `typed`: the server; undefined: that of the newest sign-in. Throws an Error that says how to sign in. */
+export async function accessTo(services: Services, typed: string | undefined): Promise<Access> {
+  const kept = keptSignIns(services);
+  const url = chosenServer(kept, typed);
+  const signIn = kept.read(url);
+  if (!signIn) throw new Error(`You are not signed in at ${url}. Run: sluice login ${url}`);
+  if (signIn.kind === "key") return { url, secret: signIn.key, kind: "key" };
+  const held = services.now_ms() < signIn.renew_at_ms ? signIn : await renewed(services, kept, url);
+  return { url, secret: held.access_token, kind: "person" };
+}
+
+export function chosenServer(kept: KeptSignIns, typed: string | undefined): string {
+  const url = typed ?? kept.current();
+  if (url === null) throw new Error("You are not signed in. Run: sluice login https://sluice.example");
+  return url;
+}
+
+async function renewed(services: Services, kept: KeptSignIns, url: string): Promise<KeptTokens> {
+  return kept.locked(url, async () => {
+    const signIn = kept.read(url);
+    if (signIn?.kind !== "person") throw ended(url);
+    // Another process was quicker.
+    if (services.now_ms() < signIn.renew_at_ms) return signIn;
+    const holds = services.now_ms() < signIn.ends_at_ms;
+    if (signIn.refresh_token === null) {
+      if (holds) return signIn;
+      kept.remove(url);
+      throw ended(url);
+    }
+    try {
+      const next = await refreshed(services, url, { ...signIn, refresh_token: signIn.refresh_token });
+      if (next) kept.write(url, next);
+      else kept.remove(url);
+      if (next) return next;
+    } catch (thrown) {
+      // The server is away; what there is works until its end.
+      if (thrown instanceof ServerAway && holds) return signIn;
+      throw thrown;
+    }
+    throw ended(url);
+  });
+}
+
+const ended = (url: string) => new Error(`Your sign-in at ${url} has ended. Run: sluice login ${url}`);
+
+/** Null: the server says that it has ended. */
+async function refreshed(
+  services: Services,
+  url: string,
+  { email, refresh_token }: KeptTokens & { refresh_token: string },
+): Promise<KeptTokens | null> {
+  const fields = { grant_type: "refresh_token", refresh_token };
+  const answer = await tokensFor(url, await endpointsAt(url), fields);
+  if (!("error" in answer)) return { ...tokensOf(services, answer), email };
+  if (answer.error === "invalid_grant") return null;
+  throw new ServerAway(answer.description);
+}
+
+/** A token is renewed when a sixth of its time is left. */
+export function tokensOf({ now_ms }: Services, answer: TokenAnswer): KeptTokens {
+  const lasts_ms = answer.expires_in * 1000;
+  return {
+    kind: "person",
+    email: answer.email ?? null,
+    access_token: answer.access_token,
+    refresh_token: answer.refresh_token ?? null,
+    renew_at_ms: now_ms() + (lasts_ms * 5) / 6,
+    ends_at_ms: now_ms() + lasts_ms,
+  };
+}

@@ -1,0 +1,146 @@
+/** `sluice login`, `logout` and `token`: signing in at a server, from any machine that reaches it. */
+import { readFileSync } from "node:fs";
+import type { Command } from "commander";
+import { isKey } from "../../auth/key.ts";
+import type { CommandContext } from "../context.ts";
+import { type JsonFlag, jsonOption, tell } from "../option.ts";
+import { safeUrl } from "../safe-url.ts";
+import type { Services } from "../services.ts";
+import { oneLine } from "../terminal.ts";
+import { accessTo, chosenServer, tokensOf } from "./access.ts";
+import { type KeptSignIn, keptSignIns } from "./kept.ts";
+import { deviceCodes, endpointsAt, requireKnownKey, revokedAt, ServerAway, tokensFor } from "./service.ts";
+
+const url_chars_max = 200;
+const key_bytes_max = 4096;
+
+export function addSignInCommands(program: Command, { services }: CommandContext): void {
+  const { terminal } = services;
+  program
+    .command("login")
+    .description("sign in at a server, in a browser on any machine; or keep a key for it")
+    .argument("<url>", "what clients call: https://sluice.example")
+    .option("--key", "keep a key instead, from SLUICE_KEY or standard input")
+    .addOption(jsonOption())
+    .addHelpText("after", loginHelp)
+    .action(async (typed: string, options: JsonFlag & { key?: true }) => {
+      const url = serverAt(typed);
+      const kept = keptSignIns(services);
+      const signIn = options.key ? await byKey(services, url) : await byDevice(services, url);
+      await kept.locked(url, async () => kept.write(url, signIn));
+      kept.setCurrent(url);
+      const email = signIn.kind === "person" ? signIn.email : null;
+      const words =
+        signIn.kind === "key"
+          ? `Kept the key for ${url}.`
+          : `Signed in at ${url}${email ? ` as ${oneLine(email)}` : ""}.`;
+      tell(terminal, options, { url, kind: signIn.kind, email }, `${words}\n`);
+    });
+
+  program
+    .command("logout")
+    .description("end the sign-in at a server, here and there")
+    .argument("[url]", "the server (default: where you signed in last)")
+    .addOption(jsonOption())
+    .action(async (typed: string | undefined, options: JsonFlag) => {
+      const kept = keptSignIns(services);
+      const url = chosenServer(kept, typed === undefined ? undefined : serverAt(typed));
+      const signIn = await kept.locked(url, async () => {
+        const found = kept.read(url);
+        kept.remove(url);
+        return found;
+      });
+      if (!signIn) throw new Error(`You are not signed in at ${url}.`);
+      if (signIn.kind === "person") await revokedThere(url, signIn.refresh_token ?? signIn.access_token);
+      const words =
+        signIn.kind === "key" ? `Removed the key for ${url} here; it stays valid.\n` : `Signed out at ${url}.\n`;
+      tell(terminal, options, { url, kind: signIn.kind }, words);
+    });
+
+  program
+    .command("token")
+    .description("print an access token for a server, or the key kept for it; renews the token where needed")
+    .argument("[url]", "the server (default: where you signed in last)")
+    .addHelpText("after", tokenHelp)
+    .action(async (typed: string | undefined) => {
+      const { secret } = await accessTo(services, typed === undefined ? undefined : serverAt(typed));
+      terminal.out(`${secret}\n`);
+    });
+}
+
+/** As sign-ins are named: without a slash at the end, and without the `/v1` of SDKs. */
+export function serverAt(typed: string): string {
+  const { origin, pathname } = safeUrl(typed, "your token");
+  const url = origin + pathname.replace(/\/+$/, "").replace(/\/v1$/, "");
+  if (url.length > url_chars_max) throw new Error(`A server's URL has at most ${url_chars_max} characters.`);
+  return url;
+}
+
+async function byKey({ environment }: Services, url: string): Promise<KeptSignIn> {
+  const key = (environment.SLUICE_KEY ?? keyOnInput()).trim();
+  if (!isKey(key) || !key.startsWith("slk_"))
+    throw new Error("This is no key: a key begins with 'slk_', and has to be whole.");
+  await requireKnownKey(url, key);
+  return { kind: "key", key };
+}
+
+/** A key that is typed would show. */
+function keyOnInput(): string {
+  if (process.stdin.isTTY) throw new Error("Set SLUICE_KEY, or pipe the key in: sluice login URL --key <key-file");
+  return readFileSync(0).subarray(0, key_bytes_max).toString("utf8");
+}
+
+async function byDevice(services: Services, url: string): Promise<KeptSignIn> {
+  const { terminal, now_ms } = services;
+  const endpoints = await endpointsAt(url);
+  const codes = await deviceCodes(url, endpoints);
+  const minutes = Math.floor(codes.expires_in / 60);
+  // Standard output stays free for the result.
+  terminal.err(
+    `Open  ${oneLine(codes.verification_uri)}\nCode  ${oneLine(codes.user_code)}\n\nWaiting for your approval, for ${minutes} minutes. Approve only this code.\n`,
+  );
+  const until_ms = now_ms() + codes.expires_in * 1000;
+  let interval_s = codes.interval ?? 5;
+  const grant_type = "urn:ietf:params:oauth:grant-type:device_code";
+  while (now_ms() < until_ms) {
+    await Bun.sleep(interval_s * 1000);
+    const answer = await tokensFor(url, endpoints, { grant_type, device_code: codes.device_code }).catch(whileAway);
+    if (!("error" in answer)) return tokensOf(services, answer);
+    if (answer.error === "slow_down") interval_s += 5;
+    else if (answer.error !== "authorization_pending") throw new Error(answer.description);
+  }
+  throw new Error(`Nobody approved the code in time. Run again: sluice login ${url}`);
+}
+
+/** Somebody may be in the middle of approving. */
+function whileAway(thrown: unknown) {
+  if (!(thrown instanceof ServerAway)) throw thrown;
+  return { error: "authorization_pending", description: "" };
+}
+
+/** The sign-in is gone here; it must be known if it goes on there. */
+async function revokedThere(url: string, token: string): Promise<void> {
+  await revokedAt(url, token).catch((cause) => {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new Error(
+      `Signed out here, but ${url} could not be told, and this sign-in goes on there: ${why} Ask your administrator to end it.`,
+      { cause },
+    );
+  });
+}
+
+const loginHelp = `
+The sign-in is kept in ~/.config/sluice/sign-ins (or in $XDG_CONFIG_HOME), in a
+file that only you can read. You can sign in at several servers.
+
+Examples:
+  $ sluice login https://sluice.example
+  $ sluice login https://sluice.example --key <key-file`;
+
+const tokenHelp = `
+Scripts, and agents that run a command for their token, use it so:
+curl -H "Authorization: Bearer $(sluice token)" https://sluice.example/v1/models
+
+Examples:
+  $ sluice token
+  $ sluice token https://sluice.example`;

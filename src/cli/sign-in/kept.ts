@@ -1,0 +1,133 @@
+/**
+ * The sign-ins of this user, one file a server in `$XDG_CONFIG_HOME/sluice/sign-ins`, which only the user may read. Each
+ * file has a lock, so that of several processes one refreshes and the others read what it got.
+ */
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Services } from "../services.ts";
+import { writeWhole } from "../write-whole.ts";
+
+export interface KeptTokens {
+  kind: "person";
+  /** Who signed in, where the server says it. */
+  email: string | null;
+  access_token: string;
+  /** Null: the sign-in ends with the access token. */
+  refresh_token: string | null;
+  /** By this machine's clock. */
+  renew_at_ms: number;
+  ends_at_ms: number;
+}
+
+export type KeptSignIn = KeptTokens | { kind: "key"; key: string };
+
+export interface KeptSignIns {
+  /** Null: there is none for this server. */
+  read(url: string): KeptSignIn | null;
+  write(url: string, signIn: KeptSignIn): void;
+  /** False: there was none. */
+  remove(url: string): boolean;
+  /** The server of the newest sign-in, else the only one that is left. */
+  current(): string | null;
+  setCurrent(url: string): void;
+  /** One at a time on this machine, for this server. */
+  locked<Result>(url: string, work: () => Promise<Result>): Promise<Result>;
+}
+
+/** Longer than any work under a lock; such a lock belongs to a process that was killed. */
+const stale_ms = 60_000;
+const poll_ms = 20;
+
+export function keptSignIns({ environment, newUuid, now_ms }: Services): KeptSignIns {
+  const folder = join(configurationFolder(environment), "sluice", "sign-ins");
+  const fileOf = (url: string) => join(folder, `${encodeURIComponent(url)}.json`);
+  const currentFile = join(folder, "current");
+  const made = () => mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const all = () =>
+    (unlessMissing(() => readdirSync(folder)) ?? [])
+      .filter((name) => name.endsWith(".json"))
+      .map((name) => decodeURIComponent(name.slice(0, -".json".length)));
+
+  return {
+    read(url) {
+      const text = unlessMissing(() => readFileSync(fileOf(url), "utf8"));
+      return text === null ? null : signInIn(text, fileOf(url), url);
+    },
+    write(url, signIn) {
+      made();
+      writeWhole(fileOf(url), `${JSON.stringify(signIn)}\n`);
+    },
+    remove(url) {
+      return unlessMissing(() => rmSync(fileOf(url))) !== null;
+    },
+    current() {
+      const known = all();
+      const named = unlessMissing(() => readFileSync(currentFile, "utf8"))?.trim();
+      if (named !== undefined && known.includes(named)) return named;
+      return known.length === 1 ? known[0]! : null;
+    },
+    setCurrent(url) {
+      made();
+      writeWhole(currentFile, `${url}\n`);
+    },
+    async locked(url, work) {
+      made();
+      const lock = `${fileOf(url)}.lock`;
+      while (!taken(lock)) {
+        releaseStale(lock, `${lock}.${newUuid()}`, now_ms());
+        await Bun.sleep(poll_ms);
+      }
+      try {
+        return await work();
+      } finally {
+        rmSync(lock, { force: true });
+      }
+    },
+  };
+}
+
+function configurationFolder({ XDG_CONFIG_HOME, HOME }: Services["environment"]): string {
+  // The convention says to ignore a path that is not absolute.
+  if (XDG_CONFIG_HOME?.startsWith("/")) return XDG_CONFIG_HOME;
+  if (HOME) return join(HOME, ".config");
+  throw new Error("There is no folder for your sign-ins: set HOME or XDG_CONFIG_HOME.");
+}
+
+function taken(lock: string): boolean {
+  try {
+    writeFileSync(lock, "", { mode: 0o600, flag: "wx" });
+    return true;
+  } catch (cause) {
+    if (codeOf(cause) === "EEXIST") return false;
+    throw cause;
+  }
+}
+
+/** Renaming it takes it from one process alone. */
+function releaseStale(lock: string, aside: string, now_ms: number): void {
+  const since_ms = unlessMissing(() => statSync(lock).mtime.getTime());
+  if (since_ms === null || now_ms - since_ms < stale_ms) return;
+  if (unlessMissing(() => renameSync(lock, aside)) !== null) rmSync(aside, { force: true });
+}
+
+function unlessMissing<Result>(work: () => Result): Result | null {
+  try {
+    return work();
+  } catch (cause) {
+    if (codeOf(cause) === "ENOENT") return null;
+    throw cause;
+  }
+}
+
+const codeOf = (cause: unknown) => (cause instanceof Error && "code" in cause ? cause.code : undefined);
+
+function signInIn(text: string, file: string, url: string): KeptSignIn {
+  try {
+    const found = JSON.parse(text) as KeptSignIn;
+    const secret = found.kind === "key" ? found.key : found.access_token;
+    if (typeof secret === "string") return found;
+  } catch {
+    // The message below says what to do.
+  }
+  throw new Error(`${file} is damaged. Sign in again: sluice login ${url}`);
+}

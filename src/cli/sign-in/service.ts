@@ -1,0 +1,124 @@
+/** What a sign-in asks of a server: metadata (RFC 8414), codes (RFC 8628), tokens, revocation (RFC 7009). */
+import { jsonOf, reached } from "../calling.ts";
+import { oneLine } from "../terminal.ts";
+
+export interface Endpoints {
+  device: string;
+  token: string;
+  revoke: string;
+}
+
+export interface DeviceCodes {
+  device_code: string;
+  user_code: string;
+  verification_uri: string;
+  verification_uri_complete?: string;
+  expires_in: number;
+  interval?: number;
+}
+
+export interface TokenAnswer {
+  access_token: string;
+  expires_in: number;
+  refresh_token?: string;
+  email?: string;
+}
+
+/** A refusal in the words of RFC 6749; others are errors. */
+export interface OauthRefusal {
+  error: string;
+  description: string;
+}
+
+const call_ms = 20_000;
+export const userAgent = "sluice-cli";
+
+/** Throws an Error where nobody can sign in at this server. */
+export async function endpointsAt(url: string): Promise<Endpoints> {
+  const response = await asked(url, "/.well-known/oauth-authorization-server");
+  const metadata = response.ok ? ((await jsonOf(response)) as Record<string, unknown> | null) : null;
+  if (!metadata)
+    throw new Error(
+      `Nobody can sign in at ${url}: it is not set up for people (docs/identity.md), or is no Sluice. With a key: sluice login ${url} --key`,
+    );
+  const named = (name: string, standard: string) => onServer(url, metadata[name]) ?? url + standard;
+  return {
+    device: named("device_authorization_endpoint", "/oauth/device_authorization"),
+    token: named("token_endpoint", "/oauth/token"),
+    revoke: named("revocation_endpoint", "/oauth/revoke"),
+  };
+}
+
+/** Secrets go to no other origin than the one that was typed; a proxy serves the usual paths under its own. */
+function onServer(url: string, endpoint: unknown): string | null {
+  const parsed = typeof endpoint === "string" ? URL.parse(endpoint) : null;
+  return parsed && parsed.origin === new URL(url).origin ? parsed.href : null;
+}
+
+export async function deviceCodes(url: string, { device }: Endpoints): Promise<DeviceCodes> {
+  const answer = await posted<DeviceCodes>(url, device, { client_id: userAgent });
+  if ("error" in answer) throw new Error(answer.description);
+  const uri = URL.parse(answer.verification_uri);
+  if (!uri || !/^https?:$/.test(uri.protocol) || typeof answer.device_code !== "string")
+    throw new Error(`${url} answered with no address to open.`);
+  return answer;
+}
+
+export function tokensFor(
+  url: string,
+  { token }: Endpoints,
+  fields: Record<string, string>,
+): Promise<TokenAnswer | OauthRefusal> {
+  return posted<TokenAnswer>(url, token, fields);
+}
+
+export async function revokedAt(url: string, token: string): Promise<void> {
+  const answer = await posted<object>(url, (await endpointsAt(url)).revoke, { token });
+  if ("error" in answer) throw new Error(answer.description);
+}
+
+/** One that the server doesn't know is refused. Whether the key may list models is another question. */
+export async function requireKnownKey(url: string, key: string): Promise<void> {
+  const response = await asked(url, "/v1/models", { headers: { authorization: `Bearer ${key}` } });
+  if (response.ok || response.status === 403) return;
+  throw new Error(refusalIn(url, response.status, await jsonOf(response)).description);
+}
+
+async function posted<Answer extends object>(
+  url: string,
+  endpoint: string,
+  fields: Record<string, string>,
+): Promise<Answer | OauthRefusal> {
+  const response = await asked(endpoint, "", { method: "POST", body: new URLSearchParams(fields) });
+  const body = await jsonOf(response);
+  if (response.ok && typeof body === "object" && body !== null) return body as Answer;
+  const refusal = refusalIn(url, response.status, body);
+  if (response.status >= 500 || refusal.error === "") throw new ServerAway(refusal.description);
+  return refusal;
+}
+
+/** It may be otherwise in a moment: nothing was decided. */
+export class ServerAway extends Error {}
+
+/** Of the token endpoint in its own form, of others in ours. */
+function refusalIn(url: string, status: number, body: unknown): OauthRefusal {
+  const { error, error_description: said } = (body ?? {}) as { error?: unknown; error_description?: unknown };
+  const message = typeof error === "object" && error !== null && "message" in error ? error.message : said;
+  return {
+    error: typeof error === "string" ? error : "",
+    description: typeof message === "string" ? oneLine(message) : `${url} answered ${status}.`,
+  };
+}
+
+/** A redirect is not followed, since secrets would go with it. */
+export async function asked(url: string, path: string, init: RequestInit = {}): Promise<Response> {
+  const headers = new Headers(init.headers);
+  headers.set("user-agent", userAgent);
+  try {
+    return await reached({ url }, () =>
+      fetch(url + path, { ...init, headers, redirect: "manual", signal: AbortSignal.timeout(call_ms) }),
+    );
+  } catch (cause) {
+    throw new ServerAway(cause instanceof Error ? cause.message : String(cause), { cause });
+  }
+}

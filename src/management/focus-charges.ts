@@ -1,0 +1,65 @@
+/** The charges that a row of a report consists of: one for each kind of token (docs/reports.md, FOCUS). Pure. */
+import type { Row } from "./report-shape.ts";
+
+/** What is added up of a row, and stands in one of its charges each. */
+type Measures = Partial<
+  Pick<
+    Row,
+    | "requests"
+    | "inputTokens"
+    | "cachedInputTokens"
+    | "cacheWriteTokens"
+    | "outputTokens"
+    | "reasoningTokens"
+    | "extraUnits"
+    | "unchargedUnits"
+  >
+>;
+
+export interface Charge {
+  /** What is counted. */
+  meter: string;
+  tokens: number;
+  units: number;
+  measures: Measures;
+}
+
+const kinds = [
+  { meter: "Input Tokens", tokens: "inputTokens", units: "inputUnits" },
+  { meter: "Cached Input Tokens", tokens: "cachedInputTokens", units: "cachedInputUnits" },
+  { meter: "Cache Write Tokens", tokens: "cacheWriteTokens", units: "cacheWriteUnits" },
+  { meter: "Output Tokens", tokens: "outputTokens", units: "outputUnits" },
+] as const;
+
+/** Units of no kind: of an entry, of a hold that was charged whole, or of a day whose kinds nobody knows. */
+const allKinds = "Tokens";
+
+/**
+ * Whatever is added up over the charges of a row is what the row has: its tokens stand with their kinds, and what is of
+ * no kind with the first.
+ */
+export function chargesOf(row: Row): Charge[] {
+  const charges: Charge[] = [];
+  let units_left = row.units;
+  for (const { meter, tokens, units } of kinds) {
+    if (row[tokens] === 0 && row[units] === 0) continue;
+    const measures: Measures = { [tokens]: row[tokens] };
+    charges.push({ meter, tokens: row[tokens], units: row[units], measures });
+    units_left -= row[units];
+  }
+  if (units_left === row.units && units_left !== 0) return [whole(row)];
+  if (units_left !== 0 || charges.length === 0) {
+    charges.push({ meter: allKinds, tokens: 0, units: units_left, measures: {} });
+  }
+  const { requests, reasoningTokens, extraUnits, unchargedUnits } = row;
+  Object.assign(charges[0]!.measures, { requests, extraUnits, unchargedUnits });
+  const output = charges.find(({ meter }) => meter === "Output Tokens") ?? charges[0]!;
+  output.measures.reasoningTokens = reasoningTokens;
+  return charges;
+}
+
+/** A row whose units are of no kind at all. */
+function whole(row: Row): Charge {
+  const tokens = kinds.reduce((sum, kind) => sum + row[kind.tokens], 0);
+  return { meter: allKinds, tokens, units: row.units, measures: row };
+}

@@ -1,0 +1,109 @@
+/** Wires the console: its sessions, its addresses, and the links of a node on the own machine. */
+import { unknownCredentials } from "../auth/unknown-credentials.ts";
+import type { ServerSettings } from "../config/configuration.ts";
+import { freePort } from "../http/listen.ts";
+import { type ConsoleParts, consoleLife } from "../identity/console.ts";
+import type { IdentityParts } from "../identity/identity.ts";
+import { consoleLinks, link_ms } from "../identity/links.ts";
+import type { ConsoleLinking } from "../management/context.ts";
+import { operatorSessions } from "../postgres/operator-sessions.ts";
+import { operators } from "../postgres/operators.ts";
+import { forgetting } from "../usage/forgetting.ts";
+import type { Administering } from "./administering.ts";
+import { disposable, type Foundation } from "./foundation.ts";
+import { unknownLimitsOf } from "./signing-in.ts";
+
+export interface ConsoleSettings {
+  host: string;
+  port: number;
+}
+
+export type Console = ReturnType<typeof startConsole>;
+
+/** The addresses of this process, which are known when it listens. */
+interface Listening {
+  console: string | null;
+  service: string | null;
+}
+
+const loopbackHosts = ["127.0.0.1", "localhost", "::1"];
+
+export function startConsole(
+  { serving, settings, outage }: Foundation,
+  { people, typedToken }: { people: IdentityParts | null } & Pick<Administering, "typedToken">,
+) {
+  const { database, configuration } = serving;
+  const ending = new AsyncDisposableStack();
+  const { server, limits } = settings;
+  const listening: Listening = { console: null, service: null };
+  const random = (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes));
+  const publicUrl = () => configuration.current().identity?.consoleUrl ?? null;
+  /** On this machine alone: with the embedded database, no address of its own, and listening for nobody else. */
+  const isLocal =
+    database.kind === "pglite" && publicUrl() === null && loopbackHosts.includes(server.console?.host ?? "127.0.0.1");
+  const links = isLocal ? consoleLinks(random, () => performance.now()) : null;
+  const parts: ConsoleParts = {
+    people,
+    sessions: operatorSessions(database),
+    operators: operators(database),
+    typedToken,
+    links,
+    origins() {
+      const url = publicUrl();
+      return url === null ? loopbackOrigins(listening.console) : [url];
+    },
+    serviceUrl: () => configuration.current().identity?.serviceUrl ?? listening.service ?? "",
+    // An address's failures count together, wherever it fails.
+    unknown: people?.unknown ?? unknownCredentials(unknownLimitsOf(limits), () => performance.now()),
+    random,
+  };
+  const rounds = forgetting({
+    forget: async () => (await parts.sessions.forget(consoleLife(parts))) >= 1000,
+    failed: outage("sessions_unforgotten"),
+  });
+  ending.defer(() => rounds.stop());
+  const link = (user: string) => `${parts.origins()[0]}/#link=${links!.create(user)}`;
+  return disposable(
+    {
+      parts,
+      /** Where to listen; null: there is no console. */
+      settings: server.console ?? (isLocal ? defaultSettings(server) : null),
+      /** Whether it listens only when somebody on this machine asks for it. */
+      isOnDemand: server.console === undefined,
+      isLocal,
+      listensAt: (urls: Partial<Listening>) => void Object.assign(listening, urls),
+      /** A link for this user of the system, once it listens. */
+      link,
+      /** For the verb that makes links; `open` has it listen. */
+      linking: (open: () => void): ConsoleLinking | null =>
+        links && {
+          async link(actor) {
+            open();
+            return { url: link(actor.replace(/^cli:/, "")), expiresAt: new Date(Date.now() + link_ms) };
+          },
+        },
+    },
+    ending,
+  );
+}
+
+/** Every name under which a browser on this machine may have opened it. */
+function loopbackOrigins(url: string | null): string[] {
+  if (url === null) return [];
+  const { protocol, port } = new URL(url);
+  return ["127.0.0.1", "localhost", "[::1]"].map((host) => `${protocol}//${host}${port === "" ? "" : `:${port}`}`);
+}
+
+/** The port above the service's; another one if that is taken. */
+function defaultSettings({ port }: ServerSettings): ConsoleSettings {
+  return { host: "127.0.0.1", port: port === 0 || port === 65_535 ? 0 : port + 1 };
+}
+
+/** As wished, or with any free port in the place of one that is taken. */
+export function withFreePort({ host, port }: ConsoleSettings): ConsoleSettings {
+  try {
+    return { host, port: freePort({ host, port }) };
+  } catch {
+    return { host, port: freePort({ host, port: 0 }) };
+  }
+}
