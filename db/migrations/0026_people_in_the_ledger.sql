@@ -10,6 +10,7 @@ create function usage_member(organization uuid, person uuid) returns uuid
 -- `person_id`: of a row that is a person. `member_id`: of a row that is a key, the subject of the person whose it is.
 alter table usage_subject add column person_id uuid, add column member_id uuid;
 create index usage_subject_of_member on usage_subject (member_id) where member_id is not null;
+create index usage_subject_of_person on usage_subject (person_id) where person_id is not null;
 
 -- The limits of a person, set by an administrator.
 create table member_limit (
@@ -194,7 +195,8 @@ create or replace function usage_begin_counting(subject uuid, organization uuid)
     place integer;
     keys uuid[] := usage_keys_of(subject);
   begin
-    update usage_subject s set counted_from = clock where s.subject_id = subject;
+    -- A key or a team that was made without limits was noted as summed: it had no use then.
+    update usage_subject s set counted_from = clock, summed_at = null where s.subject_id = subject;
     book := usage_load_subjects(array[subject], '{}', book);
     place := array_position(book.subjects, subject);
     for hold in

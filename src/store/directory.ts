@@ -230,6 +230,8 @@ export interface Administration extends BudgetAdministration {
     labels: Record<string, string>;
     allowedAddresses: string[] | null;
     teamId: string | null;
+    /** Whose it is: the person's limits count for it. Left out: it belongs to no person. */
+    personId?: string | null;
     budget: Budget;
     secret: NewSecret;
     /** Whether it is refused if a key of the organization that is not revoked has this name already. */
