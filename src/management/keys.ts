@@ -6,6 +6,7 @@ import { keyKinds, keyStates, type Organization, scopes } from "../store/directo
 import { idOf } from "../store/ids.ts";
 import { day } from "../time/written.ts";
 import { type Column, flag } from "./command.ts";
+import type { ManagementContext } from "./context.ts";
 import { isClosed, noKey, reusedKey } from "./context.ts";
 import { fail } from "./error.ts";
 import { changeOf, newKeyOf } from "./key-change.ts";
@@ -51,6 +52,7 @@ const { id: keyId, ...keyRest } = {
   last_used_from: nullable(Type.String({ description: "An address; of IPv6, its /64." })),
   created_by: nullable(Type.String({ description: "`operator:<name>`, `cli:<user>` or `service`." })),
   owner: nullable(Type.String()),
+  person_id: nullable(id("per")),
   labels: Type.Record(Type.String(), Type.String()),
   allowed_addresses: nullable(Type.Array(Type.String(), { description: "Null: every address." })),
   state: oneOf([...keyStates], { description: "When this was read." }),
@@ -87,6 +89,7 @@ export const exampleKey: Key = {
   lastUsedFrom: null,
   createdBy: "operator:ann",
   owner: null,
+  personId: null,
   labels: {},
   allowedAddresses: null,
   state: "active",
@@ -234,6 +237,9 @@ export const keyVerbs = [
       labels: labels({ maxProperties: parse.labels_max }),
       addresses,
       team: Type.Optional(nullable(words("ID or name of a team of the organization."))),
+      person: Type.Optional(
+        nullable(words("ID of a person of the organization: it is that person's, in the team of the membership.")),
+      ),
       limits: Type.Optional(
         nullable(limitChanges("On top of what its team or its organization gives a new key. Null takes a limit away.")),
       ),
@@ -249,13 +255,15 @@ export const keyVerbs = [
       const wanted = newKeyOf(input, { models, now_ms: now_ms() });
       const organization = await openOrganization(input.organization);
       refuseLongerLife(wanted.expiresAt, organization, now_ms());
-      const budget = await newKeyBudget(context, organization, input);
+      const holder = await holderOf(context, organization, input);
+      const budget = await newKeyBudget(context, organization, { ...input, team: holder ? holder.team : input.team });
       const secret = newKey(random(key_random_bytes));
       const key = await administration.createKey({
         id: idOf(newUuid(), "key_"),
         organizationId: organization.id,
         ...wanted,
         ...budget,
+        personId: holder?.personId ?? null,
         secret: secretOf(secret),
         hasOwnName: input.ownName === true,
         actor,
@@ -399,4 +407,22 @@ function refuseLongerLife(
 
 function cannotRotate(id: string, why: string): string {
   return `The key ${id} ${why} and cannot be rotated. Create a new one.`;
+}
+
+/** The person whose a new key is, and her team in the organization; null: it is nobody's. */
+async function holderOf(
+  context: ManagementContext,
+  { id, slug }: Organization,
+  { person, team }: { person?: string | null | undefined; team?: string | null | undefined },
+): Promise<{ personId: string; team: string | null } | null> {
+  if (person == null) return null;
+  if (team != null) fail("A person's key is in the team of the person's membership. Leave the team out.");
+  const found = await context.people.findPerson(person);
+  const membership = found?.memberships.find(({ organizationId }) => organizationId === id);
+  if (!found || !membership)
+    return fail(
+      `${slug} has no member '${parse.excerpt(person)}'. To list its people, run: sluice person list --org ${slug}`,
+      "resource_not_found",
+    );
+  return { personId: found.person.id, team: membership.team?.id ?? null };
 }

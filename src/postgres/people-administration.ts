@@ -12,6 +12,7 @@ import { isIn, listed, resolved, revokeKeys } from "./memberships.ts";
 import { knownOf, lockPerson, type PersonRow, people, readPerson } from "./people.ts";
 import { announceChange } from "./revocations.ts";
 import { plainly } from "./rows.ts";
+import { hasUsed } from "./standing.ts";
 
 export function peopleAdministration(db: Database): PeopleAdministration {
   const { findPerson, personOf, endIssued } = people(db);
@@ -105,7 +106,7 @@ export function peopleAdministration(db: Database): PeopleAdministration {
   };
 }
 
-function wantedBy(db: Database, { after, organizationId, search, isSuspended }: PersonQuery): SQL | undefined {
+function wantedBy(db: Database, { after, organizationId, search, isSuspended, over }: PersonQuery): SQL | undefined {
   const within = organizationId === undefined ? undefined : bare(organizationId, "org_");
   const isMember = (owner: string) =>
     exists(
@@ -122,9 +123,14 @@ function wantedBy(db: Database, { after, organizationId, search, isSuspended }: 
     after === undefined ? undefined : gt(person.id, uuidOf(after, "per_") ?? uuid_max),
     within === undefined ? undefined : isMember(within),
     search === undefined ? undefined : contains(search),
+    over === undefined ? undefined : isOver(over, within),
     isSuspended === undefined ? undefined : isSuspended ? isNotNull(person.suspendedAt) : isNull(person.suspendedAt),
   );
 }
+
+const isOver = (percent: number, owner: string | undefined) =>
+  sql`${person.id} in (
+    select m.person_id from usage_subject m where ${hasUsed("person", sql`m.subject_id`, percent, owner)})`;
 
 interface Change {
   id: string;

@@ -46,13 +46,13 @@ const standingRows = (subjects: string, condition: string): string => `
   cross join lateral (select * from usage_totals(s.subject_id, f.starts_at) offset 0) t`;
 
 const subjectsOf: Record<StandingSubject, string> = {
-  organization: `select u.*, 'organization' as subject, o.slug as name, o.plan
+  organization: `select u.*, 'organization' as subject, o.slug as name, o.plan, null::uuid as person_id
     from (${organizations}) u join organization o on o.id = u.subject_id`,
-  team: `select u.*, 'team' as subject, m.name, null as plan
+  team: `select u.*, 'team' as subject, m.name, null as plan, null::uuid as person_id
     from (${limited}) u join team m on m.id = u.subject_id`,
-  person: `select u.*, 'person' as subject, coalesce(p.name, p.email) as name, null as plan
+  person: `select u.*, 'person' as subject, coalesce(p.name, p.email) as name, null as plan, p.id as person_id
     from (${limited}) u join usage_subject s on s.subject_id = u.subject_id join person p on p.id = s.person_id`,
-  key: `select u.*, 'key' as subject, k.name, null as plan
+  key: `select u.*, 'key' as subject, k.name, null as plan, null::uuid as person_id
     from (${limited}) u join api_key k on k.id = u.subject_id`,
 };
 

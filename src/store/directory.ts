@@ -72,6 +72,8 @@ export interface Key {
   createdBy: string | null;
   /** A person or a team, as free text. */
   owner: string | null;
+  /** The person whose it is: that person's limits count for it. */
+  personId: string | null;
   labels: Record<string, string>;
   /** Addresses and networks of its clients; null allows all. */
   allowedAddresses: string[] | null;

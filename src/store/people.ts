@@ -8,7 +8,7 @@
 
 import type { Budget, MemberBudget } from "./budget.ts";
 import type { Actor, Scope, Stale } from "./directory.ts";
-import type { Page, PageOf } from "./page.ts";
+import type { OverShare, Page, PageOf } from "./page.ts";
 
 /** `service`: a workload. */
 export const personKinds = ["person", "service"] as const;
@@ -139,7 +139,7 @@ export interface TokenKey {
   secretHash: Uint8Array;
 }
 
-export interface PersonQuery extends Page {
+export interface PersonQuery extends Page, OverShare {
   organizationId?: string | undefined;
   /** Part of an e-mail address or a name, in any case. */
   search?: string | undefined;
