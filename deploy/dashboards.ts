@@ -49,11 +49,32 @@ export const dashboards: Record<string, Panel[]> = {
     panel("Versions", "short", ["{{version}}", "count by (version) (build_info)"]),
     panel("Configurations", "short", ["{{hash}}", "count by (hash) (configuration_info)"]),
   ],
+  fleet: [
+    panel("Nodes", "short", ["nodes", "count(build_info)"], ["versions", "count(count by (version) (build_info))"]),
+    panel("Nodes by configuration", "short", ["{{hash}}", "count by (hash) (configuration_info)"]),
+    panel("Up for", "s", ["{{instance}}", "time() - max by (instance) (process_start_time_seconds)"]),
+    panel("Processes that serve", "short", ["{{instance}}", 'sum by (instance) (node_workers{state="serving"})']),
+    panel("Open requests by node", "short", ["{{instance}}", "sum by (instance) (http_open_requests)"]),
+    panel("Waiting for room by node", "short", ["{{instance}}", "sum by (instance) (upstream_queue_length)"]),
+    panel(
+      "Tokens a second by node",
+      "short",
+      ["{{instance}} in", rate("inference_tokens_total", "instance", '{class!="output"}')],
+      ["{{instance}} out", rate("inference_tokens_total", "instance", '{class="output"}')],
+    ),
+    panel("Time to first part by node", "s", ...slow("inference_time_to_first_part_seconds", "instance")),
+    panel("Drained routes", "short", ["{{upstream}}", 'sum by (upstream) (upstream_routes{state="drained"})']),
+    panel("Drained, and to be resumed by somebody", "s", [
+      "{{upstream}} {{replica}}",
+      "time() - min by (upstream, replica) (upstream_drained_since_seconds)",
+    ]),
+  ],
   engines: [
     panel("Attempts", "reqps", ["{{upstream}} {{outcome}}", rate("upstream_attempts_total", "upstream, outcome")]),
     panel("Share of failed attempts", "percentunit", [
       "{{upstream}}",
-      '(sum by (upstream) (rate(upstream_attempts_total{outcome!~"answered|abandoned|rejected|too_long"}[5m])) or 0 * sum by (upstream) (rate(upstream_attempts_total[5m]))) / (sum by (upstream) (rate(upstream_attempts_total[5m])) > 0)',
+      // As above, for each engine.
+      '(sum by (upstream) (rate(upstream_attempts_total{outcome!~"answered|abandoned|rejected|too_long"}[5m])) or 0 * sum by (upstream) (rate(upstream_attempts_total[5m]))) / (sum by (upstream) (rate(upstream_attempts_total[5m])) > 0) or 0 * sum by (upstream) (rate(upstream_attempts_total[5m]))',
     ]),
     panel("Routes by state", "short", ["{{upstream}} {{state}}", "sum by (upstream, state) (upstream_routes)"]),
     panel("Models without a healthy route", "short", [

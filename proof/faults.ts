@@ -60,7 +60,7 @@ export async function injure(
     const fault = drawn(faults, chance);
     // Most are shorter than any lease or time-out; some are longer.
     const length_ms = chance.fraction() < 0.8 ? chance.between(50, 800) : chance.between(2_500, 4_500);
-    const injury = { node: fault.node, from_ms: Date.now(), until_ms: Number.POSITIVE_INFINITY };
+    const injury = { fault: fault.name, node: fault.node, from_ms: Date.now(), until_ms: Number.POSITIVE_INFINITY };
     injuries.push(injury);
     told(fault.name);
     await fault.begin();

@@ -16,6 +16,8 @@ export interface Finding {
 }
 
 export interface Injury {
+  /** The fault: its kind and its place. */
+  fault: string;
   /** The name of a part; null for one that concerns every node. */
   node: string | null;
   from_ms: number;
@@ -102,7 +104,11 @@ function chargedForNothing({ key, seen, usage }: Account, { injuries }: Truth): 
 }
 
 function isInjured(seen: Seen, injuries: readonly Injury[]): boolean {
-  return injuries.some(
+  return injuriesOf(seen, injuries).length > 0;
+}
+
+function injuriesOf(seen: Seen, injuries: readonly Injury[]): Injury[] {
+  return injuries.filter(
     ({ node, from_ms, until_ms }) =>
       (node === null || node === seen.node) && from_ms <= seen.ended_ms + settling_ms && until_ms >= seen.began_ms,
   );
@@ -131,14 +137,24 @@ function overspent({ key, output_tokens_max, seen, usage }: Account, least: numb
 }
 
 /** The requests of a key, so that somebody can look into a finding. */
-function describe({ seen }: Account, { book }: Truth): string {
+function describe({ seen }: Account, { book, injuries }: Truth): string {
   return seen
-    .map(({ script, status, tokens, stream, isWhole, hasLeft }) => {
+    .map((one) => {
+      const { script, status, tokens, stream, isWhole, hasLeft } = one;
       const attempts = (book.get(script.id) ?? []).map(({ written }) => written).join("+") || "0";
       const end = isWhole ? "whole" : hasLeft ? "left" : "broken";
-      return `${script.id} ${stream ? "stream" : "whole"} ${status ?? "no answer"} ${end}, saw ${tokens}, engine wrote ${attempts} of ${script.tokens}, report ${script.report}`;
+      return `${script.id} ${stream ? "stream" : "whole"} ${status ?? "no answer"} ${end}, saw ${tokens}, engine wrote ${attempts} of ${script.tokens}, report ${script.report}${timesOf(one, injuries)}`;
     })
     .join("; ");
+}
+
+/** When the request was and when its faults were, in seconds after it began. */
+function timesOf(seen: Seen, injuries: readonly Injury[]): string {
+  const after = (instant_ms: number) => ((instant_ms - seen.began_ms) / 1000).toFixed(1);
+  const faults = injuriesOf(seen, injuries).map(
+    ({ fault, from_ms, until_ms }) => `${fault} ${after(from_ms)} to ${after(until_ms)}`,
+  );
+  return faults.length === 0 ? "" : `, at ${seen.node} for ${after(seen.ended_ms)} s (${faults.join(", ")})`;
 }
 
 function sum(numbers: readonly number[]): number {

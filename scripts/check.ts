@@ -15,6 +15,7 @@ interface Finding {
 async function main(): Promise<void> {
   const findings = await Promise.all([
     program("types", ["node_modules/.bin/tsc", "-p", "."]),
+    program("types of the console", ["node_modules/.bin/tsc", "-p", "console"]),
     program("lint and format", ["node_modules/.bin/biome", "ci", "--colors=off", "."]),
     program("the structure", [process.execPath, "test", "test/house.test.ts"]),
     contract("the contract", "openapi.json", []),

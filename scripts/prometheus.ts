@@ -15,16 +15,18 @@ import { until } from "../test/harness/until.ts";
 import { type Prometheus, promtool, rulesFolder, startPrometheus } from "./prometheus/server.ts";
 
 const model = "acme/writer";
-/** The engine is found by a name, and takes one request at a time, so that of two one waits. */
+/** The engine is found by a name, and takes one request at a time, so that of two one waits. The spare one is drained. */
 const configOf = (enginePort: number) => `
-upstreams: { main: { url: "http://localhost:${enginePort}/v1", resolve: { family: ipv4 } } }
+upstreams:
+  main: { url: "http://localhost:${enginePort}/v1", resolve: { family: ipv4 } }
+  spare: { url: "http://localhost:${enginePort}/v1", resolve: { family: ipv4 } }
 metrics: { organizations_max: 10 }
 models:
   - id: ${model}
     created: 1790000000
     context_window: 131072
     prices: { input: 1, output: 100 }
-    routes: [{ upstream: main, model: writer, concurrent_max: 1 }]
+    routes: [{ upstream: main, model: writer, concurrent_max: 1 }, { upstream: spare, model: writer, priority: 1 }]
 `;
 
 async function main(): Promise<void> {
@@ -42,10 +44,14 @@ async function main(): Promise<void> {
     `{ job_name: sluice, static_configs: [{ targets: ["127.0.0.1:${operatorPort}"] }] }`,
   ]);
   try {
-    await load(service);
+    await service.json("upstream", "drain", "spare");
+    // A rate is the difference of two scrapes: what was counted before the first of them is in none.
+    for (const scrapes of [1, 3]) {
+      await load(service);
+      await until(async () => (await seen(prometheus)) >= scrapes, 30_000, "scrapes after the load");
+    }
     const text = await (await fetch(`http://127.0.0.1:${operatorPort}/metrics`)).text();
     await promtool(["check", "metrics"], text);
-    await until(async () => (await seen(prometheus)) >= 3, 30_000, "three scrapes after the load");
     await askAll(prometheus);
   } finally {
     await prometheus.stop();

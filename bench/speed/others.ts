@@ -11,13 +11,46 @@ import { pinned } from "./process.ts";
 import { names } from "./scenarios.ts";
 import { answers, type Target } from "./targets.ts";
 
-export const versions = { portkey: "1.15.2", litellm: "1.90.0" };
+export const versions = { portkey: "1.15.2", litellm: "1.106.2" };
 /** What Portkey listens with. With a later one, each of its streams is a 500: it appends to headers that may not change. */
 const nodeServerVersion = "1.14.1";
 const folder = ".cache/bench";
 const start_ms = 120_000;
 
 export async function startPortkey(engineUrl: string): Promise<Target> {
+  const { url, child } = await portkey();
+  return {
+    ...{ name: names.portkey, pid: child.pid, url, modelFor: engineModel, ...passes },
+    headers: {
+      authorization: "Bearer bench",
+      "x-portkey-provider": "openai",
+      "x-portkey-custom-host": `${engineUrl}/v1`,
+    },
+    stop: () => ended(child),
+  };
+}
+
+/** With a master key, and no database. */
+export async function startLitellm(engineUrl: string): Promise<Target> {
+  const engine = { model: "openai/*", api_base: `${engineUrl}/v1`, api_key: "bench" };
+  const { url, child } = await litellm({
+    model_list: [{ model_name: "*", litellm_params: engine }],
+    general_settings: { master_key: "sk-bench" },
+  });
+  return {
+    ...{ name: names.litellm, pid: child.pid, url, modelFor: engineModel, ...passes },
+    headers: { authorization: "Bearer sk-bench" },
+    stop: () => ended(child),
+  };
+}
+
+interface Started {
+  /** Without a path. */
+  url: string;
+  child: Bun.Subprocess;
+}
+
+export async function portkey(): Promise<Started> {
   const place = join(folder, `portkey-${versions.portkey}-${nodeServerVersion}`);
   const program = join(place, "node_modules/@portkey-ai/gateway/build/start-server.js");
   if (!(await Bun.file(program).exists())) {
@@ -35,46 +68,29 @@ export async function startPortkey(engineUrl: string): Promise<Target> {
   });
   const url = `http://127.0.0.1:${port}`;
   await until(() => answers(url), start_ms, "Portkey");
-  return {
-    ...{ name: names.portkey, pid: child.pid, url, modelFor: engineModel, ...passes },
-    headers: {
-      authorization: "Bearer bench",
-      "x-portkey-provider": "openai",
-      "x-portkey-custom-host": `${engineUrl}/v1`,
-    },
-    stop: () => ended(child),
-  };
+  return { url, child };
 }
 
-/** With a master key, and no database. */
-export async function startLitellm(engineUrl: string): Promise<Target> {
+/** `settings` are those of its file. */
+export async function litellm(settings: object): Promise<Started> {
   mkdirSync(folder, { recursive: true });
   const requirements = join(folder, "litellm.txt");
   writeFileSync(requirements, `litellm[proxy]==${versions.litellm}\n`);
   const python = await pythonWith(requirements, "litellm");
-  const file = join(folder, "litellm.yaml");
-  const engine = { model: "openai/*", api_base: `${engineUrl}/v1`, api_key: "bench" };
-  const settings = {
-    model_list: [{ model_name: "*", litellm_params: engine }],
-    general_settings: { master_key: "sk-bench" },
-  };
-  writeFileSync(file, JSON.stringify(settings));
   const port = await freePort();
+  const file = join(folder, `litellm-${port}.yaml`);
+  writeFileSync(file, JSON.stringify(settings));
   const words = [join(python, "../litellm"), "--config", file, "--port", `${port}`, "--host", "127.0.0.1"];
   const child = Bun.spawn(pinned(words), { stdout: "ignore", stderr: "ignore" });
   const url = `http://127.0.0.1:${port}`;
   await until(() => answers(`${url}/health/liveliness`), start_ms, "LiteLLM");
-  return {
-    ...{ name: names.litellm, pid: child.pid, url, modelFor: engineModel, ...passes },
-    headers: { authorization: "Bearer sk-bench" },
-    stop: () => ended(child),
-  };
+  return { url, child };
 }
 
 const passes = { isOthers: true, translates: false, speaks: ["chat"] as const };
 const engineModel = (_: Protocol, behaviour: Behaviour) => modelOf(behaviour);
 
-async function ended(child: Bun.Subprocess): Promise<void> {
+export async function ended(child: Bun.Subprocess): Promise<void> {
   child.kill("SIGTERM");
   const late = setTimeout(() => child.kill("SIGKILL"), 5_000);
   await child.exited;

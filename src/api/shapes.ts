@@ -2,6 +2,7 @@
 import Type from "typebox";
 import type { Capability } from "../inference/request.ts";
 import { instant, ModelId } from "../protocol/shapes/contract.ts";
+import { CodexModel } from "./codex-models.ts";
 
 const recordKeys = {
   id: ModelId,
@@ -14,7 +15,13 @@ export const ModelRecord = Type.Object(recordKeys, { $id: "Model" });
 export type ModelRecord = Type.Static<typeof ModelRecord>;
 
 export const ModelList = Type.Object(
-  { object: Type.Literal("list"), data: Type.Array(ModelRecord, { description: "Every active model." }) },
+  {
+    object: Type.Literal("list"),
+    data: Type.Array(ModelRecord, { description: "Every active model." }),
+    models: Type.Optional(
+      Type.Array(CodexModel, { description: "With `client_version`: the models with tools that this key may use." }),
+    ),
+  },
   { $id: "ModelList" },
 );
 export type ModelList = Type.Static<typeof ModelList>;

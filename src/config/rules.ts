@@ -24,7 +24,7 @@ type Found = Iterable<Problem>;
 
 /** `value` may have holes where something was wrong; entries with holes are passed over. */
 export function* brokenRules(value: unknown, upstreamFromEnvironment: boolean): Found {
-  const { upstreams, models, metering, identity } = record(value);
+  const { upstreams, models, metering, identity, server } = record(value);
   const entries = Object.entries(record(upstreams));
   for (const [name, entry] of entries) {
     if (name === simulatorName)
@@ -42,6 +42,7 @@ export function* brokenRules(value: unknown, upstreamFromEnvironment: boolean): 
     yield [["upstreams"], message];
   }
   if (fits<Metering>(sections.metering, metering)) yield* broken(meteringRules, metering, ["metering"]);
+  if (fits<Server>(sections.server, server)) yield* broken(serverRules, server, ["server"]);
   if (fits<IdentitySection>(sections.identity, identity))
     for (const [path, message] of brokenIdentity(identity)) yield [["identity", ...path], message];
 }
@@ -64,6 +65,16 @@ const meteringRules: Rules<Metering> = {
     const lease = lease_s ?? filled(sections.metering.properties).lease_s;
     if (checkpoint_s >= lease)
       yield [["checkpoint_s"], `must be shorter than lease_s (${lease}), or leases lapse between checkpoints`];
+  },
+};
+
+type Server = Written<typeof sections.server.properties>;
+
+const serverRules: Rules<Server> = {
+  *pausesAreWithinTheirBounds({ read_pause_ms_min = 0, read_pause_ms_max }) {
+    const longest_ms = read_pause_ms_max ?? filled(sections.server.properties).read_pause_ms_max;
+    if (read_pause_ms_min > longest_ms)
+      yield [["read_pause_ms_min"], `must not be more than read_pause_ms_max (${longest_ms})`];
   },
 };
 

@@ -1,4 +1,7 @@
-/** The files of the console, which are embedded in the executable: one document, and what it loads. */
+/**
+ * The files of the console: one document, and what it loads. scripts/console.ts makes them of the sources in `console/`, at
+ * .cache/console.data, before the first command of a fresh clone; an executable has them inside.
+ */
 
 export interface ConsoleFile {
   bytes: Uint8Array;
@@ -13,9 +16,29 @@ export interface ConsoleFiles {
   assets: ReadonlyMap<string, ConsoleFile>;
 }
 
-/** A stand-in, until the build of the console gives its own. */
-export const consoleFiles: ConsoleFiles = {
-  document: `<!doctype html>
+/** The files as they are written. */
+export interface WrittenFiles {
+  document: string;
+  assets: { path: string; type: string; text: string }[];
+}
+
+/** The import stands in a `try`, so that a build passes, and a node starts, where nothing was made. */
+export async function consoleFiles(): Promise<ConsoleFiles> {
+  try {
+    const made = await import("../../.cache/console.data", { with: { type: "file" } });
+    return read((await Bun.file(made.default).json()) as WrittenFiles);
+  } catch {
+    return { document: notMade, assets: new Map() };
+  }
+}
+
+function read({ document, assets }: WrittenFiles): ConsoleFiles {
+  const encoder = new TextEncoder();
+  const files = assets.map(({ path, type, text }) => [path, { type, bytes: encoder.encode(text) }] as const);
+  return { document, assets: new Map(files) };
+}
+
+const notMade = `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -26,6 +49,4 @@ export const consoleFiles: ConsoleFiles = {
 <p>The pages of the console are not part of this build. Use the commands: sluice help.</p>
 </body>
 </html>
-`,
-  assets: new Map(),
-};
+`;

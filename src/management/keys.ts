@@ -6,8 +6,7 @@ import { keyKinds, keyStates, type Organization, scopes } from "../store/directo
 import { idOf } from "../store/ids.ts";
 import { day } from "../time/written.ts";
 import { type Column, flag } from "./command.ts";
-import type { ManagementContext } from "./context.ts";
-import { isClosed, noKey, reusedKey } from "./context.ts";
+import { isClosed, type ManagementContext, noKey, reusedKey } from "./context.ts";
 import { fail } from "./error.ts";
 import { changeOf, newKeyOf } from "./key-change.ts";
 import { byOrganization, partFrom } from "./page.ts";
@@ -18,6 +17,7 @@ import {
   examples,
   id,
   instant,
+  keepers,
   life,
   limitChanges,
   limitIn,
@@ -27,9 +27,9 @@ import {
   nullable,
   once,
   oneOf,
+  owners,
   partOf,
   partOfIds,
-  readers,
   Secret,
   version,
   words,
@@ -152,7 +152,7 @@ export const keyVerbs = [
     route: "GET /keys",
     summary: "List keys",
     description: "Of all organizations or of one, in the order in which they were created.",
-    roles: readers,
+    roles: owners,
     faults: ["resource_not_found"],
     takes: Type.Object({
       ...partOfIds("key"),
@@ -208,6 +208,7 @@ export const keyVerbs = [
         limit: limitIn(input),
         after: input.cursor,
         organizationId: await narrowedTo(input.organization),
+        personId: context.person ?? undefined,
         state: input.state,
         kind: input.kind,
         unusedFor_ms: input.unusedFor,
@@ -220,8 +221,9 @@ export const keyVerbs = [
     name: "createKey",
     route: "POST /keys",
     summary: "Create a key",
-    description: "The answer has the key, this once.",
-    roles: managers,
+    description:
+      "The answer has the key, this once. A `member` makes one for herself: with an end, in the team of her membership, and within what that allows.",
+    roles: keepers,
     kind: "creation",
     faults: ["resource_not_found", "already_exists", "idempotency_key_reused", "wrong_state"],
     takes: Type.Object({
@@ -255,8 +257,9 @@ export const keyVerbs = [
       const wanted = newKeyOf(input, { models, now_ms: now_ms() });
       const organization = await openOrganization(input.organization);
       refuseLongerLife(wanted.expiresAt, organization, now_ms());
-      const holder = await holderOf(context, organization, input);
-      const budget = await newKeyBudget(context, organization, { ...input, team: holder ? holder.team : input.team });
+      if (context.person !== null) refuseChoices(input);
+      const holder = await holderOf(context, organization, { ...input, person: context.person ?? input.person });
+      const budget = await newKeyBudget(context, organization, { ...input, ...(holder && { team: holder.team }) });
       const secret = newKey(random(key_random_bytes));
       const key = await administration.createKey({
         id: idOf(newUuid(), "key_"),
@@ -285,7 +288,7 @@ export const keyVerbs = [
     route: "GET /keys/{id}",
     summary: "Show a key",
     description: "With what it has used of its limits, if it has any; never its secret.",
-    roles: readers,
+    roles: owners,
     faults: ["resource_not_found"],
     takes: Type.Object(oneKey),
     answers: KeyStanding,
@@ -342,7 +345,7 @@ export const keyVerbs = [
     route: "POST /keys/{id}/rotate",
     summary: "Give a key a new secret",
     description: "The ID stays. The old secret works until its grace ends, or until it is revoked.",
-    roles: managers,
+    roles: keepers,
     kind: "act",
     faults: ["resource_not_found", "wrong_state"],
     takes: Type.Object({
@@ -371,7 +374,7 @@ export const keyVerbs = [
     route: "POST /keys/{id}/revoke",
     summary: "Revoke a key",
     description: "Every node refuses it within a second. Repeating it changes nothing.",
-    roles: managers,
+    roles: keepers,
     kind: "act",
     faults: ["resource_not_found", "wrong_state"],
     takes: Type.Object({
@@ -390,6 +393,13 @@ export const keyVerbs = [
 ] as const;
 
 const day_ms = 86_400_000;
+
+/** Refuses what somebody may not choose for a key of her own. */
+function refuseChoices(input: { [Member in "expires" | "team" | "limits" | "owner" | "person"]?: unknown }): void {
+  for (const member of ["team", "limits", "owner", "person"] as const)
+    if (input[member] != null) fail(`A key of your own has no '${member}' that you choose. Leave it out.`);
+  if (input.expires == null) fail("A key of your own needs 'expires', the instant of its end.");
+}
 
 /** Refuses an expiry after the end that the organization's policy sets: it would never count, so something else is meant. */
 function refuseLongerLife(

@@ -26,6 +26,7 @@ import {
   limitIn,
   nullable,
   oneOf,
+  owners,
   partOf,
   partOfIds,
   readers,
@@ -201,8 +202,9 @@ export const personVerbs = [
     name: "findPerson",
     route: "GET /people/{person}",
     summary: "Show a person",
-    description: "With the memberships in force, the limits that count, and what is used of them.",
-    roles: readers,
+    description:
+      "With the memberships in force, the limits that count, and what is used of them. A `member` sees herself.",
+    roles: owners,
     faults: ["resource_not_found"],
     takes: Type.Object(one),
     answers: PersonStanding,
@@ -404,7 +406,8 @@ function refuseContradiction(role: StoredMembership["role"], organization: strin
 
 export async function personOf(context: ManagementContext, name: string): Promise<KnownPerson> {
   const found = await context.people.findPerson(name);
-  const isInSight = found && (context.within === null || visible(context, found).length > 0);
+  const isOther = context.person !== null && context.person !== found?.person.id;
+  const isInSight = found && !isOther && (context.within === null || visible(context, found).length > 0);
   return isInSight ? found : noPerson(name);
 }
 

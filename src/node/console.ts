@@ -1,6 +1,7 @@
 /** Wires the console: its sessions, its addresses, and the links of a node on the own machine. */
 import { unknownCredentials } from "../auth/unknown-credentials.ts";
 import type { ServerSettings } from "../config/configuration.ts";
+import type { ConsoleFiles } from "../console/files.ts";
 import { freePort } from "../http/listen.ts";
 import { type ConsoleParts, consoleLife } from "../identity/console.ts";
 import type { IdentityParts } from "../identity/identity.ts";
@@ -28,9 +29,14 @@ interface Listening {
 
 const loopbackHosts = ["127.0.0.1", "localhost", "::1"];
 
+interface Parts {
+  people: IdentityParts | null;
+  files: ConsoleFiles;
+}
+
 export function startConsole(
   { serving, settings, outage }: Foundation,
-  { people, typedToken }: { people: IdentityParts | null } & Pick<Administering, "typedToken">,
+  { people, files, typedToken }: Parts & Pick<Administering, "typedToken">,
 ) {
   const { database, configuration } = serving;
   const ending = new AsyncDisposableStack();
@@ -66,6 +72,7 @@ export function startConsole(
   return disposable(
     {
       parts,
+      files,
       /** Where to listen; null: there is no console. */
       settings: server.console ?? (isLocal ? defaultSettings(server) : null),
       /** Whether it listens only when somebody on this machine asks for it. */

@@ -7,7 +7,6 @@ import type { ConsoleServed } from "../api/people/console.ts";
 import { type Identity, type IdentityFiles, readIdentity } from "../config/certificate.ts";
 import type { ServerSettings, ServiceLimits } from "../config/configuration.ts";
 import { readFileBounded } from "../config/source.ts";
-import { consoleFiles } from "../console/files.ts";
 import { freePort, type Listening, listen } from "../http/listen.ts";
 import type { Log } from "../http/log.ts";
 import type { IdentityParts } from "../identity/identity.ts";
@@ -28,7 +27,7 @@ interface Entrances {
   entrance: ManagementEntrance;
   /** Null: nobody signs in. */
   people: IdentityParts | null;
-  console: Pick<Console, "parts" | "settings" | "isOnDemand" | "listensAt">;
+  console: Pick<Console, "parts" | "files" | "settings" | "isOnDemand" | "listensAt">;
 }
 
 /** They are made, and none of them listens yet. */
@@ -124,13 +123,13 @@ function consoleListener(
   { console, entrance }: Pick<Entrances, "console" | "entrance">,
   begin: (served: ConsoleServed, settings: ConsoleSettings) => Listening,
 ) {
-  const { parts, settings, isOnDemand, listensAt } = console;
+  const { parts, files, settings, isOnDemand, listensAt } = console;
   let listening: Listening | null = null;
   return {
     current: () => listening,
     open() {
       if (listening || !settings) return;
-      const served = { parts, management: entrance, files: consoleFiles };
+      const served = { parts, management: entrance, files };
       listening = begin(served, isOnDemand ? withFreePort(settings) : settings);
       listensAt({ console: listening.url });
     },

@@ -8,6 +8,7 @@ import { documentation } from "../api/documentation.ts";
 import { type Readiness, readinessOf } from "../api/readiness.ts";
 import { unreadBodies, unreadLimits } from "../body/unread.ts";
 import type { Configuration } from "../config/configuration.ts";
+import { consoleFiles } from "../console/files.ts";
 import type { Bounds } from "../http/bounds.ts";
 import { type Lifecycle, lifecycle } from "../http/lifecycle.ts";
 import { memoryRates } from "../memory/rates.ts";
@@ -80,7 +81,9 @@ export async function startNode(foundation: Foundation) {
     dependencies,
     ...administering,
     people,
-    console: ending.use(startConsole(foundation, { people, typedToken: administering.typedToken })),
+    console: ending.use(
+      startConsole(foundation, { people, files: await consoleFiles(), typedToken: administering.typedToken }),
+    ),
     publishing,
     inForce,
     lifecycle: parts.lifecycle,

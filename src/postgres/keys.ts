@@ -80,11 +80,12 @@ export function keys(db: Database): Pick<Administration, Verbs> {
         return (await readKey(tx, id))!;
       }),
 
-    async pageKeys({ organizationId, after, limit, state, kind = "key", unusedFor_ms, over }) {
+    async pageKeys({ organizationId, personId, after, limit, state, kind = "key", unusedFor_ms, over }) {
       const owner = organizationId === undefined ? undefined : bare(organizationId, "org_");
       const wanted = and(
         owner === undefined ? undefined : eq(apiKey.organizationId, owner),
         after === undefined ? undefined : gt(apiKey.id, uuidOf(after, "key_") ?? uuid_max),
+        personId === undefined ? undefined : eq(apiKey.personId, bare(personId, "per_")),
         eq(apiKey.kind, kind),
         state === undefined ? undefined : eq(keyLife.state, state),
         unusedFor_ms === undefined ? undefined : isUnusedFor(unusedFor_ms),

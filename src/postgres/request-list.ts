@@ -6,7 +6,7 @@
 import { bare, idOf, uuid_max } from "../store/ids.ts";
 import type { ListedRequest, RequestList, RequestPage, RequestQuery } from "../store/request-list.ts";
 import type { Database } from "./database.ts";
-import { hourSpans } from "./request-hours.ts";
+import { hourSpans, isOfPerson } from "./request-hours.ts";
 import { listedHold, listedRecord, listedRefusal, type RequestRow } from "./request-rows.ts";
 import { type Found, firstId, type Span, uuidAt } from "./request-spans.ts";
 
@@ -25,11 +25,12 @@ interface Reading {
   db: Queries;
   query: RequestQuery;
   scanned_max: number;
-  /** When no further question is asked. */
+  /** When no further question is asked, by `now_ms`. */
   until_ms: number;
+  now_ms: () => number;
 }
 
-export function requestList(db: Queries, bounds = usualBounds): RequestList {
+export function requestList(db: Queries, bounds = usualBounds, now_ms = () => performance.now()): RequestList {
   return {
     async listRequests(query) {
       const span: Span = {
@@ -37,7 +38,7 @@ export function requestList(db: Queries, bounds = usualBounds): RequestList {
         until: query.before ? bare(query.before, "req_") : query.to ? uuidAt(query.to.getTime()) : null,
       };
       const { scanned_max, page_ms } = bounds;
-      const page: Reading = { db, query, scanned_max, until_ms: performance.now() + page_ms };
+      const page: Reading = { db, query, scanned_max, until_ms: now_ms() + page_ms, now_ms };
       // A request that ends in the meantime is in both: so what runs is read first, and the record counts.
       const holds = await foundHolds(page, span);
       const refusals = await scanned(page, refusalsOf, [span]);
@@ -89,26 +90,33 @@ interface Source {
   isAsked(query: RequestQuery): boolean;
 }
 
-/** Reads the spans from the newest down, more rows each time, until there are enough, or the time is over. */
+/**
+ * Reads the spans from the newest down, more rows each time, until there are enough, or the time is over. No question is
+ * so large that, as quickly as the last one was answered, it would take longer than there is time left.
+ */
 async function scanned(page: Reading, source: Source, spans: readonly Span[]): Promise<Found> {
-  const { db, query, scanned_max, until_ms } = page;
+  const { db, query, scanned_max, until_ms, now_ms } = page;
   const found: Found = { items: [], reached: spans.at(-1)?.since ?? firstId };
   if (!source.isAsked(query)) return found;
-  let rows_max = Math.min(scanned_max, 4 * (query.limit + 1));
+  const rows_min = Math.min(scanned_max, query.limit + 1);
+  let rows_max = Math.min(scanned_max, 4 * rows_min);
   for (const span of spans) {
     let until = span.until;
     for (;;) {
       const missing = query.limit + 1 - found.items.length;
       const values = [...valuesOf(query, { since: span.since, until }), missing, rows_max];
+      const asked_ms = now_ms();
       const rows = await db.query<RequestRow & { read_to: string | null }>(source.reading, values);
+      const answered_ms = now_ms();
       const matching = rows.filter(({ request_id }) => request_id !== null);
       found.items.push(...matching.map(source.listed));
       const isFull = matching.length === missing;
       const readTo = rows[0]?.read_to ?? null;
       if (isFull) return { ...found, reached: matching.at(-1)!.request_id };
       if (readTo !== null) until = readTo;
-      rows_max = Math.min(scanned_max, 4 * rows_max);
-      if (performance.now() > until_ms) return { ...found, reached: readTo ?? span.since };
+      const inTime = Math.floor((rows_max * (until_ms - answered_ms)) / (answered_ms - asked_ms));
+      rows_max = Math.min(scanned_max, 4 * rows_max, inTime);
+      if (answered_ms >= until_ms || rows_max < rows_min) return { ...found, reached: readTo ?? span.since };
       if (readTo === null) break;
     }
   }
@@ -116,8 +124,8 @@ async function scanned(page: Reading, source: Source, spans: readonly Span[]): P
 }
 
 function valuesOf(query: RequestQuery, { since, until }: Span): unknown[] {
-  const { organizationId, keyId, teamId, model, outcome, upstream } = query;
-  const idIn = (id: string | undefined, prefix: "org_" | "key_" | "team_") =>
+  const { organizationId, keyId, teamId, model, outcome, upstream, personId } = query;
+  const idIn = (id: string | undefined, prefix: "org_" | "key_" | "team_" | "per_") =>
     id === undefined ? null : bare(id, prefix);
   return [
     idIn(organizationId, "org_"),
@@ -128,30 +136,31 @@ function valuesOf(query: RequestQuery, { since, until }: Span): unknown[] {
     upstream ?? null,
     since,
     until,
+    idIn(personId, "per_"),
   ];
 }
 
 /** Both are bounds of the index, whatever plan the server has made. */
 const isInSpan = `r.request_id >= $7::uuid and r.request_id < coalesce($8::uuid, '${uuid_max}')`;
 const matches = `($1::uuid is null or r.organization_id = $1) and ($2::uuid is null or r.key_id = $2)
-  and ($4::text is null or r.model = $4)`;
+  and ($4::text is null or r.model = $4) and ${isOfPerson("r", "$9")}`;
 
 const holding = `
   select r.* from usage_hold r
   where ${isInSpan} and ${matches} and ($3::uuid is null or r.team_id = $3)
     and ($5::text is null or $5 = 'running') and $6::text is null
-  order by r.request_id desc limit $9`;
+  order by r.request_id desc limit $10`;
 
 /** The rows that match, or one empty row; and in each how far down was read: null, to the end of the span. */
 function reading(table: string, condition: string): string {
   return `
   with scanned as materialized (
     select r.request_id, coalesce(${matches} and ${condition}, false) as matches
-    from ${table} r where ${isInSpan} order by r.request_id desc limit $10
+    from ${table} r where ${isInSpan} order by r.request_id desc limit $11
   ), chosen as materialized (
-    select s.request_id from scanned s where s.matches order by s.request_id desc limit $9
+    select s.request_id from scanned s where s.matches order by s.request_id desc limit $10
   ), ended as (
-    select case when count(*) = $10 then (select s.request_id from scanned s order by s.request_id limit 1) end as read_to
+    select case when count(*) = $11 then (select s.request_id from scanned s order by s.request_id limit 1) end as read_to
     from scanned
   )
   select e.read_to, r.* from ended e left join (

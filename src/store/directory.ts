@@ -72,7 +72,7 @@ export interface Key {
   createdBy: string | null;
   /** A person or a team, as free text. */
   owner: string | null;
-  /** The person whose it is: that person's limits count for it. */
+  /** The person whose key it is; null: it is the organization's. */
   personId: string | null;
   labels: Record<string, string>;
   /** Addresses and networks of its clients; null allows all. */
@@ -229,11 +229,11 @@ export interface Administration extends BudgetAdministration {
     allowedModels: string[] | null;
     expiresAt: Date | null;
     owner: string | null;
+    /** The person whose key it is: that person's limits count for it. Absent or null: the organization's. */
+    personId?: string | null;
     labels: Record<string, string>;
     allowedAddresses: string[] | null;
     teamId: string | null;
-    /** Whose it is: the person's limits count for it. Left out: it belongs to no person. */
-    personId?: string | null;
     budget: Budget;
     secret: NewSecret;
     /** Whether it is refused if a key of the organization that is not revoked has this name already. */
@@ -246,6 +246,7 @@ export interface Administration extends BudgetAdministration {
     page: Page &
       OverShare & {
         organizationId?: string | undefined;
+        personId?: string | undefined;
         state?: KeyState | undefined;
         /** `key` unless it is given: sign-ins and identity tokens are in no list that did not ask for them. */
         kind?: KeyKind | undefined;

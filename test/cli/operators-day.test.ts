@@ -65,6 +65,7 @@ interface Charged {
 interface Standing {
   standing: { session: { used: number } };
 }
+const kinds = ["input_units", "cached_input_units", "cache_write_units", "output_units"] as const;
 
 test("is done with commands over HTTP, and ends with a report that adds up to the receipts", async () => {
   const say = async (words: string | string[]) => {
@@ -185,13 +186,34 @@ test("is done with commands over HTTP, and ends with a report that adds up to th
     }
   }
   const report = (await laptop.json("usage report --by organization,key --json")) as unknown as {
-    rows: { organization: string; key_id: string; units: number; requests: number }[];
+    rows: (Record<(typeof kinds)[number], number> & {
+      organization: string;
+      key_id: string;
+      units: number;
+      requests: number;
+      standing: { session: { used: number; limit: number | null } } | null;
+    })[];
     total: { units: number };
     running: { requests: number };
   };
   expect(new Map(report.rows.map(({ key_id, units }) => [key_id, units]))).toEqual(charged);
   expect(report.total.units).toBe([...charged.values()].reduce((sum, units) => sum + units, 0));
   expect(report.running.requests).toBe(0);
+  // Every unit was charged for a kind of token.
+  for (const row of report.rows) expect(kinds.reduce((sum, kind) => sum + row[kind], 0)).toBe(row.units);
+  // The list of requests has the same sums, and the report says how near the noisy key is to its limit.
+  const listed = (await laptop.json("request list --limit 1000 --json")) as unknown as {
+    key_id: string;
+    charged_units: number;
+  }[];
+  const sums = new Map<string, number>();
+  for (const { key_id, charged_units } of listed) {
+    if (charged_units > 0) sums.set(key_id, (sums.get(key_id) ?? 0) + charged_units);
+  }
+  expect(sums).toEqual(charged);
+  expect(report.rows.find(({ key_id }) => key_id === of("umbrella")[0]!.id)!.standing).toMatchObject({
+    session: { used: itsCharges, limit: 25_000 },
+  });
   expect(new Set(report.rows.map(({ organization }) => organization))).toEqual(
     new Set(["acme", "globex-eu", "initech", "umbrella", "hooli"]),
   );

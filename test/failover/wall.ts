@@ -152,8 +152,13 @@ export async function startWall(): Promise<Wall> {
       const head = text.indexOf("\r\n\r\n");
       const length = Number(/content-length: (\d+)/i.exec(text)?.[1] ?? 0);
       if (head < 0 || text.length < head + 4 + length) return;
-      const body = JSON.parse(text.slice(head + 4, head + 4 + length)) as { model: string; stream?: boolean };
       const request = text.slice(0, head);
+      if (!request.startsWith("POST ")) {
+        text = text.slice(head + 4 + length);
+        socket.write(refusal(404, "not_found"));
+        return;
+      }
+      const body = JSON.parse(text.slice(head + 4, head + 4 + length)) as { model: string; stream?: boolean };
       text = text.slice(head + 4 + length);
       const dialect = dialectOf(/^POST (\S+)/.exec(request)![1]!, canonical);
       const before = asked.filter((model) => model === body.model).length;

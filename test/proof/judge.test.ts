@@ -51,7 +51,7 @@ describe("what broke off", () => {
   });
 
   test("may lack what the documents say where its node died, and no more", () => {
-    const injuries = [{ node: "node-1", from_ms: 1_500, until_ms: 1_600 }];
+    const injuries = [{ fault: "kill node-1", node: "node-1", from_ms: 1_500, until_ms: 1_600 }];
     const promised = truthOf(45, { injuries, uncounted_ms_max: 200 });
     expect(verdicts(accountOf(0, [left]), promised)).toEqual([]);
     expect(verdicts(accountOf(0, [{ ...left, node: "node-2" }]), promised)).toEqual(["lost"]);

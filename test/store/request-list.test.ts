@@ -245,6 +245,27 @@ for (const [name, runs] of [
   });
 }
 
+test("asks for no more than the time of a page is enough for, however slow the database is", async () => {
+  for (const row_ms of [0.001, 0.02, 0.05, 0.2]) {
+    let now_ms = 0;
+    let top = Number.MAX_SAFE_INTEGER;
+    // Nothing matches, and there is always more.
+    const db = {
+      async query(_text: string, values: readonly unknown[] = []) {
+        const rows = Number(values.at(-1));
+        now_ms += rows * row_ms;
+        top -= rows;
+        return [{ request_id: null, read_to: uuidAt(top / 1e6) }] as never[];
+      },
+    };
+    const page = requestList(db, { scanned_max: 10_000, page_ms: 100 }, () => now_ms);
+    const { items, next } = await page.listRequests({ outcome: "failed", limit: 100 });
+    expect([items, typeof next]).toEqual([[], "string"]);
+    expect(now_ms).toBeLessThanOrEqual(Math.max(100 + row_ms, 404 * row_ms));
+    expect(now_ms).toBeGreaterThan(75);
+  }
+});
+
 test("spans are joined where they touch, and cut to what is asked", () => {
   const hour = (from: number, to: number): Span => ({ since: uuidAt(from), until: uuidAt(to) });
   expect(joined([hour(50, 80), hour(30, 60), hour(5, 20)])).toEqual([hour(30, 80), hour(5, 20)]);

@@ -3,6 +3,7 @@ import Type from "typebox";
 import { json } from "../../http/json.ts";
 import { Fault } from "../../inference/fault.ts";
 import type { Model } from "../../inference/model.ts";
+import { codexModels } from "../codex-models.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { credentialFaults } from "../openapi/faults.ts";
 import { anyModel, operation } from "../operation.ts";
@@ -27,6 +28,11 @@ export const listModels = operation({
   summary: "List the models",
   description: "Every active model.",
   scope: "models:read",
+  query: Type.Object({
+    client_version: Type.Optional(
+      Type.String({ description: "If present, with any value, `models` has the list that Codex expects." }),
+    ),
+  }),
   headers,
   success: {
     description: "The models.",
@@ -54,6 +60,14 @@ export const listModels = operation({
       contentType: jsonType,
     },
     {
+      name: "list_for_codex",
+      summary: "All models, with the list that Codex expects",
+      needs: [],
+      request: () => ({ path: "/v1/models?client_version=0.169.0" }),
+      status: 200,
+      contentType: jsonType,
+    },
+    {
       name: "list_for_messages_clients",
       summary: "All models, in the form of Messages",
       needs: [],
@@ -62,10 +76,12 @@ export const listModels = operation({
       contentType: jsonType,
     },
   ],
-  handle(dependencies, _call, { headers }) {
+  handle(dependencies, _call, { headers, query, principal: { key } }) {
     const models = modelsOf(dependencies);
-    const list = { object: "list", data: models.map(record) };
-    return json(200, forMessages(headers) ? messagesList(models) : list);
+    if (forMessages(headers)) return json(200, messagesList(models));
+    const usable = models.filter(({ id }) => key.allowedModels?.includes(id) ?? true);
+    const more = query.client_version === undefined ? {} : { models: codexModels(usable) };
+    return json(200, { object: "list", data: models.map(record), ...more });
   },
 });
 

@@ -1,0 +1,78 @@
+/** The typed client of the verbs: everything that the pages show and do is one of these calls. */
+import type { Static } from "typebox";
+import type { Named, VerbName } from "../../src/management/verbs.ts";
+import { eventsIn } from "./events.ts";
+import { json, send } from "./http.ts";
+import { verbTable } from "./verb-table.ts" with { type: "macro" };
+import type { VerbEntry } from "./verb-table.ts";
+
+export type { VerbName };
+export type Answer<Name extends VerbName> = Static<Named<Name>["answers"]>;
+export type Input<Name extends VerbName> = Static<Named<Name>["input"]>;
+type Item<Name extends VerbName> = Answer<Name> extends { data: (infer One)[] } ? One : never;
+
+export type { Item as ItemOf };
+
+const table = verbTable() as Record<string, VerbEntry>;
+
+export const entryOf = (name: string): VerbEntry | undefined => table[name];
+
+interface Options {
+  signal?: AbortSignal | undefined;
+}
+
+export function call<Name extends VerbName>(
+  name: Name,
+  input: Input<Name>,
+  options: Options = {},
+): Promise<Answer<Name>> {
+  return perform(name, input as Given, options) as Promise<Answer<Name>>;
+}
+
+export type Given = Record<string, unknown>;
+
+/** Calls a verb by a name that is only known when the page runs. */
+export function perform(name: string, input: Given, { signal }: Options = {}): Promise<unknown> {
+  return json({ ...requestOf(name, input), signal });
+}
+
+/** Where a file with the answer in another form is. */
+export async function download(name: VerbName, input: Given, format: string): Promise<Blob> {
+  return (await send(requestOf(name, { ...input, format }))).blob();
+}
+
+/** Follows the answer of a live verb, until the signal says otherwise. */
+export async function follow<Name extends VerbName>(
+  name: Name,
+  signal: AbortSignal,
+  onAnswer: (answer: Answer<Name>) => void,
+): Promise<void> {
+  const request = { ...requestOf(name, { format: "events" }), signal };
+  const response = await send({ ...request, headers: { accept: "text/event-stream" } });
+  for await (const data of eventsIn(response.body!)) onAnswer(JSON.parse(data) as Answer<Name>);
+}
+
+function requestOf(name: string, input: Given) {
+  const entry = table[name];
+  if (!entry) throw new Error(`There is no verb ${name}.`);
+  const { method, path, id, kind } = entry;
+  const { [id ?? ""]: named, version, ...rest } = input;
+  const address = `/management/v1${path.replace("{id}", encodeURIComponent(String(named)))}`;
+  const headers: Record<string, string> = {};
+  if (kind === "creation") headers["idempotency-key"] = randomKey();
+  if (kind === "change" && version !== undefined) headers["if-match"] = `"${version}"`;
+  return method === "get"
+    ? { method, path: address + queryOf(rest), headers }
+    : { method, path: address, headers, body: rest };
+}
+
+function queryOf(input: Given): string {
+  const given = Object.entries(input).filter(([, value]) => value !== undefined && value !== null && value !== "");
+  const query = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
+  return query === "" ? "" : `?${query}`;
+}
+
+/** `crypto.randomUUID` is missing where the page came over plain HTTP. */
+function randomKey(): string {
+  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}

@@ -1,0 +1,42 @@
+/** The command that does the same as an act of a page. Pure. */
+import type { CommandEntry } from "./verb-table.ts";
+
+const limitNames = ["session", "week", "month", "requests_per_minute", "tokens_per_minute", "concurrent_requests"];
+
+export function commandLine({ words, flags, limits }: CommandEntry, input: Record<string, unknown>): string {
+  const places: string[] = [];
+  const options: string[] = [];
+  for (const [member, flag] of Object.entries(flags)) {
+    const value = input[member];
+    if (!flag.startsWith("-"))
+      places.push(quoted(value === undefined || value === "" ? flag.slice(1, -1).toUpperCase() : value));
+    else if (value !== undefined && value !== "" && value !== false) options.push(optionOf(flag, value));
+  }
+  const own = Object.fromEntries(limitNames.filter((name) => name in input).map((name) => [name, input[name]]));
+  if (limits && Object.keys(own).length > 0) options.push(`${limits} ${valueText(own)}`);
+  return ["sluice", words, ...places, ...options].join(" ");
+}
+
+function optionOf(flag: string, value: unknown): string {
+  const [name = flag] = flag.split(" ").filter((part) => part.startsWith("--"));
+  const bare = name.replace(",", "");
+  return value === true ? bare : `${bare} ${valueText(value)}`;
+}
+
+function valueText(value: unknown): string {
+  if (value === null) return "none";
+  if (Array.isArray(value)) return quoted(value.join(","));
+  if (typeof value === "object") {
+    return quoted(
+      Object.entries(value)
+        .map(([name, one]) => `${name}=${one ?? "none"}`)
+        .join(","),
+    );
+  }
+  return quoted(value);
+}
+
+function quoted(value: unknown): string {
+  const text = String(value);
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}

@@ -1,0 +1,79 @@
+/** What a form sends: the members that were filled in or changed. Pure. */
+
+export interface Field {
+  /** The member of the input; `limits.week` is a member of a member. */
+  name: string;
+  label: string;
+  kind: "text" | "number" | "choice" | "flag" | "list" | "day";
+  hint?: string;
+  choices?: readonly (string | readonly [value: string, label: string])[];
+  isRequired?: boolean;
+  /** The value that is there now: a field that still has it is not sent. */
+  value?: string | number | boolean | readonly string[] | null;
+}
+
+export type Values = Record<string, string | boolean>;
+
+export function valuesOf(fields: readonly Field[]): Values {
+  return Object.fromEntries(fields.map((field) => [field.name, written(field)]));
+}
+
+function written({ kind, value }: Field): string | boolean {
+  if (kind === "flag") return value === true;
+  if (value === null || value === undefined) return "";
+  return Array.isArray(value) ? value.join(", ") : String(value);
+}
+
+export function inputOf(
+  fields: readonly Field[],
+  values: Values,
+  given: Record<string, unknown>,
+): Record<string, unknown> {
+  const input: Record<string, unknown> = { ...given };
+  for (const field of fields) {
+    const value = values[field.name] ?? "";
+    if (value === written(field) && !field.isRequired) continue;
+    put(input, field.name.split("."), meant(field, value));
+  }
+  return input;
+}
+
+/** A field that was emptied takes its value away. */
+function meant({ kind }: Field, value: string | boolean): unknown {
+  if (typeof value === "boolean") return value;
+  const text = value.trim();
+  if (text === "") return null;
+  if (kind === "number") return Number(text.replaceAll(/[\s,_]/g, ""));
+  if (kind === "list") return text.split(/[\s,]+/).filter((one) => one !== "");
+  return text;
+}
+
+function put(input: Record<string, unknown>, [name = "", ...rest]: string[], value: unknown): void {
+  if (rest.length === 0) input[name] = value;
+  else {
+    const inner = { ...(input[name] as Record<string, unknown> | undefined) };
+    put(inner, rest, value);
+    input[name] = inner;
+  }
+}
+
+/** The limits of a plan, a team or a key, as fields. */
+export function limitFields(prefix: string, limits: Partial<Record<LimitName, number | null>> | null): Field[] {
+  return limitNames.map((name) => ({
+    name: prefix === "" ? name : `${prefix}.${name}`,
+    label: limitLabels[name],
+    kind: "number",
+    value: limits?.[name] ?? null,
+  }));
+}
+
+const limitLabels = {
+  session: "Units in a session of 5 hours",
+  week: "Units in a week",
+  month: "Units in a month",
+  requests_per_minute: "Requests in a minute",
+  tokens_per_minute: "Tokens in a minute",
+  concurrent_requests: "Requests at once",
+} as const;
+export type LimitName = keyof typeof limitLabels;
+export const limitNames = Object.keys(limitLabels) as LimitName[];

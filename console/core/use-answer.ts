@@ -1,0 +1,82 @@
+/** The answer of a verb, for as long as a part of a page is shown. */
+import { useEffect, useRef, useState } from "preact/hooks";
+import { announce } from "./announce.ts";
+import { type Answer, call, follow, type Input, type VerbName } from "./client.ts";
+
+export interface Asked<Of> {
+  /** The last one stays while the next is on its way. */
+  answer: Of | null;
+  failure: Error | null;
+  isLoading: boolean;
+  /** When the answer came. */
+  at: Date | null;
+  reload: () => void;
+}
+
+/** Null as input: nothing is asked. */
+export function useAnswer<Name extends VerbName>(name: Name, input: Input<Name> | null): Asked<Answer<Name>> {
+  const [state, setState] = useState<Omit<Asked<Answer<Name>>, "reload">>(nothing);
+  const [turn, setTurn] = useState(0);
+  const written = JSON.stringify([name, input]);
+  const shown = useRef(written);
+  useEffect(() => {
+    if (input === null) return;
+    const abort = new AbortController();
+    const isOther = shown.current !== written;
+    shown.current = written;
+    setState((before) => ({ ...(isOther ? { ...before, failure: null } : before), isLoading: true }));
+    call(name, input, { signal: abort.signal }).then(
+      (answer) => !abort.signal.aborted && setState({ answer, failure: null, isLoading: false, at: new Date() }),
+      (failure) => {
+        if (abort.signal.aborted) return;
+        announce(failure.message);
+        setState((before) => ({ ...before, failure, isLoading: false }));
+      },
+    );
+    return () => abort.abort();
+  }, [written, turn]);
+  return { ...state, reload: () => setTurn((before) => before + 1) };
+}
+
+const nothing = { answer: null, failure: null, isLoading: true, at: null };
+const again_ms = 2000;
+
+/** Follows a live verb while the tab is seen; after a failure, it tries again. */
+export function useLive<Name extends VerbName>(name: Name, onAnswer: (answer: Answer<Name>) => void): Error | null {
+  const [failure, setFailure] = useState<Error | null>(null);
+  const latest = useRef(onAnswer);
+  latest.current = onAnswer;
+  useEffect(() => {
+    let abort = new AbortController();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const begin = () => {
+      if (document.hidden) return;
+      abort = new AbortController();
+      const { signal } = abort;
+      const received = (answer: Answer<Name>) => {
+        setFailure(null);
+        latest.current(answer);
+      };
+      follow(name, signal, received)
+        .catch((problem) => !signal.aborted && setFailure(problem))
+        .finally(() => {
+          if (!signal.aborted) timer = setTimeout(begin, again_ms);
+        });
+    };
+    const end = () => {
+      clearTimeout(timer);
+      abort.abort();
+    };
+    const turned = () => {
+      end();
+      begin();
+    };
+    begin();
+    document.addEventListener("visibilitychange", turned);
+    return () => {
+      document.removeEventListener("visibilitychange", turned);
+      end();
+    };
+  }, [name]);
+  return failure;
+}

@@ -1,0 +1,126 @@
+/** The frame around every page: navigation, search, who is signed in, and the region that speaks to screen readers. */
+import { useEffect } from "preact/hooks";
+import { path } from "./core/address.ts";
+import { announcement } from "./core/announce.ts";
+import { actIn, may, membership, session, signOut } from "./core/session.ts";
+import { nextTheme, theme } from "./core/theme.ts";
+import { type PageEntry, pages } from "./pages.ts";
+import { Search } from "./parts/search.tsx";
+import { Empty, Page } from "./parts/section.tsx";
+
+export function Frame() {
+  const seen = pages.filter(({ needs }) => needs === null || may(needs));
+  const [page, id] = pageAt(path.value, seen);
+  const name = page?.name ?? "Not found";
+  useEffect(() => {
+    document.title = `${id ? `${id} – ` : ""}${name} – Sluice`;
+    announcement.value = name;
+  }, [name, id]);
+  return (
+    <div class="frame">
+      <a class="skip" href="#main">
+        Skip to the page
+      </a>
+      <nav class="rail" aria-label="Pages">
+        <a class="brand" href="/" aria-label="Sluice, first page">
+          <Mark /> Sluice
+        </a>
+        <ul>
+          {seen.map((one) => (
+            <li key={one.path}>
+              <a href={one.path} aria-current={one === page ? "page" : undefined} title={`g ${one.key}`}>
+                {one.name}
+              </a>
+            </li>
+          ))}
+        </ul>
+      </nav>
+      <div class="side">
+        <header class="top">
+          <Search pages={seen} />
+          <Who />
+        </header>
+        <main id="main" tabIndex={-1}>
+          <PageShown page={page} id={id} first={seen[0]} />
+        </main>
+      </div>
+      <div class="hidden" role="status" aria-live="polite">
+        {announcement}
+      </div>
+    </div>
+  );
+}
+
+function PageShown({ page, id, first }: { page: PageEntry | undefined; id: string; first: PageEntry | undefined }) {
+  if (page?.one && id !== "") return <page.one key={id} id={id} />;
+  if (page) return <page.list />;
+  return (
+    <Page title="Not found">
+      <Empty>
+        <p>There is no page at this address, or you may not see it.</p>
+        {first && <a href={first.path}>Go to {first.name}</a>}
+      </Empty>
+    </Page>
+  );
+}
+
+/** The page of an address, and the thing on it. Who may not see the first page gets the first that she may see. */
+function pageAt(path: string, seen: readonly PageEntry[]): [page: PageEntry | undefined, id: string] {
+  const [, first = "", ...rest] = path.split("/");
+  const found = seen.find((one) => one.path === `/${first}`);
+  if (first === "") return [found ?? seen[0], ""];
+  const id = decoded(rest.join("/"));
+  return [id !== "" && !found?.one ? undefined : found, id];
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function Who() {
+  const { name = "", email, memberships = [], role } = session.value ?? {};
+  const own = membership.value;
+  const themes = { system: "Theme: system", light: "Theme: light", dark: "Theme: dark" };
+  return (
+    <div class="who">
+      {own && memberships.length > 1 ? (
+        <select
+          aria-label="Organization"
+          value={own.organization}
+          onChange={(event) => actIn(event.currentTarget.value)}
+        >
+          {memberships.map(({ organization }) => (
+            <option key={organization} value={organization}>
+              {organization}
+            </option>
+          ))}
+        </select>
+      ) : (
+        own && <span class="fine">{own.organization}</span>
+      )}
+      <span class="who-name" title={email}>
+        {name} <span class="fine">{(own?.role ?? role ?? "").replace("-", " ")}</span>
+      </span>
+      <button type="button" class="quiet small" onClick={nextTheme}>
+        {themes[theme.value]}
+      </button>
+      <button type="button" class="quiet small" onClick={signOut}>
+        Sign out
+      </button>
+    </div>
+  );
+}
+
+/** A gate in a stream. */
+export function Mark() {
+  return (
+    <svg class="mark" viewBox="0 0 16 16" aria-hidden="true">
+      <path d="M2 1.5h2.2v13H2zM11.8 1.5H14v13h-2.2zM5.5 3h5v5h-5z" />
+      <path class="stream" d="M5.5 10h5v1.2h-5zM5.5 12.8h5V14h-5z" />
+    </svg>
+  );
+}

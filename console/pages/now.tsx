@@ -1,0 +1,163 @@
+/** What runs this second, over all nodes. */
+import { useState } from "preact/hooks";
+import type { Answer } from "../core/client.ts";
+import { grouped, local, milliseconds, percent, rate } from "../core/format.ts";
+import { may, session } from "../core/session.ts";
+import { useLive } from "../core/use-answer.ts";
+import { Failed } from "../parts/asked.tsx";
+import { Spark } from "../parts/chart.tsx";
+import { CommandLine } from "../parts/command-line.tsx";
+import { EngineTable } from "../parts/engine-table.tsx";
+import { Bar } from "../parts/number.tsx";
+import { Empty, Page, Section } from "../parts/section.tsx";
+import { Distance } from "../parts/time.tsx";
+
+type Fleet = Answer<"getFleet">;
+interface Moment {
+  at: Date;
+  fleet: Fleet;
+}
+
+/** What the strips beside the figures show. */
+const history_max = 150;
+
+export function NowPage() {
+  const [moments, setMoments] = useState<readonly Moment[]>([]);
+  const failure = useLive("getFleet", (fleet) =>
+    setMoments((before) => [...before.slice(1 - history_max), { at: new Date(), fleet }]),
+  );
+  const last = moments.at(-1);
+  return (
+    <Page title="Now" aside={last && <span class={failure ? "late" : "live"}>as of {local(last.at).slice(11)}</span>}>
+      {failure && <Failed failure={failure} />}
+      {last ? <Shown fleet={last.fleet} moments={moments} /> : !failure && <p class="waiting">Loading…</p>}
+      <CommandLine verb="getFleet" />
+    </Page>
+  );
+}
+
+function Shown({ fleet, moments }: { fleet: Fleet; moments: readonly Moment[] }) {
+  const strip = (value: (fleet: Fleet) => number | null) => moments.map((one) => value(one.fleet));
+  const { nodes } = fleet;
+  return (
+    <>
+      <div class="dials">
+        <Dial
+          name="Output"
+          figure={rate(fleet.output_tokens_per_second)}
+          unit="tokens/s"
+          more={`${rate(fleet.input_tokens_per_second)} tokens/s in`}
+          strip={strip((one) => one.output_tokens_per_second)}
+        />
+        <Dial
+          name="Running"
+          figure={grouped(fleet.running)}
+          unit={fleet.running === 1 ? "request" : "requests"}
+          more={`${grouped(fleet.waiting)} waiting for an engine`}
+          strip={strip((one) => one.running)}
+        />
+        <Dial
+          name="First token"
+          figure={milliseconds(fleet.first_part_p50_ms)}
+          unit="median"
+          more={`95 % within ${milliseconds(fleet.first_part_p95_ms)}`}
+          strip={strip((one) => one.first_part_p50_ms)}
+        />
+        <Dial
+          name="Ended"
+          figure={rate(fleet.requests_per_second)}
+          unit="requests/s"
+          more={`${rate(fleet.failures_per_second)} failed/s`}
+          strip={strip((one) => one.requests_per_second)}
+        />
+      </div>
+      <Section title="Needs attention" aside={nodesInWords(nodes)}>
+        <Attention warnings={fleet.warnings} />
+      </Section>
+      <div class="columns">
+        <Section title="Engines" aside={<a href="/engines">All</a>}>
+          <EngineTable engines={fleet.engines} drains={[]} />
+        </Section>
+        <Section title="Nearest to a limit" aside={<a href="/organizations?over=75">All over 75 %</a>}>
+          <Nearest of={fleet.nearest} />
+        </Section>
+      </div>
+      {session.value?.embedded && <FirstSteps />}
+    </>
+  );
+}
+
+function Dial({ name, figure, unit, more, strip }: DialShown) {
+  return (
+    <div class="dial">
+      <h2>{name}</h2>
+      <p class="figure">
+        {figure} <span class="unit">{unit}</span>
+      </p>
+      <Spark values={strip} label={`${name}, the last minutes`} />
+      <p class="fine">{more}</p>
+    </div>
+  );
+}
+interface DialShown {
+  name: string;
+  figure: string;
+  unit: string;
+  more: string;
+  strip: (number | null)[];
+}
+
+function nodesInWords(nodes: Fleet["nodes"]) {
+  const parts = Object.entries(nodes).filter(([state, count]) => count > 0 || state === "ready");
+  return <a href="/nodes">{parts.map(([state, count]) => `${count} ${state.replace("_", " ")}`).join(", ")}</a>;
+}
+
+function Attention({ warnings }: { warnings: readonly string[] }) {
+  if (warnings.length === 0) return <p class="calm-words">Nothing. All checks pass.</p>;
+  return (
+    <ul class="warnings">
+      {warnings.map((warning) => (
+        <li key={warning}>{warning}</li>
+      ))}
+    </ul>
+  );
+}
+
+function Nearest({ of }: { of: Fleet["nearest"] }) {
+  if (of.length === 0) return <Empty>No organization has used part of a limit yet.</Empty>;
+  return (
+    <ul class="nearest">
+      {of.map(({ organization, window, usage_percent, reset_at }) => (
+        <li key={organization}>
+          <a href={`/organizations/${organization}`}>{organization}</a>
+          <Bar used={usage_percent} limit={100} label={`${organization}, used of the ${window}`} />
+          <span>{percent(usage_percent)}</span>
+          <span class="fine">
+            of the {window}, resets <Distance at={reset_at} />
+          </span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** What comes after the first start. */
+function FirstSteps() {
+  if (!may("createOrganization")) return null;
+  return (
+    <Section title="First steps">
+      <ol class="steps">
+        <li>
+          Point a client at this server: the <a href="/connect">blocks to copy</a> have its address.
+        </li>
+        <li>
+          Put an engine in the place of the simulator:{" "}
+          <CommandLine text="npm run sluice -- init --upstream http://localhost:11434/v1" />
+        </li>
+        <li>
+          Create an <a href="/organizations">organization</a> with a plan, and a key for each client.
+        </li>
+      </ol>
+    </Section>
+  );
+}

@@ -1,0 +1,76 @@
+/** The ways in: each issuer is a link, and an operator's token is typed. */
+import { useEffect, useState } from "preact/hooks";
+import { problem, signInWithToken, type WaysIn, waysIn } from "../core/session.ts";
+import { Mark } from "../frame.tsx";
+import { Block } from "../parts/copy.tsx";
+
+export function SignIn() {
+  const [ways, setWays] = useState<WaysIn | null>(null);
+  useEffect(() => {
+    document.title = "Sign in – Sluice";
+    waysIn().then(setWays, (failure) => {
+      problem.value = failure.message;
+    });
+  }, []);
+  return (
+    <main class="sign-in">
+      <h1>
+        <Mark /> Sluice
+      </h1>
+      {problem.value && (
+        <p class="failed" role="alert">
+          {problem.value}
+        </p>
+      )}
+      {ways && ways.issuers.length > 0 && (
+        <div class="issuers">
+          {ways.issuers.map(({ name, href }) => (
+            <a key={href} class="button primary" href={href}>
+              Sign in with {name}
+            </a>
+          ))}
+        </div>
+      )}
+      {ways?.operator && <WithToken />}
+      {ways?.embedded && (
+        <div class="fine">
+          <p>On the machine that it runs on, this command prints a link that signs you in:</p>
+          <Block text="npm run sluice -- console" label="Command that prints a link" />
+        </div>
+      )}
+    </main>
+  );
+}
+
+function WithToken() {
+  const [token, setToken] = useState("");
+  const [isBusy, setBusy] = useState(false);
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    setBusy(true);
+    problem.value = null;
+    await signInWithToken(token.trim()).catch((failure) => {
+      problem.value = failure.message;
+    });
+    setBusy(false);
+  };
+  return (
+    <form onSubmit={submit}>
+      <div class="field">
+        <label for="token">Operator token</label>
+        <input
+          id="token"
+          type="password"
+          required
+          autoComplete="off"
+          placeholder="slo_…"
+          value={token}
+          onInput={(event) => setToken(event.currentTarget.value)}
+        />
+      </div>
+      <button type="submit" class="primary" disabled={isBusy}>
+        Sign in
+      </button>
+    </form>
+  );
+}

@@ -1,0 +1,117 @@
+/**
+ * An act: a button that opens a form, which shows the command that would do the same. One that ends something says what it
+ * ends and asks for its name. It is not there for who may not do it.
+ */
+import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+import { announce } from "../core/announce.ts";
+import { type Given, type Input, perform, type VerbName } from "../core/client.ts";
+import { type Field, inputOf, type Values, valuesOf } from "../core/form.ts";
+import { may } from "../core/session.ts";
+import { Failed } from "./asked.tsx";
+import { CommandLine } from "./command-line.tsx";
+import { Dialog } from "./dialog.tsx";
+import { FieldOf } from "./field.tsx";
+
+interface Act<Name extends VerbName = VerbName> {
+  label: string;
+  verb: Name;
+  /** The members of the input that are no fields. */
+  given?: Partial<Input<Name>>;
+  fields?: readonly Field[];
+  /** What it does, in a sentence. */
+  says?: ComponentChildren;
+  /** The thing that it ends, whose name has to be typed. */
+  ends?: { name: string; what: ComponentChildren };
+  done: string;
+  onDone?: () => void;
+  /** Shows what the answer has to be read from now: a secret. */
+  result?: (answer: never) => ComponentChildren;
+  isPrimary?: boolean;
+}
+
+export function Act<Name extends VerbName>(act: Act<Name>) {
+  const [isOpen, setOpen] = useState(false);
+  if (!may(act.verb)) return null;
+  const kind = act.ends ? "danger" : act.isPrimary ? "primary" : "";
+  return (
+    <>
+      <button type="button" class={`small ${kind}`} onClick={() => setOpen(true)}>
+        {act.label}
+      </button>
+      {isOpen && <ActDialog act={act as Act} close={() => setOpen(false)} />}
+    </>
+  );
+}
+
+function ActDialog({ act, close }: { act: Act; close: () => void }) {
+  const { label, verb, given = {}, fields = [], says, ends, done, onDone, result } = act;
+  const [values, setValues] = useState<Values>(() => valuesOf(fields));
+  const [typed, setTyped] = useState("");
+  const [failure, setFailure] = useState<Error | null>(null);
+  const [answer, setAnswer] = useState<unknown>(null);
+  const [isBusy, setBusy] = useState(false);
+  const input = inputOf(fields, values, given as Given);
+
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    setBusy(true);
+    setFailure(null);
+    try {
+      const answered = await perform(verb, input);
+      announce(done);
+      onDone?.();
+      if (result) setAnswer(answered);
+      else close();
+    } catch (problem) {
+      setFailure(problem as Error);
+    }
+    setBusy(false);
+  };
+
+  if (answer !== null && result) {
+    return (
+      <Dialog title={done} close={close}>
+        {result(answer as never)}
+        <footer>
+          <button type="button" class="primary" onClick={close}>
+            Done
+          </button>
+        </footer>
+      </Dialog>
+    );
+  }
+  return (
+    <Dialog title={label} close={close}>
+      <form onSubmit={submit}>
+        {says && <p>{says}</p>}
+        {ends && <p class="ends">{ends.what}</p>}
+        {fields.map((field) => (
+          <FieldOf
+            key={field.name}
+            of={field}
+            value={values[field.name] ?? ""}
+            change={(value) => setValues((before) => ({ ...before, [field.name]: value }))}
+          />
+        ))}
+        {ends && (
+          <FieldOf
+            of={{ name: "confirm", label: `To confirm, type ${ends.name}`, kind: "text", isRequired: true }}
+            value={typed}
+            change={(value) => setTyped(String(value))}
+          />
+        )}
+        {failure && <Failed failure={failure} />}
+        <CommandLine verb={verb} input={input} />
+        <footer>
+          <button type="button" onClick={close}>
+            Cancel
+          </button>
+          <button type="submit" class={ends ? "danger" : "primary"} disabled={isBusy || (ends && typed !== ends.name)}>
+            {label}
+          </button>
+        </footer>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,47 @@
+/** A text to copy, with its button. */
+import { useState } from "preact/hooks";
+import { announce } from "../core/announce.ts";
+
+const shown_ms = 1500;
+
+export function Copy({ text, label = "Copy" }: { text: string; label?: string }) {
+  const [isCopied, setCopied] = useState(false);
+  const copy = async () => {
+    await copied(text);
+    setCopied(true);
+    announce("Copied.");
+    setTimeout(() => setCopied(false), shown_ms);
+  };
+  return (
+    <button type="button" class="quiet small" onClick={copy}>
+      {isCopied ? "Copied" : label}
+    </button>
+  );
+}
+
+/** Browsers offer the clipboard only to pages that came over TLS or from this machine. */
+async function copied(text: string): Promise<void> {
+  if (navigator.clipboard) {
+    await navigator.clipboard.writeText(text);
+    return;
+  }
+  const area = document.createElement("textarea");
+  area.value = text;
+  document.body.append(area);
+  area.select();
+  document.execCommand("copy");
+  area.remove();
+}
+
+/** Text that is typed or pasted elsewhere. */
+export function Block({ text, label }: { text: string; label: string }) {
+  return (
+    <div class="block">
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls has to be reached by keyboard. */}
+      <section class="scroll" tabIndex={0} aria-label={label}>
+        <pre>{text}</pre>
+      </section>
+      <Copy text={text} />
+    </div>
+  );
+}

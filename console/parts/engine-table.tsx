@@ -1,0 +1,66 @@
+/** The engines as the nodes see them. */
+import type { ComponentChildren } from "preact";
+import type { Answer } from "../core/client.ts";
+import { grouped } from "../core/format.ts";
+import { Empty, State } from "./section.tsx";
+import { Table } from "./table.tsx";
+
+export type Engine = Answer<"getFleet">["engines"][number];
+export type Drain = Answer<"listDrains">["data"][number];
+
+interface Shown {
+  engines: readonly Engine[];
+  drains: readonly Drain[];
+  acts?: (engine: Engine, drain: Drain | undefined) => ComponentChildren;
+}
+
+export function EngineTable({ engines, drains, acts }: Shown) {
+  if (engines.length === 0) {
+    return <Empty>No node reports an engine yet. Engines are listed under upstreams in sluice.yaml.</Empty>;
+  }
+  const sum = (value: (engine: Engine) => number) => grouped(engines.reduce((total, one) => total + value(one), 0));
+  return (
+    <Table<Engine>
+      caption="Engines"
+      rows={engines}
+      keyOf={nameOf}
+      columns={[
+        { head: "Engine", cell: nameOf, foot: "Total" },
+        { head: "Routes", cell: (engine) => <Routes of={engine} drain={drainOf(engine, drains)} /> },
+        {
+          head: "In flight",
+          isNumber: true,
+          cell: ({ requests }) => grouped(requests),
+          foot: sum((one) => one.requests),
+        },
+        { head: "Tokens", isNumber: true, cell: ({ tokens }) => grouped(tokens), foot: sum((one) => one.tokens) },
+        { head: "Waiting", isNumber: true, cell: ({ waiting }) => grouped(waiting), foot: sum((one) => one.waiting) },
+        acts ? { head: "", cell: (engine) => acts(engine, drainOf(engine, drains)) } : null,
+      ]}
+    />
+  );
+}
+
+export const nameOf = ({ upstream, replica }: Engine) => (replica === null ? upstream : `${upstream} ${replica}`);
+
+export function drainOf(engine: Engine, drains: readonly Drain[]): Drain | undefined {
+  return drains.find(
+    ({ upstream, replica }) => upstream === engine.upstream && (replica === null || replica === engine.replica),
+  );
+}
+
+/** A breaker that is closed lets requests pass; people read that as ready. */
+const words: Record<string, string> = { closed: "ready", half_open: "on trial", open: "failing" };
+
+function Routes({ of, drain }: { of: Engine; drain: Drain | undefined }) {
+  return (
+    <span class="badges">
+      {drain && <State of="drained" />}
+      {of.states
+        .filter(({ routes }) => routes > 0)
+        .map(({ state, routes }) => (
+          <State key={state} of={state} words={`${routes} ${words[state] ?? state.replaceAll("_", " ")}`} />
+        ))}
+    </span>
+  );
+}

@@ -1,0 +1,80 @@
+/** One field of a form. */
+import { useId } from "preact/hooks";
+import type { Field } from "../core/form.ts";
+
+const dayInput = { type: "date" } as const;
+const textInput = { type: "text" } as const;
+const numberInput = {
+  type: "text",
+  inputMode: "numeric",
+  pattern: "[0-9][0-9 ,_]*",
+  title: "A whole number; empty is no limit.",
+  placeholder: "no limit",
+} as const;
+
+interface Shown {
+  of: Field;
+  value: string | boolean;
+  change: (value: string | boolean) => void;
+}
+
+export function FieldOf({ of: field, value, change }: Shown) {
+  const id = useId();
+  const { label, kind, hint } = field;
+  if (kind === "flag") {
+    return (
+      <div class="field flag">
+        <input
+          id={id}
+          type="checkbox"
+          checked={value === true}
+          onChange={(event) => change(event.currentTarget.checked)}
+        />
+        <label for={id}>{label}</label>
+        {hint && <p class="fine">{hint}</p>}
+      </div>
+    );
+  }
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      {kind === "choice" ? (
+        <Choice id={id} of={field} value={String(value)} change={change} />
+      ) : (
+        <input
+          id={id}
+          {...(kind === "day" ? dayInput : kind === "number" ? numberInput : textInput)}
+          required={field.isRequired === true}
+          value={String(value)}
+          autoComplete="off"
+          spellcheck={false}
+          onInput={(event) => change(event.currentTarget.value)}
+        />
+      )}
+      {hint && <p class="fine">{hint}</p>}
+    </div>
+  );
+}
+
+function Choice({ id, of: { choices = [], isRequired }, value, change }: Shown & { id: string; value: string }) {
+  return (
+    <select
+      id={id}
+      required={isRequired === true}
+      value={value}
+      onChange={(event) => change(event.currentTarget.value)}
+    >
+      {!choices.some((one) => (typeof one === "string" ? one : one[0]) === "") && !isRequired && (
+        <option value="">–</option>
+      )}
+      {choices.map((one) => {
+        const [name, label] = typeof one === "string" ? [one, one] : one;
+        return (
+          <option key={name} value={name}>
+            {label}
+          </option>
+        );
+      })}
+    </select>
+  );
+}

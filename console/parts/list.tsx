@@ -1,0 +1,58 @@
+/** A list by parts of 50: the cursor stands in the address, and the way back is the browser's own. */
+import type { ComponentChildren } from "preact";
+import { query, withQuery } from "../core/address.ts";
+import type { Answer, Input, VerbName } from "../core/client.ts";
+import { useAnswer } from "../core/use-answer.ts";
+import { Show } from "./asked.tsx";
+import { Empty } from "./section.tsx";
+
+export const rows_max = 50;
+
+interface Listed<Name extends VerbName, Row> {
+  verb: Name;
+  input: Input<Name>;
+  none: ComponentChildren;
+  /** The name of the cursor in the address, where a page has several lists. */
+  cursor?: string;
+  children: (rows: Row[], reload: () => void) => ComponentChildren;
+}
+
+type RowOf<Name extends VerbName> = Answer<Name> extends { data: (infer Row)[] } ? Row : never;
+
+export function List<Name extends VerbName>({
+  verb,
+  input,
+  none,
+  cursor = "cursor",
+  children,
+}: Listed<Name, RowOf<Name>>) {
+  const after = query.value.get(cursor);
+  const asked = useAnswer(verb, { ...input, limit: rows_max, ...(after ? { cursor: after } : {}) } as Input<Name>);
+  return (
+    <Show of={asked}>
+      {(answer) => {
+        const { data, next_cursor } = answer as unknown as { data: RowOf<Name>[]; next_cursor: string | null };
+        return (
+          <>
+            {data.length === 0 ? <Empty>{none}</Empty> : children(data, asked.reload)}
+            <Pages cursor={cursor} isLater={after !== null} next={next_cursor} />
+          </>
+        );
+      }}
+    </Show>
+  );
+}
+
+function Pages({ cursor, isLater, next }: { cursor: string; isLater: boolean; next: string | null }) {
+  if (!isLater && next === null) return null;
+  return (
+    <nav class="pages" aria-label="Parts of the list">
+      {isLater && <a href={withQuery({ [cursor]: null })}>First</a>}
+      {next !== null && (
+        <a href={withQuery({ [cursor]: next })} rel="next">
+          Next {rows_max}
+        </a>
+      )}
+    </nav>
+  );
+}

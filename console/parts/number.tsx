@@ -1,0 +1,40 @@
+/** Numbers with their unit. The short form has all digits on hover. */
+import { compacted, grouped, percent } from "../core/format.ts";
+
+export function Units({ of, none = "–" }: { of: number | null | undefined; none?: string }) {
+  if (of === null || of === undefined) return <>{none}</>;
+  return <span title={`${grouped(of)} units`}>{compacted(of)}</span>;
+}
+
+export function Count({ of, unit }: { of: number; unit?: string }) {
+  return <span title={unit ? `${grouped(of)} ${unit}` : undefined}>{grouped(of)}</span>;
+}
+
+interface Shown {
+  used: number;
+  held?: number;
+  limit: number;
+  label: string;
+  /** Whether it is a part of a whole, and no share of a limit that somebody should look at. */
+  isPart?: boolean;
+}
+
+/** The share of a limit: used, and held by what runs. */
+export function Bar({ used, held = 0, limit, label, isPart = false }: Shown) {
+  const share = limit === 0 ? 100 : Math.min(100, (used / limit) * 100);
+  const reserved = limit === 0 ? 0 : Math.min(100 - share, (held / limit) * 100);
+  const tone = isPart || share < 75 ? "calm" : share < 95 ? "warn" : "bad";
+  return (
+    <svg
+      class={`bar ${tone}`}
+      viewBox="0 0 100 6"
+      preserveAspectRatio="none"
+      role="img"
+      aria-label={`${label}: ${percent(share)}`}
+    >
+      <rect class="whole" width="100" height="6" />
+      <rect class="used" width={share} height="6" />
+      <rect class="held" x={share} width={reserved} height="6" />
+    </svg>
+  );
+}

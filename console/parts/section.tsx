@@ -1,0 +1,83 @@
+/** The parts of a page. */
+import type { ComponentChildren } from "preact";
+
+interface Titled {
+  title: string;
+  /** The instant or span that the section is of, or its acts. */
+  aside?: ComponentChildren;
+  children: ComponentChildren;
+}
+
+export function Page({ title, aside, children }: Titled) {
+  return (
+    <>
+      <header class="page-head">
+        <h1>{title}</h1>
+        {aside && <div class="aside">{aside}</div>}
+      </header>
+      {children}
+    </>
+  );
+}
+
+export function Section({ title, aside, children }: Titled) {
+  return (
+    <section class="section">
+      <header class="section-head">
+        <h2>{title}</h2>
+        {aside && <div class="aside">{aside}</div>}
+      </header>
+      {children}
+    </section>
+  );
+}
+
+/** What to do, where there is nothing to show. */
+export function Empty({ children }: { children: ComponentChildren }) {
+  return <div class="empty">{children}</div>;
+}
+
+/** A fact for each line; facts without a value are left out. */
+export function Facts({ of }: { of: readonly (readonly [name: string, value: ComponentChildren])[] }) {
+  return (
+    <dl class="facts">
+      {of
+        .filter(([, value]) => value !== null && value !== undefined && value !== "")
+        .map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+    </dl>
+  );
+}
+
+export function Badge({ tone, children }: { tone: Tone; children: ComponentChildren }) {
+  return <span class={`badge ${tone}`}>{children}</span>;
+}
+
+export type Tone = "calm" | "good" | "warn" | "bad";
+
+/** How the states of all things are coloured: only what wants a look has a colour. */
+export function State({ of, words }: { of: string; words?: string }) {
+  const tone = tones[of] ?? "calm";
+  return <Badge tone={tone}>{words ?? of.replaceAll("_", " ")}</Badge>;
+}
+
+const tones: Record<string, Tone> = {
+  ready: "good",
+  active: "good",
+  running: "good",
+  closed: "calm",
+  failed: "bad",
+  refused: "warn",
+  suspended: "bad",
+  silent: "bad",
+  not_ready: "bad",
+  open: "bad",
+  half_open: "warn",
+  draining: "warn",
+  drained: "warn",
+  expired: "warn",
+};

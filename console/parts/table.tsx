@@ -1,0 +1,61 @@
+/** Rows of one kind of thing. On a narrow screen each row becomes a block with the names of its columns. */
+import type { ComponentChildren } from "preact";
+
+export interface Column<Row> {
+  head: string;
+  cell: (row: Row) => ComponentChildren;
+  isNumber?: boolean;
+  /** Its total stands below the column, and is the sum of it. */
+  foot?: ComponentChildren;
+}
+
+interface Shown<Row> {
+  caption: string;
+  columns: readonly (Column<Row> | null | false)[];
+  rows: readonly Row[];
+  keyOf: (row: Row, at: number) => string;
+}
+
+export function Table<Row>({ caption, columns, rows, keyOf }: Shown<Row>) {
+  const seen = columns.filter((one): one is Column<Row> => Boolean(one));
+  const hasFoot = seen.some(({ foot }) => foot !== undefined);
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls has to be reached by keyboard.
+    <section class="table" aria-label={caption} tabIndex={0}>
+      <table>
+        <caption class="hidden">{caption}</caption>
+        <thead>
+          <tr>
+            {seen.map(({ head, isNumber }) => (
+              <th key={head} scope="col" class={isNumber ? "number" : undefined}>
+                {head}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row, at) => (
+            <tr key={keyOf(row, at)}>
+              {seen.map(({ head, cell, isNumber }) => (
+                <td key={head} data-head={head} class={isNumber ? "number" : undefined}>
+                  {cell(row)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+        {hasFoot && (
+          <tfoot>
+            <tr>
+              {seen.map(({ head, foot, isNumber }) => (
+                <td key={head} data-head={head} class={isNumber ? "number" : undefined}>
+                  {foot}
+                </td>
+              ))}
+            </tr>
+          </tfoot>
+        )}
+      </table>
+    </section>
+  );
+}

@@ -1,0 +1,24 @@
+/** An instant in the reader's zone, with UTC on hover. */
+import { now } from "../core/clock.ts";
+import { distance, local, utc } from "../core/format.ts";
+
+export function Time({ at, none = "–" }: { at: string | Date | null | undefined; none?: string }) {
+  if (!at) return <>{none}</>;
+  const instant = new Date(at);
+  return (
+    <time dateTime={instant.toISOString()} title={utc(instant)}>
+      {local(instant)}
+    </time>
+  );
+}
+
+/** How far it is from now; the instant is on hover, in both zones. */
+export function Distance({ at, none = "–" }: { at: string | null | undefined; none?: string }) {
+  if (!at) return <>{none}</>;
+  const instant = new Date(at);
+  return (
+    <time dateTime={instant.toISOString()} title={`${local(instant)} here, ${utc(instant)}`}>
+      {distance(instant, now.value)}
+    </time>
+  );
+}

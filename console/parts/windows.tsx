@@ -1,0 +1,79 @@
+/** The windows of a subject: used, held, limit, and when each begins anew. */
+import { compacted, grouped, percent } from "../core/format.ts";
+import { Bar } from "./number.tsx";
+import { Distance } from "./time.tsx";
+
+export interface Standing {
+  usage_percent?: number | null;
+  session: Window;
+  week: Window;
+  month: Window;
+  running_requests: number;
+  concurrent_requests: number | null;
+}
+interface Window {
+  usage_percent: number;
+  used: number;
+  held: number;
+  limit: number | null;
+  reset_at: string;
+}
+
+export const windowKinds = ["session", "week", "month"] as const;
+
+export function Windows({ of }: { of: Standing }) {
+  return (
+    <div class="windows">
+      {windowKinds.map((kind) => (
+        <WindowLine key={kind} kind={kind} window={of[kind]} />
+      ))}
+      <div class="window">
+        <span class="window-name">running</span>
+        <span class="window-bar">
+          {of.concurrent_requests !== null && (
+            <Bar used={of.running_requests} limit={of.concurrent_requests} label="Running requests" />
+          )}
+        </span>
+        <span class="window-figure">
+          {grouped(of.running_requests)}
+          {of.concurrent_requests !== null && ` of ${grouped(of.concurrent_requests)}`} requests
+        </span>
+        <span class="window-reset" />
+      </div>
+    </div>
+  );
+}
+
+function WindowLine({ kind, window }: { kind: string; window: Window }) {
+  const { used, held, limit, usage_percent, reset_at } = window;
+  const all = `${grouped(used)} units used, ${grouped(held)} held`;
+  return (
+    <div class="window">
+      <span class="window-name">{kind}</span>
+      <span class="window-bar">
+        {limit !== null && <Bar used={used} held={held} limit={limit} label={`Used of the ${kind}`} />}
+      </span>
+      <span class="window-figure" title={limit === null ? all : `${all}, limit ${grouped(limit)}`}>
+        {limit === null
+          ? `${compacted(used)} units, no limit`
+          : `${percent(usage_percent)} · ${compacted(used)} of ${compacted(limit)}`}
+        {held > 0 && <span class="fine"> + {compacted(held)} held</span>}
+      </span>
+      <span class="window-reset fine">
+        resets <Distance at={reset_at} />
+      </span>
+    </div>
+  );
+}
+
+/** The share of the tightest limit, in a list. */
+export function Share({ of }: { of: { usage_percent: number | null } | null }) {
+  const share = of?.usage_percent ?? null;
+  if (share === null) return <span class="fine">no limit</span>;
+  return (
+    <span class="share">
+      <Bar used={share} limit={100} label="Used of the tightest limit" />
+      <span>{percent(share)}</span>
+    </span>
+  );
+}

@@ -1,0 +1,65 @@
+// Builds the pages of the console into .cache/console.data, from where src/console/files.ts takes them. scripts/run runs
+// this when the sources have changed, and `npm run build` embeds the file.
+
+import { mkdirSync, renameSync } from "node:fs";
+import { join } from "node:path";
+import type { WrittenFiles } from "../src/console/files.ts";
+
+const root = join(import.meta.dir, "..");
+const made = join(root, ".cache/console.data");
+
+const types: Record<string, string> = {
+  ".js": "text/javascript; charset=utf-8",
+  ".css": "text/css; charset=utf-8",
+};
+
+type Asset = WrittenFiles["assets"][number];
+
+async function main(): Promise<void> {
+  const assets = await assetsOf(join(root, "console/index.tsx"));
+  mkdirSync(join(root, ".cache"), { recursive: true });
+  // It is renamed into place, so that nobody reads half of it.
+  const partial = `${made}.${process.pid}`;
+  await Bun.write(partial, JSON.stringify({ document: documentWith(assets), assets } satisfies WrittenFiles));
+  renameSync(partial, made);
+}
+
+async function assetsOf(entry: string): Promise<Asset[]> {
+  const { outputs } = await Bun.build({
+    entrypoints: [entry],
+    target: "browser",
+    minify: true,
+    define: { "process.env.NODE_ENV": '"production"' },
+    naming: { entry: "[name].[hash].[ext]", asset: "[name].[hash].[ext]" },
+  });
+  return Promise.all(
+    outputs.map(async (output) => {
+      const name = output.path.replace(/^.*\//, "");
+      const type = types[name.slice(name.lastIndexOf("."))];
+      if (type === undefined) throw new Error(`There is no media type for ${name}.`);
+      return { path: `/assets/${name}`, type, text: await output.text() };
+    }),
+  );
+}
+
+/** The frame of every page: nothing in it is of one page, so the server sends the same to all addresses. */
+function documentWith(assets: readonly Asset[]): string {
+  const ending = (end: string) => assets.filter(({ path }) => path.endsWith(end)).map(({ path }) => path);
+  const styles = ending(".css").map((path) => `<link rel="stylesheet" href="${path}">`);
+  const programs = ending(".js").map((path) => `<script type="module" src="${path}"></script>`);
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>Sluice</title>
+<link rel="icon" href="data:,">
+${[...styles, ...programs].join("\n")}
+</head>
+<body><noscript>The console needs JavaScript. Everything that it does can be done with commands, too: sluice help.</noscript></body>
+</html>
+`;
+}
+
+await main();

@@ -1,0 +1,127 @@
+// `npm run failover -- GATEWAY`: the faults of FailoverBench in chat completions, asked of a gateway with its own settings for
+// a spare: the first engine fails and the second one is well. It prints what a client sees of each. docs/compared.md has
+// what it found.
+
+import { ended, litellm, portkey, versions } from "../../bench/speed/others.ts";
+import { bodyOf, type Seen, seen } from "./callers.ts";
+import { startRig } from "./rig.ts";
+import { canonical, startWall, type Wall } from "./wall.ts";
+
+const faults = "s01 s02 s03 s04 s05 s06 s07 s08 s09 s10 s11 s12 s13 s14 s16".split(" ");
+/** A model of its own for each question, so that no answer depends on what was seen before. */
+const names = faults.flatMap((fault) => [`${fault}-streamed`, `${fault}-whole`]);
+/** How long a gateway waits for an engine, and how long its client waits. */
+const engine_ms = 2_000;
+const client_ms = 30_000;
+
+interface Gateway {
+  url: string;
+  headers: Record<string, string>;
+  model(name: string): string;
+  stop(): Promise<void>;
+}
+
+type Start = (first: Wall, spare: Wall) => Promise<Gateway>;
+
+const gateways: Record<string, { version: string; start: Start }> = {
+  litellm: { version: versions.litellm, start: startLitellm },
+  portkey: { version: versions.portkey, start: startPortkey },
+};
+
+async function startLitellm(first: Wall, spare: Wall): Promise<Gateway> {
+  const engine = (name: string, { url }: Wall) => ({
+    model_name: name,
+    litellm_params: { model: `hosted_vllm/${name}`, api_base: url, api_key: "x", timeout: engine_ms / 1000 },
+  });
+  const fallbacks = names.map((name) => ({ [name]: [`ok-${name}`] }));
+  const { url, child } = await litellm({
+    model_list: names.flatMap((name) => [engine(name, first), engine(`ok-${name}`, spare)]),
+    litellm_settings: { fallbacks, context_window_fallbacks: fallbacks },
+    general_settings: { master_key: "sk-failover" },
+  });
+  return { url, headers: { authorization: "Bearer sk-failover" }, model: (name) => name, stop: () => ended(child) };
+}
+
+async function startPortkey(first: Wall, spare: Wall): Promise<Gateway> {
+  const { url, child } = await portkey();
+  const target = ({ url }: Wall, model: object) => ({ provider: "openai", api_key: "x", custom_host: url, ...model });
+  const config = {
+    strategy: { mode: "fallback" },
+    request_timeout: engine_ms,
+    targets: [target(first, {}), target(spare, { override_params: { model: "ok-spare" } })],
+  };
+  const headers = { "x-portkey-config": JSON.stringify(config) };
+  return { url, headers, model: (name) => name, stop: () => ended(child) };
+}
+
+/** What a client can make of it: the whole answer, an error that it is told, or something that looks whole and is not. */
+async function verdictOf({ url, headers, model }: Gateway, name: string, isStreamed: boolean): Promise<string> {
+  try {
+    const response = await fetch(`${url}/v1/chat/completions`, {
+      method: "POST",
+      headers: { "content-type": "application/json", ...headers },
+      body: JSON.stringify(bodyOf("chat", model(name), isStreamed)),
+      signal: AbortSignal.timeout(client_ms),
+    });
+    return worded(await seen(response));
+  } catch (failure) {
+    const isLate = failure instanceof DOMException && failure.name === "TimeoutError";
+    return isLate ? `nothing for ${client_ms / 1000} s` : "the connection broke off";
+  }
+}
+
+function worded({ status, text, isComplete, code }: Seen): string {
+  if (status === 200 && code === null && text === canonical) return isComplete ? "whole" : "whole, without an end";
+  if (status !== 200) return `error ${status}`;
+  if (code !== null) return text === "" ? "error" : `error after ${text.split(" ").length} words`;
+  const words = text === "" ? 0 : text.split(" ").length;
+  return isComplete ? `NOT WHOLE, and said to be: ${words} words` : `ends after ${words} words without an error`;
+}
+
+async function main(name: string | undefined): Promise<number> {
+  if (name === "sluice") return ours();
+  const gateway = name === undefined ? undefined : gateways[name];
+  if (!gateway) {
+    console.error(`usage: npm run failover -- sluice|${Object.keys(gateways).join("|")}`);
+    return 2;
+  }
+  const walls = await Promise.all([startWall(), startWall()]);
+  const started = await gateway.start(walls[0]!, walls[1]!);
+  console.log(`${name} ${gateway.version}`);
+  await table(started, walls);
+  await started.stop();
+  await Promise.all(walls.map((wall) => wall.stop()));
+  return 0;
+}
+
+async function ours(): Promise<number> {
+  const timeouts = `{ first_part_spare_ms: ${engine_ms}, first_part_ms: ${engine_ms}, idle_ms: ${engine_ms} }`;
+  const routes = (name: string) => [
+    { wall: 0, model: name, contextWindow: 4_096 },
+    { wall: 1, model: `ok-${name}`, priority: 1 },
+  ];
+  const rig = await startRig(names.map((name) => ({ id: `acme/${name}`, routes: routes(name), timeouts })));
+  const headers = { authorization: `Bearer ${rig.sluice.key}` };
+  const { url } = rig.sluice;
+  await table({ url, headers, model: (name) => `acme/${name}`, stop: () => rig.stop() }, rig.walls);
+  await rig.stop();
+  return 0;
+}
+
+async function table(gateway: Gateway, walls: readonly Wall[]): Promise<void> {
+  console.log("fault  streamed | whole | engines asked, streamed and whole");
+  for (const fault of faults) {
+    const rows = [];
+    for (const isStreamed of [true, false]) {
+      const before = walls.map(({ asked }) => asked.length);
+      const verdict = await verdictOf(gateway, `${fault}-${isStreamed ? "streamed" : "whole"}`, isStreamed);
+      rows.push({ verdict, asked: walls.map(({ asked }, at) => asked.length - before[at]!).slice(0, 2) });
+    }
+    const [streamed, whole] = rows;
+    console.log(
+      `${fault}    ${streamed!.verdict} | ${whole!.verdict} | ${rows.map(({ asked }) => asked.join("+")).join(", ")}`,
+    );
+  }
+}
+
+process.exitCode = await main(process.argv[2]);
