@@ -36,6 +36,8 @@ export interface Entry {
     readonly rates?: readonly RateSubject[];
   };
   operation: Operation;
+  /** It came with an idempotency key. */
+  isRepeatable?: boolean;
   request: InferenceRequest;
   model: Model;
   /** The plan under which the request is admitted. */
@@ -71,7 +73,7 @@ export interface EntranceParts {
   /** The changes of limits that this node knows of. Absent: only plans change. */
   changes?: LimitChanges | undefined;
   /** Called for each settlement that the ledger has confirmed. */
-  settled?: ((answer: SettleAnswer) => void) | undefined;
+  settled?: ((answer: SettleAnswer, requestId: string) => void) | undefined;
   /** Called with the ledger's answer to an admission, and the time it took; `error`: it did not answer in time. */
   waited?: ((answer: "granted" | "refused" | "error", ms: number) => void) | undefined;
 }
@@ -91,6 +93,7 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
       model: model.id,
       stream: request.stream,
       prices: model.prices,
+      ...(entry.isRepeatable && { isRepeatable: true }),
     };
     const hold = holdFor(entry.inputTokens, model, request);
     const { inputUnits, outputTokens, outputTokens_min } = hold;
@@ -133,7 +136,7 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
     holds += 1;
     const settled = (answer: SettleAnswer) => {
       holds -= 1;
-      parts.settled?.(answer);
+      parts.settled?.(answer, facts.requestId);
     };
     return new HeldReservation({
       batcher,

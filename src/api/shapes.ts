@@ -49,6 +49,19 @@ export const ModelDetails = Type.Object(
       { input: unitPrice(), cached_input: unitPrice(), cache_write: unitPrice(), output: unitPrice() },
       { description: "Micro-units per token." },
     ),
+    canonical_id: Type.Optional(
+      Type.String({ description: "Present if the model has aliases: its id, whichever name you asked for." }),
+    ),
+    aliases: Type.Optional(
+      Type.Array(Type.String(), { description: "Other names that requests may use, if there are any." }),
+    ),
+    deprecated_at: Type.Optional(instant("Present if the model is to be retired: when to stop using it.")),
+    retires_at: Type.Optional(instant("Present if the model is to be retired: when its id stops being served.")),
+    replaced_by: Type.Optional(
+      Type.Union([Type.String(), Type.Null()], {
+        description: "Present if the model is to be retired: the id of the model that replaces it, or null.",
+      }),
+    ),
   },
   { $id: "ModelDetails" },
 );

@@ -1,4 +1,5 @@
 /** Keys: the secrets with which clients call. A new secret is answered once and is nowhere else. */
+
 import Type from "typebox";
 import { key_random_bytes, newKey, secretOf } from "../auth/key.ts";
 import type { Value } from "../schema/codec.ts";
@@ -6,7 +7,7 @@ import { keyKinds, keyStates, type Organization, scopes } from "../store/directo
 import { idOf } from "../store/ids.ts";
 import { day } from "../time/written.ts";
 import { type Column, flag } from "./command.ts";
-import { isClosed, type ManagementContext, noKey, reusedKey } from "./context.ts";
+import { isClosed, type ManagedCatalog, type ManagementContext, noKey, reusedKey } from "./context.ts";
 import { fail } from "./error.ts";
 import { changeOf, newKeyOf } from "./key-change.ts";
 import { byOrganization, partFrom } from "./page.ts";
@@ -253,8 +254,8 @@ export const keyVerbs = [
     },
     async act(context, input) {
       const { administration, actor, catalog, keyOf, newUuid, now_ms, openOrganization, random, withSlug } = context;
-      const { models } = input.models == null ? { models: [] } : await catalog();
-      const wanted = newKeyOf(input, { models, now_ms: now_ms() });
+      const { models, aliases } = input.models == null ? noModels : await catalog();
+      const wanted = newKeyOf(input, { models, aliases, now_ms: now_ms() });
       const organization = await openOrganization(input.organization);
       refuseLongerLife(wanted.expiresAt, organization, now_ms());
       if (context.person !== null) refuseChoices(input);
@@ -325,8 +326,8 @@ export const keyVerbs = [
     async act({ administration, actor, announce, catalog, keyOf, now_ms, organizationOf, withSlug }, input) {
       const { id, version, ...changes } = input;
       const key = await keyOf(id);
-      const { models } = changes.models == null ? { models: [] } : await catalog();
-      const change = changeOf(changes, key, { models, now_ms: now_ms() });
+      const { models, aliases } = changes.models == null ? noModels : await catalog();
+      const change = changeOf(changes, key, { models, aliases, now_ms: now_ms() });
       if (key.revokedAt) fail(`The key ${key.id} is revoked and cannot be changed. Create a new one.`, "wrong_state");
       const organization = await organizationOf(key.organizationId);
       refuseLongerLife(change.expiresAt, organization, key.secrets[0]?.createdAt.getTime() ?? now_ms());
@@ -436,3 +437,5 @@ async function holderOf(
     );
   return { personId: found.person.id, team: membership.team?.id ?? null };
 }
+
+const noModels: Pick<ManagedCatalog, "models" | "aliases"> = { models: [] };

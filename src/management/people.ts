@@ -338,12 +338,13 @@ Examples:
       const { organization, team, role } = input;
       refuseContradiction(role, organization ?? null, team ?? null);
       const found = organization == null ? null : await context.openOrganization(organization);
+      const { models, aliases } = await context.catalog();
       const named = {
         organization: found?.id ?? null,
         team: team ?? null,
         role,
         scopes: scopes.filter((scope) => (input.scopes ?? scopes).includes(scope)),
-        models: input.models ? parse.models(input.models, (await context.catalog()).models) : null,
+        models: input.models ? parse.models(input.models, models, aliases) : null,
       };
       const after = await changed(context, input, async (id, actor, version) => {
         const given = await context.people.giveMembership(id, named, actor, version);

@@ -79,6 +79,8 @@ export interface RequestFacts {
   model: string;
   stream: boolean;
   prices: Prices;
+  /** It came with an idempotency key: if its node is gone it costs nothing, and its repeat pays. */
+  isRepeatable?: true;
 }
 
 export interface Admit extends RequestFacts {
@@ -178,7 +180,14 @@ export interface Shortage {
 }
 export type GrowAnswer = { answer: "granted"; units: number } | { answer: "full" } | { answer: "gone" };
 export type CheckpointAnswer = { answer: "extended" } | { answer: "gone" };
-export type SettleAnswer = { answer: "settled"; charged: number; uncharged: number } | { answer: "already" };
+export type SettleAnswer =
+  | { answer: "settled"; charged: number; uncharged: number }
+  /**
+   * Another node had recovered the request, and its record had less. The rest is booked by an entry of its own, once
+   * (docs/design/metering.md, Rule 5: Settle exactly once).
+   */
+  | { answer: "late"; entryId: string; charged: number; uncharged: number }
+  | { answer: "already" };
 
 export type AnswerOf<C extends Command> = C extends Admit
   ? AdmitAnswer
@@ -327,6 +336,11 @@ export interface Receipt {
   stoppedBy: "usage_window" | null;
   errorCode: string | null;
   recovered: boolean;
+  /**
+   * When its own node, which had been cut off, booked what the recovery had not known. Usage and units have both. Null if
+   * nothing was.
+   */
+  settledLateAt: Date | null;
   /** Whether its answer went on when its client had left. */
   detached: boolean;
   /** The request whose answer it got; it has no record itself, and cost nothing. */
