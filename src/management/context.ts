@@ -25,6 +25,8 @@ export interface ManagedCatalog {
   plans: ReadonlyMap<string, Plan>;
   /** Public ids. */
   models: readonly string[];
+  /** The id of each alias. Absent: there are none. */
+  aliases?: ReadonlyMap<string, string> | undefined;
   /** Names of upstreams. */
   upstreams: readonly string[];
   /** The price of units; absent or null: none is set. */
@@ -123,6 +125,8 @@ export function managementContext(options: ManagementOptions) {
       return within ?? undefined;
     },
     isInSight: (organizationId: string | null) => isWithin(within, organizationId),
+    /** Whether it is a key of the one person whose things the actor sees, or the actor sees everybody's. */
+    isKeyInSight: async (id: string) => person === null || (await administration.findKey(id))?.personId === person,
     /** The identity by which the store knows a repeated creation; undefined if the request has no idempotency key. */
     repeatOf(verb: string, input: unknown): Repeat | undefined {
       const { repeatKey } = options;
@@ -133,7 +137,7 @@ export function managementContext(options: ManagementOptions) {
       if (name.startsWith("slk_"))
         fail("That is the API key itself. Specify its ID instead, which begins with 'key_'.");
       const found = await administration.findKey(name);
-      return found && isWithin(within, found.organizationId) ? found : noKey(name);
+      return found && isWithin(within, found.organizationId) && isOwn(person, found.personId) ? found : noKey(name);
     },
     withSlugs,
     withSlug: async <Owned extends Owning>(one: Owned) => (await withSlugs([one]))[0]!,
@@ -145,6 +149,10 @@ export function managementContext(options: ManagementOptions) {
       }
     },
   };
+}
+
+function isOwn(person: string | null, owner: string | null): boolean {
+  return person === null || person === owner;
 }
 
 function isWithin(within: string | null, organizationId: string | null): boolean {

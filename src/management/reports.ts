@@ -15,7 +15,7 @@ import * as parse from "./parse.ts";
 import { costsAt } from "./pricing.ts";
 import { reportCsv } from "./report-csv.ts";
 import { Report, type Row } from "./report-shape.ts";
-import { examples, formed, readers, words } from "./shapes.ts";
+import { examples, formed, owners, words } from "./shapes.ts";
 import { standingsOf } from "./standing.ts";
 import { verbsOf } from "./verb.ts";
 
@@ -62,7 +62,7 @@ export const reportVerbs = [
     summary: "Add up what was used in a span of time",
     description:
       "By any groups; equal to the records to the unit. What still runs is in `running`, and in no row. An `organization-admin` reads that of the own organization.",
-    roles: readers,
+    roles: owners,
     faults: ["resource_not_found"],
     takes: Type.Object({
       from: Type.Optional(hour("A date, a month (`2026-11`) or a full hour in UTC; else the first of this month.")),
@@ -126,7 +126,9 @@ async function reported(context: ManagementContext, input: Asked): Promise<Repor
   const by = groupsOf(input.by);
   const one = await narrowedTo(input.organization);
   const organization = one === undefined ? null : await organizationOf(one);
-  const found = await ledger.report({ from, to, by, organizationId: organization?.id ?? null, rows_max });
+  const found = await ledger.report({
+    ...{ from, to, by, organizationId: organization?.id ?? null, personId: context.person, rows_max },
+  });
   if (found.rows === null) {
     fail(`The report has more than ${rows_max} rows. Choose a shorter span, fewer groups, or one organization.`);
   }
@@ -167,6 +169,8 @@ async function withStanding(
   const subject = subjects.find((one) => by.includes(one));
   if (!isUntilNow || !subject || by.some((one) => one !== "key" && one !== "team" && one !== "organization"))
     return rows;
+  // A member sees what is left of her own keys alone.
+  if (context.person !== null && subject !== "key") return rows;
   const ids = rows.map((row) => row[idOf[subject]] ?? null);
   const standings = await standingsOf(
     context,

@@ -18,9 +18,9 @@ import {
   moment,
   nullable,
   oneOf,
+  owners,
   partOf,
   partOfIds,
-  readers,
   units,
   words,
 } from "./shapes.ts";
@@ -119,7 +119,7 @@ export const requestListVerbs = [
     summary: "List requests",
     description:
       "Inference requests, the newest first: those that run, those that ended, and those that were refused. A part reads a bounded number of rows, so it can have fewer than `limit`, or none, though `next_cursor` says that more may follow.",
-    roles: readers,
+    roles: owners,
     faults: ["resource_not_found"],
     takes: Type.Object({
       ...partOfIds("req"),
@@ -161,7 +161,8 @@ Examples:
     async act(context, input) {
       const query = await queryOf(context, input);
       const { items, next } = await context.requests.listRequests({ ...query, limit: limitIn(input) });
-      return { data: (await context.withSlugs(items)).map(listed), nextCursor: next };
+      const data = (await context.withSlugs(items)).map(listed);
+      return { data: context.person === null ? data : data.map(withoutEngine), nextCursor: next };
     },
   }),
 ] as const;
@@ -181,6 +182,7 @@ interface Asked {
 /** A team and a key say whose organization it is, so that they narrow the search. */
 async function queryOf(context: ManagementContext, asked: Asked): Promise<Omit<RequestQuery, "limit">> {
   const { model, outcome, upstream, from, to, cursor } = asked;
+  if (context.person !== null && upstream !== undefined) fail("Engines are the administrators' to see.");
   if (from && to && from >= to) fail("'from' must be before 'to'.");
   const owner = asked.organization === undefined ? null : await context.organizationOf(asked.organization);
   const team = asked.team === undefined ? null : await teamNamed(context, asked.team, owner);
@@ -189,7 +191,13 @@ async function queryOf(context: ManagementContext, asked: Asked): Promise<Omit<R
   if (owners.size > 1) fail("The organization, the team and the key do not belong together.");
   const [named] = owners;
   const organizationId = named ?? context.within ?? undefined;
-  return { organizationId, teamId: team?.id, keyId: key?.id, model, outcome, upstream, from, to, before: cursor };
+  const ids = { organizationId, teamId: team?.id, keyId: key?.id, personId: context.person ?? undefined };
+  return { ...ids, model, outcome, upstream, from, to, before: cursor };
+}
+
+/** Which engine answered is not a member's to know. */
+function withoutEngine(request: Listed): Listed {
+  return { ...request, upstream: null, attempts: null };
 }
 
 function listed(request: ListedRequest & { organization: string }): Listed {

@@ -6,7 +6,7 @@ import type { Receipt, ReceiptWindow } from "../store/ledger.ts";
 import { fail } from "./error.ts";
 import { receiptShown, refusedShown } from "./receipt.ts";
 import { RequestReceipt } from "./receipt-shape.ts";
-import { count, examples, formed, id, instant, limit, nullable, readers, units } from "./shapes.ts";
+import { count, examples, formed, id, instant, limit, nullable, owners, units } from "./shapes.ts";
 import { verbsOf } from "./verb.ts";
 
 const verb = verbsOf("Requests");
@@ -61,7 +61,7 @@ export const requestVerbs = [
     route: "GET /requests/{id}",
     summary: "Look up a request",
     description: "By the `x-service-request-id` of its answer: outcome, route, timing and receipt.",
-    roles: readers,
+    roles: owners,
     faults: ["resource_not_found"],
     takes: Type.Object({
       id: formed(/^req_[0-9a-f]{32}$/, "a request ID, which begins with 'req_'", "ID of the request."),
@@ -84,6 +84,7 @@ export const requestVerbs = [
         attempts: null,
         continued: false,
         recovered: false,
+        settledLateAt: null,
         detached: false,
         replayOf: null,
         usage: {
@@ -105,11 +106,12 @@ export const requestVerbs = [
         duration_ms: null,
       },
     },
-    async act({ administration, isInSight, ledger, refused }, { id }) {
+    async act({ administration, isInSight, isKeyInSight, ledger, person, refused }, { id }) {
       const receipt = await ledger.receiptOfAny(id);
       const refusal = receipt ? null : await refused.find(id);
       const owner = receipt?.organizationId ?? refusal?.organizationId;
-      if (owner === undefined || !isInSight(owner)) {
+      const keyId = receipt?.keyId ?? refusal?.keyId ?? "";
+      if (owner === undefined || !isInSight(owner) || !(await isKeyInSight(keyId))) {
         fail(
           `There is no request ${id}. Records are kept for 13 months, and those of refused requests for 30 days. Requests without a valid key are not recorded.`,
           "resource_not_found",
@@ -117,10 +119,14 @@ export const requestVerbs = [
       }
       const organization = (await administration.findOrganization(owner))?.slug ?? null;
       const own = receipt ? receiptShown(receipt) : refusedShown(refusal!);
-      return decode(Request, { ...own, ...detailsOf(receipt), organization_id: owner, organization });
+      // Which engine answered, and what the organization has used, is not a member's to know.
+      const details = person === null ? detailsOf(receipt) : { ...detailsOf(receipt), ...untold };
+      return decode(Request, { ...own, ...details, organization_id: owner, organization });
     },
   }),
 ] as const;
+
+const untold = { windows: null, route: null, report_rejected: null };
 
 /** The details of a request for operators alone; a refused request has none. */
 function detailsOf(receipt: Receipt | null) {

@@ -4,6 +4,7 @@ import Type from "typebox";
 import { count, instant as instantText, nullable, oneOf } from "../protocol/shapes/contract.ts";
 import { units_max } from "../store/ledger.ts";
 import type { Role } from "../store/operators.ts";
+import type { CallerRole } from "./caller.ts";
 import * as parse from "./parse.ts";
 
 /** Control characters, line ends and halves of characters: no text of a request has any, and no database takes them all. */
@@ -159,6 +160,10 @@ export const exampleSecret = { suffix: "x7Qd", createdAt: examples.at, expiresAt
 /** Who may read what is one organization's. */
 export const readers = ["admin", "viewer", "organization-admin"] as const satisfies readonly Role[];
 /** Who may change it. */
+/** Beside the readers, a `member`, for what is her own. */
+export const owners = [...readers, "member"] as const satisfies readonly CallerRole[];
+/** Beside the managers, a `member`, for what is her own. */
+export const keepers = ["admin", "organization-admin", "member"] as const satisfies readonly CallerRole[];
 export const managers = ["admin", "organization-admin"] as const satisfies readonly Role[];
 export const admins = ["admin"] as const satisfies readonly Role[];
 

@@ -29,7 +29,17 @@ export function keys(db: Database): Pick<Administration, Verbs> {
         if (before) return before;
         const id = bare(input.id, "key_");
         const owner = bare(input.organizationId, "org_");
-        const { name, scopes, allowedModels, expiresAt, teamId, budget, labels, allowedAddresses } = input;
+        const {
+          name,
+          scopes,
+          allowedModels,
+          expiresAt,
+          teamId,
+          budget,
+          labels,
+          allowedAddresses,
+          personId = null,
+        } = input;
         const refusal = await refusalOf(tx, { owner, name: input.hasOwnName ? name : null, teamId, budget });
         if (refusal) {
           await unrepeated(tx, input.repeat, input.actor);
@@ -45,11 +55,13 @@ export function keys(db: Database): Pick<Administration, Verbs> {
           owner: input.owner,
           labels,
           allowedAddresses,
+          personId: personId === null ? null : bare(personId, "per_"),
           createdAt: at,
           createdBy: input.actor,
         });
         await keySecrets.add(tx, id, input.secret, at);
-        await budgetNewKey(tx, { id, owner, teamId, budget, at });
+        const person = personId === null ? null : bare(personId, "per_");
+        await budgetNewKey(tx, { id, owner, teamId, budget, person, at });
         const details = {
           name,
           scopes,
@@ -59,6 +71,7 @@ export function keys(db: Database): Pick<Administration, Verbs> {
           ...(Object.keys(labels).length === 0 ? {} : { labels }),
           ...(allowedAddresses === null ? {} : { allowed_addresses: allowedAddresses }),
           ...(teamId === null ? {} : { team_id: teamId }),
+          ...(personId === null ? {} : { person_id: personId }),
           ...(isLimited(budget) ? { limits: budgetShown(budget) } : {}),
           secret: masked(input.secret),
         };
@@ -67,11 +80,12 @@ export function keys(db: Database): Pick<Administration, Verbs> {
         return (await readKey(tx, id))!;
       }),
 
-    async pageKeys({ organizationId, after, limit, state, kind = "key", unusedFor_ms, over }) {
+    async pageKeys({ organizationId, personId, after, limit, state, kind = "key", unusedFor_ms, over }) {
       const owner = organizationId === undefined ? undefined : bare(organizationId, "org_");
       const wanted = and(
         owner === undefined ? undefined : eq(apiKey.organizationId, owner),
         after === undefined ? undefined : gt(apiKey.id, uuidOf(after, "key_") ?? uuid_max),
+        personId === undefined ? undefined : eq(apiKey.personId, bare(personId, "per_")),
         eq(apiKey.kind, kind),
         state === undefined ? undefined : eq(keyLife.state, state),
         unusedFor_ms === undefined ? undefined : isUnusedFor(unusedFor_ms),

@@ -12,6 +12,7 @@ import {
   type UsageReport,
 } from "../store/report.ts";
 import type { Database, Transaction } from "./database.ts";
+import { isOfPerson } from "./request-hours.ts";
 
 const statement_ms = 60_000;
 const hour_ms = 3_600_000;
@@ -62,12 +63,15 @@ async function read(tx: Transaction, query: ReportQuery): Promise<UsageReport> {
   );
   const { from, to, rows_max } = query;
   const organization = query.organizationId === null ? null : bare(query.organizationId, "org_");
-  const rows = await tx.query<Row>(textOf(query), [from, to, rows_max + 1, ...(organization ? [organization] : [])]);
+  const person = query.personId ? bare(query.personId, "per_") : null;
+  const only = [organization, person].filter((one) => one !== null);
+  const rows = await tx.query<Row>(textOf(query), [from, to, rows_max + 1, ...only]);
   const [open] = await tx.query<{ at: Date; requests: number; units: number }>(
     `select store_now() as at, count(h.*) as requests, coalesce(sum(h.units), 0)::bigint as units
      from (select 1) one left join usage_hold h
-       on h.admitted_at >= $1 and h.admitted_at < $2 and ($3::uuid is null or h.organization_id = $3)`,
-    [from, to, organization],
+       on h.admitted_at >= $1 and h.admitted_at < $2 and ($3::uuid is null or h.organization_id = $3)
+       and ${isOfPerson("h", "$4")}`,
+    [from, to, organization, person],
   );
   return {
     at: open!.at,
@@ -80,9 +84,10 @@ async function read(tx: Transaction, query: ReportQuery): Promise<UsageReport> {
  * Days are read if the span is whole days and nobody asks for hours. Each source is summed by itself, so that the
  * server can read the larger one in parallel. Names are looked up afterwards, each once. Pure.
  */
-function textOf({ from, to, by, organizationId }: ReportQuery): string {
+function textOf({ from, to, by, organizationId, personId }: ReportQuery): string {
   const areDays = !by.includes("hour") && [from, to].every((at) => at.getTime() % day_ms === 0);
-  const only = organizationId === null ? "" : "and s.organization_id = $4";
+  const ofOne = organizationId === null ? "" : "and s.organization_id = $4";
+  const only = personId ? `${ofOne} and ${isOfPerson("s", organizationId === null ? "$4" : "$5")}` : ofOne;
   const groups = by.map((group) => columns[group]);
   const grouped = groups.map(([name, expression]) => `${expression} as ${name}`);
   const added = Object.entries(sums).map(([name, column]) => `usage_sum(s.${column}) as "${name}"`);

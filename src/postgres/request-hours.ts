@@ -21,7 +21,7 @@ export async function hourSpans(
   span: Span,
   rows_max: number,
 ): Promise<{ spans: Span[]; reached: string }> {
-  const { organizationId, keyId, teamId, model, outcome } = query;
+  const { organizationId, keyId, teamId, model, outcome, personId } = query;
   if (organizationId === undefined) return { spans: [span], reached: span.since };
   const rows = await db.query<{ starts_at: Date; is_whole: boolean }>(listing, [
     bare(organizationId, "org_"),
@@ -33,6 +33,7 @@ export async function hourSpans(
     span.until === null ? null : timeOf(span.until) + slack_ms,
     hours_max,
     rows_max,
+    personId === undefined ? null : bare(personId, "per_"),
   ]);
   const around = rows.map(({ starts_at }) => {
     const start_ms = starts_at.getTime();
@@ -47,10 +48,16 @@ function timeOf(id: string): number {
   return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
 }
 
+/** Whether a row is of a key of this person; null: of anybody's. */
+export function isOfPerson(table: string, person: string): string {
+  return `(${person}::uuid is null or ${table}.key_id in (select k.id from api_key k where k.person_id = ${person}))`;
+}
+
 const isInTime = `h.organization_id = $1::uuid and h.starts_at >= to_timestamp($6::bigint / 1000.0)
     and h.starts_at < coalesce(to_timestamp($7::bigint / 1000.0), 'infinity')`;
 const matches = `($2::uuid is null or h.key_id = $2) and ($3::uuid is null or h.team_id = $3)
-    and ($4::text is null or h.model = $4) and ($5::text is null or h.outcome = $5) and h.operation <> 'adjustment'`;
+    and ($4::text is null or h.model = $4) and ($5::text is null or h.outcome = $5) and h.operation <> 'adjustment'
+    and ${isOfPerson("h", "$10")}`;
 
 /** Where the roll-ups that are read do not reach the end, their last hour counts as one that matches: there the list goes on. */
 const listing = `

@@ -6,8 +6,9 @@
 import { bare, idOf, uuid_max } from "../store/ids.ts";
 import type { ListedRequest, RequestList, RequestPage, RequestQuery } from "../store/request-list.ts";
 import type { Database } from "./database.ts";
-import { hourSpans } from "./request-hours.ts";
-import { listedHold, listedRecord, listedRefusal, type RequestRow } from "./request-rows.ts";
+import { lateEntries } from "./ledger-late.ts";
+import { hourSpans, isOfPerson } from "./request-hours.ts";
+import { listedHold, listedRecord, listedRefusal, type RequestRow, withLate } from "./request-rows.ts";
 import { type Found, firstId, type Span, uuidAt } from "./request-spans.ts";
 
 export interface RequestListBounds {
@@ -43,7 +44,7 @@ export function requestList(db: Queries, bounds = usualBounds, now_ms = () => pe
       const holds = await foundHolds(page, span);
       const refusals = await scanned(page, refusalsOf, [span]);
       const records = await foundRecords(page, span);
-      return merged(query.limit, span, [records, refusals, holds]);
+      return withLateSettlements(db, merged(query.limit, span, [records, refusals, holds]));
     },
   };
 }
@@ -63,6 +64,18 @@ function merged(limit: number, { since }: Span, sources: readonly Found[]): Requ
   const items = inReach.slice(0, limit);
   if (inReach.length > limit) return { items, next: items.at(-1)!.requestId };
   return { items, next: reached > since ? idOf(reached, "req_") : null };
+}
+
+/** A request that was recovered and then settled by its own node is shown with the sums of both. */
+async function withLateSettlements(db: Queries, page: RequestPage): Promise<RequestPage> {
+  const recovered = page.items.filter((item) => item.recovered).map(({ requestId }) => requestId);
+  const entries = await lateEntries(db, recovered);
+  if (entries.size === 0) return page;
+  const items = page.items.map((item) => {
+    const late = entries.get(item.requestId);
+    return late ? withLate(item, late) : item;
+  });
+  return { ...page, items };
 }
 
 async function foundRecords(page: Reading, span: Span): Promise<Found> {
@@ -124,8 +137,8 @@ async function scanned(page: Reading, source: Source, spans: readonly Span[]): P
 }
 
 function valuesOf(query: RequestQuery, { since, until }: Span): unknown[] {
-  const { organizationId, keyId, teamId, model, outcome, upstream } = query;
-  const idIn = (id: string | undefined, prefix: "org_" | "key_" | "team_") =>
+  const { organizationId, keyId, teamId, model, outcome, upstream, personId } = query;
+  const idIn = (id: string | undefined, prefix: "org_" | "key_" | "team_" | "per_") =>
     id === undefined ? null : bare(id, prefix);
   return [
     idIn(organizationId, "org_"),
@@ -136,30 +149,31 @@ function valuesOf(query: RequestQuery, { since, until }: Span): unknown[] {
     upstream ?? null,
     since,
     until,
+    idIn(personId, "per_"),
   ];
 }
 
 /** Both are bounds of the index, whatever plan the server has made. */
 const isInSpan = `r.request_id >= $7::uuid and r.request_id < coalesce($8::uuid, '${uuid_max}')`;
 const matches = `($1::uuid is null or r.organization_id = $1) and ($2::uuid is null or r.key_id = $2)
-  and ($4::text is null or r.model = $4)`;
+  and ($4::text is null or r.model = $4) and ${isOfPerson("r", "$9")}`;
 
 const holding = `
   select r.* from usage_hold r
   where ${isInSpan} and ${matches} and ($3::uuid is null or r.team_id = $3)
     and ($5::text is null or $5 = 'running') and $6::text is null
-  order by r.request_id desc limit $9`;
+  order by r.request_id desc limit $10`;
 
 /** The rows that match, or one empty row; and in each how far down was read: null, to the end of the span. */
 function reading(table: string, condition: string): string {
   return `
   with scanned as materialized (
     select r.request_id, coalesce(${matches} and ${condition}, false) as matches
-    from ${table} r where ${isInSpan} order by r.request_id desc limit $10
+    from ${table} r where ${isInSpan} order by r.request_id desc limit $11
   ), chosen as materialized (
-    select s.request_id from scanned s where s.matches order by s.request_id desc limit $9
+    select s.request_id from scanned s where s.matches order by s.request_id desc limit $10
   ), ended as (
-    select case when count(*) = $10 then (select s.request_id from scanned s order by s.request_id limit 1) end as read_to
+    select case when count(*) = $11 then (select s.request_id from scanned s order by s.request_id limit 1) end as read_to
     from scanned
   )
   select e.read_to, r.* from ended e left join (

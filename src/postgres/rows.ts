@@ -64,6 +64,7 @@ export function keyOf({ key: row, state, endsAt }: LivingKey, secrets: Secret[])
     lastUsedFrom: row.lastUsedFrom,
     createdBy: row.createdBy,
     owner: row.owner,
+    personId: row.personId === null ? null : idOf(row.personId, "per_"),
     labels: row.labels,
     allowedAddresses: row.allowedAddresses,
     state,

@@ -72,6 +72,8 @@ export interface Key {
   createdBy: string | null;
   /** A person or a team, as free text. */
   owner: string | null;
+  /** The person whose key it is; null: it is the organization's. */
+  personId: string | null;
   labels: Record<string, string>;
   /** Addresses and networks of its clients; null allows all. */
   allowedAddresses: string[] | null;
@@ -227,6 +229,8 @@ export interface Administration extends BudgetAdministration {
     allowedModels: string[] | null;
     expiresAt: Date | null;
     owner: string | null;
+    /** The person whose key it is: that person's limits count for it. Absent or null: the organization's. */
+    personId?: string | null;
     labels: Record<string, string>;
     allowedAddresses: string[] | null;
     teamId: string | null;
@@ -242,6 +246,7 @@ export interface Administration extends BudgetAdministration {
     page: Page &
       OverShare & {
         organizationId?: string | undefined;
+        personId?: string | undefined;
         state?: KeyState | undefined;
         /** `key` unless it is given: sign-ins and identity tokens are in no list that did not ask for them. */
         kind?: KeyKind | undefined;

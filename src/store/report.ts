@@ -24,6 +24,8 @@ export interface ReportQuery {
   by: readonly ReportGroup[];
   /** Null means all organizations. */
   organizationId: string | null;
+  /** Only what was used with keys of this person; absent or null: with any. */
+  personId?: string | null;
   rows_max: number;
 }
 

@@ -7,6 +7,8 @@ export type ListedOutcome = (typeof listedOutcomes)[number];
 export interface RequestQuery {
   organizationId?: string | undefined;
   keyId?: string | undefined;
+  /** Only requests with a key of this person. */
+  personId?: string | undefined;
   teamId?: string | undefined;
   model?: string | undefined;
   outcome?: ListedOutcome | undefined;
