@@ -111,7 +111,7 @@ export const BudgetWindows = Type.Object(
   {
     $id: "BudgetWindows",
     description:
-      "The windows in which a key or a team has a limit of its own. Those of a minute slide, and are reset when nothing of the last 60 seconds counts any more.",
+      "The windows in which a key, a person or a team has a limit of its own. Those of a minute slide, and are reset when nothing of the last 60 seconds counts any more.",
   },
 );
 export type BudgetWindows = Type.Static<typeof BudgetWindows>;
@@ -123,12 +123,13 @@ export const UsageRecord = Type.Object(
     week: UsageWindow,
     month: UsageWindow,
     key: Type.Optional(BudgetWindows),
+    person: Type.Optional(BudgetWindows),
     team: Type.Optional(BudgetWindows),
   },
   {
     $id: "UsageRecord",
     description:
-      "The five-hour session, the week, and the billing month of the organization; and those of the calling key and of its team, if they have limits of their own.",
+      "The five-hour session, the week, and the billing month of the organization; and those of the calling key, of the person whose it is, and of its team, if they have limits of their own.",
   },
 );
 export type UsageRecord = Type.Static<typeof UsageRecord>;
