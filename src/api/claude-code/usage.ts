@@ -29,19 +29,19 @@ export const oauthUsage = unlisted({
 });
 
 function usageBody(caps: readonly Cap[], pricing: Pricing, month_used: number) {
-  const shown = fullest(caps);
+  const active = fullest(caps);
   const cents = centsAt(pricing);
   const { currency } = pricing;
-  if (!shown) {
+  if (!active) {
     const none = { monthly_limit: null, utilization: null };
     return { extra_usage: { is_enabled: true, ...none, used_credits: cents(month_used), currency }, limits: [] };
   }
   return {
     extra_usage: {
       is_enabled: true,
-      monthly_limit: cents(shown.limit),
-      used_credits: cents(shown.used),
-      utilization: percent(shown),
+      monthly_limit: cents(active.limit),
+      used_credits: cents(active.used),
+      utilization: percent(active),
       currency,
     },
     limits: caps.map((cap) => ({
@@ -50,7 +50,7 @@ function usageBody(caps: readonly Cap[], pricing: Pricing, month_used: number) {
       percent: percent(cap),
       resets_at: new Date(cap.resetsAt_s * 1000).toISOString(),
       severity: shareOf(cap) >= 0.75 ? "warning" : "normal",
-      is_active: cap === shown,
+      is_active: cap === active,
     })),
   };
 }
