@@ -33,14 +33,14 @@ export function managedSettings({ identity }: Pick<IdentityParts, "identity">): 
 }
 
 function settingsFor(models: readonly Model[]) {
-  const { id } = models[0]!;
+  const { id, contextTokens } = models[0]!;
   return {
     model: id,
     availableModels: models.map((model) => model.id),
     env: {
       ANTHROPIC_DEFAULT_HAIKU_MODEL: id,
-      // One for all models, so that none is given more than it holds.
-      CLAUDE_CODE_MAX_CONTEXT_TOKENS: String(Math.min(...models.map(({ contextTokens }) => contextTokens))),
+      // Claude Code takes one for all models.
+      CLAUDE_CODE_MAX_CONTEXT_TOKENS: String(contextTokens),
     },
   };
 }
