@@ -117,7 +117,7 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
       else ample.forget(organizationId);
       throw refusal;
     }
-    const { units, source, windows, at, teamId } = answer;
+    const { units, source, windows, at, teamId, subjects } = answer;
     limits.countsIn(teamId === undefined ? [organizationId, keyId] : [organizationId, keyId, teamId]);
     ample.granted(facts, answer);
     const grant = {
@@ -127,6 +127,7 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
       windows,
       at,
       ...(teamId !== undefined && { teamId }),
+      ...(subjects !== undefined && { subjects }),
     };
     holds += 1;
     const settled = (answer: SettleAnswer) => {

@@ -101,9 +101,11 @@ describe("a sign-in of Claude Code", () => {
 
   test("is told in one sentence that its window is over, and not asked to come again", async () => {
     await limit(60_000);
+    const shares: number[] = [];
     let last = await ask(token);
     await until(
       async () => {
+        if (last.status === 200) shares.push(Number(last.headers.get(`${family}-overage-utilization`)));
         await last.clone().text();
         if (last.status === 429 && last.headers.get("retry-after") !== "1") return true;
         last = await ask(token);
@@ -112,6 +114,8 @@ describe("a sign-in of Claude Code", () => {
       30_000,
       "the window to be used up",
     );
+    // The limit is that of the key of this sign-in, of which its organization has used next to nothing.
+    expect(Math.max(...shares)).toBeGreaterThan(0.2);
     const { error } = (await last.json()) as { error: { type: string; message: string } };
     expect(error.type).toBe("billing_error");
     expect(error.message).not.toMatch(/\. [A-Z]/);
