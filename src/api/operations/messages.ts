@@ -12,6 +12,7 @@ import { credentialFaults } from "../openapi/faults.ts";
 import {
   messagesLimitHeaderNames,
   messagesLimitRefusalHeaderNames,
+  retirementHeaderNames,
   unifiedHeaderNames,
   usageHeaderNames,
 } from "../openapi/headers.ts";
@@ -43,6 +44,7 @@ export const createMessage = operation({
       ...usageHeaderNames,
       "x-service-usage-source",
       "x-service-replay-of",
+      ...retirementHeaderNames,
       ...messagesLimitHeaderNames,
       ...unifiedHeaderNames,
     ],
