@@ -126,6 +126,7 @@ function managementOf(services: Services, store: OpenStore): Management {
       const plans = plansBeside(catalog.plans, await store.plans.listPlans(), services.storage());
       return { plans, models: [...catalog.models.keys()], upstreams: upstreams.map(({ name }) => name), pricing };
     },
+    configuration: async () => (await import("../config/shown.ts")).shownConfiguration(await services.configuration()),
     actor: actorOf(services),
     now_ms: services.now_ms,
     newUuid: services.newUuid,
