@@ -1,8 +1,19 @@
 /** THE PAGES: each with its address, its name in the navigation, and the verb that one needs to see it. */
 import type { FunctionComponent } from "preact";
 import type { VerbName } from "./core/client.ts";
+import { AuditPage } from "./pages/audit.tsx";
+import { ConnectPage } from "./pages/connect.tsx";
 import { EnginesPage } from "./pages/engines.tsx";
+import { NodesPage } from "./pages/nodes.tsx";
 import { NowPage } from "./pages/now.tsx";
+import { OperatorsPage } from "./pages/operators.tsx";
+import { OrganizationPage } from "./pages/organization.tsx";
+import { OrganizationsPage } from "./pages/organizations.tsx";
+import { PeoplePage, PersonPage } from "./pages/people.tsx";
+import { PlanPage, PlansPage } from "./pages/plans.tsx";
+import { RequestPage } from "./pages/request.tsx";
+import { RequestsPage } from "./pages/requests.tsx";
+import { UsagePage } from "./pages/usage.tsx";
 
 export interface PageProps {
   /** What stands after the page's path in the address. */
@@ -14,6 +25,7 @@ export interface PageEntry {
   name: string;
   /** The key that goes to it, after `g`. */
   key: string;
+  /** Null: everybody sees it. */
   needs: VerbName | null;
   list: FunctionComponent;
   /** The page of one thing. */
@@ -22,5 +34,21 @@ export interface PageEntry {
 
 export const pages: readonly PageEntry[] = [
   { path: "/", name: "Now", key: "n", needs: "getFleet", list: NowPage },
+  { path: "/usage", name: "Usage", key: "u", needs: "reportUsage", list: UsagePage },
+  { path: "/requests", name: "Requests", key: "r", needs: "pageRequests", list: RequestsPage, one: RequestPage },
+  {
+    path: "/organizations",
+    name: "Organizations",
+    key: "o",
+    needs: "pageOrganizations",
+    list: OrganizationsPage,
+    one: OrganizationPage,
+  },
   { path: "/engines", name: "Engines", key: "e", needs: "getFleet", list: EnginesPage },
+  { path: "/nodes", name: "Nodes", key: "d", needs: "listNodes", list: NodesPage },
+  { path: "/plans", name: "Plans", key: "p", needs: "listPlans", list: PlansPage, one: PlanPage },
+  { path: "/people", name: "People", key: "h", needs: "pagePeople", list: PeoplePage, one: PersonPage },
+  { path: "/operators", name: "Operators", key: "t", needs: "pageOperators", list: OperatorsPage },
+  { path: "/audit", name: "Audit", key: "a", needs: "pageAudit", list: AuditPage },
+  { path: "/connect", name: "Connect", key: "c", needs: null, list: ConnectPage },
 ];

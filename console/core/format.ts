@@ -16,6 +16,7 @@ export function rate(number: number): string {
 export const compacted = (number: number) => (Math.abs(number) < 10_000 ? whole.format(number) : short.format(number));
 
 export function percent(share: number): string {
+  if (share > 0 && share < 0.1) return "< 0.1 %";
   return `${share < 10 && share > 0 ? share.toFixed(1) : Math.floor(share)} %`;
 }
 

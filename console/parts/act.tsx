@@ -5,7 +5,7 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { announce } from "../core/announce.ts";
-import { perform, type VerbName } from "../core/client.ts";
+import { type Given, type Input, perform, type VerbName } from "../core/client.ts";
 import { type Field, inputOf, type Values, valuesOf } from "../core/form.ts";
 import { may } from "../core/session.ts";
 import { Failed } from "./asked.tsx";
@@ -13,11 +13,11 @@ import { CommandLine } from "./command-line.tsx";
 import { Dialog } from "./dialog.tsx";
 import { FieldOf } from "./field.tsx";
 
-interface Act {
+interface Act<Name extends VerbName = VerbName> {
   label: string;
-  verb: VerbName;
+  verb: Name;
   /** The members of the input that are no fields. */
-  given?: Record<string, unknown>;
+  given?: Partial<Input<Name>>;
   fields?: readonly Field[];
   /** What it does, in a sentence. */
   says?: ComponentChildren;
@@ -30,7 +30,7 @@ interface Act {
   isPrimary?: boolean;
 }
 
-export function Act(act: Act) {
+export function Act<Name extends VerbName>(act: Act<Name>) {
   const [isOpen, setOpen] = useState(false);
   if (!may(act.verb)) return null;
   const kind = act.ends ? "danger" : act.isPrimary ? "primary" : "";
@@ -39,7 +39,7 @@ export function Act(act: Act) {
       <button type="button" class={`small ${kind}`} onClick={() => setOpen(true)}>
         {act.label}
       </button>
-      {isOpen && <ActDialog act={act} close={() => setOpen(false)} />}
+      {isOpen && <ActDialog act={act as Act} close={() => setOpen(false)} />}
     </>
   );
 }
@@ -51,7 +51,7 @@ function ActDialog({ act, close }: { act: Act; close: () => void }) {
   const [failure, setFailure] = useState<Error | null>(null);
   const [answer, setAnswer] = useState<unknown>(null);
   const [isBusy, setBusy] = useState(false);
-  const input = inputOf(fields, values, given);
+  const input = inputOf(fields, values, given as Given);
 
   const submit = async (event: Event) => {
     event.preventDefault();

@@ -18,16 +18,22 @@ interface Shown {
   height: number;
   kind: "line" | "bars";
   written: (value: number) => string;
+  /** The days that it is of, in seconds since 1970. */
+  span: readonly [from: number, to: number];
 }
 
-export function Chart({ label, times, values, lines, height, kind, written }: Shown) {
+export function Chart({ label, times, values, lines, height, kind, written, span }: Shown) {
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const data = [times, ...values] as uPlot.AlignedData;
   const chosen = theme.value;
   useEffect(() => {
     const element = place.current!;
-    const made = new uPlot(optionsOf({ lines, height, kind, written, width: element.clientWidth }), data, element);
+    const made = new uPlot(
+      optionsOf({ lines, height, kind, written, span, width: element.clientWidth }),
+      data,
+      element,
+    );
     plot.current = made;
     const watcher = new ResizeObserver(() => made.setSize({ width: element.clientWidth, height }));
     watcher.observe(element);
@@ -39,14 +45,14 @@ export function Chart({ label, times, values, lines, height, kind, written }: Sh
       watcher.disconnect();
       made.destroy();
     };
-  }, [chosen, kind, height, lines.length]);
+  }, [chosen, kind, height, lines.length, span[0], span[1]]);
   useEffect(() => plot.current?.setData(data), [data]);
   return <div class="chart" ref={place} role="img" aria-label={label} />;
 }
 
-type Wanted = Pick<Shown, "lines" | "height" | "kind" | "written"> & { width: number };
+type Wanted = Pick<Shown, "lines" | "height" | "kind" | "written" | "span"> & { width: number };
 
-function optionsOf({ lines, height, kind, written, width }: Wanted): uPlot.Options {
+function optionsOf({ lines, height, kind, written, span, width }: Wanted): uPlot.Options {
   const axis = {
     stroke: () => colorOf("--faint"),
     grid: { stroke: () => colorOf("--line"), width: 1 },
@@ -60,9 +66,9 @@ function optionsOf({ lines, height, kind, written, width }: Wanted): uPlot.Optio
     padding: [8, 8, 0, 0],
     cursor: { show: false },
     legend: { show: false },
-    scales: { y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] } },
+    scales: { x: { range: () => [span[0], span[1]] }, y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] } },
     axes: [
-      { ...axis, font, space: 80, size: 24 },
+      { ...axis, font, space: 64, size: 24, incrs: [day_s, 2 * day_s, 7 * day_s, 30 * day_s], values: daysOf },
       { ...axis, font, size: 56, space: 28, values: (_, splits) => splits.map(written) },
     ],
     series: [
@@ -78,6 +84,9 @@ function optionsOf({ lines, height, kind, written, width }: Wanted): uPlot.Optio
     ],
   };
 }
+
+const day_s = 86_400;
+const daysOf = (_: uPlot, splits: number[]) => splits.map((at) => new Date(at * 1000).toISOString().slice(5, 10));
 
 const colorOf = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 

@@ -7,6 +7,8 @@ export interface Filter {
   label: string;
   choices?: readonly string[];
   hint?: string;
+  /** The choice that holds where the address names none; else none is left out. */
+  fallback?: string;
 }
 
 export function Filters({ of }: { of: readonly Filter[] }) {
@@ -28,15 +30,15 @@ export function Filters({ of }: { of: readonly Filter[] }) {
   );
 }
 
-function FilterOf({ of: { name, label, choices, hint } }: { of: Filter }) {
+function FilterOf({ of: { name, label, choices, hint, fallback } }: { of: Filter }) {
   const id = useId();
-  const value = query.value.get(name) ?? "";
+  const value = query.value.get(name) ?? fallback ?? "";
   return (
     <div class="filter">
       <label for={id}>{label}</label>
       {choices ? (
         <select id={id} value={value} onChange={(event) => replaceQuery({ [name]: event.currentTarget.value })}>
-          <option value="">all</option>
+          {fallback === undefined && <option value="">all</option>}
           {choices.map((one) => (
             <option key={one} value={one}>
               {one.replaceAll("_", " ")}

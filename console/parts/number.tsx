@@ -10,11 +10,20 @@ export function Count({ of, unit }: { of: number; unit?: string }) {
   return <span title={unit ? `${grouped(of)} ${unit}` : undefined}>{grouped(of)}</span>;
 }
 
+interface Shown {
+  used: number;
+  held?: number;
+  limit: number;
+  label: string;
+  /** Whether it is a part of a whole, and no share of a limit that somebody should look at. */
+  isPart?: boolean;
+}
+
 /** The share of a limit: used, and held by what runs. */
-export function Bar({ used, held = 0, limit, label }: { used: number; held?: number; limit: number; label: string }) {
+export function Bar({ used, held = 0, limit, label, isPart = false }: Shown) {
   const share = limit === 0 ? 100 : Math.min(100, (used / limit) * 100);
   const reserved = limit === 0 ? 0 : Math.min(100 - share, (held / limit) * 100);
-  const tone = share >= 95 ? "bad" : share >= 75 ? "warn" : "calm";
+  const tone = isPart || share < 75 ? "calm" : share < 95 ? "warn" : "bad";
   return (
     <svg
       class={`bar ${tone}`}

@@ -22,7 +22,7 @@ export function Page({ title, aside, children }: Titled) {
 
 export function Section({ title, aside, children }: Titled) {
   return (
-    <section>
+    <section class="section">
       <header class="section-head">
         <h2>{title}</h2>
         {aside && <div class="aside">{aside}</div>}

@@ -40,7 +40,7 @@ export interface AdmissionParts {
   /** Called with the number of lapsed holds that a sweep has settled. */
   recovered?: (count: number) => void;
   /** Called with the charge of each confirmed settlement. */
-  settled?: (answer: SettleAnswer) => void;
+  settled?: (answer: SettleAnswer, requestId: string) => void;
   /** Called with the time that each request waited for its grant. */
   waited?: EntranceParts["waited"];
   /** Called for each batch that was sent to the ledger. */

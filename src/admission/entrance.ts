@@ -28,13 +28,16 @@ export interface EntranceSettings {
 
 export interface Entry {
   requestId: string;
-  /** `rates`: those of the key and its team, if they have limits of their own; the key first. */
+  /** `rates`: those of the key, its person and its team, if they have limits of their own; the key first. */
   principal: {
     readonly key: { readonly id: string };
     readonly organization: Pick<Organization, "id">;
+    readonly person?: { readonly id: string } | null;
     readonly rates?: readonly RateSubject[];
   };
   operation: Operation;
+  /** It came with an idempotency key. */
+  isRepeatable?: boolean;
   request: InferenceRequest;
   model: Model;
   /** The plan under which the request is admitted. */
@@ -70,7 +73,7 @@ export interface EntranceParts {
   /** The changes of limits that this node knows of. Absent: only plans change. */
   changes?: LimitChanges | undefined;
   /** Called for each settlement that the ledger has confirmed. */
-  settled?: ((answer: SettleAnswer) => void) | undefined;
+  settled?: ((answer: SettleAnswer, requestId: string) => void) | undefined;
   /** Called with the ledger's answer to an admission, and the time it took; `error`: it did not answer in time. */
   waited?: ((answer: "granted" | "refused" | "error", ms: number) => void) | undefined;
 }
@@ -90,6 +93,7 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
       model: model.id,
       stream: request.stream,
       prices: model.prices,
+      ...(entry.isRepeatable && { isRepeatable: true }),
     };
     const hold = holdFor(entry.inputTokens, model, request);
     const { inputUnits, outputTokens, outputTokens_min } = hold;
@@ -118,7 +122,8 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
       throw refusal;
     }
     const { units, source, windows, at, teamId } = answer;
-    limits.countsIn(teamId === undefined ? [organizationId, keyId] : [organizationId, keyId, teamId]);
+    const { person } = entry.principal;
+    limits.countsIn([organizationId, keyId, ...(teamId === undefined ? [] : [teamId]), ...(person ? [person.id] : [])]);
     ample.granted(facts, answer);
     const grant = {
       units,
@@ -131,7 +136,7 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
     holds += 1;
     const settled = (answer: SettleAnswer) => {
       holds -= 1;
-      parts.settled?.(answer);
+      parts.settled?.(answer, facts.requestId);
     };
     return new HeldReservation({
       batcher,
@@ -181,7 +186,7 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
 
 /** The last plan that could be read, so that a settlement is sent even if reading it fails. */
 function isOwnLimit({ details: { body } }: Fault): boolean {
-  return body?.limited_by === "key" || body?.limited_by === "team";
+  return body?.limited_by !== undefined && body.limited_by !== "organization";
 }
 
 /** Reports every settlement, even if the plans are not known. */

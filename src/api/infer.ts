@@ -59,7 +59,8 @@ async function run<Wire extends InferenceWire, Reply>(
   if (!keeping) call.watchClient();
   const standing = call.begins(dependencies.standings.begin(principal, (fault) => call.end(fault)));
   const planNow = () => planOf(dependencies.catalog().plans, standing.principal.organization) ?? prepared.plan;
-  const running = call.begins(await dependencies.runs.start({ ...prepared, planNow }, call));
+  const isRepeatable = keeping !== null && !keeping.isBackground;
+  const running = call.begins(await dependencies.runs.start({ ...prepared, planNow, isRepeatable }, call));
   return answer(dependencies, call, adapter, prepared, { run: running, keeping });
 }
 

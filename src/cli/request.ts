@@ -62,6 +62,10 @@ function describeRequest(terminal: Terminal, request: Request): string {
     ["outcome", [request.outcome, request.errorCode].filter(Boolean).join(": ")],
     ["stopped by", request.stoppedBy],
     ["recovered", request.recovered ? "yes, from its last checkpoint" : null],
+    [
+      "settled late",
+      request.settledLateAt && `${request.settledLateAt}, by its own node; tokens and units are the sums`,
+    ],
     ["upstream", route && `${route.upstream}, ${route.attempts === 1 ? "1 attempt" : `${route.attempts} attempts`}`],
     ...attempts,
     ["started", request.createdAt],

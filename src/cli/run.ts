@@ -6,6 +6,7 @@
  * connect.ts finds the data.
  */
 import { type Command, CommanderError } from "commander";
+import { addAgentCommands, agentNames, withoutAgentsOptions } from "./agents/commands.ts";
 import { addApplyCommand } from "./apply.ts";
 import { addAuditCommands } from "./audit.ts";
 import { addCompletionCommand } from "./completion.ts";
@@ -43,7 +44,7 @@ export async function run(words: readonly string[], services: Services): Promise
     });
     const [first, ...others] = words;
     // Commander's own `help` takes one word, but `help team create` has two.
-    const typed = first === "help" && others.length > 1 ? [...others, "--help"] : [...words];
+    const typed = first === "help" && others.length > 1 ? [...others, "--help"] : withoutAgentsOptions(words);
     await program.parseAsync(typed, { from: "user" });
     return code;
   } catch (thrown) {
@@ -107,6 +108,7 @@ export function commands(of: Services, exitWith: (code: number) => void): Comman
   addApplyCommand(program, context);
   addExportCommand(program, context);
   addSignInCommands(program, context);
+  addAgentCommands(program, context);
   addConsoleCommand(program, context);
   addDoctorCommand(program, context);
   addHealthcheckCommand(program, context);
@@ -130,7 +132,7 @@ const onTheNode = [
 ];
 
 /** They call what clients call. */
-const forClients = ["login", "logout", "token"];
+const forClients = ["login", "logout", "token", ...agentNames];
 
 /** The words of a command, without the program's name. */
 function namesTo(command: Command): string[] {

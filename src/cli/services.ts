@@ -13,6 +13,8 @@ export interface Services {
   version: string;
   /** The newest migration that it knows. */
   schema(): Promise<string>;
+  /** The words that start this program. */
+  program: readonly [string, ...string[]];
   terminal: Terminal;
   environment: Readonly<Record<string, string | undefined>>;
   /** The operating system's user, for the audit log. */

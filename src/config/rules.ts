@@ -10,6 +10,8 @@ import type { Path } from "../schema/walk.ts";
 import { checkedKey } from "./api-key.ts";
 import { didYouMean } from "./diagnose.ts";
 import { brokenIdentity, type IdentitySection } from "./identity.ts";
+import { instantOf } from "./instant.ts";
+import { mistakenNames } from "./model-names.ts";
 import { fieldOf } from "./problem.ts";
 import { record } from "./record.ts";
 import { Model, type ModelEntry } from "./settings/model.ts";
@@ -24,7 +26,7 @@ type Found = Iterable<Problem>;
 
 /** `value` may have holes where something was wrong; entries with holes are passed over. */
 export function* brokenRules(value: unknown, upstreamFromEnvironment: boolean): Found {
-  const { upstreams, models, metering, identity } = record(value);
+  const { upstreams, models, metering, identity, server } = record(value);
   const entries = Object.entries(record(upstreams));
   for (const [name, entry] of entries) {
     if (name === simulatorName)
@@ -34,6 +36,7 @@ export function* brokenRules(value: unknown, upstreamFromEnvironment: boolean): 
   const names = entries.map(([name]) => name);
   if (Array.isArray(models)) {
     yield* repeatedIds(models);
+    yield* mistakenNames(models.map((model) => (fits<ModelEntry>(Model, model) ? model : null)));
     for (const [index, model] of models.entries())
       if (fits<ModelEntry>(Model, model))
         yield* broken(modelRules([...names, simulatorName], record(upstreams)), model, ["models", index]);
@@ -42,6 +45,7 @@ export function* brokenRules(value: unknown, upstreamFromEnvironment: boolean): 
     yield [["upstreams"], message];
   }
   if (fits<Metering>(sections.metering, metering)) yield* broken(meteringRules, metering, ["metering"]);
+  if (fits<Server>(sections.server, server)) yield* broken(serverRules, server, ["server"]);
   if (fits<IdentitySection>(sections.identity, identity))
     for (const [path, message] of brokenIdentity(identity)) yield [["identity", ...path], message];
 }
@@ -64,6 +68,16 @@ const meteringRules: Rules<Metering> = {
     const lease = lease_s ?? filled(sections.metering.properties).lease_s;
     if (checkpoint_s >= lease)
       yield [["checkpoint_s"], `must be shorter than lease_s (${lease}), or leases lapse between checkpoints`];
+  },
+};
+
+type Server = Written<typeof sections.server.properties>;
+
+const serverRules: Rules<Server> = {
+  *pausesAreWithinTheirBounds({ read_pause_ms_min = 0, read_pause_ms_max }) {
+    const longest_ms = read_pause_ms_max ?? filled(sections.server.properties).read_pause_ms_max;
+    if (read_pause_ms_min > longest_ms)
+      yield [["read_pause_ms_min"], `must not be more than read_pause_ms_max (${longest_ms})`];
   },
 };
 
@@ -151,6 +165,16 @@ const modelRules = (upstreams: string[], entries: Record<string, unknown>): Rule
   *anAnswerFitsTheContext({ context_window, max_output_tokens = 0 }) {
     if (max_output_tokens > context_window)
       yield [["max_output_tokens"], `must be at most the context_window (${context_window})`];
+  },
+  *whatFollowsARetirementNeedsOne({ retires_at, deprecated_at, replaced_by, redirect }) {
+    const instants = Object.entries({ deprecated_at, retires_at });
+    for (const [name, written] of instants)
+      if (written !== undefined && instantOf(written) === null) yield [[name], "is a day or a time that there is not"];
+    for (const [name, value] of Object.entries({ deprecated_at, replaced_by }))
+      if (value !== undefined && retires_at === undefined) yield [[name], "needs retires_at; add it"];
+    if (redirect && replaced_by === undefined) yield [["redirect"], "needs replaced_by; add it"];
+    if (retires_at !== undefined && (instantOf(deprecated_at ?? "") ?? 0) > (instantOf(retires_at) ?? Infinity))
+      yield [["deprecated_at"], `must not be after retires_at (${retires_at})`];
   },
   *parallelToolsAreTools({ capabilities = [] }) {
     if (capabilities.includes("parallel_tools") && !capabilities.includes("tools"))

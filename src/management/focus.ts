@@ -112,7 +112,7 @@ function* focusLines({ rows, asOf }: Report, price: Price): Generator<string> {
   const things = writtenOnce(ofThing, written);
   const periods = writtenOnce(ofPeriod, written);
   for (const row of rows) {
-    const isUsage = row.operation !== "adjustment";
+    const isUsage = isUsageOf(row);
     const facts = { row, isUsage, unitPrice: isUsage ? perUnit : null, price };
     const thing = things(nameOf(row), () => facts);
     const period = periods(row.day ?? row.month ?? row.hour?.toISOString() ?? "", () => periodOf(row, asOf));
@@ -120,6 +120,11 @@ function* focusLines({ rows, asOf }: Report, price: Price): Generator<string> {
       yield `${chargeText(facts, charge, costOf(charge.units), written)},${period},${thing}\r\n`;
     }
   }
+}
+
+/** A late settlement is usage of a key; an operator's entry is of none. */
+function isUsageOf({ operation, keyId = null }: Row): boolean {
+  return operation !== "adjustment" || keyId !== null;
 }
 
 /** What a line says of its key, its model and its operation follows from these. */

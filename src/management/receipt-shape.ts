@@ -46,6 +46,11 @@ export const RequestReceipt = Type.Object(
       description:
         "Settled by another node: a stream at its last checkpoint, an answer that was not streamed, or had an `idempotency-key`, at 0.",
     }),
+    settled_late_at: nullable(
+      instant(
+        "When the node that ran it, which had been cut off, booked what was delivered beyond that checkpoint. `usage` and `units` are the sums.",
+      ),
+    ),
     detached: Type.Boolean({
       description: "The client left, and the answer went on, because an `idempotency-key` had come with the request.",
     }),

@@ -84,6 +84,7 @@ export const requestVerbs = [
         attempts: null,
         continued: false,
         recovered: false,
+        settledLateAt: null,
         detached: false,
         replayOf: null,
         usage: {

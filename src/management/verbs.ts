@@ -8,6 +8,7 @@ import { configurationVerbs } from "./configuration.ts";
 import { consoleVerbs } from "./console.ts";
 import { fleetVerbs } from "./fleet.ts";
 import { keyVerbs } from "./keys.ts";
+import { memberVerbs } from "./members.ts";
 import { noticeVerbs } from "./notices.ts";
 import { operatorVerbs } from "./operators.ts";
 import { organizationChangeVerbs } from "./organization-changes.ts";
@@ -41,6 +42,7 @@ const listed = [
   ...auditVerbs,
   ...operatorVerbs,
   ...personVerbs,
+  ...memberVerbs,
   ...consoleVerbs,
 ] as const;
 

@@ -35,7 +35,12 @@ export async function startAdmission({ serving, settings, log, outage }: Foundat
     metering: settings.metering,
     grant_ms: () => patience(settings.limits.grant_ms),
     log: outage("ledger_unreachable"),
-    settled: metrics.settled,
+    settled(answer, requestId) {
+      metrics.settled(answer);
+      if (answer.answer !== "late") return;
+      const { charged, uncharged } = answer;
+      log.event("warn", "settled_late", { request_id: requestId, charged, uncharged });
+    },
     waited: metrics.grant,
     sent: metrics.batch,
     recovered(count) {

@@ -16,6 +16,7 @@ import { type RouteView, routesOf } from "../routing/view.ts";
 import type { EngineSeen } from "../store/fleet.ts";
 import { Lateness } from "../time/lateness.ts";
 import { type Client, client } from "../upstream/http1/client.ts";
+import { ReadPauses } from "../upstream/http1/read-pauses.ts";
 import { type Resolve, resolve as resolveName } from "../upstream/resolve.ts";
 import { disposable } from "./foundation.ts";
 import { tellResolved } from "./telling-names.ts";
@@ -30,6 +31,8 @@ export interface Engines extends AsyncDisposable {
   names: Names;
   /** The total lateness of this process until now. */
   late_ms(): number;
+  /** How long the sockets of engines are paused after a read at present. */
+  readPause_ms(): number;
   drained: Drained;
   /** Other engines are drained from now on. */
   drain(all: readonly DrainSeen[]): void;
@@ -66,10 +69,12 @@ export function engines({ configuration, log, resolve = resolveName, resolved }:
   ending.defer(() => naming.stop());
   const lateness = new Lateness();
   ending.defer(() => lateness.stop());
+  const { read_pause_ms_min, read_pause_ms_max } = configuration().server;
+  const pauses = new ReadPauses({ shortest_ms: read_pause_ms_min, longest_ms: read_pause_ms_max });
   const drained = new Drained();
   const known = replicas(naming.addressesOf, drained);
   const one = {
-    client: client(),
+    client: client({ pauses }),
     health: health(),
     pool: pool(),
     queues: queues(now_ms),
@@ -105,6 +110,7 @@ export function engines({ configuration, log, resolve = resolveName, resolved }:
       if (drained.set(all)) known.changed();
     },
     late_ms: () => lateness.total_ms(),
+    readPause_ms: () => pauses.window_ms,
     routes: () => routesOf(configuration().catalog, one, now_ms()),
     seen: () => enginesSeen(configuration().catalog, one, now_ms()),
     addresses: () =>

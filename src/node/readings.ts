@@ -34,6 +34,7 @@ export function readings(metrics: Metrics, parts: Read): void {
   read("http_memory_in_flight_bytes", () => bounds.memory.bytes);
   read("authentication_absent_keys", authentication.authentication.absent);
   read("authentication_existing_secrets", authentication.existing.count);
+  read("upstream_read_pause_seconds", () => engines.readPause_ms() / 1000);
   read("usage_holds", admission.holds);
   read("usage_settlement_waiting", admission.waitingSettlements);
   read("usage_ledger_mismatch", stores.checks.differences);

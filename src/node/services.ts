@@ -26,6 +26,9 @@ import { isContainer } from "./welcome.ts";
 /** The build sets it to the version and the commit. */
 declare const SLUICE_BUILD: string | undefined;
 const isCompiled = typeof SLUICE_BUILD !== "undefined";
+const program: readonly [string, ...string[]] = isCompiled
+  ? [process.execPath]
+  : [process.execPath, ...process.execArgv, Bun.main];
 
 export function services(environment: NodeJS.ProcessEnv): Services {
   const version = typeof SLUICE_BUILD === "undefined" ? packageJson.version : SLUICE_BUILD;
@@ -33,6 +36,7 @@ export function services(environment: NodeJS.ProcessEnv): Services {
   return {
     version,
     schema: async () => (await import("../../db/migrate.ts")).migrations.at(-1)!.name,
+    program,
     terminal,
     environment,
     user: systemUser(),
@@ -201,7 +205,6 @@ interface Supervised {
 
 async function supervised({ environment, configuration, workers, migrate, say }: Supervised): Promise<number> {
   const [{ supervise }, { fileRead }] = await Promise.all([import("./supervise.ts"), import("./worker.ts")]);
-  const program = isCompiled ? [process.execPath] : [process.execPath, ...process.execArgv, Bun.main];
   const { path } = configurationPath(environment);
   return supervise({
     workers,

@@ -13,6 +13,7 @@ import {
   windowKinds,
 } from "../store/ledger.ts";
 import type { Database } from "./database.ts";
+import { type LateEntry, lateEntries } from "./ledger-late.ts";
 import { plainly } from "./rows.ts";
 
 type RecordRow = typeof usageRecord.$inferSelect;
@@ -20,7 +21,7 @@ type HoldRow = typeof usageHold.$inferSelect;
 type NoteRow = typeof answerNote.$inferSelect;
 
 /** Looks a request up, of one organization or of any. */
-export function receipts(db: Pick<Database, "drizzle">) {
+export function receipts(db: Pick<Database, "drizzle" | "query">) {
   const isIts = (table: typeof usageRecord | typeof usageHold) => eq(table.requestId, sql.placeholder("request"));
   const isOwn = (table: typeof usageRecord | typeof usageHold) =>
     eq(table.organizationId, sql.placeholder("organization"));
@@ -55,7 +56,10 @@ export function receipts(db: Pick<Database, "drizzle">) {
     // A request that neither look-up finds may have been settled between the two; its record exists by now.
     const found = (await record()) ?? (await hold()) ?? (await record());
     const [note] = await plainly(notes.execute(names));
-    if (found) return { ...found, detached: note?.detached ?? false };
+    if (found) {
+      const late = found.recovered ? (await lateEntries(db, [requestId])).get(requestId) : undefined;
+      return { ...(late ? withLate(found, late) : found), detached: note?.detached ?? false };
+    }
     return note && (organizationId === null || note.organizationId === names.organization) ? replayReceipt(note) : null;
   };
 }
@@ -75,6 +79,7 @@ function replayReceipt(row: NoteRow): Receipt {
     stoppedBy: null,
     errorCode: null,
     recovered: false,
+    settledLateAt: null,
     detached: false,
     replayOf: idOf(row.replayOf!, "req_"),
     usage: noUsage,
@@ -95,6 +100,7 @@ function recordReceipt(row: RecordRow): Receipt {
     stoppedBy: row.stoppedBy as "usage_window" | null,
     errorCode: row.errorCode,
     recovered: row.recovered,
+    settledLateAt: null,
     detached: false,
     replayOf: null,
     usage: usageOf(row, row.outputTokens),
@@ -114,6 +120,26 @@ function recordReceipt(row: RecordRow): Receipt {
   };
 }
 
+/** One receipt of a request that was recovered and then settled by its own node. */
+function withLate(receipt: Receipt, late: LateEntry): Receipt {
+  const { usage, units, windows } = receipt;
+  const read = (kind: WindowKind) => ({ ...windows![kind], usedAfter: late[`${kind}_used_after`] });
+  return {
+    ...receipt,
+    settledLateAt: late.ended_at,
+    usage: {
+      inputTokens: usage.inputTokens + late.input_tokens,
+      cachedInputTokens: usage.cachedInputTokens + late.cached_input_tokens,
+      cacheWriteTokens: usage.cacheWriteTokens + late.cache_write_tokens,
+      outputTokens: usage.outputTokens + late.output_tokens,
+      reasoningTokens: usage.reasoningTokens + late.reasoning_tokens,
+      source: late.usage_source as UsageSource,
+    },
+    units: { ...units, charged: units.charged + late.charged, uncharged: units.uncharged + late.uncharged },
+    windows: windows && { session: read("session"), week: read("week"), month: read("month") },
+  };
+}
+
 function holdReceipt(row: HoldRow): Receipt {
   return {
     ...shared(row),
@@ -122,6 +148,7 @@ function holdReceipt(row: HoldRow): Receipt {
     stoppedBy: null,
     errorCode: null,
     recovered: false,
+    settledLateAt: null,
     detached: false,
     replayOf: null,
     usage: usageOf(row, row.producedTokens),

@@ -16,6 +16,7 @@ import { check } from "./full-check.ts";
 import { batchCall, durableBatchCall } from "./ledger-batch.ts";
 import { batchOn, dryRunOn } from "./ledger-dry-run.ts";
 import { laneSet } from "./ledger-lanes.ts";
+import { settledLate } from "./ledger-late.ts";
 import { receipts } from "./ledger-receipt.ts";
 import { recoverer } from "./ledger-sweep.ts";
 import { inWaves } from "./ledger-waves.ts";
@@ -60,7 +61,7 @@ export function ledger(db: Database, settings: LedgerSettings): Ledger & DryRunn
       answeredWithin(batchOn(lane, call, commands), answer_ms, "the ledger"),
     );
     settings.locked?.(locks_ms);
-    return answers;
+    return answeredWithin(settledLate(db, commands, answers), answer_ms, "the ledger");
   }
 
   const find = receipts(db);

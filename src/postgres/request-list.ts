@@ -6,8 +6,9 @@
 import { bare, idOf, uuid_max } from "../store/ids.ts";
 import type { ListedRequest, RequestList, RequestPage, RequestQuery } from "../store/request-list.ts";
 import type { Database } from "./database.ts";
+import { lateEntries } from "./ledger-late.ts";
 import { hourSpans, isOfPerson } from "./request-hours.ts";
-import { listedHold, listedRecord, listedRefusal, type RequestRow } from "./request-rows.ts";
+import { listedHold, listedRecord, listedRefusal, type RequestRow, withLate } from "./request-rows.ts";
 import { type Found, firstId, type Span, uuidAt } from "./request-spans.ts";
 
 export interface RequestListBounds {
@@ -43,7 +44,7 @@ export function requestList(db: Queries, bounds = usualBounds, now_ms = () => pe
       const holds = await foundHolds(page, span);
       const refusals = await scanned(page, refusalsOf, [span]);
       const records = await foundRecords(page, span);
-      return merged(query.limit, span, [records, refusals, holds]);
+      return withLateSettlements(db, merged(query.limit, span, [records, refusals, holds]));
     },
   };
 }
@@ -63,6 +64,18 @@ function merged(limit: number, { since }: Span, sources: readonly Found[]): Requ
   const items = inReach.slice(0, limit);
   if (inReach.length > limit) return { items, next: items.at(-1)!.requestId };
   return { items, next: reached > since ? idOf(reached, "req_") : null };
+}
+
+/** A request that was recovered and then settled by its own node is shown with the sums of both. */
+async function withLateSettlements(db: Queries, page: RequestPage): Promise<RequestPage> {
+  const recovered = page.items.filter((item) => item.recovered).map(({ requestId }) => requestId);
+  const entries = await lateEntries(db, recovered);
+  if (entries.size === 0) return page;
+  const items = page.items.map((item) => {
+    const late = entries.get(item.requestId);
+    return late ? withLate(item, late) : item;
+  });
+  return { ...page, items };
 }
 
 async function foundRecords(page: Reading, span: Span): Promise<Found> {

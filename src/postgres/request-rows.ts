@@ -2,6 +2,7 @@
 import { idOf } from "../store/ids.ts";
 import type { Operation } from "../store/ledger.ts";
 import type { ListedOutcome, ListedRequest } from "../store/request-list.ts";
+import type { LateEntry } from "./ledger-late.ts";
 
 /** The columns of the three tables, each of which has some of them. */
 export interface RequestRow {
@@ -51,6 +52,19 @@ export function listedRecord(row: RequestRow): ListedRequest {
     held: row.held,
     charged: row.charged,
     uncharged: row.uncharged,
+  };
+}
+
+export function withLate(request: ListedRequest, late: LateEntry): ListedRequest {
+  return {
+    ...request,
+    inputTokens: request.inputTokens + late.input_tokens,
+    cachedInputTokens: request.cachedInputTokens + late.cached_input_tokens,
+    cacheWriteTokens: request.cacheWriteTokens + late.cache_write_tokens,
+    outputTokens: request.outputTokens + late.output_tokens,
+    reasoningTokens: request.reasoningTokens + late.reasoning_tokens,
+    charged: request.charged + late.charged,
+    uncharged: request.uncharged + late.uncharged,
   };
 }
 

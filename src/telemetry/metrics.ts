@@ -143,7 +143,8 @@ export function prometheusMetrics({ version, isPrivate, organizations_max }: Met
     },
     locked: (ms) => observe("admission_batch_lock_wait_seconds", {}, ms / 1000),
     settled(answer) {
-      if (answer.answer !== "settled") return;
+      if (answer.answer === "already") return;
+      if (answer.answer === "late") inc("usage_settled_late_total", {});
       inc("usage_units_total", { class: "charged" }, answer.charged);
       inc("usage_units_total", { class: "uncharged" }, answer.uncharged);
     },

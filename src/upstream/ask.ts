@@ -195,9 +195,13 @@ function reader(question: Question, { answer, report, dog, told }: ReaderParts) 
     if (isLast || end?.type === "response-end") answer.isEnded = true;
     if (isLast || end) answer.isOver = true;
     if (end) told(endOf(batch));
-    // A part that was gathered is noticed late, so the next one is given that much longer.
-    if (batch.length > 0) dog.expect(patience.idle_ms + gather_ms, "the next part");
-    if (gather_ms > 0 && batch.some(({ type }) => type === "part-start")) answer.reply?.gather(gather_ms);
+    if (batch.some(isPartStart)) {
+      answer.reply?.flow();
+      if (gather_ms > 0) answer.reply?.gather(gather_ms);
+    }
+    // A part that was delayed is noticed late, so the next one is given that much longer.
+    const delay_ms = gather_ms + (answer.reply?.delay_ms ?? 0);
+    if (batch.length > 0) dog.expect(patience.idle_ms + delay_ms, "the next part");
     return batch;
   };
   return (pieces: Uint8Array[] | null): InferenceEvent[] | Promise<InferenceEvent[]> => {
@@ -216,6 +220,10 @@ function holding({ hold }: Question): Hold {
       throw new NoRoom(asFault(fault));
     }
   });
+}
+
+function isPartStart({ type }: InferenceEvent): boolean {
+  return type === "part-start";
 }
 
 function isTerminal(event: InferenceEvent): boolean {

@@ -128,8 +128,10 @@ export function receiptWatch(parts: ReceiptWatchParts): ReceiptWatch {
 function confirmedOf(commands: readonly Command[], answers: readonly Answer[]): Confirmed[] {
   return commands.flatMap(({ verb, requestId, organizationId }, position) => {
     const answer = answers[position]!;
-    if (verb !== "settle" || answer.answer !== "settled") return [];
-    return [{ requestId, organizationId, charged: answer.charged }];
+    if (verb !== "settle") return [];
+    // The entry of a late settlement is a record like any other.
+    if (answer.answer === "late") return [{ requestId: answer.entryId, organizationId, charged: answer.charged }];
+    return answer.answer === "settled" ? [{ requestId, organizationId, charged: answer.charged }] : [];
   });
 }
 

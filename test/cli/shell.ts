@@ -23,6 +23,7 @@ export function shell(overrides: Partial<Services> = {}): Shell {
   const services: Services = {
     version: "1.2.3",
     schema: async () => "0009_things",
+    program: ["sluice"],
     terminal: {
       out: (text) => {
         written.out += text;

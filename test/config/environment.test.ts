@@ -11,6 +11,8 @@ describe("the environment", () => {
       clientAddressHeader: "x-forwarded-for",
       workers: 1,
       warm_up_ms: 2000,
+      read_pause_ms_max: 100,
+      read_pause_ms_min: 0,
     };
     expect(server).toEqual({ host: "127.0.0.1", port: 8080, ...standing });
     expect(storage).toEqual({ databaseUrl: null, redisUrl: null, dataDir: "./data" });
@@ -47,6 +49,8 @@ describe("the environment", () => {
       clientAddressHeader: "forwarded",
       workers: "auto",
       warm_up_ms: 0,
+      read_pause_ms_max: 100,
+      read_pause_ms_min: 0,
     });
     expect(storage).toEqual({
       databaseUrl: "postgres://sluice@db.example:5432/sluice",

@@ -258,6 +258,9 @@ describe("a mistake in sluice.yaml is named with line, column and field", () => 
     expect(said({}, "metering: { lease_s: 2, checkpoint_s: 2 }")).toEqual([
       "metering.checkpoint_s: must be shorter than lease_s (2), or leases lapse between checkpoints",
     ]);
+    expect(said({}, "server: { read_pause_ms_max: 50, read_pause_ms_min: 60 }")).toEqual([
+      "server.read_pause_ms_min: must not be more than read_pause_ms_max (50)",
+    ]);
     expect(problemsOf('upstreams: { a: { url: "http://a" }, b: { url: "http://b" } }')).toEqual([
       "1:12: upstreams: are 2, but without models it is unclear which model each one serves; add models with routes",
     ]);

@@ -17,6 +17,8 @@ export interface Verdict {
   refused: number;
   records: number;
   recovered: number;
+  /** Of these, settled late by their own node as well. */
+  late: number;
   /** That nobody streamed and that were not delivered: their engine or their node failed. */
   undelivered: number;
   /** That nobody streamed, and whose client left. */
@@ -91,6 +93,7 @@ export async function compared(rig: Rig, received: readonly Received[], happened
     refused: received.filter(({ status }) => status === 429).length,
     records: rows.length,
     recovered: rows.filter((row) => row.recovered).length,
+    late: rows.filter((row) => row.is_late).length,
     undelivered: rows.filter(isUndelivered).length,
     left: rows.filter(({ stream, outcome }) => !stream && outcome === "cancelled").length,
     grown: rows.filter((row) => row.output_tokens > stepTokens).length,
@@ -140,7 +143,7 @@ function objections(entry: Received, row: Row | undefined, attempts: number[], m
     broken.push(`${name} was asked of engines ${attempts.length} times, and its record says ${row.attempts}`);
   if (mayLack) return broken;
   const unpaid = entry.tokens - row.output_tokens;
-  if (!row.recovered && unpaid > 0)
+  if ((!row.recovered || row.is_late) && unpaid > 0)
     broken.push(`${name} received ${entry.tokens} tokens and is charged ${row.output_tokens}`);
   const checkpointTokens = Math.ceil(entry.tokensPerSecond * (checkpoint_s * 2 + 1)) + 2;
   // Of what came whole, the node died between the answer and its settlement.

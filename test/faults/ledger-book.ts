@@ -9,6 +9,8 @@ export interface Row {
   outcome: string;
   stopped_by: string | null;
   recovered: boolean;
+  /** Its own node has settled what the recovery had not known; the sums have it. */
+  is_late: boolean;
   output_tokens: number;
   charged: number;
   uncharged: number;
@@ -37,10 +39,15 @@ export function readBook(port: number): Promise<{ rows: Row[]; windows: Total[] 
   return ask(port, async (db) => ({
     rows: [
       ...(await db.query<Row>(`
-        select request_id, stream, outcome, stopped_by, recovered, output_tokens::int, charged::int, uncharged::int,
-          input_tokens::int, attempts::int, session_used_after::float8, usage_source, report_rejected is not null is_rejected,
-          session_starts_at::text, subjects
-        from usage_record where operation <> 'adjustment'`)),
+        select r.request_id, r.stream, r.outcome, r.stopped_by, r.recovered, l.request_id is not null is_late,
+          (r.output_tokens + coalesce(l.output_tokens, 0))::int output_tokens,
+          (r.charged + coalesce(l.charged, 0))::int charged, (r.uncharged + coalesce(l.uncharged, 0))::int uncharged,
+          (r.input_tokens + coalesce(l.input_tokens, 0))::int input_tokens, r.attempts::int,
+          coalesce(l.session_used_after, r.session_used_after)::float8 session_used_after,
+          coalesce(l.usage_source, r.usage_source) usage_source, r.report_rejected is not null is_rejected,
+          r.session_starts_at::text, r.subjects
+        from usage_record r left join usage_record l on l.request_id = usage_late_id(r.request_id)
+        where r.operation <> 'adjustment'`)),
     ],
     windows: [
       ...(await db.query<Total>(`

@@ -3,7 +3,7 @@
 import { crowdedBy } from "../../src/admission/limited-by.ts";
 import type { Admit, Answer, BillingSource, Command, Shortage, UsageLimits } from "../../src/store/ledger.ts";
 import { windowKinds } from "../../src/store/ledger.ts";
-import type { ModelRecord } from "../store/ledger-model.ts";
+import { lateIdOf, type ModelRecord } from "../store/ledger-model.ts";
 import { type Anchor, monthAt, session_ms, weekAt, withAnchor } from "../store/windows-model.ts";
 import type { Account, Cell } from "./account.ts";
 import { keyIdOf, ownRoomOf } from "./budgets.ts";
@@ -111,7 +111,8 @@ export class Books {
         this.say("durable", `${id} was admitted, and the store forgot it`);
       if (!record && !holds.has(id)) account.grant = null;
       account.checkpoints = account.checkpoints.filter(({ entry }) => !entry.lost);
-      if (record) for (const cell of account.grant?.cells ?? []) cell.used += record.charged;
+      const charged = (record?.charged ?? 0) + (records.get(lateIdOf(id))?.charged ?? 0);
+      for (const cell of account.grant?.cells ?? []) cell.used += charged;
     }
     for (const { cell, added, entry } of this.#adjustments.values()) if (!entry.lost) cell.used += added;
     this.addUp([], false);
@@ -124,7 +125,7 @@ export class Books {
       if (known === record) continue;
       if (known) this.say("record", `${id} has a second record`);
       this.#records.set(id, record);
-      const account = this.accounts.get(id);
+      const account = this.accounts.get(record.lateOf ?? id);
       if (!account) continue;
       for (const cell of account.grant?.cells ?? []) cell.used += record.charged;
       this.recorded(account, record);

@@ -144,8 +144,8 @@ export class BudgetBooks {
     for (const { kind, startsAt_ms, total } of model.budgets.windows(id)) {
       const { used, held } = total;
       let [recorded, holding] = [0, 0];
-      for (const [requestId, { windows, charged }] of model.records)
-        if (windows?.[kind].startsAt_ms === startsAt_ms && this.#counts(requestId, subject)) recorded += charged;
+      for (const [id, { windows, charged, lateOf = id }] of model.records)
+        if (windows?.[kind].startsAt_ms === startsAt_ms && this.#counts(lateOf, subject)) recorded += charged;
       for (const [requestId, { windows, units }] of model.holds)
         if (windows[kind].startsAt_ms === startsAt_ms && this.#counts(requestId, subject)) holding += units;
       const name = `${id} ${kind} ${startsAt_ms}`;

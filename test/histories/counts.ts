@@ -10,6 +10,7 @@ export const noCounts = {
   "settled by their node": 0,
   "ended after a window of theirs": 0,
   recovered: 0,
+  "settled late by their node": 0,
   "given up for lost by their node": 0,
   "unstreamed answers whose engine broke off": 0,
   "unstreamed answers that another engine began anew": 0,

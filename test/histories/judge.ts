@@ -19,8 +19,10 @@ import type { Entry } from "./store.ts";
 import {
   isHindered,
   isSetBack,
+  judgeBooked,
   judgeCharge,
   judgeDeparture,
+  judgeLate,
   judgeRate,
   judgeRateRefusal,
   judgeRecovery,
@@ -279,8 +281,10 @@ export class Judge {
   finish(): void {
     const { holds, records } = this.world.store.model;
     if (holds.size > 0) this.say("holds", `${[...holds.keys()].join(", ")}: held for ever`);
-    for (const { plan, node, grant, settlementKnown, over } of this.accounts.values()) {
+    for (const account of this.accounts.values()) {
+      const { plan, node, grant, settlementKnown, over } = account;
       const record = records.get(plan.id);
+      if (record?.recovered) judgeBooked(this.world, account, record, this.say);
       if (grant && !record) this.say("record", `${plan.id} was admitted, and has no record`);
       if (settlementKnown && !record) this.say("record", `${plan.id} was settled, and has no record`);
       if (!over && !node.clock.crashed) this.say("available", `${plan.id} never ended, though its node runs`);
@@ -321,6 +325,11 @@ export class Judge {
   }
 
   #recorded(account: Account, record: ModelRecord): void {
+    if (record.lateOf !== undefined) {
+      this.counts["settled late by their node"] += 1;
+      judgeLate(this.world, account, record, this.say);
+      return;
+    }
     if (record.recovered && !account.plan.stream) this.counts["unstreamed answers that were recovered"] += 1;
     if (record.recovered) this.counts.recovered += 1;
     else this.counts["settled by their node"] += 1;

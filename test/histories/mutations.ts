@@ -9,6 +9,7 @@ import type { Clock } from "../../src/time/clock.ts";
 import type { Hold } from "../../src/usage/meter.ts";
 import { LedgerModel } from "../store/ledger-model.ts";
 import { budgetMutations } from "./budget-mutations.ts";
+import { lateMutations } from "./late-mutations.ts";
 import type { Rule } from "./rules.ts";
 import { type FaultPlan, lease_ms } from "./scenario.ts";
 import type { StoreDefects } from "./store.ts";
@@ -441,4 +442,5 @@ export const mutations: Record<string, Mutation> = {
     seenAs: ["windows", "lease"],
   },
   ...budgetMutations,
+  ...lateMutations,
 };

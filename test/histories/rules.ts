@@ -10,6 +10,7 @@ export const rules = {
   lease: "nothing is forwarded past the lease, or after another has settled the hold",
   charge: "a request that settles itself is charged exactly what was forwarded",
   checkpoint: "a recovered request is charged at its last checkpoint, at most one checkpoint less than was forwarded",
+  late: "a recovered request whose node comes back is charged what was forwarded, by its record and one entry",
   delivered: "what nobody streams costs nothing where it broke, its lease was lost or its node is gone",
   departure: "whom its client has left ends within a second; an answer that is asked for whole within ten",
   abandoned: "a request is recovered only where its node is gone, or was cut off",

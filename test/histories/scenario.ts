@@ -100,6 +100,8 @@ export const sweep_ms = 1_500;
 
 const comes_ms_max = 15_000;
 const harm_ms_max = 22_000;
+/** The number of the fault that is there beside the others. */
+const cut_alone = 50;
 /** What changes is counted from here, behind all faults. */
 const first_change = 100;
 const anchor_ms = Date.UTC(2026, 0, 31, 10);
@@ -143,7 +145,7 @@ export function scenarioOf(seed: number): Scenario {
     organizations,
     nodes,
     requests,
-    faults: [...faults, ...changes],
+    faults: [...faults, ...cutAlone(chanceFor(seed, kindOf.fault, cut_alone), nodes.length), ...changes],
     weather,
     recovery,
     flush_ms_max,
@@ -224,6 +226,14 @@ function unstreamed(plan: RequestPlan, chance: Chance, part: () => RequestPlan["
   const isLate = isWhole && chance.next() < 0.3;
   const parts = isLate ? plan.parts.map(({ tokens }) => ({ tokens, wait_ms: between(5_000, 16_000) })) : plan.parts;
   return { ...plan, stream: false, parts, breaksOff, again, ends_ms };
+}
+
+/** In two of five histories one node is cut off past its lease while it streams, so that another settles what it runs. */
+function cutAlone(chance: Chance, nodes: number): FaultPlan[] {
+  if (chance.next() >= 0.4) return [];
+  const between = betweenOf(chance);
+  const [at_ms, for_ms] = [between(1_000, 12_000), between(lease_ms + 2 * sweep_ms, 18_000)];
+  return [{ index: cut_alone, kind: "cut", at_ms, for_ms, node: chance.below(nodes), silent: chance.next() < 0.5 }];
 }
 
 function faultOf(chance: Chance, index: number, nodes: number, ratesMayFail: boolean): FaultPlan {

@@ -4,7 +4,7 @@ import { leaseMargin_ms } from "../../src/admission/lease.ts";
 import { minute_ms } from "../../src/store/rates.ts";
 import { finish_ms } from "../../src/usage/departure.ts";
 import { priceOf } from "../../src/usage/price.ts";
-import type { ModelRecord } from "../store/ledger-model.ts";
+import { lateIdOf, type ModelRecord, sumOf } from "../store/ledger-model.ts";
 import type { Account } from "./account.ts";
 import type { Node } from "./node.ts";
 import { heldInputPrice, prices } from "./prices.ts";
@@ -55,12 +55,49 @@ function mayBeShort({ office, scenario, store, budgets }: World, { organization:
 
 /** Of a request that its own node settled. */
 export function judgeCharge(world: World, account: Account, record: ModelRecord, say: Say): void {
-  const { plan, refused, delivered, ending, reported, engineAsked } = account;
+  const { plan, refused } = account;
   const { usage, charged, uncharged } = record;
   if (refused) {
     if (charged !== 0) say("refusal", `${plan.id} was refused as ${refused}, and charged ${charged}`);
     return;
   }
+  judgeUsage(account, record, say);
+  if (account.setBackAt_ms !== null) return;
+  if (
+    uncharged > 0 &&
+    !mayBeShort(world, account) &&
+    usage.inputTokens * prices.input <= plan.inputTokensEstimate * heldInputPrice
+  )
+    say("charge", `${plan.id} held enough, and ${uncharged} units were not charged`);
+}
+
+/** Of a request that was recovered and then settled by its own node: what both say of it. */
+export function judgeLate({ store }: World, account: Account, late: ModelRecord, say: Say): void {
+  const record = store.model.records.get(account.plan.id)!;
+  if (!record.recovered || !account.plan.stream)
+    say("late", `${account.plan.id} was settled late, and never recovered`);
+  judgeUsage(account, bothOf(record, late), (_, sentence) => say("late", sentence));
+}
+
+/** Of a request that was recovered, in the end: its node has said what it had forwarded, and was answered. */
+export function judgeBooked({ store, scenario }: World, account: Account, record: ModelRecord, say: Say): void {
+  const { plan, ending, settlementKnown, setBackAt_ms } = account;
+  if (!plan.stream || !settlementKnown || setBackAt_ms !== null || !ending || scenario.recovery === "hold") return;
+  const late = store.model.records.get(lateIdOf(plan.id));
+  const booked = record.charged + record.uncharged + (late ? late.charged + late.uncharged : 0);
+  const owed = priceOf(ending.usage, prices);
+  if (booked < owed) say("late", `${plan.id} cost ${owed} units, and ${booked} are in the book`);
+}
+
+function bothOf(record: ModelRecord, late: ModelRecord): ModelRecord {
+  const usage = sumOf(record.usage, late.usage);
+  const charged = record.charged + late.charged;
+  return { ...record, usage, charged, uncharged: record.uncharged + late.uncharged };
+}
+
+/** What was forwarded, and its price. */
+function judgeUsage(account: Account, { usage, charged, uncharged }: ModelRecord, say: Say): void {
+  const { plan, delivered, ending, reported, engineAsked } = account;
   if (!ending) say("charge", `${plan.id} was settled before it ended`);
   const isVoid = !plan.stream && (ending?.outcome === "failed" || (ending?.outcome === "cancelled" && account.isLost));
   if (isVoid && charged + uncharged !== 0)
@@ -74,13 +111,6 @@ export function judgeCharge(world: World, account: Account, record: ModelRecord,
     say("charge", `${plan.id} had ${inputTokens} input tokens and is charged for ${usage.inputTokens}`);
   if (charged + uncharged !== priceOf(usage, prices))
     say("charge", `${plan.id} is charged ${charged} and not charged ${uncharged}, which is not its price`);
-  if (account.setBackAt_ms !== null) return;
-  if (
-    uncharged > 0 &&
-    !mayBeShort(world, account) &&
-    usage.inputTokens * prices.input <= plan.inputTokensEstimate * heldInputPrice
-  )
-    say("charge", `${plan.id} held enough, and ${uncharged} units were not charged`);
 }
 
 /** Timers of a node may go slow. */

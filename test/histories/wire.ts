@@ -156,8 +156,9 @@ function answerInWords(answer: Answer): string {
   switch (answer.answer) {
     case "granted":
       return `granted ${answer.units}`;
+    case "late":
     case "settled":
-      return `settled, ${answer.charged} charged, ${answer.uncharged} not`;
+      return `${answer.answer}, ${answer.charged} charged, ${answer.uncharged} not`;
     default:
       return answer.answer;
   }

@@ -369,6 +369,7 @@ describe("a refused request", () => {
         attempts: null,
         continued: false,
         recovered: false,
+        settled_late_at: null,
         detached: false,
         replay_of: null,
         usage: expect.objectContaining({ input_tokens: 0, output_tokens: 0 }),

@@ -201,6 +201,7 @@ describe("a row of a FOCUS report", () => {
   test("of an operator's entry has a cost, and nothing that was consumed", () => {
     const entry = {
       ...{ day: "2026-11-23", operation: "adjustment", model: null, units: -1_000_000, cost: "-4", requests: 0 },
+      keyId: null,
       ...{ inputTokens: 0, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 0, reasoningTokens: 0 },
       ...{ inputUnits: 0, cachedInputUnits: 0, cacheWriteUnits: 0, outputUnits: 0 },
     };
@@ -217,6 +218,17 @@ describe("a row of a FOCUS report", () => {
         SkuPriceId: "",
         x_Units: "-1000000",
       },
+    ]);
+  });
+
+  test("of a late settlement is usage of its key", () => {
+    const late = {
+      ...{ day: "2026-11-23", operation: "adjustment", model: "acme/writer-1", keyId: "key_1", requests: 0 },
+      ...{ inputTokens: 0, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 33, reasoningTokens: 0 },
+      ...{ units: 330, cost: "0.00132", inputUnits: 0, cachedInputUnits: 0, cacheWriteUnits: 0, outputUnits: 330 },
+    };
+    expect(read([late])).toMatchObject([
+      { ChargeCategory: "Usage", ConsumedQuantity: "33", PricingQuantity: "330", ResourceId: "key_1", x_Requests: "0" },
     ]);
   });
 

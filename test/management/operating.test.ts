@@ -21,6 +21,7 @@ const receipt: Receipt = {
   stoppedBy: null,
   errorCode: null,
   recovered: false,
+  settledLateAt: null,
   detached: false,
   replayOf: null,
   usage: {

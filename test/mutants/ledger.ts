@@ -13,7 +13,61 @@ const rollups = "db/migrations/0014_usage_rollups.sql";
 const byKind = "db/migrations/0025_units_by_kind.sql";
 const rolled = "test/store/rollups.test.ts > roll-ups on postgres";
 
+const late = "db/migrations/0031_late_settlements.sql";
+const lateBook = "test/store/late-settlements.test.ts > late settlements on postgres";
+const once = "docs/design/metering.md, Rule 5: Settle exactly once";
+
 export const ledger: Mutant[] = [
+  {
+    name: "what nobody streamed is charged late",
+    file: late,
+    find: "and r.recovered and r.stream and",
+    replace: "and r.recovered and",
+    caughtBy: [`${lateBook} nothing is charged late`],
+    rule: once,
+  },
+  {
+    name: "a hold that was charged whole is charged late as well",
+    file: late,
+    find: `        and r.charged + r.uncharged = r.input_tokens * r.price_input + r.cached_input_tokens * r.price_cached_input
+          + r.cache_write_tokens * r.price_cache_write + r.output_tokens * r.price_output
+`,
+    replace: "",
+    caughtBy: [`${lateBook} nothing is charged late`],
+    rule: once,
+  },
+  {
+    name: "a late settlement that is sent twice is booked twice",
+    file: late,
+    find: "and not exists (select from usage_record l where l.request_id = usage_late_id(command.request_id));",
+    replace: ";",
+    caughtBy: [`${lateBook} it counts once`],
+    rule: once,
+  },
+  {
+    name: "a late settlement takes its request from those that run, once more",
+    file: late,
+    find: "book.running[n] := book.running[n] + (",
+    replace: "book.running[n] := book.running[n] + 0 * (",
+    caughtBy: [`${lateBook} what was forwarded after the last checkpoint`],
+    rule: once,
+  },
+  {
+    name: "a late settlement leaves out the key and the team",
+    file: late,
+    find: "book := usage_load_subjects('{}', entries, book);",
+    replace: "null;",
+    caughtBy: [`${lateBook} it counts in the key and the team`],
+    rule: once,
+  },
+  {
+    name: "a late settlement of a request that its repeat pays",
+    file: "src/postgres/ledger-late.ts",
+    find: "command.units > 0 && !command.isRepeatable",
+    replace: "command.units > 0",
+    caughtBy: [`${lateBook} nothing is charged late`],
+    rule: once,
+  },
   {
     name: "a settlement takes what others hold of the week",
     file,

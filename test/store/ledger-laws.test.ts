@@ -8,7 +8,7 @@ import { ledger } from "../../src/postgres/ledger.ts";
 import { uuidOf } from "../../src/store/ids.ts";
 import type { Admit, Answer, Command, Ledger, UsageLimits } from "../../src/store/ledger.ts";
 import { cases, times } from "../harness/depth.ts";
-import { LedgerModel, type ModelOrganization } from "./ledger-model.ts";
+import { LedgerModel, lateIdOf, type ModelOrganization } from "./ledger-model.ts";
 import { admitOf, factsOf, newRequestId, type Store, settleOf, stores, unlimited } from "./ledger-stores.ts";
 import { withAnchor } from "./windows-model.ts";
 
@@ -212,7 +212,10 @@ for (const [name, runs] of [
           for (const { organizationId, requestId } of requests) {
             const receipt = await book.receipt(organizationId, requestId);
             const record = model.records.get(requestId);
-            expect(receipt?.endedAt ? receipt.units.charged : null).toBe(record?.charged ?? null);
+            const late = model.records.get(lateIdOf(requestId));
+            const charged = record && record.charged + (late?.charged ?? 0);
+            expect(receipt?.endedAt ? receipt.units.charged : null).toBe(charged ?? null);
+            expect(receipt?.settledLateAt !== null && receipt?.settledLateAt !== undefined).toBe(late !== undefined);
             expect(receipt?.endedAt ? receipt.recovered : null).toBe(record?.recovered ?? null);
             expect(receipt?.outcome === "running").toBe(model.holds.has(requestId));
           }
@@ -277,7 +280,7 @@ function commandOf(asked: GeneratedCommand, requests: ReturnType<typeof factsOf>
   }
 }
 
-/** Infinity and null alike mean that nothing limits. */
+/** Infinity and null alike mean that nothing limits. The model gives its entries other ids. */
 function comparable(answers: Answer[]): unknown {
-  return answers.map((answer) => JSON.parse(JSON.stringify(answer)));
+  return answers.map((answer) => JSON.parse(JSON.stringify({ ...answer, entryId: undefined })));
 }

@@ -12,6 +12,7 @@ import type {
   Grow,
   RequestFacts,
   Settle,
+  SettleAnswer,
   UsageLimits,
   WindowKind,
   WindowReadings,
@@ -74,6 +75,8 @@ export interface ModelRecord {
   usage: Usage;
   recovered: boolean;
   outcome: Settle["outcome"];
+  /** Of the entry of a late settlement: the request that was recovered. */
+  lateOf?: string;
   /** Null: given up before it was admitted. */
   windows: Record<WindowKind | "extra", Window> | null;
 }
@@ -91,6 +94,8 @@ export class LedgerModel {
   readonly holds = new Map<string, Hold>();
   readonly records = new Map<string, ModelRecord>();
   readonly budgets = new BudgetModel();
+  /** The holds of requests that were recovered at their last checkpoint. */
+  readonly #recovered = new Map<string, Hold>();
   readonly #accounts = new Map<string, Account>();
 
   constructor(
@@ -99,7 +104,10 @@ export class LedgerModel {
     readonly chargeHolds = false,
   ) {}
 
-  /** As a batch is carried out: settles, grows, admits, organization by organization; then checkpoints. */
+  /**
+   * As a batch is carried out: settles, grows, admits, organization by organization; then checkpoints. What is settled late
+   * is booked behind it.
+   */
   run(commands: readonly Command[]): Answer[] {
     const verbs = ["settle", "grow", "admit", "checkpoint"];
     const answers: Answer[] = [];
@@ -108,7 +116,13 @@ export class LedgerModel {
       return verbs.indexOf(one.verb) - verbs.indexOf(other.verb) || a - b;
     });
     for (const position of order) answers[position] = this.#carryOut(commands[position]!);
-    return answers;
+    return answers.map((answer, position) => {
+      const command = commands[position]!;
+      const record = this.records.get(command.requestId);
+      return command.verb === "settle" && answer.answer === "already" && record
+        ? this.settleLate(command, record)
+        : answer;
+    });
   }
 
   /** Those that lie further ahead than they can, because the clock was set back. */
@@ -130,6 +144,7 @@ export class LedgerModel {
       const units = this.chargeHolds && hold.facts.stream ? hold.units : costOf(hold.usage, hold);
       const { limits } = this.organizations.get(hold.facts.organizationId)!;
       this.#end(hold, limits ?? hold.limits, hold.usage, units, "failed", true);
+      if (units === costOf(hold.usage, hold)) this.#recovered.set(hold.facts.requestId, hold);
     }
     return lapsed.length;
   }
@@ -298,6 +313,22 @@ export class LedgerModel {
     return { answer: "settled", charged: 0, uncharged: units };
   }
 
+  /** What a record lacks that another node had written, booked once, under the limits in force. */
+  protected settleLate(settle: Settle, record: ModelRecord): Answer {
+    const { requestId, organizationId, usage } = settle;
+    const entryId = lateIdOf(requestId);
+    const hold = this.#recovered.get(requestId);
+    const units = settle.units - record.charged - record.uncharged;
+    if (!hold?.facts.stream || settle.isRepeatable || units <= 0 || this.records.has(entryId))
+      return { answer: "already" };
+    const { limits } = this.organizations.get(organizationId)!;
+    const entry = { ...hold, units: 0, facts: { ...hold.facts, requestId: entryId } };
+    const rest = lessUsage(usage, record.usage);
+    const { charged, uncharged } = this.#end(entry, limits ?? hold.limits, rest, units, record.outcome, false);
+    this.records.get(entryId)!.lateOf = requestId;
+    return { answer: "late", entryId, charged, uncharged };
+  }
+
   #end(
     hold: Hold,
     limits: UsageLimits,
@@ -305,7 +336,7 @@ export class LedgerModel {
     units: number,
     outcome: Settle["outcome"],
     recovered: boolean,
-  ): Answer {
+  ): SettleAnswer & { answer: "settled" } {
     const { requestId, organizationId } = hold.facts;
     const room = this.#billed(hold).map((window) => {
       const left = this.#limit(hold, limits, window) - window.total.used;
@@ -375,6 +406,23 @@ export class LedgerModel {
       extra: window("extra", month),
     };
   }
+}
+
+export const lateIdOf = (requestId: string): string => `${requestId}_late`;
+
+export function sumOf(usage: Usage, more: Usage): Usage {
+  return lessUsage(usage, lessUsage(noUsage, more));
+}
+
+function lessUsage(usage: Usage, less: Usage): Usage {
+  return {
+    inputTokens: usage.inputTokens - less.inputTokens,
+    cachedInputTokens: usage.cachedInputTokens - less.cachedInputTokens,
+    cacheWriteTokens: usage.cacheWriteTokens - less.cacheWriteTokens,
+    outputTokens: usage.outputTokens - less.outputTokens,
+    reasoningTokens: usage.reasoningTokens - less.reasoningTokens,
+    source: usage.source,
+  };
 }
 
 function costOf(usage: Usage, hold: Hold): number {

@@ -28,6 +28,7 @@ const example = {
   attempts: 1,
   continued: false,
   recovered: false,
+  settled_late_at: null,
   detached: false,
   replay_of: null,
   usage: {

@@ -45,6 +45,14 @@ const server = group(
       { minimum: 0, maximum: 60_000, default: 2000, variable: "SLUICE_WARM_UP_MS" },
       "How long a node may [warm up](#warming-up) with requests to itself, of which nothing stays: on Postgres before it is ready, on the embedded database in idle moments. With 0 it does not.",
     ),
+    read_pause_ms_max: whole(
+      { minimum: 0, maximum: 100, default: 100 },
+      "The longest pause after each read of a stream from an engine. A busy node pauses, so that tokens [share their cost](performance.md#pauses-under-load). 0: never.",
+    ),
+    read_pause_ms_min: whole(
+      { minimum: 0, maximum: 100, default: 0 },
+      "The pause of a node that isn't busy. Set it where CPU matters more than an even flow of tokens.",
+    ),
   },
   "The node itself.",
   { applies: "start" },

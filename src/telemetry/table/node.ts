@@ -72,6 +72,12 @@ export const nodeMetrics = {
     question: "Does something block the node?",
     labels: { statistic: ["mean", "p99", "max"] },
   },
+  upstream_read_pause_seconds: {
+    type: "gauge",
+    across: "worker",
+    help: "How long a busy process pauses the socket of an engine after each read of a stream.",
+    question: "Do tokens come in portions because the node is busy?",
+  },
   process_memory_bytes: {
     type: "gauge",
     across: "worker",

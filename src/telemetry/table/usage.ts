@@ -46,6 +46,11 @@ export const usageMetrics = {
     help: "Lapsed holds of dead nodes that this node has settled, streams at their last checkpoint and others at 0.",
     question: "Do nodes die?",
   },
+  usage_settled_late_total: {
+    type: "counter",
+    help: "Requests that another node had recovered, and of which this node has booked what was missing.",
+    question: "Were nodes cut off from the database while they forwarded?",
+  },
   usage_reports_rejected_total: {
     type: "counter",
     help: "Reports of engines that were not taken as they are, by upstream, half (input or output) and kind.",

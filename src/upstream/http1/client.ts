@@ -4,10 +4,11 @@
  * docs/decisions/2026-11-22-upstream-client.md.
  */
 import type { Signal } from "../../time/cancellation.ts";
-import { together } from "../../time/together.ts";
+import { turns } from "../../time/turns.ts";
 import type { Connection, RequestBody } from "./connection.ts";
 import { type DialedLine, dial, type Origin, type TlsSettings } from "./dial.ts";
 import type { Reply } from "./exchange.ts";
+import { ReadPauses } from "./read-pauses.ts";
 import { receiveBuffers } from "./receive-buffer.ts";
 
 /** The destination of requests, and the settings that apply to all of them. */
@@ -69,6 +70,8 @@ const idle_per_origin_max = 4096;
 /** The interval at which idle connections are looked for. */
 const sweep_ms = 1000;
 
+const noPauses = { shortest_ms: 0, longest_ms: 0 };
+
 /** The idle connections to one origin that may be shared. */
 interface Pool {
   key: string;
@@ -80,11 +83,11 @@ interface Pool {
   line: DialedLine;
 }
 
-export function client({ idle_ms = idle_ms_default } = {}): Client {
+export function client({ idle_ms = idle_ms_default, pauses = new ReadPauses(noPauses) } = {}): Client {
   const pools = new Map<string, Pool>();
   const endpoints = new WeakMap<object, Endpoint>();
   const boundReceiving = receiveBuffers();
-  const soon = together();
+  const ordered = turns();
   let isClosed = false;
   const sweeper = setInterval(sweep, Math.min(sweep_ms, idle_ms));
   sweeper.unref();
@@ -130,7 +133,7 @@ export function client({ idle_ms = idle_ms_default } = {}): Client {
     const pool: Pool = {
       ...{ key, idle: [], used_ms: performance.now(), isKnown: false },
       line: {
-        ...{ boundReceiving, soon },
+        ...{ boundReceiving, pauses, turns: ordered },
         freed: (free) => put(pool, free),
         closed: (gone) => forget(inForce(pool), gone),
       },
@@ -191,6 +194,7 @@ export function client({ idle_ms = idle_ms_default } = {}): Client {
     close() {
       isClosed = true;
       clearInterval(sweeper);
+      pauses.stop();
       for (const { idle } of pools.values()) for (const one of [...idle]) one.close();
     },
   };

@@ -1,10 +1,12 @@
 /** A connection to an engine. It carries one exchange at a time, and tells whether another one may follow. */
 import type { Socket } from "bun";
 import { release } from "../../body/release.ts";
+import { othersTurn } from "../../time/breather.ts";
 import type { Listening, Signal } from "../../time/cancellation.ts";
-import type { Together } from "../../time/together.ts";
+import type { Turns } from "../../time/turns.ts";
 import { Exchange, type Line, type Reply } from "./exchange.ts";
 import { MalformedResponse, type ResponseHead } from "./head.ts";
+import type { Pause, PausedLine, ReadPauses } from "./read-pauses.ts";
 
 /** The reason why an exchange has no answer, or only a part of one. */
 export class ConnectionLost extends Error {
@@ -29,10 +31,14 @@ export interface Owner {
   /** Called when the connection may serve again. */
   freed(connection: Connection): void;
   closed(connection: Connection): void;
-  soon: Together;
+  turns: Turns;
+  pauses: ReadPauses;
 }
 
-export class Connection implements Line {
+/** The turns of the event loop in which a resumed socket is read. */
+const readOut_turns = 2;
+
+export class Connection implements Line, PausedLine {
   readonly #socket: Socket<object>;
   readonly #owner: Owner;
   #exchange: Exchange | null = null;
@@ -41,6 +47,10 @@ export class Connection implements Line {
   #unsent: Uint8Array[] = [];
   #served = 0;
   #isClosed = false;
+  /** The exchange holds the engine back. */
+  #isHeld = false;
+  /** The pause after the last read. */
+  #pause: Pause | null = null;
   /** How long the engine says that it keeps the connection open, in milliseconds; null if it doesn't say. */
   kept_ms: number | null = null;
   /** The instant at which an idle connection is closed, on the clock of `performance`. */
@@ -61,7 +71,7 @@ export class Connection implements Line {
     signal.throwIfAborted();
     const exchange = new Exchange(this);
     this.#exchange = exchange;
-    this.#listening = signal.listen((reason) => this.#end(reason));
+    this.#listening = signal.listen((reason) => this.#stop(reason));
     if (typeof body === "string") this.#write(head + body);
     else {
       this.#unsent = [new TextEncoder().encode(head), ...body.splice(0)];
@@ -76,16 +86,22 @@ export class Connection implements Line {
 
   // The calls of the exchange.
 
+  get pause_ms(): number {
+    return this.#owner.pauses.window_ms;
+  }
+
   pause(): void {
+    this.#isHeld = true;
     this.#socket.pause();
   }
 
   resume(): void {
-    this.#socket.resume();
+    this.#isHeld = false;
+    if (!this.#pause) this.#socket.resume();
   }
 
-  soon(work: () => void): void {
-    this.#owner.soon(work);
+  soon(work: () => void, isUrgent: boolean): void {
+    this.#owner.turns.soon(work, isUrgent);
   }
 
   drop(): void {
@@ -94,6 +110,7 @@ export class Connection implements Line {
 
   over({ keepsOpen, headers }: ResponseHead): void {
     this.#leave();
+    if (this.#pause) this.#endPause();
     this.#served += 1;
     // An engine that answers before it has read the request would read the rest of it as the next request.
     if (!keepsOpen || this.#unsent.length > 0 || this.#isClosed) {
@@ -111,9 +128,14 @@ export class Connection implements Line {
       // Bytes arrived without a request. Whatever they are, they would be taken for the next answer.
       if (!this.#exchange) throw new MalformedResponse("there are bytes behind the end of the answer");
       this.#exchange.received(bytes);
+      if (this.#exchange?.isFlowing) this.#pauseAfterRead();
     } catch (malformed) {
       this.#end(malformed);
     }
+  }
+
+  pauseOver(pause: Pause): void {
+    if (pause === this.#pause) this.#endPause();
   }
 
   drained(): void {
@@ -157,6 +179,35 @@ export class Connection implements Line {
 
   #deaf(): void {
     this.#lost(new Error("the connection does not take what is written"));
+  }
+
+  #pauseAfterRead(): void {
+    // A TLS socket tells of several records of one read.
+    this.#pause ??= this.#owner.pauses.begin(this);
+    if (this.#pause) this.#socket.pause();
+  }
+
+  #endPause(): void {
+    this.#pause = null;
+    if (!this.#isHeld && !this.#isClosed) this.#socket.resume();
+  }
+
+  /** Nobody waits for the rest. What the system received during a pause was sent before that, so it is read first. */
+  #stop(reason: unknown): void {
+    const exchange = this.#exchange;
+    if (!this.#pause || !exchange) {
+      this.#end(reason);
+      return;
+    }
+    exchange.last();
+    this.#endPause();
+    void this.#endAfterReading(exchange, reason);
+  }
+
+  async #endAfterReading(exchange: Exchange, reason: unknown): Promise<void> {
+    for (let turn = 0; turn < readOut_turns; turn++) await othersTurn();
+    // It may have come to its end meanwhile, and the connection serves again.
+    if (this.#exchange === exchange) this.#end(reason);
   }
 
   /** Detaches the exchange: its end no longer concerns this connection. */

@@ -11,8 +11,10 @@ import { ResponseParser, type ResponseSink } from "./parser.ts";
 export interface Line {
   pause(): void;
   resume(): void;
-  /** The time at which all sockets of this poll had been read. */
-  soon(work: () => void): void;
+  /** Runs work after all sockets of this poll were read: urgent work before the other. */
+  soon(work: () => void, isUrgent: boolean): void;
+  /** How long the socket may be paused after a read; 0 if it is not. */
+  readonly pause_ms: number;
   /** The answer has been received whole. */
   over(head: ResponseHead): void;
   /** The reader has stopped. */
@@ -32,6 +34,10 @@ export interface Reply {
    * is not woken for each token. The end, and bytes before a failure, are returned at once.
    */
   gather(ms: number): void;
+  /** The first part of the answer was read: what follows is not urgent, and may be delayed while the process is busy. */
+  flow(): void;
+  /** By how much what follows may be delayed; 0 at present, if the process is not busy. */
+  readonly delay_ms: number;
   /** Closes the connection, for a reader that stops before the end. */
   drop(): void;
 }
@@ -77,6 +83,10 @@ export class Exchange implements ResponseSink, Reply {
   #failure: { cause: unknown } | null = null;
   /** Whether the first byte of an answer has arrived. */
   isBegun = false;
+  /** Whether its first part was read. */
+  isFlowing = false;
+  /** Whether what arrives is read together with the failure that follows. */
+  #isLast = false;
 
   constructor(line: Line) {
     this.#line = line;
@@ -127,7 +137,7 @@ export class Exchange implements ResponseSink, Reply {
 
   head(head: ResponseHead): void {
     this.#head = head;
-    this.#line.soon(this.#answered);
+    this.#line.soon(this.#answered, true);
   }
 
   body(bytes: Uint8Array): void {
@@ -152,6 +162,23 @@ export class Exchange implements ResponseSink, Reply {
     this.#gather_ms = ms;
   }
 
+  flow(): void {
+    this.isFlowing = true;
+  }
+
+  get delay_ms(): number {
+    return this.isFlowing ? this.#line.pause_ms : 0;
+  }
+
+  /**
+   * What arrives from now on is read at once, with all that waits, when the exchange fails: nobody may read again after
+   * that.
+   */
+  last(): void {
+    this.#isLast = true;
+    this.isFlowing = false;
+  }
+
   drop(): void {
     this.#unread = [];
     this.#unread_bytes = 0;
@@ -170,6 +197,7 @@ export class Exchange implements ResponseSink, Reply {
   /** Whether the bytes wait for more, from the first of them until the gathering time is over. */
   #isGathering(): boolean {
     const isDue = this.#failure !== null || this.#parser.isOver || this.#unread_bytes > gathered_bytes_max;
+    if (this.#isLast) return !isDue;
     if (this.#gather_ms === 0 || isDue || this.#isGathered || this.#isRest) return false;
     this.#gathering ??= setTimeout(() => {
       this.#isGathered = true;
@@ -187,7 +215,7 @@ export class Exchange implements ResponseSink, Reply {
   #take(): Uint8Array[] {
     this.#endGathering();
     // A reader that gathers collects the whole answer, and no caller waits for its parts.
-    if (this.#unread_bytes > read_bytes_max && this.#gather_ms === 0) return this.#takeSome();
+    if (this.#unread_bytes > read_bytes_max && this.#gather_ms === 0 && !this.#isLast) return this.#takeSome();
     const pieces = this.#unread;
     this.#holdBack(false);
     this.#unread = [];
@@ -231,7 +259,7 @@ export class Exchange implements ResponseSink, Reply {
     if (this.#parser.isOver) this.#wake();
     else if (this.#reader && !this.#isDue) {
       this.#isDue = true;
-      this.#line.soon(this.#due);
+      this.#line.soon(this.#due, !this.isFlowing);
     }
   }
 

@@ -26,6 +26,7 @@ function held() {
     over() {},
     drop() {},
     soon: together(),
+    pause_ms: 0,
   });
   one.received(bytes(head));
   return { one, line };
@@ -40,7 +41,7 @@ async function textOf(reading: Promise<Uint8Array[] | null>): Promise<string | n
 
 describe("answers that one poll brings", () => {
   test("are told when all of them have come, in their order", async () => {
-    const line = { pause() {}, resume() {}, over() {}, drop() {}, soon: together() };
+    const line = { pause() {}, resume() {}, over() {}, drop() {}, soon: together(), pause_ms: 0 };
     const told: string[] = [];
     const replies = ["first", "second"].map((name) => {
       const one = new Exchange(line);

@@ -1,0 +1,76 @@
+/** The blocks of docs/clients.md with an address and a model. Pure. */
+
+export interface Client {
+  name: string;
+  /** Where the block goes. */
+  says: string;
+  text: string;
+}
+
+export function clients({ base, model }: { base: string; model: string }): Client[] {
+  return [
+    {
+      name: "curl",
+      says: "in a shell",
+      text: `curl ${base}/v1/chat/completions \\
+  -H "authorization: Bearer $SLUICE_KEY" -H "content-type: application/json" \\
+  -d '{"model": "${model}", "messages": [{"role": "user", "content": "Hello"}]}'`,
+    },
+    {
+      name: "Codex",
+      says: "~/.codex/config.toml",
+      text: `model = "${model}"
+model_provider = "sluice"
+
+[model_providers.sluice]
+name = "Sluice"
+base_url = "${base}/v1"
+env_key = "SLUICE_KEY"
+wire_api = "responses"`,
+    },
+    {
+      name: "Claude Code",
+      says: "in a shell",
+      text: `ANTHROPIC_BASE_URL=${base} ANTHROPIC_AUTH_TOKEN=$SLUICE_KEY claude --model ${model}`,
+    },
+    {
+      name: "OpenAI SDK, TypeScript",
+      says: "chat completions and Responses",
+      text: `import OpenAI from "openai";
+
+const client = new OpenAI({ baseURL: "${base}/v1", apiKey: process.env.SLUICE_KEY });
+const answer = await client.chat.completions.create({
+  model: "${model}",
+  messages: [{ role: "user", content: "Hello" }],
+});
+console.log(answer.choices[0]?.message.content);`,
+    },
+    {
+      name: "OpenAI SDK, Python",
+      says: "chat completions and Responses",
+      text: `import os
+from openai import OpenAI
+
+client = OpenAI(base_url="${base}/v1", api_key=os.environ["SLUICE_KEY"])
+answer = client.chat.completions.create(
+    model="${model}",
+    messages=[{"role": "user", "content": "Hello"}],
+)
+print(answer.choices[0].message.content)`,
+    },
+    {
+      name: "Anthropic SDK, Python",
+      says: "Messages: the address has no /v1",
+      text: `import os
+from anthropic import Anthropic
+
+client = Anthropic(base_url="${base}", auth_token=os.environ["SLUICE_KEY"])
+answer = client.messages.create(
+    model="${model}",
+    max_tokens=1024,
+    messages=[{"role": "user", "content": "Hello"}],
+)
+print(answer.content[0].text)`,
+    },
+  ];
+}

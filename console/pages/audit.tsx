@@ -1,0 +1,23 @@
+/** The audit log. */
+import { AuditList } from "../parts/audit-list.tsx";
+import { CommandLine } from "../parts/command-line.tsx";
+import { type Filter, Filters, filtersSet } from "../parts/filters.tsx";
+import { Page } from "../parts/section.tsx";
+
+const filters: readonly Filter[] = [
+  { name: "organization", label: "Organization" },
+  { name: "actor", label: "Who", hint: "operator:ann" },
+  { name: "action", label: "Did", hint: "key.revoke" },
+  { name: "order", label: "Order", choices: ["newest", "oldest"] },
+];
+
+export function AuditPage() {
+  const input = filtersSet(filters);
+  return (
+    <Page title="Audit" aside="every act, in a chain of hashes">
+      <Filters of={filters} />
+      <AuditList input={input} />
+      <CommandLine verb="pageAudit" input={input} />
+    </Page>
+  );
+}

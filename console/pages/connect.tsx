@@ -1,0 +1,68 @@
+/** How to put a client in: for each, the block to copy, with this server's address and a model. */
+import { useId, useState } from "preact/hooks";
+import { clients } from "../core/clients.ts";
+import { may, membership, session } from "../core/session.ts";
+import { useAnswer } from "../core/use-answer.ts";
+import { CommandLine } from "../parts/command-line.tsx";
+import { Block } from "../parts/copy.tsx";
+import { CreateKey, Keys } from "../parts/keys.tsx";
+import { Page, Section } from "../parts/section.tsx";
+import { Windows } from "../parts/windows.tsx";
+
+const usual = "qwen/qwen3-coder";
+
+export function ConnectPage() {
+  const own = membership.value;
+  const [model, setModel] = useState(own?.models?.[0] ?? usual);
+  const id = useId();
+  const base = session.value?.base_url ?? location.origin;
+  return (
+    <Page title="Connect" aside={<code>{base}/v1</code>}>
+      {own && <Own organization={own.organization} />}
+      <div class="filters">
+        <div class="filter wide">
+          <label for={id}>Model</label>
+          {own?.models ? (
+            <select id={id} value={model} onChange={(event) => setModel(event.currentTarget.value)}>
+              {own.models.map((one) => (
+                <option key={one}>{one}</option>
+              ))}
+            </select>
+          ) : (
+            <input
+              id={id}
+              value={model}
+              spellcheck={false}
+              onInput={(event) => setModel(event.currentTarget.value.trim())}
+            />
+          )}
+        </div>
+        <p class="fine">Put the key into the variable SLUICE_KEY. The blocks have its name, never the key itself.</p>
+      </div>
+      {clients({ base, model }).map(({ name, says, text }) => (
+        <Section key={name} title={name} aside={says}>
+          <Block text={text} label={`Settings of ${name}`} />
+        </Section>
+      ))}
+    </Page>
+  );
+}
+
+/** Her usage and limits, and her keys. */
+function Own({ organization }: { organization: string }) {
+  const usage = useAnswer("readUsage", may("readUsage") ? { organization } : null);
+  return (
+    <>
+      {usage.answer && (
+        <Section title={`Windows of ${organization}`}>
+          <Windows of={usage.answer} />
+        </Section>
+      )}
+      {may("pageKeyBudgets") && <Keys organization={organization} teams={[]} />}
+      {!may("pageKeyBudgets") && may("createKey") && (
+        <CreateKey organization={organization} teams={[]} done={() => {}} />
+      )}
+      <CommandLine text="sluice login" />
+    </>
+  );
+}

@@ -1,0 +1,85 @@
+/** Operators with tokens: machines, and people without an issuer. */
+import { useState } from "preact/hooks";
+import type { ItemOf } from "../core/client.ts";
+import { Act } from "../parts/act.tsx";
+import { CommandLine } from "../parts/command-line.tsx";
+import { Secret } from "../parts/keys.tsx";
+import { List } from "../parts/list.tsx";
+import { Page, State } from "../parts/section.tsx";
+import { Table } from "../parts/table.tsx";
+import { Distance } from "../parts/time.tsx";
+
+type Operator = ItemOf<"pageOperators">;
+
+export function OperatorsPage() {
+  const [turn, setTurn] = useState(0);
+  return (
+    <Page title="Operators" aside={<CreateOperator done={() => setTurn(turn + 1)} />}>
+      <List
+        key={turn}
+        verb="pageOperators"
+        input={{}}
+        none="No operator yet. An operator's token is for scripts and other machines."
+      >
+        {(rows, reload) => (
+          <Table<Operator>
+            caption="Operators"
+            rows={rows}
+            keyOf={({ id }) => id}
+            columns={[
+              { head: "Name", cell: ({ name }) => name },
+              { head: "Role", cell: ({ role }) => role },
+              { head: "State", cell: ({ revoked_at }) => <State of={revoked_at ? "revoked" : "active"} /> },
+              { head: "Last used", cell: ({ last_used_at }) => <Distance at={last_used_at} none="never" /> },
+              { head: "From", cell: ({ last_used_from }) => last_used_from ?? "–" },
+              { head: "Expires", cell: ({ expires_at }) => <Distance at={expires_at} none="never" /> },
+              { head: "Made by", cell: ({ created_by }) => created_by },
+              { head: "", cell: (operator) => <Acts of={operator} changed={reload} /> },
+            ]}
+          />
+        )}
+      </List>
+      <CommandLine verb="pageOperators" />
+    </Page>
+  );
+}
+
+function CreateOperator({ done }: { done: () => void }) {
+  return (
+    <Act
+      label="Create operator"
+      verb="createOperator"
+      fields={[
+        { name: "name", label: "Name", kind: "text", isRequired: true, hint: "For the audit log" },
+        {
+          name: "role",
+          label: "Role",
+          kind: "choice",
+          isRequired: true,
+          value: "viewer",
+          choices: ["viewer", "organization-admin", "admin"],
+        },
+        { name: "organization", label: "Organization", kind: "text", hint: "Of an organization-admin" },
+        { name: "expires", label: "Expires", kind: "day" },
+      ]}
+      isPrimary
+      done="The operator was created."
+      onDone={done}
+      result={({ token }: { token: string | null }) => <Secret of={token} />}
+    />
+  );
+}
+
+function Acts({ of: { id, name, revoked_at }, changed }: { of: Operator; changed: () => void }) {
+  if (revoked_at) return null;
+  return (
+    <Act
+      label="Revoke"
+      verb="revokeOperator"
+      given={{ id }}
+      ends={{ name, what: "Ends the token and the sessions that began with it, within a second on every node." }}
+      done="The operator was revoked."
+      onDone={changed}
+    />
+  );
+}

@@ -1,0 +1,120 @@
+/** Plans: the limits that are in force, and what they were. */
+import type { ItemOf } from "../core/client.ts";
+import { limitFields, limitNames } from "../core/form.ts";
+import { compacted, grouped, wordsOf } from "../core/format.ts";
+import { useAnswer } from "../core/use-answer.ts";
+import type { PageProps } from "../pages.ts";
+import { Act } from "../parts/act.tsx";
+import { Show } from "../parts/asked.tsx";
+import { CommandLine } from "../parts/command-line.tsx";
+import { List } from "../parts/list.tsx";
+import { Empty, Facts, Page, Section } from "../parts/section.tsx";
+import { Table } from "../parts/table.tsx";
+import { Time } from "../parts/time.tsx";
+
+type Plan = ItemOf<"listPlans">;
+
+const limitOf = (limit: number | null) =>
+  limit === null ? <span class="fine">none</span> : <span title={grouped(limit)}>{compacted(limit)}</span>;
+
+export function PlansPage() {
+  const asked = useAnswer("listPlans", {});
+  return (
+    <Page
+      title="Plans"
+      aside={
+        <Act
+          label="Create plan"
+          verb="createPlan"
+          fields={[{ name: "name", label: "Name", kind: "text", isRequired: true }, ...limitFields("", null)]}
+          isPrimary
+          done="The plan was created."
+          onDone={asked.reload}
+        />
+      }
+    >
+      <Show of={asked}>
+        {({ data }) =>
+          data.length === 0 ? (
+            <Empty>No plan yet. A plan has the limits of the organizations on it.</Empty>
+          ) : (
+            <Table<Plan>
+              caption="Plans"
+              rows={data}
+              keyOf={({ name }) => name}
+              columns={[
+                { head: "Plan", cell: ({ name }) => <a href={`/plans/${encodeURIComponent(name)}`}>{name}</a> },
+                ...limitNames.map((limit) => ({
+                  head: wordsOf(limit),
+                  isNumber: true,
+                  cell: (plan: Plan) => limitOf(plan[limit]),
+                })),
+                { head: "From", cell: ({ source }) => (source === "file" ? "sluice.yaml" : "management") },
+              ]}
+            />
+          )
+        }
+      </Show>
+      <CommandLine verb="listPlans" />
+    </Page>
+  );
+}
+
+export function PlanPage({ id }: PageProps) {
+  const asked = useAnswer("findPlan", { name: id });
+  return (
+    <Page
+      title={id}
+      aside={
+        asked.answer?.source === "management" && (
+          <Act
+            label="Change limits"
+            verb="updatePlan"
+            given={{ name: id, version: asked.answer.version }}
+            fields={limitFields("", asked.answer)}
+            says="It holds for every organization on the plan within a second."
+            done="The plan was changed."
+            onDone={asked.reload}
+          />
+        )
+      }
+    >
+      <Show of={asked}>
+        {(plan) => (
+          <>
+            <Facts
+              of={[
+                ...limitNames.map((name) => [wordsOf(name), limitOf(plan[name])] as const),
+                ["comes from", plan.source === "file" ? "sluice.yaml: change it there" : "management"],
+                ["changed", <Time key="c" at={plan.changed_at} />],
+              ]}
+            />
+            <p class="sum">
+              <a href={`/organizations?plan=${encodeURIComponent(id)}`}>Organizations on this plan</a>
+            </p>
+          </>
+        )}
+      </Show>
+      <Section title="History">
+        <List verb="planHistory" input={{ name: id }} none="It was never changed.">
+          {(rows) => (
+            <Table
+              caption="History of the plan"
+              rows={rows as unknown as Record<string, unknown>[]}
+              keyOf={(_, at) => String(at)}
+              columns={historyColumns}
+            />
+          )}
+        </List>
+      </Section>
+      <CommandLine verb="findPlan" input={{ name: id }} />
+    </Page>
+  );
+}
+
+const historyColumns = [
+  { head: "When", cell: (row: Record<string, unknown>) => <Time at={row.at as string} /> },
+  { head: "Who", cell: (row: Record<string, unknown>) => String(row.actor ?? "") },
+  { head: "Did", cell: (row: Record<string, unknown>) => String(row.action ?? "") },
+  { head: "Details", cell: (row: Record<string, unknown>) => JSON.stringify(row.details ?? null) },
+];

@@ -1,0 +1,140 @@
+/** One request: the line of its life, its receipt, and why it was refused. */
+import type { Answer } from "../core/client.ts";
+import { grouped, milliseconds, percent, wordsOf } from "../core/format.ts";
+import { useAnswer } from "../core/use-answer.ts";
+import type { PageProps } from "../pages.ts";
+import { Show } from "../parts/asked.tsx";
+import { CommandLine } from "../parts/command-line.tsx";
+import { LifeLine } from "../parts/life-line.tsx";
+import { OrganizationLink, RequestLink, RequestsOf } from "../parts/links.tsx";
+import { Facts, Page, Section, State } from "../parts/section.tsx";
+import { Table } from "../parts/table.tsx";
+import { Time } from "../parts/time.tsx";
+import { windowKinds } from "../parts/windows.tsx";
+
+type Request = Answer<"findRequest">;
+
+export function RequestPage({ id }: PageProps) {
+  const asked = useAnswer("findRequest", { id });
+  return (
+    <Page
+      title="Request"
+      aside={
+        <>
+          <code>{id}</code>
+          {asked.answer && <State of={asked.answer.outcome} />}
+        </>
+      }
+    >
+      <Show of={asked}>{(request) => <Shown request={request} />}</Show>
+      <CommandLine text={`sluice request ${id}`} />
+    </Page>
+  );
+}
+
+function Shown({ request }: { request: Request }) {
+  return (
+    <>
+      {request.error_code && <Why request={request} />}
+      <LifeLine request={request} />
+      <Section title="What it was">
+        <Facts of={factsOf(request)} />
+      </Section>
+      {request.prices && <Receipt request={request} prices={request.prices} />}
+      {request.windows && <WindowsOf windows={request.windows} />}
+    </>
+  );
+}
+
+function Why({ request: { outcome, error_code } }: { request: Request }) {
+  return (
+    <p class="why">
+      {outcome === "refused" ? "Refused" : "Ended"}: <strong>{wordsOf(error_code!)}</strong>{" "}
+      <span class="fine">(docs/errors.md explains the code {error_code})</span>
+    </p>
+  );
+}
+
+function factsOf(request: Request) {
+  const { organization, key_id, model, operation, stream, route, billing_source, replay_of } = request;
+  const notes = (["continued", "recovered", "detached"] as const).filter((name) => request[name]);
+  return [
+    ["organization", <OrganizationLink key="o" slug={organization} />],
+    ["key", <RequestsOf key="k" by="key" id={key_id} />],
+    ["model", model],
+    ["operation", `${operation}${stream ? ", streamed" : ""}`],
+    ["admitted", <Time key="c" at={request.created_at} />],
+    ["ended", <Time key="e" at={request.ended_at} none="it runs" />],
+    ["took", milliseconds(request.duration_ms)],
+    ["first token", milliseconds(route?.first_part_ms ?? null)],
+    ["engine", route?.upstream],
+    ["charged to", billing_source],
+    ["stopped by", request.stopped_by && wordsOf(request.stopped_by)],
+    ["notes", notes.join(", ")],
+    ["repeats", replay_of && <RequestLink key="r" id={replay_of} />],
+  ] as const;
+}
+
+type Prices = NonNullable<Request["prices"]>;
+
+/** Tokens times prices; what the sum of the lines is above the charge was not charged. */
+function Receipt({ request: { usage, units }, prices }: { request: Request; prices: Prices }) {
+  const lines = [
+    { name: "input", tokens: usage.input_tokens, price: prices.input },
+    { name: "input from the cache", tokens: usage.cached_input_tokens, price: prices.cached_input },
+    { name: "input into the cache", tokens: usage.cache_write_tokens, price: prices.cache_write },
+    { name: "output", tokens: usage.output_tokens, price: prices.output },
+  ].filter(({ tokens, name }) => tokens > 0 || name === "input" || name === "output");
+  const sum = lines.reduce((total, { tokens, price }) => total + tokens * price, 0);
+  return (
+    <Section title="Receipt" aside={`tokens ${usage.source}, held ${grouped(units.held)} units`}>
+      <Table
+        caption="Receipt"
+        rows={lines}
+        keyOf={({ name }) => name}
+        columns={[
+          { head: "", cell: ({ name }) => name, foot: "Sum" },
+          { head: "Tokens", isNumber: true, cell: ({ tokens }) => grouped(tokens) },
+          { head: "Units per token", isNumber: true, cell: ({ price }) => grouped(price) },
+          { head: "Units", isNumber: true, cell: ({ tokens, price }) => grouped(tokens * price), foot: grouped(sum) },
+        ]}
+      />
+      <p class="sum">
+        Charged <strong>{grouped(units.charged)}</strong> units
+        {units.uncharged > 0 && `, and ${grouped(units.uncharged)} were not charged`}.
+      </p>
+    </Section>
+  );
+}
+
+function WindowsOf({ windows }: { windows: NonNullable<Request["windows"]> }) {
+  const rows = windowKinds.flatMap((kind) => {
+    const window = windows[kind];
+    return window ? [{ kind, ...window }] : [];
+  });
+  return (
+    <Section title="Windows that it was admitted in">
+      <Table
+        caption="Windows"
+        rows={rows}
+        keyOf={({ kind }) => kind}
+        columns={[
+          { head: "Window", cell: ({ kind }) => kind },
+          { head: "Used before", isNumber: true, cell: ({ used_before }) => grouped(used_before) },
+          {
+            head: "Used after",
+            isNumber: true,
+            cell: ({ used_after }) => (used_after === null ? "–" : grouped(used_after)),
+          },
+          { head: "Limit", isNumber: true, cell: ({ limit }) => (limit === null ? "none" : grouped(limit)) },
+          {
+            head: "Share",
+            isNumber: true,
+            cell: ({ limit, usage_percent_after: after }) => (limit === null || after === null ? "–" : percent(after)),
+          },
+          { head: "Resets", cell: ({ reset_at }) => <Time at={reset_at} /> },
+        ]}
+      />
+    </Section>
+  );
+}

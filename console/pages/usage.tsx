@@ -1,0 +1,205 @@
+/** Who used what: any report as a chart and as a table, down to the requests that it adds up. */
+
+import { useState } from "preact/hooks";
+import { query, replaceQuery } from "../core/address.ts";
+import { announce } from "../core/announce.ts";
+import { type Answer, download } from "../core/client.ts";
+import { compacted, grouped } from "../core/format.ts";
+import { membership } from "../core/session.ts";
+import { useAnswer } from "../core/use-answer.ts";
+import { Show } from "../parts/asked.tsx";
+import { Chart } from "../parts/chart.tsx";
+import { CommandLine } from "../parts/command-line.tsx";
+import { type Filter, Filters, filtersSet } from "../parts/filters.tsx";
+import { ReportTable } from "../parts/report-table.tsx";
+import { Empty, Page, Section } from "../parts/section.tsx";
+import { Time } from "../parts/time.tsx";
+
+export type Report = Answer<"reportUsage">;
+export type ReportRow = Report["rows"][number];
+
+const groups = ["organization", "team", "key", "model", "operation", "outcome", "day", "month"];
+const filters: readonly Filter[] = [
+  { name: "organization", label: "Organization", hint: "all" },
+  { name: "by", label: "Add up by", choices: groups, fallback: "organization" },
+  { name: "from", label: "From", hint: "this month" },
+  { name: "to", label: "Before", hint: "tomorrow" },
+];
+
+export function UsagePage() {
+  const shown = membership.value ? filters.slice(1) : filters;
+  const { by = "organization", ...chosen } = filtersSet(shown);
+  const input = { ...chosen, by };
+  const asked = useAnswer("reportUsage", input);
+  const days = useAnswer("reportUsage", { ...chosen, by: "day" });
+  return (
+    <Page
+      title="Usage"
+      aside={
+        asked.answer && (
+          <>
+            <span>
+              <Time at={asked.answer.from} /> to <Time at={asked.answer.to} />, as of <Time at={asked.answer.as_of} />
+            </span>
+            <Downloads input={input} />
+          </>
+        )
+      }
+    >
+      <Filters of={shown} />
+      <Months />
+      <Show of={asked}>{(report) => <Totals report={report} />}</Show>
+      <Section title="Units by day" aside="in UTC, as the ledger has its days">
+        <Show of={days}>{(report) => <Days report={report} />}</Show>
+      </Section>
+      <Section title={`By ${by}`}>
+        <Show of={asked}>
+          {(report) =>
+            report.rows.length === 0 ? (
+              <Empty>Nothing was used in this span. A request counts when it has ended.</Empty>
+            ) : (
+              <ReportTable report={report} by={by} />
+            )
+          }
+        </Show>
+      </Section>
+      <CommandLine text={commandOf(input)} />
+    </Page>
+  );
+}
+
+/** The command is of its own making, so no table has it. */
+function commandOf({ organization, ...rest }: Record<string, string>): string {
+  const options = Object.entries({ ...rest, ...(organization ? { org: organization } : {}) });
+  return ["sluice usage report", ...options.map(([name, value]) => `--${name} ${value}`)].join(" ");
+}
+
+/** The months that one asks for most. */
+function Months() {
+  const now = new Date();
+  const month = (back: number) =>
+    new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - back, 1)).toISOString().slice(0, 7);
+  const chosen = query.value.get("from");
+  const button = (label: string, from: string | null, to: string | null) => (
+    <button type="button" class="small" aria-pressed={chosen === from} onClick={() => replaceQuery({ from, to })}>
+      {label}
+    </button>
+  );
+  return (
+    <p class="months">
+      {button("This month", null, null)}
+      {button("Last month", month(1), month(0))}
+      {button("The month before", month(2), month(1))}
+    </p>
+  );
+}
+
+function Totals({ report: { total, running, price } }: { report: Report }) {
+  const input = total.input_tokens + total.cached_input_tokens + total.cache_write_tokens;
+  const currency = (price as { currency: string } | null)?.currency;
+  return (
+    <div class="dials">
+      <Total
+        name="Units"
+        figure={compacted(total.units)}
+        title={grouped(total.units)}
+        more={`${compacted(total.extra_units)} of them extra usage`}
+      />
+      <Total
+        name="Requests"
+        figure={compacted(total.requests)}
+        title={grouped(total.requests)}
+        more={`${grouped(running.requests)} still run, with ${compacted(running.held_units)} units held`}
+      />
+      <Total
+        name="Input"
+        figure={compacted(input)}
+        title={`${grouped(input)} tokens`}
+        more={`${compacted(total.cached_input_tokens)} tokens from caches`}
+      />
+      <Total
+        name="Output"
+        figure={compacted(total.output_tokens)}
+        title={`${grouped(total.output_tokens)} tokens`}
+        more={`${compacted(total.reasoning_tokens)} tokens of reasoning`}
+      />
+      {total.cost !== undefined && (
+        <Total
+          name="Cost"
+          figure={`${total.cost} ${currency ?? ""}`}
+          title=""
+          more="at the price in the configuration"
+        />
+      )}
+    </div>
+  );
+}
+
+function Total({ name, figure, title, more }: { name: string; figure: string; title: string; more: string }) {
+  return (
+    <div class="dial">
+      <h2>{name}</h2>
+      <p class="figure" title={title}>
+        {figure}
+      </p>
+      <p class="fine">{more}</p>
+    </div>
+  );
+}
+
+function Days({ report: { rows, total, from, to } }: { report: Report }) {
+  if (rows.length === 0) return <Empty>No day with usage in this span.</Empty>;
+  const units = new Map(rows.map((row) => [row.day, row.units]));
+  const days = daysBetween(from, to);
+  const times = days.map((day) => Date.parse(`${day}T12:00:00Z`) / 1000);
+  return (
+    <Chart
+      label={`Units by day: ${grouped(total.units)} on ${rows.length} days. The table has the figures.`}
+      times={times}
+      values={[days.map((day) => units.get(day) ?? 0)]}
+      span={[Date.parse(from) / 1000, Date.parse(to) / 1000]}
+      lines={[{ label: "units", color: "--chart-1" }]}
+      height={160}
+      kind="bars"
+      written={compacted}
+    />
+  );
+}
+
+/** The days of UTC of a span. A day without usage has no row in the report. */
+function daysBetween(from: string, to: string): string[] {
+  const days: string[] = [];
+  for (let at = Date.parse(from); at < Date.parse(to); at += 86_400_000)
+    days.push(new Date(at).toISOString().slice(0, 10));
+  return days;
+}
+
+function Downloads({ input }: { input: Record<string, string> }) {
+  const [failure, setFailure] = useState<string | null>(null);
+  return (
+    <span class="acts">
+      {failure && <span role="alert">{failure}</span>}
+      {(["csv", "focus"] as const).map((format) => (
+        <button key={format} type="button" class="small" onClick={() => save(input, format).then(setFailure)}>
+          {format === "csv" ? "CSV" : "FOCUS"}
+        </button>
+      ))}
+    </span>
+  );
+}
+
+/** A link could not carry the secret of the session. Answers with the reason, where it could not be saved. */
+async function save(input: Record<string, string>, format: string): Promise<string | null> {
+  try {
+    const address = URL.createObjectURL(await download("reportUsage", input, format));
+    const link = document.createElement("a");
+    link.href = address;
+    link.download = `sluice-usage-${format}.csv`;
+    link.click();
+    URL.revokeObjectURL(address);
+    announce("The report was saved.");
+    return null;
+  } catch (failure) {
+    return (failure as Error).message;
+  }
+}

@@ -1,0 +1,51 @@
+/** The webhook of an organization, which hears of limits and of keys that end. */
+
+import { may } from "../core/session.ts";
+import { useAnswer } from "../core/use-answer.ts";
+import { Act } from "./act.tsx";
+import { Secret } from "./keys.tsx";
+import { Empty, Facts, Section } from "./section.tsx";
+import { Time } from "./time.tsx";
+
+export function Notices({ organization }: { organization: string }) {
+  const asked = useAnswer("findNotices", { organization });
+  const now = asked.failure ? null : asked.answer;
+  return (
+    <Section
+      title="Notices"
+      aside={
+        <Act
+          label={now ? "Change" : "Set"}
+          verb="setNotices"
+          given={{ organization }}
+          fields={[{ name: "url", label: "URL of the webhook", kind: "text", isRequired: true, value: now?.url ?? "" }]}
+          done="The webhook was set."
+          onDone={asked.reload}
+          result={({ secret }: { secret: string | null }) =>
+            secret === null ? <p class="told">Its secret stays.</p> : <Secret of={secret} />
+          }
+        />
+      }
+    >
+      {now ? (
+        <Facts
+          of={[
+            ["webhook", now.url],
+            ["at shares of", now.shares.map((share) => `${share} %`).join(", ")],
+            ["keys that end", `${now.key_expiry_days} days before`],
+            ["waiting", now.waiting > 0 ? `${now.waiting} not delivered` : ""],
+            ["problem", now.problem],
+            ["changed", <Time key="c" at={now.changed_at} />],
+          ]}
+        />
+      ) : (
+        !asked.isLoading && (
+          <Empty>
+            Nobody hears of limits that are near.
+            {may("setNotices") && " Set a webhook, and it gets a notice at 50, 80 and 100 %."}
+          </Empty>
+        )
+      )}
+    </Section>
+  );
+}

@@ -1,0 +1,102 @@
+/** The rows of a report. Each leads to the requests that it adds up, and the last line is their sum. */
+import type { ComponentChildren } from "preact";
+import { query } from "../core/address.ts";
+import type { Answer } from "../core/client.ts";
+import { grouped } from "../core/format.ts";
+import { Bar, Units } from "./number.tsx";
+import { Table } from "./table.tsx";
+
+type Report = Answer<"reportUsage">;
+type Row = Report["rows"][number];
+const sums = ["requests", "output_tokens", "units", "extra_units", "uncharged_units"] as const;
+
+export function ReportTable({ report, by }: { report: Report; by: string }) {
+  const { rows, from, to } = report;
+  const isTime = by === "day" || by === "month";
+  const ordered = [...rows].sort((a, b) => (isTime ? (timeOf(a) < timeOf(b) ? 1 : -1) : b.units - a.units));
+  const sum = (value: (row: Row) => number) => rows.reduce((total, row) => total + value(row), 0);
+  const most = Math.max(1, ...rows.map(({ units }) => units));
+  const total = Object.fromEntries(sums.map((name) => [name, sum((row) => row[name])])) as Record<
+    (typeof sums)[number],
+    number
+  >;
+  return (
+    <Table<Row>
+      caption={`Usage by ${by}`}
+      rows={ordered}
+      keyOf={(row, at) => `${nameOf(row, by)} ${at}`}
+      columns={[
+        { head: by, cell: (row) => <Name row={row} by={by} from={from} to={to} />, foot: "Sum" },
+        { head: "Share", cell: ({ units }) => <Bar used={units} limit={most} label="Share of the largest" isPart /> },
+        { head: "Requests", isNumber: true, cell: ({ requests }) => grouped(requests), foot: grouped(total.requests) },
+        { head: "Input tokens", isNumber: true, cell: (row) => grouped(inputOf(row)), foot: grouped(sum(inputOf)) },
+        {
+          head: "Output tokens",
+          isNumber: true,
+          cell: ({ output_tokens }) => grouped(output_tokens),
+          foot: grouped(total.output_tokens),
+        },
+        { head: "Units", isNumber: true, cell: ({ units }) => <Units of={units} />, foot: <Units of={total.units} /> },
+        {
+          head: "Extra",
+          isNumber: true,
+          cell: ({ extra_units }) => <Units of={extra_units} />,
+          foot: <Units of={total.extra_units} />,
+        },
+        {
+          head: "Not charged",
+          isNumber: true,
+          cell: ({ uncharged_units: one }) => <Units of={one} />,
+          foot: <Units of={total.uncharged_units} />,
+        },
+        report.total.cost !== undefined && {
+          head: "Cost",
+          isNumber: true,
+          cell: ({ cost }) => cost ?? "–",
+          foot: report.total.cost,
+        },
+      ]}
+    />
+  );
+}
+
+const inputOf = (row: Row) => row.input_tokens + row.cached_input_tokens + row.cache_write_tokens;
+const timeOf = ({ day, month }: Row) => day ?? month ?? "";
+
+function nameOf(row: Row, by: string): string | null {
+  const value = (row as unknown as Record<string, unknown>)[by];
+  return typeof value === "string" ? value : null;
+}
+
+/** The way down: to the requests of the same span, or to the parts of a day. */
+function Name({ row, by, from, to }: { row: Row; by: string; from: string; to: string }): ComponentChildren {
+  const name = nameOf(row, by);
+  const narrowed = query.value.get("organization");
+  const down = new URLSearchParams({ ...(narrowed ? { organization: narrowed } : {}), from, to });
+  if (by === "day" && row.day) {
+    down.set("from", row.day);
+    down.set("to", dayAfter(row.day));
+  }
+  if (by === "month" && row.month)
+    return <a href={`/usage?by=day&from=${row.month}&to=${monthAfter(row.month)}`}>{row.month}</a>;
+  const id = by === "team" ? row.team_id : by === "key" ? row.key_id : name;
+  if (id === null || id === undefined) return <span class="fine">{absent[by] ?? "none"}</span>;
+  if (by !== "day") {
+    if (by === "operation") return name;
+    down.set(by, id);
+  }
+  return <a href={`/requests?${down}`}>{name ?? id}</a>;
+}
+
+const absent: Record<string, string> = {
+  team: "no team",
+  key: "an entry of an operator",
+  model: "an entry of an operator",
+};
+
+const dayAfter = (day: string) => new Date(Date.parse(`${day}T00:00:00Z`) + 86_400_000).toISOString().slice(0, 10);
+
+function monthAfter(month: string): string {
+  const [year = 0, number = 0] = month.split("-").map(Number);
+  return new Date(Date.UTC(year, number, 1)).toISOString().slice(0, 7);
+}

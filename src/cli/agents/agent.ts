@@ -1,0 +1,49 @@
+/** What the command line knows of an agent: where it is, and how it takes address, token and model without a file. */
+import type { Access } from "../sign-in/access.ts";
+
+export interface Launch {
+  access: Access;
+  model: AgentModel;
+  /** Every model that the agent may be given, the chosen one among them. */
+  models: readonly AgentModel[];
+  /** The command that prints the token of this server, for agents that run one. */
+  tokenCommand: readonly [string, ...string[]];
+  /** The agent's own words, as the user typed them. */
+  words: readonly string[];
+  environment: Readonly<Record<string, string | undefined>>;
+}
+
+export interface AgentModel {
+  id: string;
+  /** Null: the server does not say. */
+  context_tokens: number | null;
+}
+
+export interface Started {
+  words: string[];
+  /** Beside the user's own; undefined takes a variable away. */
+  environment: Record<string, string | undefined>;
+}
+
+export interface Agent {
+  /** Of our command and of its program. */
+  name: string;
+  title: string;
+  /** How it is installed. */
+  install: string;
+  /** The model that the user's own words name, as the catalog calls it; null: none. */
+  modelIn(words: readonly string[]): string | null;
+  start(launch: Launch): Started;
+}
+
+/** The value of an option that was typed as `--model X`, `--model=X` or `-m X`; the last one counts. */
+export function optionIn(words: readonly string[], names: readonly string[]): string | null {
+  const end = words.indexOf("--");
+  const before = end < 0 ? words : words.slice(0, end);
+  const found = before.flatMap((word, at) => {
+    const [name = "", ...value] = word.split("=");
+    if (!names.includes(name)) return [];
+    return value.length > 0 ? [value.join("=")] : before.slice(at + 1, at + 2);
+  });
+  return found.at(-1) ?? null;
+}

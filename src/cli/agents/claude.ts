@@ -1,0 +1,27 @@
+/** Claude Code: address and model as variables; a token by a command that it runs again when the token is old. */
+import { type Agent, optionIn } from "./agent.ts";
+
+export const claude: Agent = {
+  name: "claude",
+  title: "Claude Code",
+  install: "npm install -g @anthropic-ai/claude-code",
+  modelIn: (words) => optionIn(words, ["--model"]),
+  start({ access, model, tokenCommand, words, environment }) {
+    const settings = { apiKeyHelper: tokenCommand.map(quoted).join(" ") };
+    const byCommand = access.kind === "person";
+    return {
+      words: [...(byCommand ? ["--settings", JSON.stringify(settings)] : []), ...words],
+      environment: {
+        ANTHROPIC_BASE_URL: access.url,
+        ANTHROPIC_API_KEY: undefined,
+        ANTHROPIC_AUTH_TOKEN: byCommand ? undefined : access.secret,
+        ANTHROPIC_MODEL: model.id,
+        // What it asks beside the conversation, such as titles, goes to a model of its maker otherwise.
+        ANTHROPIC_DEFAULT_HAIKU_MODEL: environment.ANTHROPIC_DEFAULT_HAIKU_MODEL ?? model.id,
+        ...(model.context_tokens === null ? {} : { CLAUDE_CODE_MAX_CONTEXT_TOKENS: String(model.context_tokens) }),
+      },
+    };
+  },
+};
+
+const quoted = (word: string) => `'${word.replaceAll("'", "'\\''")}'`;

@@ -1,0 +1,35 @@
+/** The models of a server that an agent can use. */
+import { jsonOf } from "../calling.ts";
+import type { Access } from "../sign-in/access.ts";
+import { asked } from "../sign-in/service.ts";
+import type { AgentModel } from "./agent.ts";
+
+interface List {
+  data?: { id: string }[];
+  /** With tools; an older server doesn't have it. */
+  models?: { slug: string; context_window: number }[];
+}
+
+/** Empty where the key may not list them. Throws an Error where the server refuses the token. */
+export async function agentModels({ url, secret }: Access): Promise<AgentModel[]> {
+  const headers = { authorization: `Bearer ${secret}` };
+  const response = await asked(url, "/v1/models?client_version=0", { headers });
+  const body = (await jsonOf(response)) as (List & { error?: { message?: string } }) | null;
+  if (response.status === 403) return [];
+  if (!response.ok) throw new Error(body?.error?.message ?? `${url} answered ${response.status}.`);
+  return (
+    body?.models?.map(({ slug, context_window }) => ({ id: slug, context_tokens: context_window })) ??
+    body?.data?.map(({ id }) => ({ id, context_tokens: null })) ??
+    []
+  );
+}
+
+/** `wanted`: what the user typed, or has in SLUICE_MODEL; null: the first that there is. */
+export function chosenModel(models: readonly AgentModel[], wanted: string | null): AgentModel {
+  const found = wanted === null ? models[0] : models.find(({ id }) => id === wanted);
+  if (found) return found;
+  if (wanted === null)
+    throw new Error("The server lists no model that you may use with tools. Name one in SLUICE_MODEL.");
+  // The agent may know it by another name, and the server says no by itself.
+  return { id: wanted, context_tokens: null };
+}

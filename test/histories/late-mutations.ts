@@ -1,0 +1,69 @@
+// Late settlements (docs/design/metering.md, Rule 5: Settle exactly once), each without one of the things that hold of them.
+
+import type { Answer, Settle } from "../../src/store/ledger.ts";
+import { LedgerModel, lateIdOf, type ModelRecord } from "../store/ledger-model.ts";
+import type { Mutation } from "./mutations.ts";
+
+/** Who was recovered is over, whatever its node says. */
+class ForgetsTheRest extends LedgerModel {
+  protected override settleLate(): Answer {
+    return { answer: "already" };
+  }
+}
+
+/** An entry that is there does not end it. */
+class BooksAgain extends LedgerModel {
+  protected override settleLate(settle: Settle, record: ModelRecord): Answer {
+    this.records.delete(lateIdOf(settle.requestId));
+    return super.settleLate(settle, record);
+  }
+}
+
+/** What the record has is charged once more. */
+class BooksTheWhole extends LedgerModel {
+  protected override settleLate(settle: Settle, record: ModelRecord): Answer {
+    return super.settleLate(settle, { ...record, charged: 0, uncharged: 0 });
+  }
+}
+
+/** All of it is charged, whatever the limits leave. */
+class BooksPastLimits extends LedgerModel {
+  protected override settleLate(settle: Settle, record: ModelRecord): Answer {
+    const answer = super.settleLate(settle, record);
+    if (answer.answer !== "late") return answer;
+    const entry = this.records.get(answer.entryId)!;
+    const { source, windows } = entry;
+    const billed = source === "extra" ? [windows!.extra] : [windows!.session, windows!.week, windows!.month];
+    for (const { total } of billed) total.used += entry.uncharged;
+    entry.charged += entry.uncharged;
+    entry.uncharged = 0;
+    return answer;
+  }
+}
+
+/** The record is written anew, with the sums. */
+class ChangesTheRecord extends LedgerModel {
+  protected override settleLate(settle: Settle, record: ModelRecord): Answer {
+    const answer = super.settleLate(settle, record);
+    if (answer.answer !== "late") return answer;
+    const { charged, uncharged } = this.records.get(answer.entryId)!;
+    this.records.delete(answer.entryId);
+    const sums = { charged: record.charged + charged, uncharged: record.uncharged + uncharged };
+    this.records.set(settle.requestId, { ...record, ...sums });
+    return answer;
+  }
+}
+
+const lateOf = (model: typeof LedgerModel, seenAs: Mutation["seenAs"]): Mutation => ({
+  rule: 5,
+  defects: { store: { model } },
+  seenAs,
+});
+
+export const lateMutations: Readonly<Record<string, Mutation>> = {
+  "what was forwarded after the last checkpoint is in no book": lateOf(ForgetsTheRest, ["late"]),
+  "a late settlement that comes twice is booked twice": lateOf(BooksAgain, ["record"]),
+  "a late settlement charges what the record has once more": lateOf(BooksTheWhole, ["late"]),
+  "a late settlement charges past the limits": lateOf(BooksPastLimits, ["limit", "sums"]),
+  "a late settlement changes the record": lateOf(ChangesTheRecord, ["record"]),
+};
