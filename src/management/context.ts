@@ -14,7 +14,7 @@ import type { Plan, PlanAdministration } from "../store/plan.ts";
 import type { RefusedRequests } from "../store/refused.ts";
 import type { RequestList } from "../store/request-list.ts";
 import type { Standings } from "../store/standing.ts";
-import type { ShownConfiguration } from "./configuration.ts";
+import type { ShownConfiguration } from "./configuration-shape.ts";
 import { fail } from "./error.ts";
 import type { NearOrganization } from "./fleet-shape.ts";
 import { nearestOrganizations } from "./nearest.ts";

@@ -8,7 +8,7 @@ import { documentation } from "../api/documentation.ts";
 import { type Readiness, readinessOf } from "../api/readiness.ts";
 import { unreadBodies, unreadLimits } from "../body/unread.ts";
 import type { Configuration } from "../config/configuration.ts";
-import { shownConfiguration } from "../config/shown.ts";
+import { shownConfiguration } from "../config/without-secrets.ts";
 import { consoleFiles } from "../console/files.ts";
 import type { Bounds } from "../http/bounds.ts";
 import { type Lifecycle, lifecycle } from "../http/lifecycle.ts";

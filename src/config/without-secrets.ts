@@ -3,7 +3,7 @@
  * stays inside. Pure.
  */
 import type { Issuer, Rule } from "../auth/identity.ts";
-import type { ShownConfiguration } from "../management/configuration.ts";
+import type { ShownConfiguration } from "../management/configuration-shape.ts";
 import type { CatalogModel } from "../routing/catalog.ts";
 import type { Upstream } from "../upstream/target.ts";
 import type { Configuration } from "./configuration.ts";
@@ -48,7 +48,7 @@ export function shownConfiguration(configuration: Configuration): ShownConfigura
 function modelShown({ id, contextTokens, outputTokens_max, capabilities, prices, routes }: CatalogModel) {
   const { input, cachedInput, cacheWrite, output } = prices;
   return {
-    ...{ id, contextTokens, outputTokensMax: outputTokens_max, capabilities: [...capabilities] },
+    ...{ id, contextTokens, outputTokensLimit: outputTokens_max, capabilities: [...capabilities] },
     prices: { input, cachedInput, cacheWrite, output },
     routes: routes.map(({ upstream, model, priority, weight }) => ({
       upstream: upstream.name,
