@@ -60,6 +60,16 @@ export const team = pgTable(
 
 export const keyDefault = pgTable("key_default", { ownerId: uuid("owner_id").primaryKey(), ...limits });
 
+/** The limits of each member of a team or an organization who has none of her own. */
+export const memberDefault = pgTable("member_default", { ownerId: uuid("owner_id").primaryKey(), ...limits });
+
+/** The limits of a person in an organization. */
+export const memberLimit = pgTable(
+  "member_limit",
+  { organizationId: uuid("organization_id").notNull(), personId: uuid("person_id").notNull(), ...limits },
+  (table) => [primaryKey({ columns: [table.organizationId, table.personId] })],
+);
+
 export const apiKey = pgTable(
   "api_key",
   {

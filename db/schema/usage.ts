@@ -18,7 +18,7 @@ import {
 } from "drizzle-orm/pg-core";
 import { instant, limits, tokenCounts, units } from "./columns.ts";
 
-/** Keys that are in a team or limited, and teams, as the ledger knows them. */
+/** Keys that are in a team, limited or a person's, and teams and people, as the ledger knows them. */
 export const usageSubject = pgTable(
   "usage_subject",
   {
@@ -28,8 +28,14 @@ export const usageSubject = pgTable(
     ...limits,
     countedFrom: instant("counted_from"),
     summedAt: instant("summed_at"),
+    personId: uuid("person_id"),
+    memberId: uuid("member_id"),
   },
-  (table) => [index("usage_subject_of_team").on(table.teamId)],
+  (table) => [
+    index("usage_subject_of_team").on(table.teamId),
+    index("usage_subject_of_member").on(table.memberId).where(sql`${table.memberId} is not null`),
+    index("usage_subject_of_person").on(table.personId).where(sql`${table.personId} is not null`),
+  ],
 );
 
 /** Whose limits changed, and as which change of all; its numbers rise in the order of commits. */

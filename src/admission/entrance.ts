@@ -28,10 +28,11 @@ export interface EntranceSettings {
 
 export interface Entry {
   requestId: string;
-  /** `rates`: those of the key and its team, if they have limits of their own; the key first. */
+  /** `rates`: those of the key, its person and its team, if they have limits of their own; the key first. */
   principal: {
     readonly key: { readonly id: string };
     readonly organization: Pick<Organization, "id">;
+    readonly person?: { readonly id: string } | null;
     readonly rates?: readonly RateSubject[];
   };
   operation: Operation;
@@ -121,7 +122,8 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
       throw refusal;
     }
     const { units, source, windows, at, teamId } = answer;
-    limits.countsIn(teamId === undefined ? [organizationId, keyId] : [organizationId, keyId, teamId]);
+    const { person } = entry.principal;
+    limits.countsIn([organizationId, keyId, ...(teamId === undefined ? [] : [teamId]), ...(person ? [person.id] : [])]);
     ample.granted(facts, answer);
     const grant = {
       units,
@@ -184,7 +186,7 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
 
 /** The last plan that could be read, so that a settlement is sent even if reading it fails. */
 function isOwnLimit({ details: { body } }: Fault): boolean {
-  return body?.limited_by === "key" || body?.limited_by === "team";
+  return body?.limited_by !== undefined && body.limited_by !== "organization";
 }
 
 /** Reports every settlement, even if the plans are not known. */

@@ -1,6 +1,6 @@
 /**
  * The limits of one request, from before its admission is sent: the plan of its organization, whose limits are sent
- * with its commands, and those that the ledger itself reads of the organization, the team and the key
+ * with its commands, and those that the ledger itself reads of the organization, the team, the person and the key
  * (docs/design/usage.md, Limits that change).
  */
 import type { Plan } from "../store/plan.ts";
@@ -31,8 +31,8 @@ export class FollowedLimits {
   }
 
   /**
-   * Names the subjects in which the request counts: the ids of its organization, its key, and its key's team in the
-   * ledger.
+   * Names the subjects in which the request counts: the ids of its organization, its key, its key's team in the ledger,
+   * and its key's person.
    */
   countsIn(subjects: readonly string[]): void {
     this.#subjects = subjects;

@@ -36,6 +36,7 @@ export async function answer<Wire extends InferenceWire, Reply>(
   const headers = {
     ...usageHeaders(run.grant.windows, run.grant.source),
     ...limitHeaders(operation, run.rates, Date.now()),
+    ...prepared.modelHeaders,
   };
   const begun = (keeping?.isBackground && adapter.background?.begun(wire, prepared.identity)) || null;
   if (begun) await keeping?.respond(begun);

@@ -3,7 +3,8 @@ import type { TSchema } from "typebox";
 import { type JsonBody, readJson } from "../body/read.ts";
 import type { Call } from "../http/call.ts";
 import { reserve, takesTurns } from "../http/shed.ts";
-import type { Catalog } from "../routing/catalog.ts";
+import type { Catalog, CatalogModel } from "../routing/catalog.ts";
+import { answeringModelOrNull } from "../routing/model-names.ts";
 import { keyHeader } from "./kept/key.ts";
 import type { RequestBody } from "./operation.ts";
 
@@ -40,12 +41,16 @@ export function inferenceBody<Wire>(
 function noteRequested(call: Call, catalog: Catalog, body: unknown): void {
   if (typeof body !== "object" || body === null) return;
   const { model, stream } = body as { model?: unknown; stream?: unknown };
-  const isKnown = typeof model === "string" && catalog.models.has(model);
-  call.requested(isKnown ? { model, stream: stream === true } : { stream: stream === true });
+  const known = answeringNamed(catalog, model);
+  call.requested(known ? { model: known.id, stream: stream === true } : { stream: stream === true });
 }
 
 /** The catalog's `extra_params` of the model that the body names, if it names one. */
 function extraParamsOf(catalog: Catalog, body: unknown): readonly string[] {
   const model = (body as { model?: unknown } | null)?.model;
-  return (typeof model === "string" && catalog.models.get(model)?.extraParams) || [];
+  return answeringNamed(catalog, model)?.extraParams ?? [];
+}
+
+function answeringNamed(catalog: Catalog, name: unknown): CatalogModel | null {
+  return typeof name === "string" ? answeringModelOrNull(catalog, name, Date.now()) : null;
 }

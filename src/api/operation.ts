@@ -18,7 +18,9 @@ import type { Dependencies } from "./dependencies.ts";
 import type { HeaderName } from "./openapi/headers.ts";
 
 /** The part of the catalog in force that the document needs. */
-export type ContractModel = Pick<Model, "id" | "capabilities" | "extraParams">;
+export interface ContractModel extends Pick<Model, "id" | "capabilities" | "extraParams"> {
+  aliases?: readonly string[];
+}
 
 /** The model that examples name. The document has the first one of the catalog in its place. */
 export const anyModel = "vendor/model";

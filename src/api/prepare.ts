@@ -13,7 +13,8 @@ import { withoutLostHints } from "../inference/hints.ts";
 import { refuseImages } from "../inference/image-url.ts";
 import { mediaOf } from "../inference/media.ts";
 import type { InferenceRequest } from "../inference/request.ts";
-import { allowedModel, assertCapable, type CatalogModel } from "../routing/catalog.ts";
+import { assertCapable, type CatalogModel } from "../routing/catalog.ts";
+import { allowedModel } from "../routing/model-names.ts";
 import type { Operation } from "../store/ledger.ts";
 import type { RateReadings } from "../store/rates.ts";
 import { breathing } from "../time/breather.ts";
@@ -29,6 +30,8 @@ import { sessionOf } from "./session.ts";
 export interface Prepared<Wire> extends RunRequest {
   /** The part of the body that the answer needs, with stored items in place of references to them. */
   wire: Wire;
+  /** Tell that the model is going to be retired. */
+  modelHeaders: Record<string, string>;
 }
 
 /** An inference request from the frame: authorized, its body checked. */
@@ -61,7 +64,7 @@ export async function prepare<Wire extends InferenceWire, Reply>(
 ): Promise<Prepared<Wire> | Follower> {
   const { operation, codec } = adapter;
   const catalog = dependencies.catalog();
-  const model = allowedModel(catalog, body.value.model, principal.key.allowedModels);
+  const { model, headers } = allowedModel(catalog, body.value.model, principal.key.allowedModels, Date.now());
   const resolved = adapter.resolve && (await adapter.resolve(body.value, principal.organization));
   const wire = resolved?.wire ?? body.value;
   const askedBytes = body.bytes + (resolved?.bytes ?? 0);
@@ -73,6 +76,7 @@ export async function prepare<Wire extends InferenceWire, Reply>(
   assertCapable(model, decoded);
   refuseImages(decoded, dependencies.images());
   const request = withoutLostHints(decoded, model);
+  request.model = model.id;
   call.requested({ model: model.id, stream: request.stream });
   const earlier = keeping && (await keeping.begin());
   if (earlier) return earlier;
@@ -105,8 +109,9 @@ export async function prepare<Wire extends InferenceWire, Reply>(
     identity: {
       responseId: adapter.idPrefix + dependencies.newId(),
       createdAtSeconds: Math.floor(Date.now() / 1000),
-      model: model.id,
+      model: body.value.model,
     },
+    modelHeaders: headers,
     affinity: { organizationId: principal.organization.id, session: sessionOf(call.request.headers) },
     rateHeaders: rateHeadersOf(operation),
     holdAnswer: answerHold(dependencies, call),

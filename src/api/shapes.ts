@@ -49,6 +49,19 @@ export const ModelDetails = Type.Object(
       { input: unitPrice(), cached_input: unitPrice(), cache_write: unitPrice(), output: unitPrice() },
       { description: "Micro-units per token." },
     ),
+    canonical_id: Type.Optional(
+      Type.String({ description: "Present if the model has aliases: its id, whichever name you asked for." }),
+    ),
+    aliases: Type.Optional(
+      Type.Array(Type.String(), { description: "Other names that requests may use, if there are any." }),
+    ),
+    deprecated_at: Type.Optional(instant("Present if the model is to be retired: when to stop using it.")),
+    retires_at: Type.Optional(instant("Present if the model is to be retired: when its id stops being served.")),
+    replaced_by: Type.Optional(
+      Type.Union([Type.String(), Type.Null()], {
+        description: "Present if the model is to be retired: the id of the model that replaces it, or null.",
+      }),
+    ),
   },
   { $id: "ModelDetails" },
 );
@@ -98,7 +111,7 @@ export const BudgetWindows = Type.Object(
   {
     $id: "BudgetWindows",
     description:
-      "The windows in which a key or a team has a limit of its own. Those of a minute slide, and are reset when nothing of the last 60 seconds counts any more.",
+      "The windows in which a key, a person or a team has a limit of its own. Those of a minute slide, and are reset when nothing of the last 60 seconds counts any more.",
   },
 );
 export type BudgetWindows = Type.Static<typeof BudgetWindows>;
@@ -110,12 +123,13 @@ export const UsageRecord = Type.Object(
     week: UsageWindow,
     month: UsageWindow,
     key: Type.Optional(BudgetWindows),
+    person: Type.Optional(BudgetWindows),
     team: Type.Optional(BudgetWindows),
   },
   {
     $id: "UsageRecord",
     description:
-      "The five-hour session, the week, and the billing month of the organization; and those of the calling key and of its team, if they have limits of their own.",
+      "The five-hour session, the week, and the billing month of the organization; and those of the calling key, of the person whose it is, and of its team, if they have limits of their own.",
   },
 );
 export type UsageRecord = Type.Static<typeof UsageRecord>;

@@ -7,6 +7,7 @@ import { readJsonBytes } from "../body/read.ts";
 import { reserve, takesTurns } from "../http/shed.ts";
 import type { Model } from "../inference/model.ts";
 import type { Catalog } from "../routing/catalog.ts";
+import { answeringModelOrNull } from "../routing/model-names.ts";
 import type { Examined } from "../tokens/examine.ts";
 import type { Dependencies } from "./dependencies.ts";
 import type { RequestBody } from "./operation.ts";
@@ -22,10 +23,13 @@ export function countedBody(schema: TSchema): RequestBody<Uint8Array> {
   };
 }
 
-/** The tokenizer of each model that names one, by the model's id. */
-export function tokenizersOf({ models }: Catalog): Record<string, string> {
+/** The tokenizer of each model that names one, by every name by which requests may ask for it. `now_ms` is since the epoch. */
+export function tokenizersOf(catalog: Catalog, now_ms: number): Record<string, string> {
   const named: Record<string, string> = {};
-  for (const { id, tokenizer } of models.values()) if (tokenizer !== undefined) named[id] = tokenizer;
+  for (const name of [...catalog.models.keys(), ...(catalog.aliases?.keys() ?? [])]) {
+    const tokenizer = answeringModelOrNull(catalog, name, now_ms)?.tokenizer;
+    if (tokenizer !== undefined) named[name] = tokenizer;
+  }
   return named;
 }
 

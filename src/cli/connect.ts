@@ -124,7 +124,13 @@ function managementOf(services: Services, store: OpenStore): Management {
     catalog: async () => {
       const { catalog, upstreams, reports: pricing } = await services.configuration();
       const plans = plansBeside(catalog.plans, await store.plans.listPlans(), services.storage());
-      return { plans, models: [...catalog.models.keys()], upstreams: upstreams.map(({ name }) => name), pricing };
+      return {
+        plans,
+        models: [...catalog.models.keys()],
+        aliases: catalog.aliases,
+        upstreams: upstreams.map(({ name }) => name),
+        pricing,
+      };
     },
     actor: actorOf(services),
     now_ms: services.now_ms,

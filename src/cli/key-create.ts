@@ -22,6 +22,7 @@ interface CreateOptions extends JsonFlag, KeyOptions {
   models?: string[];
   expires?: string;
   team?: string;
+  person?: string;
   limit?: LimitChanges;
 }
 
@@ -39,13 +40,24 @@ export function addKeyCreate(key: Command, { services }: CommandContext): void {
     .addOption(labelOption("a label"))
     .addOption(allowFromOption("addresses and networks that can use the key (default: all)"))
     .option("--team <team>", "ID or name of a team of the organization")
+    .option("--person <person>", "ID of the person whose key it is; it is in the team of the membership")
     .addOption(limitOption("--limit", "what the key can use (default: what its team or its organization gives)"))
     .addOption(jsonOption())
     .addHelpText("after", createExamples)
     .action(async (options: CreateOptions, command: Command) => {
       const { org, name } = await promptForMissing(services, options, command);
-      const { scopes, models, expires, owner, label: labels, allowFrom: addresses, team, limit: limits } = options;
-      const asked = { scopes, models, expires, owner, labels, addresses, team, limits };
+      const {
+        scopes,
+        models,
+        expires,
+        owner,
+        label: labels,
+        allowFrom: addresses,
+        team,
+        person,
+        limit: limits,
+      } = options;
+      const asked = { scopes, models, expires, owner, labels, addresses, team, person, limits };
       const made = await withManagement(services, (manage) => manage.createKey({ organization: org, name, ...asked }));
       const first = `Created key '${made.name}' of ${made.organization} (${made.id}).`;
       tell(services.terminal, options, encode(NewKey, made), secretWords(services, made, first));

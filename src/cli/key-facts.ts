@@ -16,6 +16,7 @@ export function keyFacts(key: Key): [string, string | null][] {
   return [
     ["name", key.name],
     ["owner", key.owner],
+    ["person", key.personId],
     ["labels", labelsInWords(key.labels)],
     ["scopes", key.scopes.join(", ")],
     ["models", key.allowedModels?.join(", ") ?? "every model"],

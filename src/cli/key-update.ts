@@ -3,6 +3,7 @@ import type { Command } from "commander";
 import { BudgetedKey, KeyDefault } from "../management/budgets.ts";
 import type { LimitChanges } from "../management/limits.ts";
 import { limitsInWords } from "../management/limits.ts";
+import { MemberDefault } from "../management/members.ts";
 import { encode } from "../schema/codec.ts";
 import type { Scope } from "../store/directory.ts";
 import { withManagement } from "./connect.ts";
@@ -98,6 +99,25 @@ export function addKeyLimits(org: Command, { services }: CommandContext): void {
       );
       const words = limitsInWords(found.limits) ?? "no limits of their own";
       tell(services.terminal, flags, encode(KeyDefault, found), `New keys of ${found.organization} get: ${words}.\n`);
+    });
+}
+
+export function addMemberLimits(org: Command, { services }: CommandContext): void {
+  org
+    .command("member-limits")
+    .description("show or set what each person of an organization can use who has no limits of the own")
+    .argument("<org>", "slug or ID of the organization")
+    .addOption(limitOption("--limit", "what a person can use, unless the person's team says otherwise"))
+    .addOption(versionOption("organization"))
+    .addOption(jsonOption())
+    .action(async (organization: string, { limit, ifVersion, ...flags }: LimitsOptions) => {
+      const found = await withManagement(services, (manage) =>
+        limit
+          ? manage.updateMemberDefault({ organization, limits: limit, version: ifVersion })
+          : manage.findMemberDefault({ organization }),
+      );
+      const words = limitsInWords(found.limits) ?? "no limits of their own";
+      tell(services.terminal, flags, encode(MemberDefault, found), `People of ${found.organization} get: ${words}.\n`);
     });
 }
 

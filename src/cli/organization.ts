@@ -5,7 +5,7 @@ import { verbNamed } from "../management/verbs.ts";
 import { encode } from "../schema/codec.ts";
 import { withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
-import { addKeyLimits } from "./key-update.ts";
+import { addKeyLimits, addMemberLimits } from "./key-update.ts";
 import { type JsonFlag, jsonOption, missing, tell } from "./option.ts";
 import { addClose, addPolicy } from "./organization-life.ts";
 import type { Services } from "./services.ts";
@@ -31,6 +31,7 @@ export function addOrganizationCommands(program: Command, context: CommandContex
     addPolicy,
     addClose,
     addKeyLimits,
+    addMemberLimits,
   ]);
 }
 

@@ -1,13 +1,15 @@
 /** Builds the Configuration from a checked environment and a checked file: routes, engines, and every default filled in. */
 import { compact } from "../inference/compact.ts";
-import type { Model } from "../inference/model.ts";
+import type { Retirement } from "../inference/model.ts";
 import type { CatalogModel, Route } from "../routing/catalog.ts";
+import { aliasesOf } from "../routing/model-names.ts";
 import type { TlsSettings } from "../upstream/http1/dial.ts";
 import { type Capacity, defaultTimeouts, type Upstream } from "../upstream/target.ts";
 import { checkedKey } from "./api-key.ts";
 import type { Configuration } from "./configuration.ts";
 import type { EnvironmentSettings } from "./environment.ts";
 import { identityOf } from "./identity.ts";
+import { instantOf } from "./instant.ts";
 import { defaultModels } from "./models.ts";
 import { plansWith, sharesOf } from "./plans.ts";
 import type { ConfigurationFile } from "./settings/file.ts";
@@ -33,7 +35,11 @@ export function assemble(
   const settings = sectionsOf(file ?? {}, environment.overrides);
   return {
     ...settings,
-    catalog: { models: new Map(models.map((model) => [model.id, model])), plans: plansWith(file?.plans ?? {}) },
+    catalog: {
+      models: new Map(models.map((model) => [model.id, model])),
+      aliases: aliasesOf(models),
+      plans: plansWith(file?.plans ?? {}),
+    },
     shares: sharesOf(file?.plans ?? {}),
     upstreams,
     metering: { ...settings.metering, checkpoint_s: checkpointsOf(settings.metering, file?.metering) },
@@ -148,6 +154,8 @@ function replicasOf(name: string, entry: UpstreamEntry, tls: TlsSettings | undef
       apiKey: key?.key ?? null,
       ...compact({
         identityHeaders: entry.identity_headers,
+        priorities: entry.priorities,
+        runningUsage: entry.running_usage === "off" ? undefined : entry.running_usage,
         headers: entry.headers,
         tls,
         resolve: entry.resolve && filled(resolve.properties, entry.resolve),
@@ -179,7 +187,7 @@ function ownCapacity(route: ModelEntry["routes"][number], { capacity }: Upstream
   return { ...capacityOf({}), ...capacity, concurrent_max, tokens_in_flight_max };
 }
 
-function modelOf(entry: ModelEntry): Model {
+function modelOf(entry: ModelEntry): Omit<CatalogModel, "routes"> {
   const { prices } = entry;
   return {
     id: entry.id,
@@ -196,5 +204,21 @@ function modelOf(entry: ModelEntry): Model {
     },
     ...compact({ tokenizer: entry.tokenizer }),
     extraParams: entry.extra_params ?? [],
+    ...compact({ aliases: entry.aliases, retirement: retirementOf(entry) }),
   };
+}
+
+function retirementOf({ retires_at, deprecated_at, replaced_by, redirect }: ModelEntry): Retirement | undefined {
+  if (retires_at === undefined) return undefined;
+  return {
+    at_ms: checkedInstant(retires_at),
+    deprecatedAt_ms: checkedInstant(deprecated_at ?? retires_at),
+    ...compact({ replacedBy: replaced_by, redirects: redirect }),
+  };
+}
+
+function checkedInstant(written: string): number {
+  const at_ms = instantOf(written);
+  if (at_ms === null) throw new Error(`the instant '${written}' was not checked`);
+  return at_ms;
 }

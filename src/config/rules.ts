@@ -10,6 +10,8 @@ import type { Path } from "../schema/walk.ts";
 import { checkedKey } from "./api-key.ts";
 import { didYouMean } from "./diagnose.ts";
 import { brokenIdentity, type IdentitySection } from "./identity.ts";
+import { instantOf } from "./instant.ts";
+import { mistakenNames } from "./model-names.ts";
 import { fieldOf } from "./problem.ts";
 import { record } from "./record.ts";
 import { Model, type ModelEntry } from "./settings/model.ts";
@@ -34,6 +36,7 @@ export function* brokenRules(value: unknown, upstreamFromEnvironment: boolean): 
   const names = entries.map(([name]) => name);
   if (Array.isArray(models)) {
     yield* repeatedIds(models);
+    yield* mistakenNames(models.map((model) => (fits<ModelEntry>(Model, model) ? model : null)));
     for (const [index, model] of models.entries())
       if (fits<ModelEntry>(Model, model))
         yield* broken(modelRules([...names, simulatorName], record(upstreams)), model, ["models", index]);
@@ -124,6 +127,16 @@ const upstreamRules: Rules<UpstreamEntry> = {
       if (ownHeaders.has(name.toLowerCase()))
         yield [["identity_headers", field], "is set by Sluice itself; choose another header"];
   },
+  *onlyChatEnginesCountAsTheyGo({ running_usage = "off", protocol = "openai-chat" }) {
+    if (running_usage !== "off" && protocol !== "openai-chat")
+      yield [["running_usage"], `needs an engine that speaks openai-chat, and this one speaks ${protocol}; remove it`];
+  },
+  *prioritiesHaveAHeader({ priorities, identity_headers }) {
+    if (priorities && identity_headers?.priority === undefined)
+      yield [["priorities"], "needs identity_headers.priority, the header that the engine reads; add it"];
+    if (!priorities && identity_headers?.priority !== undefined)
+      yield [["identity_headers", "priority"], "needs priorities, the number of each plan; add it"];
+  },
   *theKeyFitsIntoAHeader({ api_key }) {
     const checked = api_key === undefined ? null : checkedKey(api_key);
     if (checked && "problem" in checked) yield [["api_key"], checked.problem];
@@ -162,6 +175,16 @@ const modelRules = (upstreams: string[], entries: Record<string, unknown>): Rule
   *anAnswerFitsTheContext({ context_window, max_output_tokens = 0 }) {
     if (max_output_tokens > context_window)
       yield [["max_output_tokens"], `must be at most the context_window (${context_window})`];
+  },
+  *whatFollowsARetirementNeedsOne({ retires_at, deprecated_at, replaced_by, redirect }) {
+    const instants = Object.entries({ deprecated_at, retires_at });
+    for (const [name, written] of instants)
+      if (written !== undefined && instantOf(written) === null) yield [[name], "is a day or a time that there is not"];
+    for (const [name, value] of Object.entries({ deprecated_at, replaced_by }))
+      if (value !== undefined && retires_at === undefined) yield [[name], "needs retires_at; add it"];
+    if (redirect && replaced_by === undefined) yield [["redirect"], "needs replaced_by; add it"];
+    if (retires_at !== undefined && (instantOf(deprecated_at ?? "") ?? 0) > (instantOf(retires_at) ?? Infinity))
+      yield [["deprecated_at"], `must not be after retires_at (${retires_at})`];
   },
   *parallelToolsAreTools({ capabilities = [] }) {
     if (capabilities.includes("parallel_tools") && !capabilities.includes("tools"))

@@ -25,3 +25,15 @@ export interface Prices {
   cacheWrite: number;
   output: number;
 }
+
+/** The end of a model. */
+export interface Retirement {
+  /** Since the epoch. From then on the id is not served. */
+  at_ms: number;
+  /** Since the epoch. When clients were to stop using it. */
+  deprecatedAt_ms: number;
+  /** The id of another model. */
+  replacedBy?: string;
+  /** Whether the replacement answers requests for this id after its retirement. */
+  redirects?: boolean;
+}

@@ -25,6 +25,8 @@ export interface ManagedCatalog {
   plans: ReadonlyMap<string, Plan>;
   /** Public ids. */
   models: readonly string[];
+  /** The id of each alias. Absent: there are none. */
+  aliases?: ReadonlyMap<string, string> | undefined;
   /** Names of upstreams. */
   upstreams: readonly string[];
   /** The price of units; absent or null: none is set. */

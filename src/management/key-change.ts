@@ -1,5 +1,7 @@
 /** A change of a key, as an administrator gives it: only what is named changes. Pure. */
+
 import { type Key, type KeyChange, type Scope, scopes } from "../store/directory.ts";
+import type { ManagedCatalog } from "./context.ts";
 import { fail } from "./error.ts";
 import * as parse from "./parse.ts";
 
@@ -15,8 +17,7 @@ export interface KeyChanges {
   addresses?: string[] | null | undefined;
 }
 
-interface Known {
-  models: readonly string[];
+interface Known extends Pick<ManagedCatalog, "models" | "aliases"> {
   now_ms: number;
 }
 
@@ -32,7 +33,7 @@ export function changeOf(input: KeyChanges, { labels }: Pick<Key, "labels">, kno
   if (name !== undefined) change.name = name;
   if (input.scopes) change.scopes = scopes.filter((scope) => input.scopes!.includes(scope));
   if (input.labels) change.labels = parse.labels(input.labels, labels);
-  if (models !== undefined) change.allowedModels = models && parse.models(models, known.models);
+  if (models !== undefined) change.allowedModels = models && parse.models(models, known.models, known.aliases);
   if (expires !== undefined) change.expiresAt = expires && parse.future(expires, known.now_ms);
   if (owner !== undefined) change.owner = owner;
   if (addresses !== undefined) change.allowedAddresses = addresses && parse.networks(addresses);

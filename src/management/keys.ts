@@ -1,4 +1,5 @@
 /** Keys: the secrets with which clients call. A new secret is answered once and is nowhere else. */
+
 import Type from "typebox";
 import { key_random_bytes, newKey, secretOf } from "../auth/key.ts";
 import type { Value } from "../schema/codec.ts";
@@ -6,7 +7,7 @@ import { keyKinds, keyStates, type Organization, scopes } from "../store/directo
 import { idOf } from "../store/ids.ts";
 import { day } from "../time/written.ts";
 import { type Column, flag } from "./command.ts";
-import { isClosed, type ManagementContext, noKey, reusedKey } from "./context.ts";
+import { isClosed, type ManagedCatalog, type ManagementContext, noKey, reusedKey } from "./context.ts";
 import { fail } from "./error.ts";
 import { changeOf, newKeyOf } from "./key-change.ts";
 import { byOrganization, partFrom } from "./page.ts";
@@ -52,6 +53,7 @@ const { id: keyId, ...keyRest } = {
   last_used_from: nullable(Type.String({ description: "An address; of IPv6, its /64." })),
   created_by: nullable(Type.String({ description: "`operator:<name>`, `cli:<user>` or `service`." })),
   owner: nullable(Type.String()),
+  person_id: nullable(id("per")),
   labels: Type.Record(Type.String(), Type.String()),
   allowed_addresses: nullable(Type.Array(Type.String(), { description: "Null: every address." })),
   state: oneOf([...keyStates], { description: "When this was read." }),
@@ -88,6 +90,7 @@ export const exampleKey: Key = {
   lastUsedFrom: null,
   createdBy: "operator:ann",
   owner: null,
+  personId: null,
   labels: {},
   allowedAddresses: null,
   state: "active",
@@ -237,6 +240,9 @@ export const keyVerbs = [
       labels: labels({ maxProperties: parse.labels_max }),
       addresses,
       team: Type.Optional(nullable(words("ID or name of a team of the organization."))),
+      person: Type.Optional(
+        nullable(words("ID of a person of the organization: it is that person's, in the team of the membership.")),
+      ),
       limits: Type.Optional(
         nullable(limitChanges("On top of what its team or its organization gives a new key. Null takes a limit away.")),
       ),
@@ -248,19 +254,20 @@ export const keyVerbs = [
     },
     async act(context, input) {
       const { administration, actor, catalog, keyOf, newUuid, now_ms, openOrganization, random, withSlug } = context;
-      const { models } = input.models == null ? { models: [] } : await catalog();
-      const wanted = newKeyOf(input, { models, now_ms: now_ms() });
+      const { models, aliases } = input.models == null ? noModels : await catalog();
+      const wanted = newKeyOf(input, { models, aliases, now_ms: now_ms() });
       const organization = await openOrganization(input.organization);
       refuseLongerLife(wanted.expiresAt, organization, now_ms());
-      const ownTeam = context.person === null ? undefined : await ownKey(context, organization, input);
-      const budget = await newKeyBudget(context, organization, { ...input, ...(ownTeam ? { team: ownTeam } : {}) });
+      if (context.person !== null) refuseChoices(input);
+      const holder = await holderOf(context, organization, { ...input, person: context.person ?? input.person });
+      const budget = await newKeyBudget(context, organization, { ...input, ...(holder && { team: holder.team }) });
       const secret = newKey(random(key_random_bytes));
       const key = await administration.createKey({
         id: idOf(newUuid(), "key_"),
         organizationId: organization.id,
         ...wanted,
         ...budget,
-        personId: context.person,
+        personId: holder?.personId ?? null,
         secret: secretOf(secret),
         hasOwnName: input.ownName === true,
         actor,
@@ -319,8 +326,8 @@ export const keyVerbs = [
     async act({ administration, actor, announce, catalog, keyOf, now_ms, organizationOf, withSlug }, input) {
       const { id, version, ...changes } = input;
       const key = await keyOf(id);
-      const { models } = changes.models == null ? { models: [] } : await catalog();
-      const change = changeOf(changes, key, { models, now_ms: now_ms() });
+      const { models, aliases } = changes.models == null ? noModels : await catalog();
+      const change = changeOf(changes, key, { models, aliases, now_ms: now_ms() });
       if (key.revokedAt) fail(`The key ${key.id} is revoked and cannot be changed. Create a new one.`, "wrong_state");
       const organization = await organizationOf(key.organizationId);
       refuseLongerLife(change.expiresAt, organization, key.secrets[0]?.createdAt.getTime() ?? now_ms());
@@ -388,18 +395,11 @@ export const keyVerbs = [
 
 const day_ms = 86_400_000;
 
-/** The team of a key that a member makes for herself. Refuses what she may not choose. */
-async function ownKey(
-  { people, person }: ManagementContext,
-  { id: organizationId }: Organization,
-  input: { expires?: unknown; team?: unknown; limits?: unknown; owner?: unknown },
-): Promise<string | null> {
-  for (const member of ["team", "limits", "owner"] as const)
+/** Refuses what somebody may not choose for a key of her own. */
+function refuseChoices(input: { [Member in "expires" | "team" | "limits" | "owner" | "person"]?: unknown }): void {
+  for (const member of ["team", "limits", "owner", "person"] as const)
     if (input[member] != null) fail(`A key of your own has no '${member}' that you choose. Leave it out.`);
   if (input.expires == null) fail("A key of your own needs 'expires', the instant of its end.");
-  const known = await people.findPerson(person!);
-  const membership = known?.memberships.find((one) => one.organizationId === organizationId);
-  return membership?.team?.id ?? null;
 }
 
 /** Refuses an expiry after the end that the organization's policy sets: it would never count, so something else is meant. */
@@ -419,3 +419,23 @@ function refuseLongerLife(
 function cannotRotate(id: string, why: string): string {
   return `The key ${id} ${why} and cannot be rotated. Create a new one.`;
 }
+
+/** The person whose a new key is, and her team in the organization; null: it is nobody's. */
+async function holderOf(
+  context: ManagementContext,
+  { id, slug }: Organization,
+  { person, team }: { person?: string | null | undefined; team?: string | null | undefined },
+): Promise<{ personId: string; team: string | null } | null> {
+  if (person == null) return null;
+  if (team != null) fail("A person's key is in the team of the person's membership. Leave the team out.");
+  const found = await context.people.findPerson(person);
+  const membership = found?.memberships.find(({ organizationId }) => organizationId === id);
+  if (!found || !membership)
+    return fail(
+      `${slug} has no member '${parse.excerpt(person)}'. To list its people, run: sluice person list --org ${slug}`,
+      "resource_not_found",
+    );
+  return { personId: found.person.id, team: membership.team?.id ?? null };
+}
+
+const noModels: Pick<ManagedCatalog, "models" | "aliases"> = { models: [] };

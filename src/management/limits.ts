@@ -39,7 +39,8 @@ export function limitsInWords(budget: Budget | null): string | null {
   return limited.map((name) => `${snakeName(name)} ${grouped(budget![name]!)}`).join(", ") || null;
 }
 
-type Settings = Partial<Pick<Team, "name" | "budget" | "keyDefault">> & Partial<Pick<KeyBudget, "team">>;
+type Settings = Partial<Pick<Team, "name" | "budget" | "keyDefault" | "memberDefault">> &
+  Partial<Pick<KeyBudget, "team">>;
 
 /** The differences in words: `week is 5,000 and was 10,000`. */
 export function differencesOf(before: Settings, now: Settings): string[] {
@@ -48,6 +49,7 @@ export function differencesOf(before: Settings, now: Settings): string[] {
     ["team", settings.team?.name ?? "none"],
     ...limitWords(settings.budget, ""),
     ...limitWords(settings.keyDefault, "new keys' "),
+    ...limitWords(settings.memberDefault, "each person's "),
   ];
   const was = new Map(wordsOf(before));
   return wordsOf(now).flatMap(([name, is]) =>

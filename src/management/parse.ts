@@ -68,8 +68,13 @@ export function duration(word: string): number {
   );
 }
 
-/** Public ids of models of the catalog, each once. */
-export function models(ids: readonly string[], known: readonly string[]): string[] {
+/** Public ids of models of the catalog, each once. An alias becomes the id that it means. */
+export function models(
+  names: readonly string[],
+  known: readonly string[],
+  aliases?: ReadonlyMap<string, string>,
+): string[] {
+  const ids = names.map((name) => aliases?.get(name) ?? name);
   const wrong = ids.find((id) => !known.includes(id));
   if (wrong !== undefined) {
     const like = known.filter((id) => id.split("/").includes(wrong.split("/").at(-1) ?? "")).slice(0, 3);

@@ -17,6 +17,7 @@ import type { ManagementContext } from "./context.ts";
 import { fail } from "./error.ts";
 import { partFrom } from "./page.ts";
 import * as parse from "./parse.ts";
+import { exampleLimits, limitFacts, limitsOf, PersonLimits } from "./person-limits.ts";
 import {
   admins,
   examples,
@@ -32,6 +33,7 @@ import {
   version,
   words,
 } from "./shapes.ts";
+import { over, overFlag } from "./standing.ts";
 import { verbsOf } from "./verb.ts";
 import { stale } from "./version.ts";
 
@@ -52,27 +54,33 @@ const Membership = Type.Object(
   { $id: "Membership" },
 );
 
-export const Person = Type.Object(
-  {
-    id: id("per"),
-    issuer: Type.String({ description: "The issuer that vouches for the person." }),
-    subject: nullable(Type.String({ description: "The issuer's name for the person. Null: forgotten." })),
-    kind: oneOf([...personKinds], { description: "`service`: a workload." }),
-    email: nullable(Type.String()),
-    is_email_verified: Type.Boolean({ description: "Whether the issuer says that the address is the person's." }),
-    name: nullable(Type.String()),
-    groups: Type.Array(Type.String(), {
-      description: "The groups of the last answer that had them. An `organization-admin` sees none.",
-    }),
-    state: oneOf(["active", "suspended", "forgotten"]),
-    created_at: instant("When the person first came."),
-    confirmed_at: instant("When the issuer last vouched for the person."),
-    memberships: Type.Array(Membership, { description: "At most one in an organization, and one for the service." }),
-    version: version(),
-  },
-  { $id: "Person" },
-);
+const personFields = {
+  id: id("per"),
+  issuer: Type.String({ description: "The issuer that vouches for the person." }),
+  subject: nullable(Type.String({ description: "The issuer's name for the person. Null: forgotten." })),
+  kind: oneOf([...personKinds], { description: "`service`: a workload." }),
+  email: nullable(Type.String()),
+  is_email_verified: Type.Boolean({ description: "Whether the issuer says that the address is the person's." }),
+  name: nullable(Type.String()),
+  groups: Type.Array(Type.String(), {
+    description: "The groups of the last answer that had them. An `organization-admin` sees none.",
+  }),
+  state: oneOf(["active", "suspended", "forgotten"]),
+  created_at: instant("When the person first came."),
+  confirmed_at: instant("When the issuer last vouched for the person."),
+  memberships: Type.Array(Membership, { description: "At most one in an organization, and one for the service." }),
+  version: version(),
+};
+export const Person = Type.Object(personFields, { $id: "Person" });
 export type Person = Value<typeof Person>;
+export const PersonStanding = Type.Object(
+  {
+    ...personFields,
+    limits: Type.Array(PersonLimits, { description: "In each organization in which the person has limits." }),
+  },
+  { $id: "PersonStanding" },
+);
+export type PersonStanding = Value<typeof PersonStanding>;
 
 const examplePerson: Person = {
   id: `per_${"0".repeat(31)}6`,
@@ -101,9 +109,10 @@ const examplePerson: Person = {
   ],
   version: 1,
 };
+export const examplePersonNow: PersonStanding = { ...examplePerson, limits: [exampleLimits] };
 const one = { person: words("ID of the person.") };
 const sent = { person: examplePerson.id };
-const personFlag = flag("<person>", "ID of the person (see: sluice person list)");
+export const personFlag = flag("<person>", "ID of the person (see: sluice person list)");
 
 const membershipWords = ({ organization, team, role, source }: StoredMembership) =>
   `${organization === null ? role : `${role} in ${organization}`}${team ? `, team ${team.name}` : ""}${source === "hand" ? " (by hand)" : ""}`;
@@ -138,6 +147,8 @@ function personFacts(person: Person): Facts {
   ];
 }
 
+export const personNowFacts = (person: PersonStanding): Facts => [...personFacts(person), ...limitFacts(person.limits)];
+
 export const personVerbs = [
   verb({
     name: "pagePeople",
@@ -157,6 +168,7 @@ export const personVerbs = [
           "x-must-be": "'true' or 'false'",
         }),
       ),
+      over,
     }),
     answers: partOf(Person, "People"),
     example: { takes: {}, answer: { data: [examplePerson], nextCursor: null } },
@@ -167,6 +179,7 @@ export const personVerbs = [
         organization: flag("--org <org>", "only people with a membership in this organization"),
         search: flag("--search <text>", "a part of a name or an e-mail address"),
         suspended: flag("--suspended", "only people who are suspended"),
+        over: overFlag("people"),
       },
       columns: personColumns,
       none: "There is nobody yet. People appear when they first come in by an issuer (docs/identity.md).\n",
@@ -179,6 +192,7 @@ export const personVerbs = [
         organizationId: await context.narrowedTo(input.organization),
         search: input.search,
         isSuspended: input.suspended,
+        over: input.over,
       });
       const seen = found.items.map((known) => personIn(context, known));
       return partFrom(found, seen, ({ person }) => person.id);
@@ -188,19 +202,20 @@ export const personVerbs = [
     name: "findPerson",
     route: "GET /people/{person}",
     summary: "Show a person",
-    description: "With the memberships in force. A `member` sees herself.",
+    description:
+      "With the memberships in force, the limits that count, and what is used of them. A `member` sees herself.",
     roles: owners,
     faults: ["resource_not_found"],
     takes: Type.Object(one),
-    answers: Person,
-    example: { takes: sent, answer: examplePerson },
+    answers: PersonStanding,
+    example: { takes: sent, answer: examplePersonNow },
     command: {
       words: "person show",
-      description: "show a person with the memberships in force",
+      description: "show a person with the memberships in force, the limits, and what is used of them",
       takes: { person: personFlag },
-      says: personFacts,
+      says: personNowFacts,
     },
-    act: async (context, input) => personIn(context, await personOf(context, input.person)),
+    act: async (context, input) => personNow(context, await personOf(context, input.person)),
   }),
   verb({
     name: "suspendPerson",
@@ -323,12 +338,13 @@ Examples:
       const { organization, team, role } = input;
       refuseContradiction(role, organization ?? null, team ?? null);
       const found = organization == null ? null : await context.openOrganization(organization);
+      const { models, aliases } = await context.catalog();
       const named = {
         organization: found?.id ?? null,
         team: team ?? null,
         role,
         scopes: scopes.filter((scope) => (input.scopes ?? scopes).includes(scope)),
-        models: input.models ? parse.models(input.models, (await context.catalog()).models) : null,
+        models: input.models ? parse.models(input.models, models, aliases) : null,
       };
       const after = await changed(context, input, async (id, actor, version) => {
         const given = await context.people.giveMembership(id, named, actor, version);
@@ -389,7 +405,7 @@ function refuseContradiction(role: StoredMembership["role"], organization: strin
   if (isForService && team !== null) fail(`The role ${role} is for the service, which has no teams.`);
 }
 
-async function personOf(context: ManagementContext, name: string): Promise<KnownPerson> {
+export async function personOf(context: ManagementContext, name: string): Promise<KnownPerson> {
   const found = await context.people.findPerson(name);
   const isOther = context.person !== null && context.person !== found?.person.id;
   const isInSight = found && !isOther && (context.within === null || visible(context, found).length > 0);
@@ -411,9 +427,13 @@ function personIn(context: ManagementContext, known: KnownPerson): Person {
   };
 }
 
+export async function personNow(context: ManagementContext, known: KnownPerson): Promise<PersonStanding> {
+  return { ...personIn(context, known), limits: await limitsOf(context, known.person.id) };
+}
+
 type Act = (id: string, actor: string, version?: number) => Promise<PersonChanged>;
 
-async function changed(
+export async function changed(
   context: ManagementContext,
   { person: name, version: read }: { person: string; version?: number | undefined },
   act: Act,

@@ -52,6 +52,7 @@ const fields = {
   keys: count(),
   limits: Limits,
   key_limits: nullable(Limits),
+  member_limits: nullable(Limits),
   created_at: instant("When it was created."),
   version: version(),
 };
@@ -68,6 +69,7 @@ const research: Team = {
   keys: 3,
   limits: { ...noBudget, week: 2_000_000_000 },
   keyLimits: null,
+  memberLimits: null,
   createdAt: examples.at,
   version: 1,
 };
@@ -89,9 +91,17 @@ const teamFlag = flag("<team>", "ID of the team, or with --org its name");
 const limitFlags = {
   limits: flag("--limit", "what the team can use"),
   keyLimits: flag("--key-limit", "what each new key of the team can use"),
+  memberLimits: flag("--member-limit", "what each person of the team without limits of the own can use"),
 };
 const keyLimits = () =>
   Type.Optional(nullable(limitChanges("What each new key of the team gets; keys that exist keep theirs.")));
+
+const memberLimits = () =>
+  Type.Optional(
+    nullable(
+      limitChanges("What each person of the team can use who has no limits of the own, with all keys together."),
+    ),
+  );
 
 const teamColumns: Column<TeamStanding>[] = [
   { head: "ID", cell: (team) => team.id },
@@ -110,6 +120,7 @@ function teamFacts(team: Team): Facts {
     ["keys", String(team.keys)],
     ["limits", limitsInWords(team.limits) ?? "none of its own"],
     ["new keys get", limitsInWords(team.keyLimits) ?? "what the organization gives"],
+    ["each person gets", limitsInWords(team.memberLimits) ?? "what the organization gives"],
     ["created", instantWritten(team.createdAt)],
     ["version", String(team.version)],
   ];
@@ -160,6 +171,7 @@ export const teamVerbs = [
       name: name("Its name."),
       limits: limits(),
       key_limits: keyLimits(),
+      member_limits: memberLimits(),
     }),
     answers: Team,
     example: {
@@ -190,6 +202,7 @@ Examples:
         name: input.name,
         budget: await allowed(context, organization, changedLimits(input.limits, noBudget), "team"),
         keyDefault: await keyDefaultOf(context, organization, input.keyLimits, null),
+        memberDefault: await defaultAfter(context, organization, input.memberLimits, { before: null, whose: "person" }),
         actor,
         repeat: repeatOf("createTeam", input),
       });
@@ -230,6 +243,7 @@ Examples:
       name: Type.Optional(nullable(name("Its new name."))),
       limits: limits(),
       key_limits: keyLimits(),
+      member_limits: memberLimits(),
     }),
     answers: Team,
     example: { takes: { team: examples.team, limits: { month: null } }, answer: research },
@@ -259,6 +273,10 @@ Examples:
         name: input.name ?? team.name,
         budget: await allowed(context, organization, changedLimits(input.limits, team.budget), "team"),
         keyDefault: await keyDefaultOf(context, organization, input.keyLimits, team.keyDefault),
+        memberDefault: await defaultAfter(context, organization, input.memberLimits, {
+          before: team.memberDefault,
+          whose: "person",
+        }),
       };
       const updated = await administration.updateTeam(
         { id: team.id, version: input.version ?? null },
@@ -306,8 +324,8 @@ Examples:
   }),
 ] as const;
 
-function teamRecord({ budget, keyDefault, ...team }: StoredTeam & { organization: string }): Team {
-  return { ...team, limits: budget, keyLimits: keyDefault };
+function teamRecord({ budget, keyDefault, memberDefault, ...team }: StoredTeam & { organization: string }): Team {
+  return { ...team, limits: budget, keyLimits: keyDefault, memberLimits: memberDefault };
 }
 
 interface NamedTeam {
@@ -364,14 +382,22 @@ export async function allowed(
 }
 
 /** The limits of new keys after a change; null where none is left. */
-export async function keyDefaultOf(
+export const keyDefaultOf = (
   context: ManagementContext,
   owner: Organization,
   changes: LimitChanges | null | undefined,
   before: Budget | null,
+): Promise<Budget | null> => defaultAfter(context, owner, changes, { before, whose: "new key" });
+
+/** Limits that somebody gets who has none otherwise, after a change; null where none is left. */
+export async function defaultAfter(
+  context: ManagementContext,
+  owner: Organization,
+  changes: LimitChanges | null | undefined,
+  { before, whose }: { before: Budget | null; whose: "new key" | "person" },
 ): Promise<Budget | null> {
   if (changes == null) return before;
-  const budget = await allowed(context, owner, changedLimits(changes, before ?? noBudget), "new key");
+  const budget = await allowed(context, owner, changedLimits(changes, before ?? noBudget), whose);
   return Object.values(budget).every((limit) => limit === null) ? null : budget;
 }
 

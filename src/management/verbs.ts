@@ -7,6 +7,7 @@ import { budgetVerbs } from "./budgets.ts";
 import { consoleVerbs } from "./console.ts";
 import { fleetVerbs } from "./fleet.ts";
 import { keyVerbs } from "./keys.ts";
+import { memberVerbs } from "./members.ts";
 import { noticeVerbs } from "./notices.ts";
 import { operatorVerbs } from "./operators.ts";
 import { organizationChangeVerbs } from "./organization-changes.ts";
@@ -39,6 +40,7 @@ const listed = [
   ...auditVerbs,
   ...operatorVerbs,
   ...personVerbs,
+  ...memberVerbs,
   ...consoleVerbs,
 ] as const;
 

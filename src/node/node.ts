@@ -194,7 +194,7 @@ function dependenciesOf({ serving, settings, log }: Foundation, parts: Parts): D
   const { authentication, standings } = parts.authentication;
   const catalogOf = latestCatalog();
   return {
-    catalog: () => catalogOf(configuration.current().catalog.models, inForce.plans()),
+    catalog: () => catalogOf(configuration.current().catalog, inForce.plans()),
     standings,
     authenticate: authentication.authenticate,
     arrivals: arrivals(() => performance.now()),
@@ -256,6 +256,7 @@ function administrationOf({ serving, settings }: Foundation, parts: Parts): Admi
       catalog: async () => ({
         plans: new Map((await publishing.store.inForce()).map((plan) => [plan.name, plan])),
         models: [...configuration.current().catalog.models.keys()],
+        aliases: configuration.current().catalog.aliases,
         upstreams: configuration.current().upstreams.map(({ name }) => name),
         pricing: configuration.current().reports,
       }),

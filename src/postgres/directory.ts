@@ -5,11 +5,13 @@ import { apiKey, keySecret, membership, organization, person, usageSubject } fro
 import type { Directory, Scope } from "../store/directory.ts";
 import { idOf, uuidOf } from "../store/ids.ts";
 import type { RateSubject } from "../store/rates.ts";
+import { standingSubjects } from "../store/standing.ts";
 import type { Database } from "./database.ts";
 import { secretEnds } from "./key-life.ts";
 import { callerOf, plainly } from "./rows.ts";
 
 const ofTeam = alias(usageSubject, "of_team");
+const ofMember = alias(usageSubject, "of_member");
 const byHand = alias(membership, "by_hand");
 const byRule = alias(membership, "by_rule");
 
@@ -30,6 +32,7 @@ export function directory(db: Pick<Database, "drizzle" | "query">): Directory {
       ends: secretEnds,
       organization,
       own: ratesIn(usageSubject),
+      member: ratesIn(ofMember),
       team: ratesIn(ofTeam),
       kind: apiKey.kind,
       person: {
@@ -46,6 +49,7 @@ export function directory(db: Pick<Database, "drizzle" | "query">): Directory {
     .innerJoin(apiKey, eq(apiKey.id, keySecret.keyId))
     .innerJoin(organization, eq(organization.id, apiKey.organizationId))
     .leftJoin(usageSubject, eq(usageSubject.subjectId, apiKey.id))
+    .leftJoin(ofMember, eq(ofMember.subjectId, usageSubject.memberId))
     .leftJoin(ofTeam, eq(ofTeam.subjectId, usageSubject.teamId))
     .leftJoin(person, eq(person.id, apiKey.personId))
     .leftJoin(byHand, isRight(byHand, "hand"))
@@ -66,7 +70,7 @@ export function directory(db: Pick<Database, "drizzle" | "query">): Directory {
         ends,
         person: row.person && { ...row.person, id: idOf(row.person.id, "per_"), kind: row.kind, rights },
         organization: callerOf(row.organization),
-        rates: [...ratesOf("key", row.own), ...ratesOf("team", row.team)],
+        rates: [...ratesOf("key", row.own), ...ratesOf("person", row.member), ...ratesOf("team", row.team)],
         readAt,
       };
     },
@@ -96,7 +100,7 @@ const isRight = (table: typeof byHand | typeof byRule, source: "hand" | "rule") 
 
 const rightsIn = (table: typeof byHand | typeof byRule) => ({ scopes: table.scopes, models: table.models });
 
-const ratesIn = (table: typeof usageSubject | typeof ofTeam) => ({
+const ratesIn = (table: typeof usageSubject | typeof ofTeam | typeof ofMember) => ({
   id: table.subjectId,
   requestsPerMinute: table.requestsPerMinute,
   tokensPerMinute: table.tokensPerMinute,
@@ -104,13 +108,13 @@ const ratesIn = (table: typeof usageSubject | typeof ofTeam) => ({
 
 /** The rate limits of a subject as a list; empty if it has none. */
 function ratesOf(
-  limitedBy: "key" | "team",
+  limitedBy: RateSubject["limitedBy"],
   row: { id: string | null; requestsPerMinute: number | null; tokensPerMinute: number | null } | null,
 ): RateSubject[] {
   if (row === null || row.id === null) return [];
   const { id, requestsPerMinute, tokensPerMinute } = row;
   if (requestsPerMinute === null && tokensPerMinute === null) return [];
-  return [{ limitedBy, id: idOf(id, `${limitedBy}_`), limits: { requestsPerMinute, tokensPerMinute } }];
+  return [{ limitedBy, id: idOf(id, standingSubjects[limitedBy]), limits: { requestsPerMinute, tokensPerMinute } }];
 }
 
 const touchingAll = `

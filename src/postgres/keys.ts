@@ -29,7 +29,17 @@ export function keys(db: Database): Pick<Administration, Verbs> {
         if (before) return before;
         const id = bare(input.id, "key_");
         const owner = bare(input.organizationId, "org_");
-        const { name, scopes, allowedModels, expiresAt, teamId, budget, labels, allowedAddresses } = input;
+        const {
+          name,
+          scopes,
+          allowedModels,
+          expiresAt,
+          teamId,
+          budget,
+          labels,
+          allowedAddresses,
+          personId = null,
+        } = input;
         const refusal = await refusalOf(tx, { owner, name: input.hasOwnName ? name : null, teamId, budget });
         if (refusal) {
           await unrepeated(tx, input.repeat, input.actor);
@@ -43,24 +53,25 @@ export function keys(db: Database): Pick<Administration, Verbs> {
           allowedModels,
           expiresAt,
           owner: input.owner,
-          ...(input.personId ? { personId: bare(input.personId, "per_") } : {}),
           labels,
           allowedAddresses,
+          personId: personId === null ? null : bare(personId, "per_"),
           createdAt: at,
           createdBy: input.actor,
         });
         await keySecrets.add(tx, id, input.secret, at);
-        await budgetNewKey(tx, { id, owner, teamId, budget, at });
+        const person = personId === null ? null : bare(personId, "per_");
+        await budgetNewKey(tx, { id, owner, teamId, budget, person, at });
         const details = {
           name,
           scopes,
           allowed_models: allowedModels,
           expires_at: expiresAt,
           ...(input.owner === null ? {} : { owner: input.owner }),
-          ...(input.personId ? { person_id: input.personId } : {}),
           ...(Object.keys(labels).length === 0 ? {} : { labels }),
           ...(allowedAddresses === null ? {} : { allowed_addresses: allowedAddresses }),
           ...(teamId === null ? {} : { team_id: teamId }),
+          ...(personId === null ? {} : { person_id: personId }),
           ...(isLimited(budget) ? { limits: budgetShown(budget) } : {}),
           secret: masked(input.secret),
         };

@@ -23,7 +23,7 @@ type Numbers = (number | null)[];
 /** Starts and ends of the three windows, the use of the four kinds, and the cap of extra usage. */
 type Organization = [times: number[], used: number[], isExtra: boolean, extraCap: number | null];
 type Grant = [units: number, outputTokens: number, source: BillingSource, team?: string];
-/** An organization by its number in the batch; held units of the four kinds; the limited key and team. */
+/** An organization by its number in the batch; held units of the four kinds; the limited key, person and team. */
 type Admitted = [organization: Organization | number, held: number[], subjects: Numbers[] | null, ...Grant];
 type Row = [position: number, word: string, ...Admitted] | [position: number, word: string, units: number];
 type Batch = [at_ms: number, locks_us: number, organizations: (Organization | null)[], ...rows: Row[]];
@@ -114,7 +114,10 @@ function windowOf(
   };
 }
 
-/** A limited key or team. Its windows begin and end with the organization's. */
+/** The other subjects of a request, in the order in which `usage_chain` names them. */
+const subjectNames = ["key", "person", "team"] as const;
+
+/** A limited key, person or team. Its windows begin and end with the organization's. */
 function subjectOf(row: Numbers, windows: WindowReadings): SubjectReading {
   const limitOf = (place: number) => (row[place] === window_units_max ? null : row[place]!);
   const reading = (kind: WindowKind, place: number) => ({
@@ -124,7 +127,7 @@ function subjectOf(row: Numbers, windows: WindowReadings): SubjectReading {
     held: exact(row[8 + place]!),
   });
   return {
-    subject: row[0] === 0 ? "key" : "team",
+    subject: subjectNames[row[0]!]!,
     windows: { session: reading("session", 0), week: reading("week", 1), month: reading("month", 2) },
     concurrentRequests: row[4] ?? null,
     running: row[11]!,

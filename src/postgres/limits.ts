@@ -17,7 +17,7 @@ export function limits(db: Database): LimitStore {
 
 export const limitsChannel = "limits_changed";
 
-/** Announces a change of an organization's own limits; the SQL of keys and teams announces theirs (migration 0013). */
+/** Announces a change of an organization's own limits; the SQL of keys, people and teams announces theirs (migration 0013). */
 export async function extraUsageChanged(tx: Transaction, organizationId: string): Promise<void> {
   await tx.query("select usage_limits_changed($1)", [uuidOf(organizationId, "org_")]);
 }
@@ -33,9 +33,11 @@ async function changesBehind(db: Pick<Database, "query">, since: number | null):
 /** One statement reads the number and the names, so that no change is between them. */
 const behind = `
   select h.number, array(
-    select case when t.id is not null then 'team_' when o.id is not null then 'org_' else 'key_' end
-      || replace(c.subject_id::text, '-', '')
+    select case when t.id is not null then 'team_' when o.id is not null then 'org_' when s.person_id is not null then 'per_'
+        else 'key_' end
+      || replace(coalesce(s.person_id, c.subject_id)::text, '-', '')
     from limit_change c left join team t on t.id = c.subject_id left join organization o on o.id = c.subject_id
+    left join usage_subject s on s.subject_id = c.subject_id
     where c.number > coalesce($1, h.number) limit ${named_max + 1}
   ) as subjects
   from limit_change_head h`;

@@ -116,6 +116,8 @@ interface Ruled {
   given: Record<string, unknown>[];
   lost: Record<string, unknown>[];
   missing: NamedMembership[];
+  /** The UUIDs of the organizations in which something changed. */
+  organizations: string[];
 }
 
 /** Makes the memberships by rules those that are named. The person's row is locked. */
@@ -132,7 +134,7 @@ export async function ruled(
     .select()
     .from(membership)
     .where(and(eq(membership.personId, id), eq(membership.source, "rule")));
-  const result: Ruled = { given: [], lost: [], missing: [] };
+  const result: Ruled = { given: [], lost: [], missing: [], organizations: [] };
   const wanted = new Map<string | null, Exclude<Awaited<ReturnType<typeof resolved>>, string>>();
   for (const named of memberships ?? []) {
     const found = await resolved(tx, named);
@@ -143,6 +145,7 @@ export async function ruled(
     if (row.endedAt !== null || wanted.has(row.organizationId)) continue;
     await tx.drizzle.update(membership).set({ endedAt: at }).where(eq(membership.id, row.id));
     result.lost.push(listed(row));
+    if (row.organizationId) result.organizations.push(row.organizationId);
   }
   for (const [organizationId, values] of wanted) {
     const row = before.find((one) => one.organizationId === organizationId);
@@ -164,6 +167,7 @@ export async function ruled(
         .insert(membership)
         .values({ personId: id, ...values, source: "rule", createdAt: at, createdBy: "service" });
     result.given.push(listed(values));
+    if (organizationId) result.organizations.push(organizationId);
   }
   return result;
 }

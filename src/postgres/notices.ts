@@ -107,10 +107,13 @@ const claiming = `
 const inserting = `insert into notice (id, organization_id, kind, about, details, created_at, next_attempt_at)`;
 const roomy = `(select count(*) from notice q where q.organization_id = h.organization_id and q.next_attempt_at is not null) < $1`;
 
-const prefixes = Object.entries(standingSubjects).map(([subject, prefix]) => `when '${subject}' then '${prefix}'`);
+/** Clients know a person by the person's own id, and not by that in an organization. */
+const prefixes = Object.entries({ ...standingSubjects, person: "per_" }).map(
+  ([subject, prefix]) => `when '${subject}' then '${prefix}'`,
+);
 
 /**
- * Settled use, as the percentages that clients read, of organizations, their teams and their keys. The largest shares
+ * Settled use, as the percentages that clients read, of organizations, their teams, people and keys. The largest shares
  * come first, so that they are told if there is no room for all.
  */
 const shares = `
@@ -119,7 +122,7 @@ const shares = `
       concat_ws(':', nullif(s.subject, 'organization'), case when s.subject <> 'organization' then s.subject_id end,
         w.kind, extract(epoch from w.starts_at)::bigint, share) as about,
       jsonb_build_object('subject', s.subject,
-        'subject_id', case s.subject ${prefixes.join(" ")} end || replace(s.subject_id::text, '-', ''),
+        'subject_id', case s.subject ${prefixes.join(" ")} end || replace(coalesce(s.person_id, s.subject_id)::text, '-', ''),
         'name', s.name, 'window', w.kind, 'share_percent', share, 'used', w.used, 'limit', w.units, 'plan', s.plan,
         'starts_at', to_json(w.starts_at), 'reset_at', to_json(w.ends_at)) as details
     from (${standingsWithHook}) s

@@ -5,11 +5,14 @@ import { membership, person } from "../../db/schema.ts";
 import { bare, uuid_max, uuidOf } from "../store/ids.ts";
 import type { KnownPerson, PeopleAdministration, PersonChanged, PersonQuery } from "../store/people.ts";
 import { act, audit, storeNow } from "./acts.ts";
+import { budgetShown } from "./budgets.ts";
 import type { Database, Transaction } from "./database.ts";
+import { memberBudgets, memberLimitOf, refreshMembers, setMemberLimit, sumAll } from "./members.ts";
 import { isIn, listed, resolved, revokeKeys } from "./memberships.ts";
 import { knownOf, lockPerson, type PersonRow, people, readPerson } from "./people.ts";
 import { announceChange } from "./revocations.ts";
 import { plainly } from "./rows.ts";
+import { hasUsed } from "./standing.ts";
 
 export function peopleAdministration(db: Database): PeopleAdministration {
   const { findPerson, personOf, endIssued } = people(db);
@@ -65,7 +68,8 @@ export function peopleAdministration(db: Database): PeopleAdministration {
         const given = { personId: row.id, ...values, source: "hand" as const, createdAt: at, createdBy: actor };
         await tx.drizzle.insert(membership).values(given);
         const details = { ...listed(values), ...(before ? { before: listed(before) } : {}) };
-        return { action: "membership.give", details, owner: organizationId };
+        const unsummed = await refreshMembers(tx, organizationId ? [organizationId] : [], row.id);
+        return { action: "membership.give", details, owner: organizationId, unsummed };
       }),
 
     takeMembership: (id, organizationId, actor, version) =>
@@ -75,12 +79,34 @@ export function peopleAdministration(db: Database): PeopleAdministration {
           .delete(membership)
           .where(isIn(row.id, owner, "hand"))
           .returning();
-        return gone ? { action: "membership.take", details: listed(gone), owner } : "no_membership";
+        if (!gone) return "no_membership";
+        const unsummed = await refreshMembers(tx, owner ? [owner] : [], row.id);
+        return { action: "membership.take", details: listed(gone), owner, unsummed };
       }),
+
+    memberBudgets: (ids) => plainly(memberBudgets(db, ids)),
+
+    setMemberLimits: (id, { organizationId, before, budget }, actor, version) =>
+      changing<"overtaken">(db, { id, actor, version }, async (tx, row) => {
+        const owner = bare(organizationId, "org_");
+        await tx.query("select id from organization where id = $1 for no key update", [owner]);
+        const own = await memberLimitOf(tx, owner, row.id);
+        if (!isDeepStrictEqual(own, before)) return "overtaken";
+        if (isDeepStrictEqual(own, budget)) return null;
+        await setMemberLimit(tx, owner, row.id, budget);
+        const unsummed = await refreshMembers(tx, [owner], row.id);
+        const details = { limits: budget && budgetShown(budget), before: own && budgetShown(own) };
+        return { action: "person.limits", details, owner, unsummed };
+      }),
+
+    async memberLimits(id, organizationId) {
+      const [person, owner] = [uuidOf(id, "per_"), uuidOf(organizationId, "org_")];
+      return person === null || owner === null ? null : plainly(memberLimitOf(db, owner, person));
+    },
   };
 }
 
-function wantedBy(db: Database, { after, organizationId, search, isSuspended }: PersonQuery): SQL | undefined {
+function wantedBy(db: Database, { after, organizationId, search, isSuspended, over }: PersonQuery): SQL | undefined {
   const within = organizationId === undefined ? undefined : bare(organizationId, "org_");
   const isMember = (owner: string) =>
     exists(
@@ -97,9 +123,14 @@ function wantedBy(db: Database, { after, organizationId, search, isSuspended }: 
     after === undefined ? undefined : gt(person.id, uuidOf(after, "per_") ?? uuid_max),
     within === undefined ? undefined : isMember(within),
     search === undefined ? undefined : contains(search),
+    over === undefined ? undefined : isOver(over, within),
     isSuspended === undefined ? undefined : isSuspended ? isNotNull(person.suspendedAt) : isNull(person.suspendedAt),
   );
 }
+
+const isOver = (percent: number, owner: string | undefined) =>
+  sql`${person.id} in (
+    select m.person_id from usage_subject m where ${hasUsed("person", sql`m.subject_id`, percent, owner)})`;
 
 interface Change {
   id: string;
@@ -110,14 +141,21 @@ interface Change {
 }
 
 /** Describes a change for the audit log; null where nothing changed. `owner`: the UUID of the organization concerned. */
-type Done = { action: string; details: Record<string, unknown>; owner?: string | null } | null;
+type Done = {
+  action: string;
+  details: Record<string, unknown>;
+  owner?: string | null;
+  /** The subjects for which `sumEarlier` must follow the commit. */
+  unsummed?: string[];
+} | null;
 
-function changing<Refusal extends string>(
+async function changing<Refusal extends string>(
   db: Database,
   { id, actor, version, isLoss = false }: Change,
   work: (tx: Transaction, row: PersonRow, at: Date) => Promise<Done | Refusal>,
 ): Promise<PersonChanged | Refusal> {
-  return act(db, async (tx): Promise<PersonChanged | Refusal> => {
+  let unsummed: string[] = [];
+  const answer = await act(db, async (tx): Promise<PersonChanged | Refusal> => {
     const row = await lockPerson(tx, id);
     if (!row) return null;
     const isSelf = actor === `person:${id}`;
@@ -133,10 +171,13 @@ function changing<Refusal extends string>(
         .where(eq(person.id, row.id));
       await announceChange(tx, id);
       const { action, details, owner = null } = done;
+      unsummed = done.unsummed ?? [];
       await audit(tx, at, { actor, action, owner, subject: id, details });
     }
     return known(tx, row.id);
   });
+  await sumAll(db, unsummed);
+  return answer;
 }
 
 const known = async (tx: Transaction, id: string): Promise<KnownPerson> => (await readPerson(tx, eq(person.id, id)))!;

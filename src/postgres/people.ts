@@ -7,6 +7,7 @@ import { bare, idOf, uuidOf } from "../store/ids.ts";
 import type { Confirmation, KnownPerson, People, Person, TokenKey } from "../store/people.ts";
 import { act, audit, storeNow } from "./acts.ts";
 import type { Database, Transaction } from "./database.ts";
+import { refreshMembers, sumAll } from "./members.ts";
 import { membershipsOf, organizationNamed, ruled, teamNamed } from "./memberships.ts";
 import { announceChange } from "./revocations.ts";
 import { plainly } from "./rows.ts";
@@ -24,13 +25,15 @@ export function people(db: Database): People {
 
     personOf: (issuer, subject) => plainly(readPerson(db, isSubject(issuer, subject))),
 
-    confirm: (confirmation) =>
-      act(db, async (tx) => {
+    async confirm(confirmation) {
+      let unsummed: string[] = [];
+      const answer = await act(db, async (tx) => {
         const now = await storeNow(tx);
         const { row, isNew } = await confirmed(tx, confirmation, now);
         const rules = confirmation.memberships === null ? null : await ruled(tx, row, confirmation, now);
         const changes = rules && (rules.given.length > 0 || rules.lost.length > 0) ? rules : null;
         if (changes) await announceChange(tx, idOf(row.id, "per_"));
+        if (changes) unsummed = await refreshMembers(tx, changes.organizations, row.id);
         const known = (await readPerson(tx, eq(person.id, row.id)))!;
         if (isNew || changes) {
           const { kind, issuer } = confirmation;
@@ -43,7 +46,10 @@ export function people(db: Database): People {
           await audit(tx, now, { actor: "service", action, owner: null, subject: known.person.id, details });
         }
         return { ...known, isNew, missing: rules?.missing ?? [] };
-      }),
+      });
+      await sumAll(db, unsummed);
+      return answer;
+    },
 
     endIssued: (id, actor) => endIssued(db, id, actor),
 
@@ -187,7 +193,7 @@ async function makeTokenKey(
   const secret = { hash: secretHashOf(id), prefix: "", suffix: "" };
   await keySecrets.add(tx, id, secret, at);
   const teamId = team === null ? null : idOf(team, "team_");
-  await budgetNewKey(tx, { id, owner: organization, teamId, budget: noBudget, at });
+  await budgetNewKey(tx, { id, owner: organization, teamId, budget: noBudget, person: owner, at });
   await announceChange(tx, keyId, secret.hash);
   const details = { kind: "jwt", person_id: idOf(owner, "per_"), ...(teamId === null ? {} : { team_id: teamId }) };
   await audit(tx, at, { actor: "service", action: "key.create", owner: organization, subject: keyId, details });

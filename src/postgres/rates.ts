@@ -16,6 +16,7 @@ import {
   refusalOf,
   tightestOf,
 } from "../store/rates.ts";
+import { standingSubjects } from "../store/standing.ts";
 import { idleClock } from "../time/clock.ts";
 import { compositeArray, compositeRow, type Field, field } from "./composite.ts";
 import { answeredWithin, type Database } from "./database.ts";
@@ -167,8 +168,7 @@ const reading = `
     (extract(epoch from max(r.counts_until) - store_now()) * 1000)::bigint as reset_ms
   from usage_rate r where r.subject_id = any($1::uuid[]) and r.counts_until > store_now() group by 1`;
 
-const bareOf = ({ limitedBy, id }: RateSubject) =>
-  bare(id, limitedBy === "organization" ? "org_" : limitedBy === "team" ? "team_" : "key_");
+const bareOf = ({ limitedBy, id }: RateSubject) => bare(id, standingSubjects[limitedBy]);
 
 /** Throws for an invalid id: then its request alone is refused. */
 function claimsOf({ organizationId, subjects }: RateRequest): Claim[] {

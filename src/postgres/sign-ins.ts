@@ -127,7 +127,7 @@ async function begin(tx: Transaction, input: NewSignIn): Promise<"begun" | "gone
     id,
     at,
   ]);
-  await budgetNewKey(tx, { id, owner, teamId, budget: noBudget, at });
+  await budgetNewKey(tx, { id, owner, teamId, budget: noBudget, person: person.id, at });
   await addAccess(tx, id, input.access, at);
   const details = { person_id: input.personId, agent, address, ...(teamId === null ? {} : { team_id: teamId }) };
   await audit(tx, at, {

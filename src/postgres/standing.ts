@@ -1,4 +1,4 @@
-/** The one read of what organizations, teams and keys have used of their limits, over the functions of migration 0003. */
+/** The one read of what organizations, teams, people and keys have used of their limits, over the functions of migration 0003. */
 import { type SQL, type SQLWrapper, sql } from "drizzle-orm";
 import { bare, idOf } from "../store/ids.ts";
 import { type SubjectReading, type WindowKind, windowKinds } from "../store/ledger.ts";
@@ -16,7 +16,7 @@ type Querying = Pick<Database, "query">;
 
 const limitColumns = "session_units, week_units, month_units, concurrent_requests";
 
-/** Teams and keys with a limit that the ledger counts. */
+/** Teams, people and keys with a limit that the ledger counts. */
 const limited = `
   select subject_id, organization_id, ${limitColumns}
   from usage_subject where coalesce(${limitColumns}) is not null`;
@@ -46,11 +46,13 @@ const standingRows = (subjects: string, condition: string): string => `
   cross join lateral (select * from usage_totals(s.subject_id, f.starts_at) offset 0) t`;
 
 const subjectsOf: Record<StandingSubject, string> = {
-  organization: `select u.*, 'organization' as subject, o.slug as name, o.plan
+  organization: `select u.*, 'organization' as subject, o.slug as name, o.plan, null::uuid as person_id
     from (${organizations}) u join organization o on o.id = u.subject_id`,
-  team: `select u.*, 'team' as subject, m.name, null as plan
+  team: `select u.*, 'team' as subject, m.name, null as plan, null::uuid as person_id
     from (${limited}) u join team m on m.id = u.subject_id`,
-  key: `select u.*, 'key' as subject, k.name, null as plan
+  person: `select u.*, 'person' as subject, coalesce(p.name, p.email) as name, null as plan, p.id as person_id
+    from (${limited}) u join usage_subject s on s.subject_id = u.subject_id join person p on p.id = s.person_id`,
+  key: `select u.*, 'key' as subject, k.name, null as plan, null::uuid as person_id
     from (${limited}) u join api_key k on k.id = u.subject_id`,
 };
 
@@ -98,12 +100,14 @@ export function standings(db: Querying): Standings {
   };
 }
 
-/** Reads the standing of a key and then of its team, if they have limits. */
+/** Reads the standing of a key, its person and its team, if they have limits. */
 export async function budgetsNow(db: Querying, organizationId: string, keyId: string): Promise<SubjectReading[]> {
-  const key = bare(keyId, "key_");
-  const rows = await db.query<StandingRow>(ofKey, [bare(organizationId, "org_"), key]);
+  const rows = await db.query<StandingRow & Pick<SubjectReading, "subject">>(ofKey, [
+    bare(organizationId, "org_"),
+    bare(keyId, "key_"),
+  ]);
   return rows.map((row) => ({
-    subject: row.subject_id === key ? "key" : "team",
+    subject: row.subject,
     ...readingOf(row),
   }));
 }
@@ -122,10 +126,14 @@ export function hasUsed(subject: StandingSubject, id: SQLWrapper, percent: numbe
 const ofIds = standingRows(`${organizations} union all ${limited}`, "s.subject_id = any($1::uuid[])");
 
 const ofKey = `${standingRows(
-  limited,
-  `s.organization_id = $1::uuid
-   and s.subject_id in ($2::uuid, (select k.team_id from usage_subject k where k.subject_id = $2::uuid))`,
-)} order by s.subject_id <> $2::uuid`;
+  `select u.*, case i.place when 1 then 'key' when 2 then 'person' else 'team' end as subject, i.place
+   from (${limited}) u
+   join (
+     select l.* from usage_subject k, lateral (values (1, k.subject_id), (2, k.member_id), (3, k.team_id)) l (place, id)
+     where k.subject_id = $2::uuid
+   ) i on i.id = u.subject_id`,
+  "s.organization_id = $1::uuid",
+)} order by s.place`;
 
 const nearestOf = Object.fromEntries(
   Object.entries(subjectsOf).map(([subject, rows]) => [
@@ -145,7 +153,7 @@ const counting = `
 function uuidOfSubject(id: string): string {
   const prefix = Object.values(standingSubjects).find((one) => id.startsWith(one));
   if (!prefix)
-    throw new TypeError(`not the id of an organization, a team or a key: ${JSON.stringify(id.slice(0, 64))}`);
+    throw new TypeError(`not the id of an organization, a team, a member or a key: ${JSON.stringify(id.slice(0, 64))}`);
   return bare(id, prefix);
 }
 

@@ -5,7 +5,7 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import { and, count, eq, gt, isNull, type SQL, sql } from "drizzle-orm";
-import { apiKey, keyDefault, organization, team, usageSubject } from "../../db/schema.ts";
+import { apiKey, keyDefault, memberDefault, organization, team, usageSubject } from "../../db/schema.ts";
 import { type Budget, type BudgetAdministration, type KeyBudget, noBudget, type Team } from "../store/budget.ts";
 import { bare, idOf, uuid_max, uuidOf } from "../store/ids.ts";
 import { act, audit, repeated, storeNow, unrepeated } from "./acts.ts";
@@ -20,6 +20,7 @@ import {
   sumEarlier,
 } from "./budgets.ts";
 import type { Database, Transaction } from "./database.ts";
+import { countInPerson, memberDefaultOf, refreshMembers, setMemberDefault, sumAll } from "./members.ts";
 import { announceChange } from "./revocations.ts";
 import { plainly } from "./rows.ts";
 import { hasUsed } from "./standing.ts";
@@ -40,13 +41,19 @@ export function teams(db: Database): BudgetAdministration {
           return "name_taken";
         }
         const at = await storeNow(tx);
-        const { name, budget, keyDefault } = input;
+        const { name, budget, keyDefault, memberDefault = null } = input;
         await tx.drizzle.insert(team).values({ id, organizationId: owner, name, createdAt: at });
         await setSubject(tx, { id, organization: owner, team: null, budget });
         // It has no earlier use, because it has had no members.
         await tx.drizzle.update(usageSubject).set({ summedAt: at }).where(eq(usageSubject.subjectId, id));
         if (keyDefault) await setDefault(tx, id, keyDefault);
-        const details = { name, limits: budgetShown(budget), key_limits: keyDefault && budgetShown(keyDefault) };
+        if (memberDefault) await setMemberDefault(tx, id, memberDefault);
+        const details = {
+          name,
+          limits: budgetShown(budget),
+          key_limits: keyDefault && budgetShown(keyDefault),
+          ...(memberDefault && { member_limits: budgetShown(memberDefault) }),
+        };
         await audit(tx, at, { actor: input.actor, action: "team.create", owner, subject: input.id, details });
         return (await readTeam(tx, id))!;
       }),
@@ -83,7 +90,7 @@ export function teams(db: Database): BudgetAdministration {
     async updateTeam({ id: teamId, version }, before, change, actor) {
       const id = bare(teamId, "team_");
       const owner = bare(before.organizationId, "org_");
-      let unsummed = false;
+      const unsummed: string[] = [];
       const answer = await act(db, async (tx) => {
         await lockOrganization(tx, owner);
         const now = await readTeam(tx, id);
@@ -97,14 +104,16 @@ export function teams(db: Database): BudgetAdministration {
           .update(team)
           .set({ name: change.name, version: now.version + 1 })
           .where(eq(team.id, id));
-        unsummed = await setSubject(tx, { id, organization: owner, team: null, budget: change.budget });
+        if (await setSubject(tx, { id, organization: owner, team: null, budget: change.budget })) unsummed.push(id);
         await setDefault(tx, id, change.keyDefault);
+        await setMemberDefault(tx, id, change.memberDefault);
+        unsummed.push(...(await refreshMembers(tx, [owner], null)));
         const details = { ...listed(change), before: listed(now) };
         await announceChange(tx, before.organizationId);
         await audit(tx, await storeNow(tx), { actor, action: "team.update", owner, subject: teamId, details });
         return readTeam(tx, id);
       });
-      if (unsummed) await sumEarlier(db, id);
+      await sumAll(db, unsummed);
       return answer;
     },
 
@@ -121,6 +130,8 @@ export function teams(db: Database): BudgetAdministration {
         await setSubject(tx, { id: uuid, organization: owner, team: null, budget: noBudget });
         await tx.drizzle.update(usageSubject).set({ teamId: null }).where(eq(usageSubject.teamId, uuid));
         await setDefault(tx, uuid, null);
+        await setMemberDefault(tx, uuid, null);
+        await refreshMembers(tx, [owner], null);
         await tx.drizzle.update(team).set({ removedAt: at }).where(eq(team.id, uuid));
         const details = { ...listed(removed), keys: removed.keys };
         await announceChange(tx, found.organizationId);
@@ -183,6 +194,35 @@ export function teams(db: Database): BudgetAdministration {
       return owner === null ? null : plainly(defaultOf(db, owner));
     },
 
+    async memberDefault(organizationId) {
+      const owner = uuidOf(organizationId, "org_");
+      return owner === null ? null : plainly(memberDefaultOf(db, owner));
+    },
+
+    async setMemberDefault(organizationId, budget, actor, version) {
+      let unsummed: string[] = [];
+      const answer = await act(db, async (tx) => {
+        const owner = bare(organizationId, "org_");
+        const [row] = await tx.drizzle.select().from(organization).where(eq(organization.id, owner)).for("update");
+        const before = await memberDefaultOf(tx, owner);
+        if (!row || (typeof version === "number" && row.version !== version)) return { now: before };
+        if (isDeepStrictEqual(before, budget)) return null;
+        await setMemberDefault(tx, owner, budget);
+        await tx.drizzle
+          .update(organization)
+          .set({ version: row.version + 1 })
+          .where(eq(organization.id, owner));
+        unsummed = await refreshMembers(tx, [owner], null);
+        const details = { limits: budget && budgetShown(budget), before: before && budgetShown(before) };
+        const action = "organization.member_limits";
+        await announceChange(tx, organizationId);
+        await audit(tx, await storeNow(tx), { actor, action, owner, subject: organizationId, details });
+        return null;
+      });
+      await sumAll(db, unsummed);
+      return answer;
+    },
+
     setKeyDefault: (organizationId, budget, actor, version) =>
       act(db, async (tx) => {
         const owner = bare(organizationId, "org_");
@@ -215,16 +255,20 @@ export async function mayJoin(tx: Transaction, owner: string, teamId: string | n
   return isMember(tx, owner, bare(teamId, "team_"));
 }
 
-/** A new key's team and limits, in the transaction that creates it. The ledger does not know a key with neither. */
+/**
+ * A new key's team, limits and person, in the transaction that creates it. The ledger does not know a key that has none of
+ * them.
+ */
 export async function budgetNewKey(
   tx: Transaction,
-  key: { id: string; owner: string; teamId: string | null; budget: Budget; at: Date },
+  key: { id: string; owner: string; teamId: string | null; budget: Budget; person: string | null; at: Date },
 ): Promise<void> {
-  const { id, owner, teamId, budget, at } = key;
-  if (teamId === null && !isLimited(budget)) return;
+  const { id, owner, teamId, budget, person, at } = key;
+  if (teamId === null && !isLimited(budget) && person === null) return;
   await lockOrganization(tx, owner);
   await setSubject(tx, { id, organization: owner, team: teamId === null ? null : bare(teamId, "team_"), budget });
   await tx.drizzle.update(usageSubject).set({ summedAt: at }).where(eq(usageSubject.subjectId, id));
+  if (person !== null) await countInPerson(tx, { id, owner, person });
 }
 
 /** Moves a key without limits of its own to another team. Returns whether `sumEarlier` must follow. */
@@ -239,7 +283,12 @@ export async function moveKey(
 }
 
 async function lockOrganization(tx: Transaction, owner: string): Promise<void> {
-  await tx.drizzle.select({ id: organization.id }).from(organization).where(eq(organization.id, owner)).for("update");
+  // Not for update: a new key has shared the row, and two that did would wait for each other.
+  await tx.drizzle
+    .select({ id: organization.id })
+    .from(organization)
+    .where(eq(organization.id, owner))
+    .for("no key update");
 }
 
 /** Teams that were not removed, of one organization or of all. */
@@ -270,13 +319,14 @@ async function readTeam(tx: Pick<Transaction, "drizzle">, id: string): Promise<T
   return row ? ((await teamsOf(tx, [row]))[0] ?? null) : null;
 }
 
-/** Three statements, however many teams there are. */
+/** Four statements, however many teams there are. */
 async function teamsOf(tx: Pick<Transaction, "drizzle">, rows: TeamRow[]): Promise<Team[]> {
   if (rows.length === 0) return [];
   // One parameter, whatever its length: with a parameter each, every number of them would be a statement of its own.
   const ids = sql`(${sql.param(rows.map(({ id }) => id))}::uuid[])`;
   const subjects = await tx.drizzle.select().from(usageSubject).where(sql`${usageSubject.subjectId} = any${ids}`);
   const defaults = await tx.drizzle.select().from(keyDefault).where(sql`${keyDefault.ownerId} = any${ids}`);
+  const memberDefaults = await tx.drizzle.select().from(memberDefault).where(sql`${memberDefault.ownerId} = any${ids}`);
   const members = await tx.drizzle
     .select({ id: usageSubject.teamId, keys: count() })
     .from(usageSubject)
@@ -284,6 +334,7 @@ async function teamsOf(tx: Pick<Transaction, "drizzle">, rows: TeamRow[]): Promi
     .groupBy(usageSubject.teamId);
   const budgets = new Map(subjects.map((row) => [row.subjectId, budgetOf(row)]));
   const given = new Map(defaults.map((row) => [row.ownerId, budgetOf(row)]));
+  const givenToMembers = new Map(memberDefaults.map((row) => [row.ownerId, budgetOf(row)]));
   const counts = new Map(members.map(({ id, keys }) => [id, keys]));
   return rows.map((row) => ({
     id: idOf(row.id, "team_"),
@@ -292,6 +343,7 @@ async function teamsOf(tx: Pick<Transaction, "drizzle">, rows: TeamRow[]): Promi
     createdAt: row.createdAt,
     budget: budgets.get(row.id) ?? { ...noBudget },
     keyDefault: given.get(row.id) ?? null,
+    memberDefault: givenToMembers.get(row.id) ?? null,
     keys: counts.get(row.id) ?? 0,
     version: row.version,
   }));
@@ -304,12 +356,20 @@ async function readKeyBudget(tx: Pick<Transaction, "drizzle">, id: string): Prom
   return { team: group ? { id: idOf(group.id, "team_"), name: group.name } : null, budget: subject.budget };
 }
 
-const settable = ({ name, budget, keyDefault }: Pick<Team, "name" | "budget" | "keyDefault">) => ({
-  ...{ name, budget, keyDefault },
+type Settable = Pick<Team, "name" | "budget" | "keyDefault" | "memberDefault">;
+
+const settable = ({ name, budget, keyDefault, memberDefault }: Settable): Settable => ({
+  name,
+  budget,
+  keyDefault,
+  memberDefault,
 });
 
-const listed = ({ name, budget, keyDefault }: Pick<Team, "name" | "budget" | "keyDefault">) => ({
-  ...{ name, limits: budgetShown(budget), key_limits: keyDefault && budgetShown(keyDefault) },
+const listed = ({ name, budget, keyDefault, memberDefault }: Settable) => ({
+  name,
+  limits: budgetShown(budget),
+  key_limits: keyDefault && budgetShown(keyDefault),
+  ...(memberDefault && { member_limits: budgetShown(memberDefault) }),
 });
 
 const keyShown = ({ team, budget }: KeyBudget) => ({ team_id: team?.id ?? null, limits: budgetShown(budget) });

@@ -1,6 +1,6 @@
 /** The catalog in force: every active model and the engines that serve it. Immutable; a reload makes a new one. */
 import { Fault } from "../inference/fault.ts";
-import type { Model } from "../inference/model.ts";
+import type { Model, Retirement } from "../inference/model.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import type { Plan } from "../store/plan.ts";
 import { upstreamCodecs } from "../upstream/codecs.ts";
@@ -35,44 +35,25 @@ export function timeoutsOf(route: Route): UpstreamTimeouts {
 
 export interface CatalogModel extends Model {
   routes: Route[];
+  /** Other names that requests may use. */
+  aliases?: readonly string[];
+  retirement?: Retirement;
 }
 
 export interface Catalog {
   models: ReadonlyMap<string, CatalogModel>;
+  /** The id of each alias. Absent: there are none. */
+  aliases?: ReadonlyMap<string, string>;
   plans: ReadonlyMap<string, Plan>;
 }
 
 /** Returns the current catalog: the same object while nothing changes, since a request reads it some five times. */
-export function latestCatalog(): (models: Catalog["models"], plans: Catalog["plans"]) => Catalog {
+export function latestCatalog(): (configured: Catalog, plans: Catalog["plans"]) => Catalog {
   let last: Catalog | null = null;
-  return (models, plans) => {
-    if (last === null || last.models !== models || last.plans !== plans) last = { models, plans };
+  return (configured, plans) => {
+    if (last === null || last.models !== configured.models || last.plans !== plans) last = { ...configured, plans };
     return last;
   };
-}
-
-/** Returns the model with this public id. Throws 404 if there is none, and 403 if the key may not use it. */
-export function allowedModel(catalog: Catalog, id: string, allowedModels: readonly string[] | null): CatalogModel {
-  const model = catalog.models.get(id);
-  if (!model) {
-    throw new Fault(
-      "model_not_found",
-      `The model '${excerpt(id)}' does not exist. GET /v1/models lists the models that do.`,
-      {
-        param: "model",
-      },
-    );
-  }
-  if (allowedModels && !allowedModels.includes(model.id)) {
-    throw new Fault(
-      "model_not_allowed",
-      `This API key may not use the model '${model.id}'. Use one of the models it was created for.`,
-      {
-        param: "model",
-      },
-    );
-  }
-  return model;
 }
 
 /** Throws 400 where the model, or every engine of it, lacks what the request asks for. */
@@ -109,7 +90,3 @@ const capabilityNames = {
   files: "file input",
   audio_input: "audio input",
 } as const;
-
-function excerpt(id: string): string {
-  return id.length > 256 ? `${id.slice(0, 256)}…` : id;
-}

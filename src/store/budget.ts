@@ -1,12 +1,12 @@
 /**
- * The limits of keys and teams beside their organization's plan (docs/design/usage.md, Budgets). The ledger counts them
+ * The limits of keys, people and teams beside their organization's plan (docs/design/usage.md, Budgets). The ledger counts them
  * (ledger.ts); an administrator sets them here.
  */
 import type { OverShare, Page, PageOf, Repeat, Repeated } from "./page.ts";
 import { noLimits, type PlanLimits } from "./plan.ts";
 
 /** Whose limit it was. */
-export type LimitedBy = "organization" | "team" | "key";
+export type LimitedBy = "organization" | "team" | "person" | "key";
 
 /** Limits in the units of a plan. Null means no limit. */
 export type Budget = PlanLimits;
@@ -25,6 +25,8 @@ export interface Team {
   budget: Budget;
   /** The limits that a new key of the team gets. Null: those of a new key of the organization. */
   keyDefault: Budget | null;
+  /** The limits of each member of the team without limits of the own. Null: those that the organization gives. */
+  memberDefault: Budget | null;
   /** The keys in the team, revoked ones included. */
   keys: number;
   /** Rises with each change of the team itself, and not when keys join or leave. */
@@ -34,6 +36,16 @@ export interface Team {
 /** The limits of a key, and its team. */
 export interface KeyBudget {
   team: Pick<Team, "id" | "name"> | null;
+  budget: Budget;
+}
+
+/** The limits that count for a person in an organization. */
+export interface MemberBudget {
+  /** `mem_` + hex, by which the ledger and standings name the person there. */
+  memberId: string;
+  organizationId: string;
+  /** Whether they were set for the person alone. Else they come from the team or the organization. */
+  isOwn: boolean;
   budget: Budget;
 }
 
@@ -49,6 +61,7 @@ export interface BudgetAdministration {
     name: string;
     budget: Budget;
     keyDefault: Budget | null;
+    memberDefault?: Budget | null;
     actor: string;
     repeat?: Repeat | undefined;
   }): Promise<Team | "name_taken" | Repeated>;
@@ -61,7 +74,7 @@ export interface BudgetAdministration {
   updateTeam(
     team: { readonly id: string; readonly version?: number | null },
     before: Team,
-    change: Pick<Team, "name" | "budget" | "keyDefault">,
+    change: Pick<Team, "name" | "budget" | "keyDefault" | "memberDefault">,
     actor: string,
   ): Promise<Team | "name_taken" | Overtaken<Team> | null>;
   /** Its keys stay, without a team. Null if the team does not exist any more. */
@@ -82,6 +95,15 @@ export interface BudgetAdministration {
   ): Promise<KeyBudget | Overtaken<KeyBudget> | null>;
   /** The limits that a new key of an organization gets; null if it gets none. */
   keyDefault(organizationId: string): Promise<Budget | null>;
+  /** The limits of each member of an organization without limits of the own or the team's; null if there are none. */
+  memberDefault(organizationId: string): Promise<Budget | null>;
+  /** Does nothing if the organization has another version than the given one. */
+  setMemberDefault(
+    organizationId: string,
+    budget: Budget | null,
+    actor: string,
+    version?: number | null,
+  ): Promise<Overtaken<Budget | null> | null>;
   /** Does nothing if the organization has another version than the given one. */
   setKeyDefault(
     organizationId: string,

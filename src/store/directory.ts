@@ -229,7 +229,7 @@ export interface Administration extends BudgetAdministration {
     allowedModels: string[] | null;
     expiresAt: Date | null;
     owner: string | null;
-    /** The person whose key it is. Absent or null: the organization's. */
+    /** The person whose key it is: that person's limits count for it. Absent or null: the organization's. */
     personId?: string | null;
     labels: Record<string, string>;
     allowedAddresses: string[] | null;

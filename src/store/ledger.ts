@@ -6,6 +6,7 @@
  */
 import type { Prices } from "../inference/model.ts";
 import type { RejectedReport, Usage } from "../inference/usage.ts";
+import type { LimitedBy } from "./budget.ts";
 import type { Lost } from "./lost.ts";
 import type { ReportQuery, UsageReport } from "./report.ts";
 
@@ -39,9 +40,11 @@ export interface WindowReading {
 }
 export type WindowReadings = Record<WindowKind, WindowReading>;
 
-/** The limits and the use of a key or a team at the instant of a decision. The ledger does not count rates. */
+/**
+ * The limits and the use of a key, its person or its team at the instant of a decision. The ledger does not count rates.
+ */
 export interface SubjectReading {
-  subject: "key" | "team";
+  subject: Exclude<LimitedBy, "organization">;
   windows: WindowReadings;
   concurrentRequests: number | null;
   running: number;
@@ -149,7 +152,7 @@ export interface Granted {
   outputTokens: number;
   source: BillingSource;
   windows: WindowReadings;
-  /** The key and then the team, if they have limits; absent if neither has. */
+  /** The key, its person and its team, if they have limits; absent if none has. */
   subjects?: SubjectReading[];
   /** The key's team, with limits or without; left out if it has none. */
   teamId?: string;
@@ -166,7 +169,7 @@ export type AdmitAnswer =
   | { answer: "unknown" };
 /**
  * The organization's windows in which the least hold has no room beside settled use (`exhausted`), or only beside what
- * others hold (`reserved`); the one that resets last first. Empty if only the key or its team lacks room.
+ * others hold (`reserved`); the one that resets last first. Empty if only the key, its person or its team lacks room.
  */
 export interface Shortage {
   kinds: WindowKind[];
@@ -208,7 +211,7 @@ export interface Ledger {
    * The windows in force now. An idle session reads used 0 and a reset five hours from now. Rejects for an unknown id.
    */
   windows(organizationId: string, limits: UsageLimits): Promise<WindowReadings>;
-  /** The limits and the use of this key and then of its team, if they have limits. */
+  /** The limits and the use of this key, its person and its team, if they have limits. */
   budgets(organizationId: string, keyId: string): Promise<SubjectReading[]>;
   /** The same and more, for operators. */
   reading(organizationId: string, limits: UsageLimits): Promise<UsageReading>;
@@ -296,7 +299,7 @@ export interface Sealed {
 export interface LedgerDifference {
   /** Null for `pass` and `chain`, which belong to no organization. */
   organizationId: string | null;
-  /** The UUID of the key or team of that organization; null for the organization itself. */
+  /** The UUID of the key, member or team of that organization; null for the organization itself. */
   subjectId: string | null;
   /**
    * `extra` is the extra usage of a billing month. `running` counts open requests, and has no window. `hour` and `day`

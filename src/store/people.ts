@@ -5,8 +5,10 @@
  *
  * To let somebody in, call `confirmPerson` of src/auth/confirm.ts, which asks the rules in force and then `confirm` here.
  */
+
+import type { Budget, MemberBudget } from "./budget.ts";
 import type { Actor, Scope, Stale } from "./directory.ts";
-import type { Page, PageOf } from "./page.ts";
+import type { OverShare, Page, PageOf } from "./page.ts";
 
 /** `service`: a workload. */
 export const personKinds = ["person", "service"] as const;
@@ -137,7 +139,7 @@ export interface TokenKey {
   secretHash: Uint8Array;
 }
 
-export interface PersonQuery extends Page {
+export interface PersonQuery extends Page, OverShare {
   organizationId?: string | undefined;
   /** Part of an e-mail address or a name, in any case. */
   search?: string | undefined;
@@ -175,4 +177,18 @@ export interface PeopleAdministration extends Pick<People, "findPerson" | "perso
     actor: Actor,
     version?: number | null,
   ): Promise<PersonChanged | "no_membership">;
+  /** The limits that count for people, by their ids: in each organization in which they have some. */
+  memberBudgets(ids: readonly string[]): Promise<ReadonlyMap<string, MemberBudget[]>>;
+  /** The limits that were set for the person alone; null: none were. */
+  memberLimits(id: string, organizationId: string): Promise<Budget | null>;
+  /**
+   * Sets them, or with null gives those of the team or the organization back; in force at once, for running requests
+   * too. `overtaken`: they are no longer as `before` says.
+   */
+  setMemberLimits(
+    id: string,
+    change: { organizationId: string; before: Budget | null; budget: Budget | null },
+    actor: Actor,
+    version?: number | null,
+  ): Promise<PersonChanged | "overtaken">;
 }

@@ -13,7 +13,8 @@ export interface RateLimits {
 }
 
 /**
- * A subject that limits a request: its organization, and its key and the key's team if they have limits of their own.
+ * A subject that limits a request: its organization, and its key, the key's person and its team if they have limits of
+ * their own.
  */
 export interface RateSubject {
   limitedBy: LimitedBy;
@@ -25,7 +26,7 @@ export interface RateRequest {
   organizationId: string;
   requestId: string;
   /**
-   * The subjects, at least one, the narrowest first: the key, its team, the organization. Either all of them count a
+   * The subjects, at least one, the narrowest first: the key, its person, its team, the organization. Either all of them count a
    * request, or none does.
    */
   subjects: readonly RateSubject[];

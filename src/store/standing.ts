@@ -1,16 +1,22 @@
 /**
- * STANDING: how much of its limits an organization, a team or a key has used, at one instant. Limits, notices, metrics
+ * STANDING: how much of its limits an organization, a team, a person or a key has used, at one instant. Limits, notices, metrics
  * and management read this one value (docs/design/usage.md, Standing).
  */
 import { percentOf } from "../inference/amounts.ts";
+import type { LimitedBy } from "./budget.ts";
 import type { IdPrefix } from "./ids.ts";
 import { type SubjectReading, type WindowKind, windowKinds } from "./ledger.ts";
 
-/** The subjects that the ledger counts, by the prefix of their ids. */
-export const standingSubjects = { organization: "org_", team: "team_", key: "key_" } as const satisfies Record<
-  string,
-  IdPrefix
->;
+/**
+ * The subjects that the ledger counts, by the prefix of their ids. `mem_` names a person in one organization: the ledger
+ * counts her there, whichever keys she has.
+ */
+export const standingSubjects = {
+  organization: "org_",
+  team: "team_",
+  person: "mem_",
+  key: "key_",
+} as const satisfies Record<LimitedBy, IdPrefix>;
 export type StandingSubject = keyof typeof standingSubjects;
 
 export interface Standing extends Pick<SubjectReading, "windows" | "concurrentRequests" | "running"> {
@@ -22,7 +28,7 @@ export interface Standing extends Pick<SubjectReading, "windows" | "concurrentRe
 
 export interface Standings {
   /**
-   * The standings of organizations, teams and keys, by their ids. What has no limit has none: the ledger does not count
+   * The standings of organizations, teams, members and keys, by their ids. What has no limit has none: the ledger does not count
    * the use of such a team or key.
    */
   standings(ids: readonly string[]): Promise<ReadonlyMap<string, Standing>>;

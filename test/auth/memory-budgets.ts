@@ -6,6 +6,7 @@ export function memoryBudgets(now: () => Date): BudgetAdministration {
   const teams = new Map<string, Team>();
   const keys = new Map<string, { teamId: string | null; budget: Budget }>();
   const defaults = new Map<string, Budget>();
+  const memberDefaults = new Map<string, Budget>();
   const isTaken = (organizationId: string, name: string) =>
     [...teams.values()].some((team) => team.organizationId === organizationId && team.name === name);
   const current = (id: string): Team | null => {
@@ -19,9 +20,10 @@ export function memoryBudgets(now: () => Date): BudgetAdministration {
     return { team: team && { id: team.id, name: team.name }, budget };
   };
   return {
-    async createTeam({ id, organizationId, name, budget, keyDefault }) {
+    async createTeam({ id, organizationId, name, budget, keyDefault, memberDefault = null }) {
       if (isTaken(organizationId, name)) return "name_taken";
-      teams.set(id, { id, organizationId, name, budget, keyDefault, createdAt: now(), keys: 0, version: 1 });
+      const limits = { budget, keyDefault, memberDefault };
+      teams.set(id, { id, organizationId, name, ...limits, createdAt: now(), keys: 0, version: 1 });
       return current(id)!;
     },
     listTeams: async (organizationId) =>
@@ -57,6 +59,12 @@ export function memoryBudgets(now: () => Date): BudgetAdministration {
       return budgetOf(id);
     },
     keyDefault: async (organizationId) => defaults.get(organizationId) ?? null,
+    memberDefault: async (organizationId) => memberDefaults.get(organizationId) ?? null,
+    async setMemberDefault(organizationId, budget) {
+      if (budget) memberDefaults.set(organizationId, budget);
+      else memberDefaults.delete(organizationId);
+      return null;
+    },
     async setKeyDefault(organizationId, budget) {
       if (budget) defaults.set(organizationId, budget);
       else defaults.delete(organizationId);

@@ -153,8 +153,8 @@ export function memoryDirectory(now_ms = Date.UTC(2026, 10, 21, 3)): MemoryDirec
     async createKey({ id, organizationId, name, scopes, allowedModels, expiresAt, secret, actor, ...input }) {
       if (organizations.get(organizationId)?.status === "closed") return "closed";
       const life = { createdAt: now(), expiresAt, revokedAt: null, lastUsedAt: null, lastUsedFrom: null };
-      const { owner, labels, allowedAddresses } = input;
-      const open = { createdBy: actor, owner, personId: null, labels, allowedAddresses, version: 1 };
+      const { owner, labels, allowedAddresses, personId = null } = input;
+      const open = { createdBy: actor, owner, personId, labels, allowedAddresses, version: 1 };
       const read = { state: "active", endsAt: null } as const;
       const key: Key = { id, organizationId, name, scopes, allowedModels, ...life, ...open, ...read, secrets: [] };
       addSecret(key, secret);

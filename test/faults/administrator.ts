@@ -196,7 +196,8 @@ async function limitKey(store: BudgetAdministration, uuid: string, session: numb
 
 async function limitTeam(store: BudgetAdministration, uuid: string, session: number | null): Promise<boolean> {
   const before = (await store.findTeam(idOf(uuid, "team_")))!;
-  const change = { name: before.name, keyDefault: before.keyDefault, budget: { ...before.budget, session } };
+  const { name, keyDefault, memberDefault } = before;
+  const change = { name, keyDefault, memberDefault, budget: { ...before.budget, session } };
   const after = await store.updateTeam({ id: before.id }, before, change, "cli:faults");
   return after !== null && after !== "name_taken" && !("now" in after);
 }

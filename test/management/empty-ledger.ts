@@ -44,6 +44,9 @@ export function emptyLedger(overrides: Partial<Stores["ledger"]> = {}): Stores {
       forgetPerson: async () => null,
       giveMembership: async () => null,
       takeMembership: async () => null,
+      memberBudgets: async () => new Map(),
+      memberLimits: async () => null,
+      setMemberLimits: async () => null,
     },
     plans: {
       listPlans: async () => [],

@@ -99,8 +99,8 @@ export const admission: Mutant[] = [
   {
     name: "a request does not count in its team",
     file: "src/admission/entrance.ts",
-    find: "[organizationId, keyId, teamId]",
-    replace: "[organizationId, keyId]",
+    find: "teamId === undefined ? [] : [teamId]",
+    replace: "teamId === undefined ? [] : []",
     caughtBy: [reservation],
     rule: "docs/design/usage.md, Limits that change",
   },

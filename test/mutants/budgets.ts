@@ -4,6 +4,8 @@ import type { Mutant } from "./mutant.ts";
 
 const verbs = "db/migrations/0004_ledger_verbs.sql";
 const own = "db/migrations/0013_budgets.sql";
+/** What migration 0026 replaced of both. */
+const people = "db/migrations/0026_people_in_the_ledger.sql";
 const book = "test/store/budgets.test.ts > budgets on postgres";
 const said = "test/admission/limited-by.test.ts";
 const rule = "docs/design/usage.md, Budgets";
@@ -13,8 +15,24 @@ const changing = "docs/design/usage.md, Limits that change";
 
 export const budgets: Mutant[] = [
   {
+    name: "a request does not count for the person whose key it is",
+    file: people,
+    find: "array[key, members[array_position(keys, key)], teams",
+    replace: "array[key, null, teams",
+    caughtBy: ["test/store/members.test.ts"],
+    rule: "docs/design/usage.md, Budgets",
+  },
+  {
+    name: "an organization's limits for its members count before those of a team",
+    file: people,
+    find: "when t.team_id then 2 else 3 end",
+    replace: "when t.team_id then 3 else 2 end",
+    caughtBy: ["test/store/members.test.ts"],
+    rule: "docs/design/usage.md, Budgets",
+  },
+  {
     name: "what runs of a key that is limited for the first time is held by its team",
-    file: own,
+    file: people,
     find: "place := array_position(book.subjects, subject);\n    for hold in",
     replace: "place := 2;\n    for hold in",
     caughtBy: [`${book} a key's first limit counts in the key alone`],
@@ -30,7 +48,7 @@ export const budgets: Mutant[] = [
   },
   {
     name: "nobody is told that what was used before a first limit is summed",
-    file: own,
+    file: people,
     find: "    perform usage_limits_changed(subject);\n    return true;",
     replace: "    return true;",
     caughtBy: [`${changed} what was used before`],
@@ -54,7 +72,7 @@ export const budgets: Mutant[] = [
   },
   {
     name: "a key's limit does not bind what its organization has room for",
-    file: verbs,
+    file: people,
     find: "for i in 1..count - 1 loop\n        room := least(",
     replace: "for i in 1..3 loop\n        room := least(",
     caughtBy: [`${book} a key's five-hour limit`],
@@ -62,7 +80,7 @@ export const budgets: Mutant[] = [
   },
   {
     name: "extra usage relieves a key, too",
-    file: verbs,
+    file: people,
     find: "for i in 4..count - 1 loop\n        room_extra",
     replace: "for i in 4..3 loop\n        room_extra",
     caughtBy: [`${book} extra usage counts`],
@@ -70,7 +88,7 @@ export const budgets: Mutant[] = [
   },
   {
     name: "one request more of a team runs at a time",
-    file: verbs,
+    file: people,
     find: "is_crowded := is_crowded or running[(counters[i] + 3) / 4] >= book",
     replace: "is_crowded := is_crowded or running[(counters[i] + 3) / 4] > book",
     caughtBy: [`${book} a team's limit counts`],
@@ -118,7 +136,7 @@ export const budgets: Mutant[] = [
   },
   {
     name: "what a key used before it was limited does not count",
-    file: own,
+    file: people,
     find: "book.used[k] := book.used[k] + opening.units;",
     replace: "book.used[k] := book.used[k];",
     caughtBy: [`${book} a limit that is set later`],
@@ -126,7 +144,7 @@ export const budgets: Mutant[] = [
   },
   {
     name: "what ran before a key was limited is not held",
-    file: own,
+    file: people,
     find: "book.running[place] := book.running[place] + 1;",
     replace: "book.running[place] := book.running[place];",
     caughtBy: [`${book} a limit that is set later`],

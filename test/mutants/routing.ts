@@ -13,7 +13,43 @@ const rule = "docs/routing.md, When engines are full";
 const drain = "test/failover/drain.test.ts";
 const draining = "docs/routing.md, Draining an engine";
 
+const names = "test/http/model-names.test.ts";
+const namesUnit = "test/routing/model-names.test.ts";
+const retiring = "docs/routing.md, Aliases and retirements";
+
 export const routing: Mutant[] = [
+  {
+    name: "a retired model is still served",
+    file: "src/routing/model-names.ts",
+    find: "return retirement !== undefined && now_ms >= retirement.at_ms;",
+    replace: "return retirement !== undefined && now_ms < 0;",
+    caughtBy: [names],
+    rule: retiring,
+  },
+  {
+    name: "a retired model is answered by its replacement, unasked",
+    file: "src/routing/model-names.ts",
+    find: "model.retirement?.redirects ? replacementOf(catalog, model) : undefined;",
+    replace: "replacementOf(catalog, model);",
+    caughtBy: [names],
+    rule: retiring,
+  },
+  {
+    name: "a key that was limited to an earlier id of a model may not use it",
+    file: "src/routing/model-names.ts",
+    find: " || aliases.some((alias) => allowedModels.includes(alias))",
+    replace: "",
+    caughtBy: [namesUnit],
+    rule: retiring,
+  },
+  {
+    name: "a request for an alias is recorded by that name",
+    file: "src/api/inference-body.ts",
+    find: "known ? { model: known.id,",
+    replace: "known ? { model: model as string,",
+    caughtBy: [names],
+    rule: retiring,
+  },
   {
     name: "a drained engine still gets requests",
     file: "src/routing/replicas.ts",

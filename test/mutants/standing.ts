@@ -26,8 +26,8 @@ export const standing: Mutant[] = [
   {
     name: "a key's standing is read without its team's",
     file: read,
-    find: "s.subject_id in ($2::uuid, (select k.team_id from usage_subject k where k.subject_id = $2::uuid))",
-    replace: "s.subject_id = $2::uuid",
+    find: ", (3, k.team_id)",
+    replace: "",
     caughtBy: [`${law} equal what admission`],
     rule,
   },

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
-import type { LimitedBy } from "../../src/store/budget.ts";
+
 import type { RateAnswer, RateLimits, RateSubject, RateTaken } from "../../src/store/rates.ts";
 import { cases } from "../harness/depth.ts";
 import { newHex, newRequestId } from "./ledger-stores.ts";
@@ -298,7 +298,7 @@ for (const [name, open] of Object.entries(rateStores)) {
       await fc.assert(
         fc.asyncProperty(schedule, async ({ limits, steps }) => {
           const owner = newOrganizationId();
-          const of = (limitedBy: LimitedBy, id: string) => ({ limitedBy, id, limits: limits[limitedBy] });
+          const of = (limitedBy: keyof typeof limits, id: string) => ({ limitedBy, id, limits: limits[limitedBy] });
           const ofAll = [of("key", newId("key")), of("team", newId("team")), of("organization", owner)];
           const models = new Map(ofAll.map((subject) => [subject.id, new Model(subject)]));
           let now_ms = 0;

@@ -143,6 +143,7 @@ describe.each(Object.keys(stores) as (keyof typeof stores)[])("standings on %s",
     expect(near.map(({ subject, percent, count }): unknown => [subject, percent, count])).toEqual([
       ...[50, 80, 95, 100].map((percent, place) => ["key", percent, [5, 3, 1, 1][place]!]),
       ...[50, 80, 95, 100].map((percent) => ["organization", percent, 0]),
+      ...[50, 80, 95, 100].map((percent) => ["person", percent, 0]),
       ...[50, 80, 95, 100].map((percent, place) => ["team", percent, [2, 2, 1, 0][place]!]),
     ]);
   });

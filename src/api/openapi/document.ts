@@ -44,7 +44,7 @@ export function openapiDocument(
   version: string,
 ): JsonObject {
   const components = new Components({
-    ModelId: (schema) => ({ ...schema, enum: models.map((model) => model.id) }),
+    ModelId: (schema) => ({ ...schema, enum: models.flatMap(({ id, aliases = [] }) => [id, ...aliases]) }),
     ChatCompletionRequest: (schema) => chatRequest(schema, models),
   });
   const paths = pathsOf(operations, components, models);

@@ -63,6 +63,7 @@ export const limitHeaderNames = (["requests", "tokens"] as const).flatMap((what)
 export const messagesLimitHeaderNames = (["requests", "tokens"] as const).flatMap((what) =>
   Object.keys(messagesRateLimit(what)),
 );
+export const retirementHeaderNames = ["deprecation", "sunset", "link"];
 /** The headers of an inference 429 about the limits that it reached. */
 export const limitRefusalHeaderNames = [...usageHeaderNames, ...limitHeaderNames];
 export const responsesLimitRefusalHeaderNames = [...limitRefusalHeaderNames, "x-codex-promo-message"];
@@ -107,6 +108,19 @@ export const headers: Record<string, Header> = {
   },
   "x-codex-promo-message": {
     description: "With `usage_limit_reached`: the message again, where Codex looks for one to show.",
+    schema: { type: "string" },
+  },
+  deprecation: {
+    description:
+      "Present if the model that was asked for is to be retired, or is answered by its replacement: since when, or from when on, it should not be used (RFC 9745), such as `@1767139200`.",
+    schema: { type: "string", pattern: "^@-?\\d+$" },
+  },
+  sunset: {
+    description: "Beside `deprecation`: when the model's id stops being served (RFC 8594).",
+    schema: { type: "string" },
+  },
+  link: {
+    description: 'Beside `deprecation`, if another model replaces this one: its path, with `rel="successor-version"`.',
     schema: { type: "string" },
   },
   "retry-after": { description: "How many seconds to wait before you try again.", schema: seconds },

@@ -7,7 +7,12 @@ import { infer } from "../infer.ts";
 import { inferenceBody } from "../inference-body.ts";
 import { keyHeaders } from "../kept/key.ts";
 import { credentialFaults } from "../openapi/faults.ts";
-import { limitHeaderNames, limitRefusalHeaderNames, usageHeaderNames } from "../openapi/headers.ts";
+import {
+  limitHeaderNames,
+  limitRefusalHeaderNames,
+  retirementHeaderNames,
+  usageHeaderNames,
+} from "../openapi/headers.ts";
 import { operation } from "../operation.ts";
 import { completion, completionStream, path, requests } from "./chat-examples.ts";
 import { jsonType } from "./examples.ts";
@@ -32,7 +37,13 @@ export const createChatCompletion = operation({
   request: inferenceBody(ChatCompletionRequest, validateChatRequest),
   success: {
     description: "The completion, or a stream of its chunks when `stream` is true.",
-    headers: [...usageHeaderNames, "x-service-usage-source", "x-service-replay-of", ...limitHeaderNames],
+    headers: [
+      ...usageHeaderNames,
+      "x-service-usage-source",
+      "x-service-replay-of",
+      ...retirementHeaderNames,
+      ...limitHeaderNames,
+    ],
     content: {
       [jsonType]: { schema: ChatCompletion, example: completion },
       "text/event-stream": {

@@ -5,8 +5,9 @@
 
 import { json } from "../../http/json.ts";
 import { CountTokensRequest, TokenEstimate } from "../../protocol/anthropic-messages/contract.ts";
-import { allowedModel } from "../../routing/catalog.ts";
+import { allowedModel } from "../../routing/model-names.ts";
 import { credentialFaults } from "../openapi/faults.ts";
+import { retirementHeaderNames } from "../openapi/headers.ts";
 import { operation } from "../operation.ts";
 import { countedBody, inputTokensOf, tokenizersOf } from "../token-count.ts";
 import { jsonType } from "./examples.ts";
@@ -24,7 +25,7 @@ export const countTokens = operation({
   request: countedBody(CountTokensRequest),
   success: {
     description: "The count.",
-    headers: [],
+    headers: retirementHeaderNames,
     content: { [jsonType]: { schema: TokenEstimate, example: { input_tokens: 19 } } },
   },
   faults: [...credentialFaults.filter((code) => code !== "missing_scope"), "model_not_allowed"],
@@ -33,16 +34,17 @@ export const countTokens = operation({
   examples: countRequests,
   async handle(dependencies, call, { principal, body }) {
     const catalog = dependencies.catalog();
+    const now_ms = Date.now();
     const bytes = body.byteLength;
     const asked = {
       body,
       of: "messages" as const,
       options: dependencies.messages(),
-      tokenizers: tokenizersOf(catalog),
+      tokenizers: tokenizersOf(catalog, now_ms),
     };
     const found = await dependencies.tokenCounter.examine(asked);
-    const model = allowedModel(catalog, found.model, principal.key.allowedModels);
+    const { model, headers } = allowedModel(catalog, found.model, principal.key.allowedModels, now_ms);
     call.requested({ model: model.id });
-    return json(200, { input_tokens: inputTokensOf(dependencies, model, found, bytes) });
+    return json(200, { input_tokens: inputTokensOf(dependencies, model, found, bytes) }, headers);
   },
 });

@@ -2,8 +2,9 @@
 
 import { json } from "../../http/json.ts";
 import { InputTokens, InputTokensRequest } from "../../protocol/openai-responses/contract.ts";
-import { allowedModel } from "../../routing/catalog.ts";
+import { allowedModel } from "../../routing/model-names.ts";
 import { credentialFaults } from "../openapi/faults.ts";
+import { retirementHeaderNames } from "../openapi/headers.ts";
 import { operation } from "../operation.ts";
 import { findReferences } from "../stored-responses.ts";
 import { countedBody, inputTokensOf, tokenizersOf } from "../token-count.ts";
@@ -22,7 +23,7 @@ export const countInputTokens = operation({
   request: countedBody(InputTokensRequest),
   success: {
     description: "The count.",
-    headers: [],
+    headers: retirementHeaderNames,
     content: {
       [jsonType]: { schema: InputTokens, example: { object: "response.input_tokens", input_tokens: 19 } },
     },
@@ -33,11 +34,12 @@ export const countInputTokens = operation({
   examples: countRequests,
   async handle(dependencies, call, { principal, body }) {
     const catalog = dependencies.catalog();
+    const now_ms = Date.now();
     const { tokenCounter } = dependencies;
-    const asked = { of: "responses" as const, options: {}, tokenizers: tokenizersOf(catalog) };
+    const asked = { of: "responses" as const, options: {}, tokenizers: tokenizersOf(catalog, now_ms) };
     let bytes = body.byteLength;
     let examined = await tokenCounter.examine({ ...asked, body });
-    const model = allowedModel(catalog, examined.model, principal.key.allowedModels);
+    const { model, headers } = allowedModel(catalog, examined.model, principal.key.allowedModels, now_ms);
     call.requested({ model: model.id });
     if (examined.refers) {
       const { references, body } = examined.refers;
@@ -46,6 +48,6 @@ export const countInputTokens = operation({
       examined = await tokenCounter.examine({ ...asked, body, found });
     }
     const input_tokens = inputTokensOf(dependencies, model, examined, bytes);
-    return json(200, { object: "response.input_tokens", input_tokens });
+    return json(200, { object: "response.input_tokens", input_tokens }, headers);
   },
 });

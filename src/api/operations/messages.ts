@@ -9,7 +9,12 @@ import { infer } from "../infer.ts";
 import { inferenceBody } from "../inference-body.ts";
 import { keyHeaders } from "../kept/key.ts";
 import { credentialFaults } from "../openapi/faults.ts";
-import { messagesLimitHeaderNames, messagesLimitRefusalHeaderNames, usageHeaderNames } from "../openapi/headers.ts";
+import {
+  messagesLimitHeaderNames,
+  messagesLimitRefusalHeaderNames,
+  retirementHeaderNames,
+  usageHeaderNames,
+} from "../openapi/headers.ts";
 import { operation } from "../operation.ts";
 import { jsonType } from "./examples.ts";
 import { message, messageStream, path, requests } from "./messages-examples.ts";
@@ -34,7 +39,13 @@ export const createMessage = operation({
   request: inferenceBody(MessagesRequest, validateMessagesRequest),
   success: {
     description: "The message, or a stream of its events when `stream` is true.",
-    headers: [...usageHeaderNames, "x-service-usage-source", "x-service-replay-of", ...messagesLimitHeaderNames],
+    headers: [
+      ...usageHeaderNames,
+      "x-service-usage-source",
+      "x-service-replay-of",
+      ...retirementHeaderNames,
+      ...messagesLimitHeaderNames,
+    ],
     content: {
       [jsonType]: { schema: Message, example: message },
       "text/event-stream": {

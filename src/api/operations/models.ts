@@ -1,11 +1,11 @@
 /** GET /v1/models and /v1/models/{id}; with an `anthropic-version` header in the shapes of the Messages world. */
 import Type from "typebox";
 import { json } from "../../http/json.ts";
-import { Fault } from "../../inference/fault.ts";
-import type { Model } from "../../inference/model.ts";
+import type { Retirement } from "../../inference/model.ts";
+import { answeringModel, isAllowed, type ServedName, servedNames } from "../../routing/model-names.ts";
 import { codexModels } from "../codex-models.ts";
-import type { Dependencies } from "../dependencies.ts";
 import { credentialFaults } from "../openapi/faults.ts";
+import { retirementHeaderNames } from "../openapi/headers.ts";
 import { anyModel, operation } from "../operation.ts";
 import { MessagesModel, MessagesModelList, ModelDetails, ModelList } from "../shapes.ts";
 import { jsonType } from "./examples.ts";
@@ -26,7 +26,7 @@ export const listModels = operation({
   path: "/v1/models",
   tag: "Models",
   summary: "List the models",
-  description: "Every active model.",
+  description: "Every active model, by its id and by each of its aliases.",
   scope: "models:read",
   query: Type.Object({
     client_version: Type.Optional(
@@ -77,11 +77,12 @@ export const listModels = operation({
     },
   ],
   handle(dependencies, _call, { headers, query, principal: { key } }) {
-    const models = modelsOf(dependencies);
-    if (forMessages(headers)) return json(200, messagesList(models));
-    const usable = models.filter(({ id }) => key.allowedModels?.includes(id) ?? true);
-    const more = query.client_version === undefined ? {} : { models: codexModels(usable) };
-    return json(200, { object: "list", data: models.map(record), ...more });
+    const served = servedNames(dependencies.catalog(), Date.now());
+    if (forMessages(headers)) return json(200, messagesList(served));
+    const usable = served.filter(({ model }) => isAllowed(model, key.allowedModels));
+    const named = usable.map(({ name, model }) => ({ ...model, id: name }));
+    const more = query.client_version === undefined ? {} : { models: codexModels(named) };
+    return json(200, { object: "list", data: served.map(record), ...more });
   },
 });
 
@@ -103,7 +104,7 @@ export const retrieveModel = operation({
   headers,
   success: {
     description: "The model.",
-    headers: [],
+    headers: retirementHeaderNames,
     content: { [jsonType]: { schema: Type.Union([ModelDetails, MessagesModel]) } },
   },
   faults: [...credentialFaults, "model_not_found"],
@@ -136,14 +137,10 @@ export const retrieveModel = operation({
     },
   ],
   handle(dependencies, _call, { params, headers }) {
-    const id = decoded(params.id);
-    const model = modelsOf(dependencies).find((candidate) => candidate.id === id);
-    if (!model) {
-      throw new Fault("model_not_found", "This model does not exist. GET /v1/models lists the models that do.", {
-        param: "model",
-      });
-    }
-    return json(200, forMessages(headers) ? messagesRecord(model) : details(model));
+    const name = decoded(params.id);
+    const { model, headers: modelHeaders } = answeringModel(dependencies.catalog(), name, Date.now());
+    const served = { name, model };
+    return json(200, forMessages(headers) ? messagesRecord(served) : details(served), modelHeaders);
   },
 });
 
@@ -151,39 +148,46 @@ function forMessages(headers: { "anthropic-version"?: string }): boolean {
   return headers["anthropic-version"] !== undefined;
 }
 
-function modelsOf(dependencies: Dependencies): Model[] {
-  return [...dependencies.catalog().models.values()];
-}
-
-/** The decoded id; null if it cannot be decoded, because then it names no model. */
-function decoded(id: string): string | null {
+/** The decoded id. One that cannot be decoded names no model. */
+function decoded(id: string): string {
   try {
     return decodeURIComponent(id);
   } catch {
-    return null;
+    return id;
   }
 }
 
-function record(model: Model) {
-  return { id: model.id, object: "model", created: model.created, owned_by: model.ownedBy };
+function record({ name, model }: ServedName) {
+  return { id: name, object: "model", created: model.created, owned_by: model.ownedBy };
 }
 
-function details(model: Model) {
+function details({ name, model }: ServedName) {
+  const { aliases = [], retirement } = model;
   const { input, cachedInput, cacheWrite, output } = model.prices;
   return {
-    ...record(model),
+    ...record({ name, model }),
     context_window: model.contextTokens,
     max_output_tokens: model.outputTokens_max,
     capabilities: [...model.capabilities],
     prices: { input, cached_input: cachedInput, cache_write: cacheWrite, output },
+    ...(aliases.length > 0 ? { canonical_id: model.id, aliases } : {}),
+    ...(retirement ? retirementFields(retirement) : {}),
   };
 }
 
-function messagesRecord(model: Model) {
+function retirementFields({ at_ms, deprecatedAt_ms, replacedBy }: Retirement) {
+  return {
+    deprecated_at: new Date(deprecatedAt_ms).toISOString(),
+    retires_at: new Date(at_ms).toISOString(),
+    replaced_by: replacedBy ?? null,
+  };
+}
+
+function messagesRecord({ name, model }: ServedName) {
   return {
     type: "model",
-    id: model.id,
-    display_name: model.id,
+    id: name,
+    display_name: name,
     created_at: new Date(model.created * 1000).toISOString(),
     max_input_tokens: model.contextTokens,
     max_tokens: model.outputTokens_max,
@@ -191,11 +195,11 @@ function messagesRecord(model: Model) {
 }
 
 /** One page holds everything, so the protocol's `limit` and cursors have no effect. */
-function messagesList(models: Model[]) {
+function messagesList(served: ServedName[]) {
   return {
-    data: models.map(messagesRecord),
+    data: served.map(messagesRecord),
     has_more: false,
-    first_id: models[0]?.id ?? null,
-    last_id: models.at(-1)?.id ?? null,
+    first_id: served[0]?.name ?? null,
+    last_id: served.at(-1)?.name ?? null,
   };
 }

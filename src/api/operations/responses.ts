@@ -10,7 +10,12 @@ import { infer } from "../infer.ts";
 import { inferenceBody } from "../inference-body.ts";
 import { keyHeaders } from "../kept/key.ts";
 import { credentialFaults } from "../openapi/faults.ts";
-import { limitHeaderNames, responsesLimitRefusalHeaderNames, usageHeaderNames } from "../openapi/headers.ts";
+import {
+  limitHeaderNames,
+  responsesLimitRefusalHeaderNames,
+  retirementHeaderNames,
+  usageHeaderNames,
+} from "../openapi/headers.ts";
 import { operation } from "../operation.ts";
 import { resolveReferences, saver } from "../stored-responses.ts";
 import { jsonType } from "./examples.ts";
@@ -52,7 +57,13 @@ export const createResponse = operation({
   request: inferenceBody(ResponsesRequest, validateResponsesRequest),
   success: {
     description: "The response, or a stream of its events when `stream` is true.",
-    headers: [...usageHeaderNames, "x-service-usage-source", "x-service-replay-of", ...limitHeaderNames],
+    headers: [
+      ...usageHeaderNames,
+      "x-service-usage-source",
+      "x-service-replay-of",
+      ...retirementHeaderNames,
+      ...limitHeaderNames,
+    ],
     content: {
       [jsonType]: { schema: ResponseObject, example: completed },
       "text/event-stream": {

@@ -17,7 +17,7 @@ export const getUsage = operation({
   tag: "Usage",
   summary: "Read the usage windows",
   description:
-    "The five-hour session, the week and the billing month of your organization. If no session is open, it shows 0 percent and a reset in five hours. If your key or its team has limits of its own, `key` and `team` show them.",
+    "The five-hour session, the week and the billing month of your organization. If no session is open, it shows 0 percent and a reset in five hours. If your key, you as its owner, or its team has limits beside the organization's, `key`, `person` and `team` show them.",
   scope: "usage:read",
   success: {
     description: "The three windows.",
@@ -64,12 +64,13 @@ export const getUsage = operation({
       week: windowBody(windows.week),
       month: windowBody(windows.month),
       ...unlessEmpty("key", limited("key")),
+      ...unlessEmpty("person", limited("person")),
       ...unlessEmpty("team", limited("team")),
     });
   },
 });
 
-const unlessEmpty = (name: "key" | "team", limited: BudgetWindows) =>
+const unlessEmpty = (name: SubjectReading["subject"], limited: BudgetWindows) =>
   Object.keys(limited).length > 0 ? { [name]: limited } : {};
 
 /** The windows that have a limit; the others add nothing to those of the organization. */

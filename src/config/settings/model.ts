@@ -2,6 +2,7 @@
 import type { Capability } from "../../inference/request.ts";
 import { units_max } from "../../store/ledger.ts";
 import { tokenizerNames } from "../../tokens/tokenizers.ts";
+import { instantMessage, instantPattern } from "../instant.ts";
 import { choice, flag, group, list, text, type Written, whole } from "./row.ts";
 import { capacity, timeouts } from "./upstream.ts";
 
@@ -64,18 +65,39 @@ const prices = group(
   { isRequired: true },
 );
 
+const id = {
+  minLength: 3,
+  maxLength: 256,
+  pattern: "^[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._:@+-]*$",
+  patternErrorMessage:
+    "must be a model id of the form vendor/model_name: letters, digits, '.', '_' and '-', and in the name also ':', '@' and '+'",
+};
+
+const instant = { pattern: instantPattern, patternErrorMessage: instantMessage };
+
 export const Model = group(
   {
-    id: text(
-      {
-        isRequired: true,
-        minLength: 3,
-        maxLength: 256,
-        pattern: "^[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._:@+-]*$",
-        patternErrorMessage:
-          "must be a model id of the form vendor/model_name: letters, digits, '.', '_' and '-', and in the name also ':', '@' and '+'",
-      },
-      "The public id, `vendor/model_name`, unique in the list.",
+    id: text({ ...id, isRequired: true }, "The public id, `vendor/model_name`, unique in the list."),
+    aliases: list(
+      text(id, ""),
+      { maxItems: 64, uniqueItems: true, default: [] },
+      "Other names of the same form that requests may use, such as an earlier id. They are listed, and answers repeat them; limits of keys, receipts and reports have the id.",
+    ),
+    deprecated_at: text(
+      { ...instant, absent: "`retires_at`" },
+      "When clients were or are to stop using the model: a date (its first moment in UTC), or an instant such as `2030-01-31T12:00:00Z`. Needs `retires_at`.",
+    ),
+    retires_at: text(
+      { ...instant, absent: "never" },
+      "From when on the id and its aliases are no longer served, in the same form. Answers tell of it [beforehand](routing.md#aliases-and-retirements).",
+    ),
+    replaced_by: text(
+      { ...id, absent: "none" },
+      "The id of the model of this file that takes its place. The 404 names it. Needs `retires_at`.",
+    ),
+    redirect: flag(
+      { default: false },
+      "Whether that model answers requests for the retired id. Keys that are limited to certain models need it among them. Needs `replaced_by`.",
     ),
     owned_by: text(
       { minLength: 1, maxLength: 256, absent: "the id's vendor" },

@@ -40,7 +40,9 @@ export function openaiError($id: string, { types = [], param }: { types?: string
         ),
         plan_type: Type.Optional(nullable(Type.String())),
         limited_by: Type.Optional(
-          oneOf(["organization", "team", "key"], { description: "With a 429 by a limit: whose limit it was." }),
+          oneOf(["organization", "team", "person", "key"], {
+            description: "With a 429 by a limit: whose limit it was.",
+          }),
         ),
       }),
     },

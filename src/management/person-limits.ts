@@ -1,0 +1,49 @@
+/** The limits that count for a person in each organization, and how much of them is used. */
+import Type from "typebox";
+import type { Value } from "../schema/codec.ts";
+import { noBudget } from "../store/budget.ts";
+import type { Facts } from "./command.ts";
+import type { ManagementContext } from "./context.ts";
+import { limitsInWords } from "./limits.ts";
+import { examples, id, Limits } from "./shapes.ts";
+import { exampleStanding, standing, standingFacts, standingShown } from "./standing.ts";
+
+export const PersonLimits = Type.Object(
+  {
+    organization_id: id("org"),
+    organization: Type.String({ description: "The organization's slug." }),
+    is_own: Type.Boolean({
+      description: "True: set for this person. False: those of the person's team or organization for its members.",
+    }),
+    limits: Limits,
+    standing: standing(),
+  },
+  { $id: "PersonLimits", description: "All keys and sign-ins of the person in this organization share them." },
+);
+export type PersonLimits = Value<typeof PersonLimits>;
+
+export const exampleLimits: PersonLimits = {
+  organizationId: examples.organization,
+  organization: "acme",
+  isOwn: true,
+  limits: { ...noBudget, week: 2_000_000_000 },
+  standing: exampleStanding,
+};
+
+/** Of the organizations in sight. */
+export async function limitsOf(context: ManagementContext, personId: string): Promise<PersonLimits[]> {
+  const all = (await context.people.memberBudgets([personId])).get(personId) ?? [];
+  const seen = await context.withSlugs(all.filter(({ organizationId }) => context.isInSight(organizationId)));
+  const standings = await context.standings.standings(seen.map(({ memberId }) => memberId));
+  return seen.map(({ memberId, organizationId, organization, isOwn, budget }) => {
+    const now = standings.get(memberId);
+    return { organizationId, organization, isOwn, limits: budget, standing: now ? standingShown(now) : null };
+  });
+}
+
+export function limitFacts(all: readonly PersonLimits[]): Facts {
+  return all.flatMap(({ organization, isOwn, limits, standing }) => [
+    [`limits in ${organization}`, `${limitsInWords(limits)}${isOwn ? "" : " (of its members)"}`] as const,
+    ...standingFacts(standing).map(([name, value]) => [`${name} in ${organization}`, value] as const),
+  ]);
+}

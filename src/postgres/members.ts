@@ -1,0 +1,107 @@
+/** The limits of people in organizations, over the functions of migration 0026. */
+import { and, eq } from "drizzle-orm";
+import { memberDefault, memberLimit } from "../../db/schema.ts";
+import type { Budget, MemberBudget } from "../store/budget.ts";
+import { bare, idOf } from "../store/ids.ts";
+import { budgetOf, isLimited, sumEarlier } from "./budgets.ts";
+import type { Database, Transaction } from "./database.ts";
+
+type Statements = Pick<Transaction, "drizzle" | "query">;
+
+/**
+ * Gives members the limits that now count for them, in these organizations; `person` null: all of each. Called after any
+ * change of a membership, of a person's limits, or of a default. Returns the subjects for which `sumEarlier` must follow.
+ */
+export async function refreshMembers(tx: Statements, owners: string[], person: string | null): Promise<string[]> {
+  if (owners.length === 0) return [];
+  // All locks are taken before the first change is noted: the row that numbers changes is a lock as well.
+  await tx.query("select id from organization where id = any ($1::uuid[]) order by id for no key update", [owners]);
+  await tx.query("select usage_lock(array(select id from unnest($1::uuid[]) id order by id))", [owners]);
+  const rows = await tx.query<{ id: string }>(
+    "select m.id from unnest($1::uuid[]) o (id), usage_refresh_members(o.id, $2::uuid) m (id)",
+    [owners, person],
+  );
+  return rows.map(({ id }) => id);
+}
+
+/** The same for sums, after the commit. */
+export async function sumAll(db: Database, ids: readonly string[]): Promise<void> {
+  for (const id of ids) await sumEarlier(db, id);
+}
+
+/** Counts a new key in its person. The ledger knows the key already. */
+export async function countInPerson(tx: Statements, key: { id: string; owner: string; person: string }): Promise<void> {
+  await tx.query("update usage_subject set member_id = usage_member($2, $3) where subject_id = $1", [
+    key.id,
+    key.owner,
+    key.person,
+  ]);
+}
+
+/** A person's own limits in an organization; null if none are set. */
+export async function memberLimitOf(tx: Statements, owner: string, person: string): Promise<Budget | null> {
+  const [row] = await tx.drizzle.select().from(memberLimit).where(isOf(owner, person));
+  return row ? budgetOf(row) : null;
+}
+
+export async function setMemberLimit(tx: Statements, owner: string, person: string, budget: Budget | null) {
+  await tx.drizzle.delete(memberLimit).where(isOf(owner, person));
+  if (budget) await tx.drizzle.insert(memberLimit).values({ organizationId: owner, personId: person, ...budget });
+}
+
+const isOf = (owner: string, person: string) =>
+  and(eq(memberLimit.organizationId, owner), eq(memberLimit.personId, person));
+
+/** The limits of each member of a team or an organization without limits of her own; null if none are set. */
+export async function memberDefaultOf(tx: Pick<Statements, "drizzle">, owner: string): Promise<Budget | null> {
+  const [row] = await tx.drizzle.select().from(memberDefault).where(eq(memberDefault.ownerId, owner));
+  return row ? budgetOf(row) : null;
+}
+
+export async function setMemberDefault(
+  tx: Pick<Statements, "drizzle">,
+  owner: string,
+  budget: Budget | null,
+): Promise<void> {
+  await tx.drizzle.delete(memberDefault).where(eq(memberDefault.ownerId, owner));
+  if (budget && isLimited(budget)) await tx.drizzle.insert(memberDefault).values({ ownerId: owner, ...budget });
+}
+
+interface BudgetRow extends Budget {
+  person: string;
+  organization: string;
+  member: string;
+  is_own: boolean;
+}
+
+/** The limits that count for people, by their ids; only organizations in which they have some. */
+export async function memberBudgets(
+  db: Pick<Transaction, "query">,
+  people: readonly string[],
+): Promise<Map<string, MemberBudget[]>> {
+  const rows = await db.query<BudgetRow>(reading, [people.map((id) => bare(id, "per_"))]);
+  const found = new Map<string, MemberBudget[]>();
+  for (const row of rows) {
+    const id = idOf(row.person, "per_");
+    const one = {
+      memberId: idOf(row.member, "mem_"),
+      organizationId: idOf(row.organization, "org_"),
+      isOwn: row.is_own,
+      budget: budgetOf(row),
+    };
+    found.set(id, [...(found.get(id) ?? []), one]);
+  }
+  return found;
+}
+
+const reading = `
+  select s.person_id as person, s.organization_id as organization, s.subject_id as member, l.person_id is not null as is_own,
+    s.session_units as session, s.week_units as week, s.month_units as month,
+    s.concurrent_requests as "concurrentRequests", s.requests_per_minute as "requestsPerMinute",
+    s.tokens_per_minute as "tokensPerMinute"
+  from unnest($1::uuid[]) p (id)
+  join usage_subject s on s.person_id = p.id
+  left join member_limit l on l.person_id = s.person_id and l.organization_id = s.organization_id
+  where coalesce(s.session_units, s.week_units, s.month_units, s.concurrent_requests, s.requests_per_minute,
+    s.tokens_per_minute) is not null
+  order by s.organization_id`;

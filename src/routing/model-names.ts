@@ -1,0 +1,141 @@
+/**
+ * Which model a name means: ids and aliases of the catalog, and ids that have been retired. A request names a model by
+ * any of them; everything behind this file knows the id only.
+ */
+import { compact } from "../inference/compact.ts";
+import { Fault } from "../inference/fault.ts";
+import type { Retirement } from "../inference/model.ts";
+import type { Catalog, CatalogModel } from "./catalog.ts";
+
+/** A model as a request named it. */
+export interface NamedModel {
+  /** The model that answers. */
+  model: CatalogModel;
+  /** The response headers that tell of a retirement. */
+  headers: Record<string, string>;
+}
+
+/** Every alias, with the id that it means. */
+export function aliasesOf(models: Iterable<CatalogModel>): Map<string, string> {
+  const ids = new Map<string, string>();
+  for (const { id, aliases = [] } of models) for (const alias of aliases) ids.set(alias, id);
+  return ids;
+}
+
+/** The model that has this id or alias, retired or not. */
+function modelNamed({ models, aliases }: Catalog, name: string): CatalogModel | undefined {
+  return models.get(name) ?? models.get(aliases?.get(name) ?? "");
+}
+
+/** The model that answers requests for this name at this time. Throws 404 if there is none. `now_ms` is since the epoch. */
+export function answeringModel(catalog: Catalog, name: string, now_ms: number): NamedModel {
+  const named = modelNamed(catalog, name);
+  if (!named) throw notFound(name);
+  let model = named;
+  while (isRetired(model, now_ms)) {
+    const next = model.retirement?.redirects ? replacementOf(catalog, model) : undefined;
+    if (!next) throw retired(catalog, name, model, now_ms);
+    model = next;
+  }
+  return { model, headers: named.retirement ? retirementHeaders(named.retirement) : noHeaders };
+}
+
+/**
+ * Returns the model that answers requests for this name. Throws 404 if there is none, and 403 if the key may not use it.
+ * `now_ms` is since the epoch.
+ */
+export function allowedModel(
+  catalog: Catalog,
+  name: string,
+  allowedModels: readonly string[] | null,
+  now_ms: number,
+): NamedModel {
+  const named = answeringModel(catalog, name, now_ms);
+  const { model } = named;
+  if (!isAllowed(model, allowedModels)) {
+    throw new Fault(
+      "model_not_allowed",
+      `This API key may not use the model '${model.id}'. Use one of the models it was created for.`,
+      {
+        param: "model",
+      },
+    );
+  }
+  return named;
+}
+
+/** The model that answers, without a refusal. */
+export function answeringModelOrNull(catalog: Catalog, name: string, now_ms: number): CatalogModel | null {
+  try {
+    return answeringModel(catalog, name, now_ms).model;
+  } catch (thrown) {
+    if (thrown instanceof Fault) return null;
+    throw thrown;
+  }
+}
+
+/** A name that is served, and its model. */
+export interface ServedName {
+  name: string;
+  model: CatalogModel;
+}
+
+/** Every id that is not retired, each followed by its aliases. `now_ms` is since the epoch. */
+export function servedNames({ models }: Catalog, now_ms: number): ServedName[] {
+  return [...models.values()].flatMap((model) =>
+    isRetired(model, now_ms) ? [] : [model.id, ...(model.aliases ?? [])].map((name) => ({ name, model })),
+  );
+}
+
+/** Whether a key that is limited to these models may use this one. A key may have been made when an alias was the id. */
+export function isAllowed({ id, aliases = [] }: CatalogModel, allowedModels: readonly string[] | null): boolean {
+  return allowedModels === null || allowedModels.includes(id) || aliases.some((alias) => allowedModels.includes(alias));
+}
+
+function isRetired({ retirement }: CatalogModel, now_ms: number): boolean {
+  return retirement !== undefined && now_ms >= retirement.at_ms;
+}
+
+function replacementOf({ models }: Catalog, { retirement }: CatalogModel): CatalogModel | undefined {
+  return models.get(retirement?.replacedBy ?? "");
+}
+
+/** The first of its replacements that is not retired itself. */
+function servedReplacementOf(catalog: Catalog, model: CatalogModel, now_ms: number): CatalogModel | undefined {
+  let next = replacementOf(catalog, model);
+  while (next && isRetired(next, now_ms)) next = replacementOf(catalog, next);
+  return next;
+}
+
+const noHeaders = {};
+
+/** The headers of RFC 9745 and RFC 8594, and the link of RFC 5829. */
+function retirementHeaders({ at_ms, deprecatedAt_ms, replacedBy }: Retirement): Record<string, string> {
+  const successor = replacedBy && `</v1/models/${encodeURIComponent(replacedBy)}>; rel="successor-version"`;
+  return compact({
+    deprecation: `@${Math.floor(deprecatedAt_ms / 1000)}`,
+    sunset: new Date(at_ms).toUTCString(),
+    link: successor,
+  });
+}
+
+function notFound(name: string): Fault {
+  return new Fault(
+    "model_not_found",
+    `The model '${excerpt(name)}' does not exist. GET /v1/models lists the models that do.`,
+    { param: "model" },
+  );
+}
+
+function retired(catalog: Catalog, name: string, model: CatalogModel, now_ms: number): Fault {
+  const day = new Date(model.retirement?.at_ms ?? 0).toISOString().slice(0, 10);
+  const next = servedReplacementOf(catalog, model, now_ms);
+  const advice = next ? `Use '${next.id}' in its place.` : "GET /v1/models lists the models that there are.";
+  return new Fault("model_not_found", `The model '${excerpt(name)}' was retired on ${day}. ${advice}`, {
+    param: "model",
+  });
+}
+
+function excerpt(name: string): string {
+  return name.length > 256 ? `${name.slice(0, 256)}…` : name;
+}

@@ -1,0 +1,196 @@
+// A person as a subject of the ledger: all her keys in an organization share her limits, whatever store is under it.
+
+import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { newKey, secretOf } from "../../src/auth/key.ts";
+import { administration } from "../../src/postgres/administration.ts";
+import { directory } from "../../src/postgres/directory.ts";
+import { ledger } from "../../src/postgres/ledger.ts";
+import { limits as limitStore } from "../../src/postgres/limits.ts";
+import { people } from "../../src/postgres/people.ts";
+import { peopleAdministration } from "../../src/postgres/people-administration.ts";
+import { standings } from "../../src/postgres/standing.ts";
+import { type Budget, noBudget, type Team } from "../../src/store/budget.ts";
+import { scopes } from "../../src/store/directory.ts";
+import { idOf } from "../../src/store/ids.ts";
+import type { Admit, AdmitAnswer, Answer, Command, Ledger } from "../../src/store/ledger.ts";
+import { admitOf, newHex, type Store, settleOf, stores } from "./ledger-stores.ts";
+
+setDefaultTimeout(60_000);
+const noon = new Date("2026-03-10T12:00:00.000Z");
+const actor = "operator:ann";
+const budget = (limits: Partial<Budget>): Budget => ({ ...noBudget, ...limits });
+
+for (const name of ["postgres", "pglite"] as const)
+  describe(`people on ${name}`, () => {
+    let store: Store;
+    let book: Ledger;
+    const run = async <A extends Answer>(command: Command) => (await book.run([command]))[0] as A;
+    const admit = (command: Admit) => run<AdmitAnswer>(command);
+    /** A thousand units each. */
+    const asked = (organization: string, keyId: string) => ({ ...admitOf(organization), keyId });
+    const answersOf = async (commands: Command[]) => (await book.run(commands)).map(({ answer }) => answer as string);
+
+    beforeAll(async () => {
+      store = await stores[name]();
+      book = ledger(store.db, { recovery: "checkpoint" });
+    });
+    afterAll(async () => {
+      for (const isFull of [false, true]) expect(await book.check(isFull)).toEqual([]);
+      expect(await book.audit()).toMatchObject({ differing: 0 });
+      await book.close();
+      await store.close();
+    });
+    beforeEach(() => store.setClock(noon));
+
+    async function member(organization: string, team: string | null = null) {
+      const one = { organization, team, role: "member", scopes, models: null } as const;
+      const id = idOf(Bun.randomUUIDv7(), "per_");
+      await people(store.db).confirm({
+        ...{ id, issuer: "https://login.example", subject: id, kind: "person", memberships: [one] },
+      });
+      return id;
+    }
+    async function newKeyOf(organizationId: string, personId: string | null, teamId: string | null = null) {
+      const secret = secretOf(newKey(crypto.getRandomValues(new Uint8Array(64))));
+      const id = `key_${newHex()}`;
+      await administration(store.db).createKey({
+        ...{ id, organizationId, name: id, scopes: [...scopes], allowedModels: null, expiresAt: null, owner: null },
+        ...{ labels: {}, allowedAddresses: null, teamId, personId, budget: noBudget, secret, actor },
+      });
+      return { id, hash: secret.hash };
+    }
+    async function newTeam(organizationId: string, fields: Partial<Team> = {}) {
+      const id = `team_${newHex()}`;
+      const given = { id, organizationId, name: id, budget: noBudget, keyDefault: null, actor, ...fields };
+      return (await administration(store.db).createTeam(given)) as Team;
+    }
+    async function limit(personId: string, organizationId: string, limits: Partial<Budget> | null) {
+      const store_ = peopleAdministration(store.db);
+      const before = await store_.memberLimits(personId, organizationId);
+      const change = { organizationId, before, budget: limits && budget(limits) };
+      expect(await store_.setMemberLimits(personId, change, actor)).toMatchObject({ person: { id: personId } });
+    }
+    const counted = async (personId: string) =>
+      (await peopleAdministration(store.db).memberBudgets([personId])).get(personId);
+
+    test("her keys share her limit exactly, and another's keys and her own in another organization notice nothing", async () => {
+      const [acme, other] = [await store.newOrganization(), await store.newOrganization()];
+      const ann = await member(acme);
+      const keys = await Promise.all([newKeyOf(acme, ann), newKeyOf(acme, ann), newKeyOf(acme, ann)]);
+      const [elsewhere, bobs] = [await newKeyOf(other, ann), await newKeyOf(acme, await member(acme))];
+      await limit(ann, acme, { session: 5_000 });
+      const commands = Array.from({ length: 9 }, (_, n) => asked(acme, keys[n % 3]!.id));
+      expect(await answersOf(commands)).toEqual([...Array(5).fill("granted"), ...Array(4).fill("reserved")]);
+      expect(await admit(asked(acme, keys[0]!.id))).toMatchObject({
+        answer: "reserved",
+        kinds: [],
+        subjects: [{ subject: "person", windows: { session: { limit: 5_000, held: 5_000 } }, running: 5 }],
+      });
+      for (const key of [elsewhere, bobs])
+        expect(await admit(asked(key === bobs ? acme : other, key.id))).not.toHaveProperty("subjects");
+      for (const command of commands.slice(0, 5)) await run(settleOf(command, 1_000));
+      expect(await admit(asked(acme, keys[1]!.id))).toMatchObject({ answer: "exhausted", kinds: [] });
+      expect(await book.budgets(acme, keys[2]!.id)).toMatchObject([
+        { subject: "person", running: 0, windows: { session: { used: 5_000 } } },
+      ]);
+      const [{ memberId } = { memberId: "" }] = (await counted(ann)) ?? [];
+      expect((await standings(store.db).standings([memberId])).get(memberId)).toMatchObject({
+        windows: { session: { used: 5_000 } },
+      });
+      expect(await standings(store.db).nearest("person", 1_000)).toContainEqual(
+        expect.objectContaining({ id: memberId }),
+      );
+    });
+
+    test("sixteen connections at once against room for five in her windows: five are admitted", async () => {
+      const acme = await store.newOrganization();
+      const ann = await member(acme);
+      const keys = await Promise.all([newKeyOf(acme, ann), newKeyOf(acme, ann)]);
+      await limit(ann, acme, { week: 5_000 });
+      const books = await Promise.all(
+        Array.from({ length: name === "postgres" ? 4 : 1 }, async () =>
+          ledger(await store.another(), { recovery: "checkpoint" }),
+        ),
+      );
+      const commands = Array.from({ length: 80 }, (_, n) => asked(acme, keys[n % 2]!.id));
+      const answers = await Promise.all(commands.map((command, n) => books[n % books.length]!.run([command])));
+      expect(answers.filter(([answer]) => answer!.answer === "granted")).toHaveLength(5);
+    });
+
+    test("key, person and team are counted side by side, in this order, and what runs is counted when she is limited", async () => {
+      const acme = await store.newOrganization();
+      const team = await newTeam(acme, { budget: budget({ week: 50_000 }) });
+      const ann = await member(acme, team.name);
+      const key = await newKeyOf(acme, ann, team.id);
+      const [running, settled] = [asked(acme, key.id), asked(acme, key.id)];
+      await book.run([running, settled]);
+      await run(settleOf(settled, 700));
+      await limit(ann, acme, { month: 20_000, concurrentRequests: 3 });
+      const before = await administration(store.db).keyBudget(key.id);
+      await administration(store.db).setKeyBudget(
+        { id: key.id },
+        before,
+        { teamId: team.id, budget: budget({ session: 9_000 }) },
+        actor,
+      );
+      expect(await admit(asked(acme, key.id))).toMatchObject({
+        answer: "granted",
+        teamId: team.id,
+        subjects: [
+          { subject: "key", windows: { session: { used: 700, held: 1_000 } } },
+          { subject: "person", windows: { month: { limit: 20_000, used: 700, held: 1_000 } }, running: 1 },
+          { subject: "team", windows: { week: { used: 700 } } },
+        ],
+      });
+      expect(await answersOf([asked(acme, key.id), asked(acme, key.id)])).toEqual(["granted", "concurrency"]);
+    });
+
+    test("her own limits count before her team's, and those before her organization's; she follows her membership", async () => {
+      const acme = await store.newOrganization();
+      const administrator = administration(store.db);
+      const team = await newTeam(acme, { memberDefault: budget({ week: 3_000 }) });
+      const ann = await member(acme, team.name);
+      await administrator.setMemberDefault(acme, budget({ week: 4_000 }), actor);
+      const key = await newKeyOf(acme, ann, team.id);
+      const weekOf = async () => (await counted(ann))?.map((one) => [one.isOwn, one.budget.week]);
+      expect(await weekOf()).toEqual([[false, 3_000]]);
+      const first = asked(acme, key.id);
+      await run(first);
+      await limit(ann, acme, { week: 1_500 });
+      expect(await weekOf()).toEqual([[true, 1_500]]);
+      expect(await admit(asked(acme, key.id))).toMatchObject({ answer: "reserved", subjects: [{ subject: "person" }] });
+      await limit(ann, acme, null);
+      expect(await weekOf()).toEqual([[false, 3_000]]);
+      // Out of the team while her request runs: it goes on counting for her, and her key leaves the team with her.
+      await peopleAdministration(store.db).giveMembership(
+        ann,
+        { organization: acme, team: null, role: "member", scopes, models: null },
+        actor,
+      );
+      expect(await weekOf()).toEqual([[false, 4_000]]);
+      expect((await administrator.keyBudget(key.id)).team).toBeNull();
+      expect(await answersOf(Array.from({ length: 4 }, () => asked(acme, key.id)))).toEqual([
+        "granted",
+        "granted",
+        "granted",
+        "reserved",
+      ]);
+      await run(settleOf(first, 1_000));
+      await administrator.setMemberDefault(acme, null, actor);
+      expect(await counted(ann)).toBeUndefined();
+      expect(await answersOf(Array.from({ length: 9 }, () => asked(acme, key.id)))).toEqual(Array(9).fill("granted"));
+    });
+
+    test("every node hears of a change of her limits by her ID, and rates of hers reach the directory", async () => {
+      const acme = await store.newOrganization();
+      const ann = await member(acme);
+      const key = await newKeyOf(acme, ann);
+      const { number } = await limitStore(store.db).changes(null);
+      await limit(ann, acme, { requestsPerMinute: 7 });
+      expect((await limitStore(store.db).changes(number)).subjects).toEqual([ann]);
+      const [{ memberId } = { memberId: "" }] = (await counted(ann)) ?? [];
+      expect((await directory(store.db).credential(key.hash))?.rates).toEqual([
+        { limitedBy: "person", id: memberId, limits: { requestsPerMinute: 7, tokensPerMinute: null } },
+      ]);
+    });
+  });
