@@ -124,7 +124,7 @@ export const edges: Mutant[] = [
   {
     name: "the operator's port answers to any name",
     file: "src/api/app.ts",
-    find: "return mount(dependencies, mounted, hostsNamed(management.names));",
+    find: "return mount(dependencies, mounted, { answersTo: hostsNamed(management.names) });",
     replace: "return mount(dependencies, mounted);",
     caughtBy: ["test/http/host.test.ts > a node"],
     rule: "docs/design/service.md, The operator's port",

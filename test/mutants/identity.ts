@@ -117,7 +117,7 @@ export const identity: Mutant[] = [
   {
     name: "the session before a sign-in goes on",
     file: "src/api/people/callback.ts",
-    find: "  if (earlier) await parts.sessions.end(hashOf(earlier));\n",
+    find: "  if (earlier) await endEarlier(earlier);\n",
     replace: "",
     caughtBy: [`${console} > gives a new id`],
     rule: consoleRule,
