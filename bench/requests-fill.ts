@@ -37,12 +37,22 @@ export async function fillRequests(lane: Lane, records: number): Promise<void> {
     for (let from = 0; from < count; from += chunk) {
       await lane.query(recordsOf(name), [from, Math.min(count, from + chunk) - 1, starts, step_us, done]);
     }
+    await lane.query(hoursOf(name));
     done += count;
     console.error(`${name}: ${count}, ${done} in all`);
   }
   await lane.query("update usage_audit set read_until = pg_snapshot_xmin(pg_current_snapshot())::text::bigint");
   await lane.query("vacuum (analyze, freeze) usage_record");
+  await lane.query("vacuum (analyze, freeze) usage_hour");
 }
+
+/** The roll-ups of a partition, by which the list finds the records of an organization. */
+const hoursOf = (partition: string) => `
+  insert into usage_hour
+  select date_bin('1 hour', r.admitted_at, '2000-01-01Z'), r.organization_id, r.key_id,
+    coalesce(r.team_id, '00000000-0000-0000-0000-000000000000'), r.model, r.operation, r.outcome, count(*), count(*),
+    usage_sum(r.input_tokens), 0, 0, usage_sum(r.output_tokens), 0, usage_sum(r.charged), 0, 0
+  from ${partition} r group by 1, 2, 3, 4, 5, 6, 7`;
 
 /** $1 to $2: which of the month; $3: its start; $4: µs between two; $5: how many were before. */
 const recordsOf = (partition: string) => `

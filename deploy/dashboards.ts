@@ -44,6 +44,7 @@ export const dashboards: Record<string, Panel[]> = {
     panel("Memory", "bytes", ["{{instance}}", "process_resident_memory_bytes"]),
     panel("CPU", "percentunit", ["{{instance}}", "rate(process_cpu_seconds_total[5m])"]),
     panel("Event loop delay", "s", ["{{instance}} p99", 'process_event_loop_delay_seconds{statistic="p99"}']),
+    panel("Pauses of engines' sockets", "s", ["{{instance}}", "upstream_read_pause_seconds"]),
     panel("Descriptors", "percentunit", ["{{instance}}", "process_open_fds / (process_max_fds > 0)"]),
     panel("Deaths of workers", "short", ["{{instance}}", "increase(node_worker_deaths_total[1h])"]),
     panel("Versions", "short", ["{{version}}", "count by (version) (build_info)"]),

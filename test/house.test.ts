@@ -16,6 +16,7 @@ import {
   strayTechnologies,
   unraisedFaults,
   untoldFaults,
+  weightOfPages,
   wrongDirections,
 } from "./house/walls.ts";
 import { privateNames, strayUnits } from "./house/words.ts";
@@ -46,6 +47,12 @@ describe("the walls stand", () => {
     expect(borrowings(await treeOf("{proof,test/harness}/**/*.ts"))).toEqual([]);
   });
 
+  test("the pages of the console take types of the product, and no code", async () => {
+    expect(weightOfPages(await treeOf("console/**/*.{ts,tsx}"))).toEqual([]);
+    const tree = made({ "console/core/a.ts": 'import { verbs } from "../../src/management/verbs.ts";\nverbs;' });
+    expect(weightOfPages(tree)[0]).toStartWith("console/core/a.ts imports ../../src/management/verbs.ts.");
+  });
+
   test("each technology stays in its room", () => {
     expect(strayTechnologies(house)).toEqual([]);
   });
@@ -65,7 +72,7 @@ describe("the walls stand", () => {
   });
 
   test("every citation in a comment leads to a heading in this repository", async () => {
-    const cited = await treeOf("{src,db,test,scripts,bench,deploy}/**/*.{ts,sql}");
+    const cited = await treeOf("{src,db,test,scripts,bench,deploy,console}/**/*.{ts,tsx,sql}");
     expect(deadCitations(cited, await documents())).toEqual([]);
   });
 
@@ -78,7 +85,7 @@ describe("the walls stand", () => {
   });
 
   test("names use the words of the field, and units one case", async () => {
-    const ours = new Map([...house, ...(await treeOf("{scripts,bench}/**/*.ts"))]);
+    const ours = new Map([...house, ...(await treeOf("{scripts,bench,console}/**/*.{ts,tsx}"))]);
     expect(privateNames(ours)).toEqual([]);
     const tests = [...(await treeOf("test/**/*.ts"))].filter(([path]) => !path.startsWith("test/house"));
     expect(strayUnits(new Map([...ours, ...tests]))).toEqual([]);

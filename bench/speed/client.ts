@@ -8,6 +8,8 @@ export interface Reply {
   body: string;
   /** From the request to the read that brought `mark`; null where none did. */
   marked_ms: number | null;
+  /** Between the reads that followed that one. */
+  gaps_ms: number[];
   total_ms: number;
 }
 
@@ -30,6 +32,8 @@ export class Connection {
   #sent = 0;
   #mark = "";
   #marked_ms: number | null = null;
+  #gaps_ms: number[] = [];
+  #read = 0;
   /** What the head says: its length in characters, and the length of the body; null: it comes in chunks. */
   #head: { characters: number; bodyCharacters: number | null } | null = null;
   #characters = 0;
@@ -51,6 +55,7 @@ export class Connection {
     this.#tail = "";
     this.#mark = mark;
     this.#marked_ms = null;
+    this.#gaps_ms = [];
     this.#waiting = Promise.withResolvers();
     const lines = Object.entries({ host: this.#host, ...headers, "content-length": `${body.length}` });
     const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join("");
@@ -69,11 +74,14 @@ export class Connection {
 
   read(data: Buffer): void {
     const text = data.toString("latin1");
+    const now = performance.now();
+    if (this.#marked_ms !== null) this.#gaps_ms.push(now - this.#read);
+    this.#read = now;
     this.#parts.push(text);
     this.#characters += text.length;
     this.#tail = (this.#tail + text).slice(-Math.max(endOfChunks.length, this.#mark.length + text.length));
     if (this.#marked_ms === null && this.#mark !== "" && this.#tail.includes(this.#mark)) {
-      this.#marked_ms = performance.now() - this.#sent;
+      this.#marked_ms = now - this.#sent;
     }
     if (!this.#head) this.#readHead();
     if (!this.#head) return;
@@ -127,6 +135,7 @@ export class Connection {
         status: Number(text.slice(9, 12)),
         body: this.#head.bodyCharacters === null ? unchunked(body) : body,
         marked_ms: this.#marked_ms,
+        gaps_ms: this.#gaps_ms,
         total_ms,
       });
     } catch (cause) {

@@ -104,7 +104,7 @@ const responses: Wire = {
     numbered(7 + behaviour.tokens, "response.completed", { response: response(model, text, behaviour) }),
 };
 
-const wires: Record<Protocol, Wire> = { chat, messages, responses };
+export const wires: Record<Protocol, Wire> = { chat, messages, responses };
 
 export function startEngine() {
   /** The frames of tokens that all streams of a model share. */

@@ -2,14 +2,14 @@
 
 import { closely, spread, steadily } from "../steady.ts";
 import { pathOf, tagOf, wrong } from "./asks.ts";
-import type { Pool, Request } from "./client.ts";
+import type { Pool, Reply, Request } from "./client.ts";
 import { cpu_us, resident_bytes } from "./process.ts";
 import type { Load, Scenario, Slice } from "./scenarios.ts";
 import type { Stores } from "./stores.ts";
 import type { Target } from "./targets.ts";
 
 /** Null: the target refused because it, or its store, is overloaded. */
-export type Asker = () => Promise<{ marked_ms: number | null; total_ms: number } | null>;
+export type Asker = () => Promise<Pick<Reply, "marked_ms" | "gaps_ms" | "total_ms"> | null>;
 
 /** How often a target was asked, and how often it answered with 200. */
 export interface Count {

@@ -110,14 +110,16 @@ export interface NodeOptions {
   plans: readonly Plan[];
   /** Processes that share the port. */
   workers?: number;
+  /** Further settings of `server`. */
+  server?: object;
 }
 
 /** One node, and a target for each plan, which has an organization and a key of its own. */
 export async function startNode(options: NodeOptions): Promise<Target[]> {
-  const { program, serving = program, engineUrl, behaviours, stores, plans, workers } = options;
+  const { program, serving = program, engineUrl, behaviours, stores, plans, workers, server = {} } = options;
   const folder = mkdtempSync(join(tmpdir(), "sluice-bench-"));
   mkdirSync(join(folder, "data"));
-  writeFileSync(join(folder, "sluice.yaml"), configuration(engineUrl, behaviours));
+  writeFileSync(join(folder, "sluice.yaml"), configuration(engineUrl, behaviours, server));
   const env = {
     ...{ PATH: process.env.PATH ?? "", PORT: "0", SLUICE_CONFIG: join(folder, "sluice.yaml") },
     ...(stores
@@ -168,7 +170,7 @@ const engineProtocol: Record<Protocol, string> = {
 };
 
 /** With every limit on, none of which is reached. */
-function configuration(engineUrl: string, behaviours: readonly Behaviour[]): string {
+function configuration(engineUrl: string, behaviours: readonly Behaviour[], server: object): string {
   const upstreams = protocols.map((name) => ({ [name]: { url: `${engineUrl}/v1`, protocol: engineProtocol[name] } }));
   const models = protocols.flatMap((engine) =>
     behaviours.map((behaviour) => ({
@@ -182,7 +184,7 @@ function configuration(engineUrl: string, behaviours: readonly Behaviour[]): str
     ...{ requests_per_minute: 1e9, tokens_per_minute: 1e12, concurrent_requests: 1e6 },
   };
   // JSON is YAML.
-  return JSON.stringify({ upstreams: Object.assign({}, ...upstreams), models, plans: { off: {}, on: limits } });
+  return JSON.stringify({ server, upstreams: Object.assign({}, ...upstreams), models, plans: { off: {}, on: limits } });
 }
 
 export async function servingOn(stdout: ReadableStream<Uint8Array>, log: string): Promise<string> {
@@ -210,8 +212,8 @@ async function firstLine(stdout: ReadableStream<Uint8Array>): Promise<string> {
 }
 
 /** The engine, a process of its own beside the driver. */
-export async function startEngineProcess(): Promise<{ url: string; stop(): Promise<void> }> {
-  const words = [process.execPath, join(import.meta.dir, "engine.ts")];
+export async function startEngineProcess(program = "engine.ts"): Promise<{ url: string; stop(): Promise<void> }> {
+  const words = [process.execPath, join(import.meta.dir, program)];
   const child = Bun.spawn(words, { stdout: "pipe", stderr: "inherit" });
   return { url: `http://127.0.0.1:${await firstLine(child.stdout)}`, stop: () => ended(child) };
 }

@@ -1,4 +1,4 @@
-/** The answer of a verb, for as long as a part of a page is shown. */
+/** The answer of a verb, for as long as a part of a page is asked. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { announce } from "./announce.ts";
 import { type Answer, call, follow, type Input, type VerbName } from "./client.ts";
@@ -18,12 +18,12 @@ export function useAnswer<Name extends VerbName>(name: Name, input: Input<Name> 
   const [state, setState] = useState<Omit<Asked<Answer<Name>>, "reload">>(nothing);
   const [turn, setTurn] = useState(0);
   const written = JSON.stringify([name, input]);
-  const shown = useRef(written);
+  const asked = useRef(written);
   useEffect(() => {
     if (input === null) return;
     const abort = new AbortController();
-    const isOther = shown.current !== written;
-    shown.current = written;
+    const isOther = asked.current !== written;
+    asked.current = written;
     setState((before) => ({ ...(isOther ? { ...before, failure: null } : before), isLoading: true }));
     call(name, input, { signal: abort.signal }).then(
       (answer) => !abort.signal.aborted && setState({ answer, failure: null, isLoading: false, at: new Date() }),

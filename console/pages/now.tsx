@@ -30,13 +30,13 @@ export function NowPage() {
   return (
     <Page title="Now" aside={last && <span class={failure ? "late" : "live"}>as of {local(last.at).slice(11)}</span>}>
       {failure && <Failed failure={failure} />}
-      {last ? <Shown fleet={last.fleet} moments={moments} /> : !failure && <p class="waiting">Loading…</p>}
+      {last ? <FleetView fleet={last.fleet} moments={moments} /> : !failure && <p class="waiting">Loading…</p>}
       <CommandLine verb="getFleet" />
     </Page>
   );
 }
 
-function Shown({ fleet, moments }: { fleet: Fleet; moments: readonly Moment[] }) {
+function FleetView({ fleet, moments }: { fleet: Fleet; moments: readonly Moment[] }) {
   const strip = (value: (fleet: Fleet) => number | null) => moments.map((one) => value(one.fleet));
   const { nodes } = fleet;
   return (
@@ -87,7 +87,7 @@ function Shown({ fleet, moments }: { fleet: Fleet; moments: readonly Moment[] })
   );
 }
 
-function Dial({ name, figure, unit, more, strip }: DialShown) {
+function Dial({ name, figure, unit, more, strip }: DialProps) {
   return (
     <div class="dial">
       <h2>{name}</h2>
@@ -99,7 +99,7 @@ function Dial({ name, figure, unit, more, strip }: DialShown) {
     </div>
   );
 }
-interface DialShown {
+interface DialProps {
   name: string;
   figure: string;
   unit: string;
@@ -109,7 +109,7 @@ interface DialShown {
 
 function nodesInWords(nodes: Fleet["nodes"]) {
   const parts = Object.entries(nodes).filter(([state, count]) => count > 0 || state === "ready");
-  return <a href="/nodes">{parts.map(([state, count]) => `${count} ${state.replace("_", " ")}`).join(", ")}</a>;
+  return <a href="/nodes">nodes: {parts.map(([state, count]) => `${count} ${state.replace("_", " ")}`).join(", ")}</a>;
 }
 
 function Attention({ warnings }: { warnings: readonly string[] }) {

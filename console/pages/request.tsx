@@ -26,18 +26,18 @@ export function RequestPage({ id }: PageProps) {
         </>
       }
     >
-      <Show of={asked}>{(request) => <Shown request={request} />}</Show>
+      <Show of={asked}>{(request) => <RequestView request={request} />}</Show>
       <CommandLine text={`sluice request ${id}`} />
     </Page>
   );
 }
 
-function Shown({ request }: { request: Request }) {
+function RequestView({ request }: { request: Request }) {
   return (
     <>
       {request.error_code && <Why request={request} />}
       <LifeLine request={request} />
-      <Section title="What it was">
+      <Section title="Details">
         <Facts of={factsOf(request)} />
       </Section>
       {request.prices && <Receipt request={request} prices={request.prices} />}
@@ -93,7 +93,7 @@ function Receipt({ request: { usage, units }, prices }: { request: Request; pric
         rows={lines}
         keyOf={({ name }) => name}
         columns={[
-          { head: "", cell: ({ name }) => name, foot: "Sum" },
+          { head: "Tokens of", cell: ({ name }) => name, foot: "Sum" },
           { head: "Tokens", isNumber: true, cell: ({ tokens }) => grouped(tokens) },
           { head: "Units per token", isNumber: true, cell: ({ price }) => grouped(price) },
           { head: "Units", isNumber: true, cell: ({ tokens, price }) => grouped(tokens * price), foot: grouped(sum) },

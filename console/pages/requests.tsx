@@ -26,11 +26,11 @@ const filters: readonly Filter[] = [
 ];
 
 export function RequestsPage() {
-  const shown = membership.value ? filters.slice(1) : filters;
-  const input = filtersSet(shown);
+  const offered = membership.value ? filters.slice(1) : filters;
+  const input = filtersSet(offered);
   return (
     <Page title="Requests" aside="newest first">
-      <Filters of={shown} />
+      <Filters of={offered} />
       <RequestList input={input} />
       <CommandLine verb="pageRequests" input={input} />
     </Page>
@@ -57,7 +57,7 @@ export function RequestList({ input }: { input: Record<string, string> }) {
             { head: "Request", cell: ({ id }) => <RequestLink id={id} /> },
             { head: "Admitted", cell: ({ created_at }) => <Time at={created_at} /> },
             { head: "Outcome", cell: (one) => <Outcome of={one} /> },
-            { head: "Model", cell: ({ model }) => model ?? "–" },
+            { head: "Model", cell: ({ model }) => <span class="nowrap">{model ?? "–"}</span> },
             !input.organization && {
               head: "Organization",
               cell: (one) => <OrganizationLink slug={one.organization} />,

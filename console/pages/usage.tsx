@@ -27,8 +27,8 @@ const filters: readonly Filter[] = [
 ];
 
 export function UsagePage() {
-  const shown = membership.value ? filters.slice(1) : filters;
-  const { by = "organization", ...chosen } = filtersSet(shown);
+  const offered = membership.value ? filters.slice(1) : filters;
+  const { by = "organization", ...chosen } = filtersSet(offered);
   const input = { ...chosen, by };
   const asked = useAnswer("reportUsage", input);
   const days = useAnswer("reportUsage", { ...chosen, by: "day" });
@@ -46,7 +46,7 @@ export function UsagePage() {
         )
       }
     >
-      <Filters of={shown} />
+      <Filters of={offered} />
       <Months />
       <Show of={asked}>{(report) => <Totals report={report} />}</Show>
       <Section title="Units by day" aside="in UTC, as the ledger has its days">
@@ -156,7 +156,7 @@ function Days({ report: { rows, total, from, to } }: { report: Report }) {
     <Chart
       label={`Units by day: ${grouped(total.units)} on ${rows.length} days. The table has the figures.`}
       times={times}
-      values={[days.map((day) => units.get(day) ?? 0)]}
+      values={[days.map((day) => units.get(day) ?? null)]}
       span={[Date.parse(from) / 1000, Date.parse(to) / 1000]}
       lines={[{ label: "units", color: "--chart-1" }]}
       height={160}

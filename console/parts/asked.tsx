@@ -3,12 +3,12 @@ import type { ComponentChildren } from "preact";
 import { Refusal } from "../core/http.ts";
 import type { Asked } from "../core/use-answer.ts";
 
-interface Shown<Of> {
+interface Props<Of> {
   of: Asked<Of>;
   children: (answer: Of) => ComponentChildren;
 }
 
-export function Show<Of>({ of, children }: Shown<Of>) {
+export function Show<Of>({ of, children }: Props<Of>) {
   const { answer, failure, isLoading, reload } = of;
   return (
     <div class={isLoading && answer ? "stale" : undefined} aria-busy={isLoading}>

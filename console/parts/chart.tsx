@@ -9,7 +9,7 @@ export interface Line {
   color: string;
 }
 
-interface Shown {
+interface Props {
   label: string;
   /** Seconds since 1970. */
   times: number[];
@@ -22,7 +22,7 @@ interface Shown {
   span: readonly [from: number, to: number];
 }
 
-export function Chart({ label, times, values, lines, height, kind, written, span }: Shown) {
+export function Chart({ label, times, values, lines, height, kind, written, span }: Props) {
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const data = [times, ...values] as uPlot.AlignedData;
@@ -50,7 +50,7 @@ export function Chart({ label, times, values, lines, height, kind, written, span
   return <div class="chart" ref={place} role="img" aria-label={label} />;
 }
 
-type Wanted = Pick<Shown, "lines" | "height" | "kind" | "written" | "span"> & { width: number };
+type Wanted = Pick<Props, "lines" | "height" | "kind" | "written" | "span"> & { width: number };
 
 function optionsOf({ lines, height, kind, written, span, width }: Wanted): uPlot.Options {
   const axis = {
@@ -63,7 +63,7 @@ function optionsOf({ lines, height, kind, written, span, width }: Wanted): uPlot
   return {
     width,
     height,
-    padding: [8, 8, 0, 0],
+    padding: [8, 20, 0, 0],
     cursor: { show: false },
     legend: { show: false },
     scales: { x: { range: () => [span[0], span[1]] }, y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] } },

@@ -8,13 +8,13 @@ import { Table } from "./table.tsx";
 export type Engine = Answer<"getFleet">["engines"][number];
 export type Drain = Answer<"listDrains">["data"][number];
 
-interface Shown {
+interface Props {
   engines: readonly Engine[];
   drains: readonly Drain[];
   acts?: (engine: Engine, drain: Drain | undefined) => ComponentChildren;
 }
 
-export function EngineTable({ engines, drains, acts }: Shown) {
+export function EngineTable({ engines, drains, acts }: Props) {
   if (engines.length === 0) {
     return <Empty>No node reports an engine yet. Engines are listed under upstreams in sluice.yaml.</Empty>;
   }
@@ -35,7 +35,7 @@ export function EngineTable({ engines, drains, acts }: Shown) {
         },
         { head: "Tokens", isNumber: true, cell: ({ tokens }) => grouped(tokens), foot: sum((one) => one.tokens) },
         { head: "Waiting", isNumber: true, cell: ({ waiting }) => grouped(waiting), foot: sum((one) => one.waiting) },
-        acts ? { head: "", cell: (engine) => acts(engine, drainOf(engine, drains)) } : null,
+        acts ? { head: "Acts", cell: (engine) => acts(engine, drainOf(engine, drains)) } : null,
       ]}
     />
   );

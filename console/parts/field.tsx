@@ -12,13 +12,13 @@ const numberInput = {
   placeholder: "no limit",
 } as const;
 
-interface Shown {
+interface Props {
   of: Field;
   value: string | boolean;
   change: (value: string | boolean) => void;
 }
 
-export function FieldOf({ of: field, value, change }: Shown) {
+export function FieldOf({ of: field, value, change }: Props) {
   const id = useId();
   const { label, kind, hint } = field;
   if (kind === "flag") {
@@ -56,7 +56,7 @@ export function FieldOf({ of: field, value, change }: Shown) {
   );
 }
 
-function Choice({ id, of: { choices = [], isRequired }, value, change }: Shown & { id: string; value: string }) {
+function Choice({ id, of: { choices = [], isRequired }, value, change }: Props & { id: string; value: string }) {
   return (
     <select
       id={id}

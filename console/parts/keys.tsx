@@ -48,7 +48,7 @@ export function Keys({ organization, teams }: { organization: string; teams: rea
               { head: "Limits", cell: ({ limits }) => <LimitWords of={limits} /> },
               { head: "Last used", cell: ({ last_used_at }) => <Distance at={last_used_at} none="never" /> },
               { head: "Ends", cell: ({ ends_at }) => <Distance at={ends_at} none="never" /> },
-              { head: "", cell: (key) => <KeyActs of={key} teams={teams} changed={reload} /> },
+              { head: "Acts", cell: (key) => <KeyActs of={key} teams={teams} changed={reload} /> },
             ]}
           />
         </Section>

@@ -10,7 +10,7 @@ export function Count({ of, unit }: { of: number; unit?: string }) {
   return <span title={unit ? `${grouped(of)} ${unit}` : undefined}>{grouped(of)}</span>;
 }
 
-interface Shown {
+interface Props {
   used: number;
   held?: number;
   limit: number;
@@ -20,7 +20,7 @@ interface Shown {
 }
 
 /** The share of a limit: used, and held by what runs. */
-export function Bar({ used, held = 0, limit, label, isPart = false }: Shown) {
+export function Bar({ used, held = 0, limit, label, isPart = false }: Props) {
   const share = limit === 0 ? 100 : Math.min(100, (used / limit) * 100);
   const reserved = limit === 0 ? 0 : Math.min(100 - share, (held / limit) * 100);
   const tone = isPart || share < 75 ? "calm" : share < 95 ? "warn" : "bad";

@@ -9,14 +9,14 @@ export interface Column<Row> {
   foot?: ComponentChildren;
 }
 
-interface Shown<Row> {
+interface Props<Row> {
   caption: string;
   columns: readonly (Column<Row> | null | false)[];
   rows: readonly Row[];
   keyOf: (row: Row, at: number) => string;
 }
 
-export function Table<Row>({ caption, columns, rows, keyOf }: Shown<Row>) {
+export function Table<Row>({ caption, columns, rows, keyOf }: Props<Row>) {
   const seen = columns.filter((one): one is Column<Row> => Boolean(one));
   const hasFoot = seen.some(({ foot }) => foot !== undefined);
   return (

@@ -30,7 +30,7 @@ export function Teams({ organization, asked }: { organization: string; asked: As
                 { head: "Used", cell: ({ standing }) => <Share of={standing} /> },
                 { head: "Limits", cell: ({ limits }) => <LimitWords of={limits} /> },
                 { head: "New keys get", cell: ({ key_limits }) => <LimitWords of={key_limits} /> },
-                { head: "", cell: (team) => <TeamActs of={team} changed={asked.reload} /> },
+                { head: "Acts", cell: (team) => <TeamActs of={team} changed={asked.reload} /> },
               ]}
             />
           )

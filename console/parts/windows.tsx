@@ -45,7 +45,7 @@ export function Windows({ of }: { of: Standing }) {
 }
 
 function WindowLine({ kind, window }: { kind: string; window: Window }) {
-  const { used, held, limit, usage_percent, reset_at } = window;
+  const { used, held, limit, reset_at } = window;
   const all = `${grouped(used)} units used, ${grouped(held)} held`;
   return (
     <div class="window">
@@ -56,7 +56,7 @@ function WindowLine({ kind, window }: { kind: string; window: Window }) {
       <span class="window-figure" title={limit === null ? all : `${all}, limit ${grouped(limit)}`}>
         {limit === null
           ? `${compacted(used)} units, no limit`
-          : `${percent(usage_percent)} · ${compacted(used)} of ${compacted(limit)}`}
+          : `${percent((used / Math.max(1, limit)) * 100)} · ${compacted(used)} of ${compacted(limit)}`}
         {held > 0 && <span class="fine"> + {compacted(held)} held</span>}
       </span>
       <span class="window-reset fine">

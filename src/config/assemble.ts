@@ -154,6 +154,8 @@ function replicasOf(name: string, entry: UpstreamEntry, tls: TlsSettings | undef
       apiKey: key?.key ?? null,
       ...compact({
         identityHeaders: entry.identity_headers,
+        priorities: entry.priorities,
+        runningUsage: entry.running_usage === "off" ? undefined : entry.running_usage,
         headers: entry.headers,
         tls,
         resolve: entry.resolve && filled(resolve.properties, entry.resolve),

@@ -127,6 +127,16 @@ const upstreamRules: Rules<UpstreamEntry> = {
       if (ownHeaders.has(name.toLowerCase()))
         yield [["identity_headers", field], "is set by Sluice itself; choose another header"];
   },
+  *onlyChatEnginesCountAsTheyGo({ running_usage = "off", protocol = "openai-chat" }) {
+    if (running_usage !== "off" && protocol !== "openai-chat")
+      yield [["running_usage"], `needs an engine that speaks openai-chat, and this one speaks ${protocol}; remove it`];
+  },
+  *prioritiesHaveAHeader({ priorities, identity_headers }) {
+    if (priorities && identity_headers?.priority === undefined)
+      yield [["priorities"], "needs identity_headers.priority, the header that the engine reads; add it"];
+    if (!priorities && identity_headers?.priority !== undefined)
+      yield [["identity_headers", "priority"], "needs priorities, the number of each plan; add it"];
+  },
   *theKeyFitsIntoAHeader({ api_key }) {
     const checked = api_key === undefined ? null : checkedKey(api_key);
     if (checked && "problem" in checked) yield [["api_key"], checked.problem];

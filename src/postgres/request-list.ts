@@ -17,7 +17,7 @@ export interface RequestListBounds {
   /** No further question is asked after this time. */
   page_ms: number;
 }
-const usualBounds: RequestListBounds = { scanned_max: 10_000, page_ms: 100 };
+const usualBounds: RequestListBounds = { scanned_max: 5_000, page_ms: 100 };
 
 type Queries = Pick<Database, "query">;
 

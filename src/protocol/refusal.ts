@@ -26,13 +26,15 @@ export function refusalFault(status: number, error: JsonObject, field?: NamedFie
       return new Fault("invalid_value", message, { ...field, cause });
     }
     case 429:
-      return engineFailure("capacity_exceeded", "The model is at capacity. Please try again shortly.", cause);
+      return engineIsFull(cause);
     case 408:
     case 504:
       return engineFailure("upstream_timeout", "The model's engine took too long. Please try again.", cause);
     case 503:
+      if (saysItIsFull(textOf(error.message))) return engineIsFull(cause);
+      return engineFailure("overloaded", overloaded, cause);
     case 529:
-      return engineFailure("overloaded", "The model is overloaded. Please try again shortly.", cause);
+      return engineFailure("overloaded", overloaded, cause);
     default: {
       const message = "The model is not available at the moment. Please try again shortly.";
       const wait_s = status === 401 || status === 403 || status === 404 ? misconfigured_s : 1;
@@ -40,6 +42,21 @@ export function refusalFault(status: number, error: JsonObject, field?: NamedFie
     }
   }
 }
+
+const overloaded = "The model is overloaded. Please try again shortly.";
+
+function engineIsFull(cause: unknown): Fault {
+  return engineFailure("capacity_exceeded", "The model is at capacity. Please try again shortly.", cause);
+}
+
+/**
+ * Whether a 503 means that the engine's queue is full while the engine is well, as vLLM, SGLang and Dynamo say it:
+ * docs/engines.md, Engines that are full.
+ */
+function saysItIsFull(message: string): boolean {
+  return full.test(message.slice(0, 4000));
+}
+const full = /\bqueued?\b|\bworkers are busy\b|\brequest limit reached\b|\baborted by a higher priority\b/i;
 
 function engineFailure(code: FaultCode, message: string, cause: unknown, retryAfterSeconds = 1): Fault {
   return new Fault(code, message, { retryAfterSeconds, cause });

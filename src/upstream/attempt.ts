@@ -23,7 +23,7 @@ export type AttemptKind =
   /** The connection broke, before the answer or in the middle of it. */
   | "broken"
   | "timeout"
-  /** The engine answered 429: it is full, and works. */
+  /** The engine answered 429, or 503 because its queue is full: it works. */
   | "busy"
   /** The engine answered 5xx, or reported an error in the middle of the stream. */
   | "failed"
@@ -64,7 +64,7 @@ export function endOfCause(cause: unknown): AttemptEnd {
 export function kindOfRefusal(status: number, fault: Fault): AttemptKind {
   if (fault.code === "context_length_exceeded") return "too_long";
   if (fault.status === 400) return "rejected";
-  if (status === 429) return "busy";
+  if (status === 429 || fault.code === "capacity_exceeded") return "busy";
   if (status === 401 || status === 403 || status === 404) return "refused";
   return status === 408 || status === 504 ? "timeout" : "failed";
 }

@@ -7,7 +7,7 @@ import { jsonPieces } from "../body/json-pieces.ts";
 import { joined, type OwnBytes } from "../body/own-bytes.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import type { UpstreamAsk, UpstreamCodec } from "../protocol/codec.ts";
-import type { JsonObject } from "../protocol/json.ts";
+import { isObject, type JsonObject } from "../protocol/json.ts";
 import { breather } from "../time/breather.ts";
 import type { Client, Post, Where } from "./http1/client.ts";
 import type { Reply } from "./http1/exchange.ts";
@@ -22,8 +22,8 @@ export interface Sending extends UpstreamAsk {
   inputBytes: number;
   /** The caller's own bytes, if they are still in memory. */
   own?: OwnBytes | null;
-  /** The organization and plan of the request. */
-  identified?: { organization: string; plan: string };
+  /** For whom the request is. `session` is null where nothing tells which conversation it belongs to. */
+  identified?: { organization: string; plan: string; session: string | null };
   /** The salt that divides the engine's prefix cache, as vLLM names it; null for none. */
   cacheSalt?: string | null;
   /** The headers that continue its trace at the engine. */
@@ -35,14 +35,27 @@ export interface Sending extends UpstreamAsk {
 export async function send(sending: Sending, line: Pick<Post, "connect_ms" | "connected" | "signal">): Promise<Reply> {
   const { client, upstream, codec, request, model, stream, outputTokens_max, instructionsInside } = sending;
   const asked = codec.request.encode(request, { model, stream, outputTokens_max, instructionsInside });
-  const salted = sending.cacheSalt ? { ...asked, cache_salt: sending.cacheSalt } : asked;
-  const { rest, handed } = sending.own?.handOn(salted, codec.request.forms) ?? { rest: salted, handed: [] };
+  const extended = { ...asked, ...extensionsOf(sending, asked) };
+  const { rest, handed } = sending.own?.handOn(extended, codec.request.forms) ?? { rest: extended, handed: [] };
   const isSmall = handed.length === 0 && sending.inputBytes < pieced_bytes;
   const body = isSmall ? JSON.stringify(rest) : joined(await piecesOf(rest, sending.inputBytes), handed);
   const { connect_ms, connected, signal } = line;
   const endpoint = client.at(upstream, () => whereOf(upstream, codec));
   const isFresh = sending.isFresh ?? false;
   return await endpoint.post({ headers: headersOf(sending), body, isFresh, connect_ms, connected, signal });
+}
+
+/** The fields beyond the protocol that the operator wants the engine to get. */
+function extensionsOf({ upstream, cacheSalt, stream }: Sending, asked: Readonly<JsonObject>): JsonObject {
+  const fields: JsonObject = {};
+  if (cacheSalt) fields.cache_salt = cacheSalt;
+  if (stream && upstream.runningUsage === "timings") fields.timings_per_token = true;
+  if (stream && upstream.runningUsage === "usage")
+    fields.stream_options = {
+      ...(isObject(asked.stream_options) && asked.stream_options),
+      continuous_usage_stats: true,
+    };
+  return fields;
 }
 
 /** Smaller bodies are written at once, which is faster. */
@@ -78,9 +91,13 @@ function headersOf({ upstream, traceHeaders, identified }: Sending): Record<stri
   if (!traceHeaders && !upstream.identityHeaders) return none;
   const headers: Record<string, string> = { ...traceHeaders };
   for (const name in upstream.headers) delete headers[name];
-  const { organization, plan } = upstream.identityHeaders ?? {};
-  if (identified && organization) headers[organization] = identified.organization;
-  if (identified && plan) headers[plan] = identified.plan;
+  const { organization, plan, session, priority } = upstream.identityHeaders ?? {};
+  if (!identified) return headers;
+  if (organization) headers[organization] = identified.organization;
+  if (plan) headers[plan] = identified.plan;
+  if (session && identified.session !== null) headers[session] = identified.session;
+  const rank = upstream.priorities?.[identified.plan];
+  if (priority && rank !== undefined) headers[priority] = String(rank);
   return headers;
 }
 

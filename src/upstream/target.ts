@@ -23,7 +23,11 @@ export interface Upstream {
   /** Whether each organization has a salt of its own in the engine's prefix cache. */
   isCacheSalted?: boolean;
   /** The names of headers that tell the operator's scheduler for whom a request is. */
-  identityHeaders?: { organization?: string; plan?: string };
+  identityHeaders?: { organization?: string; plan?: string; session?: string; priority?: string };
+  /** How the engine is asked for its counts on every chunk of a stream. */
+  runningUsage?: "usage" | "timings";
+  /** The priority of requests of each plan, as the engine counts it. Requests of other plans have none. */
+  priorities?: Readonly<Record<string, number>>;
   /** The requests that this process may have in flight at the engine; unlimited if absent. */
   capacity?: Capacity;
   /** The health check that is made from time to time. */

@@ -213,7 +213,11 @@ export class Attempts implements EngineAnswer, EngineEvents {
       isFresh,
       stream: this.#engineRequest.stream,
       gather_ms: this.#engineRequest.gather_ms,
-      identified: { organization: attemptRequest.affinity.organizationId, plan: attemptRequest.plan.name },
+      identified: {
+        organization: attemptRequest.affinity.organizationId,
+        plan: attemptRequest.plan.name,
+        session: upstream.identityHeaders?.session ? this.#order.session() : null,
+      },
       traceHeaders: traced?.headers ?? null,
       cacheSalt: upstream.isCacheSalted ? saltOf(attemptRequest.affinity.organizationId) : null,
       patience: this.#patience(route),

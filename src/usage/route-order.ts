@@ -84,6 +84,11 @@ export class RouteOrder implements Visit, Claim {
     return this.#key;
   }
 
+  /** The name of the conversation for engines, of which a client's own words cannot be told. Null if it has none. */
+  session(): string | null {
+    return this.key()?.toString(16) ?? null;
+  }
+
   get hasSpare(): boolean {
     return this.#left.length > 0;
   }

@@ -53,6 +53,23 @@ describe("sluice.yaml", () => {
     expect(limits).toMatchObject({ body_bytes_max: 33_554_432, drain_delay_ms: 5000, drain_ms: 25_000 });
   });
 
+  test("an engine may get a priority by plan, in a header that is named, and be asked for running counts", () => {
+    const upstream = (fields: string) => `upstreams: { main: { url: "http://127.0.0.1:9000/v1", ${fields} } }\n`;
+    const whole = upstream("identity_headers: { priority: x-p }, priorities: { pro: -1 }, running_usage: timings");
+    expect(configured(whole).upstreams[0]).toMatchObject({
+      ...{ identityHeaders: { priority: "x-p" }, priorities: { pro: -1 }, runningUsage: "timings" },
+    });
+    expect(problemsOf(upstream("priorities: { pro: 1 }"))).toEqual([
+      expect.stringContaining("priorities: needs identity_headers.priority"),
+    ]);
+    expect(problemsOf(upstream("identity_headers: { priority: x-p }"))).toEqual([
+      expect.stringContaining("identity_headers.priority: needs priorities"),
+    ]);
+    expect(problemsOf(upstream("protocol: openai-responses, running_usage: usage"))).toEqual([
+      expect.stringContaining("running_usage: needs an engine that speaks openai-chat"),
+    ]);
+  });
+
   test("an engine may take instructions at the head alone", () => {
     const inside = (instructions: string) => {
       const routes = [{ upstream: "main", model: "writer", instructions }];

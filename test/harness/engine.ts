@@ -27,6 +27,8 @@ export async function startService(
     limits?: string;
     metering?: string;
     timeouts?: string;
+    /** A further line of the upstream. */
+    upstream?: string;
     engine?: SimulatorOptions;
     engineUrl?: string;
     /** Further plans, by name, each a YAML flow map. */
@@ -76,6 +78,8 @@ function configTo(
     limits?: string;
     metering?: string;
     timeouts?: string;
+    /** A further line of the upstream. */
+    upstream?: string;
     plans?: Record<string, string>;
     models?: string[];
     more?: string;
@@ -100,6 +104,7 @@ function configTo(
     // biome-ignore lint/suspicious/noTemplateCurlyInString: so that is how sluice.yaml names a variable
     '    api_key: "${ENGINE_KEY}"',
     ...(options.timeouts ? [`    timeouts: ${options.timeouts}`] : []),
+    ...(options.upstream ? [`    ${options.upstream}`] : []),
     `models:${entry(model, all, 131072, 16384)}${entry(plainModel, "[]", 131072, 16384)}${entry(smallModel, "[]", 4096, 256)}`,
     ...(options.models ?? []).map((id) => entry(id, all, 131072, 16384).slice(1)),
     "plans:",

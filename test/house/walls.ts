@@ -191,6 +191,17 @@ export function strayTechnologies(tree: Tree): string[] {
   );
 }
 
+/** The pages of the console take types of the product, and no code: a bundle with verbs would bring their stores. */
+export function weightOfPages(tree: Tree): string[] {
+  return [...tree].flatMap(([path, source]) => {
+    if (path === "console/core/verb-table.ts") return [];
+    const runs = new Bun.Transpiler({ loader: "tsx" }).scanImports(source);
+    return runs
+      .filter(({ path: target }) => /(^|\/)(src|db)\//.test(resolved(path, target) ?? ""))
+      .map(({ path: target }) => `${path} imports ${target}. Instead: import type, or ask a verb`);
+  });
+}
+
 /** Pure are four rooms, and every file whose head comment says `Pure.`, `Pure:` or `is pure`. */
 export function impurities(tree: Tree): string[] {
   const pure = [...tree].filter(

@@ -8,10 +8,12 @@ import { defaultTimeouts, type Upstream } from "../../src/upstream/target.ts";
 import { saying } from "../harness/request.ts";
 
 const seen: Headers[] = [];
+const bodies: unknown[] = [];
 const server = Bun.serve({
   port: 0,
-  async fetch({ headers }) {
-    seen.push(headers);
+  async fetch(request) {
+    seen.push(request.headers);
+    bodies.push(await request.json());
     return new Response("{}");
   },
 });
@@ -56,9 +58,40 @@ test("one engine's requests differ in for whom they are, and in whose trace", as
   const upstream = engine({ identityHeaders, headers: { "x-for": "nobody", tracestate: "set" } });
   const asks = async (organization: string, traceHeaders?: Record<string, string>) =>
     pick(
-      await headersAt(upstream, { identified: { organization, plan: "free" }, ...(traceHeaders && { traceHeaders }) }),
+      await headersAt(upstream, {
+        identified: { organization, plan: "free", session: null },
+        ...(traceHeaders && { traceHeaders }),
+      }),
       ...["x-for", "x-plan", "traceparent", "tracestate"],
     );
   expect(await asks("one", { traceparent: "00-1", tracestate: "a=1" })).toEqual(["one", "free", "00-1", "set"]);
   expect(await asks("two")).toEqual(["two", "free", null, "set"]);
+});
+
+test("an engine gets the conversation and the priority of the plan, where it has headers for them", async () => {
+  const identityHeaders = { session: "x-session-id", priority: "x-vllm-priority" };
+  const upstream = engine({ identityHeaders, priorities: { pro: -5 }, headers: { "x-session-id": "fixed" } });
+  const asks = async (plan: string, session: string | null) =>
+    pick(
+      await headersAt(upstream, { identified: { organization: "one", plan, session } }),
+      ...["x-session-id", "x-vllm-priority"],
+    );
+  expect(await asks("pro", "a1")).toEqual(["a1", "-5"]);
+  expect(await asks("free", "b2")).toEqual(["b2", null]);
+  expect(await asks("pro", null)).toEqual([null, "-5"]);
+});
+
+test("an engine is asked to count on every chunk of a stream, in its own words", async () => {
+  const askedBy = async (runningUsage: "usage" | "timings" | null, stream: boolean) => {
+    await headersAt(engine(runningUsage ? { runningUsage } : {}), { stream });
+    return bodies.at(-1)!;
+  };
+  expect(await askedBy("usage", true)).toMatchObject({
+    stream_options: { include_usage: true, continuous_usage_stats: true },
+  });
+  expect(await askedBy("timings", true)).toMatchObject({
+    ...{ stream_options: { include_usage: true }, timings_per_token: true },
+  });
+  for (const body of [await askedBy(null, true), await askedBy("timings", false), await askedBy("usage", false)])
+    expect(JSON.stringify(body)).not.toMatch(/continuous|timings/);
 });

@@ -1,7 +1,7 @@
 /** An engine of sluice.yaml: how it is reached, whom it trusts, how much it takes, and how it is looked after. */
 import { upstreamProtocols } from "../../upstream/codecs.ts";
 import { addressFamilies, defaultTimeouts, type UpstreamTimeouts } from "../../upstream/target.ts";
-import { choice, flag, group, list, type Row, text, type Written, whole } from "./row.ts";
+import { choice, flag, group, list, mapping, type Row, text, type Written, whole } from "./row.ts";
 import { headers } from "./sections.ts";
 
 const hour_ms = 3_600_000;
@@ -65,6 +65,12 @@ const identityHeaders = group(
   {
     organization: headerName("The header that has the organization's id."),
     plan: headerName("The header that has the name of its plan."),
+    session: headerName(
+      "The header that names the conversation, the same for each of its turns and never the client's own name for it: `X-Session-ID` for vLLM. Absent where nothing identifies one.",
+    ),
+    priority: headerName(
+      "The header that has the priority of the request's plan, from `priorities`: `X-Vllm-Priority` for vLLM, `x-override-priority` for SGLang.",
+    ),
   },
   "For a scheduler between Sluice and the engines: the headers that say for whom a request is. For llm-d 0.8, `x-llm-d-inference-fairness-id` and `x-llm-d-inference-objective`; later versions call them `x-gateway-inference-…`.",
 );
@@ -164,6 +170,12 @@ export const Upstream = group(
     ),
     headers: headers({}, "Headers of every request to the engine: a mapping from names to values."),
     identity_headers: identityHeaders,
+    priorities: mapping(
+      whole({ minimum: -2_147_483_648, maximum: 2_147_483_647 }, ""),
+      "^.{1,64}$",
+      { maxProperties: 1000, "x-key": "must be the name of a plan" },
+      "The priority of requests by the name of their plan, in the order that the engine has: in vLLM the lowest number goes first, in SGLang the highest unless it was started with `--schedule-low-priority-values-first`. Plans that are not named send none. Needs `identity_headers.priority`.",
+    ),
     tls,
     replicas: list(
       text({ minLength: 1, maxLength: 2048 }, "The base URL of another engine that serves the same."),
@@ -174,6 +186,11 @@ export const Upstream = group(
     cache_salt: flag(
       { default: false },
       "Whether each organization gets a salt of its own in the engine's prefix cache (vLLM's field `cache_salt`), so that none can tell by time what another has there. Not for `anthropic-messages`.",
+    ),
+    running_usage: choice(
+      ["off", "usage", "timings"],
+      { default: "off" },
+      "Whether the engine is asked for its counts on every chunk of a stream, so that a caller who leaves is charged by what the engine had counted: `usage` for vLLM and SGLang (`stream_options.continuous_usage_stats`), `timings` for llama.cpp (`timings_per_token`). The chunks are larger. For `openai-chat` only.",
     ),
     check,
     load,

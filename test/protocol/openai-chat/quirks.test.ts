@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { openaiChatCaller, openaiChatUpstream } from "../../../src/protocol/openai-chat/codec.ts";
 import type { ChatCompletionRequest } from "../../../src/protocol/openai-chat/contract.ts";
+import { kindOfRefusal } from "../../../src/upstream/attempt.ts";
 import { decodedBytewise, folded } from "../reading.ts";
 
 const identity = { responseId: `chatcmpl-${"0".repeat(31)}1`, createdAtSeconds: 1, model: "acme/writer-1" };
@@ -348,6 +349,24 @@ describe("a refusal of the request's own content that an engine calls a failure 
 });
 
 describe("failures", () => {
+  test("an engine's 503 for a full queue is that it is full, not that it is ill", () => {
+    const messages = [
+      ...["The request queue is full.", "The request is aborted by a higher priority request.", "Request queue full."],
+      "Service temporarily unavailable: All workers are busy, please retry later",
+      "ResourceExhausted: Worker local total request limit reached (34/32)",
+    ];
+    for (const message of messages) {
+      const fault = openaiChatUpstream.fault.decode(503, {
+        error: { message, type: "Service Unavailable", code: 503 },
+      });
+      expect([message, fault.code, kindOfRefusal(503, fault)]).toEqual([message, "capacity_exceeded", "busy"]);
+    }
+    for (const message of ["Loading model", "CUDA error", ""]) {
+      const fault = openaiChatUpstream.fault.decode(503, { error: { message } });
+      expect([message, fault.code, kindOfRefusal(503, fault)]).toEqual([message, "overloaded", "failed"]);
+    }
+  });
+
   const failures: Record<string, string> = {
     "neither finish_reason nor [DONE]": `data: ${JSON.stringify(delta({ content: "hello" }))}\n\n`,
     "[DONE] and nothing else": "data: [DONE]\n\n",

@@ -1,0 +1,88 @@
+// `npm run pictures`: pictures of the console for the README and docs, in docs/pictures. A node with the simulator runs for
+// them, with requests going on, so that there is something to see.
+
+import { mkdirSync } from "node:fs";
+import { launchBrowser, noBrowser, openTab } from "../test/console/chromium.ts";
+import { type ConsoleNode, startConsoleNode } from "../test/console/node.ts";
+
+const folder = "docs/pictures";
+const models = ["meta-llama/llama-3.1-8b-instruct", "qwen/qwen3-32b", "qwen/qwen3-coder"];
+const traffic_ms = 12_000;
+const between_ms = 150;
+
+async function main(): Promise<void> {
+  if (noBrowser !== null) {
+    console.log(`skipped: ${noBrowser}`);
+    return;
+  }
+  mkdirSync(folder, { recursive: true });
+  const [node, browser] = await Promise.all([startConsoleNode(), launchBrowser()]);
+  await company(node);
+  const ended = traffic(node);
+  const [request] = await node.sluice.json<{ id: string }[]>("request", "list", "--outcome", "completed");
+  const shots = [
+    { name: "now", path: "/", theme: "light", wait_ms: traffic_ms - 2000 },
+    { name: "organization", path: "/organizations/acme", theme: "dark", wait_ms: 0 },
+    { name: "usage", path: "/usage?by=model", theme: "light", wait_ms: 0 },
+    { name: "requests", path: "/requests", theme: "light", wait_ms: 0 },
+    { name: "request", path: `/requests/${request!.id}`, theme: "dark", wait_ms: 0 },
+    { name: "connect", path: "/connect", theme: "light", wait_ms: 0 },
+  ] as const;
+  for (const { name, path, theme, wait_ms } of shots) {
+    const tab = await openTab(node.url, { theme, width: 1200 }, browser);
+    await tab.page.setViewportSize({ width: 1200, height: 720 });
+    await tab.signIn(node.tokens.admin);
+    await tab.visit(path);
+    // The strips of the first page need some moments to show.
+    await Bun.sleep(wait_ms);
+    await tab.page.screenshot({ path: `${folder}/console-${name}.png` });
+    await tab.context.close();
+  }
+  await ended;
+  await browser.close();
+  await node.sluice.stop();
+  console.log(`${shots.length} pictures in ${folder}`);
+}
+
+/** An organization with teams, keys and a limit that is near. */
+async function company({ sluice }: ConsoleNode): Promise<void> {
+  await sluice.json("org", "create", "acme", "--name", "Acme", "--plan", "pro");
+  for (const [name, week] of [
+    ["research", 40_000_000],
+    ["product", 8_000_000],
+    ["interns", 1_500_000],
+  ] as const) {
+    await sluice.json("team", "create", "--org", "acme", "--name", name, "--limit", `week=${week}`);
+  }
+}
+
+async function traffic({ sluice }: ConsoleNode): Promise<void> {
+  const keys: string[] = [sluice.key];
+  const teams = await sluice.json<{ id: string; name: string }[]>("team", "list", "--org", "acme");
+  for (const { id, name } of teams) {
+    const { key } = await sluice.json<{ key: string }>(
+      "key",
+      "create",
+      "--org",
+      "acme",
+      "--name",
+      `${name}-agents`,
+      "--team",
+      id,
+    );
+    keys.push(key);
+  }
+  const running: Promise<unknown>[] = [];
+  const until_ms = Date.now() + traffic_ms;
+  for (let count = 0; Date.now() < until_ms; count += 1) {
+    const messages = [{ role: "user", content: "Say what a sluice is for. ".repeat((count % 20) + 1) }];
+    const body = { model: models[count % models.length], max_tokens: 400, stream: true, messages };
+    running.push(
+      sluice.post("/v1/chat/completions", body, { key: keys[count % keys.length]! }).then((one) => one.text()),
+    );
+    await Bun.sleep(between_ms);
+  }
+  await Promise.allSettled(running);
+}
+
+await main();

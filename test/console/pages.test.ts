@@ -1,0 +1,137 @@
+// The pages of the console in a real browser, for one role and width; `npm run console:check` has the others.
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { launchBrowser, noBrowser, openTab, type Tab } from "./chromium.ts";
+import { type ConsoleNode, markup, pathsOf, startConsoleNode } from "./node.ts";
+
+setDefaultTimeout(60_000);
+
+/** Those with the most parts. */
+async function somePaths(node: ConsoleNode): Promise<string[]> {
+  const all = await pathsOf(node, "admin");
+  return all.filter((path) => /^\/($|usage\?|requests\/|organizations\/marked|connect)/.test(path));
+}
+
+describe.skipIf(noBrowser !== null)(`the pages of the console${noBrowser ? `: ${noBrowser}` : ""}`, () => {
+  let node: ConsoleNode;
+  let browser: Awaited<ReturnType<typeof launchBrowser>>;
+  let tab: Tab;
+
+  beforeAll(async () => {
+    [node, browser] = await Promise.all([startConsoleNode(), launchBrowser()]);
+    tab = await openTab(node.url, { theme: "light", width: 1440 }, browser);
+    await tab.signIn(node.tokens.admin);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await node?.sluice.stop();
+  });
+
+  test("are readable by everybody, and ask nobody else for anything", async () => {
+    for (const path of await somePaths(node)) {
+      await tab.visit(path);
+      expect({ path, problems: await tab.axeProblems() }).toEqual({ path, problems: [] });
+      expect({ path, overflow: await tab.overflow_px() }).toEqual({ path, overflow: 0 });
+    }
+    expect(tab.found).toEqual([]);
+  });
+
+  test("show markup in names as the text that it is", async () => {
+    await tab.visit("/organizations/marked");
+    const shown = await tab.page.locator("main").textContent();
+    expect(shown?.split(markup).length).toBeGreaterThan(3);
+    expect(await tab.page.locator("main img, main script").count()).toBe(0);
+    expect(tab.found).toEqual([]);
+  });
+
+  test("add up to what the ledger has", async () => {
+    await tab.visit("/usage?by=model");
+    const cells = await tab.page
+      .locator("main table tr td[data-head=Units] span")
+      .evaluateAll((spans) => spans.map((span) => Number(span.getAttribute("title")!.replaceAll(/\D/g, ""))));
+    const report = await node.sluice.json<{ total: { units: number }; rows: object[] }>(
+      "usage",
+      "report",
+      "--by",
+      "model",
+    );
+    const foot = cells.pop();
+    expect(report.total.units).toBeGreaterThan(0);
+    expect(cells.length).toBe(report.rows.length);
+    expect(cells.reduce((sum, units) => sum + units, 0)).toBe(foot!);
+    expect(foot).toBe(report.total.units);
+  });
+
+  test("do what the command that they show does, and the audit log has who did it", async () => {
+    await tab.visit("/organizations/marked");
+    await tab.page.click("text=Create team");
+    const dialog = tab.page.locator("dialog");
+    await dialog.getByLabel("Name").fill("it's research");
+    await dialog.getByLabel("Units in a week").fill("2,000,000");
+    const command = await dialog.locator(".command code").textContent();
+    expect(command).toBe(`sluice team create --org marked --name 'it'\\''s research' --limit week=2000000`);
+    expect(await tab.axeProblems()).toEqual([]);
+    await dialog.locator("button[type=submit]").click();
+    await tab.page.getByRole("region", { name: "Teams" }).getByText("it's research").waitFor();
+    const teams = await node.sluice.json<{ name: string; limits: { week: number } }[]>(
+      "team",
+      "list",
+      "--org",
+      "marked",
+    );
+    expect(teams.find(({ name }) => name === "it's research")?.limits.week).toBe(2_000_000);
+    const log = await node.sluice.json<{ actor: string; action: string }[]>("audit", "list");
+    expect(log.filter(({ actor, action }) => actor === "operator:ann" && action === "team.create")).toHaveLength(1);
+  });
+
+  test("end a key only when its name was typed", async () => {
+    await node.sluice.json("key", "create", "--org", "marked", "--name", "to-end");
+    await tab.visit("/organizations/marked");
+    const row = tab.page.getByRole("region", { name: "Keys" }).locator("tr", { hasText: "to-end" });
+    await row.getByRole("button", { name: "Revoke" }).click();
+    const dialog = tab.page.locator("dialog");
+    const revoke = dialog.locator("button[type=submit]");
+    expect(await revoke.isDisabled()).toBeTrue();
+    await dialog.getByLabel("To confirm").fill("to-end");
+    await revoke.click();
+    await row.getByText("revoked").waitFor();
+  });
+
+  test("take a new tab of the same browser in, and no other browser", async () => {
+    const next = await tab.context.newPage();
+    await next.goto(`${node.url}/engines`);
+    await next.waitForSelector(".rail");
+    await next.close();
+    const cookies = await tab.context.cookies();
+    const other = await browser.newContext({ locale: "en-GB" });
+    await other.addCookies(cookies);
+    const stranger = await other.newPage();
+    await stranger.goto(`${node.url}/engines`);
+    await stranger.waitForSelector("#token");
+    await other.close();
+  });
+
+  test("work by keyboard: to another page, to search, and to a request", async () => {
+    await tab.visit("/nodes");
+    await tab.page.keyboard.press("g");
+    await tab.page.keyboard.press("e");
+    await tab.page.waitForURL(`${node.url}/engines`);
+    await tab.page.keyboard.press("/");
+    await tab.page.keyboard.type("marked");
+    await tab.page.keyboard.press("Enter");
+    await tab.page.waitForURL(`${node.url}/organizations/marked`);
+  });
+
+  test("load with at most 100 KB", async () => {
+    const headers = { "accept-encoding": "gzip", accept: "text/html" };
+    const document = await fetch(`${node.url}/`, { headers });
+    const text = await document.text();
+    const files = [...text.matchAll(/"(\/assets\/[^"]+)"/g)].map(([, path]) => path!);
+    expect(files.length).toBe(2);
+    const sizes = files.map(async (path) => {
+      const answer = await fetch(node.url + path, { headers, decompress: false });
+      return (await answer.arrayBuffer()).byteLength;
+    });
+    const total = (await Promise.all(sizes)).reduce((sum, size) => sum + size, text.length);
+    expect(total).toBeLessThanOrEqual(100_000);
+  });
+});
