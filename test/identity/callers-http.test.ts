@@ -95,7 +95,9 @@ test("a person's limit counts the token and the keys together, names her in refu
     const { error } = (await (await chat(own)).json()) as { error: object };
     expect(error).toMatchObject({ code: "usage_limit_reached", limited_by: "person", limit: "session" });
     const usage = (await (await service.fetch("/v1/service/usage", { key: own })).json()) as object;
-    expect(usage).toMatchObject({ person: { session: { usage_percent: expect.any(Number) }, requests_per_minute: {} } });
+    expect(usage).toMatchObject({
+      person: { session: { usage_percent: expect.any(Number) }, requests_per_minute: {} },
+    });
   }
   expect(await service.json<Shown[]>("person", "list", "--over", "1")).toMatchObject([{ id }]);
   const requests = await service.json<{ key_id: string }[]>("request", "list", "--person", id);
