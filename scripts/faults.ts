@@ -67,6 +67,7 @@ function report(runs: Run[]): void {
     { "refused with 429": sum((run) => run.verdict.refused) },
     { records: sum((run) => run.verdict.records) },
     { recovered: sum((run) => run.verdict.recovered) },
+    { "of these, settled late": sum((run) => run.verdict.late) },
     { "unstreamed and not delivered": sum((run) => run.verdict.undelivered) },
     { "unstreamed and left": sum((run) => run.verdict.left) },
     { "longer than a first hold": sum((run) => run.verdict.grown) },

@@ -63,6 +63,8 @@ export interface Authenticator {
    * Throws Fault: 401, 403 `organization_suspended`, 429 `rate_limit_exceeded`, 503 `storage_unavailable` or `overloaded`.
    */
   authenticate(headers: HeaderSource, address: string): Promise<Principal>;
+  /** The same of a secret that is known by its hash. No client can send one. */
+  authenticateSecret(secretHash: Uint8Array, address: string): Promise<Principal>;
   /**
    * The directory's answer for a secret that was valid before, at most one second old. Rejects if the directory cannot be
    * asked.
@@ -199,6 +201,11 @@ export function authenticator(options: {
         if (!(thrown instanceof Fault && thrown.status === 401)) throw thrown;
         throw (token ? tokens! : unknown).failed(address, thrown);
       }
+    },
+    async authenticateSecret(secretHash, address) {
+      const hash = secretHash.toHex();
+      if (!remembered.isKnown(hash)) remembered.expect(hash);
+      return principalBy(await verdictOn(hash, secretHash, address), address);
     },
     async standing(secretHash) {
       const [hash = "", issuedAt_ms] = secretHash.split(" ");

@@ -132,6 +132,8 @@ function managementOf(services: Services, store: OpenStore): Management {
         pricing,
       };
     },
+    configuration: async () =>
+      (await import("../config/without-secrets.ts")).shownConfiguration(await services.configuration()),
     actor: actorOf(services),
     now_ms: services.now_ms,
     newUuid: services.newUuid,

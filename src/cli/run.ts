@@ -94,6 +94,7 @@ export function commands(of: Services, exitWith: (code: number) => void): Comman
   group("team", "manage teams: groups of an organization's keys with limits of their own", ["create"]);
   group("plan", "show the plans in force, and manage those outside sluice.yaml", ["list", "show"]);
   addUpstreamCommands(program, context);
+  group("config", "show the configuration in force", ["show"]);
   group("node", "show the nodes that serve", ["list"]);
   addFleetCommand(program, context);
   addUsageCommands(program, context);

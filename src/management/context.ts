@@ -14,6 +14,7 @@ import type { Plan, PlanAdministration } from "../store/plan.ts";
 import type { RefusedRequests } from "../store/refused.ts";
 import type { RequestList } from "../store/request-list.ts";
 import type { Standings } from "../store/standing.ts";
+import type { ShownConfiguration } from "./configuration-shape.ts";
 import { fail } from "./error.ts";
 import type { NearOrganization } from "./fleet-shape.ts";
 import { nearestOrganizations } from "./nearest.ts";
@@ -54,6 +55,8 @@ export interface ManagementOptions {
   /** The organizations nearest to a limit, where all who ask share a look. Absent: each has its own. */
   nearest?: (() => Promise<NearOrganization[]>) | undefined;
   people: PeopleAdministration;
+  /** The one in force, without secrets. Absent: none is known here. */
+  configuration?: () => ShownConfiguration | Promise<ShownConfiguration>;
   /** Null or absent: whoever acts is not on the machine of a node that has links. */
   console?: ConsoleLinking | null;
   /** The actor of the audit log: `operator:<name>`, `cli:<user>` or `service`. */

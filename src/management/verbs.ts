@@ -4,6 +4,7 @@
  */
 import { auditVerbs } from "./audit.ts";
 import { budgetVerbs } from "./budgets.ts";
+import { configurationVerbs } from "./configuration.ts";
 import { consoleVerbs } from "./console.ts";
 import { fleetVerbs } from "./fleet.ts";
 import { keyVerbs } from "./keys.ts";
@@ -36,6 +37,7 @@ const listed = [
   ...planVerbs,
   ...upstreamVerbs,
   ...fleetVerbs,
+  ...configurationVerbs,
   ...noticeVerbs,
   ...auditVerbs,
   ...operatorVerbs,

@@ -4,9 +4,11 @@
  */
 
 import type { ManagementEntrance } from "../api/management/gate.ts";
+import type { Authenticator } from "../auth/authenticate.ts";
 import { operatorAuthentication } from "../auth/operator.ts";
 import { unknownCredentialLimits } from "../auth/unknown-credentials.ts";
 import type { ServerSettings, ServiceLimits } from "../config/configuration.ts";
+import { compact } from "../inference/compact.ts";
 import { operatorCaller } from "../management/caller.ts";
 import { direct, type Transport } from "../management/client.ts";
 import { type ConsoleLinking, type ManagementOptions, managementContext } from "../management/context.ts";
@@ -15,14 +17,18 @@ import { administration } from "../postgres/administration.ts";
 import type { Database } from "../postgres/database.ts";
 import type { Operator } from "../store/operators.ts";
 import { latest, shared } from "../time/shared.ts";
+import { trying } from "./trying.ts";
 
 interface Parts extends Pick<ManagementOptions, "ledger" | "refused"> {
   database: Database;
   catalog: ManagementOptions["catalog"];
+  configuration?: ManagementOptions["configuration"];
   server: ServerSettings;
   limits: ServiceLimits;
   /** Informs this node that a key or an organization has changed. */
   changed(keyOrOrganizationId: string): void;
+  /** Absent: nobody tries models. */
+  authenticateSecret?: Authenticator["authenticateSecret"];
 }
 
 /** How old a shared look at the reports may be, and one at organizations, for which the use of all of them is read. */
@@ -77,19 +83,23 @@ export function administering(parts: Parts, version: string): Administering {
       standings: store,
       requests: store,
       catalog,
+      ...compact({ configuration: parts.configuration }),
       now_ms: Date.now,
       newUuid: () => Bun.randomUUIDv7(),
       random: (bytes) => crypto.getRandomValues(new Uint8Array(bytes)),
       changed: async (id) => changed(id),
     });
   };
+  const contextOf: ManagementEntrance["contextFor"] = ({ caller: { actor, within, person }, address, repeatKey }) =>
+    contextFor({ actor, within, person, repeatKey }, address);
+  const { authenticateSecret } = parts;
   return {
     actAs: (actor, console = null) => direct(contextFor({ actor, console }, null)),
     typedToken: (token, address) => authenticate(new Headers({ authorization: `Bearer ${token}` }), address),
     entrance: {
       authenticate: async ({ request, client }) => operatorCaller(await authenticate(request.headers, client)),
-      contextFor: ({ caller: { actor, within, person }, address, repeatKey }) =>
-        contextFor({ actor, within, person, repeatKey }, address),
+      contextFor: contextOf,
+      ...(authenticateSecret && { trying: trying({ database, authenticateSecret, contextFor: contextOf }) }),
       tls: server.operator?.tls ?? "off",
       names: server.operator ? [server.operator.host.toLowerCase(), ...(server.operator.names ?? [])] : [],
       version,

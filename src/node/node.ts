@@ -8,6 +8,7 @@ import { documentation } from "../api/documentation.ts";
 import { type Readiness, readinessOf } from "../api/readiness.ts";
 import { unreadBodies, unreadLimits } from "../body/unread.ts";
 import type { Configuration } from "../config/configuration.ts";
+import { shownConfiguration } from "../config/without-secrets.ts";
 import { consoleFiles } from "../console/files.ts";
 import type { Bounds } from "../http/bounds.ts";
 import { type Lifecycle, lifecycle } from "../http/lifecycle.ts";
@@ -221,6 +222,7 @@ function dependenciesOf({ serving, settings, log }: Foundation, parts: Parts): D
     responses: { store: stores.responses, settings: () => configuration.current().responses },
     kept: stores.kept,
     tokenCounter: parts.counter,
+    pricing: () => configuration.current().reports,
     messages: () => configuration.current().messages,
     images: () => configuration.current().images,
     limits: settings.limits,
@@ -249,9 +251,11 @@ function administrationOf({ serving, settings }: Foundation, parts: Parts): Admi
       database,
       ledger: stores.ledger,
       refused: stores.refused,
+      configuration: () => shownConfiguration(configuration.current()),
       server,
       limits,
       changed: parts.authentication.changed,
+      authenticateSecret: parts.authentication.authentication.authenticateSecret,
       // The store is asked: this node may learn a moment later of a plan that another node has created.
       catalog: async () => ({
         plans: new Map((await publishing.store.inForce()).map((plan) => [plan.name, plan])),

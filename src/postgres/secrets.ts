@@ -1,5 +1,6 @@
 /** Secrets of keys and of operators. A caller that changes them has locked the row of their owner. */
 import type { NewSecret, Secret } from "../store/directory.ts";
+import { bare } from "../store/ids.ts";
 import type { Transaction } from "./database.ts";
 
 type Statements = Pick<Transaction, "query">;
@@ -7,6 +8,17 @@ type SecretRow = Secret & { owner: string };
 
 export const keySecrets = secretsIn("key_secret", "key_id");
 export const operatorSecrets = secretsIn("operator_secret", "operator_id");
+
+/** The hash of the newest secret of a key that works; null: there is none. */
+export async function newestSecret(tx: Statements, keyId: string): Promise<Uint8Array | null> {
+  const [row] = await tx.query<{ hash: Uint8Array }>(
+    `select hash from key_secret where key_id = $1 and revoked_at is null
+       and (expires_at is null or expires_at > store_now())
+     order by number desc limit 1`,
+    [bare(keyId, "key_")],
+  );
+  return row?.hash ?? null;
+}
 
 function secretsIn(table: string, owner: string) {
   return {

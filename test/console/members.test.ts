@@ -81,6 +81,32 @@ describe("a member", () => {
     expect(log.map(({ actor, action }) => [actor, action])).toContainEqual([`person:${ann.id}`, "key.create"]);
   });
 
+  test("tries a model as herself or as a key of hers, and has the receipt; with another's key, or none that is hers, not", async () => {
+    const { data } = (await (await node.sluice.fetch("/v1/models")).json()) as Listed;
+    const body = { model: data[0]!.id, messages: [{ role: "user", content: "hello" }], max_tokens: 10 };
+    const tried = (path: string, more: object = {}) => ann.manage(path, { method: "POST", body: { ...body, ...more } });
+    const { id } = (await keyFor(ann)).body as { id: string };
+    const theirs = (await keyFor(bob)).body as { id: string };
+    for (const path of ["/try", `/try?key=${id}`]) {
+      const answer = await tried(path);
+      expect(answer).toMatchObject({ status: 200, body: { object: "chat.completion" } });
+      const requestId = answer.headers.get("x-service-request-id")!;
+      await until(async () => (await ann.manage(`/requests/${requestId}`)).status === 200, 10_000, "the receipt");
+      const { body: receipt } = await ann.manage(`/requests/${requestId}`);
+      expect(receipt).toMatchObject({ operation: "chat.completions", model: body.model });
+      if (path !== "/try") expect(receipt!.key_id).toBe(id);
+    }
+    expect((await tried(`/try?key=${theirs.id}`)).status).toBe(404);
+    expect((await tried("/try?key=key_1")).status).toBe(404);
+    expect((await tried("/try?secret=1")).status).toBe(400);
+    expect((await tried("/try", { model: "no/such" })).status).toBe(404);
+    expect((await tried("/try", { messages: [] })).status).toBe(400);
+    const foreign = await ann.manage("/try", { method: "POST", body, origin: "https://evil.example" });
+    expect(foreign.status).toBe(400);
+    await ann.manage(`/keys/${id}/revoke`, { method: "POST", body: {} });
+    expect((await tried(`/try?key=${id}`)).status).toBe(401);
+  });
+
   test("gets nothing of another: neither by an ID nor by a header", async () => {
     const { id } = (await keyFor(bob)).body as { id: string };
     for (const [path, asked] of [
@@ -140,6 +166,7 @@ describe("a member", () => {
       "reportUsage",
       "revokeKey",
       "rotateKey",
+      "tryModel",
     ]);
   });
 

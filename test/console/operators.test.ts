@@ -138,6 +138,30 @@ describe("an operator in the console", () => {
     expect(session!.verbs).not.toContain("createOrganization");
   });
 
+  test("tries a model as a key that the operator may administer, streamed", async () => {
+    const manager = await signedIn(tokens.manager!);
+    await sluice.cli("org", "plan", "acme", "pro");
+    const made = await manager.manage("/keys", { method: "POST", body: { organization: "acme", name: "mine" } });
+    const { data } = (await (await sluice.fetch("/v1/models")).json()) as { data: { id: string }[] };
+    const body = { model: data[0]!.id, messages: [{ role: "user", content: "hello" }], stream: true };
+    const answer = await fetch(`${origin}/management/v1/try?key=${made.body!.id}`, {
+      method: "POST",
+      headers: {
+        cookie: `sluice-console=${manager.who.cookie("sluice-console")}`,
+        "x-sluice-console": manager.secret,
+        "content-type": "application/json",
+        origin,
+      },
+      body: JSON.stringify(body),
+    });
+    expect(answer.headers.get("content-type")).toContain("text/event-stream");
+    expect(await answer.text()).toEndWith("data: [DONE]\n\n");
+    expect((await manager.manage("/try", { method: "POST", body })).status).toBe(400);
+    const viewer = await signedIn(tokens.viewer!);
+    const refused = await viewer.manage(`/try?key=${made.body!.id}`, { method: "POST", body });
+    expect(refused).toMatchObject({ status: 403, code: "missing_role" });
+  });
+
   test("ends with the token, and takes its streams along within a second", async () => {
     const { token } = await sluice.json<{ token: string }>("operator", "create", "leaver", "--role", "viewer");
     const { who, secret, manage } = await signedIn(token);

@@ -23,6 +23,7 @@ import type { Dependencies } from "../dependencies.ts";
 import { guard } from "../parameters.ts";
 import { idIn, queryOf } from "../path.ts";
 import { type Followers, follow, followHeaders } from "./follow.ts";
+import type { Trying } from "./trying.ts";
 
 export const managementPath = "/management/v1";
 
@@ -34,6 +35,8 @@ export interface ManagementEntrance {
   tls: "off" | "on" | "proxy";
   /** The names under which the port may be called, besides addresses and `localhost`. */
   names?: readonly string[];
+  /** As whom callers try models; absent: they do not. */
+  trying?: Trying;
   /** The contract's version. */
   version: string;
 }
@@ -129,7 +132,11 @@ export function gate(entrance: ManagementEntrance, verb: Verb, followers: Follow
 }
 
 /** The caller of the request, who may use the verb. */
-async function admitted(entrance: ManagementEntrance, verb: Verb, call: Call): Promise<Caller> {
+export async function admitted(
+  entrance: ManagementEntrance,
+  verb: Pick<Verb, "roles" | "summary">,
+  call: Call,
+): Promise<Caller> {
   const caller = await entrance.authenticate(call);
   requireRole(caller, verb);
   return caller;
@@ -199,7 +206,7 @@ function written({ type, filename }: { type: string; filename: string }, lines: 
   return new Response(body, { headers });
 }
 
-function requireTls({ tls }: ManagementEntrance, { connection }: Call): void {
+export function requireTls({ tls }: ManagementEntrance, { connection }: Call): void {
   if (tls !== "off" || connection.isLocal()) return;
   throw new Fault(
     "tls_required",
@@ -207,7 +214,7 @@ function requireTls({ tls }: ManagementEntrance, { connection }: Call): void {
   );
 }
 
-function requireRole({ role, name }: Caller, { roles, summary }: Verb): void {
+function requireRole({ role, name }: Caller, { roles, summary }: Pick<Verb, "roles" | "summary">): void {
   if (roles.includes(role)) return;
   const needed = roles.join(" or ");
   throw new Fault("missing_role", `'${summary}' needs the role ${needed}, and ${name} has the role ${role}.`);
@@ -250,7 +257,7 @@ function readerOf(verb: Verb) {
   };
 }
 
-function refuseUnknown(query: URLSearchParams, known: readonly string[]): void {
+export function refuseUnknown(query: URLSearchParams, known: readonly string[]): void {
   for (const name of query.keys()) {
     if (known.includes(name)) continue;
     const meant = closestName(name, [...known]);

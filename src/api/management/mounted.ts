@@ -6,6 +6,7 @@ import { type Operation, operation } from "../operation.ts";
 import { jsonType } from "../operations/examples.ts";
 import { contractPath, managementTitle, renderManagement } from "./document.ts";
 import { faultsOf, gate, type ManagementEntrance, managementPath } from "./gate.ts";
+import { tryModel } from "./try-model.ts";
 
 /** The verbs, with their contract and its page. */
 export function managementServed(entrance: ManagementEntrance): Operation[] {
@@ -14,7 +15,8 @@ export function managementServed(entrance: ManagementEntrance): Operation[] {
 
 export function managementMounted(entrance: ManagementEntrance): Operation[] {
   const followers = { count: 0 };
-  return verbs.map((verb) =>
+  const { trying } = entrance;
+  const mounted = verbs.map((verb) =>
     operation({
       operationId: verb.name,
       method: verb.method,
@@ -32,6 +34,7 @@ export function managementMounted(entrance: ManagementEntrance): Operation[] {
       handle: gate(entrance, verb, followers),
     }),
   );
+  return trying ? [...mounted, tryModel(entrance, trying)] : mounted;
 }
 
 function documentation({ version }: ManagementEntrance): Operation[] {

@@ -15,6 +15,7 @@ import { compact } from "../../inference/compact.ts";
 import { Fault } from "../../inference/fault.ts";
 import { verbs } from "../../management/verbs.ts";
 import type { KnownPerson } from "../../store/people.ts";
+import { tryName, tryRoles } from "../management/try-model.ts";
 import type { Operation } from "../operation.ts";
 import { bounded } from "./bounded.ts";
 import { consoleCookie, cookieOf, requireOwnPage, requireSession } from "./console-entrance.ts";
@@ -70,7 +71,9 @@ async function show(parts: ConsoleParts, call: Call): Promise<Response> {
     embedded: parts.links !== null,
     base_url: parts.serviceUrl(),
     ...compact({ sign_out_url: signOutUrl?.href }),
-    verbs: verbs.filter(({ roles }) => roles.includes(role)).map(({ name }) => name),
+    verbs: [...verbs, { name: tryName, roles: tryRoles }]
+      .filter(({ roles }) => roles.includes(role))
+      .map(({ name }) => name),
   });
 }
 

@@ -1,0 +1,67 @@
+/**
+ * Tries a model: one chat completion that this process runs for whoever administers a key, as that key, with its limits and
+ * a receipt. So nobody needs the key itself. It is no verb, since its answer is that of the API.
+ */
+import Type from "typebox";
+import { planOf } from "../../admission/allowance.ts";
+import { requireScope } from "../../auth/authenticate.ts";
+import type { Principal } from "../../auth/verdict.ts";
+import type { Call } from "../../http/call.ts";
+import type { CallerRole } from "../../management/caller.ts";
+import { keepers } from "../../management/shapes.ts";
+import { ChatCompletionRequest } from "../../protocol/openai-chat/contract.ts";
+import { validateChatRequest } from "../../protocol/openai-chat/validate.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { infer } from "../infer.ts";
+import { inferenceBody } from "../inference-body.ts";
+import { type Operation, operation } from "../operation.ts";
+import { chatAdapter, createChatCompletion } from "../operations/chat.ts";
+import { queryOf } from "../path.ts";
+import { admitted, type ManagementEntrance, managementPath, refuseUnknown, requireTls } from "./gate.ts";
+import type { Trying } from "./trying.ts";
+
+export const tryName = "tryModel";
+export const tryPath = `${managementPath}/try`;
+export const tryRoles: readonly [CallerRole, ...CallerRole[]] = keepers;
+
+const summary = "Try a model";
+const body = inferenceBody(ChatCompletionRequest, validateChatRequest);
+
+export function tryModel(entrance: ManagementEntrance, trying: Trying): Operation {
+  return operation({
+    operationId: tryName,
+    method: "post",
+    path: tryPath,
+    tag: "Requests",
+    summary,
+    description: "Runs one chat completion as the key that `key` names, which the caller may administer.",
+    scope: null,
+    metered: chatAdapter.operation,
+    faults: [...createChatCompletion.faults, "missing_role", "resource_not_found"],
+    otherFaults: true,
+    examples: [],
+    success: {
+      description: "The completion, as the API answers it.",
+      headers: [],
+      content: { "text/event-stream": { schema: Type.String() } },
+    },
+    async handle(dependencies, call) {
+      requireTls(entrance, call);
+      const caller = await admitted(entrance, { roles: tryRoles, summary }, call);
+      const query = queryOf(call.request);
+      refuseUnknown(query, ["key"]);
+      const principal = await trying.principalFor(caller, query.get("key"), call.client);
+      call.identified({ ...caller.noted, organization: principal.organization.id, key: principal.key.id });
+      admit(dependencies, call, principal);
+      return infer(dependencies, call, { principal, body: await body.read(dependencies, call) }, chatAdapter);
+    },
+  });
+}
+
+/** What a request with the key itself has to pass (serve-operation.ts). */
+function admit({ arrivals, bounds, catalog }: Dependencies, call: Call, principal: Principal): void {
+  requireScope(principal, "inference:create");
+  call.holds(bounds.memory.reservation(principal.key.id));
+  arrivals.take(principal.key.id, "inference", planOf(catalog().plans, principal.organization) ?? undefined);
+  call.keepOpen();
+}

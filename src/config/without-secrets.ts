@@ -1,0 +1,77 @@
+/**
+ * The configuration in the form that may be shown. What is shown is listed here: a setting that is not, and so any secret,
+ * stays inside. Pure.
+ */
+import type { Issuer, Rule } from "../auth/identity.ts";
+import type { ShownConfiguration } from "../management/configuration-shape.ts";
+import type { CatalogModel } from "../routing/catalog.ts";
+import type { Upstream } from "../upstream/target.ts";
+import type { Configuration } from "./configuration.ts";
+import { configurationHash } from "./hash.ts";
+
+/** Sections without a secret. */
+const sections = [
+  ...(["metering", "limits", "messages", "responses", "answers", "reload", "log", "metrics"] as const),
+  ...(["images", "reports", "webhooks"] as const),
+];
+
+export function shownConfiguration(configuration: Configuration): ShownConfiguration {
+  const { catalog, identity, notices, server, storage, upstreams } = configuration;
+  return {
+    hash: configurationHash(configuration),
+    settings: Object.fromEntries(sections.map((name) => [name, configuration[name]])),
+    server: {
+      host: server.host,
+      port: server.port,
+      operatorPort: server.operator?.port ?? null,
+      consolePort: server.console?.port ?? null,
+      workers: server.workers,
+      hasTls: server.tls !== undefined,
+      trustedProxies: [...server.trustedProxies],
+    },
+    storage: {
+      database: storage.databaseUrl === null ? "embedded" : "postgres",
+      hasRedis: storage.redisUrl !== null,
+    },
+    models: [...catalog.models.values()].map(modelShown),
+    upstreams: upstreams.map(upstreamShown),
+    identity: identity && {
+      serviceUrl: identity.serviceUrl,
+      consoleUrl: identity.consoleUrl,
+      issuers: identity.issuers.map(issuerShown),
+      rules: identity.rules.map(ruleShown),
+    },
+    notices: [...notices],
+  };
+}
+
+function modelShown({ id, contextTokens, outputTokens_max, capabilities, prices, routes }: CatalogModel) {
+  const { input, cachedInput, cacheWrite, output } = prices;
+  return {
+    ...{ id, contextTokens, outputTokensLimit: outputTokens_max, capabilities: [...capabilities] },
+    prices: { input, cachedInput, cacheWrite, output },
+    routes: routes.map(({ upstream, model, priority, weight }) => ({
+      upstream: upstream.name,
+      model,
+      priority,
+      weight,
+    })),
+  };
+}
+
+/** A query may hold a key, so it is left out. */
+function upstreamShown({ name, url, protocol, apiKey, headers = {}, timeouts, capacity, check, load }: Upstream) {
+  const { origin, pathname } = new URL(url);
+  return {
+    ...{ name, url: origin + pathname, protocol, hasKey: apiKey !== null, headers: Object.keys(headers) },
+    settings: { timeouts, ...(capacity && { capacity }), ...(check && { check }), ...(load && { load }) },
+  };
+}
+
+function issuerShown({ issuer, clientId, clientSecret, audiences }: Issuer) {
+  return { issuer, clientId, hasClientSecret: clientSecret !== null, audiences: [...audiences] };
+}
+
+function ruleShown({ issuer, claim, wanted, role, kind, organization, team, scopes, models }: Rule) {
+  return { ...(issuer === null ? {} : { issuer }), claim, ...wanted, role, kind, organization, team, scopes, models };
+}

@@ -1,0 +1,55 @@
+/** As which key somebody who administers one tries a model; a person without one by a key of her own that is made at first sight. */
+import type { Trying } from "../api/management/trying.ts";
+import type { Authenticator } from "../auth/authenticate.ts";
+import type { Caller } from "../management/caller.ts";
+import type { ManagementContext } from "../management/context.ts";
+import { ManagementError } from "../management/error.ts";
+import type { Database } from "../postgres/database.ts";
+import { people } from "../postgres/people.ts";
+import { newestSecret } from "../postgres/secrets.ts";
+import { idOf } from "../store/ids.ts";
+
+interface Parts {
+  database: Database;
+  authenticateSecret: Authenticator["authenticateSecret"];
+  contextFor(who: { caller: Caller; address: string; repeatKey: null }): ManagementContext;
+}
+
+export function trying({ database, authenticateSecret, contextFor }: Parts): Trying {
+  return {
+    async principalFor(caller, keyId, address) {
+      const context = contextFor({ caller, address, repeatKey: null });
+      const hash = keyId === null ? await ownSecret(database, caller) : await secretOf(database, context, keyId);
+      return authenticateSecret(hash, address);
+    },
+  };
+}
+
+async function secretOf(database: Database, { keyOf }: ManagementContext, keyId: string): Promise<Uint8Array> {
+  const { id } = await keyOf(keyId);
+  const hash = await newestSecret(database, id);
+  if (hash === null) throw new ManagementError(`The key ${id} has no secret that works. Rotate it.`, "wrong_state");
+  return hash;
+}
+
+/** Of the key as which her identity tokens call, too: it is in no list of keys. */
+async function ownSecret(database: Database, { noted, within }: Caller): Promise<Uint8Array> {
+  const all = people(database);
+  const known = "person" in noted ? await all.findPerson(noted.person) : null;
+  const membership = known?.memberships.find(
+    ({ organizationId }) => organizationId !== null && organizationId === within,
+  );
+  if (!known || !membership?.organizationId)
+    throw new ManagementError(
+      "Name a key: '?key=key_…'. Only members of an organization try a model without one.",
+      "missing_field",
+    );
+  const key = await all.tokenKey({
+    id: idOf(Bun.randomUUIDv7(), "key_"),
+    personId: known.person.id,
+    organization: membership.organizationId,
+    team: membership.team?.id ?? null,
+  });
+  if (!key) throw new ManagementError("The organization is gone.", "resource_not_found");
+  return key.secretHash;
+}
