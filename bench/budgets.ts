@@ -1,11 +1,12 @@
 /**
- * What a batch costs where keys and teams are limited, and where none is, in one run: four organizations on one Postgres
+ * What a batch costs where keys, people and teams are limited, and where none is, in one run: four organizations on one Postgres
  * get batches in turn, so that whatever else the machine does meets them alike. Run: bun bench/budgets.ts --seconds 30
  */
 import { parseArgs } from "node:util";
 import { migrate } from "../db/migrate.ts";
 import { setSubject } from "../src/postgres/budgets.ts";
 import { ledger } from "../src/postgres/ledger.ts";
+import { countInPerson } from "../src/postgres/members.ts";
 import { serverDatabase } from "../src/postgres/server.ts";
 import { type Budget, noBudget } from "../src/store/budget.ts";
 import { bare, idOf } from "../src/store/ids.ts";
@@ -30,16 +31,24 @@ interface Case {
   times_ms: number[];
 }
 type Limit = (id: string, team: string | null, budget: Partial<Budget>) => Promise<void>;
+/** Makes a key the person's; answers the person's subject. */
+type Own = (key: string, person: string) => Promise<string>;
 
-async function caseOf(name: string, prepare: (keys: string[], limit: Limit) => Promise<void>): Promise<Case> {
+async function caseOf(name: string, prepare: (keys: string[], limit: Limit, own: Own) => Promise<void>): Promise<Case> {
   const uuid = Bun.randomUUIDv7();
   await db.query("insert into organization (id, slug, name, anchor_at) values ($1, $2, '', '2026-01-31Z')", [
     uuid,
     `bench-${newHex().slice(0, 20)}`,
   ]);
   const keys = Array.from({ length: pairs }, () => `key_${newHex()}`);
-  await prepare(keys, async (id, team, budget) => {
+  const limit: Limit = async (id, team, budget) => {
     await db.transaction((tx) => setSubject(tx, { id, organization: uuid, team, budget: { ...noBudget, ...budget } }));
+  };
+  await prepare(keys, limit, async (key, person) => {
+    await limit(key, null, {});
+    await countInPerson(db, { id: key, owner: uuid, person });
+    const [row] = await db.query<{ id: string }>("select usage_member($1, $2) as id", [uuid, person]);
+    return row!.id;
   });
   return { name, organization: idOf(uuid, "org_"), keys, running: [], times_ms: [] };
 }
@@ -56,6 +65,16 @@ const cases = [
     const team = Bun.randomUUIDv7();
     await limit(team, null, budget);
     for (const key of keys) await limit(uuidOf(key), team, {});
+  }),
+  await caseOf("people's keys, nobody limited", async (keys, _, own) => {
+    for (const key of keys) await own(uuidOf(key), Bun.randomUUIDv7());
+  }),
+  await caseOf("all keys a limited person's", async (keys, limit, own) => {
+    const person = Bun.randomUUIDv7();
+    for (const key of keys) await limit(await own(uuidOf(key), person), null, budget);
+  }),
+  await caseOf("every key another limited person's", async (keys, limit, own) => {
+    for (const key of keys) await limit(await own(uuidOf(key), Bun.randomUUIDv7()), null, budget);
   }),
   await caseOf("every key limited", async (keys, limit) => {
     for (const key of keys) await limit(uuidOf(key), null, budget);

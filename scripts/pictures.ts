@@ -24,7 +24,6 @@ async function main(): Promise<void> {
     { name: "now", path: "/", theme: "light", wait_ms: traffic_ms - 2000 },
     { name: "organization", path: "/organizations/acme", theme: "dark", wait_ms: 0 },
     { name: "usage", path: "/usage?by=model", theme: "light", wait_ms: 0 },
-    { name: "requests", path: "/requests", theme: "light", wait_ms: 0 },
     { name: "request", path: `/requests/${request!.id}`, theme: "dark", wait_ms: 0 },
     { name: "connect", path: "/connect", theme: "light", wait_ms: 0 },
   ] as const;

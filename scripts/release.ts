@@ -72,7 +72,8 @@ async function started(target: Target, executable: string): Promise<string> {
 /** The words before the executable. Null: it can't be started here. */
 function runnerOf({ os, cpu, libc }: Target): string[] | null {
   if (os !== process.platform) return null;
-  if (libc === "musl" && !existsSync(`/lib/ld-musl-${cpu === "x64" ? "x86_64" : "aarch64"}.so.1`)) return null;
+  // Besides musl it needs a libstdc++ for it, which only a system on musl has.
+  if (libc === "musl" && !existsSync("/etc/alpine-release")) return null;
   if (cpu === process.arch) return [];
   const emulator = Bun.which(`qemu-${cpu === "arm64" ? "aarch64" : "x86_64"}`);
   const root = cpu === "arm64" ? "/usr/aarch64-linux-gnu" : "/usr/x86_64-linux-gnu";

@@ -62,18 +62,18 @@ export function RequestList({ input }: { input: Record<string, string> }) {
               head: "Organization",
               cell: (one) => <OrganizationLink slug={one.organization} />,
             },
-            { head: "Key", cell: ({ key_id }) => (key_id ? <RequestsOf by="key" id={key_id} /> : "–") },
-            {
-              head: "Engine",
-              cell: ({ upstream, attempts }) => `${upstream ?? "–"}${(attempts ?? 0) > 1 ? ` ×${attempts}` : ""}`,
-            },
-            { head: "First token", isNumber: true, cell: ({ first_part_ms }) => milliseconds(first_part_ms) },
             {
               head: "Tokens",
               isNumber: true,
               cell: (one) => <Tokens input={inputTokens(one)} output={one.output_tokens} />,
             },
             { head: "Units", isNumber: true, cell: ({ charged_units }) => <Units of={charged_units} /> },
+            { head: "First token", isNumber: true, cell: ({ first_part_ms }) => milliseconds(first_part_ms) },
+            { head: "Key", cell: ({ key_id }) => (key_id ? <RequestsOf by="key" id={key_id} /> : "–") },
+            {
+              head: "Engine",
+              cell: ({ upstream, attempts }) => `${upstream ?? "–"}${(attempts ?? 0) > 1 ? ` ×${attempts}` : ""}`,
+            },
           ]}
         />
       )}

@@ -121,7 +121,7 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
       else ample.forget(organizationId);
       throw refusal;
     }
-    const { units, source, windows, at, teamId } = answer;
+    const { units, source, windows, at, teamId, subjects } = answer;
     const { person } = entry.principal;
     limits.countsIn([organizationId, keyId, ...(teamId === undefined ? [] : [teamId]), ...(person ? [person.id] : [])]);
     ample.granted(facts, answer);
@@ -132,6 +132,7 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
       windows,
       at,
       ...(teamId !== undefined && { teamId }),
+      ...(subjects !== undefined && { subjects }),
     };
     holds += 1;
     const settled = (answer: SettleAnswer) => {

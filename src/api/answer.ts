@@ -15,6 +15,7 @@ import type { ResponseObject } from "../protocol/openai-responses/contract.ts";
 import { breather } from "../time/breather.ts";
 import type { Run } from "../usage/run.ts";
 import type { Adapter, InferenceWire } from "./adapter.ts";
+import { isSignedIn, standingHeaders } from "./claude-code/unified.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { endsWithFailure, inBackground } from "./kept/background.ts";
 import { keptStream } from "./kept/first-client.ts";
@@ -36,6 +37,7 @@ export async function answer<Wire extends InferenceWire, Reply>(
   const headers = {
     ...usageHeaders(run.grant.windows, run.grant.source),
     ...limitHeaders(operation, run.rates, Date.now()),
+    ...(operation === "messages" && isSignedIn(call.request.headers) ? standingHeaders(run.grant) : {}),
     ...prepared.modelHeaders,
   };
   const begun = (keeping?.isBackground && adapter.background?.begun(wire, prepared.identity)) || null;

@@ -7,6 +7,7 @@ import type { Bounds } from "../http/bounds.ts";
 import type { FrameDependencies } from "../http/frame.ts";
 import type { Log } from "../http/log.ts";
 import type { ImageSettings } from "../inference/image-url.ts";
+import type { Pricing } from "../management/pricing.ts";
 import type { MessagesOptions } from "../protocol/anthropic-messages/decode-request.ts";
 import type { Catalog } from "../routing/catalog.ts";
 import type { RouteView } from "../routing/view.ts";
@@ -39,6 +40,8 @@ export interface Dependencies extends FrameDependencies {
   /** The answers that can be read again. */
   kept: KeptParts;
   tokenCounter: Pick<TokenCounter, "examine">;
+  /** What units cost; null: nobody has said. */
+  pricing(): Pricing | null;
   messages(): MessagesOptions;
   /** The images that an engine may be asked to fetch. */
   images(): ImageSettings;

@@ -2,9 +2,9 @@
 
 import type { FaultBody } from "../http/frame.ts";
 import type { Fault } from "../inference/fault.ts";
-import { encodeFault as messagesFault } from "../protocol/anthropic-messages/fault.ts";
 import { encodeFault as openaiFault } from "../protocol/openai-chat/fault.ts";
 import { encodeFault as responsesFault } from "../protocol/openai-responses/fault.ts";
+import { messagesFault } from "./claude-code/unified.ts";
 import type { FaultShape } from "./operation.ts";
 import { pathOf } from "./path.ts";
 
@@ -26,11 +26,11 @@ export function isMessagesClient(request: Request): boolean {
 
 /** The body of a fault, for this client. */
 function faultBodyForClient(fault: Fault, requestId: string, request: Request): unknown {
-  return (isMessagesClient(request) ? messagesFault : openaiFault)(fault, requestId);
+  return isMessagesClient(request) ? messagesFault(fault, requestId, request) : openaiFault(fault, requestId);
 }
 
 /** The body for a path that does not exist. Below `/v1/messages` it has the form of Messages. */
 export function faultBodyForPath(fault: Fault, requestId: string, request: Request): unknown {
-  if (pathOf(request).startsWith("/v1/messages")) return messagesFault(fault, requestId);
+  if (pathOf(request).startsWith("/v1/messages")) return messagesFault(fault, requestId, request);
   return faultBodyForClient(fault, requestId, request);
 }

@@ -62,7 +62,7 @@ interface Declared<
   /** The shape of its refusals; `error` by default. */
   faultShape?: FaultShape;
   /** The headers of a fault for its clients, beyond those of all operations. */
-  faultHeaders?(fault: Fault): Record<string, string>;
+  faultHeaders?(fault: Fault, request: Request): Record<string, string>;
   /** The refusal that its clients get in place of this one. */
   refusedAs?(fault: Fault): Fault;
   examples: readonly Example[];

@@ -18,6 +18,8 @@ export interface Identity {
   sessionMax_ms: number;
   /** How long a person's keys work after her issuer last vouched for her. */
   confirmedMax_ms: number;
+  /** Whether sign-ins of Claude Code take their models from here. */
+  claudeCodeSettings: boolean;
 }
 
 /** An issuer of OpenID Connect. */

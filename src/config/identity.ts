@@ -107,6 +107,7 @@ export function identityOf(section: IdentitySection): Identity {
     sessionIdle_ms: settings.session_idle_h * hour_ms,
     sessionMax_ms: settings.session_max_h * hour_ms,
     confirmedMax_ms: settings.confirmed_max_days * day_ms,
+    claudeCodeSettings: settings.claude_code_settings,
   };
 }
 

@@ -45,7 +45,7 @@ export interface Framed {
   /** Whether the request may be traced: probes are not. */
   isTraced?: boolean;
   faultBody: FaultBody;
-  faultHeaders?(fault: Fault): Record<string, string>;
+  faultHeaders?(fault: Fault, request: Request): Record<string, string>;
   /** Called with a fault before it becomes the answer. */
   failed?(call: Call, fault: Fault): void;
   work(call: Call): Answer | Promise<Answer>;
@@ -182,7 +182,7 @@ function answerFault(call: Call, fault: Fault, { faultBody, faultHeaders }: Fram
     ...(isFinal(fault) ? { "x-should-retry": "false" } : {}),
     ...(retryAfterSeconds === undefined ? {} : { "retry-after": String(Math.ceil(retryAfterSeconds)) }),
     ...headers,
-    ...faultHeaders?.(fault),
+    ...faultHeaders?.(fault, call.request),
   });
 }
 

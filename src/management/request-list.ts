@@ -9,6 +9,7 @@ import { minute } from "../time/written.ts";
 import { type Column, flag } from "./command.ts";
 import type { ManagementContext } from "./context.ts";
 import { fail } from "./error.ts";
+import { personOf } from "./people.ts";
 import {
   count,
   examples,
@@ -126,6 +127,7 @@ export const requestListVerbs = [
       organization: Type.Optional(words("Only requests of this organization (slug or ID).")),
       team: Type.Optional(words("Only requests whose key was in this team: its ID, or with `organization` its name.")),
       key: Type.Optional(words("Only requests with this key, by its ID.")),
+      person: Type.Optional(words("Only requests with keys or sign-ins of this person, by the ID.")),
       model: Type.Optional(words("Only requests for this model.")),
       outcome: Type.Optional(oneOf(listedOutcomes, { description: "Only requests that ended so, or run." })),
       upstream: Type.Optional(words("Only ended requests that this upstream was asked for last.")),
@@ -141,6 +143,7 @@ export const requestListVerbs = [
         organization: flag("--org <org>", "list only requests of this organization (slug or ID)"),
         team: flag("--team <team>", "list only requests of this team (its ID, or with --org its name)"),
         key: flag("--key <key>", "list only requests with this key (its ID)"),
+        person: flag("--person <person>", "list only requests with keys or sign-ins of this person (the ID)"),
         model: flag("--model <model>", "list only requests for this model"),
         outcome: { ...flag("--outcome <outcome>", "list only requests that ended so, or run"), hasChoices: true },
         upstream: flag("--upstream <name>", "list only ended requests that this upstream was asked for last"),
@@ -171,6 +174,7 @@ interface Asked {
   organization?: string;
   team?: string;
   key?: string;
+  person?: string;
   model?: string;
   outcome?: RequestQuery["outcome"];
   upstream?: string;
@@ -187,11 +191,12 @@ async function queryOf(context: ManagementContext, asked: Asked): Promise<Omit<R
   const owner = asked.organization === undefined ? null : await context.organizationOf(asked.organization);
   const team = asked.team === undefined ? null : await teamNamed(context, asked.team, owner);
   const key = asked.key === undefined ? null : await context.keyOf(asked.key);
+  const person = asked.person === undefined ? context.person : (await personOf(context, asked.person)).person.id;
   const owners = new Set([owner?.id, team?.organizationId, key?.organizationId].filter((id) => id !== undefined));
   if (owners.size > 1) fail("The organization, the team and the key do not belong together.");
   const [named] = owners;
   const organizationId = named ?? context.within ?? undefined;
-  const ids = { organizationId, teamId: team?.id, keyId: key?.id, personId: context.person ?? undefined };
+  const ids = { organizationId, teamId: team?.id, keyId: key?.id, personId: person ?? undefined };
   return { ...ids, model, outcome, upstream, from, to, before: cursor };
 }
 

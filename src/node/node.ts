@@ -222,6 +222,7 @@ function dependenciesOf({ serving, settings, log }: Foundation, parts: Parts): D
     responses: { store: stores.responses, settings: () => configuration.current().responses },
     kept: stores.kept,
     tokenCounter: parts.counter,
+    pricing: () => configuration.current().reports,
     messages: () => configuration.current().messages,
     images: () => configuration.current().images,
     limits: settings.limits,

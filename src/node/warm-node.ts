@@ -101,6 +101,7 @@ export function startWarmNode({ configuration, like, bounds, counter, rates }: W
   const life = lifecycle();
   const own: Omit<Dependencies, Shared> = {
     catalog: () => catalog,
+    pricing: () => null,
     standings: standing,
     authenticate: authentication.authenticate,
     arrivals: arrivals(() => performance.now()),

@@ -55,6 +55,7 @@ describe("identity", () => {
       sessionIdle_ms: 8 * 3_600_000,
       sessionMax_ms: 24 * 3_600_000,
       confirmedMax_ms: 30 * 24 * 3_600_000,
+      claudeCodeSettings: false,
     });
   });
 

@@ -132,7 +132,9 @@ function faultProblems(answer: Answer, here: Operation[], operation: Operation |
   if (requestId !== headers.get("x-service-request-id")) problems.push("request_id is not that of the headers.");
   if (code === null) return problems;
   const known = faultCatalogue[code];
-  const itsType = typeOf(code, schema);
+  // A sign-in of Claude Code knows the end of a window by this type.
+  const isSignIns = headers.has("anthropic-ratelimit-unified-overage-disabled-reason");
+  const itsType = isSignIns ? "billing_error" : typeOf(code, schema);
   if (known.status !== status) problems.push(`'${code}' belongs to status ${known.status}.`);
   if (itsType !== type) problems.push(`'${code}' has the type '${itsType}', not '${type}'.`);
   const common: readonly string[] = commonFaults;

@@ -140,6 +140,7 @@ function serve(saboteur: Saboteur): Bench {
   const dependencies: Dependencies = {
     catalog: () => ({ models: new Map([[modelId, model]]), plans: new Map([[plan.name, plan]]) }),
     authenticate: async () => principal() as never,
+    pricing: () => null,
     standings: { begin: (principal) => ({ principal, [Symbol.dispose]() {} }) },
     runs: runs(
       saboteur.wrap({

@@ -69,3 +69,42 @@ test("a suspended person's token is refused with 403 person_suspended within a s
   await service.json("person", "resume", id);
   await until(async () => (await service.fetch("/v1/models", { key })).status === 200, 5_000, "the return");
 });
+
+test("a person's limit counts the token and the keys together, names her in refusals, and every reader shows it", async () => {
+  const key = await token("dee");
+  const chat = (own: string) =>
+    service.post("/v1/chat/completions", { model, messages: [message], max_tokens: 100 }, { key: own });
+  expect((await chat(key)).status).toBe(200);
+  interface Shown {
+    id: string;
+    subject: string;
+    limits: { organization: string; is_own: boolean; standing: { session: { limit: number; used: number } } }[];
+  }
+  const { id } = (await service.json<Shown[]>("person", "list")).find(({ subject }) => subject === "dee")!;
+  const made = await service.json<{ id: string; key: string; person_id: string }>(
+    ...["key", "create", "--org", "acme", "--name", "dee", "--person", id],
+  );
+  expect(made.person_id).toBe(id);
+  // What she has used before counts.
+  await service.json("person", "limit", id, "--org", "acme", "--limit", "session=1000,requests_per_minute=1000");
+  const shown = await service.json<Shown>("person", "show", id);
+  expect(shown.limits).toMatchObject([{ organization: "acme", is_own: true, standing: { session: { limit: 1000 } } }]);
+  expect(shown.limits[0]!.standing.session.used).toBeGreaterThan(0);
+  for (const own of [key, made.key]) {
+    await until(async () => (await chat(own)).status === 429, 5_000, "the refusal");
+    const { error } = (await (await chat(own)).json()) as { error: object };
+    expect(error).toMatchObject({ code: "usage_limit_reached", limited_by: "person", limit: "session" });
+    const usage = (await (await service.fetch("/v1/service/usage", { key: own })).json()) as object;
+    expect(usage).toMatchObject({
+      person: { session: { usage_percent: expect.any(Number) }, requests_per_minute: {} },
+    });
+  }
+  expect(await service.json<Shown[]>("person", "list", "--over", "1")).toMatchObject([{ id }]);
+  const requests = await service.json<{ key_id: string }[]>("request", "list", "--person", id);
+  expect(requests.some(({ key_id }) => key_id === made.id)).toBe(true);
+  // Without limits of her own those of the organization for its members count.
+  await service.json("person", "limit", id, "--org", "acme", "--limit", "session=none,requests_per_minute=none");
+  await until(async () => (await chat(made.key)).status === 200, 5_000, "her room");
+  await service.json("org", "member-limits", "acme", "--limit", "session=2000");
+  await until(async () => (await chat(made.key)).status === 429, 5_000, "the refusal by the organization's default");
+});

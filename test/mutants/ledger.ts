@@ -534,7 +534,7 @@ export const ledger: Mutant[] = [
     file: byKind,
     find: "greatest(0, r.charged) as paid,",
     replace: "r.charged as paid,",
-    caughtBy: [`${rolled} any load adds up`],
+    caughtBy: [`${rolled} a charge pays the input first`],
     rule: "docs/design/metering.md, Roll-ups",
   },
   {

@@ -17,7 +17,25 @@ const names = "test/http/model-names.test.ts";
 const namesUnit = "test/routing/model-names.test.ts";
 const retiring = "docs/routing.md, Aliases and retirements";
 
+const partners = "docs/engines.md, Engines that are full";
+
 export const routing: Mutant[] = [
+  {
+    name: "an engine whose queue is full counts as ill",
+    file: "src/upstream/attempt.ts",
+    find: 'if (status === 429 || fault.code === "capacity_exceeded") return "busy";',
+    replace: 'if (status === 429) return "busy";',
+    caughtBy: ["test/protocol/openai-chat/quirks.test.ts"],
+    rule: partners,
+  },
+  {
+    name: "a client's plan does not decide the priority at an engine",
+    file: "src/upstream/send.ts",
+    find: "if (priority && rank !== undefined) headers[priority] = String(rank);",
+    replace: "",
+    caughtBy: ["test/upstream/send.test.ts"],
+    rule: "docs/engines.md, Priority and sessions",
+  },
   {
     name: "a retired model is still served",
     file: "src/routing/model-names.ts",

@@ -183,6 +183,7 @@ for (const { kind, open } of kinds)
       const identity: Identity = {
         ...{ serviceUrl: null, consoleUrl: null, issuers: [trusted], rules: [rule], keysOfLeavers: "revoke" },
         ...{ groupsMaxAge_ms: day_ms, sessionIdle_ms: day_ms, sessionMax_ms: day_ms, confirmedMax_ms: 30 * day_ms },
+        claudeCodeSettings: false,
       };
       const signIn = (claims: object) =>
         confirmPerson({ people: people(db), identity, newUuid: uuid }, trusted, { sub: "hal", ...claims });

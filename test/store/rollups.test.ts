@@ -445,14 +445,14 @@ for (const [name, runs] of [
       const kinds = async (units: number) => {
         await begin();
         await served({ units, prices }, { usage: { ...usage, source: "reported" } });
-        await node().adjust(`req_${newHex()}`, owners[0]!, "month", 7);
+        for (const change of [7, -3]) await node().adjust(`req_${newHex()}`, owners[0]!, "month", change);
         const { rows } = await node().report({ ...always, by: ["operation"], organizationId: null, rows_max: 10 });
         return byOperation(rows).map(({ units, inputUnits, cachedInputUnits, cacheWriteUnits, outputUnits }) => [
           units,
           [inputUnits, cachedInputUnits, cacheWriteUnits, outputUnits],
         ]);
       };
-      const entry = [7, [0, 0, 0, 0]];
+      const entry = [4, [0, 0, 0, 0]];
       for (const [units, split] of [
         [160, [30, 20, 20, 90]],
         [81, [30, 20, 20, 11]],

@@ -63,6 +63,17 @@ export const limitHeaderNames = (["requests", "tokens"] as const).flatMap((what)
 export const messagesLimitHeaderNames = (["requests", "tokens"] as const).flatMap((what) =>
   Object.keys(messagesRateLimit(what)),
 );
+const unifiedOverage = ["reset", "utilization", "surpassed-threshold", "period", "disabled-reason"];
+/** What Claude Code hears of its limits when it is signed in here. */
+export const unifiedHeaderNames = [
+  "status",
+  "representative-claim",
+  "reset",
+  "overage-status",
+  "overage-utilization",
+  "overage-surpassed-threshold",
+  "overage-reset",
+].map((name) => `anthropic-ratelimit-unified-${name}`);
 export const retirementHeaderNames = ["deprecation", "sunset", "link"];
 /** The headers of an inference 429 about the limits that it reached. */
 export const limitRefusalHeaderNames = [...usageHeaderNames, ...limitHeaderNames];
@@ -72,6 +83,7 @@ export const messagesLimitRefusalHeaderNames = [
   ...messagesLimitHeaderNames,
   "anthropic-ratelimit-unified-status",
   "anthropic-ratelimit-unified-reset",
+  ...unifiedOverage.map((name) => `anthropic-ratelimit-unified-overage-${name}`),
 ];
 
 export const headers: Record<string, Header> = {
@@ -98,9 +110,16 @@ export const headers: Record<string, Header> = {
   ...messagesRateLimit("requests"),
   ...messagesRateLimit("tokens"),
   "anthropic-ratelimit-unified-status": {
-    description: "`rejected` with `usage_limit_reached`: clients stop, and do not retry.",
-    schema: { type: "string", const: "rejected" },
+    description:
+      "`rejected` with `usage_limit_reached`: clients stop, and do not retry. Of answers to sign-ins: `allowed`, and `allowed_warning` from 75 percent.",
+    schema: { type: "string", enum: ["allowed", "allowed_warning", "rejected"] },
   },
+  ...Object.fromEntries(
+    ["representative-claim", "overage-status", ...unifiedOverage.map((one) => `overage-${one}`)].map((name) => [
+      `anthropic-ratelimit-unified-${name}`,
+      { description: "Of the fullest limit, for Claude Code that is signed in here.", schema: { type: "string" } },
+    ]),
+  ),
   "anthropic-ratelimit-unified-reset": {
     description:
       "When that window ends, in Unix seconds. Absent for a request above a whole limit, which no reset helps.",

@@ -1,9 +1,9 @@
 /** POST /v1/messages: the same spine as chat completions, with the protocol of Messages. */
-import type { Fault } from "../../inference/fault.ts";
 import { anthropicMessagesCaller } from "../../protocol/anthropic-messages/codec.ts";
 import { Message, MessageStreamEvent, MessagesRequest } from "../../protocol/anthropic-messages/contract.ts";
 import { validateMessagesRequest } from "../../protocol/anthropic-messages/validate.ts";
 import type { Adapter } from "../adapter.ts";
+import { refusalHeaders } from "../claude-code/unified.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { infer } from "../infer.ts";
 import { inferenceBody } from "../inference-body.ts";
@@ -13,6 +13,7 @@ import {
   messagesLimitHeaderNames,
   messagesLimitRefusalHeaderNames,
   retirementHeaderNames,
+  unifiedHeaderNames,
   usageHeaderNames,
 } from "../openapi/headers.ts";
 import { operation } from "../operation.ts";
@@ -45,6 +46,7 @@ export const createMessage = operation({
       "x-service-replay-of",
       ...retirementHeaderNames,
       ...messagesLimitHeaderNames,
+      ...unifiedHeaderNames,
     ],
     content: {
       [jsonType]: { schema: Message, example: message },
@@ -61,17 +63,7 @@ export const createMessage = operation({
   otherFaults: true,
   limitRefusalHeaders: messagesLimitRefusalHeaderNames,
   faultShape: "messages",
-  faultHeaders: unifiedLimitHeaders,
+  faultHeaders: refusalHeaders,
   examples: requests,
   handle: (dependencies, call, input) => infer(dependencies, call, input, messagesAdapter(dependencies)),
 });
-
-/** The headers of a usage limit. Without the status, Claude Code takes it for a busy minute, and retries for ever. */
-function unifiedLimitHeaders({ code, details }: Fault): Record<string, string> {
-  if (code !== "usage_limit_reached") return {};
-  const headers: Record<string, string> = { "anthropic-ratelimit-unified-status": "rejected" };
-  const resetsAt = details.body?.resets_at;
-  // A request that exceeds a whole limit has no reset.
-  if (resetsAt !== undefined) headers["anthropic-ratelimit-unified-reset"] = String(resetsAt);
-  return headers;
-}

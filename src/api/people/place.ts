@@ -11,7 +11,7 @@ import { IssuerAway, IssuerRefused } from "../../identity/issuer-clients.ts";
 import { Fault } from "../../inference/fault.ts";
 import type { SessionKind } from "../../store/browser-sessions.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { type Operation, operation } from "../operation.ts";
+import { type FaultShape, type Operation, operation } from "../operation.ts";
 import { queryOf } from "../path.ts";
 import type { CookieName } from "./cookies.ts";
 import { html, page } from "./html.ts";
@@ -82,12 +82,13 @@ export function unlisted(served: {
   method: "get" | "post" | "delete";
   path: string;
   type: string;
+  faultShape?: FaultShape;
   handle: Operation["handle"];
 }): Operation {
-  const { id, method, path, type, handle } = served;
+  const { id, method, path, type, handle, faultShape = "error" } = served;
   return operation({
     ...{ operationId: id, method, path, tag: "Documentation", summary: path, description: path },
-    ...{ scope: null, faults: [], otherFaults: false, examples: [] },
+    ...{ scope: null, faults: [], otherFaults: false, examples: [], faultShape },
     success: { description: path, headers: [], content: { [type]: { schema: Type.String() } } },
     handle,
   });

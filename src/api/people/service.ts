@@ -1,10 +1,18 @@
 /** The endpoints of people and their devices on the port of the service. */
 import type { IdentityParts } from "../../identity/identity.ts";
+import { managedSettings } from "../claude-code/settings.ts";
+import { oauthUsage } from "../claude-code/usage.ts";
 import type { Operation } from "../operation.ts";
 import { deviceOperations } from "./device.ts";
 import { backchannelLogout } from "./leave.ts";
 import { oauthOperations } from "./oauth.ts";
 
 export function serviceOperations(parts: IdentityParts): Operation[] {
-  return [...oauthOperations(parts), ...deviceOperations(parts), backchannelLogout(parts)];
+  return [
+    ...oauthOperations(parts),
+    ...deviceOperations(parts),
+    backchannelLogout(parts),
+    managedSettings(parts),
+    oauthUsage,
+  ];
 }

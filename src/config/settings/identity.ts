@@ -1,7 +1,7 @@
 /** Issuers of OpenID Connect, and the rules by which those who come from them get memberships. */
 import { scopes } from "../../store/directory.ts";
 import { personKinds, personRoles } from "../../store/people.ts";
-import { choice, group, list, mapping, text, whole } from "./row.ts";
+import { choice, flag, group, list, mapping, text, whole } from "./row.ts";
 
 const url = <const Given extends { isRequired?: true; absent?: string }>(given: Given, description: string) =>
   text({ minLength: 1, maxLength: 2048, ...given }, description);
@@ -122,6 +122,10 @@ export const identity = group(
     confirmed_max_days: whole(
       { minimum: 1, maximum: 365, default: 30 },
       "How many days a person's keys work after her issuer last vouched for her.",
+    ),
+    claude_code_settings: flag(
+      { default: false },
+      "Whether Claude Code that signs in here takes its models from the catalog ([clients.md](clients.md#claude-code)).",
     ),
   },
   "Who people are: [identity.md](identity.md). Needs `SLUICE_SECRET_KEY`.",

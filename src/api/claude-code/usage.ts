@@ -1,0 +1,64 @@
+/** GET /api/oauth/usage: the limit that the headers describe, in money, for Claude Code's own page of usage. */
+import { planOf } from "../../admission/allowance.ts";
+import { json } from "../../http/json.ts";
+import { costsAt, type Pricing } from "../../management/pricing.ts";
+import { noLimits } from "../../store/plan.ts";
+import { authorize } from "../authorize.ts";
+import { notThere, unlisted } from "../people/place.ts";
+import { type Cap, capsOf, fullest, periods, shareOf } from "./caps.ts";
+
+export const oauthUsage = unlisted({
+  id: "getOauthUsage",
+  method: "get",
+  path: "/api/oauth/usage",
+  type: "application/json",
+  faultShape: "messages",
+  async handle(dependencies, call) {
+    const { key, organization } = await authorize(dependencies, call, "any");
+    const pricing = dependencies.pricing();
+    // Without a price there are no amounts; Claude Code then shows the percentage of the headers.
+    if (!pricing) throw notThere(call);
+    const plan = planOf(dependencies.catalog().plans, organization) ?? noLimits;
+    const [windows, subjects] = await Promise.all([
+      dependencies.ledger.windows(organization.id, plan),
+      dependencies.ledger.budgets(organization.id, key.id),
+    ]);
+    const caps = capsOf(windows, subjects);
+    return json(200, usageBody(caps, pricing, windows.month.used), { "cache-control": "no-store" });
+  },
+});
+
+function usageBody(caps: readonly Cap[], pricing: Pricing, month_used: number) {
+  const active = fullest(caps);
+  const cents = centsAt(pricing);
+  const { currency } = pricing;
+  if (!active) {
+    const none = { monthly_limit: null, utilization: null };
+    return { extra_usage: { is_enabled: true, ...none, used_credits: cents(month_used), currency }, limits: [] };
+  }
+  return {
+    extra_usage: {
+      is_enabled: true,
+      monthly_limit: cents(active.limit),
+      used_credits: cents(active.used),
+      utilization: percent(active),
+      currency,
+    },
+    limits: caps.map((cap) => ({
+      kind: "spend",
+      group: periods[cap.kind] ?? "session",
+      percent: percent(cap),
+      resets_at: new Date(cap.resetsAt_s * 1000).toISOString(),
+      severity: shareOf(cap) >= 0.75 ? "warning" : "normal",
+      is_active: cap === active,
+    })),
+  };
+}
+
+const percent = (cap: Cap) => Math.floor(shareOf(cap) * 100);
+
+/** Whole hundredths of the currency. */
+function centsAt({ price_per_million_units }: Pricing): (units: number) => number {
+  const cost = costsAt(price_per_million_units);
+  return (units) => Math.round(Number(cost(Math.max(0, units))) * 100);
+}
