@@ -140,7 +140,12 @@ export const dashboards: Record<string, Panel[]> = {
       'max by (subject, percent) (usage_subjects_near_limit{percent!="50"})',
     ]),
     panel("Holds", "short", ["holds", "sum(usage_holds)"], ["waiting", "sum(usage_settlement_waiting)"]),
-    panel("Recovered", "short", ["{{instance}}", "increase(usage_recovered_total[1h])"]),
+    panel(
+      "Recovered",
+      "short",
+      ["{{instance}}", "increase(usage_recovered_total[1h])"],
+      ["{{instance}} settled late", "increase(usage_settled_late_total[1h])"],
+    ),
     panel("Receipts lost", "short", ["{{instance}}", "increase(usage_receipts_lost_total[1h])"]),
     panel("Books", "short", ["mismatch", "max(usage_ledger_mismatch)"], ["seals behind", "max(usage_seals_behind)"]),
     panel("Authentication failures", "reqps", ["{{code}}", rate("authentication_failures_total", "code")]),

@@ -13,7 +13,7 @@ const rollups = "db/migrations/0014_usage_rollups.sql";
 const byKind = "db/migrations/0025_units_by_kind.sql";
 const rolled = "test/store/rollups.test.ts > roll-ups on postgres";
 
-const late = "db/migrations/0031_late_settlements.sql";
+const late = "db/migrations/0028_late_settlements.sql";
 const lateBook = "test/store/late-settlements.test.ts > late settlements on postgres";
 const once = "docs/design/metering.md, Rule 5: Settle exactly once";
 
