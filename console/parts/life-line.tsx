@@ -6,6 +6,8 @@ type Request = Answer<"findRequest">;
 interface Event {
   name: string;
   at_ms: number | null;
+  /** Where the time does not count from the admission. */
+  since?: string;
   isBad?: boolean;
 }
 
@@ -13,14 +15,18 @@ export function LifeLine({ request }: { request: Request }) {
   const events = eventsOf(request);
   return (
     <ol class="life" aria-label="Life of the request">
-      {events.map(({ name, at_ms, isBad }, at) => (
+      {events.map(({ name, at_ms, since, isBad }, at) => (
         <li key={`${name} ${at}`} class={isBad ? "bad" : undefined}>
           <span class="life-name">{name}</span>
-          <span class="fine">{at_ms === null ? "" : at === 0 ? "0 ms" : `+${milliseconds(at_ms)}`}</span>
+          <span class="fine">{at_ms === null ? "" : at === 0 ? "0 ms" : time(at_ms, since)}</span>
         </li>
       ))}
     </ol>
   );
+}
+
+function time(at_ms: number, since: string | undefined): string {
+  return since === undefined ? `+${milliseconds(at_ms)}` : `${milliseconds(at_ms)} ${since}`;
 }
 
 function eventsOf({ outcome, route, duration_ms, units }: Request): Event[] {
@@ -30,7 +36,8 @@ function eventsOf({ outcome, route, duration_ms, units }: Request): Event[] {
   return [
     held,
     ...attemptsOf(route),
-    ...(first === null ? [] : [{ name: "first part", at_ms: first }]),
+    // What a request waited for its admission belongs to the time that its client waited for the first part.
+    ...(first === null ? [] : [{ name: "first part", at_ms: first, since: "after it came" }]),
     outcome === "running"
       ? { name: "it runs", at_ms: null }
       : { name: `${outcome} and settled`, at_ms: duration_ms, isBad: outcome === "failed" },

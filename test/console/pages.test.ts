@@ -110,6 +110,15 @@ describe.skipIf(noBrowser !== null)(`the pages of the console${noBrowser ? `: ${
     await other.close();
   });
 
+  test("open in a browser whose language is no language tag, as Chromium's is where the system's is C", async () => {
+    const other = await browser.newContext();
+    const page = await other.newPage();
+    await page.addInitScript(`Object.defineProperty(Navigator.prototype, "language", { get: () => "en-US@posix" })`);
+    await page.goto(`${node.url}/engines`);
+    await page.waitForSelector("#token");
+    await other.close();
+  });
+
   test("work by keyboard: to another page, to search, and to a request", async () => {
     await tab.visit("/nodes");
     await tab.page.keyboard.press("g");
