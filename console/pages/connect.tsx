@@ -7,6 +7,7 @@ import { CommandLine } from "../parts/command-line.tsx";
 import { Block } from "../parts/copy.tsx";
 import { CreateKey, Keys } from "../parts/keys.tsx";
 import { Page, Section } from "../parts/section.tsx";
+import { TryModel } from "../parts/try-model.tsx";
 import { Windows } from "../parts/windows.tsx";
 
 const usual = "qwen/qwen3-coder";
@@ -39,6 +40,7 @@ export function ConnectPage() {
         </div>
         <p class="fine">Put the key into the variable SLUICE_KEY. The blocks have its name, never the key itself.</p>
       </div>
+      <TryModel model={model} />
       {clients({ base, model }).map(({ name, says, text }) => (
         <Section key={name} title={name} aside={says}>
           <Block text={text} label={`Settings of ${name}`} />

@@ -96,6 +96,23 @@ describe.skipIf(noBrowser !== null)(`the pages of the console${noBrowser ? `: ${
     await row.getByText("revoked").waitFor();
   });
 
+  test("answer a message in the page, charged to the key that was chosen, with its receipt", async () => {
+    const key = await node.sluice.json<{ id: string }>("key", "create", "--org", "marked", "--name", "to-try");
+    await tab.visit("/connect");
+    const form = tab.page.locator("section", { has: tab.page.getByRole("heading", { name: "Try it" }) });
+    await form.getByLabel("Organization").selectOption("marked");
+    await form.getByLabel("As key").locator("option", { hasText: "to-try" }).waitFor({ state: "attached" });
+    await form.getByLabel("As key").selectOption({ label: "to-try" });
+    await form.getByRole("button", { name: /^Ask / }).click();
+    const receipt = form.getByRole("link", { name: "Its receipt" });
+    await receipt.waitFor();
+    expect(await form.locator(".said").textContent()).not.toBe("");
+    expect(await tab.axeProblems()).toEqual([]);
+    const id = (await receipt.getAttribute("href"))!.split("/").at(-1)!;
+    const shown = await node.sluice.json<{ key_id: string; outcome: string }>("request", "show", id);
+    expect([shown.key_id, shown.outcome]).toEqual([key.id, "completed"]);
+  });
+
   test("take a new tab of the same browser in, and no other browser", async () => {
     const next = await tab.context.newPage();
     await next.goto(`${node.url}/engines`);

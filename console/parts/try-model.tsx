@@ -1,0 +1,148 @@
+/** A message to a model, answered in the page as one's own key, or as a key that one may administer, with its receipt. */
+import { useId, useRef, useState } from "preact/hooks";
+import { announce } from "../core/announce.ts";
+import { eventsIn } from "../core/events.ts";
+import { Refusal, send } from "../core/http.ts";
+import { may, session } from "../core/session.ts";
+import { useAnswer } from "../core/use-answer.ts";
+import { Section } from "./section.tsx";
+
+interface Said {
+  text: string;
+  request: string | null;
+  failure: string | null;
+  isRunning: boolean;
+}
+
+const nothing: Said = { text: "", request: null, failure: null, isRunning: false };
+
+export function TryModel({ model }: { model: string }) {
+  const [message, setMessage] = useState("Say hello in one sentence.");
+  const [key, setKey] = useState<string | null>(null);
+  const [said, setSaid] = useState(nothing);
+  const abort = useRef<AbortController | null>(null);
+  const id = useId();
+  if (!may("tryModel")) return null;
+  const needsKey = session.value?.kind === "operator";
+  const ask = async (event: Event) => {
+    event.preventDefault();
+    abort.current = new AbortController();
+    setSaid({ ...nothing, isRunning: true });
+    const add = (more: Partial<Said>) => setSaid((before) => ({ ...before, ...more }));
+    const heard = (text: string) => setSaid((before) => ({ ...before, text: before.text + text }));
+    const failure = await streamed({ model, message, key, signal: abort.current.signal }, add, heard);
+    add({ failure, isRunning: false });
+    announce(failure ?? "The answer is complete.");
+  };
+  return (
+    <Section title="Try it" aside="answered here, and charged like any request">
+      <form class="try" onSubmit={ask}>
+        {needsKey && <KeyChoice value={key} change={setKey} />}
+        <div class="field">
+          <label for={id}>Message</label>
+          <textarea id={id} rows={3} value={message} onInput={(event) => setMessage(event.currentTarget.value)} />
+        </div>
+        <p>
+          <button
+            type="submit"
+            class="primary"
+            disabled={said.isRunning || message === "" || (needsKey && key === null)}
+          >
+            Ask {model}
+          </button>{" "}
+          {said.isRunning && (
+            <button type="button" onClick={() => abort.current?.abort()}>
+              Stop
+            </button>
+          )}
+        </p>
+      </form>
+      {said.text !== "" && <p class="said">{said.text}</p>}
+      {said.failure !== null && (
+        <p class="failed" role="alert">
+          {said.failure}
+        </p>
+      )}
+      {said.request !== null && !said.isRunning && (
+        <p class="fine">
+          <a href={`/requests/${said.request}`}>Its receipt</a>
+        </p>
+      )}
+    </Section>
+  );
+}
+
+/** Only a key that may be called with can be tried: active, and for inference. */
+function KeyChoice({ value, change }: { value: string | null; change: (key: string | null) => void }) {
+  const organizations = useAnswer("pageOrganizations", {});
+  const [chosen, setChosen] = useState<string | null>(null);
+  const organization = chosen ?? organizations.answer?.data[0]?.slug ?? null;
+  const keys = useAnswer("pageKeyBudgets", organization === null ? null : { organization });
+  const usable = (keys.answer?.data ?? []).filter(
+    ({ state, scopes }) => state === "active" && scopes.includes("inference:create"),
+  );
+  const ids = [useId(), useId()];
+  if (value === null && usable[0]) change(usable[0].id);
+  return (
+    <div class="filters">
+      <div class="filter">
+        <label for={ids[0]}>Organization</label>
+        <select
+          id={ids[0]}
+          value={organization ?? ""}
+          onChange={(event) => {
+            setChosen(event.currentTarget.value);
+            change(null);
+          }}
+        >
+          {organizations.answer?.data.map(({ slug }) => (
+            <option key={slug}>{slug}</option>
+          ))}
+        </select>
+      </div>
+      <div class="filter">
+        <label for={ids[1]}>As key</label>
+        <select id={ids[1]} value={value ?? ""} onChange={(event) => change(event.currentTarget.value)}>
+          {usable.map(({ id, name }) => (
+            <option key={id} value={id}>
+              {name}
+            </option>
+          ))}
+        </select>
+      </div>
+      {keys.answer && usable.length === 0 && <p class="fine">This organization has no key that may call.</p>}
+    </div>
+  );
+}
+
+interface Asked {
+  model: string;
+  message: string;
+  key: string | null;
+  signal: AbortSignal;
+}
+
+/** Answers why it failed; null if the answer came whole. */
+async function streamed(
+  { model, message, key, signal }: Asked,
+  add: (more: Partial<Said>) => void,
+  heard: (text: string) => void,
+): Promise<string | null> {
+  try {
+    const body = { model, stream: true, messages: [{ role: "user", content: message }] };
+    const path = `/management/v1/try${key === null ? "" : `?key=${encodeURIComponent(key)}`}`;
+    const response = await send({ method: "post", path, body, signal });
+    add({ request: response.headers.get("x-service-request-id") });
+    for await (const data of eventsIn(response.body!)) {
+      if (data === "[DONE]") return null;
+      const event = JSON.parse(data);
+      if (event.error) return event.error.message;
+      heard(event.choices?.[0]?.delta?.content ?? "");
+    }
+    return "The answer broke off.";
+  } catch (failure) {
+    if (signal.aborted) return "You stopped it. What came until then is charged.";
+    if (failure instanceof Refusal) add({ request: failure.requestId });
+    return failure instanceof Error ? failure.message : String(failure);
+  }
+}
