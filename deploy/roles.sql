@@ -42,10 +42,10 @@ grant insert, update on usage_audit to sluice_run;
 grant insert, delete on usage_anchor, usage_refusal, usage_lost to sluice_run;
 grant insert on usage_timeline to sluice_run;
 
--- What keys and teams may use.
+-- What keys, teams and people may use.
 grant insert, update on team, usage_subject, limit_change to sluice_run;
 grant update on limit_change_head to sluice_run;
-grant insert, delete on key_default to sluice_run;
+grant insert, delete on key_default, member_limit, member_default to sluice_run;
 grant delete on usage_opening to sluice_run;
 
 -- What they are told.

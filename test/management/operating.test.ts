@@ -50,6 +50,8 @@ test("a request shows each window in percent and in units, before and after", as
     ledger: { receiptOfAny: async () => receipt },
     administration: { findOrganization: async () => ({ slug: "acme" }) },
     isInSight: () => true,
+    isKeyInSight: async () => true,
+    person: null,
   } as unknown as ManagementContext;
   const shown = await verb.act(context, { id: receipt.requestId });
   expect(encode(verb.answers, shown)).toMatchObject({

@@ -21,6 +21,18 @@ const empty = `truncate usage_record, usage_hold, usage_now, usage_past, usage_s
   update audit_head set number = 0, hash = decode(repeat('00', 32), 'hex');
   update usage_audit set looked_at = null, sealed_until = read_until`;
 
+/** The units by kind follow the charge that a record has now. */
+function asRecorded(table: string, span: string): string {
+  const kinds = ["input_units", "cached_input_units", "cache_write_units", "output_units"];
+  const sums = kinds.map((kind) => `sum(h.${kind})::bigint as ${kind}`).join(", ");
+  return (
+    `update ${table} u set ${kinds.map((kind) => `${kind} = r.${kind}`).join(", ")} from (` +
+    `select date_bin('${span}', h.starts_at, '2000-01-01Z') as starts_at, ${sums} ` +
+    "from usage_recorded_hours(0, 9223372036854775807, '-infinity', 'infinity') h where h.organization_id = $3 group by 1" +
+    ") r where u.organization_id = $3 and u.starts_at = r.starts_at"
+  );
+}
+
 for (const name of ["postgres", "pglite"] as const) {
   describe(`passes in the chain on ${name}`, () => {
     let store: Store;
@@ -81,6 +93,8 @@ for (const name of ["postgres", "pglite"] as const) {
         "update usage_hour set units = units + $1 where organization_id = $3 and " +
           "starts_at = (select date_bin('1 hour', admitted_at, '2000-01-01Z') from usage_record where request_id = $2)",
         "update usage_day set units = units + $1 where organization_id = $3",
+        asRecorded("usage_hour", "1 hour"),
+        asRecorded("usage_day", "1 day"),
       ];
       await store.db.transaction(async (tx) => {
         for (const change of changes)
