@@ -83,6 +83,12 @@ interface Owning {
   organizationId: string;
 }
 
+/** Whose limits they are. */
+interface LimitsOwner {
+  personId?: string | null;
+  teamId?: string | null;
+}
+
 export type ManagementContext = ReturnType<typeof managementContext>;
 
 export function managementContext(options: ManagementOptions) {
@@ -130,6 +136,17 @@ export function managementContext(options: ManagementOptions) {
     isInSight: (organizationId: string | null) => isWithin(within, organizationId),
     /** Whether it is a key of the one person whose things the actor sees, or the actor sees everybody's. */
     isKeyInSight: async (id: string) => person === null || (await administration.findKey(id))?.personId === person,
+    /**
+     * Refuses an organization's administrator who changes limits that count for herself: her own, those of her key, or of
+     * her team. She could raise them.
+     */
+    async refuseOwnLimits({ personId = null, teamId = null }: LimitsOwner): Promise<void> {
+      const self =
+        within !== null && options.actor.startsWith("person:") ? options.actor.slice("person:".length) : null;
+      if (self === null) return;
+      const isHers = personId === self || (teamId !== null && (await isTeamOf(options, self, teamId)));
+      if (isHers) fail("Nobody changes limits that count for oneself. Ask another administrator.", "wrong_state");
+    },
     /** The identity by which the store knows a repeated creation; undefined if the request has no idempotency key. */
     repeatOf(verb: string, input: unknown): Repeat | undefined {
       const { repeatKey } = options;
@@ -156,6 +173,11 @@ export function managementContext(options: ManagementOptions) {
 
 function isOwn(person: string | null, owner: string | null): boolean {
   return person === null || person === owner;
+}
+
+async function isTeamOf({ people }: ManagementOptions, person: string, teamId: string): Promise<boolean> {
+  const known = await people.findPerson(person);
+  return known?.memberships.some((membership) => membership.team?.id === teamId) ?? false;
 }
 
 function isWithin(within: string | null, organizationId: string | null): boolean {

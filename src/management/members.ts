@@ -82,8 +82,7 @@ Examples:
     async act(context, input) {
       const { person } = await personOf(context, input.person);
       const organization = await context.openOrganization(input.organization);
-      if (context.within !== null && context.actor === `person:${person.id}`)
-        fail("Nobody changes limits of the own. Ask another administrator.", "wrong_state");
+      await context.refuseOwnLimits({ personId: person.id });
       const before = await context.people.memberLimits(person.id, organization.id);
       const budget = await defaultAfter(context, organization, input.limits, { before, whose: "person" });
       const change = { organizationId: organization.id, before, budget };

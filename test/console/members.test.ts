@@ -155,6 +155,35 @@ describe("a member", () => {
       expect([path, (await ann.manage(path)).code]).toEqual([path, "missing_role"]);
   });
 
+  test("who administers her organization changes no limits that count for herself", async () => {
+    const { organization } = node.sluice;
+    const team = await node.sluice.json<{ id: string }>("team", "create", "--org", organization, "--name", "leads");
+    const { id } = await signIn("carol", ["research"]);
+    await node.sluice.cli(
+      "membership",
+      "give",
+      id,
+      "--role",
+      "organization-admin",
+      "--org",
+      organization,
+      "--team",
+      "leads",
+    );
+    const carol = await signIn("carol", ["research"]);
+    const keyOf = async (person: string) => {
+      const body = { organization, name: "hers", expires: tomorrow, person };
+      return ((await carol.manage("/keys", { method: "POST", body })).body as { id: string }).id;
+    };
+    const change = (path: string, body: object) => carol.manage(path, { method: "PATCH", body });
+    const limits = { month: 1_000 };
+    expect(await change(`/keys/${await keyOf(carol.id)}/budget`, { limits })).toMatchObject({ code: "wrong_state" });
+    expect(await change(`/teams/${team.id}`, { limits })).toMatchObject({ code: "wrong_state" });
+    expect(await change(`/teams/${team.id}`, { member_limits: limits })).toMatchObject({ code: "wrong_state" });
+    expect((await change(`/teams/${team.id}`, { name: "leaders" })).status).toBe(200);
+    expect((await change(`/keys/${await keyOf(ann.id)}/budget`, { limits })).status).toBe(200);
+  });
+
   test("is told the verbs that she may call, and no others answer", () => {
     expect([...ann.verbs].sort()).toEqual([
       "createKey",
