@@ -42,9 +42,9 @@ async function rowsIn(url: string): Promise<Record<string, number>> {
 async function countedBy(service: Sluice): Promise<string[]> {
   const text = await (await service.fetch("/metrics", { key: null })).text();
   const lines = text.split("\n").filter((line) => !line.startsWith("#") && !/ (0|Nan)$/.test(line));
-  // What the runtime, the machine and the rounds of upkeep say differs from node to node, and so does scraping.
+  // What the runtime, the machine, its load and the rounds of upkeep say differs from node to node, and so does scraping.
   const counted = /^(http_|inference_|usage_|upstream_|authentication_)/;
-  const upkeep = /^usage_(partitions_ahead|ledger_mismatch|seals_behind)/;
+  const upkeep = /^(usage_(partitions_ahead|ledger_mismatch|seals_behind)|upstream_read_pause_seconds)/;
   return lines.filter((line) => counted.test(line) && !upkeep.test(line) && !line.includes('"/metrics"'));
 }
 
