@@ -12,7 +12,7 @@ interface Row {
 /** The table of docs/errors.md; of a type, what stands before the exception in brackets. */
 async function documentedRows(): Promise<Row[]> {
   const document = await Bun.file(join(import.meta.dir, "../../docs/errors.md")).text();
-  return [...document.matchAll(/^\| (\d{3}) \| `(\w+)` \| (\w+)[^|]*\| (\w+) \|/gm)].map((match) => ({
+  return [...document.matchAll(/^\| (\d{3}) \| `(\w+)` \| (\w+)[^|]*\| (\w+)[^|]*\|/gm)].map((match) => ({
     code: match[2]!,
     status: Number(match[1]),
     type: match[3]!,
