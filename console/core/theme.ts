@@ -1,5 +1,5 @@
 /** Light or dark: as the system says, until the reader chooses. */
-import { effect, signal } from "@preact/signals";
+import { computed, effect, signal } from "@preact/signals";
 
 export type Theme = "system" | "light" | "dark";
 const stored = "sluice-theme";
@@ -13,7 +13,16 @@ export function nextTheme(): void {
   else localStorage.setItem(stored, theme.value);
 }
 
-effect(() => {
-  if (theme.value === "system") document.documentElement.removeAttribute("data-theme");
-  else document.documentElement.setAttribute("data-theme", theme.value);
+const system = matchMedia("(prefers-color-scheme: dark)");
+const isSystemDark = signal(system.matches);
+system.addEventListener("change", () => {
+  isSystemDark.value = system.matches;
 });
+
+/** The one that the pages have now. */
+export const currentTheme = computed<"light" | "dark">(() => {
+  if (theme.value !== "system") return theme.value;
+  return isSystemDark.value ? "dark" : "light";
+});
+
+effect(() => document.documentElement.setAttribute("data-theme", currentTheme.value));

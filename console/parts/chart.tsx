@@ -1,7 +1,7 @@
 /** A chart over time. The canvas is a picture; what it shows stands beside it as numbers or as a table. */
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
-import { theme } from "../core/theme.ts";
+import { currentTheme } from "../core/theme.ts";
 
 export interface Line {
   label: string;
@@ -26,7 +26,7 @@ export function Chart({ label, times, values, lines, height, kind, written, span
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const data = [times, ...values] as uPlot.AlignedData;
-  const chosen = theme.value;
+  const current = currentTheme.value;
   useEffect(() => {
     const element = place.current!;
     const made = new uPlot(
@@ -37,15 +37,11 @@ export function Chart({ label, times, values, lines, height, kind, written, span
     plot.current = made;
     const watcher = new ResizeObserver(() => made.setSize({ width: element.clientWidth, height }));
     watcher.observe(element);
-    const system = matchMedia("(prefers-color-scheme: dark)");
-    const redraw = () => made.redraw();
-    system.addEventListener("change", redraw);
     return () => {
-      system.removeEventListener("change", redraw);
       watcher.disconnect();
       made.destroy();
     };
-  }, [chosen, kind, height, lines.length, span[0], span[1]]);
+  }, [current, kind, height, lines.length, span[0], span[1]]);
   useEffect(() => plot.current?.setData(data), [data]);
   return <div class="chart" ref={place} role="img" aria-label={label} />;
 }

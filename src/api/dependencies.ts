@@ -40,7 +40,7 @@ export interface Dependencies extends FrameDependencies {
   /** The answers that can be read again. */
   kept: KeptParts;
   tokenCounter: Pick<TokenCounter, "examine">;
-  /** What units cost; null: nobody has said. */
+  /** The price of units. Null if the configuration has none. */
   pricing(): Pricing | null;
   messages(): MessagesOptions;
   /** The images that an engine may be asked to fetch. */

@@ -98,7 +98,7 @@ function columnsOf({ by, rows, price }: Report, terminal: Terminal): Column<Row>
   ];
 }
 
-/** Of the tightest limit, now: whatever span the report has. */
+/** The tightest limit as it stands now, whatever the span of the report. */
 const standing: Column<Row>[] = [
   { head: "OF LIMIT", cell: ({ standing = null }) => shareInWords(standing), optional: true },
   { head: "RESETS (UTC)", cell: ({ standing = null }) => minute(tightestReset(standing)) ?? "-", optional: true },

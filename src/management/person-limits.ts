@@ -30,7 +30,7 @@ export const exampleLimits: PersonLimits = {
   standing: exampleStanding,
 };
 
-/** Of the organizations in sight. */
+/** The limits that count for a person, in each organization in sight. */
 export async function limitsOf(context: ManagementContext, personId: string): Promise<PersonLimits[]> {
   const all = (await context.people.memberBudgets([personId])).get(personId) ?? [];
   const seen = await context.withSlugs(all.filter(({ organizationId }) => context.isInSight(organizationId)));

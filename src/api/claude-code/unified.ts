@@ -1,6 +1,6 @@
 /**
- * What Claude Code hears of limits when it is signed in here: headers that it turns into its notices, and the end of a
- * window in its own words for it. Our windows are fixed, so that they come in the family of headers that does no
+ * Tells Claude Code of limits when it is signed in here: headers that it turns into its notices, and the error that it
+ * knows as the end of a window. Our windows are fixed, so that they come in the family of headers that does no
  * reckoning with rolling hours.
  */
 import { credentialOf } from "../../auth/credential.ts";
@@ -14,7 +14,7 @@ import { capsOf, fullest, periods, shareOf } from "./caps.ts";
 const family = "anthropic-ratelimit-unified";
 const thresholds = [0.95, 0.75] as const;
 
-/** Whether a sign-in calls, and not a key. The credential itself was checked before. */
+/** Reports whether the caller has the access token of a sign-in, and not a key. The credential itself was checked before. */
 export function isSignedIn(headers: Headers): boolean {
   try {
     return isToken("slt_", credentialOf(headers));
@@ -23,7 +23,7 @@ export function isSignedIn(headers: Headers): boolean {
   }
 }
 
-/** Of the fullest limit; without any, Claude Code shows nothing. */
+/** The headers of the fullest limit. None if there is no limit: Claude Code shows nothing then. */
 export function standingHeaders({ windows, subjects }: Pick<Granted, "windows" | "subjects">): Record<string, string> {
   const cap = fullest(capsOf(windows, subjects));
   if (!cap) return {};

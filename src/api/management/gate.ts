@@ -35,7 +35,7 @@ export interface ManagementEntrance {
   tls: "off" | "on" | "proxy";
   /** The names under which the port may be called, besides addresses and `localhost`. */
   names?: readonly string[];
-  /** As whom callers try models; absent: they do not. */
+  /** Finds the key as which a caller tries a model. Absent: nobody can try one. */
   trying?: Trying;
   /** The contract's version. */
   version: string;

@@ -58,7 +58,7 @@ export function tryModel(entrance: ManagementEntrance, trying: Trying): Operatio
   });
 }
 
-/** What a request with the key itself has to pass (serve-operation.ts). */
+/** Makes the checks that a request with the key itself would pass (serve-operation.ts). */
 function admit({ arrivals, bounds, catalog }: Dependencies, call: Call, principal: Principal): void {
   requireScope(principal, "inference:create");
   call.holds(bounds.memory.reservation(principal.key.id));

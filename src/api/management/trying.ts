@@ -1,4 +1,4 @@
-/** As whom a caller of management tries a model: try-model.ts. */
+/** Finds the key as which a caller of management tries a model (try-model.ts). */
 import type { Principal } from "../../auth/verdict.ts";
 import type { Caller } from "../../management/caller.ts";
 

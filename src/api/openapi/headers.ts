@@ -64,7 +64,7 @@ export const messagesLimitHeaderNames = (["requests", "tokens"] as const).flatMa
   Object.keys(messagesRateLimit(what)),
 );
 const unifiedOverage = ["reset", "utilization", "surpassed-threshold", "period", "disabled-reason"];
-/** What Claude Code hears of its limits when it is signed in here. */
+/** The headers that tell Claude Code of its limits when it is signed in here. */
 export const unifiedHeaderNames = [
   "status",
   "representative-claim",
