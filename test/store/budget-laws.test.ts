@@ -9,10 +9,10 @@ import { type Subject, setSubject, sumEarlier } from "../../src/postgres/budgets
 import { ledger } from "../../src/postgres/ledger.ts";
 import { noBudget } from "../../src/store/budget.ts";
 import { bare, uuidOf } from "../../src/store/ids.ts";
-import type { Answer, Command, Ledger, UsageLimits } from "../../src/store/ledger.ts";
+import type { Command, Ledger, UsageLimits } from "../../src/store/ledger.ts";
 import { cases, times } from "../harness/depth.ts";
 import type { ModelSubject } from "./budget-model.ts";
-import { LedgerModel, type ModelOrganization } from "./ledger-model.ts";
+import { comparable, LedgerModel, type ModelOrganization } from "./ledger-model.ts";
 import { admitOf, factsOf, newHex, newRequestId, type Store, settleOf, stores, unlimited } from "./ledger-stores.ts";
 
 const hour_ms = 3_600_000;
@@ -258,9 +258,4 @@ function commandOf(
     case "settle":
       return settleOf({ ...facts, limits: plan }, asked.units, { usage: noUsage });
   }
-}
-
-/** Infinity and null alike mean that nothing limits; what was granted before tells of the organization alone. */
-function comparable(answers: Answer[]): unknown {
-  return JSON.parse(JSON.stringify(answers));
 }

@@ -6,9 +6,9 @@ import fc from "fast-check";
 import type { Usage } from "../../src/inference/usage.ts";
 import { ledger } from "../../src/postgres/ledger.ts";
 import { uuidOf } from "../../src/store/ids.ts";
-import type { Admit, Answer, Command, Ledger, UsageLimits } from "../../src/store/ledger.ts";
+import type { Admit, Command, Ledger, UsageLimits } from "../../src/store/ledger.ts";
 import { cases, times } from "../harness/depth.ts";
-import { LedgerModel, lateIdOf, type ModelOrganization } from "./ledger-model.ts";
+import { comparable, LedgerModel, lateIdOf, type ModelOrganization } from "./ledger-model.ts";
 import { admitOf, factsOf, newRequestId, type Store, settleOf, stores, unlimited } from "./ledger-stores.ts";
 import { withAnchor } from "./windows-model.ts";
 
@@ -278,9 +278,4 @@ function commandOf(asked: GeneratedCommand, requests: ReturnType<typeof factsOf>
     case "settle":
       return settleOf({ ...facts, limits: plans[asked.plan]! }, asked.units, { usage: asked.usage });
   }
-}
-
-/** Infinity and null alike mean that nothing limits. The model gives its entries other ids. */
-function comparable(answers: Answer[]): unknown {
-  return answers.map((answer) => JSON.parse(JSON.stringify({ ...answer, entryId: undefined })));
 }

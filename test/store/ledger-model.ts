@@ -410,6 +410,11 @@ export class LedgerModel {
 
 export const lateIdOf = (requestId: string): string => `${requestId}_late`;
 
+/** Answers as SQL and the model both give them: infinity and null alike mean no limit, and a late entry has an id of its own. */
+export function comparable(answers: readonly Answer[]): unknown {
+  return answers.map((answer) => JSON.parse(JSON.stringify({ ...answer, entryId: undefined })));
+}
+
 export function sumOf(usage: Usage, more: Usage): Usage {
   return lessUsage(usage, lessUsage(noUsage, more));
 }
