@@ -56,7 +56,7 @@ test("of whom nothing is kept any more, and where nobody is named, anybody's may
 
 /** A store whose messages may be lost, and which may be away. */
 function office() {
-  const state = { plans: [gold], named: [] as string[][], isAway: false, reads: 0 };
+  const state = { plans: [gold], named: [] as string[][], nextEnd_ms: null as number | null, isAway: false, reads: 0 };
   let tell = () => {};
   const store: LimitStore = {
     inForce: async () => state.plans,
@@ -65,7 +65,12 @@ function office() {
       await Promise.resolve();
       if (state.isAway) throw new Error("away");
       const number = state.named.length;
-      return { number, subjects: state.named.slice(since ?? number).flat() };
+      return {
+        number,
+        at: new Date(0),
+        nextEnd_ms: state.nextEnd_ms,
+        subjects: state.named.slice(since ?? number).flat(),
+      };
     },
     listen: async (changed) => {
       tell = changed;
