@@ -5,6 +5,11 @@ const ticks_per_s = 100;
 
 /** The CPU that this process has used, and those of its children that have ended, with theirs. Linux only. */
 export function cpu_s(): number {
-  const afterName = readFileSync("/proc/self/stat", "utf8").split(") ")[1]!.split(" ");
+  return cpuOf_s("self");
+}
+
+/** The same of another process. */
+export function cpuOf_s(process: number | "self"): number {
+  const afterName = readFileSync(`/proc/${process}/stat`, "utf8").split(") ")[1]!.split(" ");
   return afterName.slice(11, 15).reduce((total, ticks) => total + Number(ticks), 0) / ticks_per_s;
 }

@@ -1,0 +1,157 @@
+// How the console fares with 10,000 organizations and 13 months of records: `bun bench/console.ts URL [records] [watched s]`. A
+// database without records is filled first (bench/console-fill.ts; 20 million unless said: 11 GB, and 15 to 40 minutes). A
+// node serves it, and a real browser opens each page anew, several times, and the next part of each list: milliseconds until
+// all of the page is there, the usual and the longest. At last 20 watchers follow the fleet, and the CPU of the node is compared
+// with its CPU without them.
+
+import Table from "cli-table3";
+import { migrate } from "../db/migrate.ts";
+import { serverDatabase } from "../src/postgres/server.ts";
+import { launchBrowser, openTab, type Tab } from "../test/console/chromium.ts";
+import { Browser } from "../test/harness/browser.ts";
+import { cpuOf_s } from "../test/harness/cpu.ts";
+import { freePort } from "../test/harness/daemon.ts";
+import { startSluice } from "../test/harness/sluice.ts";
+import { fillConsole } from "./console-fill.ts";
+import { steadily } from "./steady.ts";
+
+const [, , url, records = "20000000", watched_s = "60"] = process.argv;
+if (!url) throw new Error("usage: bun bench/console.ts URL [records] [seconds with watchers]");
+const organizations = 10_000;
+const turns = 5;
+const watchers = 20;
+
+const db = await serverDatabase(url, { statement_ms: 3_600_000 });
+await migrate(db);
+const [has] = await db.query<{ some: boolean }>("select exists (select from usage_record) as some");
+if (!has!.some) {
+  const lane = await db.lane({ work_mem: "128MB" });
+  await fillConsole(lane, { records: Number(records), organizations });
+  await lane.close();
+}
+const [{ id: request }] = (await db.query<{ id: string }>(
+  "select 'req_' || replace(request_id::text, '-', '') as id from usage_record order by request_id desc limit 1",
+)) as [{ id: string }];
+await db.close();
+
+const port = await freePort();
+const sluice = await startSluice({ env: { DATABASE_URL: url, SLUICE_CONSOLE_PORT: String(port) } });
+const origin = `http://127.0.0.1:${port}`;
+const name = `bench-${Date.now()}`;
+const { token } = await sluice.json<{ token: string }>("operator", "create", name, "--role", "admin");
+
+const lastMonth = new Date(Date.now() - 32 * 86_400_000).toISOString().slice(0, 7);
+const pages = [
+  "/",
+  "/usage",
+  "/usage?by=key",
+  "/usage?by=model",
+  `/usage?by=day&from=${lastMonth}`,
+  "/usage?by=key&organization=org-0",
+  "/requests",
+  "/requests?organization=org-0",
+  "/requests?organization=org-100",
+  "/requests?outcome=failed",
+  `/requests/${request}`,
+  "/organizations",
+  "/organizations?over=75",
+  "/organizations/org-0",
+  "/engines",
+  "/nodes",
+  "/plans",
+  "/plans/pro",
+  "/people",
+  "/operators",
+  "/audit",
+  "/connect",
+];
+
+const browser = await launchBrowser();
+const tab = await openTab(origin, { theme: "light", width: 1440 }, browser);
+await tab.signIn(token);
+console.log(`first load: ${(await firstLoad_bytes()) / 1000} KB (gzip)`);
+await printPages(tab);
+await browser.close();
+await printWatchers(Number(watched_s));
+await sluice.stop();
+
+async function firstLoad_bytes(): Promise<number> {
+  const headers = { "accept-encoding": "gzip", accept: "text/html" };
+  const sizeOf = async (path: string) =>
+    (await (await fetch(origin + path, { headers, decompress: false })).arrayBuffer()).byteLength;
+  const document = await (await fetch(`${origin}/`, { headers })).text();
+  const files = [...document.matchAll(/"(\/assets\/[^"]+)"/g)].map(([, path]) => path!);
+  const sizes = await Promise.all(["/", ...files].map(sizeOf));
+  return sizes.reduce((sum, size) => sum + size, 0);
+}
+
+async function printPages(of: Tab): Promise<void> {
+  const head = ["page", "usual, ms", "longest, ms", "next part: usual", "longest"];
+  const table = new Table({ head, style: { head: [], border: [] } });
+  for (const path of pages) {
+    const opened: number[] = [];
+    const next: number[] = [];
+    for (let turn = 0; turn < turns; turn++) {
+      opened.push(await timed(() => of.visit(path)));
+      const link = of.page.locator("a[rel=next]").first();
+      if ((await link.count()) === 0) continue;
+      next.push(
+        await timed(async () => {
+          await link.click();
+          await of.settled();
+        }),
+      );
+    }
+    table.push([path, ...shown(opened), ...shown(next)]);
+    console.error([path, ...shown(opened), ...shown(next)].join("  "));
+  }
+  console.log(table.toString());
+  if (of.found.length > 0) console.log(of.found.join("\n"));
+}
+
+async function timed(act: () => Promise<unknown>): Promise<number> {
+  const began_ms = performance.now();
+  await act();
+  return performance.now() - began_ms;
+}
+
+function shown(took: number[]): string[] {
+  const sorted = took.toSorted((one, other) => one - other);
+  return sorted.length === 0
+    ? ["", ""]
+    : [sorted[Math.floor(sorted.length / 2)]!, sorted.at(-1)!].map((ms) => ms.toFixed(0));
+}
+
+/** Requests run all the while, so that what is followed changes with every report. */
+async function printWatchers(length_s: number): Promise<void> {
+  const page = { url: new URL(origin) };
+  const who = new Browser();
+  const { body } = await who.call(page, "/session/operator", { method: "POST", body: { token } });
+  const headers = {
+    cookie: `sluice-console=${who.cookie("sluice-console")}`,
+    "x-sluice-console": String(body!.secret),
+  };
+  const without = await busy_percent(length_s);
+  const stop = new AbortController();
+  let events = 0;
+  const following = Array.from({ length: watchers }, async () => {
+    const stream = await fetch(`${origin}/management/v1/fleet?format=events`, { headers, signal: stop.signal });
+    for await (const _ of stream.body!) events += 1;
+  }).map((one) => one.catch(() => {}));
+  const withThem = await busy_percent(length_s);
+  stop.abort();
+  await Promise.all(following);
+  const perSecond = (events / watchers / length_s).toFixed(2);
+  console.log(
+    `the node: ${without.toFixed(2)} % of a core without watchers, ${withThem.toFixed(2)} % with ${watchers} (${perSecond} events a second to each)`,
+  );
+}
+
+async function busy_percent(length_s: number): Promise<number> {
+  const model = "qwen/qwen3-coder";
+  const messages = [{ role: "user", content: "hello" }];
+  const before_s = cpuOf_s(sluice.pid);
+  const asked = () => sluice.post("/v1/chat/completions", { model, max_tokens: 5, messages }).then((one) => one.text());
+  await steadily(asked, { length_s, rate: 1, latencies: [] });
+  return ((cpuOf_s(sluice.pid) - before_s) / length_s) * 100;
+}
