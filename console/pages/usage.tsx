@@ -18,6 +18,9 @@ import { Time } from "../parts/time.tsx";
 export type Report = Answer<"reportUsage">;
 export type ReportRow = Report["rows"][number];
 
+/** The rows that are shown at first, and those that can be. The files to save have all. */
+const rows_min = 50;
+const rows_max = 1000;
 const groups = ["organization", "team", "key", "model", "operation", "outcome", "day", "month"];
 const filters: readonly Filter[] = [
   { name: "organization", label: "Organization", hint: "all" },
@@ -30,7 +33,10 @@ export function UsagePage() {
   const offered = membership.value ? filters.slice(1) : filters;
   const { by = "organization", ...chosen } = filtersSet(offered);
   const input = { ...chosen, by };
-  const asked = useAnswer("reportUsage", input);
+  // Days and months are few; of anything else there may be thousands.
+  const isTime = by === "day" || by === "month";
+  const largest = Number(query.value.get("rows")) || rows_min;
+  const asked = useAnswer("reportUsage", isTime ? input : { ...input, largest });
   const days = useAnswer("reportUsage", { ...chosen, by: "day" });
   return (
     <Page
@@ -60,6 +66,11 @@ export function UsagePage() {
             ) : (
               <>
                 <ReportTable report={report} by={by} />
+                {report.rows_left_out > 0 && largest < rows_max && (
+                  <nav class="pages" aria-label="Rows of the report">
+                    <a href={withQuery({ rows: String(Math.min(rows_max, largest * 2)) })}>More rows</a>
+                  </nav>
+                )}
                 <p class="fine">
                   Entries of operators are in the sums, and are no requests:{" "}
                   <a href={withQuery({ by: "operation" })}>by operation</a> they have a row.

@@ -9,28 +9,37 @@ import { Table } from "./table.tsx";
 
 type Report = Answer<"reportUsage">;
 type Row = Report["rows"][number];
-const sums = ["requests", "output_tokens", "units", "extra_units", "uncharged_units"] as const;
+const sums = [
+  "requests",
+  "input_tokens",
+  "cached_input_tokens",
+  "cache_write_tokens",
+  "output_tokens",
+  "units",
+  "extra_units",
+  "uncharged_units",
+] as const;
 
 export function ReportTable({ report, by }: { report: Report; by: string }) {
-  const { rows, from, to } = report;
+  const { rows, from, to, total, rows_left_out: leftOut } = report;
   const isTime = by === "day" || by === "month";
-  const ordered = [...rows].sort((a, b) => (isTime ? (timeOf(a) < timeOf(b) ? 1 : -1) : b.units - a.units));
-  const sum = (value: (row: Row) => number) => rows.reduce((total, row) => total + value(row), 0);
+  const ordered: Line[] = [...rows].sort((a, b) => (isTime ? (timeOf(a) < timeOf(b) ? 1 : -1) : b.units - a.units));
   const most = Math.max(1, ...rows.map(({ units }) => units));
-  const total = Object.fromEntries(sums.map((name) => [name, sum((row) => row[name])])) as Record<
-    (typeof sums)[number],
-    number
-  >;
+  if (leftOut > 0) ordered.push(restOf(report));
   return (
-    <Table<Row>
+    <Table<Line>
       caption={`Usage by ${by}`}
       rows={ordered}
-      keyOf={(row, at) => `${nameOf(row, by)} ${at}`}
+      keyOf={(row, at) => (row.others ? "others" : `${nameOf(row, by)} ${at}`)}
       columns={[
         { head: by, cell: (row) => <Name row={row} by={by} from={from} to={to} />, foot: "Sum" },
-        { head: "Share", cell: ({ units }) => <Bar used={units} limit={most} label="Share of the largest" isPart /> },
+        {
+          head: "Share",
+          cell: ({ units, others }) =>
+            others ? "" : <Bar used={units} limit={most} label="Share of the largest" isPart />,
+        },
         { head: "Requests", isNumber: true, cell: ({ requests }) => grouped(requests), foot: grouped(total.requests) },
-        { head: "Input tokens", isNumber: true, cell: (row) => grouped(inputOf(row)), foot: grouped(sum(inputOf)) },
+        { head: "Input tokens", isNumber: true, cell: (row) => grouped(inputOf(row)), foot: grouped(inputOf(total)) },
         {
           head: "Output tokens",
           isNumber: true,
@@ -50,27 +59,41 @@ export function ReportTable({ report, by }: { report: Report; by: string }) {
           cell: ({ uncharged_units: one }) => <Units of={one} />,
           foot: <Units of={total.uncharged_units} />,
         },
-        report.total.cost !== undefined && {
+        total.cost !== undefined && {
           head: "Cost",
           isNumber: true,
           cell: ({ cost }) => cost ?? "–",
-          foot: report.total.cost,
+          foot: total.cost,
         },
       ]}
     />
   );
 }
 
-const inputOf = (row: Row) => row.input_tokens + row.cached_input_tokens + row.cache_write_tokens;
-const timeOf = ({ day, month }: Row) => day ?? month ?? "";
+/** A row, or all rows that are not shown as one. */
+interface Line extends Summed {
+  others?: number;
+  cost?: string;
+}
+type Summed = Pick<Row, (typeof sums)[number]> & Omit<Partial<Row>, (typeof sums)[number] | "cost">;
 
-function nameOf(row: Row, by: string): string | null {
+function restOf({ rows, total, rows_left_out: others }: Report): Line {
+  const rest = sums.map((name) => [name, rows.reduce((left, row) => left - row[name], total[name])]);
+  return { ...(Object.fromEntries(rest) as Summed), others };
+}
+
+const inputOf = (row: Pick<Row, (typeof sums)[number]>) =>
+  row.input_tokens + row.cached_input_tokens + row.cache_write_tokens;
+const timeOf = ({ day, month }: Line) => day ?? month ?? "";
+
+function nameOf(row: Line, by: string): string | null {
   const value = (row as unknown as Record<string, unknown>)[by];
   return typeof value === "string" ? value : null;
 }
 
 /** The name, as the way down to what the row adds up. */
-function Name({ row, by, from, to }: { row: Row; by: string; from: string; to: string }): ComponentChildren {
+function Name({ row, by, from, to }: { row: Line; by: string; from: string; to: string }): ComponentChildren {
+  if (row.others) return <span class="fine">{grouped(row.others)} others</span>;
   const name = nameOf(row, by);
   const id = by === "team" ? row.team_id : by === "key" ? row.key_id : name;
   if (!id) return <span class="fine">{absent[by] ?? "none"}</span>;

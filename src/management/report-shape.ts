@@ -62,6 +62,7 @@ export const Report = Type.Object(
       { requests: count(), held_units: units() },
       { description: "What was admitted in the span and still runs: in no row yet." },
     ),
+    rows_left_out: Type.Integer({ minimum: 0, description: "Rows that are not there, since `largest` was asked for." }),
     organization_id: nullable(id("org")),
     price: nullable(
       Type.Object({ currency: Type.String(), per_million_units: Type.Number(), provider: Type.String() }),

@@ -75,6 +75,14 @@ export const reportVerbs = [
         ),
       ),
       organization: Type.Optional(words("Slug or ID; else all.")),
+      largest: Type.Optional(
+        Type.Integer({
+          minimum: 1,
+          maximum: rows_max,
+          description:
+            "Only so many rows, those with the most units. `total` is of all, `rows_left_out` counts the others.",
+        }),
+      ),
     }),
     answers: Report,
     example: {
@@ -87,6 +95,7 @@ export const reportVerbs = [
         asOf: examples.at,
         total: exampleTotal,
         running: { requests: 0, heldUnits: 0 },
+        rowsLeftOut: 0,
         organizationId: null,
         price: { currency: "EUR", perMillionUnits: 0.04, provider: "Example AI" },
         rows: [
@@ -118,6 +127,7 @@ interface Asked {
   to?: Date;
   by?: string;
   organization?: string;
+  largest?: number;
 }
 
 async function reported(context: ManagementContext, input: Asked): Promise<Report> {
@@ -138,7 +148,8 @@ async function reported(context: ManagementContext, input: Asked): Promise<Repor
   }
   const { pricing = null } = await catalog();
   const costOf = pricing && costsAt(pricing.price_per_million_units);
-  const rows = found.rows.toSorted(largestFirst).map((row) => rowShown(row, by, costOf));
+  const chosen = largestOf(found.rows, input.largest);
+  const rows = chosen.toSorted(largestFirst).map((row) => rowShown(row, by, costOf));
   return {
     from,
     to,
@@ -147,6 +158,7 @@ async function reported(context: ManagementContext, input: Asked): Promise<Repor
     asOf: found.at,
     total: withMeasures({}, total, costOf),
     running: found.running,
+    rowsLeftOut: found.rows.length - chosen.length,
     organizationId: organization?.id ?? null,
     price: pricing && {
       currency: pricing.currency,
@@ -177,6 +189,11 @@ async function withStanding(
     ids.filter((id) => id !== null),
   );
   return rows.map((row, at) => ({ ...row, standing: standings.get(ids[at] ?? "") ?? null }));
+}
+
+function largestOf(rows: readonly ReportRow[], count = rows.length): readonly ReportRow[] {
+  if (count >= rows.length) return rows;
+  return rows.toSorted((one, other) => other.units - one.units).slice(0, count);
 }
 
 /** The latest period last; within a period the largest first, and otherwise by what the rows are of. */

@@ -73,7 +73,10 @@ export interface Declared<Name extends string, How extends Kind, Takes extends T
   act(context: ManagementContext, input: Value<Input<How, Takes>>): Promise<Value<Answers>>;
 }
 
-/** An answer that is sent again as an event whenever it has changed. */
+/**
+ * An answer that is sent again as an event whenever it has changed. It is the same for all who may use the verb, whose
+ * input is then empty: they share a look.
+ */
 export interface Live {
   /** The name of the events. */
   event: string;

@@ -73,6 +73,16 @@ describe(`the totals of random views, seed ${seed}`, () => {
     for (let count = 0; count < views; count++) await holds(randomView(chance, books), byInterface);
   });
 
+  test("the largest rows of a report, with the total of all", async () => {
+    const path = "/usage/report?by=key&from=2026-01-01";
+    type Cut = { rows: { units: number }[]; total: object; rows_left_out: number };
+    const all = (await books.read(path)) as unknown as Cut;
+    const some = (await books.read(`${path}&largest=3`)) as unknown as Cut;
+    const most = all.rows.map(({ units }) => units).toSorted((one, other) => other - one);
+    expect(some.rows.map(({ units }) => units)).toEqual(most.slice(0, 3));
+    expect([some.total, some.rows_left_out]).toEqual([all.total, all.rows.length - 3]);
+  });
+
   describe.skipIf(noBrowser !== null)(`in a browser${noBrowser ? `: ${noBrowser}` : ""}`, () => {
     let browser: Awaited<ReturnType<typeof launchBrowser>>;
     let tab: Tab;

@@ -126,7 +126,7 @@ export function pageReader(tab: Tab): Reader {
   });
   return {
     async report(address) {
-      await tab.visit(address);
+      await tab.visit(`${address}${address.includes("?") ? "&" : "?"}rows=1000`);
       const rows = (await rowsOf("tbody")).map((row) => ({ ...sumsIn(row), href: row.href }));
       const [foot] = await rowsOf("tfoot");
       return { rows, foot: foot ? sumsIn(foot) : null };

@@ -126,14 +126,14 @@ describe("a stream", () => {
   };
   const opened = async (followed: Partial<Followed>, followers: Followers = { count: 0 }) => {
     const one = owner();
-    const whole = { event: "count", every_ms: 1, heartbeat_ms: 60_000, faultBody, read: async () => 1, ...followed };
+    const whole = { event: "count", every_ms: 1, heartbeat_ms: 60_000, faultBody, read: async () => "1", ...followed };
     const response = (await follow(followers, whole)).open(one);
     return { response, followers, seen: one.seen };
   };
 
   test("reads nothing for a reader that does not read, and then sends the newest", async () => {
     let count = 0;
-    const { response } = await opened({ read: async () => ++count });
+    const { response } = await opened({ read: async () => String(++count) });
     const reader = response.body!.getReader();
     const next = async () => new TextDecoder().decode((await reader.read()).value);
     expect(await next()).toContain("data: 1\n");
@@ -160,7 +160,7 @@ describe("a stream", () => {
     const { response, followers, seen } = await opened({
       async read() {
         if (++count > 3) throw new Fault("draining", "The node is about to stop.");
-        return count;
+        return String(count);
       },
     });
     const { messages, ended } = listened(response);

@@ -11,8 +11,8 @@ export interface Followed {
   event: string;
   every_ms: number;
   heartbeat_ms: number;
-  /** Reads the answer as JSON. Throws a Fault when the stream has to end. */
-  read(): Promise<unknown>;
+  /** Reads the answer as a text of JSON. Throws a Fault when the stream has to end. */
+  read(): Promise<string>;
   /** The body of the event `error`. */
   faultBody(fault: Fault): unknown;
 }
@@ -40,7 +40,7 @@ export async function follow(followers: Followers, followed: Followed): Promise<
     });
   }
   followers.count += 1;
-  const first = await firstOf(followed).catch((thrown: unknown) => {
+  const first = await followed.read().catch((thrown: unknown) => {
     followers.count -= 1;
     throw thrown;
   });
@@ -54,10 +54,6 @@ export async function follow(followers: Followers, followed: Followed): Promise<
       return new Response(new ReadableStream<Uint8Array>(source), { headers: followHeaders });
     },
   };
-}
-
-async function firstOf({ read }: Followed): Promise<string> {
-  return JSON.stringify(await read());
 }
 
 const text = new TextEncoder();
@@ -103,7 +99,7 @@ class FollowSource implements Bun.UnderlyingSource<Uint8Array> {
   async #frame(): Promise<string> {
     const { event, every_ms, heartbeat_ms, read } = this.#followed;
     for (;;) {
-      const data = this.#next ?? JSON.stringify(await read());
+      const data = this.#next ?? (await read());
       this.#next = null;
       if (data !== this.#last) {
         this.#last = data;

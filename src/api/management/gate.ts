@@ -19,6 +19,7 @@ import { oneOf } from "../../protocol/shapes/contract.ts";
 import { violationFault } from "../../protocol/violation.ts";
 import { closestName } from "../../schema/closest.ts";
 import { encode } from "../../schema/codec.ts";
+import { shared } from "../../time/shared.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { guard } from "../parameters.ts";
 import { idIn, queryOf } from "../path.ts";
@@ -113,6 +114,7 @@ const body_bytes_max = 256 * 1024;
 
 export function gate(entrance: ManagementEntrance, verb: Verb, followers: Followers) {
   const read = readerOf(verb);
+  const together = sharing(verb);
   return async (dependencies: Dependencies, call: Call): Promise<Answer> => {
     requireTls(entrance, call);
     const caller = await admitted(entrance, verb, call);
@@ -121,13 +123,22 @@ export function gate(entrance: ManagementEntrance, verb: Verb, followers: Follow
     const context = entrance.contextFor({ caller, address: call.client, repeatKey });
     call.keepOpen();
     if (verb.live && format === "events") {
-      return events({ entrance, followers, verb, live: verb.live, dependencies, call }, () =>
-        verb.act(context, verb.take(input)),
-      );
+      return events({ entrance, followers, verb, live: verb.live, dependencies, call }, () => together(context));
     }
     const form = verb.formats?.[format];
     const answer = await verb.act(context, verb.take(form?.asks?.(input) ?? input));
     return form ? written(form, form.write(answer)) : answered(encode(verb.answers, answer));
+  };
+}
+
+/** All who follow a live verb are answered alike, so one of them reads and writes the answer down for the others. */
+function sharing(verb: Verb): (context: ManagementContext) => Promise<string> {
+  let reader: ManagementContext | null = null;
+  const look = async () => JSON.stringify(encode(verb.answers, await verb.act(reader!, verb.take({}))));
+  const ask = shared(look, (verb.live?.every_ms ?? 0) / 2, () => performance.now());
+  return (context) => {
+    reader = context;
+    return ask();
   };
 }
 
@@ -156,7 +167,7 @@ const authenticated_ms = 700;
 
 function events(
   { entrance, followers, verb, live, dependencies, call }: Following,
-  act: () => Promise<unknown>,
+  look: () => Promise<string>,
 ): Answer | Promise<Answer> {
   if (call.request.method === "HEAD") return new Response(null, { headers: followHeaders });
   let checked_ms = performance.now();
@@ -170,7 +181,7 @@ function events(
         await admitted(entrance, verb, call);
         checked_ms = now_ms;
       }
-      return encode(verb.answers, (await act()) as never);
+      return look();
     },
     faultBody: (fault) => encodeFault(fault, call.requestId),
   });
