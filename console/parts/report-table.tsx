@@ -79,7 +79,7 @@ function Name({ row, by, from, to }: { row: Row; by: string; from: string; to: s
   }
   if (by === "month" && row.month)
     return <a href={`/usage?by=day&from=${row.month}&to=${monthAfter(row.month)}`}>{row.month}</a>;
-  const id = by === "team" ? row.team_id : by === "key" ? row.key_id : name;
+  const id = by === "team" ? row.team_id : by === "person" ? row.person_id : by === "key" ? row.key_id : name;
   if (id === null || id === undefined) return <span class="fine">{absent[by] ?? "none"}</span>;
   if (by !== "day") {
     if (by === "operation") return name;
@@ -90,6 +90,7 @@ function Name({ row, by, from, to }: { row: Row; by: string; from: string; to: s
 
 const absent: Record<string, string> = {
   team: "no team",
+  person: "nobody's keys",
   key: "an entry of an operator",
   model: "an entry of an operator",
 };
