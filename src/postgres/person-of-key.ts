@@ -1,5 +1,5 @@
 /**
- * Whose a request is. Every key has the person that it was made for, or none, for as long as it exists (migration 0030), and
+ * Whose a request is. Every key has the person that it was made for, or none, for as long as it exists (migration 0031), and
  * it exists for as long as its records do. So the key of a record says whose it was at admission, and a settlement writes
  * nothing more for it (docs/decisions/2026-11-25-whose-requests.md).
  */
