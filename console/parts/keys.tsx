@@ -14,8 +14,15 @@ import { Distance } from "./time.tsx";
 import { Share } from "./windows.tsx";
 
 type Key = ItemOf<"pageKeyBudgets">;
+/** The names of the organization's teams; null: there are too many to choose of. */
+type Teams = readonly string[] | null;
 
-export function Keys({ organization, teams }: { organization: string; teams: readonly string[] }) {
+function teamField(teams: Teams): Field {
+  const field = { name: "team", label: "Team" } as const;
+  return teams === null ? { ...field, kind: "text", hint: "ID or name" } : { ...field, kind: "choice", choices: teams };
+}
+
+export function Keys({ organization, teams }: { organization: string; teams: Teams }) {
   return (
     <List
       verb="pageKeyBudgets"
@@ -96,7 +103,7 @@ export function LimitWords({ of }: { of: Record<(typeof limitNames)[number], num
 
 interface Made {
   organization: string;
-  teams: readonly string[];
+  teams: Teams;
   done?: () => void;
 }
 
@@ -111,7 +118,7 @@ export function CreateKey({ organization, teams, done = () => {} }: Made) {
           { ...models, hint: "With commas; empty: every model that you may use" },
         ]
       : [
-          { name: "team", label: "Team", kind: "choice", choices: teams } as const,
+          teamField(teams),
           { ...expires, hint: "Empty: as the organization's policy says" },
           { ...models, hint: "With commas; empty: every model" },
           ...limitFields("limits", null).filter(({ name }) => /week|month|concurrent/.test(name)),
@@ -142,12 +149,13 @@ export function Secret({ of }: { of: string | null }) {
 }
 
 interface Ending {
-  of: Pick<Key, "id" | "name" | "standing">;
+  of: Pick<Key, "id" | "name" | "standing" | "secrets">;
   changed: () => void;
 }
 
 /** Another secret, or none any more. */
-function KeyEnd({ of: { id, name, standing }, changed }: Ending) {
+function KeyEnd({ of: { id, name, standing, secrets }, changed }: Ending) {
+  const hasOld = secrets.slice(1).some(({ revoked_at }) => revoked_at === null);
   const running = standing?.running_requests ?? 0;
   return (
     <span class="acts">
@@ -167,6 +175,16 @@ function KeyEnd({ of: { id, name, standing }, changed }: Ending) {
         onDone={changed}
         result={(answer: { key: string | null }) => <Secret of={answer.key} />}
       />
+      {hasOld && (
+        <Act
+          label="End old secrets"
+          verb="revokeKey"
+          given={{ id, old: true }}
+          ends={{ name, what: "Ends the secrets that rotations replaced. The newest goes on." }}
+          done="The old secrets were revoked."
+          onDone={changed}
+        />
+      )}
       <Act
         label="Revoke"
         verb="revokeKey"
@@ -182,7 +200,7 @@ function KeyEnd({ of: { id, name, standing }, changed }: Ending) {
   );
 }
 
-function KeyActs({ of: key, teams, changed }: { of: Key; teams: readonly string[]; changed: () => void }) {
+function KeyActs({ of: key, teams, changed }: { of: Key; teams: Teams; changed: () => void }) {
   if (key.state === "revoked") return null;
   return (
     <span class="acts">
@@ -190,12 +208,31 @@ function KeyActs({ of: key, teams, changed }: { of: Key; teams: readonly string[
         label="Limit"
         verb="updateKeyBudget"
         given={{ id: key.id }}
-        fields={[
-          { name: "team", label: "Team", kind: "choice", choices: teams, value: key.team?.name ?? "" },
-          ...limitFields("limits", key.limits),
-        ]}
+        fields={[{ ...teamField(teams), value: key.team?.name ?? "" }, ...limitFields("limits", key.limits)]}
         says="An empty field takes the limit away. It holds for the next request."
         done="The limits were changed."
+        onDone={changed}
+      />
+      <Act
+        label="Change"
+        verb="updateKey"
+        given={{ id: key.id, version: key.version }}
+        fields={[
+          { name: "name", label: "Name", kind: "text", value: key.name },
+          { name: "owner", label: "Owner", kind: "text", value: key.owner, hint: "A person or a team, in any words" },
+          { name: "models", label: "Models", kind: "list", value: key.allowed_models, hint: "Empty: every model" },
+          { name: "scopes", label: "Scopes", kind: "list", value: key.scopes },
+          {
+            name: "addresses",
+            label: "Addresses and networks",
+            kind: "list",
+            value: key.allowed_addresses,
+            hint: "Such as 10.0.0.0/8; empty: all",
+          },
+          { name: "expires", label: "Expires", kind: "day", value: key.expires_at?.slice(0, 10) ?? "" },
+        ]}
+        says="Every node knows within a second. What runs goes on."
+        done="The key was changed."
         onDone={changed}
       />
       <KeyEnd of={key} changed={changed} />
