@@ -1,4 +1,6 @@
 /** Keys of an organization, and what can be done with them. */
+import { type ComponentChildren, Fragment } from "preact";
+import { useState } from "preact/hooks";
 import type { ItemOf } from "../core/client.ts";
 import type { Field } from "../core/form.ts";
 import { limitFields, limitNames } from "../core/form.ts";
@@ -24,14 +26,9 @@ function teamField(teams: Teams): Field {
 
 export function Keys({ organization, teams }: { organization: string; teams: Teams }) {
   return (
-    <List
-      verb="pageKeyBudgets"
-      input={{ organization }}
-      cursor="keys"
-      none={<p>No key yet. A client calls with one. {<CreateKey organization={organization} teams={teams} />}</p>}
-    >
-      {(keys, reload) => (
-        <Section title="Keys" aside={<CreateKey organization={organization} teams={teams} done={reload} />}>
+    <KeySection title="Keys" organization={organization} teams={teams}>
+      <List verb="pageKeyBudgets" input={{ organization }} cursor="keys" none="No key yet. A client calls with one.">
+        {(keys, reload) => (
           <Table<Key>
             caption="Keys"
             rows={keys}
@@ -48,9 +45,9 @@ export function Keys({ organization, teams }: { organization: string; teams: Tea
               { head: "Acts", cell: (key) => <KeyActs of={key} teams={teams} changed={reload} /> },
             ]}
           />
-        </Section>
-      )}
-    </List>
+        )}
+      </List>
+    </KeySection>
   );
 }
 
@@ -59,14 +56,9 @@ type OwnKey = ItemOf<"pageKeys">;
 /** A member's keys: she sets neither their team nor limits. */
 export function OwnKeys({ organization }: { organization: string }) {
   return (
-    <List
-      verb="pageKeys"
-      input={{ organization }}
-      cursor="keys"
-      none={<p>You have no key yet. A client calls with one. {<CreateKey organization={organization} teams={[]} />}</p>}
-    >
-      {(keys, reload) => (
-        <Section title="Your keys" aside={<CreateKey organization={organization} teams={[]} done={reload} />}>
+    <KeySection title="Your keys" organization={organization} teams={[]}>
+      <List verb="pageKeys" input={{ organization }} cursor="keys" none="You have no key yet. A client calls with one.">
+        {(keys, reload) => (
           <Table<OwnKey>
             caption="Your keys"
             rows={keys}
@@ -81,9 +73,9 @@ export function OwnKeys({ organization }: { organization: string }) {
               { head: "Acts", cell: (key) => key.state !== "revoked" && <KeyEnd of={key} changed={reload} /> },
             ]}
           />
-        </Section>
-      )}
-    </List>
+        )}
+      </List>
+    </KeySection>
   );
 }
 
@@ -101,13 +93,22 @@ export function LimitWords({ of }: { of: Record<(typeof limitNames)[number], num
   return <>{set.map((name) => `${wordsOf(name)} ${compacted(of![name]!)}`).join(", ")}</>;
 }
 
-interface Made {
+interface Of {
   organization: string;
   teams: Teams;
-  done?: () => void;
 }
 
-export function CreateKey({ organization, teams, done = () => {} }: Made) {
+/** The act stands outside of the list, which begins anew with the new key: its secret stays until it was read. */
+function KeySection({ title, children, ...of }: Of & { title: string; children: ComponentChildren }) {
+  const [turn, setTurn] = useState(0);
+  return (
+    <Section title={title} aside={<CreateKey {...of} done={() => setTurn(turn + 1)} />}>
+      <Fragment key={turn}>{children}</Fragment>
+    </Section>
+  );
+}
+
+function CreateKey({ organization, teams, done }: Of & { done: () => void }) {
   const expires: Field = { name: "expires", label: "Expires", kind: "day" };
   const models: Field = { name: "models", label: "Models", kind: "list" };
   const fields: Field[] = [
