@@ -7,10 +7,12 @@ import type { PageProps } from "../pages.ts";
 import { Show } from "../parts/asked.tsx";
 import { AuditList } from "../parts/audit-list.tsx";
 import { CommandLine } from "../parts/command-line.tsx";
-import { Keys, LimitWords } from "../parts/keys.tsx";
+import { Keys } from "../parts/keys.tsx";
+import { LimitWords } from "../parts/limit-words.tsx";
 import { Notices } from "../parts/notices.tsx";
 import { AdjustAct, DefaultAct, SettingActs, StateActs } from "../parts/organization-acts.tsx";
 import { PeopleList } from "../parts/people-list.tsx";
+import { RaiseWords } from "../parts/raise.tsx";
 import { Facts, Page, Section, State } from "../parts/section.tsx";
 import { Teams } from "../parts/teams.tsx";
 import { Time } from "../parts/time.tsx";
@@ -142,6 +144,7 @@ function factsOf(organization: Organization) {
   return [
     ["slug", <code key="s">{organization.slug}</code>],
     ["plan", plan === null ? "none" : <a href={`/plans/${plan}`}>{plan}</a>],
+    ["raised", organization.raise && <RaiseWords key="r" of={organization.raise} />],
     ["weeks from", <Time key="a" at={organization.anchor_at} />],
     ["from then", next && <AnchorWords key="n" of={next} />],
     [

@@ -8,7 +8,7 @@ import { Act } from "../parts/act.tsx";
 import { Show } from "../parts/asked.tsx";
 import { CommandLine } from "../parts/command-line.tsx";
 import { type Filter, Filters, filtersSet } from "../parts/filters.tsx";
-import { LimitWords } from "../parts/keys.tsx";
+import { LimitWords } from "../parts/limit-words.tsx";
 import { OrganizationLink } from "../parts/links.tsx";
 import { membershipWords, PeopleList } from "../parts/people-list.tsx";
 import { Empty, Facts, Page, Section, State } from "../parts/section.tsx";

@@ -5,6 +5,7 @@ import { limitFields } from "../core/form.ts";
 import { may } from "../core/session.ts";
 import { useAnswer } from "../core/use-answer.ts";
 import { Act } from "./act.tsx";
+import { RaiseActs } from "./raise.tsx";
 import { Suspension } from "./suspension.tsx";
 
 type Organization = Answer<"findOrganization">;
@@ -56,6 +57,15 @@ export function SettingActs({ of: organization, changed }: Of) {
       {acts.map((One) => (
         <One key={One.name} of={organization} changed={changed} />
       ))}
+      {organization.plan && (
+        <RaiseActs
+          verb="raiseOrganization"
+          given={{ organization: organization.slug }}
+          raise={organization.raise}
+          limits={null}
+          changed={changed}
+        />
+      )}
     </span>
   );
 }

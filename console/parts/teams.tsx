@@ -3,9 +3,10 @@ import { useState } from "preact/hooks";
 import type { ItemOf } from "../core/client.ts";
 import { limitFields } from "../core/form.ts";
 import { Act } from "./act.tsx";
-import { LimitWords } from "./keys.tsx";
+import { LimitWords } from "./limit-words.tsx";
 import { RequestsOf } from "./links.tsx";
 import { List } from "./list.tsx";
+import { RaiseActs, RaisedLimits } from "./raise.tsx";
 import { Section } from "./section.tsx";
 import { Table } from "./table.tsx";
 import { Share } from "./windows.tsx";
@@ -36,7 +37,7 @@ export function Teams({ organization, changed }: { organization: string; changed
               { head: "Name", cell: ({ name, id }) => <RequestsOf by="team" id={id} words={name} /> },
               { head: "Keys", isNumber: true, cell: ({ keys }) => keys },
               { head: "Used", cell: ({ standing }) => <Share of={standing} /> },
-              { head: "Limits", cell: ({ limits }) => <LimitWords of={limits} /> },
+              { head: "Limits", cell: ({ limits, raise }) => <RaisedLimits of={limits} raise={raise} /> },
               { head: "New keys get", cell: ({ key_limits }) => <LimitWords of={key_limits} /> },
               { head: "Members get", cell: ({ member_limits }) => <LimitWords of={member_limits} /> },
               { head: "Acts", cell: (team) => <TeamActs of={team} changed={() => [reload(), changed()]} /> },
@@ -87,6 +88,7 @@ function TeamActs({ of: team, changed }: { of: Team; changed: () => void }) {
           onDone={changed}
         />
       ))}
+      <RaiseActs verb="raiseTeam" given={{ team: team.id }} raise={team.raise} limits={team.limits} changed={changed} />
       <Act
         label="Remove"
         verb="removeTeam"
