@@ -31,6 +31,8 @@ import unitsByKind from "./migrations/0025_units_by_kind.sql" with { type: "text
 import peopleInTheLedger from "./migrations/0026_people_in_the_ledger.sql" with { type: "text" };
 import consoleSessions from "./migrations/0027_console_sessions.sql" with { type: "text" };
 import lateSettlements from "./migrations/0028_late_settlements.sql" with { type: "text" };
+import raises from "./migrations/0029_raises.sql" with { type: "text" };
+import subjectsAtLessCost from "./migrations/0030_subjects_at_less_cost.sql" with { type: "text" };
 
 export interface Migration {
   /** `0001_directory`: four digits without gaps, and what it is about. */
@@ -73,6 +75,8 @@ export const migrations: readonly Migration[] = [
   { name: "0026_people_in_the_ledger", sql: peopleInTheLedger, additive: true },
   { name: "0027_console_sessions", sql: consoleSessions, additive: true },
   { name: "0028_late_settlements", sql: lateSettlements, additive: true },
+  { name: "0029_raises", sql: raises, additive: true },
+  { name: "0030_subjects_at_less_cost", sql: subjectsAtLessCost, additive: true },
 ];
 
 /** The statements that the migrator needs of a database. */

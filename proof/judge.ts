@@ -36,6 +36,7 @@ export interface Truth {
   book: ReadonlyMap<string, readonly Attempt[]>;
   injuries: readonly Injury[];
   uncounted_ms_max: number;
+  late_ms_max: number;
   estimate_share_max: number;
 }
 
@@ -62,7 +63,7 @@ export function judge(account: Account, truth: Truth): Finding[] {
   if (charged < least) findings.push({ verdict: "lost", tokens: least - charged, says: numbers });
   if (charged > most)
     findings.push({ verdict: excess(charged - most, account, truth), tokens: charged - most, says: numbers });
-  const spent = overspent(account, least);
+  const spent = overspent(account, truth, least);
   if (spent) findings.push(spent);
   return findings;
 }
@@ -124,16 +125,29 @@ function excess(tokens: number, account: Account, truth: Truth): Verdict {
   return counts.some((count) => Math.abs(tokens - count) <= few) ? "doubled" : "unexplained";
 }
 
-/** Delivered tokens that may be uncounted, because a node died, are no breach of a limit that the book knows. */
-function overspent({ key, output_tokens_max, seen, usage }: Account, least: number): Finding | null {
+/**
+ * Delivered tokens that may be uncounted, because a node died, are no breach of a limit that the book knows; nor are those
+ * that a node delivered while it alone was cut off from the stores, as far as the documents say so.
+ */
+function overspent(account: Account, truth: Truth, least: number): Finding | null {
+  const { key, output_tokens_max, seen, usage } = account;
   if (output_tokens_max === null) return null;
   // A delta that is under way when the limit is reached may still arrive.
-  const allowed = output_tokens_max + seen.filter(({ status }) => status === 200).length;
+  const underWay = seen.filter(({ status }) => status === 200).length;
+  const allowed = output_tokens_max + underWay + sum(seen.map((one) => latest(one, truth)));
   const most = Math.max(least, usage.output_tokens);
   if (most <= allowed) return null;
   const delivered = sum(seen.map(({ tokens }) => tokens));
-  const says = `${key}: ${delivered} tokens delivered and ${usage.output_tokens} in the book, of ${output_tokens_max} allowed`;
-  return { verdict: "overspent", tokens: most - output_tokens_max, says };
+  const numbers = `${key}: ${delivered} tokens delivered and ${usage.output_tokens} in the book, of ${output_tokens_max} allowed`;
+  return { verdict: "overspent", tokens: most - output_tokens_max, says: `${numbers}; ${describe(account, truth)}` };
+}
+
+/** How many tokens of a stream may be booked beyond a limit: none, unless its node was cut off for longer than that. */
+function latest(seen: Seen, { injuries, late_ms_max }: Truth): number {
+  const isCutOff = ({ fault, node, from_ms, until_ms }: Injury) =>
+    node !== null && !fault.includes("clients and") && until_ms - from_ms > late_ms_max;
+  if (late_ms_max === 0 || !seen.stream || !injuriesOf(seen, injuries).some(isCutOff)) return 0;
+  return Math.min(seen.tokens, Math.ceil(late_ms_max / seen.script.gap_ms));
 }
 
 /** The requests of a key, so that somebody can look into a finding. */

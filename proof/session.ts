@@ -72,6 +72,7 @@ export async function runSession(stage: Stage, session: Session): Promise<Outcom
     book: engine.book,
     injuries,
     uncounted_ms_max: target.uncounted_ms_max,
+    late_ms_max: target.late_ms_max,
     estimate_share_max: target.estimate_share_max,
   };
   const accounts = purses.map((entry) => accountOf(entry, seen, usage));

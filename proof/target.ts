@@ -64,6 +64,12 @@ export interface Target {
    * Zero for a gateway that promises nothing: the finding then says so.
    */
   uncounted_ms_max: number;
+  /**
+   * How much of a stream its documents say may be booked beyond a limit when its node was cut off from the stores for so
+   * long, as a time of that stream: another node gave the room away, and the first one says later what it delivered. Zero
+   * for a gateway that promises nothing, and for one that keeps the room.
+   */
+  late_ms_max: number;
   /** By what share its documents say that a count may be off which no report confirms. */
   estimate_share_max: number;
   start(engine_url: string): Promise<Site>;

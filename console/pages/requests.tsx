@@ -13,12 +13,14 @@ import { Time } from "../parts/time.tsx";
 
 type Listed = ItemOf<"pageRequests">;
 
+const operations = ["chat.completions", "messages", "responses"];
 const outcomes = ["running", "completed", "cancelled", "failed", "refused"];
 const filters: readonly Filter[] = [
   { name: "organization", label: "Organization", hint: "slug or ID" },
   { name: "team", label: "Team", hint: "ID" },
   { name: "key", label: "Key", hint: "key_…" },
   { name: "model", label: "Model" },
+  { name: "operation", label: "Operation", choices: operations },
   { name: "outcome", label: "Outcome", choices: outcomes },
   { name: "upstream", label: "Engine" },
   { name: "from", label: "From", hint: "2026-11-01" },

@@ -1,7 +1,7 @@
 /** Who used what: any report as a chart and as a table, down to the requests that it adds up. */
 
 import { useState } from "preact/hooks";
-import { query, replaceQuery } from "../core/address.ts";
+import { query, replaceQuery, withQuery } from "../core/address.ts";
 import { announce } from "../core/announce.ts";
 import { type Answer, download } from "../core/client.ts";
 import { compacted, grouped } from "../core/format.ts";
@@ -58,7 +58,13 @@ export function UsagePage() {
             report.rows.length === 0 ? (
               <Empty>Nothing was used in this span. A request counts when it has ended.</Empty>
             ) : (
-              <ReportTable report={report} by={by} />
+              <>
+                <ReportTable report={report} by={by} />
+                <p class="fine">
+                  Entries of operators are in the sums, and are no requests:{" "}
+                  <a href={withQuery({ by: "operation" })}>by operation</a> they have a row.
+                </p>
+              </>
             )
           }
         </Show>

@@ -3,6 +3,7 @@ import type { ItemOf } from "../core/client.ts";
 import type { Field } from "../core/form.ts";
 import { limitFields, limitNames } from "../core/form.ts";
 import { compacted, shortId, wordsOf } from "../core/format.ts";
+import { isMember } from "../core/session.ts";
 import { Act } from "./act.tsx";
 import { Block } from "./copy.tsx";
 import { RequestsOf } from "./links.tsx";
@@ -20,11 +21,7 @@ export function Keys({ organization, teams }: { organization: string; teams: rea
       verb="pageKeyBudgets"
       input={{ organization }}
       cursor="keys"
-      none={
-        <p>
-          No key yet. A client calls with one. {<CreateKey organization={organization} teams={teams} done={() => {}} />}
-        </p>
-      }
+      none={<p>No key yet. A client calls with one. {<CreateKey organization={organization} teams={teams} />}</p>}
     >
       {(keys, reload) => (
         <Section title="Keys" aside={<CreateKey organization={organization} teams={teams} done={reload} />}>
@@ -34,14 +31,7 @@ export function Keys({ organization, teams }: { organization: string; teams: rea
             keyOf={({ id }) => id}
             columns={[
               { head: "Name", cell: ({ name, id }) => <RequestsOf by="key" id={id} words={name} /> },
-              {
-                head: "ID",
-                cell: ({ id }) => (
-                  <code title={id} class="nowrap">
-                    {shortId(id)}
-                  </code>
-                ),
-              },
+              { head: "ID", cell: ({ id }) => <KeyId of={id} /> },
               { head: "State", cell: ({ state }) => <State of={state} /> },
               { head: "Team", cell: ({ team }) => team?.name ?? "–" },
               { head: "Used", cell: ({ standing }) => <Share of={standing} /> },
@@ -57,6 +47,47 @@ export function Keys({ organization, teams }: { organization: string; teams: rea
   );
 }
 
+type OwnKey = ItemOf<"pageKeys">;
+
+/** A member's keys: she sets neither their team nor limits. */
+export function OwnKeys({ organization }: { organization: string }) {
+  return (
+    <List
+      verb="pageKeys"
+      input={{ organization }}
+      cursor="keys"
+      none={<p>You have no key yet. A client calls with one. {<CreateKey organization={organization} teams={[]} />}</p>}
+    >
+      {(keys, reload) => (
+        <Section title="Your keys" aside={<CreateKey organization={organization} teams={[]} done={reload} />}>
+          <Table<OwnKey>
+            caption="Your keys"
+            rows={keys}
+            keyOf={({ id }) => id}
+            columns={[
+              { head: "Name", cell: ({ name, id }) => <RequestsOf by="key" id={id} words={name} /> },
+              { head: "ID", cell: ({ id }) => <KeyId of={id} /> },
+              { head: "State", cell: ({ state }) => <State of={state} /> },
+              { head: "Used", cell: ({ standing }) => <Share of={standing} /> },
+              { head: "Last used", cell: ({ last_used_at }) => <Distance at={last_used_at} none="never" /> },
+              { head: "Ends", cell: ({ ends_at }) => <Distance at={ends_at} none="never" /> },
+              { head: "Acts", cell: (key) => key.state !== "revoked" && <KeyEnd of={key} changed={reload} /> },
+            ]}
+          />
+        </Section>
+      )}
+    </List>
+  );
+}
+
+function KeyId({ of: id }: { of: string }) {
+  return (
+    <code title={id} class="nowrap">
+      {shortId(id)}
+    </code>
+  );
+}
+
 export function LimitWords({ of }: { of: Record<(typeof limitNames)[number], number | null> | null }) {
   const set = limitNames.filter((name) => of?.[name] != null);
   if (set.length === 0) return <span class="fine">none of its own</span>;
@@ -66,16 +97,25 @@ export function LimitWords({ of }: { of: Record<(typeof limitNames)[number], num
 interface Made {
   organization: string;
   teams: readonly string[];
-  done: () => void;
+  done?: () => void;
 }
 
-export function CreateKey({ organization, teams, done }: Made) {
+export function CreateKey({ organization, teams, done = () => {} }: Made) {
+  const expires: Field = { name: "expires", label: "Expires", kind: "day" };
+  const models: Field = { name: "models", label: "Models", kind: "list" };
   const fields: Field[] = [
     { name: "name", label: "Name", kind: "text", isRequired: true, hint: "Who or what calls with it" },
-    { name: "team", label: "Team", kind: "choice", choices: teams },
-    { name: "expires", label: "Expires", kind: "day", hint: "Empty: as the organization's policy says" },
-    { name: "models", label: "Models", kind: "list", hint: "With commas; empty: every model" },
-    ...limitFields("limits", null).filter(({ name }) => /week|month|concurrent/.test(name)),
+    ...(isMember.value
+      ? [
+          { ...expires, isRequired: true },
+          { ...models, hint: "With commas; empty: every model that you may use" },
+        ]
+      : [
+          { name: "team", label: "Team", kind: "choice", choices: teams } as const,
+          { ...expires, hint: "Empty: as the organization's policy says" },
+          { ...models, hint: "With commas; empty: every model" },
+          ...limitFields("limits", null).filter(({ name }) => /week|month|concurrent/.test(name)),
+        ]),
   ];
   return (
     <Act
@@ -101,9 +141,49 @@ export function Secret({ of }: { of: string | null }) {
   );
 }
 
+interface Ending {
+  of: Pick<Key, "id" | "name" | "standing">;
+  changed: () => void;
+}
+
+/** Another secret, or none any more. */
+function KeyEnd({ of: { id, name, standing }, changed }: Ending) {
+  const running = standing?.running_requests ?? 0;
+  return (
+    <span class="acts">
+      <Act
+        label="Rotate"
+        verb="rotateKey"
+        given={{ id }}
+        fields={[
+          {
+            name: "grace",
+            label: "Grace of the old secret",
+            kind: "text",
+            hint: "Such as 1h or 7d. Empty: it works until you revoke it",
+          },
+        ]}
+        done="The key has a new secret."
+        onDone={changed}
+        result={(answer: { key: string | null }) => <Secret of={answer.key} />}
+      />
+      <Act
+        label="Revoke"
+        verb="revokeKey"
+        given={{ id }}
+        ends={{
+          name,
+          what: `Ends this key for good, within a second on every node${running > 0 ? `, and ${running} running requests with it` : ""}.`,
+        }}
+        done="The key was revoked."
+        onDone={changed}
+      />
+    </span>
+  );
+}
+
 function KeyActs({ of: key, teams, changed }: { of: Key; teams: readonly string[]; changed: () => void }) {
   if (key.state === "revoked") return null;
-  const running = key.standing?.running_requests ?? 0;
   return (
     <span class="acts">
       <Act
@@ -118,28 +198,7 @@ function KeyActs({ of: key, teams, changed }: { of: Key; teams: readonly string[
         done="The limits were changed."
         onDone={changed}
       />
-      <Act
-        label="Rotate"
-        verb="rotateKey"
-        given={{ id: key.id }}
-        fields={[
-          { name: "grace", label: "Grace of the old secret", kind: "text", value: "", hint: "Such as 1h or 7d" },
-        ]}
-        done="The key has a new secret."
-        onDone={changed}
-        result={(answer: { key: string | null }) => <Secret of={answer.key} />}
-      />
-      <Act
-        label="Revoke"
-        verb="revokeKey"
-        given={{ id: key.id }}
-        ends={{
-          name: key.name,
-          what: `Ends this key for good, within a second on every node${running > 0 ? `, and ${running} running requests with it` : ""}.`,
-        }}
-        done="The key was revoked."
-        onDone={changed}
-      />
+      <KeyEnd of={key} changed={changed} />
     </span>
   );
 }

@@ -20,6 +20,7 @@ export const organization = pgTable("organization", {
   keyUnusedMaxDays: integer("key_unused_max_days"),
   keepsContent: boolean("keeps_content").notNull().default(true),
   closedAt: instant("closed_at"),
+  raisedUntil: instant("raised_until"),
 });
 
 /** Slugs that organizations had before. */

@@ -38,6 +38,23 @@ export const usageSubject = pgTable(
   ],
 );
 
+/** Limits that count until an instant, on top of those of a plan, a team, a person or a key. */
+export const limitRaise = pgTable(
+  "limit_raise",
+  {
+    subjectId: uuid("subject_id").primaryKey(),
+    organizationId: uuid("organization_id").notNull(),
+    ...limits,
+    endsAt: instant("ends_at").notNull(),
+    setAt: instant("set_at").notNull(),
+    setBy: text("set_by").notNull(),
+  },
+  (table) => [
+    index("limit_raise_of_organization").on(table.organizationId),
+    index("limit_raise_by_end").on(table.endsAt),
+  ],
+);
+
 /** Whose limits changed, and as which change of all; its numbers rise in the order of commits. */
 export const limitChange = pgTable(
   "limit_change",
@@ -144,6 +161,8 @@ export const usageWindowNow = pgView("usage_window_now", {
   extraEnabled: boolean("extra_enabled").notNull(),
   extraCapUnits: units("extra_cap_units"),
   at: instant("at").notNull(),
+  raisedUnits: units("raised_units"),
+  raisedRequests: units("raised_requests"),
 }).existing();
 
 export const usageHold = pgTable("usage_hold", {

@@ -9,7 +9,7 @@ import { noUsage } from "../inference/usage.ts";
 import type { Organization } from "../store/directory.ts";
 import type { Admit, AdmitAnswer, Operation, RequestFacts, SettleAnswer } from "../store/ledger.ts";
 import type { Plan } from "../store/plan.ts";
-import type { RateReadings, RateSubject, RateTaken } from "../store/rates.ts";
+import type { RateLimits, RateReadings, RateSubject, RateTaken } from "../store/rates.ts";
 import type { Clock } from "../time/clock.ts";
 import { Ample } from "./ample.ts";
 import type { Batcher } from "./batcher.ts";
@@ -34,6 +34,7 @@ export interface Entry {
     readonly organization: Pick<Organization, "id">;
     readonly person?: { readonly id: string } | null;
     readonly rates?: readonly RateSubject[];
+    readonly planRaise?: RateLimits | null;
   };
   operation: Operation;
   /** It came with an idempotency key. */

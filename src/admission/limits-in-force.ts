@@ -1,10 +1,10 @@
 /**
  * The limits in force as this node knows them: the plans, and whose limits have changed. They are read again when a
- * message says that some changed, and every second, because a message may be lost. While the store is away, they stay
- * as they were. A plan that did not change stays the same object.
+ * message says that some changed, and every second, because a message may be lost; and at once where a raise ends, which
+ * nobody tells. While the store is away, they stay as they were. A plan that did not change stays the same object.
  */
 import { isDeepStrictEqual } from "node:util";
-import type { LimitStore, Plan } from "../store/plan.ts";
+import type { ChangedLimits, LimitStore, Plan } from "../store/plan.ts";
 import type { Clock } from "../time/clock.ts";
 import { gathered } from "../time/gathered.ts";
 import { HeardChanges, type LimitChanges } from "./limit-changes.ts";
@@ -19,6 +19,8 @@ export interface LimitsInForce {
 }
 
 const every_ms = 1_000;
+/** Where the end of a raise is nearer than this, it is read a moment late. */
+const soonest_ms = 20;
 
 export async function limitsInForce(parts: {
   store: LimitStore;
@@ -27,46 +29,48 @@ export async function limitsInForce(parts: {
 }): Promise<LimitsInForce> {
   const { store, failed, clock } = parts;
   let plans: ReadonlyMap<string, Plan> = new Map();
-  let number: number | null = null;
+  let last: ChangedLimits | null = null;
   const changes = new HeardChanges();
   /** The reading that is under way, and one that has not begun. */
-  let last: Promise<unknown> = Promise.resolve();
+  let reading: Promise<unknown> = Promise.resolve();
   let next: Promise<void> | null = null;
+  const next_ms = () => Math.min(every_ms, Math.max(soonest_ms, last?.nextEnd_ms ?? every_ms));
   const again = () =>
-    read()
-      .catch(failed)
-      .then(() => every_ms);
+    read().then(next_ms, (cause) => {
+      failed(cause);
+      return every_ms;
+    });
   const looks = gathered(again, clock);
 
   /** Readings run one after another; callers who ask before one has begun share it. */
   function read(): Promise<void> {
     if (next) return next;
-    next = last.then(readNow);
-    last = next.catch(() => {});
+    next = reading.then(readNow);
+    reading = next.catch(() => {});
     return next;
   }
 
   async function readNow(): Promise<void> {
     next = null;
-    const [inForce, changed] = await Promise.all([store.inForce(), store.changes(number)]);
+    const [inForce, changed] = await Promise.all([store.inForce(), store.changes(last?.number ?? null, last?.at)]);
     const same = (plan: Plan) => {
       const before = plans.get(plan.name);
       return isDeepStrictEqual(plan, before) ? before! : plan;
     };
     plans = new Map(inForce.map((plan) => [plan.name, same(plan)]));
-    number = changed.number;
+    last = changed;
     changes.hear(changed.subjects);
   }
 
   const unlisten = await store.listen(() => void read().catch(failed));
   await read();
-  looks.ask(every_ms);
+  looks.ask(next_ms());
   return {
     plans: () => plans,
     changes,
     read,
     async stop() {
-      await Promise.all([unlisten(), looks.stop(), last]);
+      await Promise.all([unlisten(), looks.stop(), reading]);
     },
   };
 }

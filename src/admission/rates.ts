@@ -7,6 +7,7 @@
 import { counted, grouped } from "../inference/amounts.ts";
 import { Fault } from "../inference/fault.ts";
 import type { Plan } from "../store/plan.ts";
+import { raisedRates } from "../store/raise.ts";
 import {
   minute_ms,
   type RateAnswer,
@@ -66,9 +67,8 @@ async function taking(rates: Rates, entry: Entry): Promise<RateTaken | null> {
 /** The subjects whose limits count for the request, the narrowest first. */
 function subjectsOf({ plan, principal }: Entry): readonly RateSubject[] {
   const own = principal.rates ?? none;
-  const { requestsPerMinute, tokensPerMinute } = plan;
-  if (requestsPerMinute === null && tokensPerMinute === null) return own;
-  const limits = { requestsPerMinute, tokensPerMinute };
+  if (plan.requestsPerMinute === null && plan.tokensPerMinute === null) return own;
+  const limits = raisedRates(plan, principal.planRaise);
   return [...own, { limitedBy: "organization", id: principal.organization.id, limits }];
 }
 

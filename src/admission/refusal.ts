@@ -109,10 +109,13 @@ function usageReserved(shortage: Limiter, leastUnits: number, windows: WindowRea
   );
 }
 
-function concurrencyLimitExceeded({ windows, subjects }: Crowded, plan: UsageLimits): Fault {
+function concurrencyLimitExceeded(
+  { windows, subjects, concurrentRequests: raised }: Crowded,
+  plan: UsageLimits,
+): Fault {
   const crowded = crowdedBy(subjects);
   const limitedBy: LimitedBy = crowded?.subject ?? "organization";
-  const { concurrentRequests } = crowded ?? plan;
+  const concurrentRequests = crowded ? crowded.concurrentRequests : (raised ?? plan.concurrentRequests);
   return new Fault(
     "concurrency_limit_exceeded",
     `The ${limitedBy}'s limit of ${counted(concurrentRequests ?? 0, "request")} at a time is reached. Try again when one of them ends.`,

@@ -4,6 +4,7 @@ import type { BudgetedKey } from "../management/budgets.ts";
 import type { Column } from "../management/command.ts";
 import type { Key, NewKey } from "../management/keys.ts";
 import { limitsInWords } from "../management/limits.ts";
+import { raiseFacts } from "../management/raise.ts";
 import { standingFacts } from "../management/standing.ts";
 import type { Secret } from "../store/directory.ts";
 import { instant } from "../time/written.ts";
@@ -45,6 +46,7 @@ export function describeKey({ terminal, now_ms }: Services, key: BudgetedKey): s
     ["state", key.state],
     ...keyFacts(key),
     ...budgetFacts(key),
+    ...raiseFacts(key.raise),
     ...standingFacts(key.standing),
     ["created", [instant(key.createdAt), key.createdBy && `by ${key.createdBy}`].filter(Boolean).join(" ")],
     ["revoked", instant(key.revokedAt)],

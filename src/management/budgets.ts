@@ -8,6 +8,7 @@ import { exampleKey, keyFields } from "./keys.ts";
 import { changedLimits, differencesOf } from "./limits.ts";
 import { staleOrganization } from "./organizations.ts";
 import { partFrom } from "./page.ts";
+import { raiseNow } from "./raise.ts";
 import {
   examples,
   id,
@@ -34,6 +35,7 @@ export const BudgetedKey = Type.Object(
     team: nullable(Type.Object({ id: id("team"), name: Type.String() })),
     limits: Limits,
     standing: standing(),
+    raise: raiseNow(),
   },
   { $id: "BudgetedKey" },
 );
@@ -56,6 +58,7 @@ const exampleBudget: BudgetedKey = {
   team: { id: examples.team, name: "research" },
   limits,
   standing: exampleStanding,
+  raise: null,
 };
 const exampleDefault: KeyDefault = {
   organizationId: examples.organization,

@@ -12,6 +12,7 @@ import { fail } from "./error.ts";
 import { changeOf, newKeyOf } from "./key-change.ts";
 import { byOrganization, partFrom } from "./page.ts";
 import * as parse from "./parse.ts";
+import { raiseColumn, raiseNow } from "./raise.ts";
 import {
   duration,
   exampleSecret,
@@ -68,7 +69,7 @@ const { id: keyId, ...keyRest } = {
 export const keyFields = { id: keyId, ...keyRest };
 export const Key = Type.Object(keyFields, { $id: "Key" });
 export type Key = Value<typeof Key>;
-const KeyStanding = Type.Object({ ...keyFields, standing: standing() }, { $id: "KeyStanding" });
+const KeyStanding = Type.Object({ ...keyFields, standing: standing(), raise: raiseNow() }, { $id: "KeyStanding" });
 type KeyStanding = Value<typeof KeyStanding>;
 export const NewKey = Type.Object(
   { id: keyId, key: nullable(Type.String({ description: `The key. ${once}` })), ...keyRest },
@@ -98,7 +99,7 @@ export const exampleKey: Key = {
   version: 1,
   secrets: [{ prefix: "slk_3fJk", ...exampleSecret }],
 };
-const exampleNow: KeyStanding = { ...exampleKey, standing: exampleStanding };
+const exampleNow: KeyStanding = { ...exampleKey, standing: exampleStanding, raise: null };
 const exampleNew: NewKey = { ...exampleKey, key: `slk_${"x".repeat(38)}` };
 
 const owner = Type.Optional(nullable(name("A person or a team, in any words.")));
@@ -133,6 +134,7 @@ const keyColumns: Column<KeyStanding>[] = [
   { head: "NAME", cell: (key) => key.name, breaks: true },
   { head: "STATE", cell: (key) => key.state },
   standingColumn,
+  raiseColumn,
   {
     head: "KEY",
     optional: true,

@@ -5,6 +5,7 @@ import { noBudget } from "../store/budget.ts";
 import type { Facts } from "./command.ts";
 import type { ManagementContext } from "./context.ts";
 import { limitsInWords } from "./limits.ts";
+import { raiseFacts, raiseNow } from "./raise.ts";
 import { examples, id, Limits } from "./shapes.ts";
 import { exampleStanding, standing, standingFacts, standingShown } from "./standing.ts";
 
@@ -17,6 +18,7 @@ export const PersonLimits = Type.Object(
     }),
     limits: Limits,
     standing: standing(),
+    raise: raiseNow(),
   },
   { $id: "PersonLimits", description: "All keys and sign-ins of the person in this organization share them." },
 );
@@ -28,22 +30,36 @@ export const exampleLimits: PersonLimits = {
   isOwn: true,
   limits: { ...noBudget, week: 2_000_000_000 },
   standing: exampleStanding,
+  raise: null,
 };
 
 /** The limits that count for a person, in each organization in sight. */
 export async function limitsOf(context: ManagementContext, personId: string): Promise<PersonLimits[]> {
   const all = (await context.people.memberBudgets([personId])).get(personId) ?? [];
   const seen = await context.withSlugs(all.filter(({ organizationId }) => context.isInSight(organizationId)));
-  const standings = await context.standings.standings(seen.map(({ memberId }) => memberId));
+  const members = seen.map(({ memberId }) => memberId);
+  const [standings, raises] = await Promise.all([
+    context.standings.standings(members),
+    context.administration.raises(members),
+  ]);
   return seen.map(({ memberId, organizationId, organization, isOwn, budget }) => {
     const now = standings.get(memberId);
-    return { organizationId, organization, isOwn, limits: budget, standing: now ? standingShown(now) : null };
+    return {
+      organizationId,
+      organization,
+      isOwn,
+      limits: budget,
+      standing: now ? standingShown(now) : null,
+      raise: raises.get(memberId) ?? null,
+    };
   });
 }
 
 export function limitFacts(all: readonly PersonLimits[]): Facts {
-  return all.flatMap(({ organization, isOwn, limits, standing }) => [
+  return all.flatMap(({ organization, isOwn, limits, standing, raise }) => [
     [`limits in ${organization}`, `${limitsInWords(limits)}${isOwn ? "" : " (of its members)"}`] as const,
-    ...standingFacts(standing).map(([name, value]) => [`${name} in ${organization}`, value] as const),
+    ...[...raiseFacts(raise), ...standingFacts(standing)].map(
+      ([name, value]) => [`${name} in ${organization}`, value] as const,
+    ),
   ]);
 }

@@ -7,6 +7,7 @@ import { type Standing as StoredStanding, tightest } from "../store/standing.ts"
 import { minute } from "../time/written.ts";
 import { type Column, type Facts, flag } from "./command.ts";
 import type { ManagementContext } from "./context.ts";
+import { type Raise, withRaises } from "./raise.ts";
 import { count, examples, instant, limit, nullable, units } from "./shapes.ts";
 
 export const Window = Type.Object(
@@ -93,22 +94,25 @@ export async function standingsOf(
   return new Map([...found].map(([id, one]) => [id, standingShown(one)]));
 }
 
-/** Adds to each thing its standing; null where nothing is limited. */
+/** Adds to each thing its standing, null where nothing is limited, and its raise. */
 export async function withStandings<One extends { id: string }>(
-  context: Pick<ManagementContext, "standings">,
+  context: Pick<ManagementContext, "standings" | "administration">,
   all: readonly One[],
-): Promise<(One & { standing: Standing | null })[]> {
+): Promise<(One & { standing: Standing | null; raise: Raise | null })[]> {
   const found = await standingsOf(
     context,
     all.map(({ id }) => id),
   );
-  return all.map((one) => ({ ...one, standing: found.get(one.id) ?? null }));
+  return withRaises(
+    context,
+    all.map((one) => ({ ...one, standing: found.get(one.id) ?? null })),
+  );
 }
 
 export async function withStanding<One extends { id: string }>(
-  context: Pick<ManagementContext, "standings">,
+  context: Pick<ManagementContext, "standings" | "administration">,
   one: One,
-): Promise<One & { standing: Standing | null }> {
+): Promise<One & { standing: Standing | null; raise: Raise | null }> {
   return (await withStandings(context, [one]))[0]!;
 }
 

@@ -12,6 +12,7 @@ import { fail } from "./error.ts";
 import { changedLimits, differencesOf, type LimitChanges, limitsInWords, withinPlan } from "./limits.ts";
 import { byOrganization, partFrom } from "./page.ts";
 import * as parse from "./parse.ts";
+import { exampleRaise, raiseColumn, raiseFacts, raiseNow } from "./raise.ts";
 import {
   count,
   examples,
@@ -57,7 +58,7 @@ const fields = {
   version: version(),
 };
 export const Team = Type.Object(fields, { $id: "Team" });
-const TeamStanding = Type.Object({ ...fields, standing: standing() }, { $id: "TeamStanding" });
+const TeamStanding = Type.Object({ ...fields, standing: standing(), raise: raiseNow() }, { $id: "TeamStanding" });
 type TeamStanding = Value<typeof TeamStanding>;
 export type Team = Value<typeof Team>;
 
@@ -74,7 +75,7 @@ const research: Team = {
   version: 1,
 };
 
-const researchNow: TeamStanding = { ...research, standing: exampleStanding };
+const researchNow: TeamStanding = { ...research, standing: exampleStanding, raise: exampleRaise };
 
 const named = {
   team: words("ID of the team, or with `organization` its name."),
@@ -110,6 +111,7 @@ const teamColumns: Column<TeamStanding>[] = [
   { head: "KEYS", cell: (team) => String(team.keys), optional: true },
   standingColumn,
   { head: "LIMITS", cell: (team) => limitsInWords(team.limits) ?? "", breaks: true, optional: true },
+  raiseColumn,
 ];
 
 function teamFacts(team: Team): Facts {
@@ -226,7 +228,7 @@ Examples:
       words: "team show",
       description: "show a team, its limits, and what it has used of them",
       takes: { team: teamFlag, organization: organizationFlag },
-      says: (team) => [...teamFacts(team), ...standingFacts(team.standing)],
+      says: (team) => [...teamFacts(team), ...raiseFacts(team.raise), ...standingFacts(team.standing)],
     },
     act: async (context, input) => withStanding(context, await teamOf(context, input)),
   }),

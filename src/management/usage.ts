@@ -115,7 +115,7 @@ export const usageVerbs = [
     async act({ catalog, ledger, organizationOf }, input) {
       const { id, slug, plan } = await organizationOf(input.organization);
       const inForce = plan === null ? undefined : (await catalog()).plans.get(plan);
-      const { windows, extra, running, at } = await ledger.reading(id, inForce ?? noLimits);
+      const { windows, extra, running, concurrentRequests, at } = await ledger.reading(id, inForce ?? noLimits);
       return {
         organizationId: id,
         organization: slug,
@@ -126,7 +126,7 @@ export const usageVerbs = [
         month: windowShown(windows.month),
         extraUsage: extra,
         runningRequests: running,
-        concurrentRequests: inForce?.concurrentRequests ?? null,
+        concurrentRequests,
       };
     },
   }),

@@ -15,6 +15,7 @@ import { organizationChangeVerbs } from "./organization-changes.ts";
 import { organizationVerbs } from "./organizations.ts";
 import { personVerbs } from "./people.ts";
 import { planVerbs } from "./plans.ts";
+import { raiseVerbs } from "./raises.ts";
 import { reportVerbs } from "./reports.ts";
 import { requestListVerbs } from "./request-list.ts";
 import { requestVerbs } from "./requests.ts";
@@ -30,6 +31,7 @@ const listed = [
   ...keyVerbs,
   ...teamVerbs,
   ...budgetVerbs,
+  ...raiseVerbs,
   ...usageVerbs,
   ...requestListVerbs,
   ...requestVerbs,

@@ -22,6 +22,7 @@ import { operators } from "./operators.ts";
 import { organizationLife } from "./organization-life.ts";
 import { organizations } from "./organizations.ts";
 import { peopleAdministration } from "./people-administration.ts";
+import { raises } from "./raises.ts";
 import { requestList } from "./request-list.ts";
 import { standings } from "./standing.ts";
 import { teams } from "./teams.ts";
@@ -54,6 +55,7 @@ export function administration(
     ...organizationLife(db),
     ...keys(db),
     ...teams(db),
+    ...raises(db),
     ...operators(db),
     ...managedPlans(db),
     ...noticeHooks(db),

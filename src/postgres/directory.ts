@@ -1,7 +1,7 @@
 /** The Directory over SQL. `credential` is one statement, prepared once: an indexed look-up by the secret's hash. */
-import { and, eq, isNull, sql } from "drizzle-orm";
+import { and, eq, isNull, type SQLWrapper, sql } from "drizzle-orm";
 import { alias } from "drizzle-orm/pg-core";
-import { apiKey, keySecret, membership, organization, person, usageSubject } from "../../db/schema.ts";
+import { apiKey, keySecret, limitRaise, membership, organization, person, usageSubject } from "../../db/schema.ts";
 import type { Directory, Scope } from "../store/directory.ts";
 import { idOf, uuidOf } from "../store/ids.ts";
 import type { RateSubject } from "../store/rates.ts";
@@ -34,6 +34,10 @@ export function directory(db: Pick<Database, "drizzle" | "query">): Directory {
       own: ratesIn(usageSubject),
       member: ratesIn(ofMember),
       team: ratesIn(ofTeam),
+      planRaise: {
+        requestsPerMinute: raiseOf(organization.id, "requestsPerMinute"),
+        tokensPerMinute: raiseOf(organization.id, "tokensPerMinute"),
+      },
       kind: apiKey.kind,
       person: {
         id: person.id,
@@ -70,6 +74,7 @@ export function directory(db: Pick<Database, "drizzle" | "query">): Directory {
         ends,
         person: row.person && { ...row.person, id: idOf(row.person.id, "per_"), kind: row.kind, rights },
         organization: callerOf(row.organization),
+        planRaise: row.planRaise,
         rates: [...ratesOf("key", row.own), ...ratesOf("person", row.member), ...ratesOf("team", row.team)],
         readAt,
       };
@@ -102,9 +107,20 @@ const rightsIn = (table: typeof byHand | typeof byRule) => ({ scopes: table.scop
 
 const ratesIn = (table: typeof usageSubject | typeof ofTeam | typeof ofMember) => ({
   id: table.subjectId,
-  requestsPerMinute: table.requestsPerMinute,
-  tokensPerMinute: table.tokensPerMinute,
+  requestsPerMinute: raised(table.requestsPerMinute, table.subjectId, "requestsPerMinute"),
+  tokensPerMinute: raised(table.tokensPerMinute, table.subjectId, "tokensPerMinute"),
 });
+
+type Rate = "requestsPerMinute" | "tokensPerMinute";
+
+/** The raise in force of a limit; null: there is none. Nobody is looked up where nothing is raised in the organization. */
+const raiseOf = (subject: SQLWrapper, rate: Rate) =>
+  sql<number | null>`case when ${organization.raisedUntil} > store_now() then (
+    select ${limitRaise[rate]} from ${limitRaise}
+    where ${limitRaise.subjectId} = ${subject} and ${limitRaise.endsAt} > store_now()) end`.mapWith(limitRaise[rate]);
+
+const raised = (limit: SQLWrapper, subject: SQLWrapper, rate: Rate) =>
+  sql<number | null>`usage_raised(${limit}, ${raiseOf(subject, rate)})`.mapWith(limitRaise[rate]);
 
 /** The rate limits of a subject as a list; empty if it has none. */
 function ratesOf(

@@ -17,11 +17,15 @@ import {
   window_units_max,
   windowKinds,
 } from "../store/ledger.ts";
+import { raisedTo } from "../store/raise.ts";
 import { DatabaseError } from "./database.ts";
 
 type Numbers = (number | null)[];
-/** Starts and ends of the three windows, the use of the four kinds, and the cap of extra usage. */
-type Organization = [times: number[], used: number[], isExtra: boolean, extraCap: number | null];
+/**
+ * Starts and ends of the three windows, the use of the four kinds, the cap of extra usage, and the raise in force of the
+ * plan's windows and of requests at a time.
+ */
+type Organization = [times: number[], used: number[], isExtra: boolean, extraCap: number | null, raise?: Numbers];
 type Grant = [units: number, outputTokens: number, source: BillingSource, team?: string];
 /** An organization by its number in the batch; held units of the four kinds; the limited key, person and team. */
 type Admitted = [organization: Organization | number, held: number[], subjects: Numbers[] | null, ...Grant];
@@ -87,7 +91,11 @@ function admitAnswer(command: Admit, word: string, admitted: Admitted, organizat
       ...teamId,
     };
   }
-  if (word === "concurrency") return { answer: word, windows, ...subjects, at };
+  if (word === "concurrency") {
+    const concurrentRequests = raisedTo(command.limits.concurrentRequests, organization[4]?.[3]);
+    const raised = concurrentRequests === command.limits.concurrentRequests ? {} : { concurrentRequests };
+    return { answer: word, windows, ...subjects, ...raised, at };
+  }
   const answer = word === "reserved" ? word : "exhausted";
   const kinds = fullKinds(command, answer, windows);
   for (const kind of kinds) windows[kind].limit ??= window_units_max;
@@ -99,14 +107,14 @@ function admitAnswer(command: Admit, word: string, admitted: Admitted, organizat
 
 function windowOf(
   { limits }: Admit,
-  [times, used]: Organization,
+  [times, used, , , raise]: Organization,
   held: number[],
   kind: WindowKind,
   place: number,
 ): WindowReading {
   return {
     kind,
-    limit: limits[kind],
+    limit: raisedTo(limits[kind], raise?.[place]),
     used: exact(used[place]!),
     held: exact(held[place]!),
     startsAt: new Date(times[place]!),

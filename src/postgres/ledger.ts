@@ -8,6 +8,7 @@ import { usageWindowNow } from "../../db/schema.ts";
 import type { DryRunning } from "../store/dry-run.ts";
 import { bare } from "../store/ids.ts";
 import type { Answer, Command, Ledger, UsageLimits, WindowKind, WindowReadings } from "../store/ledger.ts";
+import { raisedTo } from "../store/raise.ts";
 import { storeNow } from "./acts.ts";
 import { audit, rollUp, sealed } from "./audit.ts";
 import { sumAllEarlier } from "./budgets.ts";
@@ -85,9 +86,11 @@ export function ledger(db: Database, settings: LedgerSettings): Ledger & DryRunn
     budgets: (organizationId, keyId) => budgetsNow(db, organizationId, keyId),
     async reading(organizationId, limits: UsageLimits) {
       const rows = await now(organizationId);
-      const { running, at, extraEnabled: enabled, extraCapUnits: capUnits } = rows[0]!;
+      const { running, raisedRequests, at, extraEnabled: enabled, extraCapUnits: capUnits } = rows[0]!;
       const { used, held } = rows.find((row) => row.kind === "extra")!;
-      return { windows: readingsOf(rows, limits), extra: { enabled, capUnits, used, held }, running, at };
+      const concurrentRequests = raisedTo(limits.concurrentRequests, raisedRequests);
+      const windows = readingsOf(rows, limits);
+      return { windows, extra: { enabled, capUnits, used, held }, running, concurrentRequests, at };
     },
     receipt: find,
     receiptOfAny: (requestId) => find(null, requestId),
@@ -135,8 +138,8 @@ type WindowNow = typeof usageWindowNow.$inferSelect;
 
 function readingsOf(rows: readonly WindowNow[], limits: UsageLimits): WindowReadings {
   const reading = (kind: WindowKind) => {
-    const { startsAt, endsAt: resetAt, used, held } = rows.find((row) => row.kind === kind)!;
-    return { kind, limit: limits[kind], used, held, startsAt, resetAt };
+    const { startsAt, endsAt: resetAt, used, held, raisedUnits } = rows.find((row) => row.kind === kind)!;
+    return { kind, limit: raisedTo(limits[kind], raisedUnits), used, held, startsAt, resetAt };
   };
   return { session: reading("session"), week: reading("week"), month: reading("month") };
 }

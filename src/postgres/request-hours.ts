@@ -21,7 +21,7 @@ export async function hourSpans(
   span: Span,
   rows_max: number,
 ): Promise<{ spans: Span[]; reached: string }> {
-  const { organizationId, keyId, teamId, model, outcome, personId } = query;
+  const { organizationId, keyId, teamId, model, operation, outcome, personId } = query;
   if (organizationId === undefined) return { spans: [span], reached: span.since };
   const rows = await db.query<{ starts_at: Date; is_whole: boolean }>(listing, [
     bare(organizationId, "org_"),
@@ -34,6 +34,7 @@ export async function hourSpans(
     hours_max,
     rows_max,
     personId === undefined ? null : bare(personId, "per_"),
+    operation ?? null,
   ]);
   const around = rows.map(({ starts_at }) => {
     const start_ms = starts_at.getTime();
@@ -57,7 +58,7 @@ const isInTime = `h.organization_id = $1::uuid and h.starts_at >= to_timestamp($
     and h.starts_at < coalesce(to_timestamp($7::bigint / 1000.0), 'infinity')`;
 const matches = `($2::uuid is null or h.key_id = $2) and ($3::uuid is null or h.team_id = $3)
     and ($4::text is null or h.model = $4) and ($5::text is null or h.outcome = $5) and h.operation <> 'adjustment'
-    and ${isOfPerson("h", "$10")}`;
+    and ${isOfPerson("h", "$10")} and ($11::text is null or h.operation = $11)`;
 
 /** Where the roll-ups that are read do not reach the end, their last hour counts as one that matches: there the list goes on. */
 const listing = `

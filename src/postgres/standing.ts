@@ -14,17 +14,24 @@ import type { Database } from "./database.ts";
 
 type Querying = Pick<Database, "query">;
 
-const limitColumns = "session_units, week_units, month_units, concurrent_requests";
+const limitColumns = ["session_units", "week_units", "month_units", "concurrent_requests"];
+
+/** The limits of the rows of `table`, as `r`, the raise in force of each, leaves them. */
+const raisedLimits = (table: string) =>
+  limitColumns.map((column) => `usage_raised(${table}.${column}, r.${column}) as ${column}`).join(", ");
+const hasLimit = (table: string) =>
+  `coalesce(${limitColumns.map((column) => `${table}.${column}`).join(", ")}) is not null`;
+const raiseOf = (id: string) => `left join limit_raise r on r.subject_id = ${id} and r.ends_at > (select store_now())`;
 
 /** Teams, people and keys with a limit that the ledger counts. */
 const limited = `
-  select subject_id, organization_id, ${limitColumns}
-  from usage_subject where coalesce(${limitColumns}) is not null`;
+  select s.subject_id, s.organization_id, ${raisedLimits("s")}
+  from usage_subject s ${raiseOf("s.subject_id")} where ${hasLimit("s")}`;
 
 /** Organizations whose plan has a limit. */
 const organizations = `
-  select o.id as subject_id, o.id as organization_id, ${limitColumns}
-  from organization o join plan p on p.name = o.plan where coalesce(${limitColumns}) is not null`;
+  select o.id as subject_id, o.id as organization_id, ${raisedLimits("p")}
+  from organization o join plan p on p.name = o.plan ${raiseOf("o.id")} where ${hasLimit("p")}`;
 
 /**
  * Rows of the subjects for which `condition` holds, which names `s.subject_id`. `percent` is the share of the tightest
@@ -150,7 +157,7 @@ const counting = `
   left join (${standingRows(allSubjects, "true")}) s on s.subject = k.subject and s.percent >= p.percent
   group by 1, 2 order by 1, 2`;
 
-function uuidOfSubject(id: string): string {
+export function uuidOfSubject(id: string): string {
   const prefix = Object.values(standingSubjects).find((one) => id.startsWith(one));
   if (!prefix)
     throw new TypeError(`not the id of an organization, a team, a member or a key: ${JSON.stringify(id.slice(0, 64))}`);

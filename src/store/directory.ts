@@ -7,7 +7,8 @@
 import type { Budget, BudgetAdministration } from "./budget.ts";
 import type { WindowKind } from "./ledger.ts";
 import type { OverShare, Page, PageOf, Repeat, Repeated } from "./page.ts";
-import type { RateSubject } from "./rates.ts";
+import type { RaiseAdministration } from "./raise.ts";
+import type { RateLimits, RateSubject } from "./rates.ts";
 
 export const scopes = ["models:read", "inference:create", "usage:read"] as const;
 export type Scope = (typeof scopes)[number];
@@ -117,8 +118,10 @@ export interface Credential {
   /** When the organization's policies end this secret (too old) and the key (unused); null: never. */
   ends: { lifetimeAt: Date | null; unusedAt: Date | null };
   organization: Omit<Organization, "anchorAt" | "nextAnchor" | "version" | "formerSlugs">;
-  /** The limits of the key and then of its team, if they have any. */
+  /** The limits of the key, of its person and of its team, if they have any, raises included. */
   rates: readonly RateSubject[];
+  /** To what the limits of a minute of the organization's plan are raised; absent or null: they are not. */
+  planRaise?: RateLimits | null;
   /** The store's clock at the look-up. It decides about expiry, and never a node's clock. */
   readAt: Date;
 }
@@ -150,7 +153,7 @@ export interface Directory {
   touch(uses: ReadonlyMap<string, string>, how?: "certain"): Promise<void>;
 }
 
-export interface Administration extends BudgetAdministration {
+export interface Administration extends BudgetAdministration, RaiseAdministration {
   createOrganization(input: {
     id: string;
     slug: string;

@@ -62,8 +62,9 @@ export interface ExtraReading {
 export interface UsageReading {
   windows: WindowReadings;
   extra: ExtraReading;
-  /** The requests that are open. */
+  /** The requests that are open, and how many may be: that of the given limits, or of a raise. */
   running: number;
+  concurrentRequests: number | null;
   /** The store's clock. */
   at: Date;
 }
@@ -162,7 +163,14 @@ export interface Granted {
 export type AdmitAnswer =
   | ({ answer: "granted" } & Granted)
   | ({ answer: "exhausted" | "reserved" } & Shortage)
-  | { answer: "concurrency"; windows: WindowReadings; subjects?: SubjectReading[]; at: Date }
+  | {
+      answer: "concurrency";
+      windows: WindowReadings;
+      subjects?: SubjectReading[];
+      /** The organization's limit, where a raise counts in the place of its plan's. */
+      concurrentRequests?: number | null;
+      at: Date;
+    }
   /** There is a record with this id already. */
   | { answer: "over" }
   /** There is no such organization. */

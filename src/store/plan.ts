@@ -98,8 +98,11 @@ export interface PlanStore {
  * outage.
  */
 export interface LimitStore extends Pick<PlanStore, "inForce"> {
-  /** The changes of limits after the one with this number; null: from now on. */
-  changes(since: number | null): Promise<ChangedLimits>;
+  /**
+   * The changes of limits after the one with this number, and the raises that have ended after `from`, an instant of the
+   * store's clock; null: from now on.
+   */
+  changes(since: number | null, from?: Date | null): Promise<ChangedLimits>;
   /** Calls `changed` after a change on any node, and when one may have been missed. Returns how to stop. */
   listen(changed: () => void): Promise<() => Promise<void>>;
 }
@@ -107,6 +110,10 @@ export interface LimitStore extends Pick<PlanStore, "inForce"> {
 export interface ChangedLimits {
   /** The number of the last change. */
   number: number;
+  /** The store's clock. */
+  at: Date;
+  /** How long it is until the next raise ends; null: none is in force. */
+  nextEnd_ms: number | null;
   /** Ids of organizations, teams and keys; null: any of them may have changed. */
   subjects: readonly string[] | null;
 }

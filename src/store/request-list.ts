@@ -11,9 +11,10 @@ export interface RequestQuery {
   personId?: string | undefined;
   teamId?: string | undefined;
   model?: string | undefined;
+  operation?: Operation | undefined;
   outcome?: ListedOutcome | undefined;
   upstream?: string | undefined;
-  /** The time in the request's id: `from` and later, and before `to`. */
+  /** When it was admitted, or refused: `from` and later, and before `to`. A report has the same spans. */
   from?: Date | undefined;
   to?: Date | undefined;
   /** Older than the request with this id. */

@@ -56,7 +56,7 @@ test("of whom nothing is kept any more, and where nobody is named, anybody's may
 
 /** A store whose messages may be lost, and which may be away. */
 function office() {
-  const state = { plans: [gold], named: [] as string[][], isAway: false, reads: 0 };
+  const state = { plans: [gold], named: [] as string[][], nextEnd_ms: null as number | null, isAway: false, reads: 0 };
   let tell = () => {};
   const store: LimitStore = {
     inForce: async () => state.plans,
@@ -65,7 +65,12 @@ function office() {
       await Promise.resolve();
       if (state.isAway) throw new Error("away");
       const number = state.named.length;
-      return { number, subjects: state.named.slice(since ?? number).flat() };
+      return {
+        number,
+        at: new Date(0),
+        nextEnd_ms: state.nextEnd_ms,
+        subjects: state.named.slice(since ?? number).flat(),
+      };
     },
     listen: async (changed) => {
       tell = changed;
@@ -111,4 +116,18 @@ test("a thousand messages at once are read twice: what was under way, and all th
   expect(state.reads - before).toBeLessThanOrEqual(2);
   expect(node.changes.concern(["key_999"], 0)).toBe(true);
   await node.stop();
+});
+
+test("a raise that ends is read when it ends, and not a second later", async () => {
+  const { state, store } = office();
+  const clock = new VirtualClock();
+  state.nextEnd_ms = 300;
+  const inForce = await limitsInForce({ store, failed: () => {}, clock });
+  const { edition } = inForce.changes;
+  await clock.advance(299);
+  state.nextEnd_ms = null;
+  state.named.push(["key_1"]);
+  await clock.advance(2);
+  expect(inForce.changes.concern(["key_1"], edition)).toBe(true);
+  await inForce.stop();
 });

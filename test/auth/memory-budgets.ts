@@ -1,12 +1,15 @@
 /** Teams and limits over maps: the rules of src/store/budget.ts, nothing more. */
 import { isDeepStrictEqual } from "node:util";
 import { type Budget, type BudgetAdministration, type KeyBudget, noBudget, type Team } from "../../src/store/budget.ts";
+import type { Raise, RaiseAdministration } from "../../src/store/raise.ts";
 
-export function memoryBudgets(now: () => Date): BudgetAdministration {
+export function memoryBudgets(now: () => Date): BudgetAdministration & RaiseAdministration {
   const teams = new Map<string, Team>();
   const keys = new Map<string, { teamId: string | null; budget: Budget }>();
   const defaults = new Map<string, Budget>();
   const memberDefaults = new Map<string, Budget>();
+  const raises = new Map<string, Raise>();
+  const inForce = (id: string): Raise[] => [raises.get(id)].flatMap((one) => (one && one.until > now() ? one : []));
   const isTaken = (organizationId: string, name: string) =>
     [...teams.values()].some((team) => team.organizationId === organizationId && team.name === name);
   const current = (id: string): Team | null => {
@@ -20,6 +23,15 @@ export function memoryBudgets(now: () => Date): BudgetAdministration {
     return { team: team && { id: team.id, name: team.name }, budget };
   };
   return {
+    raises: async (ids) => new Map(ids.flatMap((id) => inForce(id).map((raise) => [id, raise] as const))),
+    async setRaise({ id }, raise, setBy) {
+      if (raise === null) return inForce(id).length > 0 && raises.delete(id) ? "ended" : "none";
+      if (raise.until <= now()) return "past";
+      const set = { ...raise, setAt: now(), setBy };
+      raises.set(id, set);
+      return set;
+    },
+    memberId: async (_, personId) => personId.replace("per_", "mem_"),
     async createTeam({ id, organizationId, name, budget, keyDefault, memberDefault = null }) {
       if (isTaken(organizationId, name)) return "name_taken";
       const limits = { budget, keyDefault, memberDefault };

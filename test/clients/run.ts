@@ -6,6 +6,7 @@
 //   npm run test:clients -- frameworks      the OpenAI Agents SDK and LangChain for Python, in front of the service
 //   npm run test:clients -- claude          Claude Code, from npm, in front of the service; and what it takes of a plan
 //   npm run test:clients -- codex           Codex, from npm, in front of the service
+//   npm run test:clients -- sign-in         Claude Code, Codex and opencode, from npm, by a person's sign-in from nothing on
 //   npm run test:clients -- pi              pi, from npm, in front of the service, by each of the three protocols
 //   npm run test:clients -- ai              the AI SDK and the OpenAI Agents SDK, from npm, in front of the service
 //   npm run test:clients -- limits          the AI SDK's majors, LangChain for JS and opencode: a request that can never pass
@@ -29,6 +30,7 @@ import { piSuite } from "./pi/run.ts";
 import { langchainSuite, litellmSuite } from "./python/overflow.ts";
 import { anthropicSuite, frameworkSuite, pythonSuite } from "./python/run.ts";
 import { refusalsSuite } from "./refusals/run.ts";
+import { signInSuite } from "./sign-in/run.ts";
 import { transformersCounts } from "./transformers/run.ts";
 
 const suites: Record<string, Suite> = {
@@ -37,6 +39,7 @@ const suites: Record<string, Suite> = {
   frameworks: frameworkSuite,
   claude: claudeSuite,
   codex: codexSuite,
+  "sign-in": signInSuite,
   pi: piSuite,
   ai: aiSuite,
   limits: limitsSuite,

@@ -60,7 +60,8 @@ export class Office {
 
   changes(since: number | null): ChangedLimits {
     const number = this.#changes.length;
-    return { number, subjects: this.#changes.slice(since ?? number).flatMap(({ subjects }) => subjects) };
+    const nothing = { at: new Date(this.now_ms()), nextEnd_ms: null };
+    return { number, ...nothing, subjects: this.#changes.slice(since ?? number).flatMap(({ subjects }) => subjects) };
   }
 
   revoke(organizationId: string): void {
@@ -107,8 +108,8 @@ export function knowledgeOf(world: World, node: Node): Knowledge {
         inForce: () => (inForce ? asked(world, node, "plans", () => office.plans()) : Promise.resolve(office.plans())),
         changes: async (since) => {
           if (since === null) return office.changes(null);
-          const { number, subjects } = await asked(world, node, "limits", () => office.changes(since));
-          return { number, subjects: subjects!.filter(hears) };
+          const changed = await asked(world, node, "limits", () => office.changes(since));
+          return { ...changed, subjects: changed.subjects!.filter(hears) };
         },
         listen: async (changed) => {
           office.listen(() => heard(world, node, changed));

@@ -1,6 +1,6 @@
 // `sluice login`, `token` and `logout` as a user types them, against a node with oidc-provider.
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { existsSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Laptop, laptop } from "../harness/laptop.ts";
 import { type PeopleNode, startPeopleNode } from "../harness/people-node.ts";
@@ -98,6 +98,35 @@ describe("signing in from the command line", () => {
     node.provider.away = false;
     expect((await token()).code).toBe(0);
     secrets.push(kept().refresh_token);
+  });
+
+  test("asks at once for another token when the server no longer takes the last one, whatever its time", async () => {
+    await signIn();
+    const { token: first } = await token();
+    const dead = { access_token: "slt_0000000000000000000000000000000003Pk4UO" };
+    change(dead);
+    const { code, token: next } = await token();
+    expect(code).toBe(0);
+    expect(next).not.toBe(dead.access_token);
+    secrets.push(kept().refresh_token);
+    expect((await models(next)).status).toBe(200);
+    expect((await models(first)).status).toBe(200);
+    // One that was not given lately costs no question.
+    utimesSync(home.signInFile(node.serviceUrl), new Date(0), new Date(0));
+    change(dead);
+    utimesSync(home.signInFile(node.serviceUrl), new Date(0), new Date(0));
+    expect((await token()).token).toBe(dead.access_token);
+    expect((await token()).token).not.toBe(dead.access_token);
+    secrets.push(kept().refresh_token);
+  });
+
+  test("a server that cannot be asked about a token gets it as it is", async () => {
+    await signedIn();
+    const before = kept();
+    const silent = "http://127.0.0.1:1";
+    writeFileSync(home.signInFile(silent), JSON.stringify(before));
+    for (let times = 0; times < 2; times++) expect((await token(silent)).token).toBe(before.access_token);
+    rmSync(home.signInFile(silent));
   });
 
   test("several servers stand side by side, and the newest is meant where none is named", async () => {

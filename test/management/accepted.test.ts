@@ -62,6 +62,12 @@ const kinds: [says: RegExp, why: string][] = [
   [/organization-admin/, comparesMembers],
   [/^The role \S+ is (for the service|one in an organization)/, comparesMembers],
   [/^The team .* belongs to another organization/, ofTheStore],
+  [/^Specify the limits to raise/, comparesMembers],
+  [/^To end a raise, give nothing else/, comparesMembers],
+  [/^A raise needs an instant at which it ends/, comparesMembers],
+  [/^A raise ends within \d+ days/, ofTheCalendar],
+  [/^The \w+ has no limit '/, ofTheStore],
+  [/A raise never lowers\.$/, ofTheStore],
 ];
 
 let owned: Owned;

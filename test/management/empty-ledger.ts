@@ -80,6 +80,7 @@ const emptyReading: UsageReading = {
   windows: windowsWith({ session: null, week: null, month: null }),
   extra: { enabled: false, capUnits: null, used: 0, held: 0 },
   running: 0,
+  concurrentRequests: null,
   at,
 };
 

@@ -21,7 +21,14 @@ function accountOf(output_tokens: number, seen: readonly Seen[], over: Partial<A
 
 function truthOf(written: number, over: Partial<Truth> = {}): Truth {
   const attempt: Attempt = { written, prompt_tokens: 10, reported: written === script.tokens };
-  return { book: new Map([["one", [attempt]]]), injuries: [], uncounted_ms_max: 0, estimate_share_max: 0.5, ...over };
+  return {
+    book: new Map([["one", [attempt]]]),
+    injuries: [],
+    uncounted_ms_max: 0,
+    late_ms_max: 0,
+    estimate_share_max: 0.5,
+    ...over,
+  };
 }
 
 const verdicts = (account: Account, truth: Truth): Verdict[] => judge(account, truth).map(({ verdict }) => verdict);
@@ -71,6 +78,19 @@ test("a limit is passed by what an honest book says, or by the book", () => {
   expect(verdicts(accountOf(90, [seenOf()], limited), truthOf(100))).toEqual(["lost", "overspent"]);
 });
 
+test("a limit may be passed by what a node delivered that was cut off for as long as the documents say, and by no more", () => {
+  const limited = { output_tokens_max: 90 };
+  const injury = { fault: "cut node-1 and Postgres", node: "node-1", from_ms: 1_100, until_ms: 1_300 };
+  const cut = (over = {}) => truthOf(100, { injuries: [{ ...injury, ...over }], late_ms_max: 100 });
+  const spent = (seen: Seen, truth: Truth) => verdicts(accountOf(100, [seen], limited), truth);
+  expect(spent(seenOf(), cut())).toEqual([]);
+  expect(spent(seenOf(), { ...cut(), late_ms_max: 80 })).toEqual(["overspent"]);
+  expect(spent(seenOf(), cut({ until_ms: 1_150 }))).toEqual(["overspent"]);
+  expect(spent(seenOf(), cut({ node: "node-2" }))).toEqual(["overspent"]);
+  expect(spent(seenOf(), cut({ fault: "cut clients and node-1" }))).toEqual(["overspent"]);
+  expect(spent(seenOf({ stream: false }), cut())).toEqual(["overspent"]);
+});
+
 test("any book that adds up what was delivered whole is right, and none that is off by a token", () => {
   const requests = fc.array(fc.integer({ min: 1, max: 5_000 }), { minLength: 1, maxLength: 6 });
   fc.assert(
@@ -83,6 +103,7 @@ test("any book that adds up what was delivered whole is right, and none that is 
         book,
         injuries: [],
         uncounted_ms_max: 0,
+        late_ms_max: 0,
         estimate_share_max: 0,
       });
       expect(found.length).toBe(off === 0 ? 0 : 1);

@@ -1,5 +1,5 @@
 // The SQL of budgets against the rules said plainly in memory (budget-model.ts): random histories of commands by keys with
-// limits and teams, limits that change, keys that move, time that passes and clocks that step back; every answer and every
+// limits and teams, limits that change, raises that end, keys that move, time that passes and clocks that step back; every answer and every
 // total compared.
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
@@ -7,11 +7,13 @@ import fc from "fast-check";
 import { noUsage } from "../../src/inference/usage.ts";
 import { type Subject, setSubject, sumEarlier } from "../../src/postgres/budgets.ts";
 import { ledger } from "../../src/postgres/ledger.ts";
+import { raises } from "../../src/postgres/raises.ts";
 import { noBudget } from "../../src/store/budget.ts";
 import { bare, uuidOf } from "../../src/store/ids.ts";
 import type { Command, Ledger, UsageLimits } from "../../src/store/ledger.ts";
+import type { RaiseSubject } from "../../src/store/raise.ts";
 import { cases, times } from "../harness/depth.ts";
-import type { ModelSubject } from "./budget-model.ts";
+import { type ModelRaise, type ModelSubject, underRaise } from "./budget-model.ts";
 import { comparable, LedgerModel, type ModelOrganization } from "./ledger-model.ts";
 import { admitOf, factsOf, newHex, newRequestId, type Store, settleOf, stores, unlimited } from "./ledger-stores.ts";
 
@@ -72,6 +74,15 @@ const step = fc.oneof(
     arbitrary: fc.record({ kind: fc.constant("limit" as const), subject: fc.integer({ min: 0, max: 3 }), limits }),
   },
   {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant("raise" as const),
+      /** The last is the organization. */
+      subject: fc.integer({ min: 0, max: 4 }),
+      raise: fc.option(fc.record({ limits, for_ms: fc.constantFrom(1, hour_ms, 5 * hour_ms, 300 * hour_ms) })),
+    }),
+  },
+  {
     weight: 1,
     arbitrary: fc.record({
       kind: fc.constant("move" as const),
@@ -89,21 +100,39 @@ const history = fc.record({
 /** Two limited keys, one that only ever is in a team, one that is nothing; two teams. */
 class Staff {
   readonly keys = Array.from({ length: 4 }, () => `key_${newHex()}`);
-  readonly subjects: ModelSubject[];
+  readonly subjects: (ModelSubject & { base: UsageLimits; raise: ModelRaise | null })[];
   readonly teamOf = new Map<number, number | null>();
 
   constructor(
     readonly store: Store,
     readonly organization: string,
+    readonly now_ms: () => number,
     first: readonly UsageLimits[],
   ) {
     const ids = [this.keys[0]!, this.keys[1]!, `team_${newHex()}`, `team_${newHex()}`];
-    this.subjects = ids.map((id, place) => ({ id, subject: place < 2 ? "key" : "team", limits: first[place]! }));
+    this.subjects = ids.map((id, place) => ({
+      ...{ id, subject: place < 2 ? "key" : "team", base: first[place]!, raise: null },
+      get limits() {
+        return underRaise(this.base, this.raise, now_ms());
+      },
+    }));
+  }
+
+  async raise(subject: number, raise: ModelRaise | null): Promise<void> {
+    const { id, subject: kind } = this.subjects[subject]!;
+    this.subjects[subject]!.raise = raise;
+    await this.setRaise({ subject: kind, id }, raise);
+  }
+
+  async setRaise(whose: Pick<RaiseSubject, "subject" | "id">, raise: ModelRaise | null): Promise<void> {
+    const set = raise && { limits: { ...noBudget, ...raise.limits }, until: new Date(raise.until_ms) };
+    const subject = { ...whose, organizationId: this.organization, audited: whose.id };
+    await raises(this.store.db).setRaise(subject, set, "cli:test");
   }
 
   async limit(place: number, limits: UsageLimits): Promise<void> {
     const subject = this.subjects[place]!;
-    subject.limits = limits;
+    subject.base = limits;
     await this.#set(subject.id, subject.subject === "key" ? this.#team(place) : null, limits);
   }
 
@@ -124,7 +153,7 @@ class Staff {
   }
 
   #limits(key: number): UsageLimits {
-    return key < 2 ? this.subjects[key]!.limits : unlimited;
+    return key < 2 ? this.subjects[key]!.base : unlimited;
   }
 
   async #set(named: string, inTeam: string | null, budget: UsageLimits): Promise<void> {
@@ -158,7 +187,7 @@ for (const [name, runs] of [
           let now_ms = Date.UTC(2026, 1, 27, 12);
           await store.setClock(new Date(now_ms));
           const id = await store.newOrganization();
-          const staff = new Staff(store, id, first);
+          const staff = new Staff(store, id, () => now_ms, first);
           const whole = { weekFrom_ms: Number.NEGATIVE_INFINITY, monthFrom_ms: Number.NEGATIVE_INFINITY };
           const organization: ModelOrganization = {
             anchors: [{ at_ms: Date.UTC(2026, 0, 31, 10), ...whole }],
@@ -195,6 +224,16 @@ for (const [name, runs] of [
               case "limit":
                 await staff.limit(one.subject, one.limits);
                 break;
+              case "raise": {
+                const { subject, raise } = one;
+                const set = raise && { limits: raise.limits, until_ms: now_ms + raise.for_ms };
+                if (subject < 4) await staff.raise(subject, set);
+                else {
+                  organization.raise = set;
+                  await staff.setRaise({ subject: "organization", id }, set);
+                }
+                break;
+              }
               case "move":
                 await staff.move(one.key, one.team);
             }

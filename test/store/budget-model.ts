@@ -18,6 +18,27 @@ export interface OwnLimits {
   teams: ReadonlyMap<string, string | null>;
 }
 
+/** Limits that count until an instant, on top of others; null raises nothing. */
+export interface ModelRaise {
+  limits: UsageLimits;
+  until_ms: number;
+}
+
+/** The limits in force at this instant: a raise only raises, and what is not limited stays so. */
+export function underRaise(base: UsageLimits, raise: ModelRaise | null | undefined, now_ms: number): UsageLimits {
+  if (!raise || now_ms >= raise.until_ms) return base;
+  const of = (name: keyof UsageLimits) => {
+    const [limit, raised] = [base[name], raise.limits[name]];
+    return limit !== null && raised !== null && raised > limit ? raised : limit;
+  };
+  return {
+    session: of("session"),
+    week: of("week"),
+    month: of("month"),
+    concurrentRequests: of("concurrentRequests"),
+  };
+}
+
 interface OwnWindow extends Interval {
   kind: WindowKind;
   total: { used: number; held: number };

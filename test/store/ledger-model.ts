@@ -21,18 +21,22 @@ import { window_units_max } from "../../src/store/ledger.ts";
 import {
   BudgetModel,
   isCrowded,
+  type ModelRaise,
   type ModelSubject,
   type Own,
   type OwnLimits,
   roomOf,
   subjectsRead,
   teamOf,
+  underRaise,
 } from "./budget-model.ts";
 import { type Anchor, type Interval, monthAt, session_ms, sessionAt, weekAt } from "./windows-model.ts";
 
 export interface ModelOrganization {
   anchors: Anchor[];
   extra: { enabled: boolean; capUnits: number | null };
+  /** On top of its plan. */
+  raise?: ModelRaise | null;
   /** Of its plan in force, where one is: what a recovery charges by. */
   limits?: UsageLimits;
   /** For histories that change them. */
@@ -167,7 +171,7 @@ export class LedgerModel {
 
   /** The windows in force, and their totals. */
   readings(organizationId: string, limits: UsageLimits): WindowReadings {
-    return readings(this.#windowsNow(organizationId), limits);
+    return readings(this.#windowsNow(organizationId), this.#inForce(organizationId, limits));
   }
 
   /** Every window that was ever used. */
@@ -188,7 +192,13 @@ export class LedgerModel {
     }
   }
 
-  #admit(admit: Admit): Answer {
+  /** A plan's limits, under the raise of the organization. */
+  #inForce(organizationId: string, limits: UsageLimits): UsageLimits {
+    return underRaise(limits, this.organizations.get(organizationId)?.raise, this.now_ms());
+  }
+
+  #admit(asked: Admit): Answer {
+    const admit = { ...asked, limits: this.#inForce(asked.organizationId, asked.limits) };
     const organization = this.organizations.get(admit.organizationId);
     if (this.records.has(admit.requestId)) return { answer: "over" };
     if (!organization) return { answer: "unknown" };
@@ -242,8 +252,11 @@ export class LedgerModel {
     const running = [...this.holds.values()].filter(
       (hold) => hold.facts.organizationId === admit.organizationId,
     ).length;
-    if (running >= infinite(admit.limits.concurrentRequests) || isCrowded(own, this.holds.values()))
-      return { answer: "concurrency", windows: seen, ...subjects, at };
+    if (running >= infinite(admit.limits.concurrentRequests) || isCrowded(own, this.holds.values())) {
+      const { concurrentRequests } = admit.limits;
+      const raised = concurrentRequests === asked.limits.concurrentRequests ? {} : { concurrentRequests };
+      return { answer: "concurrency", windows: seen, ...subjects, ...raised, at };
+    }
 
     const room = source === "plan" ? planRoom : extraRoom;
     const outputTokens = whole <= room ? admit.outputTokens : Math.floor((room - admit.inputUnits) / price);
@@ -372,7 +385,7 @@ export class LedgerModel {
 
   #limit(hold: Hold, limits: UsageLimits, window: Window): number {
     if (window.limit) return window.limit();
-    if (window.kind !== "extra") return infinite(limits[window.kind]);
+    if (window.kind !== "extra") return infinite(this.#inForce(hold.facts.organizationId, limits)[window.kind]);
     return infinite(this.organizations.get(hold.facts.organizationId)!.extra.capUnits);
   }
 

@@ -11,6 +11,7 @@ import type { CallerRole } from "../../management/caller.ts";
 import { keepers } from "../../management/shapes.ts";
 import { ChatCompletionRequest } from "../../protocol/openai-chat/contract.ts";
 import { validateChatRequest } from "../../protocol/openai-chat/validate.ts";
+import { raisedRates } from "../../store/raise.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { infer } from "../infer.ts";
 import { inferenceBody } from "../inference-body.ts";
@@ -62,6 +63,7 @@ export function tryModel(entrance: ManagementEntrance, trying: Trying): Operatio
 function admit({ arrivals, bounds, catalog }: Dependencies, call: Call, principal: Principal): void {
   requireScope(principal, "inference:create");
   call.holds(bounds.memory.reservation(principal.key.id));
-  arrivals.take(principal.key.id, "inference", planOf(catalog().plans, principal.organization) ?? undefined);
+  const plan = planOf(catalog().plans, principal.organization);
+  arrivals.take(principal.key.id, "inference", plan ? raisedRates(plan, principal.planRaise) : undefined);
   call.keepOpen();
 }

@@ -1,7 +1,7 @@
 /** The secret with which this user calls a server now: the key, or an access token that holds for a while yet. */
 import type { Services } from "../services.ts";
 import { type KeptSignIns, type KeptTokens, keptSignIns } from "./kept.ts";
-import { endpointsAt, ServerAway, type TokenAnswer, tokensFor } from "./service.ts";
+import { endpointsAt, isRefused, ServerAway, type TokenAnswer, tokensFor } from "./service.ts";
 
 export interface Access {
   url: string;
@@ -20,19 +20,41 @@ export async function accessTo(services: Services, typed: string | undefined): P
   return { url, secret: held.access_token, kind: "person" };
 }
 
+/**
+ * As accessTo, for a program that gives the secret away. An agent that met a 401 comes back for another token before
+ * its usual time; so a token that was given lately is given again only if the server still takes it.
+ */
+export async function accessToGive(services: Services, typed: string | undefined): Promise<Access> {
+  const access = await accessTo(services, typed);
+  if (access.kind === "key") return access;
+  const kept = keptSignIns(services);
+  const { url, secret } = access;
+  const isDead = kept.givenLately(url) && (await isRefused(url, secret));
+  const given = isDead ? (await renewed(services, kept, url, secret)).access_token : secret;
+  kept.noteGiven(url);
+  return { ...access, secret: given };
+}
+
 export function chosenServer(kept: KeptSignIns, typed: string | undefined): string {
   const url = typed ?? kept.current();
   if (url === null) throw new Error("You are not signed in. Run: sluice login https://sluice.example");
   return url;
 }
 
-async function renewed(services: Services, kept: KeptSignIns, url: string): Promise<KeptTokens> {
+/** `refused`: an access token that the server no longer takes, whatever its time. */
+async function renewed(
+  services: Services,
+  kept: KeptSignIns,
+  url: string,
+  refused: string | null = null,
+): Promise<KeptTokens> {
   return kept.locked(url, async () => {
     const signIn = kept.read(url);
     if (signIn?.kind !== "person") throw ended(url);
+    const isRefused = signIn.access_token === refused;
     // Another process was quicker.
-    if (services.now_ms() < signIn.renew_at_ms) return signIn;
-    const holds = services.now_ms() < signIn.ends_at_ms;
+    if (!isRefused && services.now_ms() < signIn.renew_at_ms) return signIn;
+    const holds = !isRefused && services.now_ms() < signIn.ends_at_ms;
     if (signIn.refresh_token === null) {
       if (holds) return signIn;
       kept.remove(url);

@@ -7,7 +7,7 @@ import { type JsonFlag, jsonOption, tell } from "../option.ts";
 import { safeUrl } from "../safe-url.ts";
 import type { Services } from "../services.ts";
 import { oneLine } from "../terminal.ts";
-import { accessTo, chosenServer, tokensOf } from "./access.ts";
+import { accessToGive, chosenServer, tokensOf } from "./access.ts";
 import { type KeptSignIn, keptSignIns } from "./kept.ts";
 import { deviceCodes, endpointsAt, requireKnownKey, revokedAt, ServerAway, tokensFor } from "./service.ts";
 
@@ -63,7 +63,7 @@ export function addSignInCommands(program: Command, { services }: CommandContext
     .argument("[url]", "the server (default: where you signed in last)")
     .addHelpText("after", tokenHelp)
     .action(async (typed: string | undefined) => {
-      const { secret } = await accessTo(services, typed === undefined ? undefined : serverAt(typed));
+      const { secret } = await accessToGive(services, typed === undefined ? undefined : serverAt(typed));
       terminal.out(`${secret}\n`);
     });
 }

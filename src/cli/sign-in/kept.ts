@@ -2,7 +2,7 @@
  * The sign-ins of this user, one file a server in `$XDG_CONFIG_HOME/sluice/sign-ins`, which only the user may read. Each
  * file has a lock, so that of several processes one refreshes and the others read what it got.
  */
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Services } from "../services.ts";
 import { writeWhole } from "../write-whole.ts";
@@ -30,6 +30,10 @@ export interface KeptSignIns {
   /** The server of the newest sign-in, else the only one that is left. */
   current(): string | null;
   setCurrent(url: string): void;
+  /** The access token was given away. */
+  noteGiven(url: string): void;
+  /** Whether it was, sooner than agents ask for a token of their own accord. */
+  givenLately(url: string): boolean;
   /** One at a time on this machine, for this server. */
   locked<Result>(url: string, work: () => Promise<Result>): Promise<Result>;
 }
@@ -37,6 +41,8 @@ export interface KeptSignIns {
 /** Longer than any work under a lock; such a lock belongs to a process that was killed. */
 const stale_ms = 60_000;
 const poll_ms = 20;
+/** Agents ask for a token every five minutes, if nothing is wrong with the last one. */
+const lately_ms = 290_000;
 
 export function keptSignIns({ environment, newUuid, now_ms }: Services): KeptSignIns {
   const folder = join(configurationFolder(environment), "sluice", "sign-ins");
@@ -69,6 +75,15 @@ export function keptSignIns({ environment, newUuid, now_ms }: Services): KeptSig
     setCurrent(url) {
       made();
       writeWhole(currentFile, `${url}\n`);
+    },
+    // The file's own time holds it, so that a refresh which writes the file at the same moment loses nothing.
+    noteGiven(url) {
+      const now = new Date(now_ms());
+      unlessMissing(() => utimesSync(fileOf(url), now, now));
+    },
+    givenLately(url) {
+      const since_ms = unlessMissing(() => statSync(fileOf(url)).mtime.getTime());
+      return since_ms !== null && now_ms() - since_ms < lately_ms;
     },
     async locked(url, work) {
       made();

@@ -31,6 +31,8 @@ export interface OauthRefusal {
 }
 
 const call_ms = 20_000;
+/** An agent waits for it. */
+const check_ms = 2_000;
 export const userAgent = "sluice-cli";
 
 /** Throws an Error where nobody can sign in at this server. */
@@ -84,6 +86,14 @@ export async function requireKnownKey(url: string, key: string): Promise<void> {
   throw new Error(refusalIn(url, response.status, await jsonOf(response)).description);
 }
 
+/** Whether the server no longer takes this token. A server that cannot be asked has not said so. */
+export async function isRefused(url: string, token: string): Promise<boolean> {
+  const response = await asked(url, "/v1/models", { headers: { authorization: `Bearer ${token}` } }, check_ms).catch(
+    () => null,
+  );
+  return response?.status === 401;
+}
+
 async function posted<Answer extends object>(
   url: string,
   endpoint: string,
@@ -111,12 +121,12 @@ function refusalIn(url: string, status: number, body: unknown): OauthRefusal {
 }
 
 /** A redirect is not followed, since secrets would go with it. */
-export async function asked(url: string, path: string, init: RequestInit = {}): Promise<Response> {
+export async function asked(url: string, path: string, init: RequestInit = {}, limit_ms = call_ms): Promise<Response> {
   const headers = new Headers(init.headers);
   headers.set("user-agent", userAgent);
   try {
     return await reached({ url }, () =>
-      fetch(url + path, { ...init, headers, redirect: "manual", signal: AbortSignal.timeout(call_ms) }),
+      fetch(url + path, { ...init, headers, redirect: "manual", signal: AbortSignal.timeout(limit_ms) }),
     );
   } catch (cause) {
     throw new ServerAway(cause instanceof Error ? cause.message : String(cause), { cause });

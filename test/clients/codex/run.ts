@@ -16,13 +16,13 @@ export async function codexSuite(edition: Edition): Promise<Ran> {
   const { folder, versions } = await npmPackages("codex", wanted, edition);
   const { code, output } = await command([process.execPath, "test", ...checks], {
     limit_ms: 15 * 60_000,
-    environment: { CODEX: executableIn(folder) },
+    environment: { CODEX: codexIn(folder) },
   });
   return { counts: countsOf(output, code), versions };
 }
 
 /** Codex's own program is in a package of its own for each kind of machine. */
-function executableIn(folder: string): string {
+export function codexIn(folder: string): string {
   const kind = `${process.platform}-${process.arch}`;
   const cwd = join(folder, "node_modules/@openai", `codex-${kind}`);
   const name = process.platform === "win32" ? "codex.exe" : "codex";

@@ -1,0 +1,60 @@
+// A machine on which the agents and `sluice` are installed, and nobody has signed in; and a service for its user, Ann.
+import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type Laptop, laptop } from "../../harness/laptop.ts";
+import { type PeopleNode, startPeopleNode } from "../../harness/people-node.ts";
+import { program } from "../../harness/sluice.ts";
+import { outsideTrap } from "../traffic.ts";
+
+export const model = "qwen/qwen3-coder";
+
+export function startedNode(env: Record<string, string> = {}): Promise<PeopleNode> {
+  const price = "\nreports: { currency: EUR, price_per_million_units: 0.5, provider: Example }\n";
+  return startPeopleNode({ more: `  claude_code_settings: true\n${price}`, env });
+}
+
+export interface Desk extends Disposable {
+  home: Laptop;
+  /** What the agents wanted of other machines. */
+  caught: string[];
+}
+
+export function desk(): Desk {
+  const trap = outsideTrap();
+  const bare = laptop();
+  const bin = join(bare.folder, "bin");
+  mkdirSync(bin);
+  for (const [name, path] of Object.entries({
+    claude: process.env.CLAUDE_CODE,
+    codex: process.env.CODEX,
+    opencode: process.env.OPENCODE,
+  }))
+    if (path !== undefined) symlinkSync(path, join(bin, name));
+  const sluice = join(bin, "sluice");
+  writeFileSync(sluice, `#!/bin/sh\nexec ${program.map((word) => `'${word}'`).join(" ")} "$@"\n`);
+  chmodSync(sluice, 0o755);
+  const home = bare.with({ PATH: `${bin}:${bare.env.PATH}`, ...trap.env, ...quiet });
+  return {
+    home,
+    caught: trap.caught,
+    [Symbol.dispose]() {
+      trap.stop();
+      bare[Symbol.dispose]();
+    },
+  };
+}
+
+/** The switches of the agents that keep them at home. */
+const quiet = {
+  CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+  DISABLE_TELEMETRY: "1",
+  DISABLE_ERROR_REPORTING: "1",
+  DISABLE_AUTOUPDATER: "1",
+  IS_SANDBOX: "1",
+  ...Object.fromEntries(
+    ["MODELS_FETCH", "AUTOUPDATE", "LSP_DOWNLOAD", "SHARE", "DEFAULT_PLUGINS"].map((what) => [
+      `OPENCODE_DISABLE_${what}`,
+      "1",
+    ]),
+  ),
+};
