@@ -32,7 +32,7 @@ const more = [
   "/nowhere.html",
 ];
 /** The search shows so many without scrolling. */
-const shown = 5;
+const listed_max = 5;
 
 async function main(): Promise<void> {
   const root = await buildSite();
@@ -83,7 +83,7 @@ async function searched(tab: Tab, theme: string): Promise<string[]> {
     await tab.page.fill(".VPLocalSearchBox input", question);
     await until(async () => (await results.count()) > 0, 10_000, `results of: ${question}`).catch(() => undefined);
     const found = await results.evaluateAll((links) => links.map((link) => link.getAttribute("href") ?? ""));
-    const pages = [...new Set(found.map((link) => link.split("#")[0]!.replace(/\.html$/, "")))].slice(0, shown);
+    const pages = [...new Set(found.map((link) => link.split("#")[0]!.replace(/\.html$/, "")))].slice(0, listed_max);
     if (!pages.includes(page))
       problems.push(`the search does not find ${page} for “${question}”, but ${pages.join(", ") || "nothing"}`);
   }

@@ -26,7 +26,7 @@ export async function buildSite(): Promise<string> {
   return join(folder, "dist");
 }
 
-async function done(words: string[], place?: string): Promise<void> {
+async function done(words: string[], place = process.cwd()): Promise<void> {
   const { code, output } = await command(words, { limit_ms, quiet: true, folder: place, environment });
   if (code !== 0) throw new Error(`${words.slice(1, 4).join(" ")} ended with ${code}:\n${output}`);
 }
