@@ -33,11 +33,11 @@ export const slots: Mutant[] = [
     rule,
   },
   {
-    name: "a process says in an exchange that it holds less than it may use until the answer",
+    name: "a process does not say in an exchange what it runs above what it holds",
     file: share,
     find: "this.#held = larger(running, this.#kept(now_ms));",
-    replace: "this.#kept(now_ms);",
-    caughtBy: [virtual],
+    replace: "this.#held = this.#kept(now_ms);",
+    caughtBy: [`${virtual} > counts what it runs`],
     rule,
   },
   {
@@ -51,7 +51,7 @@ export const slots: Mutant[] = [
   {
     name: "a late exchange undoes a later one",
     file: script,
-    find: "if mine and mine.number >= said[1] then return false end",
+    find: "    if one.number >= number then return false end\n",
     replace: "",
     caughtBy: [`${virtual} > comes late`],
     rule,
@@ -61,7 +61,7 @@ export const slots: Mutant[] = [
     file: script,
     find: "for _, one in ipairs(found) do one.ends = one.ends + away end",
     replace: "",
-    caughtBy: [virtual],
+    caughtBy: [`${virtual} > first to ask`],
     rule,
   },
   {
