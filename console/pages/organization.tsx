@@ -11,6 +11,7 @@ import { CommandLine } from "../parts/command-line.tsx";
 import { Keys } from "../parts/keys.tsx";
 import { Notices } from "../parts/notices.tsx";
 import { PeopleList } from "../parts/people-list.tsx";
+import { RaiseActs, RaiseWords } from "../parts/raise.tsx";
 import { Badge, Facts, Page, Section, State } from "../parts/section.tsx";
 import { Teams } from "../parts/teams.tsx";
 import { Time } from "../parts/time.tsx";
@@ -94,6 +95,7 @@ function factsOf(organization: Organization) {
   return [
     ["slug", <code key="s">{organization.slug}</code>],
     ["plan", plan === null ? "none" : <a href={`/plans/${plan}`}>{plan}</a>],
+    ["raised", organization.raise && <RaiseWords key="r" of={organization.raise} />],
     ["weeks from", <Time key="a" at={organization.anchor_at} />],
     [
       "extra usage",
@@ -134,6 +136,15 @@ function Head({ of: organization, changed }: { of: Organization; changed: () => 
           ]}
           done="The plan was changed."
           onDone={changed}
+        />
+      )}
+      {status !== "closed" && plan && (
+        <RaiseActs
+          verb="raiseOrganization"
+          given={{ organization: slug }}
+          raise={organization.raise}
+          limits={null}
+          changed={changed}
         />
       )}
       {status === "active" && (

@@ -1,13 +1,14 @@
 /** Keys of an organization, and what can be done with them. */
 import type { ItemOf } from "../core/client.ts";
 import type { Field } from "../core/form.ts";
-import { limitFields, limitNames } from "../core/form.ts";
-import { compacted, shortId, wordsOf } from "../core/format.ts";
+import { limitFields } from "../core/form.ts";
+import { shortId } from "../core/format.ts";
 import { isMember } from "../core/session.ts";
 import { Act } from "./act.tsx";
 import { Block } from "./copy.tsx";
 import { RequestsOf } from "./links.tsx";
 import { List } from "./list.tsx";
+import { RaiseActs, RaisedLimits } from "./raise.tsx";
 import { Section, State } from "./section.tsx";
 import { Table } from "./table.tsx";
 import { Distance } from "./time.tsx";
@@ -35,7 +36,7 @@ export function Keys({ organization, teams }: { organization: string; teams: rea
               { head: "State", cell: ({ state }) => <State of={state} /> },
               { head: "Team", cell: ({ team }) => team?.name ?? "–" },
               { head: "Used", cell: ({ standing }) => <Share of={standing} /> },
-              { head: "Limits", cell: ({ limits }) => <LimitWords of={limits} /> },
+              { head: "Limits", cell: ({ limits, raise }) => <RaisedLimits of={limits} raise={raise} /> },
               { head: "Last used", cell: ({ last_used_at }) => <Distance at={last_used_at} none="never" /> },
               { head: "Ends", cell: ({ ends_at }) => <Distance at={ends_at} none="never" /> },
               { head: "Acts", cell: (key) => <KeyActs of={key} teams={teams} changed={reload} /> },
@@ -86,12 +87,6 @@ function KeyId({ of: id }: { of: string }) {
       {shortId(id)}
     </code>
   );
-}
-
-export function LimitWords({ of }: { of: Record<(typeof limitNames)[number], number | null> | null }) {
-  const set = limitNames.filter((name) => of?.[name] != null);
-  if (set.length === 0) return <span class="fine">none of its own</span>;
-  return <>{set.map((name) => `${wordsOf(name)} ${compacted(of![name]!)}`).join(", ")}</>;
 }
 
 interface Made {
@@ -198,6 +193,7 @@ function KeyActs({ of: key, teams, changed }: { of: Key; teams: readonly string[
         done="The limits were changed."
         onDone={changed}
       />
+      <RaiseActs verb="raiseKey" given={{ id: key.id }} raise={key.raise} limits={key.limits} changed={changed} />
       <KeyEnd of={key} changed={changed} />
     </span>
   );

@@ -4,8 +4,9 @@ import { limitFields } from "../core/form.ts";
 import type { Asked } from "../core/use-answer.ts";
 import { Act } from "./act.tsx";
 import { Show } from "./asked.tsx";
-import { LimitWords } from "./keys.tsx";
+import { LimitWords } from "./limit-words.tsx";
 import { RequestsOf } from "./links.tsx";
+import { RaiseActs, RaisedLimits } from "./raise.tsx";
 import { Empty, Section } from "./section.tsx";
 import { Table } from "./table.tsx";
 import { Share } from "./windows.tsx";
@@ -28,7 +29,7 @@ export function Teams({ organization, asked }: { organization: string; asked: As
                 { head: "Name", cell: ({ name, id }) => <RequestsOf by="team" id={id} words={name} /> },
                 { head: "Keys", isNumber: true, cell: ({ keys }) => keys },
                 { head: "Used", cell: ({ standing }) => <Share of={standing} /> },
-                { head: "Limits", cell: ({ limits }) => <LimitWords of={limits} /> },
+                { head: "Limits", cell: ({ limits, raise }) => <RaisedLimits of={limits} raise={raise} /> },
                 { head: "New keys get", cell: ({ key_limits }) => <LimitWords of={key_limits} /> },
                 { head: "Acts", cell: (team) => <TeamActs of={team} changed={asked.reload} /> },
               ]}
@@ -66,6 +67,7 @@ function TeamActs({ of: team, changed }: { of: Team; changed: () => void }) {
         done="The limits were changed."
         onDone={changed}
       />
+      <RaiseActs verb="raiseTeam" given={{ team: team.id }} raise={team.raise} limits={team.limits} changed={changed} />
       <Act
         label="Remove"
         verb="removeTeam"
