@@ -13,7 +13,7 @@ export async function relay(response: Response, { streamId, steering }: Create, 
   let isFirst = true;
   for await (const frames of response.body!) {
     for (const event of eventsIn(decoder.decode(frames))) {
-      const told = isFirst ? ofRequest(event, requestId, shown(response, retirementHeaders)) : event;
+      const told = isFirst ? ofRequest(event, requestId, picked(response, retirementHeaders)) : event;
       await socket.send(inLane(told, streamId));
       isFirst = false;
       if (!socket.isOpen) return;
@@ -29,10 +29,10 @@ const refusalHeaders = ["retry-after", "x-should-retry", "x-request-id", "x-code
 
 async function refusalIn(response: Response, streamId: string | null): Promise<string> {
   const { error } = (await response.json()) as { error: JsonObject };
-  return errorEvent({ status: response.status, error, headers: shown(response, refusalHeaders) }, streamId);
+  return errorEvent({ status: response.status, error, headers: picked(response, refusalHeaders) }, streamId);
 }
 
-function shown({ headers }: Response, names: readonly string[]): Record<string, string> {
+function picked({ headers }: Response, names: readonly string[]): Record<string, string> {
   return Object.fromEntries(
     names.flatMap((name) => {
       const value = headers.get(name);
