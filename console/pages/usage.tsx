@@ -21,7 +21,7 @@ export type ReportRow = Report["rows"][number];
 /** The rows that are shown at first, and those that can be. The files to save have all. */
 const rows_min = 50;
 const rows_max = 1000;
-const groups = ["organization", "team", "key", "model", "operation", "outcome", "day", "month"];
+const groups = ["organization", "team", "person", "key", "model", "operation", "outcome", "day", "month"];
 const filters: readonly Filter[] = [
   { name: "organization", label: "Organization", hint: "all" },
   { name: "by", label: "Add up by", choices: groups, fallback: "organization" },
@@ -197,12 +197,22 @@ function Downloads({ input }: { input: Record<string, string> }) {
     <span class="acts">
       {failure && <span role="alert">{failure}</span>}
       {(["csv", "focus"] as const).map((format) => (
-        <button key={format} type="button" class="small" onClick={() => save(input, format).then(setFailure)}>
+        <button
+          key={format}
+          type="button"
+          class="small"
+          onClick={() => save(askedOf(input, format), format).then(setFailure)}
+        >
           {format === "csv" ? "CSV" : "FOCUS"}
         </button>
       ))}
     </span>
   );
+}
+
+/** FOCUS has groups of its own, and a span: days, unless the page adds up by month. */
+function askedOf({ by, ...rest }: Record<string, string>, format: string): Record<string, string> {
+  return { ...rest, ...(by !== undefined && (format === "csv" || by === "month") ? { by } : {}) };
 }
 
 /** A link could not carry the secret of the session. Answers with the reason, where it could not be saved. */

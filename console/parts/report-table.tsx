@@ -95,7 +95,7 @@ function nameOf(row: Line, by: string): string | null {
 function Name({ row, by, from, to }: { row: Line; by: string; from: string; to: string }): ComponentChildren {
   if (row.others) return <span class="fine">{grouped(row.others)} others</span>;
   const name = nameOf(row, by);
-  const id = by === "team" ? row.team_id : by === "key" ? row.key_id : name;
+  const id = by === "team" ? row.team_id : by === "person" ? row.person_id : by === "key" ? row.key_id : name;
   if (!id) return <span class="fine">{absent[by] ?? "none"}</span>;
   const href = wayDown(row, { by, organization: query.value.get("organization"), from, to });
   return href === null ? (name ?? id) : <a href={href}>{name ?? id}</a>;
@@ -103,6 +103,7 @@ function Name({ row, by, from, to }: { row: Line; by: string; from: string; to: 
 
 const absent: Record<string, string> = {
   team: "no team",
+  person: "nobody's keys",
   key: "an entry of an operator",
   model: "an entry of an operator",
 };

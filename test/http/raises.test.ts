@@ -1,5 +1,9 @@
 /** Raises as an operator and a client meet them: commands, refusals, what they show, and their end while requests run. */
+
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { busyness } from "../harness/busyness.ts";
 import { model, type Service, startService } from "../harness/engine.ts";
 import { until } from "../harness/until.ts";
@@ -67,16 +71,25 @@ test("a raise of a key, a team and an organization is shown with its end, and li
   );
   expect(await service.json<object>("usage", "show", org)).toMatchObject({ week: { limit: 20_000_000 } });
 
+  const [entry] = await service.json<object[]>("audit", "list", "--limit", "1");
+  expect(entry).toMatchObject({ action: "organization.raise", details: { before: null, raise: { until: until_ } } });
+
   // A raise is no configuration.
   const exported = (await service.cli("export")).stdout;
   expect(exported).toContain("week: 900");
   expect(exported).not.toContain("5000");
+  const folder = mkdtempSync(join(tmpdir(), "sluice-raises-"));
+  const file = join(folder, "organizations.yaml");
+  writeFileSync(file, exported.replace("week: 900", "week: 800"));
+  await service.json("apply", "-f", file);
+  rmSync(folder, { recursive: true, force: true });
+  expect(await service.json<Raised>("key", "show", key.id)).toMatchObject({
+    ...{ limits: { week: 800 }, raise: { limits: { week: 5000 } }, standing: { week: { limit: 5000 } } },
+  });
 
-  const [entry] = await service.json<object[]>("audit", "list", "--limit", "1");
-  expect(entry).toMatchObject({ action: "organization.raise", details: { before: null, raise: { until: until_ } } });
   const ended = await service.json<Raised>("key", "raise", key.id, "--end");
-  expect(ended).toMatchObject({ raise: null, limits: { week: 900 } });
-  expect((await service.json<Raised>("key", "show", key.id)).standing?.week.limit).toBe(900);
+  expect(ended).toMatchObject({ raise: null, limits: { week: 800 } });
+  expect((await service.json<Raised>("key", "show", key.id)).standing?.week.limit).toBe(800);
 });
 
 test("what is no raise is refused, with what to do instead", async () => {
@@ -89,6 +102,7 @@ test("what is no raise is refused, with what to do instead", async () => {
     [/above that of the plan 'wide', 10,000,000/, id, "--limit", "week=10000001", "--until", in1h],
     [/is in the past/, id, "--limit", "week=1000", "--until", past],
     [/needs an instant at which it ends/, id, "--limit", "week=1000"],
+    [/must be/, id, "--limit", "week=9999999999999999", "--until", in1h],
     [/ends within 366 days/, id, "--limit", "week=1000", "--until", soon(400 * 86_400_000)],
     [/Specify the limits to raise/, id, "--limit", "week=none", "--until", in1h],
     [/Specify the limits to raise/, id],

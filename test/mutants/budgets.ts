@@ -52,6 +52,14 @@ export const budgets: Mutant[] = [
     rule: "docs/design/usage.md, Raises",
   },
   {
+    name: "what is settled late is charged without the raise of its organization",
+    file: raised,
+    find: "      late := raised.settles;\n",
+    replace: "",
+    caughtBy: [`${raises} what a node left behind`],
+    rule: "docs/design/usage.md, Raises",
+  },
+  {
     name: "nobody hears of a raise that ends",
     file: "src/postgres/limits.ts",
     find: "where r.ends_at > $2::timestamptz and r.ends_at <= clock.at",

@@ -175,7 +175,7 @@ for (const name of ["postgres", "pglite"] as const)
       expect((await shown(team))?.windows).toMatchObject({ week: { limit: 1_000 }, month: { limit: null } });
     });
 
-    test("what a node left behind is settled by the raise while it lasts, and by the limit below from its end on", async () => {
+    test("what a node left behind is settled by the raise while it lasts, late too, and from its end on by the limit below", async () => {
       for (const [clock, charged] of [
         [before, 900],
         [end, 300],
@@ -199,6 +199,10 @@ for (const name of ["postgres", "pglite"] as const)
         expect(await book.receipt(organization, requestId)).toMatchObject({
           units: { charged, uncharged: 900 - charged },
         });
+        // The node is back, and had delivered more.
+        const late = charged === 900 ? 600 : 0;
+        const settled = await run(settleOf(command, 1_500));
+        expect(settled).toMatchObject({ answer: "late", charged: late, uncharged: 600 - late });
       }
       await store.db.query("delete from plan where name = 'test'");
     });
