@@ -22,7 +22,7 @@ async function main(): Promise<void> {
   await company(node);
   const ended = traffic(node);
   if (every !== undefined) await everyPage(node, browser, every);
-  else await shown(node, browser);
+  else await documented(node, browser);
   await ended;
   await browser.close();
   await node[Symbol.asyncDispose]();
@@ -53,7 +53,7 @@ async function everyPage(node: ConsoleNode, browser: Browser, place: string): Pr
   }
 }
 
-async function shown(node: ConsoleNode, browser: Browser): Promise<void> {
+async function documented(node: ConsoleNode, browser: Browser): Promise<void> {
   const [request] = await node.sluice.json<{ id: string }[]>("request", "list", "--outcome", "completed");
   const shots = [
     { name: "now", path: "/", theme: "light", wait_ms: traffic_ms - 2000 },
