@@ -1,5 +1,5 @@
 // Claude Code, Codex and opencode by a person's sign-in, from nothing to the first answer, against a node whose issuer is
-// oidc-provider; and Claude Code in a terminal (tmux), which signs in by itself. Their traffic stays on this machine.
+// oidc-provider. Their traffic stays on this machine.
 
 import { join } from "node:path";
 import { command } from "../../../scripts/command.ts";
@@ -18,7 +18,7 @@ export async function signInSuite(edition: Edition): Promise<Ran> {
     CODEX: codexIn(packages.folder),
     OPENCODE: fileIn(packages, [`opencode-${machine}/bin/opencode`], "opencode"),
   };
-  const checks = ["agents.checks.ts", "terminal.checks.ts"].map((name) => join(import.meta.dir, name));
+  const checks = ["agents.checks.ts"].map((name) => join(import.meta.dir, name));
   const { code, output } = await command([process.execPath, "test", ...checks], { limit_ms: 15 * 60_000, environment });
   return { counts: countsOf(output, code), versions: packages.versions };
 }
