@@ -1,7 +1,10 @@
 /**
- * What a batch costs where keys, people and teams are limited, and where none is, in one run: four organizations on one Postgres
- * get batches in turn, so that whatever else the machine does meets them alike. Run: bun bench/budgets.ts --seconds 30
+ * What a batch costs where keys, people and teams are limited, and where none is, in one run: organizations on one Postgres
+ * get batches in turn, so that whatever else the machine does meets them alike. CPU of the backend that runs the batches,
+ * from the kernel's own count, and the median of its ratios to other batches of the same turn.
+ * Run: bun bench/budgets.ts --seconds 30 --pairs 4
  */
+import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { migrate } from "../db/migrate.ts";
 import { setSubject } from "../src/postgres/budgets.ts";
@@ -22,13 +25,18 @@ const { url, drop } = await freshDatabase();
 const db = await serverDatabase(url);
 await migrate(db);
 const book = ledger(db, { recovery: "checkpoint", lanes: 1 });
+await book.run([admitOf(idOf(Bun.randomUUIDv7(), "org_"))]);
+const [backend] = await db.query<{ pid: number }>(
+  "select pid from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and query like '%usage_batch%' order by state_change desc limit 1",
+);
+const cpu_us = () => Number(readFileSync(`/proc/${backend!.pid}/schedstat`, "utf8").split(" ")[0]) / 1000;
 
 interface Case {
   name: string;
   organization: string;
   keys: string[];
   running: Admit[];
-  times_ms: number[];
+  cpu_us: number[];
 }
 type Limit = (id: string, team: string | null, budget: Partial<Budget>) => Promise<void>;
 /** Makes a key the person's; answers the person's subject. */
@@ -50,7 +58,7 @@ async function caseOf(name: string, prepare: (keys: string[], limit: Limit, own:
     const [row] = await db.query<{ id: string }>("select usage_member($1, $2) as id", [uuid, person]);
     return row!.id;
   });
-  return { name, organization: idOf(uuid, "org_"), keys, running: [], times_ms: [] };
+  return { name, organization: idOf(uuid, "org_"), keys, running: [], cpu_us: [] };
 }
 
 const budget = { session: 1e14, week: 1e14, month: 1e14 };
@@ -79,25 +87,38 @@ const cases = [
   await caseOf("every key limited", async (keys, limit) => {
     for (const key of keys) await limit(uuidOf(key), null, budget);
   }),
+  await caseOf("every key limited, and another limited person's", async (keys, limit, own) => {
+    for (const key of keys) {
+      await limit(await own(uuidOf(key), Bun.randomUUIDv7()), null, budget);
+      await limit(uuidOf(key), null, budget);
+    }
+  }),
 ];
 
 async function batch(one: Case): Promise<void> {
   const admits = one.keys.map((keyId) => ({ ...admitOf(one.organization), keyId }));
   const commands: Command[] = [...one.running.map((admit) => settleOf(admit, 500)), ...admits];
-  const began_ms = performance.now();
+  const began_us = cpu_us();
   await book.run(commands);
-  one.times_ms.push(performance.now() - began_ms);
+  one.cpu_us.push(cpu_us() - began_us);
   one.running = admits;
 }
 
 const until_ms = performance.now() + Number(values.seconds) * 1000;
 while (performance.now() < until_ms) for (const one of cases) await batch(one);
 
-const at = (sorted: number[], share: number) => (sorted[Math.floor(sorted.length * share)] ?? 0).toFixed(2);
-console.log(`| ${pairs} admissions and ${pairs} settlements a batch | p50 ms | p25 ms | batches |\n|---|---|---|---|`);
-for (const { name, times_ms } of cases) {
-  const sorted = times_ms.slice(20).sort((a, b) => a - b);
-  console.log(`| ${name} | ${at(sorted, 0.5)} | ${at(sorted, 0.25)} | ${sorted.length} |`);
+const median = (numbers: number[]) => numbers.sort((a, b) => a - b)[Math.floor(numbers.length / 2)]!;
+const ratioTo = (name: string, one: number[]) => {
+  const other = cases.find((each) => each.name === name)!.cpu_us.slice(20);
+  return median(one.map((cpu_us, at) => cpu_us / other[at]!)).toFixed(3);
+};
+console.log(
+  `| ${pairs} admissions and ${pairs} settlements a batch | p50 µs | to no limits | to limited keys | batches |\n|---|---|---|---|---|`,
+);
+for (const { name, cpu_us } of cases) {
+  const measured = cpu_us.slice(20);
+  const ratios = `${ratioTo("no team, no limited key", measured)} | ${ratioTo("every key limited", measured)}`;
+  console.log(`| ${name} | ${median([...measured]).toFixed(0)} | ${ratios} | ${measured.length} |`);
 }
 await book.close();
 await db.close();

@@ -1,5 +1,5 @@
 // Fills a migrated database with records of 13 months for the list of requests: half of them of organization 0, which has 20
-// keys and 4 teams, the others of 999 more, the first of them the busiest. Rare are a
+// keys and 4 teams, the others of 999 more (or as many as are asked for), the first of them the busiest. Rare are a
 // model and an upstream (one in a million), and a model that nobody has asked for since the first month.
 
 import type { Lane } from "../src/postgres/database.ts";
@@ -10,12 +10,15 @@ const chunk = 250_000;
 /** Ids that anybody can name again. */
 export const idFor = { organization: "0a", key: "0b", team: "0c" } as const;
 /** `n`: an expression of SQL. */
-const uuidFor = (kind: keyof typeof idFor, n: string) =>
+export const uuidFor = (kind: keyof typeof idFor, n: string) =>
   `('000000${idFor[kind]}-0000-7000-8000-' || lpad(to_hex(${n}), 12, '0'))::uuid`;
 
-export async function fillRequests(lane: Lane, records: number): Promise<void> {
-  await lane.query(`insert into organization (id, slug, name, plan, anchor_at)
-    select ${uuidFor("organization", "n")}, 'org-' || n, 'Bench', null, '2025-01-01Z' from generate_series(0, 999) n`);
+export async function fillRequests(lane: Lane, records: number, organizations = 1_000): Promise<void> {
+  await lane.query(
+    `insert into organization (id, slug, name, plan, anchor_at)
+    select ${uuidFor("organization", "n")}, 'org-' || n, 'Bench', null, '2025-01-01Z' from generate_series(0, $1::integer - 1) n`,
+    [organizations],
+  );
   const spans = await lane.query<{ starts: Date; ends: Date; name: string }>(
     `select starts at time zone 'UTC' as starts,
        least(starts + interval '1 month', date_trunc('minute', now() at time zone 'UTC')) at time zone 'UTC' as ends,
@@ -35,7 +38,14 @@ export async function fillRequests(lane: Lane, records: number): Promise<void> {
     const count = Math.round((records * (ends.getTime() - starts.getTime())) / length_ms);
     const step_us = ((ends.getTime() - starts.getTime()) * 1000) / count;
     for (let from = 0; from < count; from += chunk) {
-      await lane.query(recordsOf(name), [from, Math.min(count, from + chunk) - 1, starts, step_us, done]);
+      await lane.query(recordsOf(name), [
+        from,
+        Math.min(count, from + chunk) - 1,
+        starts,
+        step_us,
+        done,
+        organizations,
+      ]);
     }
     await lane.query(hoursOf(name));
     done += count;
@@ -54,7 +64,7 @@ const hoursOf = (partition: string) => `
     usage_sum(r.input_tokens), 0, 0, usage_sum(r.output_tokens), 0, usage_sum(r.charged), 0, 0
   from ${partition} r group by 1, 2, 3, 4, 5, 6, 7`;
 
-/** $1 to $2: which of the month; $3: its start; $4: µs between two; $5: how many were before. */
+/** $1 to $2: which of the month; $3: its start; $4: µs between two; $5: how many were before; $6: organizations. */
 const recordsOf = (partition: string) => `
   insert into ${partition} (
     request_id, organization_id, key_id, team_id, operation, model, stream, price_input, price_cached_input,
@@ -74,6 +84,6 @@ const recordsOf = (partition: string) => `
     case when i % 1000033 = 3 then 'spare' when i % 10 = 1 then 'second' else 'main' end, 1, 250, 3
   from (
     select i, $3::timestamptz + (i - $5::bigint) * $4::float8 * interval '1 microsecond' as at,
-      case when i % 2 = 0 then 0 else (998 * power((i * 7919 % 99991) / 99991.0, 3))::integer + 1 end as o, (i / 2 * 31 % 20)::integer as k
+      case when i % 2 = 0 then 0 else (($6::bigint - 2) * power((i * 7919 % 99991) / 99991.0, 3))::integer + 1 end as o, (i / 2 * 31 % 20)::integer as k
     from generate_series($1::bigint + $5::bigint, $2::bigint + $5::bigint) i
   ) one`;

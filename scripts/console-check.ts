@@ -2,7 +2,7 @@
 // browser. It prints each page that axe, the content security policy or the log of the browser has something to say about.
 
 import { launchBrowser, noBrowser, openTab } from "../test/console/chromium.ts";
-import { pathsOf, startConsoleNode } from "../test/console/node.ts";
+import { pathsOf, roles, signInAs, startConsoleNode } from "../test/console/node.ts";
 
 const widths = [320, 1440];
 const themes = ["light", "dark"] as const;
@@ -15,12 +15,12 @@ async function main(): Promise<void> {
   const [node, browser] = await Promise.all([startConsoleNode(), launchBrowser()]);
   let pages = 0;
   const problems: string[] = [];
-  for (const [role, token] of Object.entries(node.tokens)) {
+  for (const role of roles) {
     const paths = await pathsOf(node, role);
     for (const theme of themes) {
       for (const width of widths) {
         const tab = await openTab(node.url, { theme, width }, browser);
-        await tab.signIn(token);
+        await signInAs(tab, node, role);
         for (const path of paths) {
           await tab.visit(path);
           const overflow = await tab.overflow_px();
@@ -34,7 +34,7 @@ async function main(): Promise<void> {
     }
   }
   await browser.close();
-  await node.sluice.stop();
+  await node[Symbol.asyncDispose]();
   for (const problem of problems) console.log(problem);
   console.log(`${pages} pages, ${problems.length} problems`);
   process.exitCode = problems.length === 0 ? 0 : 1;

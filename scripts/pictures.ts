@@ -39,7 +39,7 @@ async function main(): Promise<void> {
   }
   await ended;
   await browser.close();
-  await node.sluice.stop();
+  await node[Symbol.asyncDispose]();
   console.log(`${shots.length} pictures in ${folder}`);
 }
 

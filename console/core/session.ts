@@ -6,13 +6,15 @@ import { keepSecret, secret, secretOfAnotherTab } from "./secret.ts";
 export interface Membership {
   organization_id: string;
   organization: string;
-  role: string;
+  role: "member" | "organization-admin";
   team?: string;
   models?: string[] | null;
 }
 
 export interface Session {
   kind: "person" | "operator";
+  /** Of a person. */
+  id?: string;
   name: string;
   email?: string;
   role: string | null;
@@ -47,6 +49,9 @@ export const membership = computed<Membership | null>(() => {
   if (role === "admin" || role === "viewer") return null;
   return memberships.find(({ organization }) => organization === actsIn.value) ?? memberships[0] ?? null;
 });
+
+/** Whether one acts for oneself alone. */
+export const isMember = computed(() => membership.value?.role === "member");
 
 sessionEnded.subscribe((why) => {
   if (why === null) return;

@@ -1,12 +1,13 @@
 /** How to put a client in: for each, the block to copy, with this server's address and a model. */
 import { useId, useState } from "preact/hooks";
 import { clients } from "../core/clients.ts";
-import { may, membership, session } from "../core/session.ts";
+import { isMember, type Membership, may, membership, session } from "../core/session.ts";
 import { useAnswer } from "../core/use-answer.ts";
+import { Show } from "../parts/asked.tsx";
 import { CommandLine } from "../parts/command-line.tsx";
 import { Block } from "../parts/copy.tsx";
-import { CreateKey, Keys } from "../parts/keys.tsx";
-import { Page, Section } from "../parts/section.tsx";
+import { Keys, OwnKeys } from "../parts/keys.tsx";
+import { Empty, Page, Section } from "../parts/section.tsx";
 import { TryModel } from "../parts/try-model.tsx";
 import { Windows } from "../parts/windows.tsx";
 
@@ -19,7 +20,7 @@ export function ConnectPage() {
   const base = session.value?.base_url ?? location.origin;
   return (
     <Page title="Connect" aside={<code>{base}/v1</code>}>
-      {own && <Own organization={own.organization} />}
+      {own && <Own of={own} />}
       <div class="filters">
         <div class="filter wide">
           <label for={id}>Model</label>
@@ -50,21 +51,42 @@ export function ConnectPage() {
   );
 }
 
-/** Her usage and limits, and her keys. */
-function Own({ organization }: { organization: string }) {
-  const usage = useAnswer("readUsage", may("readUsage") ? { organization } : null);
+/** What one may use there, and the keys; a member has her own alone. */
+function Own({ of: { organization, organization_id } }: { of: Membership }) {
   return (
     <>
-      {usage.answer && (
-        <Section title={`Windows of ${organization}`}>
-          <Windows of={usage.answer} />
-        </Section>
-      )}
-      {may("pageKeyBudgets") && <Keys organization={organization} teams={[]} />}
-      {!may("pageKeyBudgets") && may("createKey") && (
-        <CreateKey organization={organization} teams={[]} done={() => {}} />
-      )}
+      {isMember.value ? <OwnLimits organizationId={organization_id} /> : <LimitsOf organization={organization} />}
+      {isMember.value ? <OwnKeys organization={organization} /> : <Keys organization={organization} teams={[]} />}
       <CommandLine text="sluice login" />
     </>
+  );
+}
+
+function LimitsOf({ organization }: { organization: string }) {
+  const usage = useAnswer("readUsage", may("readUsage") ? { organization } : null);
+  return (
+    usage.answer && (
+      <Section title={`Windows of ${organization}`}>
+        <Windows of={usage.answer} />
+      </Section>
+    )
+  );
+}
+
+function OwnLimits({ organizationId }: { organizationId: string }) {
+  const person = useAnswer("findPerson", { person: session.value!.id! });
+  return (
+    <Section title="Your windows" aside="all your keys and sign-ins share them">
+      <Show of={person}>
+        {({ limits }) => {
+          const own = limits.find(({ organization_id }) => organization_id === organizationId);
+          return own?.standing ? (
+            <Windows of={own.standing} />
+          ) : (
+            <Empty>Nothing limits you but the limits of your organization, which everybody there shares.</Empty>
+          );
+        }}
+      </Show>
+    </Section>
   );
 }

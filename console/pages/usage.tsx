@@ -1,7 +1,7 @@
 /** Who used what: any report as a chart and as a table, down to the requests that it adds up. */
 
 import { useState } from "preact/hooks";
-import { query, replaceQuery } from "../core/address.ts";
+import { query, replaceQuery, withQuery } from "../core/address.ts";
 import { announce } from "../core/announce.ts";
 import { type Answer, download } from "../core/client.ts";
 import { compacted, grouped } from "../core/format.ts";
@@ -18,7 +18,7 @@ import { Time } from "../parts/time.tsx";
 export type Report = Answer<"reportUsage">;
 export type ReportRow = Report["rows"][number];
 
-const groups = ["organization", "team", "key", "model", "operation", "outcome", "day", "month"];
+const groups = ["organization", "team", "person", "key", "model", "operation", "outcome", "day", "month"];
 const filters: readonly Filter[] = [
   { name: "organization", label: "Organization", hint: "all" },
   { name: "by", label: "Add up by", choices: groups, fallback: "organization" },
@@ -58,7 +58,13 @@ export function UsagePage() {
             report.rows.length === 0 ? (
               <Empty>Nothing was used in this span. A request counts when it has ended.</Empty>
             ) : (
-              <ReportTable report={report} by={by} />
+              <>
+                <ReportTable report={report} by={by} />
+                <p class="fine">
+                  Entries of operators are in the sums, and are no requests:{" "}
+                  <a href={withQuery({ by: "operation" })}>by operation</a> they have a row.
+                </p>
+              </>
             )
           }
         </Show>
@@ -180,12 +186,22 @@ function Downloads({ input }: { input: Record<string, string> }) {
     <span class="acts">
       {failure && <span role="alert">{failure}</span>}
       {(["csv", "focus"] as const).map((format) => (
-        <button key={format} type="button" class="small" onClick={() => save(input, format).then(setFailure)}>
+        <button
+          key={format}
+          type="button"
+          class="small"
+          onClick={() => save(askedOf(input, format), format).then(setFailure)}
+        >
           {format === "csv" ? "CSV" : "FOCUS"}
         </button>
       ))}
     </span>
   );
+}
+
+/** FOCUS has groups of its own, and a span: days, unless the page adds up by month. */
+function askedOf({ by, ...rest }: Record<string, string>, format: string): Record<string, string> {
+  return { ...rest, ...(by !== undefined && (format === "csv" || by === "month") ? { by } : {}) };
 }
 
 /** A link could not carry the secret of the session. Answers with the reason, where it could not be saved. */

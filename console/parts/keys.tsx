@@ -1,81 +1,124 @@
 /** Keys of an organization, and what can be done with them. */
+import { type ComponentChildren, Fragment } from "preact";
+import { useState } from "preact/hooks";
 import type { ItemOf } from "../core/client.ts";
 import type { Field } from "../core/form.ts";
-import { limitFields, limitNames } from "../core/form.ts";
-import { compacted, shortId, wordsOf } from "../core/format.ts";
+import { limitFields } from "../core/form.ts";
+import { shortId } from "../core/format.ts";
+import { isMember } from "../core/session.ts";
 import { Act } from "./act.tsx";
 import { Block } from "./copy.tsx";
 import { RequestsOf } from "./links.tsx";
 import { List } from "./list.tsx";
+import { RaiseActs, RaisedLimits } from "./raise.tsx";
 import { Section, State } from "./section.tsx";
 import { Table } from "./table.tsx";
 import { Distance } from "./time.tsx";
 import { Share } from "./windows.tsx";
 
 type Key = ItemOf<"pageKeyBudgets">;
+/** The names of the organization's teams; null: there are too many to choose of. */
+type Teams = readonly string[] | null;
 
-export function Keys({ organization, teams }: { organization: string; teams: readonly string[] }) {
+function teamField(teams: Teams): Field {
+  const field = { name: "team", label: "Team" } as const;
+  return teams === null ? { ...field, kind: "text", hint: "ID or name" } : { ...field, kind: "choice", choices: teams };
+}
+
+export function Keys({ organization, teams }: { organization: string; teams: Teams }) {
   return (
-    <List
-      verb="pageKeyBudgets"
-      input={{ organization }}
-      cursor="keys"
-      none={
-        <p>
-          No key yet. A client calls with one. {<CreateKey organization={organization} teams={teams} done={() => {}} />}
-        </p>
-      }
-    >
-      {(keys, reload) => (
-        <Section title="Keys" aside={<CreateKey organization={organization} teams={teams} done={reload} />}>
+    <KeySection title="Keys" organization={organization} teams={teams}>
+      <List verb="pageKeyBudgets" input={{ organization }} cursor="keys" none="No key yet. A client calls with one.">
+        {(keys, reload) => (
           <Table<Key>
             caption="Keys"
             rows={keys}
             keyOf={({ id }) => id}
             columns={[
               { head: "Name", cell: ({ name, id }) => <RequestsOf by="key" id={id} words={name} /> },
-              {
-                head: "ID",
-                cell: ({ id }) => (
-                  <code title={id} class="nowrap">
-                    {shortId(id)}
-                  </code>
-                ),
-              },
+              { head: "ID", cell: ({ id }) => <KeyId of={id} /> },
               { head: "State", cell: ({ state }) => <State of={state} /> },
               { head: "Team", cell: ({ team }) => team?.name ?? "–" },
               { head: "Used", cell: ({ standing }) => <Share of={standing} /> },
-              { head: "Limits", cell: ({ limits }) => <LimitWords of={limits} /> },
+              { head: "Limits", cell: ({ limits, raise }) => <RaisedLimits of={limits} raise={raise} /> },
               { head: "Last used", cell: ({ last_used_at }) => <Distance at={last_used_at} none="never" /> },
               { head: "Ends", cell: ({ ends_at }) => <Distance at={ends_at} none="never" /> },
               { head: "Acts", cell: (key) => <KeyActs of={key} teams={teams} changed={reload} /> },
             ]}
           />
-        </Section>
-      )}
-    </List>
+        )}
+      </List>
+    </KeySection>
   );
 }
 
-export function LimitWords({ of }: { of: Record<(typeof limitNames)[number], number | null> | null }) {
-  const set = limitNames.filter((name) => of?.[name] != null);
-  if (set.length === 0) return <span class="fine">none of its own</span>;
-  return <>{set.map((name) => `${wordsOf(name)} ${compacted(of![name]!)}`).join(", ")}</>;
+type OwnKey = ItemOf<"pageKeys">;
+
+/** A member's keys: she sets neither their team nor limits. */
+export function OwnKeys({ organization }: { organization: string }) {
+  return (
+    <KeySection title="Your keys" organization={organization} teams={[]}>
+      <List verb="pageKeys" input={{ organization }} cursor="keys" none="You have no key yet. A client calls with one.">
+        {(keys, reload) => (
+          <Table<OwnKey>
+            caption="Your keys"
+            rows={keys}
+            keyOf={({ id }) => id}
+            columns={[
+              { head: "Name", cell: ({ name, id }) => <RequestsOf by="key" id={id} words={name} /> },
+              { head: "ID", cell: ({ id }) => <KeyId of={id} /> },
+              { head: "State", cell: ({ state }) => <State of={state} /> },
+              { head: "Used", cell: ({ standing }) => <Share of={standing} /> },
+              { head: "Last used", cell: ({ last_used_at }) => <Distance at={last_used_at} none="never" /> },
+              { head: "Ends", cell: ({ ends_at }) => <Distance at={ends_at} none="never" /> },
+              { head: "Acts", cell: (key) => key.state !== "revoked" && <KeyEnd of={key} changed={reload} /> },
+            ]}
+          />
+        )}
+      </List>
+    </KeySection>
+  );
 }
 
-interface Made {
+function KeyId({ of: id }: { of: string }) {
+  return (
+    <code title={id} class="nowrap">
+      {shortId(id)}
+    </code>
+  );
+}
+
+interface Of {
   organization: string;
-  teams: readonly string[];
-  done: () => void;
+  teams: Teams;
 }
 
-export function CreateKey({ organization, teams, done }: Made) {
+/** The act stands outside of the list, which begins anew with the new key: its secret stays until it was read. */
+function KeySection({ title, children, ...of }: Of & { title: string; children: ComponentChildren }) {
+  const [turn, setTurn] = useState(0);
+  return (
+    <Section title={title} aside={<CreateKey {...of} done={() => setTurn(turn + 1)} />}>
+      <Fragment key={turn}>{children}</Fragment>
+    </Section>
+  );
+}
+
+function CreateKey({ organization, teams, done }: Of & { done: () => void }) {
+  const expires: Field = { name: "expires", label: "Expires", kind: "day" };
+  const models: Field = { name: "models", label: "Models", kind: "list" };
   const fields: Field[] = [
     { name: "name", label: "Name", kind: "text", isRequired: true, hint: "Who or what calls with it" },
-    { name: "team", label: "Team", kind: "choice", choices: teams },
-    { name: "expires", label: "Expires", kind: "day", hint: "Empty: as the organization's policy says" },
-    { name: "models", label: "Models", kind: "list", hint: "With commas; empty: every model" },
-    ...limitFields("limits", null).filter(({ name }) => /week|month|concurrent/.test(name)),
+    ...(isMember.value
+      ? [
+          { ...expires, isRequired: true },
+          { ...models, hint: "With commas; empty: every model that you may use" },
+        ]
+      : [
+          teamField(teams),
+          { ...expires, hint: "Empty: as the organization's policy says" },
+          { ...models, hint: "With commas; empty: every model" },
+          ...limitFields("limits", null).filter(({ name }) => /week|month|concurrent/.test(name)),
+        ]),
   ];
   return (
     <Act
@@ -101,45 +144,95 @@ export function Secret({ of }: { of: string | null }) {
   );
 }
 
-function KeyActs({ of: key, teams, changed }: { of: Key; teams: readonly string[]; changed: () => void }) {
+interface Ending {
+  of: Pick<Key, "id" | "name" | "standing" | "secrets">;
+  changed: () => void;
+}
+
+/** Another secret, or none any more. */
+function KeyEnd({ of: { id, name, standing, secrets }, changed }: Ending) {
+  const hasOld = secrets.slice(1).some(({ revoked_at }) => revoked_at === null);
+  const running = standing?.running_requests ?? 0;
+  return (
+    <span class="acts">
+      <Act
+        label="Rotate"
+        verb="rotateKey"
+        given={{ id }}
+        fields={[
+          {
+            name: "grace",
+            label: "Grace of the old secret",
+            kind: "text",
+            hint: "Such as 1h or 7d. Empty: it works until you revoke it",
+          },
+        ]}
+        done="The key has a new secret."
+        onDone={changed}
+        result={(answer: { key: string | null }) => <Secret of={answer.key} />}
+      />
+      {hasOld && (
+        <Act
+          label="End old secrets"
+          verb="revokeKey"
+          given={{ id, old: true }}
+          ends={{ name, what: "Ends the secrets that rotations replaced. The newest goes on." }}
+          done="The old secrets were revoked."
+          onDone={changed}
+        />
+      )}
+      <Act
+        label="Revoke"
+        verb="revokeKey"
+        given={{ id }}
+        ends={{
+          name,
+          what: `Ends this key for good, within a second on every node${running > 0 ? `, and ${running} running requests with it` : ""}.`,
+        }}
+        done="The key was revoked."
+        onDone={changed}
+      />
+    </span>
+  );
+}
+
+function KeyActs({ of: key, teams, changed }: { of: Key; teams: Teams; changed: () => void }) {
   if (key.state === "revoked") return null;
-  const running = key.standing?.running_requests ?? 0;
   return (
     <span class="acts">
       <Act
         label="Limit"
         verb="updateKeyBudget"
         given={{ id: key.id }}
-        fields={[
-          { name: "team", label: "Team", kind: "choice", choices: teams, value: key.team?.name ?? "" },
-          ...limitFields("limits", key.limits),
-        ]}
+        fields={[{ ...teamField(teams), value: key.team?.name ?? "" }, ...limitFields("limits", key.limits)]}
         says="An empty field takes the limit away. It holds for the next request."
         done="The limits were changed."
         onDone={changed}
       />
       <Act
-        label="Rotate"
-        verb="rotateKey"
-        given={{ id: key.id }}
+        label="Change"
+        verb="updateKey"
+        given={{ id: key.id, version: key.version }}
         fields={[
-          { name: "grace", label: "Grace of the old secret", kind: "text", value: "", hint: "Such as 1h or 7d" },
+          { name: "name", label: "Name", kind: "text", value: key.name },
+          { name: "owner", label: "Owner", kind: "text", value: key.owner, hint: "A person or a team, in any words" },
+          { name: "models", label: "Models", kind: "list", value: key.allowed_models, hint: "Empty: every model" },
+          { name: "scopes", label: "Scopes", kind: "list", value: key.scopes },
+          {
+            name: "addresses",
+            label: "Addresses and networks",
+            kind: "list",
+            value: key.allowed_addresses,
+            hint: "Such as 10.0.0.0/8; empty: all",
+          },
+          { name: "expires", label: "Expires", kind: "day", value: key.expires_at?.slice(0, 10) ?? "" },
         ]}
-        done="The key has a new secret."
-        onDone={changed}
-        result={(answer: { key: string | null }) => <Secret of={answer.key} />}
-      />
-      <Act
-        label="Revoke"
-        verb="revokeKey"
-        given={{ id: key.id }}
-        ends={{
-          name: key.name,
-          what: `Ends this key for good, within a second on every node${running > 0 ? `, and ${running} running requests with it` : ""}.`,
-        }}
-        done="The key was revoked."
+        says="Every node knows within a second. What runs goes on."
+        done="The key was changed."
         onDone={changed}
       />
+      <RaiseActs verb="raiseKey" given={{ id: key.id }} raise={key.raise} limits={key.limits} changed={changed} />
+      <KeyEnd of={key} changed={changed} />
     </span>
   );
 }

@@ -3,6 +3,7 @@ import type { ComponentChildren } from "preact";
 import { query } from "../core/address.ts";
 import type { Answer } from "../core/client.ts";
 import { grouped } from "../core/format.ts";
+import { wayDown } from "../core/way-down.ts";
 import { Bar, Units } from "./number.tsx";
 import { Table } from "./table.tsx";
 
@@ -68,35 +69,18 @@ function nameOf(row: Row, by: string): string | null {
   return typeof value === "string" ? value : null;
 }
 
-/** The way down: to the requests of the same span, or to the parts of a day. */
+/** The name, as the way down to what the row adds up. */
 function Name({ row, by, from, to }: { row: Row; by: string; from: string; to: string }): ComponentChildren {
   const name = nameOf(row, by);
-  const narrowed = query.value.get("organization");
-  const down = new URLSearchParams({ ...(narrowed ? { organization: narrowed } : {}), from, to });
-  if (by === "day" && row.day) {
-    down.set("from", row.day);
-    down.set("to", dayAfter(row.day));
-  }
-  if (by === "month" && row.month)
-    return <a href={`/usage?by=day&from=${row.month}&to=${monthAfter(row.month)}`}>{row.month}</a>;
-  const id = by === "team" ? row.team_id : by === "key" ? row.key_id : name;
-  if (id === null || id === undefined) return <span class="fine">{absent[by] ?? "none"}</span>;
-  if (by !== "day") {
-    if (by === "operation") return name;
-    down.set(by, id);
-  }
-  return <a href={`/requests?${down}`}>{name ?? id}</a>;
+  const id = by === "team" ? row.team_id : by === "person" ? row.person_id : by === "key" ? row.key_id : name;
+  if (!id) return <span class="fine">{absent[by] ?? "none"}</span>;
+  const href = wayDown(row, { by, organization: query.value.get("organization"), from, to });
+  return href === null ? (name ?? id) : <a href={href}>{name ?? id}</a>;
 }
 
 const absent: Record<string, string> = {
   team: "no team",
+  person: "nobody's keys",
   key: "an entry of an operator",
   model: "an entry of an operator",
 };
-
-const dayAfter = (day: string) => new Date(Date.parse(`${day}T00:00:00Z`) + 86_400_000).toISOString().slice(0, 10);
-
-function monthAfter(month: string): string {
-  const [year = 0, number = 0] = month.split("-").map(Number);
-  return new Date(Date.UTC(year, number, 1)).toISOString().slice(0, 7);
-}

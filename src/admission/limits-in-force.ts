@@ -34,14 +34,12 @@ export async function limitsInForce(parts: {
   /** The reading that is under way, and one that has not begun. */
   let reading: Promise<unknown> = Promise.resolve();
   let next: Promise<void> | null = null;
+  const next_ms = () => Math.min(every_ms, Math.max(soonest_ms, last?.nextEnd_ms ?? every_ms));
   const again = () =>
-    read().then(
-      () => Math.min(every_ms, Math.max(soonest_ms, last?.nextEnd_ms ?? every_ms)),
-      (cause) => {
-        failed(cause);
-        return every_ms;
-      },
-    );
+    read().then(next_ms, (cause) => {
+      failed(cause);
+      return every_ms;
+    });
   const looks = gathered(again, clock);
 
   /** Readings run one after another; callers who ask before one has begun share it. */
@@ -66,7 +64,7 @@ export async function limitsInForce(parts: {
 
   const unlisten = await store.listen(() => void read().catch(failed));
   await read();
-  looks.ask(every_ms);
+  looks.ask(next_ms());
   return {
     plans: () => plans,
     changes,

@@ -169,7 +169,7 @@ function replicasOf(name: string, entry: UpstreamEntry, tls: TlsSettings | undef
   });
 }
 
-function capacityOf({ concurrent_max, tokens_in_flight_max, queue: written }: Partial<UpstreamEntry>): Capacity {
+function capacityOf({ concurrent_max, tokens_in_flight_max, scope, queue: written }: Partial<UpstreamEntry>): Capacity {
   const { length_max, wait_ms_max, reserved_percent } = filled(queue.properties, written);
   return {
     concurrent_max: concurrent_max ?? null,
@@ -177,6 +177,7 @@ function capacityOf({ concurrent_max, tokens_in_flight_max, queue: written }: Pa
     queue_max: length_max,
     queue_ms_max: wait_ms_max,
     reserved_percent,
+    ...compact({ isShared: scope === "fleet" || undefined }),
   };
 }
 

@@ -39,6 +39,8 @@ export function loadConfiguration({ env, readFile, simulatorUrl }: Sources): Con
   const refusal = whyNoWorkers(configuration.server.workers, storage);
   const workers = overrides.server?.workers === undefined ? "server.workers" : "SLUICE_WORKERS";
   if (refusal !== null) return new ConfigurationError([`${workers} ${refusal}`]);
+  const shared = whyNoFleet(configuration);
+  if (shared !== null) return new ConfigurationError([shared]);
   if (configuration.identity !== null && configuration.server.secretKeys === undefined)
     return new ConfigurationError([needsSecretKey]);
   const console = whyNoConsole(configuration);
@@ -68,6 +70,13 @@ function readSource(env: Environment, readFile: ReadFile): Source {
   const upstreamFromEnvironment = Boolean(env.SLUICE_UPSTREAM_URL?.trim());
   const read = readConfigurationFile({ bytes, path, environment: env, readFile, upstreamFromEnvironment });
   return "problems" in read ? read : { file: read.file, notices: [] };
+}
+
+/** A process with the embedded database is the whole fleet. */
+function whyNoFleet({ upstreams, storage: { databaseUrl, redisUrl } }: Configuration): string | null {
+  const shared = upstreams.find(({ capacity }) => capacity?.isShared);
+  if (!shared || redisUrl !== null || databaseUrl === null) return null;
+  return `upstreams.${shared.name}.scope is fleet, which needs Redis (REDIS_URL), because nodes share the limit there: set it, or remove the setting and divide concurrent_max among the nodes`;
 }
 
 const needsSecretKey =

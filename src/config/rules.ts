@@ -137,6 +137,10 @@ const upstreamRules: Rules<UpstreamEntry> = {
     if (!priorities && identity_headers?.priority !== undefined)
       yield [["identity_headers", "priority"], "needs priorities, the number of each plan; add it"];
   },
+  *aSharedLimitIsOfRequests({ scope, tokens_in_flight_max }) {
+    if (scope === "fleet" && tokens_in_flight_max !== undefined)
+      yield [["scope"], `is fleet, which counts requests and not tokens; remove tokens_in_flight_max, or scope`];
+  },
   *theKeyFitsIntoAHeader({ api_key }) {
     const checked = api_key === undefined ? null : checkedKey(api_key);
     if (checked && "problem" in checked) yield [["api_key"], checked.problem];
@@ -171,6 +175,14 @@ const modelRules = (upstreams: string[], entries: Record<string, unknown>): Rule
           `needs an engine that speaks openai-chat, and '${route.upstream}' speaks ${protocol}; remove it`,
         ];
     }
+  },
+  *aSharedLimitIsOfRequests({ routes }) {
+    for (const [index, route] of routes.entries())
+      if (record(entries[route.upstream]).scope === "fleet" && route.tokens_in_flight_max !== undefined)
+        yield [
+          ["routes", index, "tokens_in_flight_max"],
+          `is for an engine with scope: fleet, which counts requests and not tokens; remove it`,
+        ];
   },
   *anAnswerFitsTheContext({ context_window, max_output_tokens = 0 }) {
     if (max_output_tokens > context_window)

@@ -36,6 +36,7 @@ export const ListedRequestShape = Type.Object(
     organization_id: id("org"),
     organization: Type.String({ description: "The organization's slug." }),
     key_id: nullable(id("key")),
+    person_id: nullable(id("per")),
     team_id: nullable(id("team")),
     operation: oneOf([...meteredOperations]),
     model: nullable(ModelId),
@@ -70,6 +71,7 @@ const example: Listed = {
   organizationId: examples.organization,
   organization: "acme",
   keyId: examples.key,
+  personId: null,
   teamId: examples.team,
   operation: "chat.completions",
   model: "acme/writer-1",
@@ -103,6 +105,7 @@ const columns: Column<Listed>[] = [
   { head: "MODEL", cell: (request) => request.model ?? "", breaks: true, optional: true },
   { head: "UPSTREAM", cell: (request) => request.upstream ?? "", optional: true },
   { head: "KEY", cell: (request) => request.keyId ?? "", optional: true },
+  { head: "PERSON", cell: (request) => request.personId ?? "", optional: true },
 ];
 
 function outcomeOf({ outcome, errorCode }: Listed): string {
@@ -129,10 +132,11 @@ export const requestListVerbs = [
       key: Type.Optional(words("Only requests with this key, by its ID.")),
       person: Type.Optional(words("Only requests with keys or sign-ins of this person, by the ID.")),
       model: Type.Optional(words("Only requests for this model.")),
+      operation: Type.Optional(oneOf([...meteredOperations], { description: "Only requests of this operation." })),
       outcome: Type.Optional(oneOf(listedOutcomes, { description: "Only requests that ended so, or run." })),
       upstream: Type.Optional(words("Only ended requests that this upstream was asked for last.")),
-      from: Type.Optional(moment("Only requests that arrived then or later.")),
-      to: Type.Optional(moment("Only requests that arrived before.")),
+      from: Type.Optional(moment("Only requests that were admitted, or refused, then or later.")),
+      to: Type.Optional(moment("Only requests that were admitted, or refused, before.")),
     }),
     answers: partOf(ListedRequestShape, "ListedRequests"),
     example: { takes: {}, answer: { data: [example], nextCursor: null } },
@@ -145,10 +149,11 @@ export const requestListVerbs = [
         key: flag("--key <key>", "list only requests with this key (its ID)"),
         person: flag("--person <person>", "list only requests with keys or sign-ins of this person (the ID)"),
         model: flag("--model <model>", "list only requests for this model"),
+        operation: { ...flag("--operation <operation>", "list only requests of this operation"), hasChoices: true },
         outcome: { ...flag("--outcome <outcome>", "list only requests that ended so, or run"), hasChoices: true },
         upstream: flag("--upstream <name>", "list only ended requests that this upstream was asked for last"),
-        from: flag("--from <instant>", "list only requests that arrived then or later"),
-        to: flag("--to <instant>", "list only requests that arrived before"),
+        from: flag("--from <instant>", "list only requests that were admitted, or refused, then or later"),
+        to: flag("--to <instant>", "list only requests that were admitted, or refused, before"),
         cursor: flag("--before <id>", "go on with the requests before this one"),
         limit: { ...flag("--limit <n>", "number of requests, 1 to 1000 (default: 50)"), fallback: 50 },
       },
@@ -176,6 +181,7 @@ interface Asked {
   key?: string;
   person?: string;
   model?: string;
+  operation?: RequestQuery["operation"];
   outcome?: RequestQuery["outcome"];
   upstream?: string;
   from?: Date;
@@ -185,7 +191,7 @@ interface Asked {
 
 /** A team and a key say whose organization it is, so that they narrow the search. */
 async function queryOf(context: ManagementContext, asked: Asked): Promise<Omit<RequestQuery, "limit">> {
-  const { model, outcome, upstream, from, to, cursor } = asked;
+  const { model, operation, outcome, upstream, from, to, cursor } = asked;
   if (context.person !== null && upstream !== undefined) fail("Engines are the administrators' to see.");
   if (from && to && from >= to) fail("'from' must be before 'to'.");
   const owner = asked.organization === undefined ? null : await context.organizationOf(asked.organization);
@@ -197,7 +203,7 @@ async function queryOf(context: ManagementContext, asked: Asked): Promise<Omit<R
   const [named] = owners;
   const organizationId = named ?? context.within ?? undefined;
   const ids = { organizationId, teamId: team?.id, keyId: key?.id, personId: person ?? undefined };
-  return { ...ids, model, outcome, upstream, from, to, before: cursor };
+  return { ...ids, model, operation, outcome, upstream, from, to, before: cursor };
 }
 
 /** Which engine answered is not a member's to know. */

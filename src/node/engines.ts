@@ -10,11 +10,14 @@ import { type Pool, pool } from "../routing/pool.ts";
 import { type Queues, queues } from "../routing/queues.ts";
 import { forgetOthers, type Replicas, replicas } from "../routing/replicas.ts";
 import type { Problem } from "../routing/resolution.ts";
-import { enginesSeen } from "../routing/seen.ts";
+import { enginesSeen, type SharedLimit, sharedLimits } from "../routing/seen.ts";
+import { sharing } from "../routing/sharing.ts";
 import { type Tallies, tallies } from "../routing/tallies.ts";
 import { type RouteView, routesOf } from "../routing/view.ts";
+import type { EngineSlots } from "../store/engine-slots.ts";
 import type { EngineSeen } from "../store/fleet.ts";
 import { Lateness } from "../time/lateness.ts";
+import { repeating } from "../time/repeating.ts";
 import { type Client, client } from "../upstream/http1/client.ts";
 import { ReadPauses } from "../upstream/http1/read-pauses.ts";
 import { type Resolve, resolve as resolveName } from "../upstream/resolve.ts";
@@ -40,6 +43,8 @@ export interface Engines extends AsyncDisposable {
   routes(): RouteView[];
   /** The engines in their current state, each over its routes. */
   seen(): EngineSeen[];
+  /** What this process has of limits that the fleet shares. */
+  shares(): SharedLimit[];
   /** The number of addresses of each upstream whose name is resolved again and again. */
   addresses(): [upstream: string, addresses: number][];
 }
@@ -50,9 +55,14 @@ interface Parts {
   /** Called for each resolution of an upstream's name. */
   resolved?(upstream: string, problem: Problem | null): void;
   resolve?: Resolve;
+  /** Where the fleet shares limits; null: this process is the whole fleet. */
+  slots?: EngineSlots | null;
 }
 
-export function engines({ configuration, log, resolve = resolveName, resolved }: Parts): Engines {
+/** How often a configuration or addresses are looked at that have limits to share. */
+const shared_ms = 1_000;
+
+export function engines({ configuration, log, resolve = resolveName, resolved, slots = null }: Parts): Engines {
   const ending = new AsyncDisposableStack();
   const now_ms = () => performance.now();
   const configured = () => configuration().upstreams;
@@ -71,13 +81,15 @@ export function engines({ configuration, log, resolve = resolveName, resolved }:
   ending.defer(() => lateness.stop());
   const { read_pause_ms_min, read_pause_ms_max } = configuration().server;
   const pauses = new ReadPauses({ shortest_ms: read_pause_ms_min, longest_ms: read_pause_ms_max });
+  const shared = slots && sharing({ store: slots, newName: () => Bun.randomUUIDv7() });
+  ending.defer(() => shared?.leaveAll());
   const drained = new Drained();
   const known = replicas(naming.addressesOf, drained);
   const one = {
     client: client({ pauses }),
     health: health(),
     pool: pool(),
-    queues: queues(now_ms),
+    queues: queues(now_ms, shared),
     replicas: known,
     drained,
     tallies: tallies(),
@@ -104,6 +116,12 @@ export function engines({ configuration, log, resolve = resolveName, resolved }:
   ending.defer(() => checking.stop());
   const loading = loads({ ...one, upstreams, now_ms });
   ending.defer(() => loading.stop());
+  // A limit is shared from the start, and not only from the first request.
+  const joining = repeating(async () => void sharedLimits(configuration().catalog, one), {
+    first: 0,
+    every: shared_ms,
+  });
+  ending.defer(() => joining.stop());
   const made = {
     ...one,
     drain(all: readonly DrainSeen[]) {
@@ -113,6 +131,7 @@ export function engines({ configuration, log, resolve = resolveName, resolved }:
     readPause_ms: () => pauses.window_ms,
     routes: () => routesOf(configuration().catalog, one, now_ms()),
     seen: () => enginesSeen(configuration().catalog, one, now_ms()),
+    shares: () => sharedLimits(configuration().catalog, one),
     addresses: () =>
       configured().flatMap((each) => (each.resolve ? [[each.name, naming.addressesOf(each).length]] : [])) as [
         string,

@@ -17,6 +17,7 @@ import { drains } from "../postgres/drains.ts";
 import { fleetReports } from "../postgres/fleet-reports.ts";
 import { noticeQueue } from "../postgres/notices.ts";
 import { dryRunRates } from "../redis/dry-run-rates.ts";
+import { redisEngineSlots } from "../redis/engine-slots.ts";
 import { latestCatalog } from "../routing/catalog.ts";
 import { systemClock } from "../time/clock.ts";
 import { type TokenCounter, tokenCounter } from "../tokens/counter.ts";
@@ -150,7 +151,14 @@ async function startParts(foundation: Foundation, ending: AsyncDisposableStack):
       log.event("error", "notice_given_up", { notice: id, organization: organizationId, problem }),
   });
   ending.defer(() => sending.stop());
-  const known = ending.use(engines({ configuration: configuration.current, log, resolved: metrics.resolved }));
+  const known = ending.use(
+    engines({
+      configuration: configuration.current,
+      log,
+      resolved: metrics.resolved,
+      slots: stores.redis && redisEngineSlots(stores.redis),
+    }),
+  );
   ending.use(
     await followDrains({ store: drains(database), read: (all) => known.drain(all), failed: outage("drains_unread") }),
   );

@@ -25,6 +25,7 @@ export function readings(metrics: Metrics, parts: Read): void {
   metrics.routes(engines.routes);
   metrics.tallies(engines.tallies.read);
   metrics.addresses(engines.addresses);
+  metrics.shares(engines.shares);
   metrics.drains(() => engines.drained.drains);
   read("configuration_info", () => [[{ hash: configurationHash() }, 1]]);
   read("http_open_requests", () => lifecycle.openCount);

@@ -2,6 +2,7 @@
 import { bare } from "../store/ids.ts";
 import type { RequestQuery } from "../store/request-list.ts";
 import type { Database } from "./database.ts";
+import { isOfPerson } from "./person-of-key.ts";
 import { common, joined, type Span, uuidAt } from "./request-spans.ts";
 
 const hour_ms = 3_600_000;
@@ -21,7 +22,7 @@ export async function hourSpans(
   span: Span,
   rows_max: number,
 ): Promise<{ spans: Span[]; reached: string }> {
-  const { organizationId, keyId, teamId, model, outcome, personId } = query;
+  const { organizationId, keyId, teamId, model, operation, outcome, personId } = query;
   if (organizationId === undefined) return { spans: [span], reached: span.since };
   const rows = await db.query<{ starts_at: Date; is_whole: boolean }>(listing, [
     bare(organizationId, "org_"),
@@ -34,6 +35,7 @@ export async function hourSpans(
     hours_max,
     rows_max,
     personId === undefined ? null : bare(personId, "per_"),
+    operation ?? null,
   ]);
   const around = rows.map(({ starts_at }) => {
     const start_ms = starts_at.getTime();
@@ -48,16 +50,11 @@ function timeOf(id: string): number {
   return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
 }
 
-/** Whether a row is of a key of this person; null: of anybody's. */
-export function isOfPerson(table: string, person: string): string {
-  return `(${person}::uuid is null or ${table}.key_id in (select k.id from api_key k where k.person_id = ${person}))`;
-}
-
 const isInTime = `h.organization_id = $1::uuid and h.starts_at >= to_timestamp($6::bigint / 1000.0)
     and h.starts_at < coalesce(to_timestamp($7::bigint / 1000.0), 'infinity')`;
 const matches = `($2::uuid is null or h.key_id = $2) and ($3::uuid is null or h.team_id = $3)
     and ($4::text is null or h.model = $4) and ($5::text is null or h.outcome = $5) and h.operation <> 'adjustment'
-    and ${isOfPerson("h", "$10")}`;
+    and ${isOfPerson("h", "$10")} and ($11::text is null or h.operation = $11)`;
 
 /** Where the roll-ups that are read do not reach the end, their last hour counts as one that matches: there the list goes on. */
 const listing = `

@@ -7,7 +7,8 @@ import { bare, idOf, uuid_max } from "../store/ids.ts";
 import type { ListedRequest, RequestList, RequestPage, RequestQuery } from "../store/request-list.ts";
 import type { Database } from "./database.ts";
 import { lateEntries } from "./ledger-late.ts";
-import { hourSpans, isOfPerson } from "./request-hours.ts";
+import { isOfPerson, personOfKey } from "./person-of-key.ts";
+import { hourSpans } from "./request-hours.ts";
 import { listedHold, listedRecord, listedRefusal, type RequestRow, withLate } from "./request-rows.ts";
 import { type Found, firstId, type Span, uuidAt } from "./request-spans.ts";
 
@@ -17,6 +18,8 @@ export interface RequestListBounds {
   /** No further question is asked after this time. */
   page_ms: number;
 }
+/** How far the time in an id, of the node's clock at its arrival, may be from the time of its admission, of the store's. */
+const slack_ms = 600_000;
 const usualBounds: RequestListBounds = { scanned_max: 5_000, page_ms: 100 };
 
 type Queries = Pick<Database, "query">;
@@ -35,8 +38,8 @@ export function requestList(db: Queries, bounds = usualBounds, now_ms = () => pe
   return {
     async listRequests(query) {
       const span: Span = {
-        since: query.from ? uuidAt(query.from.getTime()) : firstId,
-        until: query.before ? bare(query.before, "req_") : query.to ? uuidAt(query.to.getTime()) : null,
+        since: query.from ? uuidAt(query.from.getTime() - slack_ms) : firstId,
+        until: query.before ? bare(query.before, "req_") : query.to ? uuidAt(query.to.getTime() + slack_ms) : null,
       };
       const { scanned_max, page_ms } = bounds;
       const page: Reading = { db, query, scanned_max, until_ms: now_ms() + page_ms, now_ms };
@@ -137,7 +140,7 @@ async function scanned(page: Reading, source: Source, spans: readonly Span[]): P
 }
 
 function valuesOf(query: RequestQuery, { since, until }: Span): unknown[] {
-  const { organizationId, keyId, teamId, model, outcome, upstream, personId } = query;
+  const { organizationId, keyId, teamId, model, operation, outcome, upstream, personId } = query;
   const idIn = (id: string | undefined, prefix: "org_" | "key_" | "team_" | "per_") =>
     id === undefined ? null : bare(id, prefix);
   return [
@@ -150,33 +153,38 @@ function valuesOf(query: RequestQuery, { since, until }: Span): unknown[] {
     since,
     until,
     idIn(personId, "per_"),
+    operation ?? null,
+    query.from ?? null,
+    query.to ?? null,
   ];
 }
 
 /** Both are bounds of the index, whatever plan the server has made. */
 const isInSpan = `r.request_id >= $7::uuid and r.request_id < coalesce($8::uuid, '${uuid_max}')`;
-const matches = `($1::uuid is null or r.organization_id = $1) and ($2::uuid is null or r.key_id = $2)
-  and ($4::text is null or r.model = $4) and ${isOfPerson("r", "$9")}`;
+const matches = (at: "admitted_at" | "refused_at") => `($1::uuid is null or r.organization_id = $1)
+  and ($2::uuid is null or r.key_id = $2) and ($4::text is null or r.model = $4) and ${isOfPerson("r", "$9")}
+  and ($10::text is null or r.operation = $10)
+  and ($11::timestamptz is null or r.${at} >= $11) and ($12::timestamptz is null or r.${at} < $12)`;
 
 const holding = `
-  select r.* from usage_hold r
-  where ${isInSpan} and ${matches} and ($3::uuid is null or r.team_id = $3)
+  select r.*, ${personOfKey("r")} as person_id from usage_hold r
+  where ${isInSpan} and ${matches("admitted_at")} and ($3::uuid is null or r.team_id = $3)
     and ($5::text is null or $5 = 'running') and $6::text is null
-  order by r.request_id desc limit $10`;
+  order by r.request_id desc limit $13`;
 
 /** The rows that match, or one empty row; and in each how far down was read: null, to the end of the span. */
-function reading(table: string, condition: string): string {
+function reading(table: string, at: "admitted_at" | "refused_at", condition: string): string {
   return `
   with scanned as materialized (
-    select r.request_id, coalesce(${matches} and ${condition}, false) as matches
-    from ${table} r where ${isInSpan} order by r.request_id desc limit $11
+    select r.request_id, coalesce(${matches(at)} and ${condition}, false) as matches
+    from ${table} r where ${isInSpan} order by r.request_id desc limit $14
   ), chosen as materialized (
-    select s.request_id from scanned s where s.matches order by s.request_id desc limit $10
+    select s.request_id from scanned s where s.matches order by s.request_id desc limit $13
   ), ended as (
-    select case when count(*) = $11 then (select s.request_id from scanned s order by s.request_id limit 1) end as read_to
+    select case when count(*) = $14 then (select s.request_id from scanned s order by s.request_id limit 1) end as read_to
     from scanned
   )
-  select e.read_to, r.* from ended e left join (
+  select e.read_to, r.*, ${personOfKey("r")} as person_id from ended e left join (
     select r.* from chosen c cross join lateral (select * from ${table} o where o.request_id = c.request_id offset 0) r
   ) r on true
   order by r.request_id desc`;
@@ -185,6 +193,7 @@ function reading(table: string, condition: string): string {
 const recordsOf: Source = {
   reading: reading(
     "usage_record",
+    "admitted_at",
     `r.operation <> 'adjustment' and ($3::uuid is null or r.team_id = $3) and ($5::text is null or r.outcome = $5)
       and ($6::text is null or r.upstream = $6)`,
   ),
@@ -194,7 +203,11 @@ const recordsOf: Source = {
 
 /** A refused request is of no team's record and met no upstream. */
 const refusalsOf: Source = {
-  reading: reading("usage_refusal", "$3::uuid is null and ($5::text is null or $5 = 'refused') and $6::text is null"),
+  reading: reading(
+    "usage_refusal",
+    "refused_at",
+    "$3::uuid is null and ($5::text is null or $5 = 'refused') and $6::text is null",
+  ),
   listed: listedRefusal,
   isAsked: ({ outcome, teamId, upstream }) =>
     (outcome === undefined || outcome === "refused") && teamId === undefined && upstream === undefined,

@@ -63,6 +63,15 @@ export class FairQueue<One extends Claim> {
   /** An organization with fewer running requests than this is quiet. */
   quiet_max = 1;
 
+  /** The number of quiet organizations that wait. */
+  get quietLength(): number {
+    return this.#quiet.length;
+  }
+
+  get weights(): number {
+    return this.#weights;
+  }
+
   push(one: One): Ticket<One> {
     const flow = this.#flowOf(one);
     const spot = flow.waiting.push(one);

@@ -1,13 +1,14 @@
 /**
  * Decides who gets a slot at which engine now, and who waits for one. A request waits for all engines that could answer
- * it, and goes to the first that has room. Only the requests of this process are counted: docs/routing.md, When engines
- * are full.
+ * it, and goes to the first that has room. Only the requests of this process are counted; a limit that the fleet shares
+ * has parts for each process (sharing.ts): docs/routing.md, When engines are full.
  */
 import { Fault } from "../inference/fault.ts";
 import type { Capacity } from "../upstream/target.ts";
 import type { Route } from "./catalog.ts";
 import { engineIn, engineOf, identityOf } from "./choose.ts";
 import type { Claim } from "./fair-queue.ts";
+import type { Sharing } from "./sharing.ts";
 import { type Room, Slots } from "./slots.ts";
 
 /** A slot at an engine, taken by a request. */
@@ -38,6 +39,8 @@ export interface Queues {
   patience_ms(routes: readonly Route[]): number;
   /** The number of requests that wait for this route. */
   lengthOf(route: Route): number;
+  /** What this process has of a limit that the fleet shares; null for other limits. */
+  sharedOf(route: Route): { held: number; isApart: boolean } | null;
   /** The number of requests that wait for any route. */
   waiting(): number;
   /** Forgets all other engines. */
@@ -47,7 +50,8 @@ export interface Queues {
 /** The longest `Retry-After` of a full engine. */
 const retry_seconds_max = 60;
 
-export function queues(now_ms: () => number): Queues {
+/** `sharing` null: this process is the whole fleet. */
+export function queues(now_ms: () => number, sharing: Sharing | null = null): Queues {
   const known = new Map<string, Slots>();
   const of = new WeakMap<Route, Slots>();
   let waiting = 0;
@@ -61,6 +65,11 @@ export function queues(now_ms: () => number): Queues {
     const identity = queueOf(route);
     const slots = known.get(identity) ?? new Slots(capacity);
     slots.capacity = capacity;
+    if (capacity.isShared) sharing?.join(identity, slots);
+    else if (slots.isShared) {
+      slots.share(null);
+      void sharing?.leave(identity);
+    }
     known.set(identity, slots);
     of.set(route, slots);
     slots.serve();
@@ -142,10 +151,18 @@ export function queues(now_ms: () => number): Queues {
     full,
     patience_ms: (routes) => Math.max(0, ...allSlots(routes).map(({ capacity }) => capacity.queue_ms_max)),
     lengthOf: (route) => slotsOf(route)?.waiting ?? 0,
+    sharedOf(route) {
+      const slots = slotsOf(route);
+      if (!slots?.isShared) return null;
+      return { held: slots.requests_max ?? 0, isApart: slots.isApart };
+    },
     waiting: () => waiting,
     retain(engines) {
       for (const [identity, slots] of known)
-        if (slots.isIdle && !engines.has(engineIn(identity))) known.delete(identity);
+        if (slots.isIdle && !engines.has(engineIn(identity))) {
+          known.delete(identity);
+          void sharing?.leave(identity);
+        }
     },
   };
 }

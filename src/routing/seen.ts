@@ -5,6 +5,28 @@ import { engineOf, identityOf } from "./choose.ts";
 import { queueOf } from "./queues.ts";
 import { type Known, stateOf } from "./view.ts";
 
+/** What this process has now of an engine's limit that the fleet shares. */
+export interface SharedLimit {
+  /** The upstream's name. Its replicas, and routes with a limit of their own, have one each. */
+  upstream: string;
+  held: number;
+  /** Whether the store by which it is shared does not answer. */
+  isApart: boolean;
+}
+
+export function sharedLimits(
+  catalog: Catalog,
+  { replicas, queues }: Pick<Known, "replicas" | "queues">,
+): SharedLimit[] {
+  const limits = new Map<string, SharedLimit>();
+  for (const model of catalog.models.values())
+    for (const route of replicas.allOf(model)) {
+      const shared = queues.sharedOf(route);
+      if (shared) limits.set(queueOf(route), { upstream: route.upstream.name, ...shared });
+    }
+  return [...limits.values()];
+}
+
 /** Several public models may share a route or a queue, whose requests count once. */
 export function enginesSeen(catalog: Catalog, known: Known, now_ms: number): EngineSeen[] {
   const engines = new Map<string, EngineSeen>();

@@ -1,9 +1,12 @@
 /**
  * The room at one engine, as this process counts it: how many requests and tokens may be in flight, which part is
- * reserved for organizations that have little in flight, and who waits. Pure: instants are arguments.
+ * reserved for organizations that have little in flight, and who waits. If the fleet shares the limit, this process has
+ * a part of it. Pure: instants are arguments.
  */
+import type { Parts } from "../store/engine-slots.ts";
 import type { Capacity } from "../upstream/target.ts";
 import { type Claim, FairQueue, type Ticket } from "./fair-queue.ts";
+import type { Use } from "./share.ts";
 
 /** A request that waits. `served` is called once, when it has a slot. */
 export interface Queued extends Claim {
@@ -14,6 +17,18 @@ export interface Queued extends Claim {
 export interface Room {
   requests: number;
   tokens: number;
+}
+
+/** What this process has of a limit that the fleet shares. */
+export interface Shared {
+  /** The most requests in each part. */
+  most(): Parts;
+  /** Whether the store that the fleet shares it by does not answer. */
+  isApart(): boolean;
+  processes(): number;
+  /** Called when a request begins to wait, and when one has ended. */
+  waits(): void;
+  ended(): void;
 }
 
 /** The weight of a new interval in the moving mean. */
@@ -28,6 +43,7 @@ export class Slots {
   #interval_ms: number | null = null;
   /** The time of the last such end, or the time since which others wait. */
   #last_ms = 0;
+  #shared: Shared | null = null;
 
   constructor(capacity: Capacity) {
     this.#capacity = capacity;
@@ -38,11 +54,46 @@ export class Slots {
     return this.#capacity;
   }
 
-  /** An organization with fewer requests running than are reserved may use the reserved part. */
   set capacity(capacity: Capacity) {
     this.#capacity = capacity;
-    const { concurrent_max } = capacity;
-    this.#queue.quiet_max = Math.max(1, concurrent_max === null ? 0 : this.#part(concurrent_max, true, 1));
+    this.#setQuiet();
+  }
+
+  /** From now on the fleet shares the limit; null: this process has all of it. */
+  share(shared: Shared | null): void {
+    this.#shared = shared;
+    this.#setQuiet();
+  }
+
+  get isShared(): boolean {
+    return this.#shared !== null;
+  }
+
+  /** Whether the fleet shares the limit, and the store by which it does so does not answer. */
+  get isApart(): boolean {
+    return this.#shared?.isApart() ?? false;
+  }
+
+  /** The most requests that may be in flight now. Null: no limit. */
+  get requests_max(): number | null {
+    if (this.#capacity.concurrent_max === null) return null;
+    const { common, reserved } = this.#shared?.most() ?? this.limits;
+    return common + reserved;
+  }
+
+  /** Both parts of the whole limit of requests. */
+  get limits(): Parts {
+    const whole = this.#capacity.concurrent_max ?? 0;
+    return { common: this.#part(whole, false, 1), reserved: this.#part(whole, true, 1) };
+  }
+
+  get running(): Parts {
+    return { common: this.common.requests, reserved: this.reserved.requests };
+  }
+
+  get use(): Use {
+    const { length: common, quietLength: reserved, weights: weight } = this.#queue;
+    return { running: this.running, waiting: { common, reserved }, weight };
   }
 
   get waiting(): number {
@@ -74,6 +125,7 @@ export class Slots {
     room.requests -= 1;
     room.tokens -= claim.tokens;
     this.#queue.ended(claim.organizationId);
+    this.#shared?.ended();
     if (this.#queue.length === 0) return;
     const interval_ms = now_ms - this.#last_ms;
     this.#last_ms = now_ms;
@@ -93,6 +145,7 @@ export class Slots {
   wait(one: Queued, now_ms: number): () => void {
     if (this.#queue.length === 0) this.#last_ms = now_ms;
     const ticket = this.#queue.push(one);
+    this.#shared?.waits();
     return () => {
       this.#queue.remove(ticket);
       // The next request may fit where this one was too large.
@@ -111,6 +164,7 @@ export class Slots {
 
   /** Serves the next requests for as long as there is room. */
   serve(): void {
+    if (this.#shared) this.#setQuiet();
     for (;;) {
       const next = this.#queue.next();
       const quiet = this.#queue.nextQuiet();
@@ -130,12 +184,27 @@ export class Slots {
   #fits(room: Room, { tokens }: Claim): boolean {
     const { concurrent_max, tokens_in_flight_max } = this.capacity;
     const isReserved = room === this.reserved;
-    const requests_max = concurrent_max === null ? null : this.#part(concurrent_max, isReserved, 1);
+    const requests_max = concurrent_max === null ? null : this.#requestsMost(concurrent_max, isReserved);
     const tokens_max = tokens_in_flight_max === null ? null : this.#part(tokens_in_flight_max, isReserved, 0);
     if (isReserved && this.capacity.reserved_percent === 0) return false;
     if (requests_max !== null && room.requests >= requests_max) return false;
     // A request that is larger than the whole part runs alone in it.
     return tokens_max === null || room.tokens + tokens <= tokens_max || (!isReserved && room.requests === 0);
+  }
+
+  #requestsMost(whole: number, isReserved: boolean): number {
+    if (!this.#shared) return this.#part(whole, isReserved, 1);
+    const most = this.#shared.most();
+    return isReserved ? most.reserved : most.common;
+  }
+
+  /**
+   * An organization with fewer requests running than are reserved may use the reserved part. If the fleet shares the
+   * limit, each process counts by its share of the reserve.
+   */
+  #setQuiet(): void {
+    const reserved = this.#capacity.concurrent_max === null ? 0 : this.limits.reserved;
+    this.#queue.quiet_max = Math.max(1, Math.ceil(reserved / (this.#shared?.processes() ?? 1)));
   }
 
   /** The size of one part. The reserved part is rounded up, but `left_min` remains for everybody. */

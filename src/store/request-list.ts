@@ -11,9 +11,10 @@ export interface RequestQuery {
   personId?: string | undefined;
   teamId?: string | undefined;
   model?: string | undefined;
+  operation?: Operation | undefined;
   outcome?: ListedOutcome | undefined;
   upstream?: string | undefined;
-  /** The time in the request's id: `from` and later, and before `to`. */
+  /** When it was admitted, or refused: `from` and later, and before `to`. A report has the same spans. */
   from?: Date | undefined;
   to?: Date | undefined;
   /** Older than the request with this id. */
@@ -26,6 +27,8 @@ export interface ListedRequest {
   organizationId: string;
   /** Null for a key that is gone from the record. */
   keyId: string | null;
+  /** The person whose key it is. */
+  personId: string | null;
   /** The team that the key was in. */
   teamId: string | null;
   operation: Operation;

@@ -1,6 +1,7 @@
 /** Records events of the modules as metrics of the table (table.ts). Labels are bounded: never a key, never content. */
 import type { DrainSeen } from "../routing/drained.ts";
 import type { Problem } from "../routing/resolution.ts";
+import type { SharedLimit } from "../routing/seen.ts";
 import type { Tally } from "../routing/tallies.ts";
 import type { RouteView } from "../routing/view.ts";
 import type { SettleAnswer } from "../store/ledger.ts";
@@ -49,6 +50,8 @@ export interface Metrics extends StoreWatcher {
   tallies(read: () => readonly Tally[]): void;
   /** The current addresses of an upstream whose name is resolved again and again, read for each scrape. */
   addresses(read: () => readonly (readonly [upstream: string, addresses: number])[]): void;
+  /** What this process has of limits that the fleet shares, read for each scrape. */
+  shares(read: () => readonly SharedLimit[]): void;
   /** The engines that are drained, read for each scrape. */
   drains(read: () => readonly DrainSeen[]): void;
   /** Such a name was resolved; null: without a problem. */
@@ -170,6 +173,20 @@ export function prometheusMetrics({ version, isPrivate, organizations_max }: Met
     tallies(tallies) {
       read("upstream_replica_attempts_total", () =>
         (isPrivate ? tallies() : []).map(({ attempts, ...labels }) => [labels, attempts] as const),
+      );
+    },
+    shares(shares) {
+      const sums = () => {
+        const all = new Map<string, { held: number; isApart: boolean }>();
+        for (const { upstream, held, isApart } of shares()) {
+          const known = all.get(named(upstream)) ?? { held: 0, isApart: false };
+          all.set(named(upstream), { held: known.held + held, isApart: known.isApart || isApart });
+        }
+        return [...all];
+      };
+      read("upstream_slots", () => sums().map(([upstream, { held }]) => [{ upstream }, held] as const));
+      read("upstream_slots_apart", () =>
+        sums().map(([upstream, { isApart }]) => [{ upstream }, isApart ? 1 : 0] as const),
       );
     },
     addresses(addresses) {

@@ -28,7 +28,7 @@ export interface Upstream {
   runningUsage?: "usage" | "timings";
   /** The priority of requests of each plan, as the engine counts it. Requests of other plans have none. */
   priorities?: Readonly<Record<string, number>>;
-  /** The requests that this process may have in flight at the engine; unlimited if absent. */
+  /** The requests that may be in flight at the engine; unlimited if absent. */
   capacity?: Capacity;
   /** The health check that is made from time to time. */
   check?: HealthCheck;
@@ -56,6 +56,8 @@ export function endpointOf({ url, address }: Pick<Upstream, "url" | "address">):
 /** Null means no limit. */
 export interface Capacity {
   concurrent_max: number | null;
+  /** Whether the processes of the fleet have it together, and not each. */
+  isShared?: boolean;
   tokens_in_flight_max: number | null;
   /** The share of both that is reserved for organizations that have less than that in flight. */
   reserved_percent: number;

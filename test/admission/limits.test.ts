@@ -117,3 +117,17 @@ test("a thousand messages at once are read twice: what was under way, and all th
   expect(node.changes.concern(["key_999"], 0)).toBe(true);
   await node.stop();
 });
+
+test("a raise that ends is read when it ends, and not a second later", async () => {
+  const { state, store } = office();
+  const clock = new VirtualClock();
+  state.nextEnd_ms = 300;
+  const inForce = await limitsInForce({ store, failed: () => {}, clock });
+  const { edition } = inForce.changes;
+  await clock.advance(299);
+  state.nextEnd_ms = null;
+  state.named.push(["key_1"]);
+  await clock.advance(2);
+  expect(inForce.changes.concern(["key_1"], edition)).toBe(true);
+  await inForce.stop();
+});

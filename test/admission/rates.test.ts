@@ -151,6 +151,17 @@ test("a key's own limit and its team's bind beside the plan's, and the refusal s
   );
 });
 
+test("a raise of the organization's plan raises its limits of a minute, and gives none where there is none", async () => {
+  const asked = (limits: Partial<Plan>) => {
+    const one = entry(limits);
+    const planRaise = { requestsPerMinute: 7, tokensPerMinute: 5_000 };
+    return ratedEntrance(ledgerEntrance, rates).enter({ ...one, principal: { ...one.principal, planRaise } });
+  };
+  expect((await asked({ requestsPerMinute: 2 })).rates).toMatchObject({ requests: { limit: 7 }, tokens: null });
+  expect((await asked({ requestsPerMinute: 9 })).rates).toMatchObject({ requests: { limit: 9 } });
+  expect((await asked({})).rates).toEqual({ requests: null, tokens: null });
+});
+
 test("a refusal says what is so: the limit, what is left of it, what the request needs, and when there is room", async () => {
   const limit = fc.option(fc.integer({ min: 1, max: 3000 }), { nil: null });
   const takes = fc.array(

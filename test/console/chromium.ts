@@ -30,6 +30,8 @@ interface AxeResult {
 /** A tab in which somebody is signed in, and what was found on it so far. */
 export class Tab {
   readonly found: string[] = [];
+  /** The issuer to which a sign-in leads. */
+  #issuer: string | null = null;
 
   constructor(
     readonly context: BrowserContext,
@@ -48,7 +50,8 @@ export class Tab {
     });
     page.on("request", (request) => {
       const isOwn = request.url().startsWith(`${url}/`) || /^(data|blob):/.test(request.url());
-      if (!isOwn) this.found.push(`a request to another host: ${request.url()}`);
+      const isSignIn = this.#issuer !== null && request.url().startsWith(`${this.#issuer}/`);
+      if (!isOwn && !isSignIn) this.found.push(`a request to another host: ${request.url()}`);
     });
   }
 
@@ -64,6 +67,15 @@ export class Tab {
     await this.page.fill("#token", token);
     await this.page.click("button[type=submit]");
     await this.page.waitForSelector(".rail");
+  }
+
+  /** By the link of the page to the issuer, which knows who comes, and back. */
+  async signInBy({ issuer }: { issuer: string }): Promise<void> {
+    this.#issuer = issuer;
+    await this.page.goto(`${this.url}/`);
+    await this.page.getByRole("link", { name: /^Sign in with / }).click();
+    await this.page.waitForSelector(".rail");
+    this.#issuer = null;
   }
 
   /** Opens a page, and waits until all that it asked for is there. */

@@ -181,7 +181,28 @@ describe("a member", () => {
     expect(await change(`/teams/${team.id}`, { limits })).toMatchObject({ code: "wrong_state" });
     expect(await change(`/teams/${team.id}`, { member_limits: limits })).toMatchObject({ code: "wrong_state" });
     expect((await change(`/teams/${team.id}`, { name: "leaders" })).status).toBe(200);
-    expect((await change(`/keys/${await keyOf(ann.id)}/budget`, { limits })).status).toBe(200);
+    const another = await keyOf(ann.id);
+    expect((await change(`/keys/${another}/budget`, { limits })).status).toBe(200);
+    // The same for raises, and what stands on top of a plan is the service's.
+    const raise = { limits: { month: 2_000 }, until: tomorrow };
+    const raised = (path: string, body: object = raise) => carol.manage(`${path}/raise`, { method: "PUT", body });
+    for (const path of [`/keys/${await keyOf(carol.id)}`, `/teams/${team.id}`])
+      expect(await raised(path)).toMatchObject({ code: "wrong_state" });
+    const inHers = { ...raise, organization };
+    expect(await raised(`/people/${carol.id}`, inHers)).toMatchObject({ code: "wrong_state" });
+    expect(await raised(`/organizations/${organization}`)).toMatchObject({ code: "missing_role" });
+    expect(await raised(`/keys/${another}`)).toMatchObject({
+      status: 200,
+      body: { raise: { limits: { month: 2_000 } } },
+    });
+    await change(`/people/${ann.id}/limits`, { organization, limits });
+    expect((await raised(`/people/${ann.id}`, inHers)).status).toBe(200);
+    expect((await carol.manage(`/people/${ann.id}`)).body).toMatchObject({
+      limits: [
+        { limits: { month: 1_000 }, raise: { limits: { month: 2_000 } }, standing: { month: { limit: 2_000 } } },
+      ],
+    });
+    await change(`/people/${ann.id}/limits`, { organization, limits: { month: null } });
   });
 
   test("is told the verbs that she may call, and no others answer", () => {

@@ -1,7 +1,7 @@
 // The pages of the console in a real browser, for one role and width; `npm run console:check` has the others.
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { launchBrowser, noBrowser, openTab, type Tab } from "./chromium.ts";
-import { type ConsoleNode, markup, pathsOf, startConsoleNode } from "./node.ts";
+import { type ConsoleNode, markup, pathsOf, signInAs, startConsoleNode } from "./node.ts";
 
 setDefaultTimeout(60_000);
 
@@ -23,7 +23,7 @@ describe.skipIf(noBrowser !== null)(`the pages of the console${noBrowser ? `: ${
   });
   afterAll(async () => {
     await browser?.close();
-    await node?.sluice.stop();
+    await node?.[Symbol.asyncDispose]();
   });
 
   test("are readable by everybody, and ask nobody else for anything", async () => {
@@ -111,6 +111,80 @@ describe.skipIf(noBrowser !== null)(`the pages of the console${noBrowser ? `: ${
     const id = (await receipt.getAttribute("href"))!.split("/").at(-1)!;
     const shown = await node.sluice.json<{ key_id: string; outcome: string }>("request", "show", id);
     expect([shown.key_id, shown.outcome]).toEqual([key.id, "completed"]);
+  });
+
+  test("show a member who came in by the issuer herself alone, and let her keep her own keys", async () => {
+    const own = await openTab(node.url, { theme: "dark", width: 320 }, browser);
+    await signInAs(own, node, "member");
+    for (const path of await pathsOf(node, "member")) {
+      await own.visit(path);
+      expect({ path, problems: await own.axeProblems() }).toEqual({ path, problems: [] });
+      expect({ path, overflow: await own.overflow_px() }).toEqual({ path, overflow: 0 });
+    }
+    const pages = await own.page.locator("nav.rail li").allTextContents();
+    expect(pages).toEqual(["Usage", "Requests", "Connect"]);
+    for (const path of ["/organizations/demo", "/people", "/audit", "/plans", "/operators"]) {
+      await own.visit(path);
+      expect(await own.page.locator("h1").textContent()).toBe("Not found");
+    }
+
+    await own.visit("/connect");
+    const keys = own.page.getByRole("region", { name: "Your keys" });
+    expect(await keys.locator("tbody tr").count()).toBe(1);
+    await own.page.getByRole("button", { name: "Create key" }).click();
+    const dialog = own.page.locator("dialog");
+    expect(await dialog.locator("label").allTextContents()).toEqual(["Name", "Expires", "Models"]);
+    await dialog.getByLabel("Name").fill("phone");
+    await dialog.getByLabel("Expires").fill("2099-01-01");
+    await dialog.locator("button[type=submit]").click();
+    await dialog.getByText("shown this once").waitFor();
+    await dialog.getByRole("button", { name: "Done" }).click();
+    const row = keys.locator("tr", { hasText: "phone" });
+    await row.getByRole("button", { name: "Revoke" }).click();
+    await dialog.getByLabel("To confirm").fill("phone");
+    await dialog.locator("button[type=submit]").click();
+    await row.getByText("revoked").waitFor();
+    expect(own.found).toEqual([]);
+    await own.context.close();
+  });
+
+  test("leave the refusal to the interface: a page that shows all to a member gets none of it", async () => {
+    const own = await openTab(node.url, { theme: "light", width: 1440 }, browser);
+    await own.page.route("**/session", async (route) => {
+      const answer = await route.fetch();
+      const session = (await answer.json()) as object;
+      const verbs = ["getFleet", "pageOrganizations", "findOrganization", "pagePeople", "createOrganization"];
+      await route.fulfill({ response: answer, json: { ...session, verbs } });
+    });
+    await signInAs(own, node, "member");
+    for (const path of ["/organizations", "/organizations/marked", "/people"]) {
+      await own.page.goto(node.url + path);
+      await own.page.locator("main [role=alert]").first().waitFor();
+      expect(await own.page.locator("main tr, main dt").count()).toBe(0);
+    }
+    await own.page.goto(`${node.url}/organizations`);
+    await own.page.getByRole("button", { name: "Create organization" }).click();
+    const dialog = own.page.locator("dialog");
+    await dialog.getByLabel("Slug").fill("hers");
+    await dialog.locator("button[type=submit]").click();
+    await dialog.getByRole("alert").waitFor();
+    await own.context.close();
+    const organizations = await node.sluice.json<{ slug: string }[]>("org", "list");
+    expect(organizations.map(({ slug }) => slug).sort()).toEqual(["demo", "marked"]);
+  });
+
+  test("show who administers an organization her own, and no limits that she may not raise", async () => {
+    const own = await openTab(node.url, { theme: "dark", width: 1440 }, browser);
+    await signInAs(own, node, "lead");
+    const pages = await own.page.locator("nav.rail li").allTextContents();
+    expect(pages).toEqual(["Usage", "Requests", "Organizations", "Plans", "People", "Audit", "Connect"]);
+    await own.visit("/organizations");
+    expect(await own.page.locator("main tbody tr").count()).toBe(1);
+    await own.visit(`/people/${node.people.member.id}`);
+    expect(await own.page.locator("main img, main script").count()).toBe(0);
+    expect(await own.axeProblems()).toEqual([]);
+    expect(own.found).toEqual([]);
+    await own.context.close();
   });
 
   test("take a new tab of the same browser in, and no other browser", async () => {

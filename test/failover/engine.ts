@@ -37,6 +37,12 @@ const answer =
   frame({ choices: [], usage: { prompt_tokens: 9, completion_tokens: 3, total_tokens: 12 } }) +
   "data: [DONE]\n\n";
 
+/** Whoever has asked may leave before. */
+async function thought(delay_ms: number, signal: AbortSignal): Promise<void> {
+  const left = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
+  await Promise.race([Bun.sleep(delay_ms), left]);
+}
+
 /** `port` 0: any. */
 export function startEngine({ hostname = "127.0.0.1", port: wanted = 0 } = {}): Engine {
   let server: Server<undefined> | null = null;
@@ -71,7 +77,7 @@ export function startEngine({ hostname = "127.0.0.1", port: wanted = 0 } = {}): 
     });
     engine.inFlight += 1;
     engine.most = Math.max(engine.most, engine.inFlight);
-    await Bun.sleep(engine.delay_ms);
+    await thought(engine.delay_ms, request.signal);
     engine.inFlight -= 1;
     if (engine.isSick) return Response.json({ error: { message: "overloaded" } }, { status: 503 });
     return new Response(answer, { headers: { "content-type": "text/event-stream" } });

@@ -27,7 +27,7 @@ interface ConfigOptions {
   issuerLines?: string[];
 }
 
-/** Text of sluice.yaml, in which the group `platform` administers and `research` is in the organization. */
+/** Text of sluice.yaml, in which the group `platform` administers, `research` is in the organization, and `leads` administers it. */
 export function peopleConfig(options: ConfigOptions): string {
   const { provider, serviceUrl, consoleUrl, organization, more = "", issuerLines = [] } = options;
   return `
@@ -44,6 +44,7 @@ ${issuerLines.map((line) => `      ${line}\n`).join("")}
   rules:
     - { claim: groups, has: platform, role: admin }
     - { claim: groups, has: research, organization: ${organization}, role: member }
+    - { claim: groups, has: leads, organization: ${organization}, role: organization-admin }
 ${more}`;
 }
 
@@ -54,7 +55,7 @@ export async function startPeopleNode({ more = "", issuerLines = [], ...options 
     redirectUris: [serviceUrl, consoleUrl].map((origin) => `${origin}/oauth/callback`),
     backchannelLogoutUri: `${consoleUrl}/oauth/backchannel-logout`,
   });
-  const organization = options.store === "postgres" || process.env.TEST_STORE === "postgres" ? "test" : "demo";
+  const organization = (options.store ?? process.env.TEST_STORE) === "postgres" ? "test" : "demo";
   const config = peopleConfig({ provider, serviceUrl, consoleUrl, organization, more, issuerLines });
   const sluice = await startSluice({
     ...options,

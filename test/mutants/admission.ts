@@ -115,7 +115,7 @@ export const admission: Mutant[] = [
   {
     name: "limits are read only when a message says so",
     file: "src/admission/limits-in-force.ts",
-    find: "  looks.ask(every_ms);\n",
+    find: "  looks.ask(next_ms());\n",
     replace: "",
     caughtBy: [limits],
     rule: "docs/design/usage.md, Limits that change",

@@ -2,6 +2,9 @@
 
 import type { Mutant } from "./mutant.ts";
 
+/** What migration 0029 replaced of earlier ones. */
+const raised = "db/migrations/0029_raises.sql";
+
 const verbs = "db/migrations/0004_ledger_verbs.sql";
 const own = "db/migrations/0013_budgets.sql";
 /** What migration 0026 replaced of both. */
@@ -13,7 +16,65 @@ const rule = "docs/design/usage.md, Budgets";
 const changed = "test/store/limits.test.ts > limits that change on postgres";
 const changing = "docs/design/usage.md, Limits that change";
 
+const raises = "test/store/raises.test.ts > raises on postgres";
+
 export const budgets: Mutant[] = [
+  {
+    name: "a raise counts at the instant of its end",
+    file: raised,
+    find: "where r.subject_id = s.id and r.ends_at > clock offset 0) r\n    loop",
+    replace: "where r.subject_id = s.id and r.ends_at >= clock offset 0) r\n    loop",
+    caughtBy: [`${raises} what runs grows no further`],
+    rule: "docs/design/usage.md, Raises",
+  },
+  {
+    name: "a raise lowers what is above it",
+    file: raised,
+    find: "case when base < raised then raised else base end",
+    replace: "coalesce(raised, base)",
+    caughtBy: [`${raises} a raise never lowers`],
+    rule: "docs/design/usage.md, Raises",
+  },
+  {
+    name: "an organization's raise counts for all that are on its plan",
+    file: raised,
+    find: "      admit.plan := admit.plan + behind[admit.owner];\n",
+    replace: "      admit.plan := admit.plan + (select max(b) from unnest(behind) b);\n",
+    caughtBy: [`${raises} an organization's raise stands`],
+    rule: "docs/design/usage.md, Raises",
+  },
+  {
+    name: "what a node left behind is settled without the raise of its organization",
+    file: raised,
+    find: "      commands := raised.settles;\n",
+    replace: "",
+    caughtBy: [`${raises} what a node left behind`],
+    rule: "docs/design/usage.md, Raises",
+  },
+  {
+    name: "what is settled late is charged without the raise of its organization",
+    file: raised,
+    find: "      late := raised.settles;\n",
+    replace: "",
+    caughtBy: [`${raises} what a node left behind`],
+    rule: "docs/design/usage.md, Raises",
+  },
+  {
+    name: "nobody hears of a raise that ends",
+    file: "src/postgres/limits.ts",
+    find: "where r.ends_at > $2::timestamptz and r.ends_at <= clock.at",
+    replace: "where false and r.ends_at > $2::timestamptz",
+    caughtBy: [`${raises} nodes are told`],
+    rule: "docs/design/usage.md, Raises",
+  },
+  {
+    name: "a node looks for ended raises every second alone",
+    file: "src/admission/limits-in-force.ts",
+    find: "Math.min(every_ms, Math.max(soonest_ms, last?.nextEnd_ms ?? every_ms))",
+    replace: "every_ms",
+    caughtBy: ["test/admission/limits.test.ts > a raise that ends"],
+    rule: "docs/design/usage.md, Raises",
+  },
   {
     name: "a request does not count for the person whose key it is",
     file: people,
@@ -64,7 +125,7 @@ export const budgets: Mutant[] = [
   },
   {
     name: "a grant that is asked for again names no team",
-    file: verbs,
+    file: raised,
     find: `, ',"' || hold.team_id || '"'`,
     replace: "",
     caughtBy: [`${changed} a grant says`],

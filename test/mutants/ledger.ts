@@ -2,6 +2,9 @@
 
 import type { Mutant } from "./mutant.ts";
 
+/** What migration 0029 replaced of earlier ones. */
+const raised = "db/migrations/0029_raises.sql";
+
 const file = "db/migrations/0004_ledger_verbs.sql";
 const windows = "db/migrations/0003_ledger_windows.sql";
 const book = "test/store/ledger.test.ts > the ledger on postgres";
@@ -13,14 +16,13 @@ const rollups = "db/migrations/0014_usage_rollups.sql";
 const byKind = "db/migrations/0025_units_by_kind.sql";
 const rolled = "test/store/rollups.test.ts > roll-ups on postgres";
 
-const late = "db/migrations/0028_late_settlements.sql";
 const lateBook = "test/store/late-settlements.test.ts > late settlements on postgres";
 const once = "docs/design/metering.md, Rule 5: Settle exactly once";
 
 export const ledger: Mutant[] = [
   {
     name: "what nobody streamed is charged late",
-    file: late,
+    file: raised,
     find: "and r.recovered and r.stream and",
     replace: "and r.recovered and",
     caughtBy: [`${lateBook} nothing is charged late`],
@@ -28,7 +30,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "a hold that was charged whole is charged late as well",
-    file: late,
+    file: raised,
     find: `        and r.charged + r.uncharged = r.input_tokens * r.price_input + r.cached_input_tokens * r.price_cached_input
           + r.cache_write_tokens * r.price_cache_write + r.output_tokens * r.price_output
 `,
@@ -38,7 +40,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "a late settlement that is sent twice is booked twice",
-    file: late,
+    file: raised,
     find: "and not exists (select from usage_record l where l.request_id = usage_late_id(command.request_id));",
     replace: ";",
     caughtBy: [`${lateBook} it counts once`],
@@ -46,7 +48,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "a late settlement takes its request from those that run, once more",
-    file: late,
+    file: raised,
     find: "book.running[n] := book.running[n] + (",
     replace: "book.running[n] := book.running[n] + 0 * (",
     caughtBy: [`${lateBook} what was forwarded after the last checkpoint`],
@@ -54,7 +56,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "a late settlement leaves out the key and the team",
-    file: late,
+    file: raised,
     find: "book := usage_load_subjects('{}', entries, book);",
     replace: "null;",
     caughtBy: [`${lateBook} it counts in the key and the team`],
@@ -186,7 +188,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "a recovery believes a clock that is further than it can be",
-    file,
+    file: raised,
     find: "and coalesce(clock >= clock_min, true) and coalesce(clock <= clock_max, true)\n",
     replace: "and coalesce(clock >= clock_min, true)\n",
     caughtBy: [`${book} a lapsed hold is settled at its last checkpoint`],
@@ -194,7 +196,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "a recovery believes a clock that is less far than it can be",
-    file,
+    file: raised,
     find: "and coalesce(clock >= clock_min, true) and",
     replace: "and",
     caughtBy: [`${book} a lapsed hold is settled at its last checkpoint`],
@@ -218,7 +220,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "a recovery does not look at the lease again under the lock",
-    file,
+    file: raised,
     find: "where h.request_id = any (lapsed) and h.lease_until <= clock",
     replace: "where h.request_id = any (lapsed)",
     caughtBy: [`${book} a hold whose lease was extended while a recovery waited`],
@@ -226,7 +228,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "a session lasts a microsecond too long",
-    file: windows,
+    file: raised,
     find: "array_agg(coalesce(i.ends_at[1] > clock and",
     replace: "array_agg(coalesce(i.ends_at[1] >= clock and",
     caughtBy: [`${book} a request belongs to the windows it was admitted in`],

@@ -1,5 +1,8 @@
 import type { Mutant } from "./mutant.ts";
 
+/** What migration 0029 replaced of earlier ones. */
+const raised = "db/migrations/0029_raises.sql";
+
 const run = "test/usage/run.test.ts";
 const meter = "test/usage/meter.test.ts";
 const tally = "test/usage/tally.test.ts";
@@ -102,7 +105,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "where holds are charged whole, so is what nobody got",
-    file: "db/migrations/0004_ledger_verbs.sql",
+    file: raised,
     find: "when charge_holds and h.stream then",
     replace: "when charge_holds then",
     caughtBy: ["test/store/ledger.test.ts"],

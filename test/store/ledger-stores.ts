@@ -54,6 +54,9 @@ export const stores: Record<"pglite" | "postgres", () => Promise<Store>> = {
   },
 };
 
+/** The store of a database that is there, for whoever closes it. */
+export const storeOf = (db: Database) => open(db, { another: async () => db, close: () => db.close() });
+
 async function open(db: Database, rest: Pick<Store, "another" | "close">): Promise<Store> {
   await migrate(db);
   await db.exec(`

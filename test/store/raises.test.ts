@@ -2,12 +2,16 @@
 // under it.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { newKey as newSecret, secretOf } from "../../src/auth/key.ts";
+import { administration } from "../../src/postgres/administration.ts";
 import { setSubject, sumEarlier } from "../../src/postgres/budgets.ts";
+import { directory } from "../../src/postgres/directory.ts";
 import { ledger } from "../../src/postgres/ledger.ts";
 import { limits as limitStore } from "../../src/postgres/limits.ts";
 import { raises } from "../../src/postgres/raises.ts";
 import { standings } from "../../src/postgres/standing.ts";
 import { type Budget, noBudget } from "../../src/store/budget.ts";
+import { scopes } from "../../src/store/directory.ts";
 import { bare } from "../../src/store/ids.ts";
 import type { Admit, AdmitAnswer, Answer, Command, GrowAnswer, Ledger } from "../../src/store/ledger.ts";
 import type { StandingSubject } from "../../src/store/standing.ts";
@@ -89,6 +93,8 @@ for (const name of ["postgres", "pglite"] as const)
 
     test("what runs grows no further after the end, gives back what is above, and loses nothing that was charged", async () => {
       const key = newKey();
+      // Somebody else's goes on.
+      await raise("organization", organization, { session: 9_000 }, after(9 * hour_ms));
       await limit(key, { session: 2_000 });
       await raise("key", key, { session: 6_000 });
       const [running, other] = [asked(key, { lease_ms: 10 * hour_ms }), asked(key, { lease_ms: 10 * hour_ms })];
@@ -169,7 +175,7 @@ for (const name of ["postgres", "pglite"] as const)
       expect((await shown(team))?.windows).toMatchObject({ week: { limit: 1_000 }, month: { limit: null } });
     });
 
-    test("what a node left behind is settled by the raise while it lasts, and by the limit below from its end on", async () => {
+    test("what a node left behind is settled by the raise while it lasts, late too, and from its end on by the limit below", async () => {
       for (const [clock, charged] of [
         [before, 900],
         [end, 300],
@@ -193,6 +199,10 @@ for (const name of ["postgres", "pglite"] as const)
         expect(await book.receipt(organization, requestId)).toMatchObject({
           units: { charged, uncharged: 900 - charged },
         });
+        // The node is back, and had delivered more.
+        const late = charged === 900 ? 600 : 0;
+        const settled = await run(settleOf(command, 1_500));
+        expect(settled).toMatchObject({ answer: "late", charged: late, uncharged: 600 - late });
       }
       await store.db.query("delete from plan where name = 'test'");
     });
@@ -219,6 +229,35 @@ for (const name of ["postgres", "pglite"] as const)
       // One runs still: of the two of the limit, one has room.
       expect(await rush()).toHaveLength(1);
       await Promise.all(books.map((one) => one.close()));
+    });
+
+    test("the directory has raised limits of a minute until the instant, of a key and of a plan", async () => {
+      const acts = administration(store.db);
+      const secret = secretOf(newSecret(crypto.getRandomValues(new Uint8Array(64))));
+      const id = newKey();
+      await acts.createKey({
+        ...{ id, organizationId: organization, name: "app", scopes: [...scopes], allowedModels: null, expiresAt: null },
+        ...{ owner: null, labels: {}, allowedAddresses: null, teamId: null, personId: null, secret, actor },
+        budget: { ...noBudget, requestsPerMinute: 5 },
+      });
+      const seen = async () => {
+        const { rates, planRaise } = (await directory(store.db).credential(secret.hash))!;
+        return { rates: rates.map(({ limits }) => limits), planRaise };
+      };
+      const below = {
+        rates: [{ requestsPerMinute: 5, tokensPerMinute: null }],
+        planRaise: { requestsPerMinute: null, tokensPerMinute: null },
+      };
+      expect(await seen()).toEqual(below);
+      await raise("key", id, { requestsPerMinute: 50, tokensPerMinute: 900 });
+      await raise("organization", organization, { tokensPerMinute: 7_000 }, after(2 * hour_ms));
+      await store.setClock(before);
+      const planRaise = { requestsPerMinute: null, tokensPerMinute: 7_000 };
+      expect(await seen()).toEqual({ rates: [{ requestsPerMinute: 50, tokensPerMinute: null }], planRaise });
+      await store.setClock(end);
+      expect(await seen()).toEqual({ ...below, planRaise });
+      await store.setClock(after(2 * hour_ms));
+      expect(await seen()).toEqual(below);
     });
 
     test("nodes are told of a raise when it is set, when it ends, and when it is ended early", async () => {

@@ -21,6 +21,7 @@ export async function plainSum(db: Database, query: ReportQuery): Promise<Plain>
   for (const record of records) {
     const isEntry = record.operation === "adjustment";
     if (record.admitted_at < query.from || record.admitted_at >= query.to) continue;
+    if (query.organizationId !== null && idOf(record.organization_id, "org_") !== query.organizationId) continue;
     if (isEntry && record.month_starts_at === null) continue;
     const key = groupOf(record, query.by);
     const before = sums.get(key);

@@ -7,7 +7,7 @@ import { ledger } from "../../src/postgres/ledger.ts";
 import { refusedRequests } from "../../src/postgres/refused.ts";
 import { requestList } from "../../src/postgres/request-list.ts";
 import { common, joined, type Span, uuidAt } from "../../src/postgres/request-spans.ts";
-import { idOf, uuidOf } from "../../src/store/ids.ts";
+import { idOf } from "../../src/store/ids.ts";
 import type { Ledger } from "../../src/store/ledger.ts";
 import {
   type ListedRequest,
@@ -24,6 +24,9 @@ const hour_ms = 3_600_000;
 const keys = [1, 2, 3].map((one) => `key_0000000000007000800000000000000${one}`);
 const models = ["acme/writer-1", "acme/painter-1"];
 const upstreams = ["main", "spare"];
+
+/** How it was served, as `served` does. */
+const operationOf = ({ outcome }: { outcome: string }) => (outcome === "refused" ? "messages" : "chat.completions");
 
 const request = fc.record({
   organization: fc.nat(2),
@@ -44,6 +47,7 @@ const filter = fc.record(
     key: fc.nat(2),
     model: fc.nat(1),
     outcome: fc.constantFrom(...listedOutcomes),
+    operation: fc.constantFrom("chat.completions", "messages"),
     upstream: fc.nat(1),
     from_ms: fc.nat(60 * hour_ms),
     to_ms: fc.nat(60 * hour_ms),
@@ -139,6 +143,7 @@ for (const [name, runs] of [
       organizationId: of.organization === undefined ? undefined : owners[of.organization],
       keyId: of.key === undefined ? undefined : keys[of.key],
       model: of.model === undefined ? undefined : models[of.model],
+      operation: of.operation as RequestQuery["operation"],
       outcome: of.outcome,
       upstream: of.upstream === undefined ? undefined : upstreams[of.upstream],
       from: of.from_ms === undefined ? undefined : new Date(end_ms - of.from_ms),
@@ -147,15 +152,16 @@ for (const [name, runs] of [
 
     function matches(one: Known, query: Omit<RequestQuery, "limit">): boolean {
       const hasEnded = one.outcome !== "running" && one.outcome !== "refused";
-      const bare = uuidOf(one.id, "req_")!;
+      const at_ms = end_ms - one.ago_ms;
       return (
         (query.organizationId ?? one.organizationId) === one.organizationId &&
         (query.keyId ?? keys[one.key]) === keys[one.key] &&
         (query.model ?? models[one.model]) === models[one.model] &&
         (query.outcome ?? one.outcome) === one.outcome &&
         (query.upstream === undefined || (hasEnded && query.upstream === upstreams[one.upstream])) &&
-        (query.from === undefined || bare >= uuidAt(query.from.getTime())) &&
-        (query.to === undefined || bare < uuidAt(query.to.getTime()))
+        (query.operation ?? operationOf(one)) === operationOf(one) &&
+        (query.from === undefined || at_ms >= query.from.getTime()) &&
+        (query.to === undefined || at_ms < query.to.getTime())
       );
     }
 

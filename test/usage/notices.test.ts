@@ -5,6 +5,7 @@ import { ledger } from "../../src/postgres/ledger.ts";
 import { noticeQueue } from "../../src/postgres/notices.ts";
 import { plans } from "../../src/postgres/plans.ts";
 import { noBudget } from "../../src/store/budget.ts";
+import { uuidOf } from "../../src/store/ids.ts";
 import { noLimits } from "../../src/store/plan.ts";
 import { isPublicAddress, sendWebhook, signatureOf } from "../../src/upstream/webhook.ts";
 import { nextAttempt_ms, notices } from "../../src/usage/notices.ts";
@@ -149,6 +150,40 @@ describe.each(Object.keys(stores) as (keyof typeof stores)[])("%s", (kind) => {
       { organization: slug, subject: "team", name: "product", window: "week", used: 85, limit: 100 },
     ]);
     expect(got.map(({ notice }) => notice.data.share_percent)).toEqual([80, 80, 80]);
+    await acts.removeNoticeHook(organization, "cli:test");
+  });
+
+  test("a raise that begins and ends tells of no share twice, and of what is above the limit below once", async () => {
+    const acts = administration(store.db);
+    const organization = await store.newOrganization();
+    const { url } = receiver();
+    const [id, key] = await teamAndKey(acts, organization);
+    await acts.setNoticeHook(organization, hook(url), { secret, renews: false }, "cli:test");
+    const told = async () => {
+      await noticeQueue(store.db).look();
+      const rows = await store.db.query<{ details: { share_percent: number; limit: number } }>(
+        "select details from notice where details->>'subject' = 'team' and organization_id = $1 order by created_at, about",
+        [uuidOf(organization, "org_")],
+      );
+      return rows.map(({ details: { share_percent, limit } }) => [share_percent, limit]);
+    };
+    await use(organization, 85, key);
+    expect(await told()).toEqual([[80, 100]]);
+    const subject = { subject: "team", id, organizationId: organization, audited: id } as const;
+    const raise = { limits: { ...noBudget, week: 130 }, until: new Date(Date.now() + 3_600_000) };
+    await acts.setRaise(subject, raise, "cli:test");
+    expect(await told()).toEqual([[80, 100]]);
+    await use(organization, 25, key);
+    expect(await told()).toEqual([[80, 100]]);
+    await acts.setRaise(subject, null, "cli:test");
+    const both = [
+      [80, 100],
+      [100, 100],
+    ];
+    expect(await told()).toEqual(both);
+    await acts.setRaise(subject, raise, "cli:test");
+    await acts.setRaise(subject, null, "cli:test");
+    expect(await told()).toEqual(both);
     await acts.removeNoticeHook(organization, "cli:test");
   });
 

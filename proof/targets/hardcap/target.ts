@@ -35,7 +35,7 @@ export const hardcap: Target = {
   settled_ms_max: 15_000,
   // Its documents promise that reservations of a dead replica expire, and nothing about what that replica delivered.
   uncounted_ms_max: 0,
-  late_ms_max: 0,
+  cut_off_ms_max: 0,
   // It promises no exactness for what no report confirms.
   estimate_share_max: 0.5,
   start,
@@ -100,7 +100,7 @@ async function nodeOf(
     environment: { HOME: folder },
     folder,
     isReady: () => answersWith(`http://127.0.0.1:${port}/healthz`, 200),
-    deadline_ms: 60_000,
+    deadline_ms: 180_000,
   });
   return { ...node, port };
 }

@@ -33,7 +33,7 @@ export const timeouts = (defaults: Partial<UpstreamTimeouts>, description: strin
 export const capacity = {
   concurrent_max: whole(
     { minimum: 1, maximum: 1_000_000, absent: "no limit" },
-    "How many requests **each process** of Sluice may have at the engine at once. Further ones wait: [routing.md](routing.md#when-engines-are-full). With several nodes or [workers](#workers), divide what the engine can do among them. Replicas and addresses have it each.",
+    "How many requests **each process** of Sluice may have at the engine at once, or all of them together with `scope: fleet`. Further ones wait: [routing.md](routing.md#when-engines-are-full). Replicas and addresses have it each.",
   ),
   tokens_in_flight_max: whole(
     { minimum: 1, maximum: 1_000_000_000, absent: "no limit" },
@@ -66,7 +66,7 @@ const identityHeaders = group(
     organization: headerName("The header that has the organization's id."),
     plan: headerName("The header that has the name of its plan."),
     session: headerName(
-      "The header that names the conversation, the same for each of its turns and never the client's own name for it: `X-Session-ID` for vLLM. Absent where nothing identifies one.",
+      "The header that names the conversation, the same for each of its turns and never the client's own name for it: `X-Session-ID` for vLLM, `X-Dynamo-Session-ID` for Dynamo. Absent where nothing identifies one.",
     ),
     priority: headerName(
       "The header that has the priority of the request's plan, from `priorities`: `X-Vllm-Priority` for vLLM, `x-override-priority` for SGLang.",
@@ -195,6 +195,11 @@ export const Upstream = group(
     check,
     load,
     ...capacity,
+    scope: choice(
+      ["process", "fleet"],
+      { default: "process" },
+      "Whether `concurrent_max` is for each process, so that you divide what the engine can do among all nodes and [workers](#workers), or for the whole fleet, which shares it in Redis: [routing.md](routing.md#one-limit-for-all-nodes). With the embedded database, one process is the fleet. Not with `tokens_in_flight_max`.",
+    ),
     queue,
     timeouts: timeouts(defaultTimeouts, "How long Sluice waits for the engine, in milliseconds."),
   },

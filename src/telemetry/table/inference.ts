@@ -97,6 +97,19 @@ export const inferenceMetrics = {
     labels: { model, outcome: ["served", "left", "full"] },
     buckets: long_s,
   },
+  upstream_slots: {
+    type: "gauge",
+    help: "Requests that this process may have now at an engine whose limit the fleet shares (scope: fleet).",
+    question: "How is the limit shared out?",
+    labels: { upstream },
+  },
+  upstream_slots_apart: {
+    type: "gauge",
+    across: "max",
+    help: "1 while Redis does not answer, so that the process keeps only its even share of such a limit; else 0.",
+    question: "Is an engine not used to its limit because Redis is away?",
+    labels: { upstream },
+  },
   upstream_requests_in_flight: {
     type: "gauge",
     help: "Requests at engines now, by public model and upstream.",

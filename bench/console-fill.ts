@@ -1,0 +1,35 @@
+// Fills a migrated database for the bench of the console: the records of bench/requests-fill.ts, and what the pages show
+// beside them: roll-ups of days, plans, teams, keys, people, and what each organization has used of its windows.
+
+import type { Lane } from "../src/postgres/database.ts";
+import { fillRequests, uuidFor } from "./requests-fill.ts";
+
+export interface Filling {
+  records: number;
+  organizations: number;
+}
+
+export async function fillConsole(lane: Lane, { records, organizations }: Filling): Promise<void> {
+  await fillRequests(lane, records, organizations);
+  for (const text of beside) await lane.query(text);
+}
+
+const beside = [
+  `insert into usage_day
+   select date_bin('1 day', h.starts_at, '2000-01-01Z'), h.organization_id, h.key_id, h.team_id, h.model, h.operation,
+     h.outcome, sum(h.records), sum(h.requests), sum(h.input_tokens), 0, 0, sum(h.output_tokens), 0, sum(h.units), 0, 0
+   from usage_hour h group by 1, 2, 3, 4, 5, 6, 7`,
+  "update organization set plan = 'pro', name = 'Organization ' || slug where slug like 'org-%'",
+  `insert into team (id, organization_id, name)
+   select ${uuidFor("team", "n")}, ${uuidFor("organization", "0")}, 'team ' || n from generate_series(0, 3) n`,
+  `insert into api_key (id, organization_id, name, scopes)
+   select ${uuidFor("key", "o * 100 + k")}, ${uuidFor("organization", "o")}, 'key ' || k, '{inference:create}'
+   from (select split_part(slug, '-', 2)::bigint as o from organization where slug like 'org-%') one
+   cross join generate_series(0, 19) k where o = 0 or k < 2`,
+  `insert into usage_now (subject_id, generation, updates, running, starts_at, ends_at, used, held)
+   select o.id, 1, 0, 0, w.starts_at, w.ends_at, array[u.units / 40, u.units / 5, u.units, 0], '{0,0,0,0}'
+   from organization o cross join lateral usage_windows_at(o.id, now()) w
+   cross join lateral (select (hashtextextended(o.slug, 1) & 16777215) as units) u where o.slug like 'org-%'
+   on conflict do nothing`,
+  "analyze",
+];

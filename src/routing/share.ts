@@ -1,0 +1,105 @@
+/**
+ * What one process may use of an engine's limit that the fleet shares. It holds slots for a while and renews them by
+ * exchanges with a store (store/engine-slots.ts). What it says that it holds, it does not exceed until the answer. Without
+ * an answer for `slots_fence_ms` it begins nothing, because the store may give its slots to others soon after; unless the
+ * store was silent from before: then it keeps its even share of what it held. Pure: instants are arguments.
+ */
+import {
+  type Parts,
+  type SlotsAsked,
+  type SlotsGranted,
+  slots_fence_ms,
+  slots_lease_ms,
+} from "../store/engine-slots.ts";
+
+/** What the process has of the engine at this moment. */
+export interface Use {
+  running: Parts;
+  waiting: Parts;
+  /** The sum of the weights of the organizations that wait. */
+  weight: number;
+}
+
+const none: Parts = { common: 0, reserved: 0 };
+
+export class Share {
+  limits: Parts;
+  readonly #name: string;
+  #number = 0;
+  #held = none;
+  #target = none;
+  /** The processes of the fleet at the last answer. */
+  processes = 1;
+  /** Whether another process has fewer than it should, at the last answer. */
+  #isShort = false;
+  /** When the exchange began that was answered last, and the one that runs. */
+  #renewed_ms = Number.NEGATIVE_INFINITY;
+  #asked_ms = Number.NEGATIVE_INFINITY;
+  /** When the last exchange failed. */
+  #failed_ms = Number.NEGATIVE_INFINITY;
+  /** The store was seen to be silent while the slots were still this process's own. */
+  #isApart = false;
+
+  constructor(name: string, limits: Parts) {
+    this.#name = name;
+    this.limits = limits;
+  }
+
+  /** The most requests that may be in each part now, for one more to begin. */
+  most(now_ms: number): Parts {
+    const { common, reserved } = this.#kept(now_ms);
+    return { common: Math.min(common, this.limits.common), reserved: Math.min(reserved, this.limits.reserved) };
+  }
+
+  /** Whether the process has only its even share, or nothing, because the store does not answer. */
+  isApart(now_ms: number): boolean {
+    return now_ms - this.#renewed_ms >= slots_fence_ms;
+  }
+
+  ask({ running, waiting, weight }: Use, now_ms: number): SlotsAsked {
+    this.#held = larger(running, this.#kept(now_ms));
+    this.#asked_ms = now_ms;
+    this.#number += 1;
+    const wanted = { common: running.common + waiting.common, reserved: running.reserved + waiting.reserved };
+    const { limits } = this;
+    return { name: this.#name, number: this.#number, limits, held: this.#held, wanted, weight: Math.max(1, weight) };
+  }
+
+  answered({ held, target, processes, isShort }: SlotsGranted, { running }: Use): void {
+    this.#renewed_ms = this.#asked_ms;
+    this.#isApart = false;
+    this.#target = target;
+    this.processes = processes;
+    this.#isShort = isShort;
+    this.#held = larger(running, smaller(held, target));
+  }
+
+  failed(now_ms: number): void {
+    const known_ms = this.#isApart ? this.#failed_ms : this.#renewed_ms;
+    this.#isApart = now_ms - known_ms < slots_lease_ms;
+    this.#failed_ms = now_ms;
+  }
+
+  /** A request has ended. Returns whether there is something to give back that another process waits for. */
+  ended(running: Parts): boolean {
+    const before = this.#held;
+    this.#held = smaller(before, larger(running, this.#target));
+    if (!this.#isShort) return false;
+    return this.#held.common < before.common || this.#held.reserved < before.reserved;
+  }
+
+  #kept(now_ms: number): Parts {
+    if (!this.isApart(now_ms)) return this.#held;
+    if (!this.#isApart || now_ms - this.#failed_ms >= slots_fence_ms) return none;
+    const even = (limit: number) => Math.floor(limit / this.processes);
+    return smaller(this.#held, { common: even(this.limits.common), reserved: even(this.limits.reserved) });
+  }
+}
+
+function larger(one: Parts, other: Parts): Parts {
+  return { common: Math.max(one.common, other.common), reserved: Math.max(one.reserved, other.reserved) };
+}
+
+function smaller(one: Parts, other: Parts): Parts {
+  return { common: Math.min(one.common, other.common), reserved: Math.min(one.reserved, other.reserved) };
+}

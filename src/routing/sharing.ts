@@ -1,0 +1,130 @@
+/**
+ * Exchanges with the store for each engine whose limit the fleet shares: at intervals, at once if a request waits, and at
+ * once if there is something to give back that another process waits for. One at a time for each engine.
+ */
+import type { EngineSlots } from "../store/engine-slots.ts";
+import { type Clock, idleClock } from "../time/clock.ts";
+import { Share } from "./share.ts";
+import type { Slots } from "./slots.ts";
+
+export interface SharingParts {
+  store: EngineSlots;
+  newName(): string;
+  clock?: Clock;
+}
+
+export interface Sharing {
+  /** Shares the limit of these slots from now on, under the engine's identity. */
+  join(engine: string, slots: Slots): void;
+  /** Gives back what is held of the engine. */
+  leave(engine: string): Promise<void>;
+  leaveAll(): Promise<void>;
+}
+
+/** Between exchanges of one engine, with up to ten processes. More make fewer each, so that the store bears them all. */
+const usual_ms = 50;
+const usual_processes = 10;
+/** Between exchanges while requests wait. */
+const short_ms = 20;
+/** Between two exchanges, at least. */
+const rest_ms = 4;
+
+export function sharing({ store, newName, clock = idleClock() }: SharingParts): Sharing {
+  const open = new Map<string, Exchanges>();
+  async function leave(engine: string): Promise<void> {
+    const one = open.get(engine);
+    open.delete(engine);
+    await one?.stop();
+  }
+  return {
+    join(engine, slots) {
+      if (open.has(engine)) return;
+      open.set(engine, new Exchanges({ store, engine, slots, name: newName(), clock }));
+    },
+    leave,
+    leaveAll: async () => void (await Promise.all([...open.keys()].map(leave))),
+  };
+}
+
+interface ExchangesParts {
+  store: EngineSlots;
+  engine: string;
+  slots: Slots;
+  name: string;
+  clock: Clock;
+}
+
+class Exchanges {
+  readonly #parts: ExchangesParts;
+  readonly #share: Share;
+  #running: Promise<void> | null = null;
+  /** Whether a request waits, or ended, that the running exchange does not know of. */
+  #isDue = false;
+  #isStopped = false;
+  #begun_ms = Number.NEGATIVE_INFINITY;
+  #cancel: () => void = () => {};
+
+  constructor(parts: ExchangesParts) {
+    this.#parts = parts;
+    const { slots, name, clock } = parts;
+    this.#share = new Share(name, slots.limits);
+    slots.share({
+      most: () => this.#share.most(clock.now_ms()),
+      isApart: () => this.#share.isApart(clock.now_ms()),
+      processes: () => this.#share.processes,
+      waits: () => this.#soon(),
+      ended: () => {
+        if (this.#share.ended(slots.running)) this.#soon();
+      },
+    });
+    this.#begin();
+  }
+
+  /** Others get the slots at once. If the store does not answer, they get them when the lease ends. */
+  async stop(): Promise<void> {
+    const { store, engine, name } = this.#parts;
+    this.#isStopped = true;
+    this.#cancel();
+    await this.#running;
+    await store.leave(engine, name).catch(() => {});
+  }
+
+  #soon(): void {
+    if (this.#isDue || this.#isStopped) return;
+    this.#isDue = true;
+    if (this.#running === null) this.#plan(rest_ms);
+  }
+
+  #plan(interval_ms: number): void {
+    this.#cancel();
+    const { clock } = this.#parts;
+    const wait_ms = Math.max(0, this.#begun_ms + interval_ms - clock.now_ms());
+    this.#cancel = clock.after(wait_ms, () => this.#begin());
+  }
+
+  #begin(): void {
+    this.#running = this.#exchange().finally(() => {
+      this.#running = null;
+      if (!this.#isStopped) this.#plan(this.#isDue ? rest_ms : this.#interval_ms());
+    });
+  }
+
+  async #exchange(): Promise<void> {
+    const { store, engine, slots, clock } = this.#parts;
+    this.#isDue = false;
+    this.#begun_ms = clock.now_ms();
+    this.#share.limits = slots.limits;
+    try {
+      const granted = await store.exchange(engine, this.#share.ask(slots.use, clock.now_ms()));
+      this.#share.answered(granted, slots.use);
+    } catch {
+      this.#share.failed(clock.now_ms());
+    }
+    if (!this.#isStopped) slots.serve();
+  }
+
+  #interval_ms(): number {
+    const many = Math.max(1, this.#share.processes / usual_processes);
+    return many * (this.#parts.slots.waiting > 0 ? short_ms : usual_ms);
+  }
+}

@@ -1,0 +1,183 @@
+/**
+ * One limit of an engine for three nodes on one Postgres and one Redis: the engine counts who is there. A node is
+ * killed, another is frozen, Redis falls silent, and the limit changes under load.
+ */
+import { afterAll, afterEach, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Redis } from "ioredis";
+import { busyness } from "../harness/busyness.ts";
+import { freshDatabase, type Service, startRedis } from "../harness/services.ts";
+import { type Sluice, startSluice } from "../harness/sluice.ts";
+import { until } from "../harness/until.ts";
+import { bodyOf } from "./callers.ts";
+import { type Engine, startEngine } from "./engine.ts";
+
+setDefaultTimeout(180_000);
+
+const slots = 32;
+const folder = mkdtempSync(join(tmpdir(), "sluice-fleet-limit-"));
+let database: Awaited<ReturnType<typeof freshDatabase>>;
+let redis: Service;
+let redisPid: number;
+let engine: Engine;
+let nodes: Sluice[];
+let key: string;
+
+const configOf = (limit: string) => `
+upstreams:
+  engine: { url: "${engine.url}", ${limit}, queue: { wait_ms_max: 120000 } }
+models:
+  - id: acme/writer
+    created: 1790000000
+    context_window: 131072
+    prices: { input: 1, output: 1 }
+    routes: [{ upstream: engine, model: m }]
+`;
+const file = join(folder, "sluice.yaml");
+const configure = (limit: string) => writeFileSync(file, configOf(limit));
+
+async function startNode(at: number): Promise<Sluice> {
+  return startSluice({
+    store: "pglite",
+    ...(at > 0 ? { dataDir: join(folder, `${at}`) } : {}),
+    env: { DATABASE_URL: database.url, REDIS_URL: redis.url, SLUICE_CONFIG: file },
+  });
+}
+
+beforeAll(async () => {
+  database = await freshDatabase();
+  redis = await startRedis();
+  const client = new Redis(redis.url);
+  redisPid = Number(/process_id:(\d+)/.exec(await client.info("server"))![1]);
+  client.disconnect();
+  engine = startEngine();
+  configure(`concurrent_max: ${slots}, scope: fleet`);
+  nodes = [];
+  for (const at of [0, 1, 2]) nodes.push(await startNode(at));
+  await nodes[0]!.json("org", "create", "noisy", "--plan", "unlimited");
+  key = (await nodes[0]!.json<{ key: string }>("key", "create", "--org", "noisy", "--name", "noisy")).key;
+}, 120_000);
+afterAll(async () => {
+  process.kill(redisPid, "SIGCONT");
+  for (const node of nodes) await node.stop();
+  await redis.stop();
+  await engine.stop();
+  await database.drop();
+  rmSync(folder, { recursive: true, force: true });
+});
+afterEach(() => void process.kill(redisPid, "SIGCONT"));
+beforeEach(() => {
+  engine.delay_ms = 400;
+  engine.most = 0;
+});
+
+/** Callers of each node who ask again and again, until it is called. Failed requests of a killed node don't count. */
+function load(callers = 24) {
+  let isOver = false;
+  const failed: string[] = [];
+  const alive = new Set(nodes);
+  const all = nodes.flatMap((node) =>
+    Array.from({ length: callers }, async () => {
+      while (!isOver && alive.has(node)) {
+        try {
+          const answer = await node.post("/v1/chat/completions", bodyOf("chat", "acme/writer", true), { key });
+          const text = await answer.text();
+          if (!text.endsWith("data: [DONE]\n\n") && alive.has(node))
+            failed.push(`${answer.status} ${text.slice(-200)}`);
+        } catch (thrown) {
+          if (alive.has(node)) failed.push(String(thrown));
+        }
+      }
+    }),
+  );
+  return {
+    failed,
+    isGone: (node: Sluice) => void alive.delete(node),
+    async over() {
+      isOver = true;
+      await Promise.all(all);
+      expect(failed).toEqual([]);
+    },
+  };
+}
+
+async function metric(node: Sluice, name: string): Promise<number> {
+  const text = await (await node.fetch("/metrics")).text();
+  return Number(new RegExp(`^${name}(?:\\{.*\\})? (\\d+)`, "m").exec(text)?.[1] ?? Number.NaN);
+}
+/** The most that are at the engine at once while it is asked so often. */
+async function mostOf(requests: number): Promise<number> {
+  const before = engine.asked.length;
+  engine.most = engine.inFlight;
+  await until(() => engine.asked.length >= before + requests, 30_000, "the engine to go on");
+  return engine.most;
+}
+const isFull = () => engine.inFlight === slots;
+
+test("three nodes use the whole limit together and never more; a killed one's slots are back within 5 s", async () => {
+  const asking = load();
+  await until(isFull, 15_000, "the engine to be full");
+  await until(async () =>
+    (await Promise.all(nodes.map((node) => metric(node, "upstream_slots")))).every((held) => held >= 10),
+  );
+  const killed = nodes.pop()!;
+  asking.isGone(killed);
+  killed.signal("SIGKILL");
+  const killed_ms = performance.now();
+  await killed.exited;
+  await until(() => engine.inFlight < slots, 5_000, "the engine to notice");
+  await until(isFull, 15_000, "the others to have all");
+  expect(performance.now() - killed_ms).toBeLessThan(5_000 * busyness());
+  expect(engine.most).toBe(slots);
+  await asking.over();
+  nodes.push(await startNode(3));
+});
+
+test("a node that was frozen past its lease begins nothing on its return before Redis has answered", async () => {
+  const asking = load();
+  await until(isFull, 15_000, "the engine to be full");
+  const [, frozen] = nodes as [Sluice, Sluice];
+  frozen.signal("SIGSTOP");
+  await until(() => engine.inFlight <= slots - 8, 5_000, "its requests to end");
+  await until(isFull, 15_000, "the others to have all");
+  frozen.signal("SIGCONT");
+  expect(await mostOf(3 * slots)).toBe(slots);
+  await asking.over();
+});
+
+test("while Redis is silent each node keeps its even share, and the metric says so; then they share again", async () => {
+  const asking = load();
+  await until(isFull, 15_000, "the engine to be full");
+  process.kill(redisPid, "SIGSTOP");
+  const areApart = async (wanted: number) =>
+    (await Promise.all(nodes.map((node) => metric(node, "upstream_slots_apart")))).every((apart) => apart === wanted);
+  await until(() => areApart(1), 15_000, "the nodes to notice");
+  await until(async () => (await mostOf(slots)) === 30, 15_000, "each to have ten");
+  expect(await mostOf(3 * slots)).toBe(30);
+  process.kill(redisPid, "SIGCONT");
+  await until(() => areApart(0), 15_000, "the nodes to share again");
+  await until(isFull, 15_000, "the engine to be full again");
+  expect(engine.most).toBe(slots);
+  await asking.over();
+});
+
+test("a reload changes limit and scope under load: what runs ends, and the new limit holds", async () => {
+  const asking = load();
+  await until(isFull, 15_000, "the engine to be full");
+  const reload = (limit: string) => {
+    configure(limit);
+    for (const node of nodes) node.signal("SIGHUP");
+  };
+  reload("concurrent_max: 9, scope: fleet");
+  await until(async () => (await mostOf(slots)) === 9, 15_000, "the engine to have nine");
+  reload("concurrent_max: 9");
+  await until(async () => (await mostOf(slots)) === 27, 15_000, "each node to have nine");
+  reload(`concurrent_max: 12, scope: fleet`);
+  const held = async () =>
+    (await Promise.all(nodes.map((node) => metric(node, "upstream_slots")))).reduce((sum, one) => sum + one);
+  await until(async () => (await held()) <= 12 && engine.inFlight <= 12, 15_000, "the nodes to share twelve");
+  expect(await mostOf(3 * slots)).toBe(12);
+  await asking.over();
+});
