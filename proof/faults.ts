@@ -7,39 +7,43 @@ import type { Link, Part } from "./target.ts";
 
 export interface Scene {
   parts: readonly Part[];
-  links: readonly Link[];
+  /** Between the gateway and its stores. */
+  inside: readonly Link[];
+  /** Between clients and the gateway, and between it and its engine. */
+  outside: readonly Link[];
 }
 
-interface Fault {
+interface Fault extends Pick<Injury, "place" | "node"> {
   kind: "kill" | "freeze" | "cut" | "break once" | "hold up";
-  /** The kind and the place. */
+  /** The kind and the name of what it hurts. */
   name: string;
-  /** The node that suffers. Null: all of them. */
-  node: string | null;
   begin(): Promise<void> | void;
   end(): Promise<void> | void;
 }
 
 /** Every fault that the scene allows. */
-export function faultsOf({ parts, links }: Scene): Fault[] {
-  const ofParts = parts.flatMap((part) => {
-    const at = (kind: Fault["kind"], begin: Fault["begin"], end: Fault["end"]) =>
-      faultOf(kind, part.name, part.kind === "node" ? part.name : null, begin, end);
-    return [at("kill", part.kill, part.start), at("freeze", part.freeze, part.thaw)];
-  });
-  const ofLinks = links.flatMap(({ name, node, wire }) => {
-    const at = (kind: Fault["kind"], begin: Fault["begin"], end: Fault["end"]) => faultOf(kind, name, node, begin, end);
-    return [
-      at("cut", wire.cut, wire.mend),
-      at("break once", wire.shake, () => undefined),
-      at("hold up", wire.hold, wire.mend),
-    ];
-  });
-  return [...ofParts, ...ofLinks];
+export function faultsOf({ parts, inside, outside }: Scene): Fault[] {
+  return [
+    ...parts.flatMap(faultsOfPart),
+    ...inside.flatMap((link) => faultsOfLink(link, "store")),
+    ...outside.flatMap((link) => faultsOfLink(link, "outside")),
+  ];
 }
 
-function faultOf(kind: Fault["kind"], place: string, node: string | null, begin: Fault["begin"], end: Fault["end"]) {
-  return { kind, name: `${kind} ${place}`, node, begin, end };
+function faultsOfPart({ name, kind, kill, start, freeze, thaw }: Part): Fault[] {
+  const at = { place: kind, node: kind === "node" ? name : null };
+  return [
+    { ...at, kind: "kill", name: `kill ${name}`, begin: kill, end: start },
+    { ...at, kind: "freeze", name: `freeze ${name}`, begin: freeze, end: thaw },
+  ];
+}
+
+function faultsOfLink({ name, node, wire }: Link, place: Injury["place"]): Fault[] {
+  return [
+    { place, node, kind: "cut", name: `cut ${name}`, begin: wire.cut, end: wire.mend },
+    { place, node, kind: "break once", name: `break once ${name}`, begin: wire.shake, end: () => undefined },
+    { place, node, kind: "hold up", name: `hold up ${name}`, begin: wire.hold, end: wire.mend },
+  ];
 }
 
 /** Kinds are as likely as each other: there are many more links to cut than nodes to kill. */
@@ -60,9 +64,10 @@ export async function injure(
     const fault = drawn(faults, chance);
     // Most are shorter than any lease or time-out; some are longer.
     const length_ms = chance.fraction() < 0.8 ? chance.between(50, 800) : chance.between(2_500, 4_500);
-    const injury = { fault: fault.name, node: fault.node, from_ms: Date.now(), until_ms: Number.POSITIVE_INFINITY };
+    const { name, place, node } = fault;
+    const injury = { fault: name, place, node, from_ms: Date.now(), until_ms: Number.POSITIVE_INFINITY };
     injuries.push(injury);
-    told(fault.name);
+    told(name);
     await fault.begin();
     await pause(length_ms);
     await fault.end();

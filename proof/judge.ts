@@ -18,6 +18,8 @@ export interface Finding {
 export interface Injury {
   /** The fault: its kind and its place. */
   fault: string;
+  /** Outside: between clients and gateway, or gateway and engine. */
+  place: "node" | "store" | "outside";
   /** The name of a part; null for one that concerns every node. */
   node: string | null;
   from_ms: number;
@@ -36,7 +38,7 @@ export interface Truth {
   book: ReadonlyMap<string, readonly Attempt[]>;
   injuries: readonly Injury[];
   uncounted_ms_max: number;
-  late_ms_max: number;
+  cut_off_ms_max: number;
   estimate_share_max: number;
 }
 
@@ -73,7 +75,8 @@ export function uncounted(account: Account): number {
   return Math.max(0, sum(account.seen.map(({ tokens }) => tokens)) - account.usage.output_tokens);
 }
 
-function spanOf(seen: Seen, { book, injuries, uncounted_ms_max, estimate_share_max }: Truth): Span {
+function spanOf(seen: Seen, truth: Truth): Span {
+  const { book, injuries, estimate_share_max } = truth;
   const attempts = book.get(seen.script.id) ?? [];
   const written = Math.max(0, ...attempts.map((attempt) => attempt.written));
   const { report, tokens, gap_ms } = seen.script;
@@ -89,7 +92,7 @@ function spanOf(seen: Seen, { book, injuries, uncounted_ms_max, estimate_share_m
   if (written === 0) return { least: 0, most: attempts.length === 0 ? 0 : few };
   // Without a stream, nothing was delivered before all of it was: a node that died then may not have counted it.
   if (!seen.stream && (!seen.isWhole || wasInjured)) return { least: 0, most: span.most };
-  const allowance = wasInjured ? Math.ceil(uncounted_ms_max / gap_ms) + few : 0;
+  const allowance = wasInjured ? Math.ceil(uncounted_ms(seen, truth) / gap_ms) + few : 0;
   return { least: Math.max(0, span.least - allowance), most: span.most };
 }
 
@@ -143,12 +146,22 @@ function overspent(account: Account, truth: Truth, least: number): Finding | nul
 }
 
 /** How many tokens of a stream may be booked beyond a limit: none, unless its node was cut off for longer than that. */
-function latest(seen: Seen, { injuries, late_ms_max }: Truth): number {
-  const isCutOff = ({ fault, node, from_ms, until_ms }: Injury) =>
-    node !== null && !fault.includes("clients and") && until_ms - from_ms > late_ms_max;
-  if (late_ms_max === 0 || !seen.stream || !injuriesOf(seen, injuries).some(isCutOff)) return 0;
-  return Math.min(seen.tokens, Math.ceil(late_ms_max / seen.script.gap_ms));
+function latest(seen: Seen, { injuries, cut_off_ms_max }: Truth): number {
+  const isCutOff = (injury: Injury) =>
+    injury.node !== null && injury.place !== "outside" && lengthOf(injury) > cut_off_ms_max;
+  if (cut_off_ms_max === 0 || !seen.stream || !injuriesOf(seen, injuries).some(isCutOff)) return 0;
+  return Math.min(seen.tokens, Math.ceil(cut_off_ms_max / seen.script.gap_ms));
 }
+
+/** How much of a stream may be uncounted if its node died: more, if it had no store to write a checkpoint to. */
+function uncounted_ms(seen: Seen, { injuries, uncounted_ms_max, cut_off_ms_max }: Truth): number {
+  const hurt = injuriesOf(seen, injuries);
+  const hasDied = hurt.some(({ fault, place }) => place === "node" && fault.startsWith("kill"));
+  const withoutStore_ms = sum(hurt.filter(({ place }) => place === "store").map(lengthOf));
+  return uncounted_ms_max + (hasDied ? Math.min(cut_off_ms_max, withoutStore_ms) : 0);
+}
+
+const lengthOf = ({ from_ms, until_ms }: Injury): number => until_ms - from_ms;
 
 /** The requests of a key, so that somebody can look into a finding. */
 function describe({ seen }: Account, { book, injuries }: Truth): string {

@@ -60,7 +60,7 @@ export async function runSession(stage: Stage, session: Session): Promise<Outcom
     tokens_max: session.tokens_max,
     seed: session.seed,
   });
-  const faults = faultsOf({ parts: site.parts, links: [...site.links, ...stage.links] });
+  const faults = faultsOf({ parts: site.parts, inside: site.links, outside: stage.links });
   const chosen = faults.filter(({ name }) => name.includes(session.only));
   if (chosen.length === 0) throw new Error(`No fault of ${target.name} has "${session.only}" in its name.`);
   const injuries = await injure(chosen, session.faults, chance, (name) =>
@@ -72,7 +72,7 @@ export async function runSession(stage: Stage, session: Session): Promise<Outcom
     book: engine.book,
     injuries,
     uncounted_ms_max: target.uncounted_ms_max,
-    late_ms_max: target.late_ms_max,
+    cut_off_ms_max: target.cut_off_ms_max,
     estimate_share_max: target.estimate_share_max,
   };
   const accounts = purses.map((entry) => accountOf(entry, seen, usage));

@@ -65,11 +65,11 @@ export interface Target {
    */
   uncounted_ms_max: number;
   /**
-   * How much of a stream its documents say may be booked beyond a limit when its node was cut off from the stores for so
-   * long, as a time of that stream: another node gave the room away, and the first one says later what it delivered. Zero
-   * for a gateway that promises nothing, and for one that keeps the room.
+   * How long a node goes on with a stream, by its documents, while it has no store. If it alone is cut off for longer, another
+   * node may give the room away, and what it delivered is booked beyond a limit when it is back. If it dies before it is
+   * back, that is lost. Zero for a gateway that promises nothing.
    */
-  late_ms_max: number;
+  cut_off_ms_max: number;
   /** By what share its documents say that a count may be off which no report confirms. */
   estimate_share_max: number;
   start(engine_url: string): Promise<Site>;

@@ -44,6 +44,7 @@ const steps: Step[] = [
     isOptional: true,
   },
   { name: "the console", words: [...npm, "console:check"], options: { limit_ms: 8 * minute_ms }, counts: false },
+  { name: "the site", words: [...npm, "site:check"], options: { limit_ms: 8 * minute_ms }, counts: false },
   { name: "the binary", words: [...npm, "smoke"], options: { limit_ms: 2 * minute_ms }, counts: true },
   {
     name: "deeper",

@@ -1,4 +1,5 @@
 /** The command that does the same as an act of a page. Pure. */
+import type { Typed } from "./typed-commands.ts";
 import type { CommandEntry } from "./verb-table.ts";
 
 const limitNames = ["session", "week", "month", "requests_per_minute", "tokens_per_minute", "concurrent_requests"];
@@ -8,13 +9,26 @@ export function commandLine({ words, flags, limits }: CommandEntry, input: Recor
   const options: string[] = [];
   for (const [member, flag] of Object.entries(flags)) {
     const value = input[member];
-    if (!flag.startsWith("-"))
-      places.push(quoted(value === undefined || value === "" ? flag.slice(1, -1).toUpperCase() : value));
+    if (!flag.startsWith("-")) places.push(placeOf(flag.slice(1, -1), value));
     else if (value !== undefined && value !== "" && value !== false) options.push(optionOf(flag, value));
   }
   const own = Object.fromEntries(limitNames.filter((name) => name in input).map((name) => [name, input[name]]));
   if (limits && Object.keys(own).length > 0) options.push(`${limits} ${valueText(own)}`);
   return ["sluice", words, ...places, ...options].join(" ");
+}
+
+/** Of a command that no verb declares. */
+export function typedLine({ words, places = {}, options = {} }: Typed): string {
+  const given = Object.entries(options).filter(([, value]) => value !== undefined && value !== "");
+  return [
+    ...["sluice", words],
+    ...Object.entries(places).map(([name, value]) => placeOf(name, value)),
+    ...given.map(([name, value]) => optionOf(`--${name}`, value)),
+  ].join(" ");
+}
+
+function placeOf(name: string, value: unknown): string {
+  return quoted(value === undefined || value === null || value === "" ? name.toUpperCase() : value);
 }
 
 function optionOf(flag: string, value: unknown): string {

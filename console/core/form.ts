@@ -4,10 +4,15 @@ export interface Field {
   /** The member of the input; `limits.week` is a member of a member. */
   name: string;
   label: string;
-  kind: "text" | "number" | "choice" | "flag" | "list" | "day";
+  /** `signed`: a whole number that may be below 0. */
+  kind: "text" | "number" | "signed" | "choice" | "flag" | "list" | "day";
   hint?: string;
   choices?: readonly (string | readonly [value: string, label: string])[];
   isRequired?: boolean;
+  /** Whether it is sent even if it was not changed. */
+  isSent?: boolean;
+  /** What an empty number means; else that there is no limit. */
+  none?: string;
   /** The value that is there now: a field that still has it is not sent. */
   value?: string | number | boolean | readonly string[] | null;
 }
@@ -32,7 +37,7 @@ export function inputOf(
   const input: Record<string, unknown> = { ...given };
   for (const field of fields) {
     const value = values[field.name] ?? "";
-    if (value === written(field) && !field.isRequired) continue;
+    if (value === written(field) && !field.isRequired && !field.isSent) continue;
     put(input, field.name.split("."), meant(field, value));
   }
   return input;
@@ -43,7 +48,7 @@ function meant({ kind }: Field, value: string | boolean): unknown {
   if (typeof value === "boolean") return value;
   const text = value.trim();
   if (text === "") return null;
-  if (kind === "number") return Number(text.replaceAll(/[\s,_]/g, ""));
+  if (kind === "number" || kind === "signed") return Number(text.replaceAll(/[\s,_]/g, "").replace("−", "-"));
   if (kind === "list") return text.split(/[\s,]+/).filter((one) => one !== "");
   return text;
 }

@@ -73,13 +73,31 @@ function CreateOperator({ done }: { done: () => void }) {
 function Acts({ of: { id, name, revoked_at }, changed }: { of: Operator; changed: () => void }) {
   if (revoked_at) return null;
   return (
-    <Act
-      label="Revoke"
-      verb="revokeOperator"
-      given={{ id }}
-      ends={{ name, what: "Ends the token and the sessions that began with it, within a second on every node." }}
-      done="The operator was revoked."
-      onDone={changed}
-    />
+    <span class="acts">
+      <Act
+        label="Rotate"
+        verb="rotateOperator"
+        given={{ id }}
+        fields={[
+          {
+            name: "grace",
+            label: "Grace of the old token",
+            kind: "text",
+            hint: "Such as 1h or 7d. Empty: it works until you revoke it",
+          },
+        ]}
+        done="The operator has a new token."
+        onDone={changed}
+        result={({ token }: { token: string | null }) => <Secret of={token} />}
+      />
+      <Act
+        label="Revoke"
+        verb="revokeOperator"
+        given={{ id }}
+        ends={{ name, what: "Ends the token and the sessions that began with it, within a second on every node." }}
+        done="The operator was revoked."
+        onDone={changed}
+      />
+    </span>
   );
 }

@@ -4,33 +4,48 @@ import { grouped } from "../core/format.ts";
 import { may } from "../core/session.ts";
 import { useAnswer } from "../core/use-answer.ts";
 import type { PageProps } from "../pages.ts";
-import { Act } from "../parts/act.tsx";
 import { Show } from "../parts/asked.tsx";
 import { AuditList } from "../parts/audit-list.tsx";
 import { CommandLine } from "../parts/command-line.tsx";
 import { Keys } from "../parts/keys.tsx";
+import { LimitWords } from "../parts/limit-words.tsx";
 import { Notices } from "../parts/notices.tsx";
+import { AdjustAct, DefaultAct, SettingActs, StateActs } from "../parts/organization-acts.tsx";
 import { PeopleList } from "../parts/people-list.tsx";
-import { RaiseActs, RaiseWords } from "../parts/raise.tsx";
-import { Badge, Facts, Page, Section, State } from "../parts/section.tsx";
+import { RaiseWords } from "../parts/raise.tsx";
+import { Facts, Page, Section, State } from "../parts/section.tsx";
 import { Teams } from "../parts/teams.tsx";
 import { Time } from "../parts/time.tsx";
 import { Windows } from "../parts/windows.tsx";
 
 type Organization = Answer<"findOrganization">;
 
+/** So many teams can be chosen of; of more, one is named. */
 const teams_max = 200;
 
 export function OrganizationPage({ id }: PageProps) {
   const asked = useAnswer("findOrganization", { organization: id });
   const usage = useAnswer("readUsage", may("readUsage") ? { organization: id } : null);
   const teams = useAnswer("pageTeams", may("pageTeams") ? { organization: id, limit: teams_max } : null);
+  const defaults = {
+    keys: useAnswer("findKeyDefault", may("findKeyDefault") ? { organization: id } : null),
+    members: useAnswer("findMemberDefault", may("findMemberDefault") ? { organization: id } : null),
+  };
   const changed = () => {
-    asked.reload();
-    usage.reload();
+    for (const one of [asked, usage, defaults.keys, defaults.members]) one.reload();
   };
   return (
-    <Page title={asked.answer?.name ?? id} aside={asked.answer && <Head of={asked.answer} changed={changed} />}>
+    <Page
+      title={asked.answer?.name ?? id}
+      aside={
+        asked.answer && (
+          <>
+            <State of={asked.answer.status} />{" "}
+            <StateActs of={asked.answer} running={usage.answer?.running_requests ?? 0} changed={changed} />
+          </>
+        )
+      }
+    >
       <Show of={asked}>
         {(organization) => (
           <>
@@ -45,6 +60,7 @@ export function OrganizationPage({ id }: PageProps) {
                   )}
                   <a href={`/usage?organization=${organization.slug}`}>Usage</a>
                   <a href={`/requests?organization=${organization.slug}`}>Requests</a>
+                  <AdjustAct of={organization} changed={usage.reload} />
                 </>
               }
             >
@@ -57,11 +73,29 @@ export function OrganizationPage({ id }: PageProps) {
                 )}
               </Show>
             </Section>
-            <Section title="What is in force">
+            <Section title="What is in force" aside={<SettingActs of={organization} changed={changed} />}>
               <Facts of={factsOf(organization)} />
             </Section>
-            <Teams organization={organization.slug} asked={teams} />
-            <Keys organization={organization.slug} teams={teams.answer?.data.map(({ name }) => name) ?? []} />
+            {defaults.keys.answer && defaults.members.answer && (
+              <Section
+                title="Limits without others"
+                aside={
+                  <span class="acts">
+                    <DefaultAct kind="Key" {...defaults.keys.answer} changed={changed} />
+                    <DefaultAct kind="Member" {...defaults.members.answer} changed={changed} />
+                  </span>
+                }
+              >
+                <Facts
+                  of={[
+                    ["a new key", <LimitWords key="k" of={defaults.keys.answer.limits} />],
+                    ["each person", <LimitWords key="m" of={defaults.members.answer.limits} />],
+                  ]}
+                />
+              </Section>
+            )}
+            <Teams organization={organization.slug} changed={teams.reload} />
+            <Keys organization={organization.slug} teams={namesOf(teams.answer)} />
             {may("pagePeople") && (
               <Section title="People" aside={<a href={`/people?organization=${organization.slug}`}>All</a>}>
                 <PeopleList input={{ organization: organization.slug }} cursor="people" />
@@ -81,6 +115,12 @@ export function OrganizationPage({ id }: PageProps) {
   );
 }
 
+/** Null: there are too many to choose of. */
+function namesOf(teams: Answer<"pageTeams"> | null): string[] | null {
+  if (teams?.next_cursor) return null;
+  return teams?.data.map(({ name }) => name) ?? [];
+}
+
 function ExtraUsage({ of: { used, held, cap_units } }: { of: Answer<"readUsage">["extra_usage"] }) {
   return (
     <p class="fine">
@@ -90,13 +130,23 @@ function ExtraUsage({ of: { used, held, cap_units } }: { of: Answer<"readUsage">
   );
 }
 
+function AnchorWords({ of: { anchor_at, counts_from } }: { of: NonNullable<Organization["next_anchor"]> }) {
+  return (
+    <>
+      <Time at={anchor_at} />, for months from <Time at={counts_from} /> on
+    </>
+  );
+}
+
 function factsOf(organization: Organization) {
   const { plan, key_lifetime_max_days: lifetime, key_unused_max_days: unused, extra_usage } = organization;
+  const next = organization.next_anchor;
   return [
     ["slug", <code key="s">{organization.slug}</code>],
     ["plan", plan === null ? "none" : <a href={`/plans/${plan}`}>{plan}</a>],
     ["raised", organization.raise && <RaiseWords key="r" of={organization.raise} />],
     ["weeks from", <Time key="a" at={organization.anchor_at} />],
+    ["from then", next && <AnchorWords key="n" of={next} />],
     [
       "extra usage",
       extra_usage.enabled
@@ -110,66 +160,4 @@ function factsOf(organization: Organization) {
     ["was called", organization.former_slugs.join(", ")],
     ["id", <code key="i">{organization.id}</code>],
   ] as const;
-}
-
-function Head({ of: organization, changed }: { of: Organization; changed: () => void }) {
-  const { slug, status, version, plan } = organization;
-  const plans = useAnswer("listPlans", may("setPlan") ? {} : null);
-  const given = { organization: slug, version };
-  return (
-    <>
-      <State of={status} /> {plan && <Badge tone="calm">{plan}</Badge>}
-      {status !== "closed" && (
-        <Act
-          label="Change plan"
-          verb="setPlan"
-          given={given}
-          fields={[
-            {
-              name: "plan",
-              label: "Plan",
-              kind: "choice",
-              isRequired: true,
-              value: plan,
-              choices: plans.answer?.data.map(({ name }) => name) ?? [],
-            },
-          ]}
-          done="The plan was changed."
-          onDone={changed}
-        />
-      )}
-      {status !== "closed" && plan && (
-        <RaiseActs
-          verb="raiseOrganization"
-          given={{ organization: slug }}
-          raise={organization.raise}
-          limits={null}
-          changed={changed}
-        />
-      )}
-      {status === "active" && (
-        <Act
-          label="Suspend"
-          verb="suspendOrganization"
-          given={given}
-          ends={{
-            name: slug,
-            what: "Stops all keys of the organization and the requests that run by them, within a second on every node, until it is resumed.",
-          }}
-          done={`${slug} is suspended.`}
-          onDone={changed}
-        />
-      )}
-      {status === "suspended" && (
-        <Act
-          label="Resume"
-          verb="resumeOrganization"
-          given={given}
-          says="Its keys work again."
-          done={`${slug} is resumed.`}
-          onDone={changed}
-        />
-      )}
-    </>
-  );
 }

@@ -1,17 +1,21 @@
 /** People, and one of them. */
 
 import type { Answer } from "../core/client.ts";
+import { limitFields } from "../core/form.ts";
 import { useAnswer } from "../core/use-answer.ts";
 import type { PageProps } from "../pages.ts";
 import { Act } from "../parts/act.tsx";
 import { Show } from "../parts/asked.tsx";
 import { CommandLine } from "../parts/command-line.tsx";
 import { type Filter, Filters, filtersSet } from "../parts/filters.tsx";
+import { LimitWords } from "../parts/limit-words.tsx";
 import { OrganizationLink } from "../parts/links.tsx";
 import { membershipWords, PeopleList } from "../parts/people-list.tsx";
 import { Empty, Facts, Page, Section, State } from "../parts/section.tsx";
+import { Suspension } from "../parts/suspension.tsx";
 import { Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
+import { Share } from "../parts/windows.tsx";
 
 type Person = Answer<"findPerson">;
 
@@ -41,7 +45,10 @@ export function PersonPage({ id }: PageProps) {
           <>
             <Facts of={factsOf(person)} />
             <Section title="Memberships" aside={<Give person={person} changed={asked.reload} />}>
-              <Memberships of={person} />
+              <Memberships of={person} changed={asked.reload} />
+            </Section>
+            <Section title="Limits">
+              <PersonLimits of={person} changed={asked.reload} />
             </Section>
           </>
         )}
@@ -63,13 +70,19 @@ function factsOf({ id, issuer, kind, email, is_email_verified, groups, created_a
   ] as const;
 }
 
-function Memberships({ of: { memberships } }: { of: Person }) {
-  if (memberships.length === 0)
+interface Of {
+  of: Person;
+  changed: () => void;
+}
+type Membership = Person["memberships"][number];
+
+function Memberships({ of: person, changed }: Of) {
+  if (person.memberships.length === 0)
     return <Empty>None: no rule matches, and nobody gave one by hand. She may do nothing.</Empty>;
   return (
-    <Table<Person["memberships"][number]>
+    <Table<Membership>
       caption="Memberships"
-      rows={memberships}
+      rows={person.memberships}
       keyOf={membershipWords}
       columns={[
         { head: "Organization", cell: ({ organization }) => <OrganizationLink slug={organization} /> },
@@ -78,6 +91,69 @@ function Memberships({ of: { memberships } }: { of: Person }) {
         { head: "Scopes", cell: ({ scopes }) => scopes.join(", ") },
         { head: "Models", cell: ({ models }) => (models as string[] | null)?.join(", ") ?? "every model" },
         { head: "From", cell: ({ source }) => (source === "hand" ? "given by hand" : "a rule") },
+        {
+          head: "Acts",
+          cell: (one) => one.source === "hand" && <Take person={person} membership={one} changed={changed} />,
+        },
+      ]}
+    />
+  );
+}
+
+interface Taken {
+  person: Person;
+  membership: Membership;
+  changed: () => void;
+}
+
+function Take({ person: { id, version }, membership: { organization, role }, changed }: Taken) {
+  return (
+    <Act
+      label="Take"
+      verb="takeMembership"
+      given={{ person: id, version, ...(organization === null ? {} : { organization }) }}
+      ends={{
+        name: organization ?? role,
+        what: "Ends this membership, with her keys and tokens there, unless a rule gives her one in its place.",
+      }}
+      done="The membership was taken."
+      onDone={changed}
+    />
+  );
+}
+
+/** A row for each organization in which she has a membership. */
+function PersonLimits({ of: { id, version, memberships, limits }, changed }: Of) {
+  const organizations = memberships.flatMap(({ organization }) => organization ?? []);
+  if (organizations.length === 0) return <Empty>She is in no organization, so no limits are hers.</Empty>;
+  const rows = organizations.map((organization) => ({
+    organization,
+    found: limits.find((one) => one.organization === organization) ?? null,
+  }));
+  return (
+    <Table<(typeof rows)[number]>
+      caption="Limits"
+      rows={rows}
+      keyOf={({ organization }) => organization}
+      columns={[
+        { head: "Organization", cell: ({ organization }) => <OrganizationLink slug={organization} /> },
+        { head: "Limits", cell: ({ found }) => <LimitWords of={found?.limits ?? null} /> },
+        { head: "From", cell: ({ found }) => (found ? (found.is_own ? "her own" : "those of members") : "–") },
+        { head: "Used", cell: ({ found }) => <Share of={found?.standing ?? null} /> },
+        {
+          head: "Acts",
+          cell: ({ organization, found }) => (
+            <Act
+              label="Limit"
+              verb="updatePersonLimits"
+              given={{ person: id, organization, version }}
+              fields={limitFields("limits", found?.is_own ? found.limits : null)}
+              says="All her keys and sign-ins in the organization share these. Without any, those of members count again."
+              done="The limits were changed."
+              onDone={changed}
+            />
+          ),
+        },
       ]}
     />
   );
@@ -105,6 +181,7 @@ function Give({ person: { id, version }, changed }: { person: Person; changed: (
           choices: ["member", "organization-admin", "viewer", "admin"],
         },
         { name: "team", label: "Team", kind: "text" },
+        { name: "models", label: "Models", kind: "list", hint: "With commas; empty: every model" },
       ]}
       says="It stays, whatever the issuer's groups say."
       done="The membership was given."
@@ -113,31 +190,31 @@ function Give({ person: { id, version }, changed }: { person: Person; changed: (
   );
 }
 
-function Acts({ of: { id, name, email, state, version, memberships }, changed }: { of: Person; changed: () => void }) {
+function Acts({ of: { id, name, email, state, version, memberships }, changed }: Of) {
   const given = { person: id, version };
+  const called = email ?? name ?? id;
   return (
     <>
       <State of={state} />
-      {state === "active" && (
+      <Suspension
+        kind="Person"
+        state={state}
+        given={given}
+        name={called}
+        ends={`Ends her sessions and tokens, stops her keys in ${memberships.length} organizations, and ends what runs by them, within a second.`}
+        resumes="She may sign in again, and her keys work."
+        changed={changed}
+      />
+      {state !== "forgotten" && (
         <Act
-          label="Suspend"
-          verb="suspendPerson"
+          label="Forget"
+          verb="forgetPerson"
           given={given}
           ends={{
-            name: email ?? name ?? id,
-            what: `Ends her sessions and tokens, stops her keys in ${memberships.length} organizations, and ends what runs by them, within a second.`,
+            name: called,
+            what: "Erases her name, e-mail, subject and groups for good, takes her memberships, and revokes her keys. Her usage stays under the ID.",
           }}
-          done="She is suspended."
-          onDone={changed}
-        />
-      )}
-      {state === "suspended" && (
-        <Act
-          label="Resume"
-          verb="resumePerson"
-          given={given}
-          says="She may sign in again, and her keys work."
-          done="She is resumed."
+          done="She is forgotten."
           onDone={changed}
         />
       )}

@@ -1,4 +1,5 @@
 /** Plans: the limits that are in force, and what they were. */
+import { go } from "../core/address.ts";
 import type { ItemOf } from "../core/client.ts";
 import { limitFields, limitNames } from "../core/form.ts";
 import { compacted, grouped, wordsOf } from "../core/format.ts";
@@ -67,15 +68,25 @@ export function PlanPage({ id }: PageProps) {
       title={id}
       aside={
         asked.answer?.source === "management" && (
-          <Act
-            label="Change limits"
-            verb="updatePlan"
-            given={{ name: id, version: asked.answer.version }}
-            fields={limitFields("", asked.answer)}
-            says="It holds for every organization on the plan within a second."
-            done="The plan was changed."
-            onDone={asked.reload}
-          />
+          <>
+            <Act
+              label="Change limits"
+              verb="updatePlan"
+              given={{ name: id, version: asked.answer.version }}
+              fields={limitFields("", asked.answer)}
+              says="It holds for every organization on the plan within a second."
+              done="The plan was changed."
+              onDone={asked.reload}
+            />
+            <Act
+              label="Remove"
+              verb="removePlan"
+              given={{ name: id, version: asked.answer.version }}
+              ends={{ name: id, what: "Removes the plan. It is refused while an organization is on it." }}
+              done="The plan was removed."
+              onDone={() => go("/plans")}
+            />
+          </>
         )
       }
     >

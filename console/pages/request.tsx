@@ -27,7 +27,7 @@ export function RequestPage({ id }: PageProps) {
       }
     >
       <Show of={asked}>{(request) => <RequestView request={request} />}</Show>
-      <CommandLine text={`sluice request ${id}`} />
+      <CommandLine verb="findRequest" input={{ id }} />
     </Page>
   );
 }

@@ -186,12 +186,22 @@ function Downloads({ input }: { input: Record<string, string> }) {
     <span class="acts">
       {failure && <span role="alert">{failure}</span>}
       {(["csv", "focus"] as const).map((format) => (
-        <button key={format} type="button" class="small" onClick={() => save(input, format).then(setFailure)}>
+        <button
+          key={format}
+          type="button"
+          class="small"
+          onClick={() => save(askedOf(input, format), format).then(setFailure)}
+        >
           {format === "csv" ? "CSV" : "FOCUS"}
         </button>
       ))}
     </span>
   );
+}
+
+/** FOCUS has groups of its own, and a span: days, unless the page adds up by month. */
+function askedOf({ by, ...rest }: Record<string, string>, format: string): Record<string, string> {
+  return { ...rest, ...(by !== undefined && (format === "csv" || by === "month") ? { by } : {}) };
 }
 
 /** A link could not carry the secret of the session. Answers with the reason, where it could not be saved. */

@@ -24,7 +24,7 @@ interface Act<Name extends VerbName = VerbName> {
   /** The thing that it ends, whose name has to be typed. */
   ends?: { name: string; what: ComponentChildren };
   done: string;
-  onDone?: () => void;
+  onDone?: (answer: never) => void;
   /** Shows what the answer has to be read from now: a secret. */
   result?: (answer: never) => ComponentChildren;
   isPrimary?: boolean;
@@ -60,7 +60,7 @@ function ActDialog({ act, close }: { act: Act; close: () => void }) {
     try {
       const answered = await perform(verb, input);
       announce(done);
-      onDone?.();
+      onDone?.(answered as never);
       if (result) setAnswer(answered);
       else close();
     } catch (problem) {

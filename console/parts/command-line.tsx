@@ -1,11 +1,11 @@
 /** The command that does the same as this page. */
 import { entryOf } from "../core/client.ts";
-import { commandLine } from "../core/command-line.ts";
+import { commandLine, typedLine } from "../core/command-line.ts";
+import { typedCommands } from "../core/typed-commands.ts";
 import { Copy } from "./copy.tsx";
 
 export function CommandLine({ verb, input, text }: { verb?: string; input?: Record<string, unknown>; text?: string }) {
-  const command = verb ? entryOf(verb)?.command : null;
-  const line = text ?? (command ? commandLine(command, input ?? {}) : null);
+  const line = text ?? (verb ? lineOf(verb, input ?? {}) : null);
   if (line === null) return null;
   return (
     <div class="command">
@@ -13,4 +13,11 @@ export function CommandLine({ verb, input, text }: { verb?: string; input?: Reco
       <Copy text={line} label="Copy command" />
     </div>
   );
+}
+
+function lineOf(verb: string, input: Record<string, unknown>): string | null {
+  const command = entryOf(verb)?.command;
+  if (command) return commandLine(command, input);
+  const typed = typedCommands[verb];
+  return typed ? typedLine(typed(input)) : null;
 }

@@ -8,9 +8,15 @@ const numberInput = {
   type: "text",
   inputMode: "numeric",
   pattern: "[0-9][0-9 ,_]*",
-  title: "A whole number; empty is no limit.",
-  placeholder: "no limit",
+  title: "A whole number, or nothing.",
 } as const;
+const signedInput = { type: "text", pattern: "[-−]?[0-9][0-9 ,_]*", title: "A whole number." } as const;
+
+function inputOf({ kind, none = "no limit" }: Field) {
+  if (kind === "day") return dayInput;
+  if (kind === "number") return { ...numberInput, placeholder: none };
+  return kind === "signed" ? signedInput : textInput;
+}
 
 interface Props {
   of: Field;
@@ -43,7 +49,7 @@ export function FieldOf({ of: field, value, change }: Props) {
       ) : (
         <input
           id={id}
-          {...(kind === "day" ? dayInput : kind === "number" ? numberInput : textInput)}
+          {...inputOf(field)}
           required={field.isRequired === true}
           value={String(value)}
           autoComplete="off"

@@ -1,4 +1,6 @@
 /** Keys of an organization, and what can be done with them. */
+import { type ComponentChildren, Fragment } from "preact";
+import { useState } from "preact/hooks";
 import type { ItemOf } from "../core/client.ts";
 import type { Field } from "../core/form.ts";
 import { limitFields } from "../core/form.ts";
@@ -15,17 +17,19 @@ import { Distance } from "./time.tsx";
 import { Share } from "./windows.tsx";
 
 type Key = ItemOf<"pageKeyBudgets">;
+/** The names of the organization's teams; null: there are too many to choose of. */
+type Teams = readonly string[] | null;
 
-export function Keys({ organization, teams }: { organization: string; teams: readonly string[] }) {
+function teamField(teams: Teams): Field {
+  const field = { name: "team", label: "Team" } as const;
+  return teams === null ? { ...field, kind: "text", hint: "ID or name" } : { ...field, kind: "choice", choices: teams };
+}
+
+export function Keys({ organization, teams }: { organization: string; teams: Teams }) {
   return (
-    <List
-      verb="pageKeyBudgets"
-      input={{ organization }}
-      cursor="keys"
-      none={<p>No key yet. A client calls with one. {<CreateKey organization={organization} teams={teams} />}</p>}
-    >
-      {(keys, reload) => (
-        <Section title="Keys" aside={<CreateKey organization={organization} teams={teams} done={reload} />}>
+    <KeySection title="Keys" organization={organization} teams={teams}>
+      <List verb="pageKeyBudgets" input={{ organization }} cursor="keys" none="No key yet. A client calls with one.">
+        {(keys, reload) => (
           <Table<Key>
             caption="Keys"
             rows={keys}
@@ -42,9 +46,9 @@ export function Keys({ organization, teams }: { organization: string; teams: rea
               { head: "Acts", cell: (key) => <KeyActs of={key} teams={teams} changed={reload} /> },
             ]}
           />
-        </Section>
-      )}
-    </List>
+        )}
+      </List>
+    </KeySection>
   );
 }
 
@@ -53,14 +57,9 @@ type OwnKey = ItemOf<"pageKeys">;
 /** A member's keys: she sets neither their team nor limits. */
 export function OwnKeys({ organization }: { organization: string }) {
   return (
-    <List
-      verb="pageKeys"
-      input={{ organization }}
-      cursor="keys"
-      none={<p>You have no key yet. A client calls with one. {<CreateKey organization={organization} teams={[]} />}</p>}
-    >
-      {(keys, reload) => (
-        <Section title="Your keys" aside={<CreateKey organization={organization} teams={[]} done={reload} />}>
+    <KeySection title="Your keys" organization={organization} teams={[]}>
+      <List verb="pageKeys" input={{ organization }} cursor="keys" none="You have no key yet. A client calls with one.">
+        {(keys, reload) => (
           <Table<OwnKey>
             caption="Your keys"
             rows={keys}
@@ -75,9 +74,9 @@ export function OwnKeys({ organization }: { organization: string }) {
               { head: "Acts", cell: (key) => key.state !== "revoked" && <KeyEnd of={key} changed={reload} /> },
             ]}
           />
-        </Section>
-      )}
-    </List>
+        )}
+      </List>
+    </KeySection>
   );
 }
 
@@ -89,13 +88,22 @@ function KeyId({ of: id }: { of: string }) {
   );
 }
 
-interface Made {
+interface Of {
   organization: string;
-  teams: readonly string[];
-  done?: () => void;
+  teams: Teams;
 }
 
-export function CreateKey({ organization, teams, done = () => {} }: Made) {
+/** The act stands outside of the list, which begins anew with the new key: its secret stays until it was read. */
+function KeySection({ title, children, ...of }: Of & { title: string; children: ComponentChildren }) {
+  const [turn, setTurn] = useState(0);
+  return (
+    <Section title={title} aside={<CreateKey {...of} done={() => setTurn(turn + 1)} />}>
+      <Fragment key={turn}>{children}</Fragment>
+    </Section>
+  );
+}
+
+function CreateKey({ organization, teams, done }: Of & { done: () => void }) {
   const expires: Field = { name: "expires", label: "Expires", kind: "day" };
   const models: Field = { name: "models", label: "Models", kind: "list" };
   const fields: Field[] = [
@@ -106,7 +114,7 @@ export function CreateKey({ organization, teams, done = () => {} }: Made) {
           { ...models, hint: "With commas; empty: every model that you may use" },
         ]
       : [
-          { name: "team", label: "Team", kind: "choice", choices: teams } as const,
+          teamField(teams),
           { ...expires, hint: "Empty: as the organization's policy says" },
           { ...models, hint: "With commas; empty: every model" },
           ...limitFields("limits", null).filter(({ name }) => /week|month|concurrent/.test(name)),
@@ -137,12 +145,13 @@ export function Secret({ of }: { of: string | null }) {
 }
 
 interface Ending {
-  of: Pick<Key, "id" | "name" | "standing">;
+  of: Pick<Key, "id" | "name" | "standing" | "secrets">;
   changed: () => void;
 }
 
 /** Another secret, or none any more. */
-function KeyEnd({ of: { id, name, standing }, changed }: Ending) {
+function KeyEnd({ of: { id, name, standing, secrets }, changed }: Ending) {
+  const hasOld = secrets.slice(1).some(({ revoked_at }) => revoked_at === null);
   const running = standing?.running_requests ?? 0;
   return (
     <span class="acts">
@@ -162,6 +171,16 @@ function KeyEnd({ of: { id, name, standing }, changed }: Ending) {
         onDone={changed}
         result={(answer: { key: string | null }) => <Secret of={answer.key} />}
       />
+      {hasOld && (
+        <Act
+          label="End old secrets"
+          verb="revokeKey"
+          given={{ id, old: true }}
+          ends={{ name, what: "Ends the secrets that rotations replaced. The newest goes on." }}
+          done="The old secrets were revoked."
+          onDone={changed}
+        />
+      )}
       <Act
         label="Revoke"
         verb="revokeKey"
@@ -177,7 +196,7 @@ function KeyEnd({ of: { id, name, standing }, changed }: Ending) {
   );
 }
 
-function KeyActs({ of: key, teams, changed }: { of: Key; teams: readonly string[]; changed: () => void }) {
+function KeyActs({ of: key, teams, changed }: { of: Key; teams: Teams; changed: () => void }) {
   if (key.state === "revoked") return null;
   return (
     <span class="acts">
@@ -185,12 +204,31 @@ function KeyActs({ of: key, teams, changed }: { of: Key; teams: readonly string[
         label="Limit"
         verb="updateKeyBudget"
         given={{ id: key.id }}
-        fields={[
-          { name: "team", label: "Team", kind: "choice", choices: teams, value: key.team?.name ?? "" },
-          ...limitFields("limits", key.limits),
-        ]}
+        fields={[{ ...teamField(teams), value: key.team?.name ?? "" }, ...limitFields("limits", key.limits)]}
         says="An empty field takes the limit away. It holds for the next request."
         done="The limits were changed."
+        onDone={changed}
+      />
+      <Act
+        label="Change"
+        verb="updateKey"
+        given={{ id: key.id, version: key.version }}
+        fields={[
+          { name: "name", label: "Name", kind: "text", value: key.name },
+          { name: "owner", label: "Owner", kind: "text", value: key.owner, hint: "A person or a team, in any words" },
+          { name: "models", label: "Models", kind: "list", value: key.allowed_models, hint: "Empty: every model" },
+          { name: "scopes", label: "Scopes", kind: "list", value: key.scopes },
+          {
+            name: "addresses",
+            label: "Addresses and networks",
+            kind: "list",
+            value: key.allowed_addresses,
+            hint: "Such as 10.0.0.0/8; empty: all",
+          },
+          { name: "expires", label: "Expires", kind: "day", value: key.expires_at?.slice(0, 10) ?? "" },
+        ]}
+        says="Every node knows within a second. What runs goes on."
+        done="The key was changed."
         onDone={changed}
       />
       <RaiseActs verb="raiseKey" given={{ id: key.id }} raise={key.raise} limits={key.limits} changed={changed} />

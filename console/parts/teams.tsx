@@ -1,42 +1,50 @@
 /** Teams of an organization, with their standing and limits. */
-import type { Answer, ItemOf } from "../core/client.ts";
+import { useState } from "preact/hooks";
+import type { ItemOf } from "../core/client.ts";
 import { limitFields } from "../core/form.ts";
-import type { Asked } from "../core/use-answer.ts";
 import { Act } from "./act.tsx";
-import { Show } from "./asked.tsx";
 import { LimitWords } from "./limit-words.tsx";
 import { RequestsOf } from "./links.tsx";
+import { List } from "./list.tsx";
 import { RaiseActs, RaisedLimits } from "./raise.tsx";
-import { Empty, Section } from "./section.tsx";
+import { Section } from "./section.tsx";
 import { Table } from "./table.tsx";
 import { Share } from "./windows.tsx";
 
 type Team = ItemOf<"pageTeams">;
 
-export function Teams({ organization, asked }: { organization: string; asked: Asked<Answer<"pageTeams">> }) {
+export function Teams({ organization, changed }: { organization: string; changed: () => void }) {
+  const [turn, setTurn] = useState(0);
+  const made = () => {
+    setTurn(turn + 1);
+    changed();
+  };
   return (
-    <Section title="Teams" aside={<CreateTeam organization={organization} done={asked.reload} />}>
-      <Show of={asked}>
-        {({ data }) =>
-          data.length === 0 ? (
-            <Empty>No team yet. A team groups keys, which then share its limits.</Empty>
-          ) : (
-            <Table<Team>
-              caption="Teams"
-              rows={data}
-              keyOf={({ id }) => id}
-              columns={[
-                { head: "Name", cell: ({ name, id }) => <RequestsOf by="team" id={id} words={name} /> },
-                { head: "Keys", isNumber: true, cell: ({ keys }) => keys },
-                { head: "Used", cell: ({ standing }) => <Share of={standing} /> },
-                { head: "Limits", cell: ({ limits, raise }) => <RaisedLimits of={limits} raise={raise} /> },
-                { head: "New keys get", cell: ({ key_limits }) => <LimitWords of={key_limits} /> },
-                { head: "Acts", cell: (team) => <TeamActs of={team} changed={asked.reload} /> },
-              ]}
-            />
-          )
-        }
-      </Show>
+    <Section title="Teams" aside={<CreateTeam organization={organization} done={made} />}>
+      <List
+        key={turn}
+        verb="pageTeams"
+        input={{ organization }}
+        cursor="teams"
+        none="No team yet. A team groups keys, which then share its limits."
+      >
+        {(teams, reload) => (
+          <Table<Team>
+            caption="Teams"
+            rows={teams}
+            keyOf={({ id }) => id}
+            columns={[
+              { head: "Name", cell: ({ name, id }) => <RequestsOf by="team" id={id} words={name} /> },
+              { head: "Keys", isNumber: true, cell: ({ keys }) => keys },
+              { head: "Used", cell: ({ standing }) => <Share of={standing} /> },
+              { head: "Limits", cell: ({ limits, raise }) => <RaisedLimits of={limits} raise={raise} /> },
+              { head: "New keys get", cell: ({ key_limits }) => <LimitWords of={key_limits} /> },
+              { head: "Members get", cell: ({ member_limits }) => <LimitWords of={member_limits} /> },
+              { head: "Acts", cell: (team) => <TeamActs of={team} changed={() => [reload(), changed()]} /> },
+            ]}
+          />
+        )}
+      </List>
     </Section>
   );
 }
@@ -55,18 +63,31 @@ function CreateTeam({ organization, done }: { organization: string; done: () => 
   );
 }
 
+const limitsOfTeam = [
+  { member: "limits", label: "Limit", says: "All keys of the team share these." },
+  {
+    member: "key_limits",
+    label: "New keys",
+    says: "Each new key of the team gets these. Keys that exist keep theirs.",
+  },
+  { member: "member_limits", label: "Members", says: "Each person of the team without limits of her own has these." },
+] as const;
+
 function TeamActs({ of: team, changed }: { of: Team; changed: () => void }) {
   return (
     <span class="acts">
-      <Act
-        label="Limit"
-        verb="updateTeam"
-        given={{ team: team.id, version: team.version }}
-        fields={limitFields("limits", team.limits)}
-        says="Keys of the team share these. An empty field takes the limit away."
-        done="The limits were changed."
-        onDone={changed}
-      />
+      {limitsOfTeam.map(({ member, label, says }) => (
+        <Act
+          key={member}
+          label={label}
+          verb="updateTeam"
+          given={{ team: team.id, version: team.version }}
+          fields={limitFields(member, team[member])}
+          says={`${says} An empty field takes the limit away.`}
+          done="The limits were changed."
+          onDone={changed}
+        />
+      ))}
       <RaiseActs verb="raiseTeam" given={{ team: team.id }} raise={team.raise} limits={team.limits} changed={changed} />
       <Act
         label="Remove"

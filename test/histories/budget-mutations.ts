@@ -2,7 +2,7 @@
 // must end in.
 
 import type { Answer, Command } from "../../src/store/ledger.ts";
-import type { OwnLimits } from "../store/budget-model.ts";
+import type { ModelPeople, OwnLimits } from "../store/budget-model.ts";
 import { LedgerModel } from "../store/ledger-model.ts";
 import type { Mutation } from "./mutations.ts";
 
@@ -94,6 +94,60 @@ class ForgetsTheTeam extends CommandByCommand {
   }
 }
 
+/** Rule 2: each key of a person has the person's limits for itself. */
+class CountsEachKeyOfAPerson extends CommandByCommand {
+  protected override one(command: Command): Answer {
+    const organization = this.organizations.get(command.organizationId);
+    const { subjectsOf } = organization ?? {};
+    if (!organization || !subjectsOf) return super.one(command);
+    const apart = (keyId: string) =>
+      subjectsOf(keyId).map((one) =>
+        one.subject !== "person"
+          ? one
+          : {
+              ...{ id: `${one.id} with ${keyId}`, subject: one.subject },
+              get limits() {
+                return one.limits;
+              },
+            },
+      );
+    this.organizations.set(command.organizationId, { ...organization, subjectsOf: apart });
+    const answer = super.one(command);
+    this.organizations.set(command.organizationId, organization);
+    return answer;
+  }
+}
+
+/** Rule 5: a person who joins another organization takes along what she has used. */
+class TakesHerUseAlong extends CommandByCommand {
+  readonly #members = new Map<string, ModelPeople["memberships"]>();
+
+  protected override one(command: Command): Answer {
+    const left: string[] = [];
+    const joined: string[] = [];
+    for (const [organizationId, { own }] of this.organizations) {
+      const [before, now] = [this.#members.get(organizationId), own?.people?.memberships];
+      if (before && now && before !== now) {
+        left.push(...[...before.keys()].filter((id) => !now.has(id)));
+        joined.push(...[...now.keys()].filter((id) => before.get(id) !== now.get(id)));
+      }
+      if (now) this.#members.set(organizationId, now);
+    }
+    for (const from of left)
+      for (const to of joined) if (from !== to && from.split(" ")[1] === to.split(" ")[1]) this.#carry(from, to);
+    return super.one(command);
+  }
+
+  #carry(from: string, to: string): void {
+    for (const { kind, startsAt_ms, total } of this.budgets.windows(from)) {
+      const there = this.budgets.windows(to).find((one) => one.kind === kind && one.startsAt_ms === startsAt_ms);
+      if (!there) continue;
+      there.total.used += total.used;
+      total.used = 0;
+    }
+  }
+}
+
 const unlimited = { session: null, week: null, month: null, concurrentRequests: null };
 
 const ledgerOf = (model: typeof LedgerModel) => ({ store: { model } });
@@ -129,6 +183,23 @@ export const budgetMutations: Record<string, Mutation> = {
   "a settlement leaves a team's hold behind": {
     rule: 5,
     defects: ledgerOf(ForgetsTheTeam as typeof LedgerModel),
+    seenAs: ["sums"],
+  },
+  "each key of a person has her limits for itself": {
+    rule: 2,
+    defects: ledgerOf(CountsEachKeyOfAPerson as typeof LedgerModel),
+    seenAs: ["sums", "limit"],
+  },
+  "a person who moves to another team takes along what runs": {
+    rule: 5,
+    under: ["person"],
+    defects: ledgerOf(TakesAlongWhatRuns as typeof LedgerModel),
+    seenAs: ["sums"],
+  },
+  "a person who joins another organization takes her use along": {
+    rule: 5,
+    under: ["person"],
+    defects: ledgerOf(TakesHerUseAlong as typeof LedgerModel),
     seenAs: ["sums"],
   },
 };

@@ -1,12 +1,21 @@
-// Limits of keys and of teams in histories: which there are of a seed, how they change, and what must hold of them after
-// each step. Two of three organizations have some. Their keys take turns, and at first two of three are in one team.
+// Limits of keys, people and teams in histories: which there are of a seed, how they change, and what must hold of them
+// after each step. Two of three organizations have some. Their keys take turns, and at first two of three are in one team.
 
 import type { SubjectReading, UsageLimits } from "../../src/store/ledger.ts";
 import { windowKinds } from "../../src/store/ledger.ts";
 import { type Chance, chanceOf } from "../faults/chance.ts";
 import type { ModelSubject, OwnLimits } from "../store/budget-model.ts";
-import type { LedgerModel } from "../store/ledger-model.ts";
+import type { LedgerModel, ModelRecord } from "../store/ledger-model.ts";
 import type { Account } from "./account.ts";
+import {
+  beganPeople,
+  changedPeople,
+  limitedPerson,
+  type PersonChange,
+  personChangeOf,
+  personOf,
+  personSubjectOf,
+} from "./people.ts";
 import type { Say } from "./rules.ts";
 
 export interface Budgets {
@@ -19,6 +28,7 @@ export interface Budgets {
 }
 
 const keys = 3;
+/** As many are in the first team, and are the first person's. */
 const teamKeys = 2;
 const teamNames = ["team", "other team"] as const;
 const keyOfTurn = (turn: number) => `key_of_turn_${turn}`;
@@ -42,6 +52,8 @@ export function budgetsOf(seed: number, organizationId: string, now: () => OwnLi
   const teams = new Map(
     Array.from({ length: keys }, (_, turn) => [keyOfTurn(turn), turn < teamKeys ? team : other] as const),
   );
+  const people = isAny ? beganPeople(chance, organizationId, [team, other], limitsOf) : null;
+  for (const [id, own] of people?.limits ?? []) limits.set(id, own);
   const subjectOf = (id: string, subject: ModelSubject["subject"]): ModelSubject => ({
     ...{ id, subject },
     get limits() {
@@ -51,14 +63,16 @@ export function budgetsOf(seed: number, organizationId: string, now: () => OwnLi
   const ofKeys = new Map(
     keyIds.flatMap((id, turn) => (id === null ? [] : [[keyOfTurn(turn), subjectOf(id, "key")] as const])),
   );
+  const ofPeople = [...(people?.limits.keys() ?? [])].map((id) => subjectOf(id, "person"));
   const ofTeams = [team, other].flatMap((id) => (id === null ? [] : [subjectOf(id, "team")]));
   return {
-    began: { limits, teams },
-    subjects: [...ofKeys.values(), ...ofTeams],
+    began: { limits, teams, ...(people ? { people: people.began } : {}) },
+    subjects: [...ofKeys.values(), ...ofPeople, ...ofTeams],
     subjectsOf(keyId) {
       const key = ofKeys.get(keyId);
+      const person = ofPeople.find(({ id }) => id === personSubjectOf(organizationId, personOf(keyId)));
       const team = ofTeams.find(({ id }) => id === now().teams.get(keyId));
-      return [...(key ? [key] : []), ...(team ? [team] : [])];
+      return [...(key ? [key] : []), ...(person ? [person] : []), ...(team ? [team] : [])];
     },
   };
 }
@@ -75,20 +89,29 @@ function limitsOf(chance: Chance): UsageLimits {
 /** Of one of those that an organization has, if it has any; numbers stand for whichever. */
 export type BudgetChange =
   | { kind: "budget"; subject: number; limits: UsageLimits }
-  | { kind: "team"; key: number; team: number };
+  | { kind: "team"; key: number; team: number }
+  | PersonChange;
 
 export function budgetChangeOf(chance: Chance, kind: BudgetChange["kind"]): BudgetChange {
+  if (kind === "person") return personChangeOf(chance, limitsOf(chance));
   if (kind === "team") return { kind, key: chance.below(keys), team: chance.below(teamNames.length + 1) };
   return { kind, subject: chance.below(keys + teamNames.length), limits: limitsOf(chance) };
 }
 
-/** What is set then. */
-export function changedBudget(now: OwnLimits, { subjects }: Budgets, change: BudgetChange): OwnLimits {
+/** What is set then in this organization. */
+export function changedBudget(
+  organizationId: string,
+  now: OwnLimits,
+  { subjects }: Budgets,
+  change: BudgetChange,
+): OwnLimits {
   if (subjects.length === 0) return now;
   if (change.kind === "budget") {
-    const { id } = subjects[change.subject % subjects.length]!;
+    const { id, subject } = subjects[change.subject % subjects.length]!;
+    if (subject === "person") return limitedPerson(now, organizationId, id, change.limits);
     return { ...now, limits: new Map(now.limits).set(id, change.limits) };
   }
+  if (change.kind === "person") return changedPeople(now, organizationId, change, "here");
   const teams = [null, ...subjects.flatMap(({ id, subject }) => (subject === "team" ? [id] : []))];
   return { ...now, teams: new Map(now.teams).set(keyOfTurn(change.key), teams[change.team % teams.length]!) };
 }
@@ -97,8 +120,12 @@ export function changedBudget(now: OwnLimits, { subjects }: Budgets, change: Bud
 export function changedSubjects(organizationId: string, before: OwnLimits, after: OwnLimits): string[] {
   const named = [...after.limits].filter(([id, limits]) => before.limits.get(id) !== limits).map(([id]) => id);
   const keyIds = [...after.teams].filter(([keyId, team]) => before.teams.get(keyId) !== team).map(([keyId]) => keyId);
-  return [...named.map((id) => id.replace(`${organizationId} key_`, "key_")), ...keyIds];
+  return [...named.map((id) => knownAs(organizationId, id)), ...keyIds];
 }
+
+/** The id by which nodes know a subject of this organization: keys and people have the same in all of them. */
+export const knownAs = (organizationId: string, id: string): string =>
+  id.replace(`${organizationId} key_`, "key_").replace(`${organizationId} per_`, "per_");
 
 /** What a window or a subject had when it was last looked at. */
 interface Seen {
@@ -106,7 +133,7 @@ interface Seen {
   used: number;
 }
 
-/** The sums and limits of every key and team that is limited. Sums are made anew from records and holds. */
+/** The sums and limits of every key, person and team that is limited. Sums are made anew from records and holds. */
 export class BudgetBooks {
   readonly #seen = new Map<string, Seen>();
   readonly #running = new Map<string, number>();
@@ -141,13 +168,11 @@ export class BudgetBooks {
 
   #countWindows(model: LedgerModel, subject: ModelSubject, isChecked: boolean): void {
     const { id, limits } = subject;
+    const sums = this.#sumsOf(model, subject);
     for (const { kind, startsAt_ms, total } of model.budgets.windows(id)) {
       const { used, held } = total;
-      let [recorded, holding] = [0, 0];
-      for (const [id, { windows, charged, lateOf = id }] of model.records)
-        if (windows?.[kind].startsAt_ms === startsAt_ms && this.#counts(lateOf, subject)) recorded += charged;
-      for (const [requestId, { windows, units }] of model.holds)
-        if (windows[kind].startsAt_ms === startsAt_ms && this.#counts(requestId, subject)) holding += units;
+      const { recorded, holding } = sums.get(`${kind} ${startsAt_ms}`) ?? { recorded: 0, holding: 0 };
+      sums.delete(`${kind} ${startsAt_ms}`);
       const name = `${id} ${kind} ${startsAt_ms}`;
       const seen = this.#seen.get(name) ?? { taken: 0, used: 0 };
       const limit = limits[kind] ?? Infinity;
@@ -159,10 +184,28 @@ export class BudgetBooks {
         this.say("sums", `the ${kind} of ${id} says ${used} used, and its records say ${recorded}`);
       if (held !== holding) this.say("sums", `the ${kind} of ${id} says ${held} held, and its holds say ${holding}`);
     }
+    for (const [window, { recorded, holding }] of sums)
+      this.say("sums", `${id} has no ${window}, and its records say ${recorded} used, its holds ${holding} held`);
+  }
+
+  /** What the records and the holds of a subject say of each window, by its kind and when it began. */
+  #sumsOf(model: LedgerModel, subject: ModelSubject): Map<string, { recorded: number; holding: number }> {
+    const sums = new Map<string, { recorded: number; holding: number }>();
+    const add = (windows: NonNullable<ModelRecord["windows"]>, recorded: number, holding: number) => {
+      for (const kind of windowKinds) {
+        const name = `${kind} ${windows[kind].startsAt_ms}`;
+        const sum = sums.get(name) ?? { recorded: 0, holding: 0 };
+        sums.set(name, { recorded: sum.recorded + recorded, holding: sum.holding + holding });
+      }
+    };
+    for (const [id, { windows, charged, lateOf = id }] of model.records)
+      if (windows && this.#counts(lateOf, subject)) add(windows, charged, 0);
+    for (const [id, { windows, units }] of model.holds) if (this.#counts(id, subject)) add(windows, 0, units);
+    return sums;
   }
 }
 
-/** What a key and its team had free when they were looked at. */
+/** What a key, its person and its team had free when they were looked at. */
 export function ownRoomOf(subjects: readonly SubjectReading[] = []): number {
   const rooms = subjects.flatMap(({ windows }) =>
     windowKinds.map((kind) => (windows[kind].limit ?? Infinity) - windows[kind].used - windows[kind].held),

@@ -18,6 +18,7 @@ import { keyIdOf } from "./budgets.ts";
 import type { Judge } from "./judge.ts";
 import type { Node } from "./node.ts";
 import { principalOf } from "./office.ts";
+import { personOf } from "./people.ts";
 import { prices } from "./prices.ts";
 import type { OrganizationPlan, RequestPlan } from "./scenario.ts";
 import type { World } from "./world.ts";
@@ -68,7 +69,11 @@ function runRequestOf(world: World, node: Node, plan: RequestPlan, organization:
   const model = modelOf(plan);
   return {
     requestId: plan.id,
-    principal: { key: { id: keyIdOf(plan.id) }, organization: { id: organization.id } },
+    principal: {
+      key: { id: keyIdOf(plan.id) },
+      organization: { id: organization.id },
+      person: { id: personOf(keyIdOf(plan.id)) },
+    },
     operation: "chat.completions",
     request: {
       model: model.id,

@@ -3,6 +3,7 @@
 import type { Command, UsageLimits } from "../../src/store/ledger.ts";
 import type { Plan } from "../../src/store/plan.ts";
 import type { Account, Grant } from "./account.ts";
+import { knownAs } from "./budgets.ts";
 import type { Node } from "./node.ts";
 import { prices } from "./prices.ts";
 import type { Say } from "./rules.ts";
@@ -96,7 +97,7 @@ function boundsOf(world: World, { plan, organization, node }: Account, { cells }
   });
   for (const { subject, windows } of hold.own)
     for (const { kind, total } of windows) {
-      const since_ms = world.office.limitedFrom_ms(subject.id.replace(`${organization.id} key_`, "key_"));
+      const since_ms = world.office.limitedFrom_ms(knownAs(organization.id, subject.id));
       const taken = total.used + total.held;
       const limit = subject.limits[kind];
       bounds.push({ name: `the ${kind} of ${subject.id}`, since_ms, limit, taken, knownBy: [node] });

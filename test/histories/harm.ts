@@ -4,6 +4,7 @@ import type { OwnLimits } from "../store/budget-model.ts";
 import { changedBudget, changedSubjects } from "./budgets.ts";
 import type { Judge } from "./judge.ts";
 import type { Node } from "./node.ts";
+import { changedPeople } from "./people.ts";
 import type { FaultPlan } from "./scenario.ts";
 import type { World } from "./world.ts";
 
@@ -104,7 +105,10 @@ function oneAtLeast({ nodes }: World, start: (index: number) => void): void {
   if (nodes.every((node) => !node || node.clock.crashed)) start(nodes.findIndex((node) => node));
 }
 
-type Decision = Extract<FaultPlan, { kind: "plan" | "anchor" | "adjust" | "revoke" | "budget" | "team" | "clock" }>;
+type Decision = Extract<
+  FaultPlan,
+  { kind: "plan" | "anchor" | "adjust" | "revoke" | "budget" | "team" | "person" | "clock" }
+>;
 
 /** What an administrator decides waits for nothing, and is not forgotten. */
 function decide(world: World, judge: Judge, decision: Decision): void {
@@ -134,8 +138,17 @@ function decide(world: World, judge: Judge, decision: Decision): void {
     case "team":
       world.tell(() => `a limit of ${id} is changed: ${JSON.stringify(decision)}`);
       judge.budgeted(id, decision.kind);
-      limit(store.ownLimits(id), changedBudget(store.ownLimits(id), world.budgets.get(id)!, decision));
+      limit(id, changedBudget(id, store.ownLimits(id), world.budgets.get(id)!, decision));
       return;
+    case "person": {
+      world.tell(() => `a person of ${id} is changed: ${JSON.stringify(decision)}`);
+      judge.budgeted(id, decision.kind);
+      const there = scenario.organizations[decision.toOrganization % scenario.organizations.length]!.id;
+      limit(id, changedBudget(id, store.ownLimits(id), world.budgets.get(id)!, decision));
+      if (decision.act === "leaves" && there !== id)
+        limit(there, changedPeople(store.ownLimits(there), there, decision, "there"));
+      return;
+    }
     case "adjust": {
       const entryId = `entry_${decision.index}`;
       const adjust = () => {
@@ -154,8 +167,9 @@ function decide(world: World, judge: Judge, decision: Decision): void {
     }
   }
 
-  function limit(before: OwnLimits, after: OwnLimits): void {
-    store.setOwnLimits(id, after);
-    office.limit(id, changedSubjects(id, before, after));
+  function limit(organizationId: string, after: OwnLimits): void {
+    const before = store.ownLimits(organizationId);
+    store.setOwnLimits(organizationId, after);
+    office.limit(organizationId, changedSubjects(organizationId, before, after));
   }
 }

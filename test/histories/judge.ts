@@ -256,9 +256,10 @@ export class Judge {
     if (this.#runs(organizationId)) this.counts["plans changed while requests ran"] += 1;
   }
 
-  budgeted(organizationId: string, kind: "budget" | "team"): void {
+  budgeted(organizationId: string, kind: "budget" | "team" | "person"): void {
     if (!this.#runs(organizationId) || this.world.budgets.get(organizationId)!.subjects.length === 0) return;
     if (kind === "team") this.counts["keys that changed their team while requests ran"] += 1;
+    else if (kind === "person") this.counts["people who were moved or limited while requests ran"] += 1;
     else this.counts["limits of keys and teams changed while requests ran"] += 1;
   }
 

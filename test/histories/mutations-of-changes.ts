@@ -109,6 +109,12 @@ const changeMutations: Record<string, Mutation> = {
     defects: { hearsOf: (subject) => subject.startsWith("key_") },
     seenAs: ["plans"],
   },
+  "a hold is not reviewed under another limit of its person": {
+    rule: plans,
+    under: ["person"],
+    defects: { hearsOf: (subject) => !subject.startsWith("per_") },
+    seenAs: ["plans"],
+  },
   "a node hears of no plan": { rule: plans, under: ["plan"], defects: { followsNobody: true }, seenAs: ["plans"] },
   "recovery charges by the limits of the admission": {
     rule: plans,
@@ -148,7 +154,7 @@ const changeMutations: Record<string, Mutation> = {
     rule: 3,
     under: ["plan"],
     defects: ledgerOf(ReviewsAgain),
-    seenAs: ["grant"],
+    seenAs: ["grant", "plans"],
   },
   "a lease that a clock gave which was set back lasts until it has caught up": {
     rule: 6,

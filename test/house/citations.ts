@@ -1,6 +1,7 @@
 // Comments cite what is in this repository, and links between documents lead to files and headings that exist. The form
 // of a citation: docs/design/README.md, How to cite.
 
+import { anchorOf } from "../../scripts/site/anchor.ts";
 import { commentsOf, resolved, type Tree } from "./source.ts";
 
 /** Headings of a document in order, without their marks. */
@@ -108,14 +109,6 @@ function deadLink(from: string, target: string, documents: Tree, exists: (path: 
 
 function beside(from: string, name: string): string {
   return resolved(from, `./${name}`)!.replace(/\/$/, "");
-}
-
-/** As code hosts make it of a heading. */
-function anchorOf(heading: string): string {
-  return heading
-    .toLowerCase()
-    .replaceAll(/[^\p{L}\p{N}_ -]/gu, "")
-    .replaceAll(" ", "-");
 }
 
 function withoutCode(document: string): string {

@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Seen } from "../../proof/client.ts";
 import type { Attempt } from "../../proof/engine.ts";
-import { type Account, judge, type Truth, type Verdict } from "../../proof/judge.ts";
+import { type Account, type Injury, judge, type Truth, type Verdict } from "../../proof/judge.ts";
 import type { Script } from "../../proof/script.ts";
 
 const script: Script = { id: "one", tokens: 100, gap_ms: 10, report: "true", dies_after: null, deaths: 0 };
@@ -25,7 +25,7 @@ function truthOf(written: number, over: Partial<Truth> = {}): Truth {
     book: new Map([["one", [attempt]]]),
     injuries: [],
     uncounted_ms_max: 0,
-    late_ms_max: 0,
+    cut_off_ms_max: 0,
     estimate_share_max: 0.5,
     ...over,
   };
@@ -58,11 +58,25 @@ describe("what broke off", () => {
   });
 
   test("may lack what the documents say where its node died, and no more", () => {
-    const injuries = [{ fault: "kill node-1", node: "node-1", from_ms: 1_500, until_ms: 1_600 }];
+    const injuries = [
+      { fault: "kill node-1", place: "node" as const, node: "node-1", from_ms: 1_500, until_ms: 1_600 },
+    ];
     const promised = truthOf(45, { injuries, uncounted_ms_max: 200 });
     expect(verdicts(accountOf(0, [left]), promised)).toEqual([]);
     expect(verdicts(accountOf(0, [{ ...left, node: "node-2" }]), promised)).toEqual(["lost"]);
     expect(verdicts(accountOf(0, [left]), { ...promised, uncounted_ms_max: 50 })).toEqual(["lost"]);
+  });
+
+  test("may lack more where its node had no store and died before it was back, as far as the documents say", () => {
+    const away: Injury = { fault: "kill postgres", place: "store", node: null, from_ms: 1_200, until_ms: 1_400 };
+    const killed: Injury = { fault: "kill node-1", place: "node", node: "node-1", from_ms: 1_500, until_ms: 1_600 };
+    const both = truthOf(45, { injuries: [away, killed], uncounted_ms_max: 50, cut_off_ms_max: 200 });
+    expect(verdicts(accountOf(0, [left]), both)).toEqual([]);
+    expect(verdicts(accountOf(0, [left]), { ...both, cut_off_ms_max: 50 })).toEqual(["lost"]);
+    expect(verdicts(accountOf(0, [left]), { ...both, injuries: [away] })).toEqual(["lost"]);
+    expect(verdicts(accountOf(0, [left]), { ...both, injuries: [killed] })).toEqual(["lost"]);
+    const short = { ...away, until_ms: 1_210 };
+    expect(verdicts(accountOf(0, [left]), { ...both, injuries: [short, killed] })).toEqual(["lost"]);
   });
 
   test("is free if nothing of it was delivered and its client had stayed", () => {
@@ -80,14 +94,15 @@ test("a limit is passed by what an honest book says, or by the book", () => {
 
 test("a limit may be passed by what a node delivered that was cut off for as long as the documents say, and by no more", () => {
   const limited = { output_tokens_max: 90 };
-  const injury = { fault: "cut node-1 and Postgres", node: "node-1", from_ms: 1_100, until_ms: 1_300 };
-  const cut = (over = {}) => truthOf(100, { injuries: [{ ...injury, ...over }], late_ms_max: 100 });
+  const times = { from_ms: 1_100, until_ms: 1_300 };
+  const injury = { fault: "cut node-1 and Postgres", place: "store" as const, node: "node-1", ...times };
+  const cut = (over = {}) => truthOf(100, { injuries: [{ ...injury, ...over }], cut_off_ms_max: 100 });
   const spent = (seen: Seen, truth: Truth) => verdicts(accountOf(100, [seen], limited), truth);
   expect(spent(seenOf(), cut())).toEqual([]);
-  expect(spent(seenOf(), { ...cut(), late_ms_max: 80 })).toEqual(["overspent"]);
+  expect(spent(seenOf(), { ...cut(), cut_off_ms_max: 80 })).toEqual(["overspent"]);
   expect(spent(seenOf(), cut({ until_ms: 1_150 }))).toEqual(["overspent"]);
   expect(spent(seenOf(), cut({ node: "node-2" }))).toEqual(["overspent"]);
-  expect(spent(seenOf(), cut({ fault: "cut clients and node-1" }))).toEqual(["overspent"]);
+  expect(spent(seenOf(), cut({ place: "outside" }))).toEqual(["overspent"]);
   expect(spent(seenOf({ stream: false }), cut())).toEqual(["overspent"]);
 });
 
@@ -103,7 +118,7 @@ test("any book that adds up what was delivered whole is right, and none that is 
         book,
         injuries: [],
         uncounted_ms_max: 0,
-        late_ms_max: 0,
+        cut_off_ms_max: 0,
         estimate_share_max: 0,
       });
       expect(found.length).toBe(off === 0 ? 0 : 1);

@@ -56,7 +56,7 @@ const target: Target = {
   settings: "",
   settled_ms_max: 10_000,
   uncounted_ms_max: 0,
-  late_ms_max: 0,
+  cut_off_ms_max: 0,
   estimate_share_max: 0,
   start: () => Promise.reject(new Error("It is started by the test.")),
 };

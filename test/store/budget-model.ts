@@ -1,21 +1,33 @@
-// Limits of keys and teams, said plainly in memory: what each has used and held of its organization's windows.
+// Limits of keys, people and teams, said plainly in memory: what each has used and held of its organization's windows.
 
 import type { SubjectReading, UsageLimits, WindowKind } from "../../src/store/ledger.ts";
 import type { Interval } from "./windows-model.ts";
 
-/** A limited key or team; its limits are those in force when they are looked at. */
+/** A limited key, person or team; its limits are those in force when they are looked at. */
 export interface ModelSubject {
   id: string;
-  subject: "key" | "team";
+  subject: "key" | "person" | "team";
   limits: UsageLimits;
 }
 
-/** What is set for the keys and teams of an organization at a moment; never changed, each change makes another. */
+/** What is set for the keys, people and teams of an organization at a moment; never changed, each change makes another. */
 export interface OwnLimits {
-  /** By the id of a key or a team. */
+  /** By the id of a key, a person or a team. */
   limits: ReadonlyMap<string, UsageLimits>;
   /** By the id of a key: the team that it is in. */
   teams: ReadonlyMap<string, string | null>;
+  /** From which the limits of people follow, where there are people. */
+  people?: ModelPeople;
+}
+
+/** What is set for the people of an organization. */
+export interface ModelPeople {
+  /** By person: what was set for her. */
+  own: ReadonlyMap<string, UsageLimits>;
+  /** By team, or by organization: the limits of each member without limits of her own. */
+  defaults: ReadonlyMap<string, UsageLimits>;
+  /** By person: the team that she is in. Who is no member is left out. */
+  memberships: ReadonlyMap<string, string | null>;
 }
 
 /** Limits that count until an instant, on top of others; null raises nothing. */

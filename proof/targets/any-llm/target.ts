@@ -32,7 +32,7 @@ export const anyLlm: Target = {
   settled_ms_max: 15_000,
   // Its documents promise nothing for what a dead node delivered.
   uncounted_ms_max: 0,
-  late_ms_max: 0,
+  cut_off_ms_max: 0,
   // It promises no exactness for what no report confirms.
   estimate_share_max: 0.5,
   start,

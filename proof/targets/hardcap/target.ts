@@ -35,7 +35,7 @@ export const hardcap: Target = {
   settled_ms_max: 15_000,
   // Its documents promise that reservations of a dead replica expire, and nothing about what that replica delivered.
   uncounted_ms_max: 0,
-  late_ms_max: 0,
+  cut_off_ms_max: 0,
   // It promises no exactness for what no report confirms.
   estimate_share_max: 0.5,
   start,

@@ -29,8 +29,8 @@ export const sluice: Target = {
   settled_ms_max: 30_000,
   // docs/metering.md: what was delivered after the last checkpoint of a node that died. A checkpoint takes a moment.
   uncounted_ms_max: 1000 * (checkpoint_s * 2 + 0.6),
-  // docs/metering.md: a node that is cut off alone forwards until shortly before its lease ends.
-  late_ms_max: 1000 * lease_s,
+  // docs/metering.md: a node that has no database forwards until shortly before its lease ends.
+  cut_off_ms_max: 1000 * lease_s,
   // docs/metering.md gives 5 % in the mean for what no report confirms; a single short answer is off by more.
   estimate_share_max: 0.2,
   start,

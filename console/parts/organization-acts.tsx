@@ -1,0 +1,265 @@
+/** What an administrator can change of an organization. */
+import { go } from "../core/address.ts";
+import type { Answer } from "../core/client.ts";
+import { limitFields } from "../core/form.ts";
+import { may } from "../core/session.ts";
+import { useAnswer } from "../core/use-answer.ts";
+import { Act } from "./act.tsx";
+import { RaiseActs } from "./raise.tsx";
+import { Suspension } from "./suspension.tsx";
+
+type Organization = Answer<"findOrganization">;
+interface Of {
+  of: Organization;
+  changed: () => void;
+}
+
+const givenOf = ({ slug, version }: Organization) => ({ organization: slug, version });
+
+/** Its state. `running`: the requests that run by its keys. */
+export function StateActs({ of: organization, running, changed }: Of & { running: number }) {
+  const { slug, status } = organization;
+  const given = givenOf(organization);
+  const stopped = running === 0 ? "" : ` ${running} running requests end.`;
+  return (
+    <>
+      <Suspension
+        kind="Organization"
+        state={status}
+        given={given}
+        name={slug}
+        ends={`Stops all keys of the organization, within a second on every node, until it is resumed.${stopped}`}
+        resumes="Its keys work again."
+        changed={changed}
+      />
+      {status !== "closed" && (
+        <Act
+          label="Close"
+          verb="closeOrganization"
+          given={given}
+          ends={{
+            name: slug,
+            what: `Closes the organization for good: its keys are revoked, and its stored responses deleted.${stopped} Its records and reports stay for 13 months.`,
+          }}
+          done={`${slug} is closed.`}
+          onDone={changed}
+        />
+      )}
+    </>
+  );
+}
+
+export function SettingActs({ of: organization, changed }: Of) {
+  if (organization.status === "closed") return null;
+  const acts = [PlanAct, ExtraUsageAct, LifetimeAct, ContentAct, AnchorAct, RenameAct];
+  return (
+    <span class="acts">
+      {acts.map((One) => (
+        <One key={One.name} of={organization} changed={changed} />
+      ))}
+      {organization.plan && (
+        <RaiseActs
+          verb="raiseOrganization"
+          given={{ organization: organization.slug }}
+          raise={organization.raise}
+          limits={null}
+          changed={changed}
+        />
+      )}
+    </span>
+  );
+}
+
+function PlanAct({ of, changed }: Of) {
+  const plans = useAnswer("listPlans", may("setPlan") ? {} : null);
+  const names = plans.answer?.data.map(({ name }) => name) ?? [];
+  const choices = [["", "none: inference is refused"] as const, ...names];
+  return (
+    <Act
+      label="Change plan"
+      verb="setPlan"
+      given={givenOf(of)}
+      fields={[{ name: "plan", label: "Plan", kind: "choice", isSent: true, value: of.plan, choices }]}
+      says="The new limits apply from the next request on. What was used still counts."
+      done="The plan was changed."
+      onDone={changed}
+    />
+  );
+}
+
+function ExtraUsageAct({ of, changed }: Of) {
+  return (
+    <Act
+      label="Extra usage"
+      verb="setExtraUsage"
+      given={givenOf(of)}
+      fields={[
+        {
+          name: "cap_units",
+          label: "Units in a billing month",
+          kind: "number",
+          none: "off",
+          isSent: true,
+          value: of.extra_usage.cap_units,
+        },
+      ]}
+      says="What the organization may use beyond its plan. An empty field stops it."
+      done="Extra usage was changed."
+      onDone={changed}
+    />
+  );
+}
+
+function LifetimeAct({ of, changed }: Of) {
+  return (
+    <Act
+      label="Life of keys"
+      verb="updatePolicies"
+      given={givenOf(of)}
+      fields={[
+        {
+          name: "key_lifetime_max_days",
+          label: "Days from when a key is made or rotated",
+          kind: "number",
+          value: of.key_lifetime_max_days,
+        },
+        {
+          name: "key_unused_max_days",
+          label: "Days from its last use",
+          kind: "number",
+          value: of.key_unused_max_days,
+        },
+      ]}
+      says="It holds at once, for the keys that there are, too. Keys that a limit ended work again when it is lifted."
+      done="The policies were changed."
+      onDone={changed}
+    />
+  );
+}
+
+function ContentAct({ of, changed }: Of) {
+  const given = givenOf(of);
+  if (!of.keeps_content) {
+    return (
+      <Act
+        label="Keep content"
+        verb="updatePolicies"
+        given={{ ...given, keeps_content: true }}
+        says="Responses are stored when a client asks for it."
+        done="Content is kept."
+        onDone={changed}
+      />
+    );
+  }
+  return (
+    <Act
+      label="Keep no content"
+      verb="updatePolicies"
+      given={{ ...given, keeps_content: false }}
+      ends={{ name: of.slug, what: "Deletes the stored responses of the organization, and stores no more." }}
+      done="No content is kept."
+      onDone={changed}
+    />
+  );
+}
+
+function AnchorAct({ of, changed }: Of) {
+  return (
+    <Act
+      label="Anchor"
+      verb="setAnchor"
+      given={givenOf(of)}
+      fields={[{ name: "anchor", label: "Weeks and months count from", kind: "day", isRequired: true }]}
+      says="A date in UTC. It holds once the current month has ended."
+      done="The anchor was changed."
+      onDone={changed}
+    />
+  );
+}
+
+function RenameAct({ of, changed }: Of) {
+  return (
+    <Act
+      label="Rename"
+      verb="renameOrganization"
+      given={givenOf(of)}
+      fields={[
+        { name: "slug", label: "Slug", kind: "text", value: of.slug },
+        { name: "name", label: "Name", kind: "text", value: of.name },
+      ]}
+      says="Its ID, keys and records stay. The old slug names it no more, and is never another organization's."
+      done="The organization was renamed."
+      onDone={({ slug }: Organization) => (slug === of.slug ? changed() : go(`/organizations/${slug}`))}
+    />
+  );
+}
+
+/** A correction of what was used. */
+export function AdjustAct({ of: { slug, status }, changed }: Of) {
+  if (status === "closed") return null;
+  return (
+    <Act
+      label="Adjust"
+      verb="adjustUsage"
+      given={{ organization: slug }}
+      fields={[
+        {
+          name: "window",
+          label: "Window",
+          kind: "choice",
+          isRequired: true,
+          value: "session",
+          choices: ["session", "week", "month", "extra", ["all", "session, week and month"]],
+        },
+        {
+          name: "units",
+          label: "Units",
+          kind: "signed",
+          isRequired: true,
+          hint: "With a minus to subtract, down to 0",
+        },
+        { name: "reason", label: "Reason", kind: "text", isRequired: true, hint: "For the audit log" },
+      ]}
+      says="An entry for month or extra is part of reports and their costs. One for session or week changes only what its limit leaves."
+      done="The usage was adjusted."
+      onDone={changed}
+    />
+  );
+}
+
+type Default = "Key" | "Member";
+
+const defaults = {
+  Key: {
+    label: "New keys",
+    says: "What a new key can use, unless its team says otherwise. Keys that exist keep theirs.",
+  },
+  Member: {
+    label: "Members",
+    says: "What each person can use who has no limits of her own, unless her team says otherwise. It counts at once.",
+  },
+} as const;
+
+/** The limits of new keys, and of people without limits of their own. */
+export function DefaultAct({ kind, organization, limits, version, changed }: DefaultProps) {
+  const { label, says } = defaults[kind];
+  return (
+    <Act
+      label={label}
+      verb={`update${kind}Default`}
+      given={{ organization, version }}
+      fields={limitFields("limits", limits)}
+      says={says}
+      done="The limits were changed."
+      onDone={changed}
+    />
+  );
+}
+
+interface DefaultProps {
+  kind: Default;
+  organization: string;
+  version: number;
+  limits: Answer<"findKeyDefault">["limits"];
+  changed: () => void;
+}

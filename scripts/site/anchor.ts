@@ -1,0 +1,7 @@
+/** The anchor of a heading, as code hosts make it. The site takes the same ones, so that a link works in both. */
+export function anchorOf(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}_ -]/gu, "")
+    .replaceAll(" ", "-");
+}

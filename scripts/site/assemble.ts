@@ -1,0 +1,116 @@
+// The folder from which VitePress builds the site: the documents of this repository with links that lead within the site,
+// pages of both contracts, and the configuration in `site`.
+
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join, posix } from "node:path";
+import { type Contract, type Page, pagesOf } from "./contract.ts";
+
+export const folder = ".cache/site";
+
+/** Files that a page links to, and that a reader can use alone. They can be downloaded; other files are named. */
+const downloads = [
+  "openapi.json",
+  "management.json",
+  "sluice.schema.json",
+  "sluice.example.yaml",
+  "compose.yaml",
+  "deploy/roles.sql",
+  "deploy/systemd/sluice.service",
+  "deploy/prometheus/rules.yaml",
+];
+
+/** The page of each document, by its path in the repository. */
+export function pagePaths(): Map<string, string> {
+  const own = [...new Bun.Glob("docs/**/*.md").scanSync()].sort();
+  const pages = own.map((path): [string, string] => {
+    const below = path.slice("docs/".length);
+    return [path, below.replace(/README\.md$/, "index.md")];
+  });
+  return new Map([
+    ...pages,
+    ["CONTRIBUTING.md", "contributing.md"],
+    ["SECURITY.md", "report-a-weakness.md"],
+    ["CHANGELOG.md", "changelog.md"],
+    ["proof/README.md", "proof-of-metering.md"],
+    ["README.md", "readme.md"],
+  ]);
+}
+
+/** A document with the links of its page. */
+export function pageText(from: string, text: string, pages: ReadonlyMap<string, string>): string {
+  const page = pages.get(from)!;
+  const outsideCode = text.split(/(^ *```[\s\S]*?^ *```$)/gm);
+  const linked = outsideCode.map((part, index) =>
+    index % 2 === 1
+      ? part
+      : part.replaceAll(/(!?)\[([^\]]*)\]\(([^)\s]+)\)/g, (link, image, words, target) => {
+          if (/^([a-z]+:|#)/.test(target)) return link;
+          const [name, anchor] = target.split("#") as [string, string?];
+          const file = posix.normalize(posix.join(posix.dirname(from), name)).replace(/\/$/, "");
+          const to = image ? file.replace(/^docs\//, "") : (pages.get(file) ?? pages.get(`${file}/README.md`));
+          if (to !== undefined) {
+            const relative = posix.relative(posix.dirname(page), to);
+            const path = relative.startsWith(".") ? relative : `./${relative}`;
+            return `${image}[${words}](${path}${anchor === undefined ? "" : `#${anchor}`})`;
+          }
+          if (downloads.includes(file)) return `[${words}](/files/${file})`;
+          if (file === "docs/decisions")
+            return `[${words}](${posix.relative(posix.dirname(page), "decisions/index.md")})`;
+          return words.includes("`") || words === file ? words : `${words} (\`${file}\`)`;
+        }),
+  );
+  return linked.join("");
+}
+
+export function assemble(): void {
+  mkdirSync(folder, { recursive: true });
+  for (const name of ["pages", ".vitepress", "dist"]) rmSync(join(folder, name), { recursive: true, force: true });
+  for (const name of ["package.json", "bun.lock"]) cpSync(join("site", name), join(folder, name));
+  cpSync("site/vitepress", join(folder, ".vitepress"), { recursive: true });
+  cpSync("scripts/site/anchor.ts", join(folder, ".vitepress/anchor.ts"));
+  const pages = pagePaths();
+  for (const [path, page] of pages) {
+    const kept = path.startsWith("docs/decisions/") ? "---\nsearch: false\n---\n\n" : "";
+    put(page, kept + pageText(path, readFileSync(path, "utf8"), pages));
+  }
+  put("decisions/index.md", decisions());
+  const contracts = {
+    client: contractPages("openapi.json", "api"),
+    management: contractPages("management.json", "management-api"),
+  };
+  writeFileSync(join(folder, ".vitepress/contracts.json"), JSON.stringify(contracts));
+  cpSync("docs/pictures", join(folder, "pages/pictures"), { recursive: true });
+  for (const file of downloads) {
+    mkdirSync(dirname(join(folder, "pages/public/files", file)), { recursive: true });
+    cpSync(file, join(folder, "pages/public/files", file));
+  }
+}
+
+function put(page: string, text: string): void {
+  const path = join(folder, "pages", page);
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, text);
+}
+
+/** Writes the pages of a contract, and answers with their entries in the navigation. */
+function contractPages(file: string, place: string): { text: string; link: string }[] {
+  const pages: Page[] = pagesOf(JSON.parse(readFileSync(file, "utf8")) as Contract, place);
+  for (const { path, text } of pages) {
+    const download = `\n\nThe whole document: [${file}](/files/${file}).\n`;
+    put(path, path.endsWith("/index.md") ? text + download : text);
+  }
+  return pages.map(({ path, title }) => ({ text: title, link: `/${path.replace(/(index)?\.md$/, "")}` }));
+}
+
+function decisions(): string {
+  const names = readdirSync("docs/decisions")
+    .filter((name) => name.endsWith(".md"))
+    .sort()
+    .reverse();
+  const rows = names.map((name) => {
+    const title = /^# (.+)$/m.exec(readFileSync(join("docs/decisions", name), "utf8"))?.[1] ?? name;
+    return `- [${title}](${name})`;
+  });
+  if (existsSync("docs/decisions/README.md")) throw new Error("docs/decisions has a list of its own now: use it.");
+  return `---\nsearch: false\n---\n\n# Decisions\n\nDated records of single choices: what was decided, the alternatives, the measurements. A later record can change an earlier one. The rules that hold today are in [the design](../design/index.md).\n\n${rows.join("\n")}\n`;
+}

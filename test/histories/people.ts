@@ -1,0 +1,96 @@
+// People in histories, each with a place in every organization: the first has all keys but the last, which is the second's.
+// Their limits are those that were set for them, else those of their team's members, else those of their organization's
+// (docs/design/usage.md, Budgets). They move between teams and organizations while requests run.
+
+import type { UsageLimits } from "../../src/store/ledger.ts";
+import type { Chance } from "../faults/chance.ts";
+import type { ModelPeople, OwnLimits } from "../store/budget-model.ts";
+
+const people = ["per_1", "per_2"] as const;
+const acts = ["moves", "moves", "leaves", "leaves", "default", "own limits end"] as const;
+
+/** Numbers stand for whichever there is. */
+export interface PersonChange {
+  kind: "person";
+  /**
+   * `moves`: into another team. `leaves`: for another organization, which has her as a member from then on. `default`: the
+   * members of a team, or of the organization, have other limits. */
+  act: (typeof acts)[number];
+  person: number;
+  team: number;
+  toOrganization: number;
+  limits: UsageLimits;
+}
+
+export const personOf = (keyId: string): string => (keyId.endsWith("_2") ? people[1] : people[0]);
+export const personSubjectOf = (organizationId: string, person: string) => `${organizationId} ${person}`;
+
+/** The people of an organization that has limits at first, and what counts for them; some are never limited there. */
+export function beganPeople(
+  chance: Chance,
+  organizationId: string,
+  teams: readonly (string | null)[],
+  limitsOf: (chance: Chance) => UsageLimits,
+): { began: ModelPeople; limits: Map<string, UsageLimits> } {
+  const counted = people.filter(() => chance.next() < 0.6).map((person) => personSubjectOf(organizationId, person));
+  const some = (ids: readonly (string | null)[], probability: number) =>
+    new Map(ids.flatMap((id) => (id !== null && chance.next() < probability ? [[id, limitsOf(chance)] as const] : [])));
+  const began: ModelPeople = {
+    own: some(counted, 0.4),
+    defaults: some([...teams, organizationId], 0.5),
+    memberships: new Map(
+      counted.flatMap((id) => (chance.next() < 0.7 ? [[id, teams[chance.below(teams.length)]!] as const] : [])),
+    ),
+  };
+  return { began, limits: new Map(counted.map((id) => [id, limitsIn(began, organizationId, id)])) };
+}
+
+export function personChangeOf(chance: Chance, limits: UsageLimits): PersonChange {
+  const [act, person, team, toOrganization] = [chance.pick(acts), chance.below(2), chance.below(3), chance.below(4)];
+  return { kind: "person", act, person, team, toOrganization, limits };
+}
+
+/** `there`: in the organization that she leaves for. */
+export function changedPeople(
+  now: OwnLimits,
+  organizationId: string,
+  { act, person, team, limits }: PersonChange,
+  at: "here" | "there",
+): OwnLimits {
+  const id = personSubjectOf(organizationId, people[person]!);
+  if (!now.people) return now;
+  const { own, defaults, memberships } = now.people;
+  const teams = [null, ...new Set(now.teams.values())].filter((one) => one === null || now.limits.has(one));
+  const to = teams[team % teams.length]!;
+  if (act === "moves" || (act === "leaves" && at === "there")) {
+    const keys = [...now.teams].map(([keyId, was]) => [keyId, personOf(keyId) === people[person] ? to : was] as const);
+    const moved = { ...now.people, memberships: new Map(memberships).set(id, to) };
+    return under({ ...now, teams: new Map(keys) }, organizationId, moved);
+  }
+  if (act === "leaves")
+    return under(now, organizationId, {
+      ...now.people,
+      memberships: new Map([...memberships].filter(([one]) => one !== id)),
+    });
+  if (act === "default")
+    return under(now, organizationId, { ...now.people, defaults: new Map(defaults).set(to ?? organizationId, limits) });
+  return under(now, organizationId, { ...now.people, own: new Map([...own].filter(([one]) => one !== id)) });
+}
+
+export function limitedPerson(now: OwnLimits, organizationId: string, id: string, limits: UsageLimits): OwnLimits {
+  return under(now, organizationId, { ...now.people!, own: new Map(now.people!.own).set(id, limits) });
+}
+
+/** Gives each person the limits that count for her now; the same object where they are the same. */
+function under(now: OwnLimits, organizationId: string, people: ModelPeople): OwnLimits {
+  const limits = new Map(now.limits);
+  for (const [id] of now.limits) if (id.includes(" per_")) limits.set(id, limitsIn(people, organizationId, id));
+  return { ...now, limits, people };
+}
+
+function limitsIn({ own, defaults, memberships }: ModelPeople, organizationId: string, id: string): UsageLimits {
+  const ofTeam = defaults.get(memberships.get(id) ?? "");
+  return own.get(id) ?? ofTeam ?? defaults.get(organizationId) ?? unlimited;
+}
+
+const unlimited: UsageLimits = { session: null, week: null, month: null, concurrentRequests: null };
