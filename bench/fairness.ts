@@ -1,9 +1,13 @@
 // Quiet organizations beside one with 32 times the load of each, at an engine that is full: `bun bench/fairness.ts
-// [seconds a run]`. A Sluice and an engine over real sockets; the engine works at 32 requests at once, lets the others wait
+// [seconds a run] [nodes]`. With several nodes, which are asked in turn, they share the limit (`scope: fleet`) on a Postgres
+// and a Redis. A Sluice and an engine over real sockets; the engine works at 32 requests at once, lets the others wait
 // in the order in which they came, and needs 600 to 1,000 ms until the first part and 800 to 2,400 ms from there. Each run
 // prints when answers began, of both: alone, without a limit in Sluice, with one, and with a reserve.
 
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import Table from "cli-table3";
+import { freshDatabase, redisUrl } from "../test/harness/services.ts";
 import { type Sluice, startSluice } from "../test/harness/sluice.ts";
 
 const slots = 32;
@@ -147,17 +151,33 @@ async function main(): Promise<void> {
     context_window: 131072
     prices: { input: 1, output: 1 }
     routes: [{ upstream: ${id}, model: ${id} }]`;
-  const sluice = await startSluice({
-    config: [
-      "upstreams:",
-      `  unlimited: { url: "${engine.url}" }`,
-      `  limited: { url: "${engine.url}", concurrent_max: ${slots}, queue: { wait_ms_max: 120000 } }`,
-      `  reserved: { url: "${engine.url}", concurrent_max: ${slots}, queue: { wait_ms_max: 120000, reserved_percent: 20 } }`,
-      "models:",
-      ...["unlimited", "limited", "reserved"].map(model),
-      "",
-    ].join("\n"),
-  });
+  const nodes_count = Number(process.argv[3] ?? 1);
+  const scope = nodes_count > 1 ? "fleet" : "process";
+  const limit = `concurrent_max: ${slots}, scope: ${scope}`;
+  const config = [
+    "upstreams:",
+    `  unlimited: { url: "${engine.url}" }`,
+    `  limited: { url: "${engine.url}", ${limit}, queue: { wait_ms_max: 120000 } }`,
+    `  reserved: { url: "${engine.url}", ${limit}, queue: { wait_ms_max: 120000, reserved_percent: 20 } }`,
+    "models:",
+    ...["unlimited", "limited", "reserved"].map(model),
+    "",
+  ].join("\n");
+  const database = nodes_count > 1 ? await freshDatabase() : null;
+  const env = database && { DATABASE_URL: database.url, REDIS_URL: await redisUrl() };
+  const nodes: Sluice[] = [];
+  while (nodes.length < nodes_count)
+    nodes.push(
+      await startSluice({
+        config,
+        ...(env && { env, store: "pglite" as const }),
+        // The others find the organizations that the first one makes.
+        ...(nodes.length > 0 && { dataDir: join(tmpdir(), `sluice-fairness-${nodes.length}`) }),
+      }),
+    );
+  const [sluice] = nodes as [Sluice];
+  let nodeTurn = 0;
+  const nextNode = () => nodes[nodeTurn++ % nodes_count]!;
   const keyOf = async (slug: string) => {
     await sluice.json("org", "create", slug, "--plan", "unlimited");
     return (await sluice.json<{ key: string }>("key", "create", "--org", slug, "--name", slug)).key;
@@ -183,15 +203,20 @@ async function main(): Promise<void> {
   });
   let alone_ms = Number.NaN;
   // Whatever is made once is made now.
-  await Promise.all(Array.from({ length: slots }, () => firstPart(sluice, nextQuiet(), "acme/unlimited")));
+  await Promise.all(Array.from({ length: slots }, () => firstPart(nextNode(), nextQuiet(), "acme/unlimited")));
   for (const { name, model, isNoisy } of runs) {
     const both = [
       {
         who: "quiet",
-        loaded: load(() => firstPart(sluice, nextQuiet(), model), quiet_count * quiet_per_s, length_s, 1_000),
+        loaded: load(() => firstPart(nextNode(), nextQuiet(), model), quiet_count * quiet_per_s, length_s, 1_000),
       },
       ...(isNoisy
-        ? [{ who: "noisy", loaded: load(() => firstPart(sluice, noisy, model), noisy_per_s, length_s, noisy_clients) }]
+        ? [
+            {
+              who: "noisy",
+              loaded: load(() => firstPart(nextNode(), noisy, model), noisy_per_s, length_s, noisy_clients),
+            },
+          ]
         : []),
     ];
     for (const { who, loaded } of both) {
@@ -221,7 +246,8 @@ async function main(): Promise<void> {
     }
   }
   console.log(`${table}\n\nUntil the first part, in milliseconds: how many answers\n${histogram}`);
-  await sluice.stop();
+  for (const node of nodes) await node.stop();
+  await database?.drop();
   engine.stop();
 }
 

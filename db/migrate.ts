@@ -33,6 +33,7 @@ import consoleSessions from "./migrations/0027_console_sessions.sql" with { type
 import lateSettlements from "./migrations/0028_late_settlements.sql" with { type: "text" };
 import raises from "./migrations/0029_raises.sql" with { type: "text" };
 import subjectsAtLessCost from "./migrations/0030_subjects_at_less_cost.sql" with { type: "text" };
+import whoseRequests from "./migrations/0031_whose_requests.sql" with { type: "text" };
 
 export interface Migration {
   /** `0001_directory`: four digits without gaps, and what it is about. */
@@ -77,6 +78,7 @@ export const migrations: readonly Migration[] = [
   { name: "0028_late_settlements", sql: lateSettlements, additive: true },
   { name: "0029_raises", sql: raises, additive: true },
   { name: "0030_subjects_at_less_cost", sql: subjectsAtLessCost, additive: true },
+  { name: "0031_whose_requests", sql: whoseRequests, additive: true },
 ];
 
 /** The statements that the migrator needs of a database. */

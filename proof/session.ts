@@ -7,7 +7,8 @@ import { faultsOf, injure } from "./faults.ts";
 import { type Account, type Finding, judge, uncounted } from "./judge.ts";
 import { type Purse, startLoad } from "./load.ts";
 import { pause } from "./pause.ts";
-import type { Link, Site, Target, Usage } from "./target.ts";
+import type { Script } from "./script.ts";
+import type { Key, Link, Site, Target, Usage } from "./target.ts";
 
 export interface Session {
   seed: number;
@@ -117,30 +118,42 @@ async function settledUsage({ site, engine, target }: Stage, purses: readonly Pu
 }
 
 /** A key with room must be able to use it: else something holds it that has long ended. */
-async function leaks({ site, doors }: Stage, purses: readonly Purse[], usage: Map<string, Usage>): Promise<Finding[]> {
+async function leaks(stage: Stage, purses: readonly Purse[], usage: Map<string, Usage>): Promise<Finding[]> {
   const findings: Finding[] = [];
-  const running = await site.running();
+  const running = await stage.site.running();
   if (running !== null && running > 0)
     findings.push({ verdict: "leaked", tokens: 0, says: `${running} requests are held though nothing runs` });
-  for (const { key, output_tokens_max } of purses) {
-    const room = (output_tokens_max ?? 0) - (usage.get(key.id)?.output_tokens ?? 0);
-    if (room < 1) continue;
-    const script = {
-      id: `leak-${key.id}`,
-      tokens: room,
-      gap_ms: 0,
-      report: "true" as const,
-      dies_after: null,
-      deaths: 0,
-    };
-    const door = doors[0] as Stage["doors"][number];
-    const asking = { ...door, key: key.id, secret: key.secret, model: site.model, script, stream: false };
-    const { status } = await ask({ ...asking, leaves_after: null, deadline_ms: 20_000 });
-    if (status === 200) continue;
-    const says = `${key.id}: ${room} of ${output_tokens_max} tokens are left, and a request for them got ${status ?? "no answer"}`;
-    findings.push({ verdict: "leaked", tokens: room, says });
+  for (const purse of purses) {
+    const leak = await leakOf(stage, purse, usage);
+    if (leak) findings.push(leak);
   }
   return findings;
+}
+
+/** A gateway that is too busy to answer has not refused: it is asked again, for what its book leaves then. */
+const spending_ms_max = 120_000;
+
+async function leakOf(stage: Stage, purse: Purse, usage: Map<string, Usage>): Promise<Finding | null> {
+  const { key, output_tokens_max } = purse;
+  const deadline_ms = Date.now() + spending_ms_max;
+  for (let attempt = 0, left = usage; ; attempt++) {
+    const tokens = (output_tokens_max ?? 0) - (left.get(key.id)?.output_tokens ?? 0);
+    if (tokens < 1) return null;
+    const { status } = await spend(stage, key, tokens, attempt);
+    if (status === 200) return null;
+    const says = `${key.id}: ${tokens} of ${output_tokens_max} tokens are left, and a request for them got ${status ?? "no answer"}`;
+    const isBusy = status === null || status >= 500;
+    if (!isBusy || Date.now() > deadline_ms) return { verdict: "leaked", tokens, says };
+    left = await settledUsage(stage, [purse]);
+  }
+}
+
+function spend({ site, doors }: Stage, key: Key, tokens: number, attempt: number): Promise<Seen> {
+  const id = `leak-${key.id}-${attempt}`;
+  const script: Script = { id, tokens, gap_ms: 0, report: "true", dies_after: null, deaths: 0 };
+  const door = doors[0] as Stage["doors"][number];
+  const asking = { ...door, key: key.id, secret: key.secret, model: site.model, script, stream: false };
+  return ask({ ...asking, leaves_after: null, deadline_ms: 20_000 });
 }
 
 /** A site that is being mended may need a moment. */

@@ -74,6 +74,7 @@ function report(runs: Run[]): void {
     { "ended where a window did": sum((run) => run.verdict.stopped) },
     { "answered by another engine": sum((run) => run.verdict.rerouted) },
     { "reports not believed": sum((run) => run.verdict.rejected) },
+    { "of limited people": sum((run) => run.verdict.ofPeople) },
     { "answers that a failover forgot": sum((run) => run.verdict.forgotten) },
     { "tokens delivered": sum((run) => run.verdict.tokens) },
     { "promises broken": sum((run) => run.verdict.broken.length) },

@@ -7,6 +7,7 @@
 export interface Grouped {
   organization?: string | null;
   team_id?: string | null;
+  person_id?: string | null;
   key_id?: string | null;
   /** Empty: an entry of an operator has none. */
   model?: string | null;
@@ -46,6 +47,7 @@ export function wayDown(row: Grouped, { by, organization, from, to }: Reported):
 const membersOf: Record<string, (row: Grouped) => string | null | undefined> = {
   organization: ({ organization }) => organization,
   team: ({ team_id }) => team_id,
+  person: ({ person_id }) => person_id,
   key: ({ key_id }) => key_id,
   model: ({ model }) => model,
   // An operator's entry is no request.

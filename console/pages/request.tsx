@@ -56,11 +56,12 @@ function Why({ request: { outcome, error_code } }: { request: Request }) {
 }
 
 function factsOf(request: Request) {
-  const { organization, key_id, model, operation, stream, route, billing_source, replay_of } = request;
+  const { organization, key_id, person_id, model, operation, stream, route, billing_source, replay_of } = request;
   const notes = (["continued", "recovered", "detached"] as const).filter((name) => request[name]);
   return [
     ["organization", <OrganizationLink key="o" slug={organization} />],
     ["key", <RequestsOf key="k" by="key" id={key_id} />],
+    ["person", person_id ? <RequestsOf key="p" by="person" id={person_id} /> : "nobody's key"],
     ["model", model],
     ["operation", `${operation}${stream ? ", streamed" : ""}`],
     ["admitted", <Time key="c" at={request.created_at} />],

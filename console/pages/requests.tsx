@@ -18,6 +18,7 @@ const outcomes = ["running", "completed", "cancelled", "failed", "refused"];
 const filters: readonly Filter[] = [
   { name: "organization", label: "Organization", hint: "slug or ID" },
   { name: "team", label: "Team", hint: "ID" },
+  { name: "person", label: "Person", hint: "per_…" },
   { name: "key", label: "Key", hint: "key_…" },
   { name: "model", label: "Model" },
   { name: "operation", label: "Operation", choices: operations },
@@ -71,6 +72,7 @@ export function RequestList({ input }: { input: Record<string, string> }) {
             },
             { head: "Units", isNumber: true, cell: ({ charged_units }) => <Units of={charged_units} /> },
             { head: "First token", isNumber: true, cell: ({ first_part_ms }) => milliseconds(first_part_ms) },
+            { head: "Person", cell: ({ person_id }) => (person_id ? <RequestsOf by="person" id={person_id} /> : "–") },
             { head: "Key", cell: ({ key_id }) => (key_id ? <RequestsOf by="key" id={key_id} /> : "–") },
             {
               head: "Engine",

@@ -18,7 +18,7 @@ import { Time } from "../parts/time.tsx";
 export type Report = Answer<"reportUsage">;
 export type ReportRow = Report["rows"][number];
 
-const groups = ["organization", "team", "key", "model", "operation", "outcome", "day", "month"];
+const groups = ["organization", "team", "person", "key", "model", "operation", "outcome", "day", "month"];
 const filters: readonly Filter[] = [
   { name: "organization", label: "Organization", hint: "all" },
   { name: "by", label: "Add up by", choices: groups, fallback: "organization" },

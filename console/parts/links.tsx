@@ -20,7 +20,7 @@ export function OrganizationLink({ slug }: { slug: string | null | undefined }) 
 }
 
 /** An ID that leads to the requests of its thing. */
-export function RequestsOf({ by, id, words }: { by: "key" | "team"; id: string; words?: string }) {
+export function RequestsOf({ by, id, words }: { by: "key" | "person" | "team"; id: string; words?: string }) {
   return (
     <a href={`/requests?${by}=${id}`} title={id}>
       {words ?? <code class="nowrap">{shortId(id)}</code>}

@@ -72,7 +72,7 @@ function nameOf(row: Row, by: string): string | null {
 /** The name, as the way down to what the row adds up. */
 function Name({ row, by, from, to }: { row: Row; by: string; from: string; to: string }): ComponentChildren {
   const name = nameOf(row, by);
-  const id = by === "team" ? row.team_id : by === "key" ? row.key_id : name;
+  const id = by === "team" ? row.team_id : by === "person" ? row.person_id : by === "key" ? row.key_id : name;
   if (!id) return <span class="fine">{absent[by] ?? "none"}</span>;
   const href = wayDown(row, { by, organization: query.value.get("organization"), from, to });
   return href === null ? (name ?? id) : <a href={href}>{name ?? id}</a>;
@@ -80,6 +80,7 @@ function Name({ row, by, from, to }: { row: Row; by: string; from: string; to: s
 
 const absent: Record<string, string> = {
   team: "no team",
+  person: "nobody's keys",
   key: "an entry of an operator",
   model: "an entry of an operator",
 };

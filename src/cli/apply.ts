@@ -130,10 +130,11 @@ const messageOf = (cause: unknown) => (cause instanceof Error ? cause.message : 
 function needsOf({ organizations }: WantedFile, slug: string): Needs | null {
   const wanted = Object.hasOwn(organizations, slug) ? organizations[slug] : undefined;
   if (!wanted) return null;
-  const { key_limits, notices, teams, keys } = wanted;
+  const { key_limits, member_limits, notices, teams, keys } = wanted;
   const hasThings = teams !== undefined || keys !== undefined;
   return {
     keyLimits: key_limits !== undefined || hasThings,
+    memberLimits: member_limits !== undefined,
     notices: notices !== undefined,
     teams: hasThings,
     keys: keys !== undefined,

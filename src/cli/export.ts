@@ -45,7 +45,7 @@ export function addExportCommand(program: Command, { services }: CommandContext)
 const comment = ` The file of sluice apply. Secrets of keys cannot be exported: a key that is made from
  this file gets a new one (sluice apply --secrets FOLDER).`;
 
-const everything = { keyLimits: true, notices: true, teams: true, keys: true };
+const everything = { keyLimits: true, memberLimits: true, notices: true, teams: true, keys: true };
 
 async function exported(
   manage: Management,
@@ -63,7 +63,8 @@ const help = `
 Applying the file to what it was written from changes nothing. Applied to
 another store, it makes the same plans, organizations, teams and keys, with new
 secrets. Left out are closed organizations, keys that are revoked or past their
-expiry, former slugs, usage, operators, people, and secrets of webhooks.
+expiry, former slugs, usage, operators, people with their own limits, raises,
+and secrets of webhooks.
 
 Examples:
   $ sluice export > organizations.yaml

@@ -71,6 +71,7 @@ const groupColumns: Record<ReportGroup, Column<Row>> = {
     cell: ({ organization, organizationId }) => organization ?? organizationId ?? "",
   },
   team: { head: "TEAM", cell: ({ team, teamId }) => team ?? teamId ?? "-", breaks: true },
+  person: { head: "PERSON", cell: ({ person, personId }) => person ?? personId ?? "-", breaks: true },
   key: { head: "KEY", cell: ({ key, keyId }) => key ?? keyId ?? "-", breaks: true },
   model: { head: "MODEL", cell: ({ model }) => model || "-" },
   operation: { head: "OPERATION", cell: ({ operation }) => operation ?? "" },
@@ -87,6 +88,7 @@ function columnsOf({ by, rows, price }: Report, terminal: Terminal): Column<Row>
   return [
     ...by.map((group) => groupColumns[group]),
     ...(by.includes("team") ? [teamId] : []),
+    ...(by.includes("person") ? [personId] : []),
     ...(by.includes("key") ? [keyId, labels] : []),
     { head: "", cell: ({ units }) => bar(cells, { used: Math.max(0, units), held: 0, limit: most }) },
     { head: "UNITS", cell: ({ units }) => grouped(units) },
@@ -111,6 +113,7 @@ const labels: Column<Row> = {
   breaks: true,
   optional: true,
 };
+const personId: Column<Row> = { head: "PERSON ID", cell: ({ personId }) => personId ?? "-", optional: true };
 const keyId: Column<Row> = { head: "KEY ID", cell: ({ keyId }) => keyId ?? "-", optional: true };
 
 function costColumn(price: Report["price"]): Column<Row>[] {
@@ -118,14 +121,14 @@ function costColumn(price: Report["price"]): Column<Row>[] {
 }
 
 const reportHelp = `
-Groups: organization, team, key, model, operation, outcome, and one of hour,
-day, month. Requests count in the hour of their admission, and in the team
-that their key was in then. Dates are days of UTC, and months can be given as
+Groups: organization, team, person, key, model, operation, outcome, and one of
+hour, day, month. Requests count in the hour of their admission, in the team
+that their key was in then, and for the person whose key it is. Dates are days of UTC, and months can be given as
 2026-11; an instant must be the beginning of an hour. The end is not part of
 the report.
 
-FOCUS is by day, or --by hour or month, with organization, team, key, model,
-and operation. It needs reports.currency and reports.price_per_million_units in
+FOCUS is by day, or --by hour or month, with organization, team, person, key,
+model, and operation. It needs reports.currency and reports.price_per_million_units in
 sluice.yaml.
 
 Examples:

@@ -15,10 +15,10 @@ export function focusGroups(given: string | null): string {
   const period = words.length === 0 ? "day" : words[0];
   if (words.length > 1 || (period !== "hour" && period !== "day" && period !== "month")) {
     fail(
-      "A FOCUS report is by hour, day, or month; the other groups are given: organization, team, key, model, operation.",
+      "A FOCUS report is by hour, day, or month; the other groups are given: organization, team, person, key, model, operation.",
     );
   }
-  return [period, "organization", "team", "key", "model", "operation"].join(",");
+  return [period, "organization", "team", "person", "key", "model", "operation"].join(",");
 }
 
 type Price = NonNullable<Report["price"]>;
@@ -73,6 +73,8 @@ const ofThing: Columns<ThingFacts> = {
   SubAccountType: ({ row }) => (row.teamId ? "Team" : null),
   Tags: ({ row }) => JSON.stringify(row.labels ?? {}),
   x_Operation: ({ row }) => row.operation ?? null,
+  x_PersonId: ({ row }) => row.personId ?? null,
+  x_PersonName: ({ row }) => row.person ?? null,
 };
 
 /** Columns that follow from the period. */

@@ -25,6 +25,12 @@ export const RequestReceipt = Type.Object(
     model: nullable(ModelId),
     stream: nullable(Type.Boolean()),
     key_id: Type.String({ pattern: "^key_[0-9a-f]{32}$" }),
+    person_id: nullable(
+      Type.String({
+        pattern: "^per_[0-9a-f]{32}$",
+        description: "The person whose key it is. Null: the key is of nobody.",
+      }),
+    ),
     created_at: instant("When it was admitted, or refused."),
     ended_at: nullable(instant("When it was settled, or refused.")),
     outcome: Type.Enum(["running", "completed", "cancelled", "failed", "refused"], {

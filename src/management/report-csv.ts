@@ -19,6 +19,7 @@ export function* reportCsv({ by, rows, total }: Report): Generator<string> {
 const cellNames: Record<ReportGroup, readonly (keyof Row)[]> = {
   organization: ["organizationId", "organization"],
   team: ["teamId", "team"],
+  person: ["personId", "person"],
   key: ["keyId", "key"],
   model: ["model"],
   operation: ["operation"],

@@ -33,6 +33,10 @@ const Row = Type.Object(
     organization_name: Type.Optional(nullable(Type.String())),
     team_id: Type.Optional(nullable(Type.String({ description: "Null: the key was in no team." }))),
     team: Type.Optional(nullable(Type.String({ description: "Name. Null: no team." }))),
+    person_id: Type.Optional(nullable(Type.String({ description: "Null: the key is nobody's." }))),
+    person: Type.Optional(
+      nullable(Type.String({ description: "Name, else e-mail address. Null: nobody's, or she is forgotten." })),
+    ),
     key_id: Type.Optional(nullable(Type.String({ description: "Null: an entry of an operator." }))),
     key: Type.Optional(nullable(Type.String({ description: "Name. Null: the key is gone." }))),
     labels: Type.Optional(Type.Record(Type.String(), Type.String(), { description: "Those that the key has now." })),

@@ -71,7 +71,7 @@ export const reportVerbs = [
         formed(
           new RegExp(`^${group}( *, *${group})*$`),
           `groups with commas between them: ${reportGroups.join(", ")}`,
-          "With commas: organization, team, key, model, operation, outcome, and one of hour, day, month.",
+          "With commas: organization, team, person, key, model, operation, outcome, and one of hour, day, month.",
         ),
       ),
       organization: Type.Optional(words("Slug or ID; else all.")),
@@ -193,6 +193,7 @@ function largestFirst(one: ReportRow, other: ReportRow): number {
 const named: readonly ((row: ReportRow) => string | null | undefined)[] = [
   ({ organization }) => organization?.id,
   ({ team }) => team?.id,
+  ({ person }) => person?.id,
   ({ key }) => key?.id,
   ({ model }) => model,
   ({ operation }) => operation,
@@ -238,6 +239,10 @@ const showGroup: Record<ReportGroup, (listed: Partial<Row>, row: ReportRow) => v
   team(listed, { team }) {
     listed.teamId = team?.id ?? null;
     listed.team = team?.name ?? null;
+  },
+  person(listed, { person }) {
+    listed.personId = person?.id ?? null;
+    listed.person = person?.name ?? null;
   },
   key(listed, { key }) {
     listed.keyId = key?.id ?? null;

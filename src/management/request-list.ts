@@ -36,6 +36,7 @@ export const ListedRequestShape = Type.Object(
     organization_id: id("org"),
     organization: Type.String({ description: "The organization's slug." }),
     key_id: nullable(id("key")),
+    person_id: nullable(id("per")),
     team_id: nullable(id("team")),
     operation: oneOf([...meteredOperations]),
     model: nullable(ModelId),
@@ -70,6 +71,7 @@ const example: Listed = {
   organizationId: examples.organization,
   organization: "acme",
   keyId: examples.key,
+  personId: null,
   teamId: examples.team,
   operation: "chat.completions",
   model: "acme/writer-1",
@@ -103,6 +105,7 @@ const columns: Column<Listed>[] = [
   { head: "MODEL", cell: (request) => request.model ?? "", breaks: true, optional: true },
   { head: "UPSTREAM", cell: (request) => request.upstream ?? "", optional: true },
   { head: "KEY", cell: (request) => request.keyId ?? "", optional: true },
+  { head: "PERSON", cell: (request) => request.personId ?? "", optional: true },
 ];
 
 function outcomeOf({ outcome, errorCode }: Listed): string {

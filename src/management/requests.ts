@@ -76,6 +76,7 @@ export const requestVerbs = [
         model: null,
         stream: null,
         keyId: examples.key,
+        personId: null,
         createdAt: examples.at.toISOString(),
         endedAt: examples.at.toISOString(),
         outcome: "refused",

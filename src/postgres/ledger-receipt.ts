@@ -1,6 +1,6 @@
 /** One request in the ledger: the hold of a running one, or the record of an ended one. */
-import { and, eq, ne, sql } from "drizzle-orm";
-import { answerNote, usageHold, usageRecord } from "../../db/schema.ts";
+import { and, eq, getTableColumns, ne, sql } from "drizzle-orm";
+import { answerNote, apiKey, usageHold, usageRecord } from "../../db/schema.ts";
 import type { Prices } from "../inference/model.ts";
 import { noUsage, type RejectedReport, type Usage, type UsageSource } from "../inference/usage.ts";
 import { bare, idOf } from "../store/ids.ts";
@@ -16,32 +16,38 @@ import type { Database } from "./database.ts";
 import { type LateEntry, lateEntries } from "./ledger-late.ts";
 import { plainly } from "./rows.ts";
 
-type RecordRow = typeof usageRecord.$inferSelect;
-type HoldRow = typeof usageHold.$inferSelect;
-type NoteRow = typeof answerNote.$inferSelect;
+/** The person of its key, as `personOfKey` says. */
+type OfPerson = { personId: string | null };
+type RecordRow = typeof usageRecord.$inferSelect & OfPerson;
+type HoldRow = typeof usageHold.$inferSelect & OfPerson;
+type NoteRow = typeof answerNote.$inferSelect & OfPerson;
 
 /** Looks a request up, of one organization or of any. */
 export function receipts(db: Pick<Database, "drizzle" | "query">) {
   const isIts = (table: typeof usageRecord | typeof usageHold) => eq(table.requestId, sql.placeholder("request"));
   const isOwn = (table: typeof usageRecord | typeof usageHold) =>
     eq(table.organizationId, sql.placeholder("organization"));
+  const person = { personId: apiKey.personId };
   const looks = (name: string, whose?: typeof isOwn) => ({
     records: db.drizzle
-      .select()
+      .select({ ...getTableColumns(usageRecord), ...person })
       .from(usageRecord)
+      .leftJoin(apiKey, eq(apiKey.id, usageRecord.keyId))
       .where(and(isIts(usageRecord), whose?.(usageRecord), ne(usageRecord.operation, "adjustment")))
       .prepare(`record_${name}`),
     holds: db.drizzle
-      .select()
+      .select({ ...getTableColumns(usageHold), ...person })
       .from(usageHold)
+      .leftJoin(apiKey, eq(apiKey.id, usageHold.keyId))
       .where(and(isIts(usageHold), whose?.(usageHold)))
       .prepare(`hold_${name}`),
   });
   const own = looks("of_organization", isOwn);
   const any = looks("of_any");
   const notes = db.drizzle
-    .select()
+    .select({ ...getTableColumns(answerNote), ...person })
     .from(answerNote)
+    .leftJoin(apiKey, eq(apiKey.id, answerNote.keyId))
     .where(eq(answerNote.requestId, sql.placeholder("request")))
     .prepare("note_of_any");
 
@@ -70,6 +76,7 @@ function replayReceipt(row: NoteRow): Receipt {
     requestId: idOf(row.requestId, "req_"),
     organizationId: idOf(row.organizationId, "org_"),
     keyId: idOf(row.keyId!, "key_"),
+    personId: row.personId === null ? null : idOf(row.personId, "per_"),
     operation: row.operation as Operation,
     model: row.model!,
     stream: row.stream!,
@@ -165,6 +172,7 @@ function shared(row: RecordRow | HoldRow) {
     organizationId: idOf(row.organizationId, "org_"),
     // An operator's entry has none, and no receipt.
     keyId: idOf(row.keyId!, "key_"),
+    personId: row.personId === null ? null : idOf(row.personId, "per_"),
     operation: row.operation as Operation,
     model: row.model,
     stream: row.stream,

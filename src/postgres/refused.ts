@@ -5,6 +5,7 @@ import { bare, idOf } from "../store/ids.ts";
 import type { Operation } from "../store/ledger.ts";
 import { type RefusedRequests, refused_per_second_max } from "../store/refused.ts";
 import type { Database } from "./database.ts";
+import { personOfKey } from "./person-of-key.ts";
 
 /** Rows of one deletion, so that it holds up nobody. */
 const forgotten_max = 2_000;
@@ -26,20 +27,25 @@ export function refusedRequests(db: Pick<Database, "query">): RefusedRequests {
       ]);
     },
     async find(requestId) {
-      const [row] = await db.query<RefusedRow>("select * from usage_refusal where request_id = $1", [
-        bare(requestId, "req_"),
-      ]);
+      const [row] = await db.query<RefusedRow>(finding, [bare(requestId, "req_")]);
       if (!row) return null;
       return {
         requestId: idOf(row.request_id, "req_"),
         organizationId: idOf(row.organization_id, "org_"),
         keyId: idOf(row.key_id, "key_"),
+        personId: personIdOf(row.person_id),
         operation: row.operation,
         model: row.model,
         stream: row.stream,
         errorCode: row.error_code,
         refusedAt: row.refused_at,
       };
+    },
+    async personOf(keyId) {
+      const [key] = await db.query<Pick<RefusedRow, "person_id">>("select person_id from api_key where id = $1", [
+        bare(keyId, "key_"),
+      ]);
+      return personIdOf(key?.person_id ?? null);
     },
     async forget() {
       const gone = await db.query(forgetting, [forgotten_max]);
@@ -52,12 +58,17 @@ interface RefusedRow {
   request_id: string;
   organization_id: string;
   key_id: string;
+  person_id: string | null;
   operation: Operation;
   model: string | null;
   stream: boolean | null;
   error_code: string;
   refused_at: Date;
 }
+
+const personIdOf = (uuid: string | null): string | null => (uuid === null ? null : idOf(uuid, "per_"));
+
+const finding = `select r.*, ${personOfKey("r")} as person_id from usage_refusal r where r.request_id = $1`;
 
 /**
  * Each takes the next place of its second; if another node took that at the same moment, it is dropped. A refusal that

@@ -12,7 +12,7 @@ import {
   type UsageReport,
 } from "../store/report.ts";
 import type { Database, Transaction } from "./database.ts";
-import { isOfPerson } from "./request-hours.ts";
+import { isOfPerson } from "./person-of-key.ts";
 
 const statement_ms = 60_000;
 const hour_ms = 3_600_000;
@@ -20,11 +20,14 @@ const day_ms = 24 * hour_ms;
 /** 100,000 groups, without a temporary file. */
 const memory_kB = 32 * 1024;
 
+/** The id of what is not there: no team, no person, no key. */
+const none = "00000000-0000-0000-0000-000000000000";
+
 /** A number is read several times as fast as an instant. */
 const second = (instant: string) => `date_part('epoch', ${instant})`;
 
-/** The name of each group in the result, and its expression. */
-const columns: Record<ReportGroup, readonly [name: string, expression: string]> = {
+/** The name of each group in the result, and its expression. The person follows from the key. */
+const columns: Record<Exclude<ReportGroup, "person">, readonly [name: string, expression: string]> = {
   organization: ["organization_id", "s.organization_id"],
   team: ["team_id", "s.team_id"],
   key: ["key_id", "s.key_id"],
@@ -82,27 +85,35 @@ async function read(tx: Transaction, query: ReportQuery): Promise<UsageReport> {
 
 /**
  * Days are read if the span is whole days and nobody asks for hours. Each source is summed by itself, so that the
- * server can read the larger one in parallel. Names are looked up afterwards, each once. Pure.
+ * server can read the larger one in parallel; by person, it is summed by key, and then each key's person is looked up.
+ * Names are looked up afterwards, each once. Pure.
  */
 function textOf({ from, to, by, organizationId, personId }: ReportQuery): string {
   const areDays = !by.includes("hour") && [from, to].every((at) => at.getTime() % day_ms === 0);
   const ofOne = organizationId === null ? "" : "and s.organization_id = $4";
   const only = personId ? `${ofOne} and ${isOfPerson("s", organizationId === null ? "$4" : "$5")}` : ofOne;
-  const groups = by.map((group) => columns[group]);
-  const grouped = groups.map(([name, expression]) => `${expression} as ${name}`);
+  const isByPerson = by.includes("person");
+  const others = by.filter((group) => group !== "person");
+  const summed = isByPerson && !others.includes("key") ? [...others, "key" as const] : others;
+  const grouped = summed.map((group) => columns[group]).map(([name, expression]) => `${expression} as ${name}`);
   const added = Object.entries(sums).map(([name, column]) => `usage_sum(s.${column}) as "${name}"`);
   const addedAgain = Object.keys(sums).map((name) => `usage_sum(u."${name}") as "${name}"`);
-  const grouping = groups.length === 0 ? "" : `group by ${groups.map((_, index) => index + 1).join(", ")}`;
+  const groupedAgain = others.map((group) => `u.${columns[group][0]}`);
+  if (isByPerson) groupedAgain.push(`coalesce(k.person_id, '${none}') as person_id`);
   const part = (source: string) =>
     `select ${[...grouped, ...added].join(", ")} from ${source} s
-     where s.starts_at >= $1 and s.starts_at < $2 ${only} ${grouping} having count(*) > 0`;
+     where s.starts_at >= $1 and s.starts_at < $2 ${only} ${groupingOf(grouped)} having count(*) > 0`;
   return `
-    select ${[...groups.map(([name]) => `u.${name}`), ...addedAgain].join(", ")} from (
+    select ${[...groupedAgain, ...addedAgain].join(", ")} from (
       ${part(areDays ? "usage_day" : "usage_hour")}
       union all
       ${part("usage_recorded_hours((select read_until from usage_audit), 9223372036854775807, $1, $2)")}
-    ) u
-    ${grouping} having count(*) > 0 limit $3`;
+    ) u ${isByPerson ? "left join api_key k on k.id = u.key_id" : ""}
+    ${groupingOf(groupedAgain)} having count(*) > 0 limit $3`;
+}
+
+function groupingOf(selected: readonly string[]): string {
+  return selected.length === 0 ? "" : `group by ${selected.map((_, index) => index + 1).join(", ")}`;
 }
 
 interface Row extends ReportMeasures {
@@ -110,6 +121,7 @@ interface Row extends ReportMeasures {
   period?: number;
   organization_id?: string;
   team_id?: string;
+  person_id?: string;
   key_id?: string;
   model?: string;
   operation?: string;
@@ -117,18 +129,20 @@ interface Row extends ReportMeasures {
 }
 
 async function named(tx: Transaction, by: readonly ReportGroup[], rows: readonly Row[]): Promise<ReportRow[]> {
-  const { organization, team, key } = namings;
+  const { organization, team, person, key } = namings;
   const organizations = await found(tx, organization, by.includes("organization") ? rows : []);
   const teams = await found(tx, team, by.includes("team") ? rows : []);
+  const people = await found(tx, person, by.includes("person") ? rows : []);
   const keys = await found(tx, key, by.includes("key") ? rows : []);
   const starts = new Map<number, Date>();
   return rows.map((row) => {
-    const { period, organization_id = "", team_id = "", key_id = "" } = row;
+    const { period, organization_id = "", team_id = "", person_id = "", key_id = "" } = row;
     const { model = null, operation = null, outcome = null } = row;
     return measuredAs(row, {
       startsAt: period === undefined ? null : starts.getOrInsertComputed(period, (seconds) => new Date(seconds * 1000)),
       organization: organizations.get(organization_id) ?? null,
       team: teams.get(team_id) ?? null,
+      person: people.get(person_id) ?? null,
       key: keys.get(key_id) ?? null,
       ...{ model, operation, outcome },
     });
@@ -142,10 +156,8 @@ function measuredAs(row: ReportMeasures, groups: Omit<ReportRow, keyof ReportMea
   return listed;
 }
 
-const none = "00000000-0000-0000-0000-000000000000";
-
 interface Naming<Thing extends { id: string }, Listed> {
-  column: "organization_id" | "team_id" | "key_id";
+  column: "organization_id" | "team_id" | "person_id" | "key_id";
   statement: string;
   /** `thing` is undefined where it is gone. */
   listed(id: string, thing: Thing | undefined): Listed;
@@ -162,6 +174,11 @@ const namings = {
     statement: "select id, name from team where id = any ($1)",
     listed: (id, thing) => ({ id: id === none ? null : idOf(id, "team_"), name: thing?.name ?? null }),
   } satisfies Naming<{ id: string; name: string }, ReportRow["team"]>,
+  person: {
+    column: "person_id",
+    statement: "select id, coalesce(name, email) as name from person where id = any ($1)",
+    listed: (id, thing) => ({ id: id === none ? null : idOf(id, "per_"), name: thing?.name ?? null }),
+  } satisfies Naming<{ id: string; name: string | null }, ReportRow["person"]>,
   key: {
     column: "key_id",
     statement: "select id, name, labels from api_key where id = any ($1)",

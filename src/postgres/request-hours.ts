@@ -2,6 +2,7 @@
 import { bare } from "../store/ids.ts";
 import type { RequestQuery } from "../store/request-list.ts";
 import type { Database } from "./database.ts";
+import { isOfPerson } from "./person-of-key.ts";
 import { common, joined, type Span, uuidAt } from "./request-spans.ts";
 
 const hour_ms = 3_600_000;
@@ -47,11 +48,6 @@ export async function hourSpans(
 
 function timeOf(id: string): number {
   return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
-}
-
-/** Whether a row is of a key of this person; null: of anybody's. */
-export function isOfPerson(table: string, person: string): string {
-  return `(${person}::uuid is null or ${table}.key_id in (select k.id from api_key k where k.person_id = ${person}))`;
 }
 
 const isInTime = `h.organization_id = $1::uuid and h.starts_at >= to_timestamp($6::bigint / 1000.0)

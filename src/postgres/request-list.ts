@@ -7,7 +7,8 @@ import { bare, idOf, uuid_max } from "../store/ids.ts";
 import type { ListedRequest, RequestList, RequestPage, RequestQuery } from "../store/request-list.ts";
 import type { Database } from "./database.ts";
 import { lateEntries } from "./ledger-late.ts";
-import { hourSpans, isOfPerson } from "./request-hours.ts";
+import { isOfPerson, personOfKey } from "./person-of-key.ts";
+import { hourSpans } from "./request-hours.ts";
 import { listedHold, listedRecord, listedRefusal, type RequestRow, withLate } from "./request-rows.ts";
 import { type Found, firstId, type Span, uuidAt } from "./request-spans.ts";
 
@@ -166,7 +167,7 @@ const matches = (at: "admitted_at" | "refused_at") => `($1::uuid is null or r.or
   and ($11::timestamptz is null or r.${at} >= $11) and ($12::timestamptz is null or r.${at} < $12)`;
 
 const holding = `
-  select r.* from usage_hold r
+  select r.*, ${personOfKey("r")} as person_id from usage_hold r
   where ${isInSpan} and ${matches("admitted_at")} and ($3::uuid is null or r.team_id = $3)
     and ($5::text is null or $5 = 'running') and $6::text is null
   order by r.request_id desc limit $13`;
@@ -183,7 +184,7 @@ function reading(table: string, at: "admitted_at" | "refused_at", condition: str
     select case when count(*) = $14 then (select s.request_id from scanned s order by s.request_id limit 1) end as read_to
     from scanned
   )
-  select e.read_to, r.* from ended e left join (
+  select e.read_to, r.*, ${personOfKey("r")} as person_id from ended e left join (
     select r.* from chosen c cross join lateral (select * from ${table} o where o.request_id = c.request_id offset 0) r
   ) r on true
   order by r.request_id desc`;

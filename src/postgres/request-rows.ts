@@ -4,11 +4,12 @@ import type { Operation } from "../store/ledger.ts";
 import type { ListedOutcome, ListedRequest } from "../store/request-list.ts";
 import type { LateEntry } from "./ledger-late.ts";
 
-/** The columns of the three tables, each of which has some of them. */
+/** The columns of the three tables, each of which has some of them, and the person of the key. */
 export interface RequestRow {
   request_id: string;
   organization_id: string;
   key_id: string | null;
+  person_id: string | null;
   team_id: string | null;
   operation: string;
   model: string | null;
@@ -118,6 +119,7 @@ function identity(row: RequestRow) {
     requestId: idOf(row.request_id, "req_"),
     organizationId: idOf(row.organization_id, "org_"),
     keyId: row.key_id === null ? null : idOf(row.key_id, "key_"),
+    personId: row.person_id === null ? null : idOf(row.person_id, "per_"),
     operation: row.operation as Operation,
     model: row.model,
     stream: row.stream,

@@ -56,7 +56,8 @@ function engineIsFull(cause: unknown): Fault {
 function saysItIsFull(message: string): boolean {
   return full.test(message.slice(0, 4000));
 }
-const full = /\bqueued?\b|\bworkers are busy\b|\brequest limit reached\b|\baborted by a higher priority\b/i;
+const full =
+  /\bqueued?\b|\bbusy and cannot accept\b|\btoken backlog limit\b|\bworkers are busy\b|\brequest limit reached\b|\baborted by a higher priority\b/i;
 
 function engineFailure(code: FaultCode, message: string, cause: unknown, retryAfterSeconds = 1): Fault {
   return new Fault(code, message, { retryAfterSeconds, cause });

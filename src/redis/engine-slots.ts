@@ -27,22 +27,19 @@ if not now then
   now = time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
-local function numbers_of(text)
-  local numbers = {}
-  for number in string.gmatch(text, '%S+') do numbers[#numbers + 1] = tonumber(number) end
-  return numbers
+local known = tonumber
+local function process_of(name, number, ends, a, b, c, d, e, f, weight)
+  return { name = name, number = known(number), ends = known(ends), limits = { known(a), known(b) },
+    held = { known(c), known(d) }, wanted = { known(e), known(f) }, weight = known(weight), target = {} }
 end
-local function process_of(name, n)
-  return { name = name, number = n[1], ends = n[2], limits = { n[3], n[4] }, held = { n[5], n[6] },
-    wanted = { n[7], n[8] }, weight = n[9] }
-end
+local fields_of = string.rep('(%S+) ', 8) .. '(%S+)'
 
 local fields, at, settled, found = redis.call('HGETALL', key), nil, nil, {}
 for place = 1, #fields, 2 do
   local name, value = fields[place], fields[place + 1]
   if name == 'at' then at = tonumber(value)
   elseif name == 'settled' then settled = tonumber(value)
-  else found[#found + 1] = process_of(name, numbers_of(value)) end
+  else found[#found + 1] = process_of(name, string.match(value, fields_of)) end
 end
 if not at then at, settled = now, now + ${slots_lease_ms} end
 
@@ -54,18 +51,18 @@ else
   away = 0
 end
 
-local all, mine, gone = {}, nil, {}
+-- The order of the processes has to stay the same, for whoever asks.
+local all, gone, place_of_mine, number = {}, {}, nil, known(ARGV[3])
 for _, one in ipairs(found) do
-  if one.name == me then mine = one
+  if one.name == me then
+    if one.number >= number then return false end
+    place_of_mine = #all + 1
+    all[place_of_mine] = one
   elseif one.ends > now then all[#all + 1] = one
   else gone[#gone + 1] = one.name end
 end
-local said = numbers_of(table.concat(ARGV, ' ', 3))
-if mine and mine.number >= said[1] then return false end
-table.insert(said, 2, now + ${slots_lease_ms})
-mine = process_of(me, said)
-all[#all + 1] = mine
-table.sort(all, function(one, other) return one.name < other.name end)
+local mine = process_of(me, number, now + ${slots_lease_ms}, unpack(ARGV, 4))
+all[place_of_mine or #all + 1] = mine
 
 local function limit_of(part)
   local limit = math.huge
@@ -75,34 +72,38 @@ local function limit_of(part)
   return limit
 end
 
+-- How much each has for each weight, where not all can have what they want.
+local function level_of(part, limit)
+  local order, weights = {}, 0
+  for place, one in ipairs(all) do order[place], weights = one, weights + one.weight end
+  table.sort(order, function(one, other) return one.wanted[part] * other.weight < other.wanted[part] * one.weight end)
+  for _, one in ipairs(order) do
+    if one.wanted[part] * weights > limit * one.weight then break end
+    limit, weights = limit - one.wanted[part], weights - one.weight
+  end
+  return limit / weights
+end
+
 local function give_targets(part)
-  local limit = limit_of(part)
-  local from = limit < #all and math.floor(now / 1000) or 0
-  local order, left, weights = {}, limit, 0
-  for place, one in ipairs(all) do
-    one.turn, one.target = (place + from) % #all, one.target or {}
-    order[place], weights = one, weights + one.weight
-  end
-  table.sort(order, function(one, other)
-    return one.wanted[part] / one.weight < other.wanted[part] / other.weight
-  end)
-  for _, one in ipairs(order) do
-    if one.wanted[part] * weights > left * one.weight then break end
-    left, weights = left - one.wanted[part], weights - one.weight
-  end
-  local level = weights > 0 and left / weights or math.huge
-  left = limit
-  for _, one in ipairs(order) do
-    one.target[part] = math.min(one.wanted[part], math.floor(level * one.weight + 1e-9))
+  local limit, wanted = limit_of(part), 0
+  for _, one in ipairs(all) do wanted = wanted + one.wanted[part] end
+  local level, left = wanted > limit and level_of(part, limit), limit
+  for _, one in ipairs(all) do
+    one.target[part] = level and math.min(one.wanted[part], math.floor(level * one.weight + 1e-9)) or one.wanted[part]
     left = left - one.target[part]
   end
-  table.sort(order, function(one, other) return one.turn < other.turn end)
-  for _, one in ipairs(order) do
-    local more = math.min(1, left, one.wanted[part] - one.target[part])
-    one.target[part], left = one.target[part] + more, left - more
+  local from = limit < #all and math.floor(now / 1000) or 0
+  if level then
+    for place = from, from + #all - 1 do
+      local one = all[place % #all + 1]
+      local more = math.min(1, left, one.wanted[part] - one.target[part])
+      one.target[part], left = one.target[part] + more, left - more
+    end
   end
-  for place, one in ipairs(order) do
-    one.target[part] = one.target[part] + math.floor(left / #order) + (place <= left % #order and 1 or 0)
+  local each, more = math.floor(left / #all), left % #all
+  for place = from, from + #all - 1 do
+    local one = all[place % #all + 1]
+    one.target[part], more = one.target[part] + each + (more > 0 and 1 or 0), more - 1
   end
 end
 give_targets(1)

@@ -335,6 +335,8 @@ export interface Receipt {
   requestId: string;
   organizationId: string;
   keyId: string;
+  /** The person whose key it is, with limits or without. */
+  personId: string | null;
   operation: Operation;
   model: string;
   stream: boolean;

@@ -8,6 +8,8 @@ export interface RefusedRequest {
   requestId: string;
   organizationId: string;
   keyId: string;
+  /** The person whose key it is. */
+  personId: string | null;
   operation: Operation;
   /** The public model id; null if the body was refused before it was understood, or names an unknown model. */
   model: string | null;
@@ -17,7 +19,7 @@ export interface RefusedRequest {
 }
 
 /** A refusal to keep, and how long ago it happened: the store's clock decides when that was. */
-export interface NewRefused extends Omit<RefusedRequest, "refusedAt"> {
+export interface NewRefused extends Omit<RefusedRequest, "refusedAt" | "personId"> {
   age_ms: number;
 }
 
@@ -28,6 +30,8 @@ export interface RefusedRequests {
   /** Keeps those for which there is room. Sent twice, they count once. */
   keep(requests: readonly NewRefused[]): Promise<void>;
   find(requestId: string): Promise<RefusedRequest | null>;
+  /** The person whose key it is; null: it is nobody's. */
+  personOf(keyId: string): Promise<string | null>;
   /** Deletes some that have expired. Returns whether there may be more. */
   forget(): Promise<boolean>;
 }

@@ -27,6 +27,8 @@ export interface ListedRequest {
   organizationId: string;
   /** Null for a key that is gone from the record. */
   keyId: string | null;
+  /** The person whose key it is. */
+  personId: string | null;
   /** The team that the key was in. */
   teamId: string | null;
   operation: Operation;

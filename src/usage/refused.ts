@@ -86,7 +86,8 @@ export function refusedLog(parts: {
     async find(requestId) {
       const found = waiting.get(requestId);
       if (!found) return store.find(requestId);
-      return { ...found.request, refusedAt: new Date(Date.now() - (now_ms() - found.at_ms)) };
+      const refusedAt = new Date(Date.now() - (now_ms() - found.at_ms));
+      return { ...found.request, personId: await store.personOf(found.request.keyId), refusedAt };
     },
     async stop() {
       await Promise.all([rounds.stop(), writes.stop()]);

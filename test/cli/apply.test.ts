@@ -122,9 +122,10 @@ organizations:
     plan: silver
     anchor: 2026-11-01
     key_limits: { session: 100 }
+    member_limits: { week: 4000 }
     notices: { url: "https://hooks.example.com", shares: [100, 50] }
     teams:
-      research: { limits: { week: 2000 }, key_limits: { requests_per_minute: 60 } }
+      research: { limits: { week: 2000 }, key_limits: { requests_per_minute: 60 }, member_limits: { month: 800 } }
       interns: {}
     keys:
       lab: { team: research, limits: { month: 900, requests_per_minute: null } }
@@ -144,21 +145,24 @@ plans: { silver: { concurrent_requests: null } }
 organizations:
   teamed:
     key_limits: null
+    member_limits: { week: 4500 }
     notices: { shares: [] }
-    teams: { research: { limits: { month: 3000 } } }
+    teams: { research: { limits: { month: 3000 }, member_limits: null } }
     keys: { lab: { team: interns, limits: { week: 7 } } }`;
     const { out } = await apply(next);
     for (const line of [
       "~ plan silver\n    concurrent_requests: 4 → none\n",
-      "~ organization teamed\n    key_limits.session: 100 → none\n    notices.shares: [50, 100] → []\n",
-      "~ team teamed/research\n    limits.month: none → 3000\n",
+      "~ organization teamed\n    key_limits.session: 100 → none\n    member_limits.week: 4000 → 4500\n    notices.shares: [50, 100] → []\n",
+      "~ team teamed/research\n    limits.month: none → 3000\n    member_limits.month: 800 → none\n",
       "~ key teamed/lab\n    team: research → interns\n    limits.week: none → 7\n",
     ])
       expect(out).toContain(line);
     expect(await here.manage.findTeam({ organization: "teamed", team: "research" })).toMatchObject({
       limits: { week: 2000, month: 3000 },
       keyLimits: { requestsPerMinute: 60 },
+      memberLimits: null,
     });
+    expect(await here.manage.findMemberDefault({ organization: "teamed" })).toMatchObject({ limits: { week: 4500 } });
     expect(await here.manage.findPlan({ name: "silver" })).toMatchObject({ week: 5000, concurrentRequests: null });
     expect((await apply("organizations: { teamed: { notices: null } }")).out).toContain("notices: ");
     await expect(here.manage.findNotices({ organization: "teamed" })).rejects.toThrow("has no webhook");
@@ -343,7 +347,7 @@ describe("a run that is cut off, or is not alone", () => {
     const { manage } = here;
     await apply("organizations: { watched: { name: One } }");
     const wanted = { organizations: { watched: { name: "Two", key_unused_max_days: 5 } } };
-    const needs = { keyLimits: false, notices: false, teams: false, keys: false };
+    const needs = { keyLimits: false, memberLimits: false, notices: false, teams: false, keys: false };
     const state = await readState(manage, () => needs);
     const { phases } = differences(wanted, state, { prunes: false, now_ms: 0 });
     await manage.renameOrganization({ organization: "watched", name: "Theirs" });
@@ -476,6 +480,7 @@ const organizationArbitrary = fc.record({
   capUnits: optional(fc.integer({ min: 1, max: 1e12 })),
   policies: fc.record({ keyLifetimeMaxDays: optional(fc.constantFrom(30, 365)), keepsContent: fc.boolean() }),
   keyLimits: limitsArbitrary,
+  memberLimits: limitsArbitrary,
   notices: optional(
     fc.record({
       url: fc.constant("https://hooks.example.com/$x?a=1"),
@@ -483,10 +488,15 @@ const organizationArbitrary = fc.record({
       keyExpiryDays: fc.integer({ min: 0, max: 90 }),
     }),
   ),
-  teams: fc.uniqueArray(fc.record({ name: nameArbitrary, limits: limitsArbitrary, keyLimits: limitsArbitrary }), {
-    selector: ({ name }) => name,
-    maxLength: 3,
-  }),
+  teams: fc.uniqueArray(
+    fc.record({
+      name: nameArbitrary,
+      limits: limitsArbitrary,
+      keyLimits: limitsArbitrary,
+      memberLimits: limitsArbitrary,
+    }),
+    { selector: ({ name }) => name, maxLength: 3 },
+  ),
   keys: fc.uniqueArray(
     fc.record({
       name: nameArbitrary,
@@ -520,6 +530,7 @@ async function build(manage: Management, organization: string, one: Built): Prom
   if (one.capUnits) await manage.setExtraUsage({ organization, capUnits: one.capUnits });
   await manage.updatePolicies({ organization, ...one.policies });
   await manage.updateKeyDefault({ organization, limits: one.keyLimits });
+  await manage.updateMemberDefault({ organization, limits: one.memberLimits });
   if (one.notices) await manage.setNotices({ organization, ...one.notices });
   for (const team of one.teams) await manage.createTeam({ organization, ...team });
   for (const { team, isRevoked, ...key } of one.keys) {
@@ -536,14 +547,18 @@ async function settingsOf(manage: Management, organization: string) {
   });
   const { keyLifetimeMaxDays, keyUnusedMaxDays, keepsContent } = one;
   const { limits: keyLimits } = await manage.findKeyDefault({ organization });
+  const { limits: memberLimits } = await manage.findMemberDefault({ organization });
   const teams = await listTeams(manage, { organization });
   const keys = await allOf((page) => manage.pageKeyBudgets({ organization, ...page }));
   const notices = await manage.findNotices({ organization }).catch(() => null);
   return {
     ...{ name, status, plan, extraUsage, keyLifetimeMaxDays, keyUnusedMaxDays, keepsContent, keyLimits },
+    memberLimits,
     anchor: (nextAnchor ?? { anchorAt }).anchorAt,
     notices: notices && [notices.url, notices.shares, notices.keyExpiryDays],
-    teams: byName(teams.map(({ name, limits, keyLimits, keys: _ }) => ({ name, limits, keyLimits }))),
+    teams: byName(
+      teams.map(({ name, limits, keyLimits, memberLimits }) => ({ name, limits, keyLimits, memberLimits })),
+    ),
     keys: byName(
       keys
         .filter(({ state }) => state !== "revoked")

@@ -53,6 +53,33 @@ describe("sluice.yaml", () => {
     expect(limits).toMatchObject({ body_bytes_max: 33_554_432, drain_delay_ms: 5000, drain_ms: 25_000 });
   });
 
+  test("a limit may be the whole fleet's: with Redis, or on the embedded database, and of requests alone", () => {
+    const upstream = (fields: string) => `upstreams: { main: { url: "http://127.0.0.1:9000/v1", ${fields} } }\n`;
+    const shared = upstream("concurrent_max: 32, scope: fleet");
+    const postgres = { DATABASE_URL: "postgres://x@y/z" };
+    const capacityOf = (text: string, env = {}) => configured(text, env).upstreams[0]?.capacity;
+    expect(capacityOf(shared)).toMatchObject({ concurrent_max: 32, isShared: true });
+    expect(capacityOf(shared, { ...postgres, REDIS_URL: "redis://x" })?.isShared).toBe(true);
+    expect(capacityOf(upstream("concurrent_max: 32, scope: process"), postgres)?.isShared).toBeUndefined();
+    expect(problemsOf(shared, postgres)).toEqual([
+      "upstreams.main.scope is fleet, which needs Redis (REDIS_URL), because nodes share the limit there: set it, or remove the setting and divide concurrent_max among the nodes",
+    ]);
+    const tokens = "tokens_in_flight_max: 9";
+    expect(problemsOf(upstream(`scope: fleet, ${tokens}`))).toEqual([
+      "1:62: upstreams.main.scope: is fleet, which counts requests and not tokens; remove tokens_in_flight_max, or scope",
+    ]);
+    expect(problemsOf(upstream("scope: all"))).toEqual([expect.stringContaining("upstreams.main.scope")]);
+    const route = withModel({ routes: [{ upstream: "main", model: "m", tokens_in_flight_max: 9 }] });
+    expect(problemsOf(route.replace('/v1"', '/v1", concurrent_max: 4, scope: fleet'))).toEqual([
+      expect.stringContaining(
+        "models[0].routes[0].tokens_in_flight_max: is for an engine with scope: fleet, which counts requests and not tokens; remove it",
+      ),
+    ]);
+    const own = withModel({ routes: [{ upstream: "main", model: "m", concurrent_max: 2 }] });
+    const routes = configured(own.replace('/v1"', '/v1", scope: fleet')).catalog.models.get("acme/writer-1")?.routes;
+    expect(routes?.[0]?.capacity).toMatchObject({ concurrent_max: 2, isShared: true });
+  });
+
   test("an engine may get a priority by plan, in a header that is named, and be asked for running counts", () => {
     const upstream = (fields: string) => `upstreams: { main: { url: "http://127.0.0.1:9000/v1", ${fields} } }\n`;
     const whole = upstream("identity_headers: { priority: x-p }, priorities: { pro: -1 }, running_usage: timings");

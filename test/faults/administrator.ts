@@ -4,10 +4,11 @@
 import { connect, type Socket } from "node:net";
 import { type Database, DatabaseError } from "../../src/postgres/database.ts";
 import { ledger } from "../../src/postgres/ledger.ts";
+import { peopleAdministration } from "../../src/postgres/people-administration.ts";
 import { plans } from "../../src/postgres/plans.ts";
 import { serverDatabase } from "../../src/postgres/server.ts";
 import { teams } from "../../src/postgres/teams.ts";
-import type { BudgetAdministration } from "../../src/store/budget.ts";
+import { type BudgetAdministration, noBudget } from "../../src/store/budget.ts";
 import { idOf } from "../../src/store/ids.ts";
 import { noLimits, type Plan } from "../../src/store/plan.ts";
 import { newRequestId } from "../store/ledger-stores.ts";
@@ -29,7 +30,7 @@ export interface Administrator {
   /** How far the store's clock was set at most. */
   readonly furthest_ms: number;
   changePlan(chance: Chance): Promise<void>;
-  /** Sets, lowers, raises or takes away the five-hour limit of some key or team. */
+  /** Sets, lowers, raises or takes away the five-hour limit of some key, person or team. */
   changeLimit(chance: Chance): Promise<void>;
   setAnchor(chance: Chance): Promise<void>;
   adjust(chance: Chance): Promise<void>;
@@ -107,13 +108,18 @@ export function administrator(port: number, firstPlan: Plan): Administrator {
     changeLimit: (chance) =>
       withLedger(async ({ db }) => {
         const session = chance.next() < 0.2 ? null : 50_000 + chance.below(2_000_000);
-        const rows = await db.query<Subject>(
-          "select id, is_team from (select id, false is_team from api_key union all select id, true from team) s order by random() limit 1",
-        );
-        const { id, is_team } = rows[0]!;
+        const rows = await db.query<Subject>(someSubject);
+        const { id, kind, person, organization } = rows[0]!;
         const change: LimitChange = { subject: id, at_ms: Date.now(), session, isConfirmed: false };
         limitChanges.push(change);
-        change.isConfirmed = await (is_team ? limitTeam : limitKey)(teams(db), id, session);
+        change.isConfirmed =
+          kind === "person"
+            ? await limitPerson(
+                db,
+                { person: idOf(person!, "per_"), organization: idOf(organization, "org_") },
+                session,
+              )
+            : await (kind === "team" ? limitTeam : limitKey)(teams(db), id, session);
       }),
     setAnchor: (chance) =>
       withLedger(async ({ db, book }) => {
@@ -182,8 +188,20 @@ export function administrator(port: number, firstPlan: Plan): Administrator {
 
 interface Subject {
   id: string;
-  is_team: boolean;
+  kind: "key" | "person" | "team";
+  organization: string;
+  person: string | null;
 }
+
+/** One of three kinds, and then one of that kind. */
+const someSubject = `
+  select id, kind, organization, person from (
+    select id, 'key' as kind, organization_id as organization, null::uuid as person from api_key
+    union all select id, 'team', organization_id, null from team
+    union all select distinct usage_member(organization_id, person_id), 'person', organization_id, person_id
+      from api_key where person_id is not null
+  ) s
+  order by random() * case kind when 'key' then 3 else 1 end limit 1`;
 
 /** Answers whether it was done: somebody else may have changed the key meanwhile. */
 async function limitKey(store: BudgetAdministration, uuid: string, session: number | null): Promise<boolean> {
@@ -192,6 +210,19 @@ async function limitKey(store: BudgetAdministration, uuid: string, session: numb
   const change = { teamId: before.team?.id ?? null, budget: { ...before.budget, session } };
   const after = await store.setKeyBudget({ id }, before, change, "cli:faults");
   return after !== null && !("now" in after);
+}
+
+interface Member {
+  person: string;
+  organization: string;
+}
+
+async function limitPerson(db: Database, { person, organization }: Member, session: number | null): Promise<boolean> {
+  const store = peopleAdministration(db);
+  const before = await store.memberLimits(person, organization);
+  const budget = session === null ? null : { ...noBudget, session };
+  const after = await store.setMemberLimits(person, { organizationId: organization, before, budget }, "cli:faults");
+  return after !== null && after !== "overtaken";
 }
 
 async function limitTeam(store: BudgetAdministration, uuid: string, session: number | null): Promise<boolean> {

@@ -172,7 +172,7 @@ export const injuries = {
     work: ({ administrator, short_ms }) => administrator.exhaustConnections(2 * short_ms),
   },
   "change the plan": administration(2, ({ administrator, chance }) => administrator.changePlan(chance)),
-  "change a limit of a key or team": administration(3, ({ administrator, chance }) =>
+  "change a limit of a key, person or team": administration(3, ({ administrator, chance }) =>
     administrator.changeLimit(chance),
   ),
   "set an anchor": administration(1, ({ administrator, chance }) => administrator.setAnchor(chance)),

@@ -31,6 +31,8 @@ export interface Verdict {
   rerouted: number;
   /** Reports of engines that were not believed. */
   rejected: number;
+  /** That count in a person who is limited. */
+  ofPeople: number;
   /** Answers that a failover has forgotten, as the store had not written them anywhere else. */
   forgotten: number;
   tokens: number;
@@ -71,7 +73,10 @@ export async function compared(rig: Rig, received: readonly Received[], happened
     const name = `the ${window.kind} window of ${window.subject_id} from ${window.starts_at}`;
     if (window.held !== 0) broken.push(`${name} holds ${window.held} after every hold was settled`);
     if (window.used !== window.charged) broken.push(`${name} says ${window.used}, its records ${window.charged}`);
+    if (window.of_her_keys !== null && window.used !== window.of_her_keys)
+      broken.push(`${name} says ${window.used} of a person, and the records of her keys ${window.of_her_keys}`);
   }
+  const people = new Set(windows.filter((one) => one.of_her_keys !== null).map((one) => one.subject_id));
   broken.push(...rows.filter(isUndelivered).flatMap(chargedForNothing));
   const byId = new Map(rows.map((row) => [row.request_id, row]));
   const produced = producedBy(rig);
@@ -100,6 +105,7 @@ export async function compared(rig: Rig, received: readonly Received[], happened
     stopped: rows.filter((row) => row.stopped_by !== null).length,
     rerouted: rows.filter((row) => (row.attempts ?? 0) > 1 && row.outcome === "completed").length,
     rejected: rows.filter((row) => row.is_rejected).length,
+    ofPeople: rows.filter(({ subjects }) => subjects?.some((id) => people.has(id))).length,
     forgotten,
     tokens: received.reduce((sum, entry) => sum + entry.tokens, 0),
     charged: rows.reduce((sum, row) => sum + row.charged, 0),

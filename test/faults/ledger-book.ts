@@ -20,19 +20,21 @@ export interface Row {
   usage_source: string;
   is_rejected: boolean;
   session_starts_at: string | null;
-  /** UUIDs of the limited keys and teams in whose windows it counts. */
+  /** UUIDs of the limited keys, people and teams in whose windows it counts. */
   subjects: string[] | null;
 }
 
 interface Total {
-  /** UUID of an organization, a key or a team. */
+  /** UUID of an organization, a key, a person's subject or a team. */
   subject_id: string;
   starts_at: string;
   kind: string;
   used: number;
   held: number;
-  /** The sum of its records, and of what a key or team had used before it was first counted. */
+  /** The sum of its records, and of what a key, a person or a team had used before it was first counted. */
   charged: number;
+  /** Of a person who is counted: the sum of all records of her keys, whatever they name. */
+  of_her_keys: number | null;
 }
 
 export function readBook(port: number): Promise<{ rows: Row[]; windows: Total[] }> {
@@ -51,15 +53,21 @@ export function readBook(port: number): Promise<{ rows: Row[]; windows: Total[] 
     ],
     windows: [
       ...(await db.query<Total>(`
-        select subject_id, starts_at::text, kind, used::float8 used, held::float8 held,
+        select w.subject_id, w.starts_at::text, w.kind, w.used::float8 used, w.held::float8 held,
           (select coalesce(sum(units), 0)::float8 from usage_opening o
             where o.subject_id = w.subject_id and o.kind = w.kind and o.starts_at = w.starts_at)
           + (select coalesce(sum(charged), 0)::float8 from usage_record r
             where (r.organization_id = w.subject_id or w.subject_id = any(r.subjects))
             and case w.kind when 'session' then r.session_starts_at when 'week' then r.week_starts_at
               else r.month_starts_at end = w.starts_at
-            and r.source = case w.kind when 'extra' then 'extra' else 'plan' end::usage_billing) charged
-        from usage_window w`)),
+            and r.source = case w.kind when 'extra' then 'extra' else 'plan' end::usage_billing) charged,
+          (select sum(r.charged)::float8 from usage_record r
+            where r.key_id = any(usage_keys_of(w.subject_id)) and r.organization_id = s.organization_id
+            and case w.kind when 'session' then r.session_starts_at when 'week' then r.week_starts_at
+              else r.month_starts_at end = w.starts_at and w.kind <> 'extra') of_her_keys
+        from usage_window w
+        left join usage_subject s
+          on s.subject_id = w.subject_id and s.person_id is not null and s.summed_at is not null`)),
     ],
   }));
 }

@@ -1,11 +1,11 @@
-// The limits of keys and teams that change while requests run, and the rule that nothing is charged beyond them.
+// The limits of keys, people and teams that change while requests run, and the rule that nothing is charged beyond them.
 
 import { isForgotten, type Row } from "./ledger-book.ts";
 import type { Received } from "./load.ts";
 
-/** A five-hour limit of a key or a team, by this process's clock. */
+/** A five-hour limit of a key, a person or a team, by this process's clock. */
 export interface LimitChange {
-  /** UUID of the key or the team. */
+  /** UUID of the key, the person's subject or the team. */
   subject: string;
   /** The time before the store was asked. */
   at_ms: number;

@@ -1,5 +1,10 @@
 // One run: load on three nodes and two engines, injuries by the seed, and then the judge.
 
+import { people } from "../../src/postgres/people.ts";
+import { peopleAdministration } from "../../src/postgres/people-administration.ts";
+import { noBudget } from "../../src/store/budget.ts";
+import { scopes } from "../../src/store/directory.ts";
+import { idOf } from "../../src/store/ids.ts";
 import { administrator, faultsPlan, requests_per_minute } from "./administrator.ts";
 import { chanceOf } from "./chance.ts";
 import { injector } from "./injector.ts";
@@ -7,6 +12,7 @@ import type { InjuryName } from "./injuries.ts";
 import { judge, type Verdict } from "./judge.ts";
 import { startLoad } from "./load.ts";
 import { type Rig, startRig } from "./rig.ts";
+import { ask } from "./stores.ts";
 
 export interface Run {
   seed: number;
@@ -43,7 +49,7 @@ export async function faultRun(options: {
   try {
     const keys = [rig.key];
     while (keys.length < organizations) keys.push((await rig.organization()).key);
-    keys.push(...(await teamOfTwo(rig)));
+    keys.push(...(await teamOfTwo(rig)), ...(await keysOfAPerson(rig)));
     const load = startLoad({
       nodes: rig.nodes,
       keys,
@@ -73,6 +79,23 @@ async function teamOfTwo(rig: Rig): Promise<string[]> {
   await rig.command("org", "create", "team-of-two", "--plan", "faults");
   await rig.command("team", "create", "--org", "team-of-two", "--name", "two");
   const words = ["key", "create", "--org", "team-of-two", "--name", "member", "--team", "two"];
+  const made = [await rig.command<{ key: string }>(...words), await rig.command<{ key: string }>(...words)];
+  return made.map(({ key }) => key);
+}
+
+/** Two keys of a person in the team, beside those of nobody. */
+async function keysOfAPerson(rig: Rig): Promise<string[]> {
+  const id = idOf(Bun.randomUUIDv7(), "per_");
+  const { id: organization } = await rig.command<{ id: string }>("org", "show", "team-of-two");
+  const membership = { organization, team: "two", role: "member", scopes, models: null } as const;
+  await ask(rig.postgres.port, async (db) => {
+    const issuer = "https://login.example";
+    await people(db).confirm({ id, issuer, subject: id, kind: "person", memberships: [membership] });
+    // So that she is counted from the beginning.
+    const change = { organizationId: organization, before: null, budget: { ...noBudget, session: 2_000_000 } };
+    await peopleAdministration(db).setMemberLimits(id, change, "cli:faults");
+  });
+  const words = ["key", "create", "--org", "team-of-two", "--name", "hers", "--person", id];
   const made = [await rig.command<{ key: string }>(...words), await rig.command<{ key: string }>(...words)];
   return made.map(({ key }) => key);
 }

@@ -157,6 +157,22 @@ describe("a model that is to be retired", () => {
     }
   });
 
+  test("is told by the first event over a WebSocket, and by no other", async () => {
+    using client = await talk(service.url, { authorization: `Bearer ${service.key}` });
+    const [first, ...others] = await client.create({ model: "acme/leaving", input: "x" });
+    expect(first).toMatchObject({
+      request_id: expect.stringMatching(/^req_/),
+      headers: {
+        deprecation: "@1769817600",
+        sunset: "Tue, 31 Dec 2999 00:00:00 GMT",
+        link: '</v1/models/acme%2Fwriter-2>; rel="successor-version"',
+      },
+    });
+    expect(others.filter((event) => Object.hasOwn(event, "headers"))).toEqual([]);
+    const [served] = await client.create({ model: "acme/writer", input: "x" });
+    expect(served).not.toHaveProperty("headers");
+  });
+
   test("is told with a stream, and where it is retrieved", async () => {
     const ask = { model: "acme/leaving", messages: says, stream: true };
     const stream = await service.post("/v1/chat/completions", ask);

@@ -361,6 +361,7 @@ describe("a refused request", () => {
         model: named,
         stream,
         key_id: expect.stringMatching(/^key_/),
+        person_id: null,
         created_at: expect.any(String),
         ended_at: receipt.created_at,
         outcome: "refused",

@@ -19,6 +19,7 @@ import { policies } from "./policies.ts";
 import { protocol } from "./protocol.ts";
 import { rates } from "./rates.ts";
 import { routing } from "./routing.ts";
+import { slots } from "./slots.ts";
 import { standing } from "./standing.ts";
 import { telemetry } from "./telemetry.ts";
 import { tls } from "./tls.ts";
@@ -56,4 +57,5 @@ export const mutants: Mutants = {
   fleet,
   found,
   kept,
+  slots,
 };

@@ -218,6 +218,35 @@ test("while Redis is silent each begins only up to its even share, and what runs
   expect(await after(fleet, 10_000, all)).toEqual([10, 10, 10]);
 });
 
+test("when Redis is back, the first to ask is not given what another still uses", async () => {
+  const fleet = new Fleet({ common: 32, reserved: 0 });
+  const [first, one] = [fleet.join(), fleet.join()];
+  await after(fleet, 4_000, []);
+  await after(fleet, 1_000, [one], 60_000);
+  expect(one.running.length).toBe(32);
+  fleet.isSilent = true;
+  await after(fleet, 6_000, [first]);
+  fleet.isSilent = false;
+  await after(fleet, 1_000, [first]);
+  expect([first.running.length, one.running.length]).toEqual([0, 32]);
+});
+
+test("a process that shares from now on counts what it runs already", async () => {
+  const fleet = new Fleet({ common: 8, reserved: 0 });
+  const one = fleet.join();
+  await after(fleet, 4_000, []);
+  const other = fleet.join();
+  other.running = Array.from({ length: 6 }, () => ({ part: "common", ends_ms: fleet.now_ms + 2_000 }) as const);
+  await fleet.exchange(one);
+  one.running = [];
+  await fleet.exchange(other);
+  // The first gives back what it held without need.
+  await fleet.exchange(one);
+  await fleet.exchange(one);
+  expect(whole(one.share.most(fleet.now_ms))).toBeLessThanOrEqual(2);
+  expect((await after(fleet, 3_000, [one, other])).toSorted()).toEqual([4, 4]);
+});
+
 test("an idle fleet has the even share of each at hand when Redis falls silent", async () => {
   const fleet = new Fleet({ common: 32, reserved: 0 });
   const all = [fleet.join(), fleet.join(), fleet.join()];

@@ -46,8 +46,16 @@ for (const { kind, open } of kinds) {
       await store.keep([]);
       const { age_ms: _full, ...first } = full;
       const { age_ms: _bare, ...second } = bare;
-      expect(await store.find(full.requestId)).toEqual({ ...first, refusedAt: new Date("2026-11-21T03:00:00.500Z") });
-      expect(await store.find(bare.requestId)).toEqual({ ...second, refusedAt: new Date("2026-11-21T03:00:00.700Z") });
+      expect(await store.find(full.requestId)).toEqual({
+        ...first,
+        personId: null,
+        refusedAt: new Date("2026-11-21T03:00:00.500Z"),
+      });
+      expect(await store.find(bare.requestId)).toEqual({
+        ...second,
+        personId: null,
+        refusedAt: new Date("2026-11-21T03:00:00.700Z"),
+      });
       expect(await store.find(newId("req_"))).toBeNull();
     });
 

@@ -508,10 +508,17 @@ const byOperation = (rows: ReportRow[] | null) =>
 function summed(rows: readonly object[]): Plain {
   return new Map(
     rows.map((row) => {
-      const { startsAt, organization, team, key, model, operation, outcome, ...measures } = row as Record<
-        string,
-        unknown
-      >;
+      const {
+        startsAt,
+        organization,
+        team,
+        person: _,
+        key,
+        model,
+        operation,
+        outcome,
+        ...measures
+      } = row as Record<string, unknown>;
       const idIn = (one: unknown) => (one as { id: string | null } | null)?.id;
       const at = startsAt instanceof Date ? startsAt.toISOString() : null;
       return [JSON.stringify([at, idIn(organization), idIn(team), idIn(key), model, operation, outcome]), measures];

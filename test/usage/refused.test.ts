@@ -27,8 +27,9 @@ function memoryStore() {
     },
     async find(requestId): Promise<RefusedRequest | null> {
       const found = kept.get(requestId);
-      return found ? { ...found, refusedAt: new Date(0) } : null;
+      return found ? { ...found, personId: null, refusedAt: new Date(0) } : null;
     },
+    personOf: async () => "per_1",
     forget: async () => false,
   };
   return { kept, store };

@@ -100,7 +100,7 @@ async function nodeOf(
     environment: { HOME: folder },
     folder,
     isReady: () => answersWith(`http://127.0.0.1:${port}/healthz`, 200),
-    deadline_ms: 60_000,
+    deadline_ms: 180_000,
   });
   return { ...node, port };
 }

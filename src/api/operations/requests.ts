@@ -20,6 +20,7 @@ const example = {
   model: "acme/writer-1",
   stream: true,
   key_id: "key_01a1fd39bc7c7647888383851a8aba9d",
+  person_id: null,
   created_at: "2026-11-21T03:00:00.000Z",
   ended_at: "2026-11-21T03:00:04.120Z",
   outcome: "completed",

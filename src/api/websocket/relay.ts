@@ -13,22 +13,30 @@ export async function relay(response: Response, { streamId, steering }: Create, 
   let isFirst = true;
   for await (const frames of response.body!) {
     for (const event of eventsIn(decoder.decode(frames))) {
-      await socket.send(inLane(isFirst ? ofRequest(event, requestId) : event, streamId));
+      const told = isFirst ? ofRequest(event, requestId, picked(response, retirementHeaders)) : event;
+      await socket.send(inLane(told, streamId));
       isFirst = false;
       if (!socket.isOpen) return;
     }
   }
 }
 
+/** The headers that tell clients that the model is going to be retired. */
+const retirementHeaders = ["deprecation", "sunset", "link"] as const;
+
 /** The headers that tell clients whether and when to ask again, and by which id to complain. */
-const headersShown = ["retry-after", "x-should-retry", "x-request-id", "x-codex-promo-message"] as const;
+const refusalHeaders = ["retry-after", "x-should-retry", "x-request-id", "x-codex-promo-message"] as const;
 
 async function refusalIn(response: Response, streamId: string | null): Promise<string> {
   const { error } = (await response.json()) as { error: JsonObject };
-  const headers: Record<string, string> = {};
-  for (const name of headersShown) {
-    const value = response.headers.get(name);
-    if (value !== null) headers[name] = value;
-  }
-  return errorEvent({ status: response.status, error, headers }, streamId);
+  return errorEvent({ status: response.status, error, headers: picked(response, refusalHeaders) }, streamId);
+}
+
+function picked({ headers }: Response, names: readonly string[]): Record<string, string> {
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const value = headers.get(name);
+      return value === null ? [] : [[name, value]];
+    }),
+  );
 }

@@ -66,7 +66,7 @@ const identityHeaders = group(
     organization: headerName("The header that has the organization's id."),
     plan: headerName("The header that has the name of its plan."),
     session: headerName(
-      "The header that names the conversation, the same for each of its turns and never the client's own name for it: `X-Session-ID` for vLLM. Absent where nothing identifies one.",
+      "The header that names the conversation, the same for each of its turns and never the client's own name for it: `X-Session-ID` for vLLM, `X-Dynamo-Session-ID` for Dynamo. Absent where nothing identifies one.",
     ),
     priority: headerName(
       "The header that has the priority of the request's plan, from `priorities`: `X-Vllm-Priority` for vLLM, `x-override-priority` for SGLang.",

@@ -53,6 +53,7 @@ function checkHook({ problems }: Look, path: Path, { differences }: Step): void 
 
 export function checkTeam(look: Look, inside: Inside, step: Step, team: Team | null): void {
   checkLimits(look, inside, step, { field: "limits", before: team?.limits ?? noBudget, whose: "team" });
+  checkLimits(look, inside, step, { field: "member_limits", before: team?.memberLimits ?? noBudget, whose: "person" });
   checkLimits(look, inside, step, { field: "key_limits", before: team?.keyLimits ?? noBudget, whose: "new key" });
 }
 

@@ -17,6 +17,7 @@ import { type Field, type Kind, type RemovableKind, setBy } from "./kind.ts";
 /** An organization with all that is set of it, which several verbs read. */
 export interface WholeOrganization extends Organization {
   keyLimits: Budget | null;
+  memberLimits: Budget | null;
   notices: Notices | null;
 }
 
@@ -112,6 +113,7 @@ export const organizationKind: Kind<WholeOrganization> = {
       fresh: true,
     }),
     key_limits: limits("updateKeyDefault", "limits", (one) => one.keyLimits),
+    member_limits: limits("updateMemberDefault", "limits", (one) => one.memberLimits),
     notices,
     status: {
       schema: oneOf([...organizationStatuses]),
@@ -133,6 +135,7 @@ export const teamKind: RemovableKind<Team> = {
   fields: {
     limits: limits("updateTeam", "limits", (team) => team.limits),
     key_limits: limits("updateTeam", "key_limits", (team) => team.keyLimits),
+    member_limits: limits("updateTeam", "member_limits", (team) => team.memberLimits),
   },
 };
 

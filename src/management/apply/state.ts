@@ -29,6 +29,7 @@ export interface State {
 /** The parts of an organization's state that somebody needs. What is not read is as in a new organization. */
 export interface Needs {
   keyLimits: boolean;
+  memberLimits: boolean;
   notices: boolean;
   teams: boolean;
   keys: boolean;
@@ -58,10 +59,11 @@ export async function readState(
   const states = await pooled(needed, async ({ organization, needs }): Promise<OrganizationState> => {
     const { slug } = organization;
     const keyLimits = needs.keyLimits ? (await manage.findKeyDefault({ organization: slug })).limits : null;
+    const memberLimits = needs.memberLimits ? (await manage.findMemberDefault({ organization: slug })).limits : null;
     const notices = needs.notices ? await noticesOf(manage, slug) : null;
     const keys = needs.keys ? await keysOf(organization) : [];
     return {
-      organization: { ...organization, keyLimits, notices },
+      organization: { ...organization, keyLimits, memberLimits, notices },
       teams: needs.teams ? await teamsOf(organization) : [],
       keys: keys.filter(({ state }) => state !== "revoked"),
     };

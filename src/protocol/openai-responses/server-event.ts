@@ -22,12 +22,16 @@ export function inLane(event: string, streamId: string | null): string {
   return streamId === null ? event : withField(event, "stream_id", streamId);
 }
 
-/** The event with the id of its request, which stands in the head of an answer over HTTP. */
-export function ofRequest(event: string, requestId: string): string {
-  return withField(event, "request_id", requestId);
+/**
+ * The event with what stands in the head of an answer over HTTP: the id of its request, and the headers that tell of its
+ * model's retirement.
+ */
+export function ofRequest(event: string, requestId: string, headers: Record<string, string> = {}): string {
+  const identified = withField(event, "request_id", requestId);
+  return Object.keys(headers).length > 0 ? withField(identified, "headers", headers) : identified;
 }
 
-function withField(event: string, name: string, value: string): string {
+function withField(event: string, name: string, value: string | Record<string, string>): string {
   return `${event.slice(0, -1)},"${name}":${JSON.stringify(value)}}`;
 }
 

@@ -1,0 +1,14 @@
+/**
+ * Whose a request is. Every key has the person that it was made for, or none, for as long as it exists (migration 0031), and
+ * it exists for as long as its records do. So the key of a record says whose it was at admission, and a settlement writes
+ * nothing more for it (docs/decisions/2026-11-25-whose-requests.md).
+ */
+
+/** The person of a row's key, as an expression. */
+export const personOfKey = (table: string): string =>
+  `(select k.person_id from api_key k where k.id = ${table}.key_id)`;
+
+/** Whether a row is of a key of this person; null: of anybody's. */
+export function isOfPerson(table: string, person: string): string {
+  return `(${person}::uuid is null or ${table}.key_id in (select k.id from api_key k where k.person_id = ${person}))`;
+}
