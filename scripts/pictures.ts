@@ -1,9 +1,10 @@
 // `npm run pictures`: pictures of the console for the README and docs, in docs/pictures. A node with the simulator runs for
-// them, with requests going on, so that there is something to see.
+// them, with requests going on, so that there is something to see. `-- FOLDER` makes pictures of every page, as an
+// administrator and as a member see them, in light and dark and on a narrow screen, in that folder: for whoever looks.
 
 import { mkdirSync } from "node:fs";
 import { launchBrowser, noBrowser, openTab } from "../test/console/chromium.ts";
-import { type ConsoleNode, startConsoleNode } from "../test/console/node.ts";
+import { type ConsoleNode, pathsOf, signInAs, startConsoleNode } from "../test/console/node.ts";
 
 const folder = "docs/pictures";
 const models = ["meta-llama/llama-3.1-8b-instruct", "qwen/qwen3-32b", "qwen/qwen3-coder"];
@@ -15,10 +16,44 @@ async function main(): Promise<void> {
     console.log(`skipped: ${noBrowser}`);
     return;
   }
-  mkdirSync(folder, { recursive: true });
+  const every = process.argv[2];
+  mkdirSync(every ?? folder, { recursive: true });
   const [node, browser] = await Promise.all([startConsoleNode(), launchBrowser()]);
   await company(node);
   const ended = traffic(node);
+  if (every !== undefined) await everyPage(node, browser, every);
+  else await documented(node, browser);
+  await ended;
+  await browser.close();
+  await node[Symbol.asyncDispose]();
+}
+
+type Browser = Awaited<ReturnType<typeof launchBrowser>>;
+
+async function everyPage(node: ConsoleNode, browser: Browser, place: string): Promise<void> {
+  for (const role of ["admin", "member"] as const) {
+    const paths = [...(await pathsOf(node, role)), ...(role === "admin" ? ["/organizations/acme"] : [])];
+    for (const [theme, width] of [
+      ["light", 1200],
+      ["dark", 1200],
+      ["light", 320],
+    ] as const) {
+      const tab = await openTab(node.url, { theme, width }, browser);
+      await tab.page.goto(node.url);
+      await tab.page.waitForSelector("h1");
+      await tab.page.screenshot({ path: `${place}/sign-in-${theme}-${width}.png` });
+      await signInAs(tab, node, role);
+      for (const path of paths) {
+        await tab.visit(path);
+        const name = path.replaceAll(/[^a-z]+/g, "-").slice(0, 40);
+        await tab.page.screenshot({ path: `${place}/${role}${name}-${theme}-${width}.png`, fullPage: true });
+      }
+      await tab.context.close();
+    }
+  }
+}
+
+async function documented(node: ConsoleNode, browser: Browser): Promise<void> {
   const [request] = await node.sluice.json<{ id: string }[]>("request", "list", "--outcome", "completed");
   const shots = [
     { name: "now", path: "/", theme: "light", wait_ms: traffic_ms - 2000 },
@@ -37,9 +72,6 @@ async function main(): Promise<void> {
     await tab.page.screenshot({ path: `${folder}/console-${name}.png` });
     await tab.context.close();
   }
-  await ended;
-  await browser.close();
-  await node[Symbol.asyncDispose]();
   console.log(`${shots.length} pictures in ${folder}`);
 }
 

@@ -50,7 +50,8 @@ interface Started {
   child: Bun.Subprocess;
 }
 
-export async function portkey(): Promise<Started> {
+/** `isHeadless`: without the page that it serves. */
+export async function portkey(isHeadless = true): Promise<Started> {
   const place = join(folder, `portkey-${versions.portkey}-${nodeServerVersion}`);
   const program = join(place, "node_modules/@portkey-ai/gateway/build/start-server.js");
   if (!(await Bun.file(program).exists())) {
@@ -62,7 +63,7 @@ export async function portkey(): Promise<Started> {
     await succeed(words, "npm could not install Portkey");
   }
   const port = await freePort();
-  const child = Bun.spawn(pinned(["node", program, `--port=${port}`, "--headless"]), {
+  const child = Bun.spawn(pinned(["node", program, `--port=${port}`, ...(isHeadless ? ["--headless"] : [])]), {
     stdout: "ignore",
     stderr: "ignore",
   });

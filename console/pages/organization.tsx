@@ -78,7 +78,7 @@ export function OrganizationPage({ id }: PageProps) {
             </Section>
             {defaults.keys.answer && defaults.members.answer && (
               <Section
-                title="Limits without others"
+                title="Default limits"
                 aside={
                   <span class="acts">
                     <DefaultAct kind="Key" {...defaults.keys.answer} changed={changed} />
@@ -88,8 +88,8 @@ export function OrganizationPage({ id }: PageProps) {
               >
                 <Facts
                   of={[
-                    ["a new key", <LimitWords key="k" of={defaults.keys.answer.limits} />],
-                    ["each person", <LimitWords key="m" of={defaults.members.answer.limits} />],
+                    ["a new key", <LimitWords key="k" of={defaults.keys.answer.limits} none="none" />],
+                    ["each person", <LimitWords key="m" of={defaults.members.answer.limits} none="none" />],
                   ]}
                 />
               </Section>

@@ -2,6 +2,7 @@
 
 import type { Answer } from "../core/client.ts";
 import { limitFields } from "../core/form.ts";
+import { may } from "../core/session.ts";
 import { useAnswer } from "../core/use-answer.ts";
 import type { PageProps } from "../pages.ts";
 import { Act } from "../parts/act.tsx";
@@ -91,9 +92,14 @@ function Memberships({ of: person, changed }: Of) {
         { head: "Scopes", cell: ({ scopes }) => scopes.join(", ") },
         { head: "Models", cell: ({ models }) => (models as string[] | null)?.join(", ") ?? "every model" },
         { head: "From", cell: ({ source }) => (source === "hand" ? "given by hand" : "a rule") },
-        {
+        may("takeMembership") && {
           head: "Acts",
-          cell: (one) => one.source === "hand" && <Take person={person} membership={one} changed={changed} />,
+          cell: (one) =>
+            one.source === "hand" && (
+              <span class="acts">
+                <Take person={person} membership={one} changed={changed} />
+              </span>
+            ),
         },
       ]}
     />
@@ -137,21 +143,23 @@ function PersonLimits({ of: { id, version, memberships, limits }, changed }: Of)
       keyOf={({ organization }) => organization}
       columns={[
         { head: "Organization", cell: ({ organization }) => <OrganizationLink slug={organization} /> },
-        { head: "Limits", cell: ({ found }) => <LimitWords of={found?.limits ?? null} /> },
+        { head: "Limits", cell: ({ found }) => <LimitWords of={found?.limits ?? null} none="none" /> },
         { head: "From", cell: ({ found }) => (found ? (found.is_own ? "her own" : "those of members") : "–") },
         { head: "Used", cell: ({ found }) => <Share of={found?.standing ?? null} /> },
-        {
+        may("updatePersonLimits") && {
           head: "Acts",
           cell: ({ organization, found }) => (
-            <Act
-              label="Limit"
-              verb="updatePersonLimits"
-              given={{ person: id, organization, version }}
-              fields={limitFields("limits", found?.is_own ? found.limits : null)}
-              says="All her keys and sign-ins in the organization share these. Without any, those of members count again."
-              done="The limits were changed."
-              onDone={changed}
-            />
+            <span class="acts">
+              <Act
+                label="Limit"
+                verb="updatePersonLimits"
+                given={{ person: id, organization, version }}
+                fields={limitFields("limits", found?.is_own ? found.limits : null)}
+                says="All her keys and sign-ins in the organization share these. Without any, those of members count again."
+                done="The limits were changed."
+                onDone={changed}
+              />
+            </span>
           ),
         },
       ]}

@@ -7,6 +7,7 @@ import { useAnswer } from "../core/use-answer.ts";
 import type { PageProps } from "../pages.ts";
 import { Act } from "../parts/act.tsx";
 import { Show } from "../parts/asked.tsx";
+import { detailsOf } from "../parts/audit-list.tsx";
 import { CommandLine } from "../parts/command-line.tsx";
 import { List } from "../parts/list.tsx";
 import { Empty, Facts, Page, Section } from "../parts/section.tsx";
@@ -127,5 +128,5 @@ const historyColumns = [
   { head: "When", cell: (row: Record<string, unknown>) => <Time at={row.at as string} /> },
   { head: "Who", cell: (row: Record<string, unknown>) => String(row.actor ?? "") },
   { head: "Did", cell: (row: Record<string, unknown>) => String(row.action ?? "") },
-  { head: "Details", cell: (row: Record<string, unknown>) => JSON.stringify(row.details ?? null) },
+  { head: "Details", cell: (row: Record<string, unknown>) => <span class="anywhere">{detailsOf(row.details)}</span> },
 ];

@@ -2,8 +2,10 @@
 import { limitNames } from "../core/form.ts";
 import { compacted, wordsOf } from "../core/format.ts";
 
-export function LimitWords({ of }: { of: Record<(typeof limitNames)[number], number | null> | null }) {
+type Limits = Record<(typeof limitNames)[number], number | null> | null;
+
+export function LimitWords({ of, none = "none of its own" }: { of: Limits; none?: string }) {
   const set = limitNames.filter((name) => of?.[name] != null);
-  if (set.length === 0) return <span class="fine">none of its own</span>;
+  if (set.length === 0) return <span class="fine">{none}</span>;
   return <>{set.map((name) => `${wordsOf(name)} ${compacted(of![name]!)}`).join(", ")}</>;
 }

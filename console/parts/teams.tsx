@@ -38,8 +38,8 @@ export function Teams({ organization, changed }: { organization: string; changed
               { head: "Keys", isNumber: true, cell: ({ keys }) => keys },
               { head: "Used", cell: ({ standing }) => <Share of={standing} /> },
               { head: "Limits", cell: ({ limits, raise }) => <RaisedLimits of={limits} raise={raise} /> },
-              { head: "New keys get", cell: ({ key_limits }) => <LimitWords of={key_limits} /> },
-              { head: "Members get", cell: ({ member_limits }) => <LimitWords of={member_limits} /> },
+              { head: "New keys get", cell: ({ key_limits }) => <LimitWords of={key_limits} none="–" /> },
+              { head: "Members get", cell: ({ member_limits }) => <LimitWords of={member_limits} none="–" /> },
               { head: "Acts", cell: (team) => <TeamActs of={team} changed={() => [reload(), changed()]} /> },
             ]}
           />

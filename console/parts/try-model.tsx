@@ -1,5 +1,5 @@
 /** A message to a model, answered in the page as one's own key, or as a key that one may administer, with its receipt. */
-import { useId, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { announce } from "../core/announce.ts";
 import { eventsIn } from "../core/events.ts";
 import { Refusal, send } from "../core/http.ts";
@@ -22,6 +22,8 @@ export function TryModel({ model }: { model: string }) {
   const [said, setSaid] = useState(nothing);
   const abort = useRef<AbortController | null>(null);
   const id = useId();
+  // Nobody reads the rest of an answer on another page, and it would be charged.
+  useEffect(() => () => abort.current?.abort(), []);
   if (!may("tryModel")) return null;
   const needsKey = session.value?.kind === "operator";
   const ask = async (event: Event) => {

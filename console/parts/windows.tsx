@@ -56,7 +56,7 @@ function WindowLine({ kind, window }: { kind: string; window: Window }) {
       <span class="window-figure" title={limit === null ? all : `${all}, limit ${grouped(limit)}`}>
         {limit === null
           ? `${compacted(used)} units, no limit`
-          : `${percent((used / Math.max(1, limit)) * 100)} · ${compacted(used)} of ${compacted(limit)}`}
+          : `${percent((used / Math.max(1, limit)) * 100)} · ${compacted(used)} of ${compacted(limit)} units`}
         {held > 0 && <span class="fine"> + {compacted(held)} held</span>}
       </span>
       <span class="window-reset fine">

@@ -4,7 +4,7 @@ import { until } from "../harness/until.ts";
 import { launchBrowser, noBrowser, openTab, type Tab } from "./chromium.ts";
 import { type ConsoleNode, markup, signInAs, startConsoleNode } from "./node.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(120_000);
 
 describe.skipIf(noBrowser !== null)(`an attack on the console${noBrowser ? `: ${noBrowser}` : ""}`, () => {
   let node: ConsoleNode;

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { launchBrowser, noBrowser, openTab, type Tab } from "./chromium.ts";
 import { type ConsoleNode, markup, pathsOf, signInAs, startConsoleNode } from "./node.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(120_000);
 
 /** Those with the most parts. */
 async function somePaths(node: ConsoleNode): Promise<string[]> {

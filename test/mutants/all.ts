@@ -3,6 +3,7 @@
 import { admission } from "./admission.ts";
 import { auth } from "./auth.ts";
 import { budgets } from "./budgets.ts";
+import { consoleServer } from "./console.ts";
 import { edges } from "./edges.ts";
 import { fleet } from "./fleet.ts";
 import { found } from "./found.ts";
@@ -34,6 +35,7 @@ export const mutants: Mutants = {
   protocol,
   auth,
   identity,
+  console: consoleServer,
   admission,
   upstream,
   routing,

@@ -1,0 +1,32 @@
+import type { Mutant } from "./mutant.ts";
+
+const attacks = "test/console/operators.test.ts";
+const signIns = "test/identity/console.test.ts";
+const rule = "docs/console.md, Sessions";
+
+export const consoleServer: Mutant[] = [
+  {
+    name: "the cookie alone opens the console",
+    file: "src/api/people/console-entrance.ts",
+    find: "if (found && isPageSecret(found, call.request.headers.get(secretHeader))) return found;",
+    replace: "if (found) return found;",
+    caughtBy: [`${signIns} > opens nothing with the cookie alone`],
+    rule,
+  },
+  {
+    name: "a link opens the console as often as it is used",
+    file: "src/identity/links.ts",
+    find: "      pending.delete(code);\n",
+    replace: "",
+    caughtBy: [`${attacks} > opens by a link once`],
+    rule,
+  },
+  {
+    name: "a page of another origin signs in and changes things",
+    file: "src/api/people/console-entrance.ts",
+    find: 'if (safe.includes(method) || origins.includes(headers.get("origin") ?? "")) return;',
+    replace: "if (safe.includes(method) || origins.length > 0) return;",
+    caughtBy: [`${attacks} > lets no page of another origin`],
+    rule: "docs/console.md, The port",
+  },
+];
