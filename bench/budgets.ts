@@ -10,6 +10,7 @@ import { migrate } from "../db/migrate.ts";
 import { setSubject } from "../src/postgres/budgets.ts";
 import { ledger } from "../src/postgres/ledger.ts";
 import { countInPerson } from "../src/postgres/members.ts";
+import { raises } from "../src/postgres/raises.ts";
 import { serverDatabase } from "../src/postgres/server.ts";
 import { type Budget, noBudget } from "../src/store/budget.ts";
 import { bare, idOf } from "../src/store/ids.ts";
@@ -41,8 +42,11 @@ interface Case {
 type Limit = (id: string, team: string | null, budget: Partial<Budget>) => Promise<void>;
 /** Makes a key the person's; answers the person's subject. */
 type Own = (key: string, person: string) => Promise<string>;
+/** Raises the weeks of a key, or of the plan of all of them. */
+type Lift = (subject: "key" | "organization", key?: string) => Promise<unknown>;
 
-async function caseOf(name: string, prepare: (keys: string[], limit: Limit, own: Own) => Promise<void>): Promise<Case> {
+type Prepare = (keys: string[], limit: Limit, own: Own, lift: Lift) => Promise<unknown>;
+async function caseOf(name: string, prepare: Prepare): Promise<Case> {
   const uuid = Bun.randomUUIDv7();
   await db.query("insert into organization (id, slug, name, anchor_at) values ($1, $2, '', '2026-01-31Z')", [
     uuid,
@@ -52,13 +56,19 @@ async function caseOf(name: string, prepare: (keys: string[], limit: Limit, own:
   const limit: Limit = async (id, team, budget) => {
     await db.transaction((tx) => setSubject(tx, { id, organization: uuid, team, budget: { ...noBudget, ...budget } }));
   };
-  await prepare(keys, limit, async (key, person) => {
+  const organizationId = idOf(uuid, "org_");
+  const own: Own = async (key, person) => {
     await limit(key, null, {});
     await countInPerson(db, { id: key, owner: uuid, person });
     const [row] = await db.query<{ id: string }>("select usage_member($1, $2) as id", [uuid, person]);
     return row!.id;
-  });
-  return { name, organization: idOf(uuid, "org_"), keys, running: [], cpu_us: [] };
+  };
+  const lift: Lift = (subject, id = organizationId) => {
+    const raise = { limits: { ...noBudget, week: 2e14 }, until: new Date(Date.now() + 86_400_000) };
+    return raises(db).setRaise({ subject, id, organizationId, audited: id }, raise, "cli:bench");
+  };
+  await prepare(keys, limit, own, lift);
+  return { name, organization: organizationId, keys, running: [], cpu_us: [] };
 }
 
 const budget = { session: 1e14, week: 1e14, month: 1e14 };
@@ -87,6 +97,13 @@ const cases = [
   await caseOf("every key limited", async (keys, limit) => {
     for (const key of keys) await limit(uuidOf(key), null, budget);
   }),
+  await caseOf("every key limited, and raised", async (keys, limit, _, lift) => {
+    for (const key of keys) {
+      await limit(uuidOf(key), null, budget);
+      await lift("key", key);
+    }
+  }),
+  await caseOf("no limited key, and a raised plan", (_, __, ___, lift) => lift("organization")),
   await caseOf("every key limited, and another limited person's", async (keys, limit, own) => {
     for (const key of keys) {
       await limit(await own(uuidOf(key), Bun.randomUUIDv7()), null, budget);

@@ -214,11 +214,11 @@ for (const name of ["postgres", "pglite"] as const)
       await store.setClock(before);
       const books = await Promise.all(
         Array.from({ length: name === "postgres" ? 4 : 1 }, async () =>
-          ledger(await store.another(), { recovery: "checkpoint" }),
+          ledger(await store.another(), { recovery: "checkpoint", answer_ms: 60_000 }),
         ),
       );
       const rush = async () => {
-        const commands = Array.from({ length: 80 }, () => asked(key));
+        const commands = Array.from({ length: 40 }, () => asked(key));
         const answers = await Promise.all(commands.map((command, n) => books[n % books.length]!.run([command])));
         return commands.filter((_, n) => answers[n]![0]!.answer === "granted");
       };
