@@ -102,8 +102,8 @@ async function printPages(of: Tab): Promise<void> {
         }),
       );
     }
-    table.push([path, ...shown(opened), ...shown(next)]);
-    console.error([path, ...shown(opened), ...shown(next)].join("  "));
+    table.push([path, ...rendered(opened), ...rendered(next)]);
+    console.error([path, ...rendered(opened), ...rendered(next)].join("  "));
   }
   console.log(table.toString());
   if (of.found.length > 0) console.log(of.found.join("\n"));
@@ -115,7 +115,7 @@ async function timed(act: () => Promise<unknown>): Promise<number> {
   return performance.now() - began_ms;
 }
 
-function shown(took: number[]): string[] {
+function rendered(took: number[]): string[] {
   const sorted = took.toSorted((one, other) => one - other);
   return sorted.length === 0
     ? ["", ""]
