@@ -105,7 +105,7 @@ export function addKeyLimits(org: Command, { services }: CommandContext): void {
 export function addMemberLimits(org: Command, { services }: CommandContext): void {
   org
     .command("member-limits")
-    .description("show or set what each person of an organization can use who has no limits of the own")
+    .description("show or set what each person of an organization can use who has no limits of their own")
     .argument("<org>", "slug or ID of the organization")
     .addOption(limitOption("--limit", "what a person can use, unless the person's team says otherwise"))
     .addOption(versionOption("organization"))

@@ -76,7 +76,7 @@ export const auditVerbs = [
     route: "GET /audit",
     summary: "Read the audit log",
     description:
-      "Newest first, or with `order=oldest` as it was written. An `organization-admin` sees the entries of the own organization, whose numbers then have gaps.",
+      "Newest first, or with `order=oldest` as it was written. An `organization-admin` sees the entries of their own organization, whose numbers then have gaps.",
     roles: readers,
     faults: ["resource_not_found"],
     takes: Type.Object({

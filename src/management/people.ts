@@ -155,7 +155,7 @@ export const personVerbs = [
     route: "GET /people",
     summary: "List people",
     description:
-      "In the order in which they came. An `organization-admin` sees those with a membership in the own one.",
+      "In the order in which they came. An `organization-admin` sees those with a membership in their own organization.",
     roles: readers,
     faults: ["resource_not_found"],
     takes: Type.Object({

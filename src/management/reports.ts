@@ -61,7 +61,7 @@ export const reportVerbs = [
     route: "GET /usage/report",
     summary: "Add up what was used in a span of time",
     description:
-      "By any groups; equal to the records to the unit. What still runs is in `running`, and in no row. An `organization-admin` reads that of the own organization.",
+      "By any groups; equal to the records to the unit. What still runs is in `running`, and in no row. An `organization-admin` reads that of their own organization.",
     roles: owners,
     faults: ["resource_not_found"],
     takes: Type.Object({

@@ -92,7 +92,7 @@ const teamFlag = flag("<team>", "ID of the team, or with --org its name");
 const limitFlags = {
   limits: flag("--limit", "what the team can use"),
   keyLimits: flag("--key-limit", "what each new key of the team can use"),
-  memberLimits: flag("--member-limit", "what each person of the team without limits of the own can use"),
+  memberLimits: flag("--member-limit", "what each person of the team without limits of their own can use"),
 };
 const keyLimits = () =>
   Type.Optional(nullable(limitChanges("What each new key of the team gets; keys that exist keep theirs.")));
@@ -100,7 +100,7 @@ const keyLimits = () =>
 const memberLimits = () =>
   Type.Optional(
     nullable(
-      limitChanges("What each person of the team can use who has no limits of the own, with all keys together."),
+      limitChanges("What each person of the team can use who has no limits of their own, with all keys together."),
     ),
   );
 

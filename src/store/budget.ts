@@ -25,7 +25,7 @@ export interface Team {
   budget: Budget;
   /** The limits that a new key of the team gets. Null: those of a new key of the organization. */
   keyDefault: Budget | null;
-  /** The limits of each member of the team without limits of the own. Null: those that the organization gives. */
+  /** The limits of each member of the team without limits of their own. Null: those that the organization gives. */
   memberDefault: Budget | null;
   /** The keys in the team, revoked ones included. */
   keys: number;
@@ -95,7 +95,7 @@ export interface BudgetAdministration {
   ): Promise<KeyBudget | Overtaken<KeyBudget> | null>;
   /** The limits that a new key of an organization gets; null if it gets none. */
   keyDefault(organizationId: string): Promise<Budget | null>;
-  /** The limits of each member of an organization without limits of the own or the team's; null if there are none. */
+  /** The limits of each member of an organization without limits of their own or of the team; null if there are none. */
   memberDefault(organizationId: string): Promise<Budget | null>;
   /** Does nothing if the organization has another version than the given one. */
   setMemberDefault(
