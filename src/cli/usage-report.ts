@@ -123,13 +123,13 @@ function costColumn(price: Report["price"]): Column<Row>[] {
 const reportHelp = `
 Groups: organization, team, person, key, model, operation, outcome, and one of
 hour, day, month. Requests count in the hour of their admission, in the team
-that their key was in then, and for the person whose key it is. Dates are days of UTC, and months can be given as
-2026-11; an instant must be the beginning of an hour. The end is not part of
-the report.
+that their key was in then, and for the person whose key it is. Dates are days
+of UTC, and months can be given as 2026-11; an instant must be the beginning of
+an hour. The end is not part of the report.
 
 FOCUS is by day, or --by hour or month, with organization, team, person, key,
-model, and operation. It needs reports.currency and reports.price_per_million_units in
-sluice.yaml.
+model, and operation. It needs reports.currency and
+reports.price_per_million_units in sluice.yaml.
 
 Examples:
   $ sluice usage report

@@ -12,6 +12,7 @@ const receipt: Receipt = {
   requestId: `req_${hex("1")}`,
   organizationId: `org_${hex("2")}`,
   keyId: `key_${hex("3")}`,
+  personId: null,
   operation: "chat.completions",
   model: "acme/m",
   stream: true,
