@@ -165,30 +165,63 @@ async function reported(context: ManagementContext, input: Asked): Promise<Repor
       perMillionUnits: pricing.price_per_million_units,
       provider: pricing.provider,
     },
-    rows: await withStanding(context, { by, isUntilNow: to > found.at }, rows),
+    rows: await withStanding(
+      context,
+      { by, isUntilNow: to > found.at, organizationId: organization?.id ?? null },
+      rows,
+    ),
   };
 }
 
-const subjects = ["key", "team", "organization"] as const;
-const idOf = { key: "keyId", team: "teamId", organization: "organizationId" } as const;
+/** The narrowest first. */
+const subjects = ["key", "person", "team", "organization"] as const satisfies readonly ReportGroup[];
+type Subject = (typeof subjects)[number];
+const isSubject = (group: ReportGroup): group is Subject => subjects.some((one) => one === group);
 
-/** Adds the standing of each row's key, else of its team, else of its organization, where the rows are nothing else. */
+interface Counted {
+  by: readonly ReportGroup[];
+  isUntilNow: boolean;
+  /** The one organization that the report is of. */
+  organizationId: string | null;
+}
+
+/** Adds the standing of each row's key, else its person, team or organization, where the rows are nothing else. */
 async function withStanding(
   context: ManagementContext,
-  { by, isUntilNow }: { by: readonly ReportGroup[]; isUntilNow: boolean },
+  { by, isUntilNow, organizationId }: Counted,
   rows: Row[],
 ): Promise<Row[]> {
   const subject = subjects.find((one) => by.includes(one));
-  if (!isUntilNow || !subject || by.some((one) => one !== "key" && one !== "team" && one !== "organization"))
-    return rows;
-  // A member sees what is left of her own keys alone.
-  if (context.person !== null && subject !== "key") return rows;
-  const ids = rows.map((row) => row[idOf[subject]] ?? null);
+  if (!isUntilNow || !subject || !by.every(isSubject)) return rows;
+  // A person counts in each organization by herself.
+  if (subject === "person" && organizationId === null && !by.includes("organization")) return rows;
+  // A member sees what is left of her own and of her keys alone.
+  if (context.person !== null && subject !== "key" && subject !== "person") return rows;
+  const ids = subject === "person" ? await memberIds(context, organizationId, rows) : rows.map(idOf[subject]);
   const standings = await standingsOf(
     context,
-    ids.filter((id) => id !== null),
+    ids.filter((id) => id != null),
   );
   return rows.map((row, at) => ({ ...row, standing: standings.get(ids[at] ?? "") ?? null }));
+}
+
+const idOf: Record<Exclude<Subject, "person">, (row: Row) => string | null | undefined> = {
+  key: ({ keyId }) => keyId,
+  team: ({ teamId }) => teamId,
+  organization: ({ organizationId }) => organizationId,
+};
+
+async function memberIds(
+  { people }: Pick<ManagementContext, "people">,
+  organizationId: string | null,
+  rows: readonly Row[],
+): Promise<(string | null)[]> {
+  const budgets = await people.memberBudgets([...new Set(rows.flatMap(({ personId }) => personId ?? []))]);
+  return rows.map((row) => {
+    const all = budgets.get(row.personId ?? "") ?? [];
+    const counted = all.find((one) => one.organizationId === (row.organizationId ?? organizationId));
+    return counted?.memberId ?? null;
+  });
 }
 
 function largestOf(rows: readonly ReportRow[], count = rows.length): readonly ReportRow[] {

@@ -161,6 +161,16 @@ test("every number of every report is the sum of the receipts", async () => {
   }
 });
 
+test("a report by person says how much of her limits each has used, as the person does", async () => {
+  const { rows } = await report("person");
+  const shown = await service.json<{ limits: { standing: object }[] }>("person", "show", person.ann!);
+  expect(shown.limits[0]!.standing).toMatchObject({ week: { limit: 400_000, used: expect.any(Number) } });
+  const { standing } = rows.find((row) => row.person_id === person.ann) as { standing?: object };
+  expect(standing).toEqual(shown.limits[0]!.standing);
+  const byModel = (await report("person,model")).rows;
+  expect(byModel.every((row) => !("standing" in row))).toBe(true);
+});
+
 const keyById = (id: string) => Object.values(keys).find((one) => one.id === id)!;
 const keyOf = (request: string) => keys[asked.find(({ id }) => id === request)!.name]!;
 
