@@ -73,6 +73,7 @@ networkPolicy:
     ["autoscaling.enabled=true", "serviceMonitor.enabled=true", "image.digest=sha256:0", `file=${egress}`],
     ["migration.enabled=false", "podDisruptionBudget.enabled=false", "networkPolicy.enabled=false", "config=null"],
     ["secrets.redis=false", "migration.secretName=sluice-owner"],
+    ["console.enabled=true", "console.type=LoadBalancer", "console.annotations.example=yes"],
   ];
 }
 
