@@ -83,6 +83,12 @@ export const dashboards: Record<string, Panel[]> = {
       'count by (model) (upstream_routes) unless on (model) (sum by (model) (upstream_routes{state="closed"}) > 0)',
     ]),
     panel("Requests in flight", "short", ["{{upstream}}", "sum by (upstream) (upstream_requests_in_flight)"]),
+    panel(
+      "One limit for all nodes",
+      "short",
+      ["slots {{upstream}}", "sum by (upstream) (upstream_slots)"],
+      ["apart {{upstream}}", "sum by (upstream) (upstream_slots_apart)"],
+    ),
     panel("Tokens in flight", "short", ["{{upstream}}", "sum by (upstream) (upstream_tokens_in_flight)"]),
     panel("Time to first part by upstream", "s", ...slow("upstream_time_to_first_part_seconds", "upstream")),
     panel("Tokens a second", "short", ["{{upstream}} {{class}}", rate("upstream_tokens_total", "upstream, class")]),

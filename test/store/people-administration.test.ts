@@ -52,8 +52,8 @@ for (const { kind, open } of kinds)
       await administration(db).createKey({
         ...{ id, organizationId, name: id, scopes: keyScopes, allowedModels: null, expiresAt: null, owner: null },
         ...{ labels: {}, allowedAddresses: null, teamId: null, budget: noBudget, secret: secretOf(text), actor },
+        personId,
       });
-      await db.query("update api_key set person_id = $1 where id = $2", [personId.slice(4), id.slice(4)]);
       return secretOf(text).hash;
     }
     const refusal = async (hash: Uint8Array, policy: PeoplePolicy | null = revoking) => {

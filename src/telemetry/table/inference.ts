@@ -106,7 +106,7 @@ export const inferenceMetrics = {
   upstream_slots_apart: {
     type: "gauge",
     across: "max",
-    help: "1 while Redis does not answer, so that the process keeps only its even share of such a limit; else 0.",
+    help: "Whether (1 or 0) the process keeps only its even share of such a limit, because Redis does not answer.",
     question: "Is an engine not used to its limit because Redis is away?",
     labels: { upstream },
   },
