@@ -84,7 +84,13 @@ describe("what scripts rely on", () => {
     const { key: _secret, ...key } = await json("key create --org acme --name app --json");
     const minute = { requests_per_minute: null, tokens_per_minute: null };
     const limits = { session: null, week: null, month: null, ...minute, concurrent_requests: null };
-    expect(await json(`key show ${key.id} --json`)).toEqual({ ...key, team: null, limits, standing: null, raise: null });
+    expect(await json(`key show ${key.id} --json`)).toEqual({
+      ...key,
+      team: null,
+      limits,
+      standing: null,
+      raise: null,
+    });
     for (const list of ["key list --json", "key list --org acme --json"])
       expect(await json(list)).toEqual([{ ...key, standing: null, raise: null }] as never);
     expect(await json("audit list --limit 1 --json")).toMatchObject([{ actor: "cli:ann", action: "key.create" }]);
