@@ -14,8 +14,9 @@ interface Mutant {
 }
 
 const verbs = "db/migrations/0004_ledger_verbs.sql";
+const admissions = "db/migrations/0030_subjects_at_less_cost.sql";
 
-const mutants: readonly Mutant[] = [
+export const mutants: readonly Mutant[] = [
   {
     name: "settled twice",
     file: verbs,
@@ -30,7 +31,7 @@ const mutants: readonly Mutant[] = [
   },
   {
     name: "charged on refusal",
-    file: verbs,
+    file: admissions,
     find: "if sources[step.n] is null or is_crowded then\n",
     replace: `if sources[step.n] is null or is_crowded then
         for i in 4..count - 1 loop
@@ -47,7 +48,7 @@ const mutants: readonly Mutant[] = [
   },
   {
     name: "a stale limit",
-    file: verbs,
+    file: admissions,
     find: "coalesce(limits[step.plan][i], book.limits[counters[i]]) - book.used[counters[i]] - held[counters[i]]);",
     replace: "coalesce(limits[step.plan][i], book.limits[counters[i]]));",
   },
@@ -104,11 +105,15 @@ function found({ file, find, replace }: Mutant, words: readonly string[]): strin
   }
 }
 
-const [word = "", ...words] = process.argv.slice(2);
-let missed = 0;
-for (const mutant of mutants.filter(({ name }) => name.includes(word))) {
-  const finding = found(mutant, words);
-  if (finding === null) missed += 1;
-  console.log(`${finding === null ? "MISSED" : "found "} ${mutant.name}${finding === null ? "" : ` (${finding})`}`);
+function main(): void {
+  const [word = "", ...words] = process.argv.slice(2);
+  let missed = 0;
+  for (const mutant of mutants.filter(({ name }) => name.includes(word))) {
+    const finding = found(mutant, words);
+    if (finding === null) missed += 1;
+    console.log(`${finding === null ? "MISSED" : "found "} ${mutant.name}${finding === null ? "" : ` (${finding})`}`);
+  }
+  process.exitCode = missed === 0 ? 0 : 1;
 }
-process.exitCode = missed === 0 ? 0 : 1;
+
+if (import.meta.main) main();

@@ -9,6 +9,7 @@ const verbs = "db/migrations/0004_ledger_verbs.sql";
 const own = "db/migrations/0013_budgets.sql";
 /** What migration 0026 replaced of both. */
 const people = "db/migrations/0026_people_in_the_ledger.sql";
+const admissions = "db/migrations/0030_subjects_at_less_cost.sql";
 const book = "test/store/budgets.test.ts > budgets on postgres";
 const said = "test/admission/limited-by.test.ts";
 const rule = "docs/design/usage.md, Budgets";
@@ -133,7 +134,7 @@ export const budgets: Mutant[] = [
   },
   {
     name: "a key's limit does not bind what its organization has room for",
-    file: people,
+    file: admissions,
     find: "for i in 1..count - 1 loop\n        room := least(",
     replace: "for i in 1..3 loop\n        room := least(",
     caughtBy: [`${book} a key's five-hour limit`],
@@ -141,7 +142,7 @@ export const budgets: Mutant[] = [
   },
   {
     name: "extra usage relieves a key, too",
-    file: people,
+    file: admissions,
     find: "for i in 4..count - 1 loop\n        room_extra",
     replace: "for i in 4..3 loop\n        room_extra",
     caughtBy: [`${book} extra usage counts`],
@@ -149,9 +150,9 @@ export const budgets: Mutant[] = [
   },
   {
     name: "one request more of a team runs at a time",
-    file: people,
-    find: "is_crowded := is_crowded or running[(counters[i] + 3) / 4] >= book",
-    replace: "is_crowded := is_crowded or running[(counters[i] + 3) / 4] > book",
+    file: admissions,
+    find: "is_crowded := is_crowded or running[subject] >= book",
+    replace: "is_crowded := is_crowded or running[subject] > book",
     caughtBy: [`${book} a team's limit counts`],
     rule,
   },

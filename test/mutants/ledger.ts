@@ -6,6 +6,8 @@ import type { Mutant } from "./mutant.ts";
 const raised = "db/migrations/0029_raises.sql";
 
 const file = "db/migrations/0004_ledger_verbs.sql";
+/** What migration 0030 replaced of it. */
+const admissions = "db/migrations/0030_subjects_at_less_cost.sql";
 const windows = "db/migrations/0003_ledger_windows.sql";
 const book = "test/store/ledger.test.ts > the ledger on postgres";
 const audit = "db/migrations/0010_ledger_audit.sql";
@@ -97,7 +99,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "an admission that comes after its settlement runs",
-    file,
+    file: admissions,
     find: "case when c.request_id = any (over) then '\"over\"' when extra_enabled",
     replace: "case when extra_enabled",
     caughtBy: [`${book} a request that was given up before its admission arrived`],
@@ -137,7 +139,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "an admission does not see what others hold of the session",
-    file,
+    file: admissions,
     find: "coalesce(limits[step.plan][i], book.limits[counters[i]]) - book.used[counters[i]] - held[counters[i]]);",
     replace:
       "coalesce(limits[step.plan][i], book.limits[counters[i]]) - book.used[counters[i]] - case i when 1 then 0 else held[counters[i]] end);",
@@ -154,7 +156,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "one request more than allowed runs at a time",
-    file,
+    file: admissions,
     find: "is_crowded := running[step.owner] >= step.concurrent_limit;",
     replace: "is_crowded := running[step.owner] > step.concurrent_limit;",
     caughtBy: [`${book} concurrency counts what runs`],
@@ -171,7 +173,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "extra usage does not see what others hold of it",
-    file,
+    file: admissions,
     find: "room_extra := case when step.is_extra then book.limits[counters[count]] - book.used[counters[count]] - held[counters[count]] end;",
     replace:
       "room_extra := case when step.is_extra then book.limits[counters[count]] - book.used[counters[count]] end;",

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { mutants as ofProof } from "../../proof/mutants.ts";
 import { deadCitations } from "../house/citations.ts";
 import { mutants } from "../mutants/all.ts";
 import { chosen, type Mutant, mutated, named, notices, sampled, testWords } from "../mutants/mutant.ts";
@@ -25,6 +26,25 @@ describe("every mutant", () => {
       const missing = caughtBy.filter((one) => !existsSync(join(root, testWords(one)[0]!)));
       expect([name, missing]).toEqual([name, []]);
     }
+  });
+
+  test("of SQL stands in the newest definition of its function: an older one is never run", () => {
+    const folder = "db/migrations";
+    const migrations = readdirSync(join(root, folder)).filter((name) => name.endsWith(".sql"));
+    const texts = new Map(
+      migrations.sort().map((name) => [`${folder}/${name}`, readFileSync(join(root, folder, name), "utf8")]),
+    );
+    const later = (file: string, find: string) => {
+      const before = texts.get(file)!.split(find)[0]!;
+      const replaced = [...before.matchAll(/create (?:or replace )?(?:function|procedure) (\w+)/g)].at(-1)?.[1];
+      const hasEnded = before.slice(before.lastIndexOf("create ")).split("$$").length > 2;
+      if (replaced === undefined || hasEnded) return [];
+      const again = new RegExp(`(?:create|create or replace|drop) (?:function|procedure) ${replaced}\\b`);
+      return [...texts].filter(([path, text]) => path > file && again.test(text)).map(([path]) => path);
+    };
+    const ofSql = [...all, ...ofProof].filter(({ file }) => texts.has(file));
+    expect(ofSql.length).toBeGreaterThan(20);
+    expect(ofSql.map(({ name, file, find }) => [name, later(file, find)])).toEqual(ofSql.map(({ name }) => [name, []]));
   });
 
   test("breaks a rule that is written down", async () => {
