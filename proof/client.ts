@@ -48,7 +48,11 @@ export async function ask(asking: Asking): Promise<Seen> {
     hasLeft: false,
   };
   const abort = new AbortController();
-  const timer = setTimeout(() => abort.abort(), asking.deadline_ms);
+  // To the gateway, a client that has waited long enough is one that leaves.
+  const timer = setTimeout(() => {
+    seen.hasLeft = true;
+    abort.abort();
+  }, asking.deadline_ms);
   try {
     const response = await fetch(`${asking.url}/chat/completions`, {
       method: "POST",

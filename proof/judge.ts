@@ -100,10 +100,12 @@ function spanOf(seen: Seen, truth: Truth): Span {
  * A key whose requests all failed before anything was delivered owes nothing. To a gateway, a client that is cut off looks
  * like one that leaves: so neither of them counts here.
  */
-function chargedForNothing({ key, seen, usage }: Account, { injuries }: Truth): Finding | null {
+function chargedForNothing(account: Account, truth: Truth): Finding | null {
+  const { key, seen, usage } = account;
+  const { injuries } = truth;
   const gotNothing = seen.every((one) => one.tokens === 0 && !one.isWhole && !one.hasLeft && !isInjured(one, injuries));
   if (!gotNothing || seen.length === 0 || usage.input_tokens + usage.output_tokens === 0) return null;
-  const says = `${key}: nothing was delivered, and the book has ${usage.input_tokens} tokens of input and ${usage.output_tokens} of output`;
+  const says = `${key}: nothing was delivered, and the book has ${usage.input_tokens} tokens of input and ${usage.output_tokens} of output; ${describe(account, truth)}`;
   return { verdict: "charged without delivery", tokens: usage.output_tokens, says };
 }
 
