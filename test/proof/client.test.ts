@@ -8,7 +8,7 @@ const script = { id: "one", tokens: 3, gap_ms: 1, report: "true", dies_after: nu
 async function asking(fetch: (request: Request) => Response | Promise<Response>) {
   using server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch });
   const door = { url: `http://127.0.0.1:${server.port}/v1`, node: "node-1", key: "key-1", secret: "s", model: "m" };
-  return ask({ ...door, script, stream: false, leaves_after: null, deadline_ms: 200 });
+  return await ask({ ...door, script, stream: false, leaves_after: null, deadline_ms: 200 });
 }
 
 test("one that waited as long as it would has left, as a gateway sees it", async () => {
