@@ -43,7 +43,7 @@ export interface Engines extends AsyncDisposable {
   routes(): RouteView[];
   /** The engines in their current state, each over its routes. */
   seen(): EngineSeen[];
-  /** What this process has of limits that the fleet shares. */
+  /** The slots of this process in limits that the fleet shares. */
   shares(): SharedLimit[];
   /** The number of addresses of each upstream whose name is resolved again and again. */
   addresses(): [upstream: string, addresses: number][];

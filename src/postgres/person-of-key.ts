@@ -8,7 +8,7 @@
 export const personOfKey = (table: string): string =>
   `(select k.person_id from api_key k where k.id = ${table}.key_id)`;
 
-/** Whether a row is of a key of this person; null: of anybody's. */
+/** The condition that the key of a row is this person's; null: that it is anybody's. */
 export function isOfPerson(table: string, person: string): string {
   return `(${person}::uuid is null or ${table}.key_id in (select k.id from api_key k where k.person_id = ${person}))`;
 }

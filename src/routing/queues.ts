@@ -39,7 +39,7 @@ export interface Queues {
   patience_ms(routes: readonly Route[]): number;
   /** The number of requests that wait for this route. */
   lengthOf(route: Route): number;
-  /** What this process has of a limit that the fleet shares; null for other limits. */
+  /** The slots of this process in a limit that the fleet shares; null for other limits. */
   sharedOf(route: Route): { held: number; isApart: boolean } | null;
   /** The number of requests that wait for any route. */
   waiting(): number;

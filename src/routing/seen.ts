@@ -5,12 +5,12 @@ import { engineOf, identityOf } from "./choose.ts";
 import { queueOf } from "./queues.ts";
 import { type Known, stateOf } from "./view.ts";
 
-/** What this process has now of an engine's limit that the fleet shares. */
+/** The slots that this process has now in an engine's limit that the fleet shares. */
 export interface SharedLimit {
   /** The upstream's name. Its replicas, and routes with a limit of their own, have one each. */
   upstream: string;
   held: number;
-  /** Whether the store by which it is shared does not answer. */
+  /** True while Redis, by which the limit is shared, does not answer. */
   isApart: boolean;
 }
 

@@ -19,7 +19,7 @@ export interface Room {
   tokens: number;
 }
 
-/** What this process has of a limit that the fleet shares. */
+/** The slots of this process in a limit that the fleet shares. */
 export interface Shared {
   /** The most requests in each part. */
   most(): Parts;

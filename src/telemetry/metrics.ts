@@ -50,7 +50,7 @@ export interface Metrics extends StoreWatcher {
   tallies(read: () => readonly Tally[]): void;
   /** The current addresses of an upstream whose name is resolved again and again, read for each scrape. */
   addresses(read: () => readonly (readonly [upstream: string, addresses: number])[]): void;
-  /** What this process has of limits that the fleet shares, read for each scrape. */
+  /** The slots of this process in limits that the fleet shares, read for each scrape. */
   shares(read: () => readonly SharedLimit[]): void;
   /** The engines that are drained, read for each scrape. */
   drains(read: () => readonly DrainSeen[]): void;

@@ -1,13 +1,12 @@
 // any-llm-gateway, in the last version of PyPI's any-llm-sdk that has it: users with budgets in Postgres. Two nodes.
 // PROOF_ANY_LLM names its program: `python3 -m venv v && v/bin/pip install 'any-llm-sdk[gateway,openai]==1.14.0'`.
 
-import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { promisify } from "node:util";
+import { join } from "node:path";
 import { freePort } from "../../../test/harness/daemon.ts";
 import { answersWith, type Program, program } from "../../processes.ts";
+import { pythonProgram } from "../../python.ts";
 import { postgresProgram, type StoreProgram } from "../../stores.ts";
 import type { Key, Link, Site, Target, Usage } from "../../target.ts";
 import { wireTo } from "../../wire.ts";
@@ -15,19 +14,11 @@ import { wireTo } from "../../wire.ts";
 const model = "openai:proof-1";
 const masterKey = "proof-master-key";
 
-function executable(): string {
-  const { PROOF_ANY_LLM } = process.env;
-  if (PROOF_ANY_LLM) return PROOF_ANY_LLM;
-  throw new Error("Set PROOF_ANY_LLM to its program, such as v/bin/any-llm-gateway of a venv that has it.");
-}
+const python = pythonProgram("PROOF_ANY_LLM", "any-llm-sdk", "v/bin/any-llm-gateway");
 
 export const anyLlm: Target = {
   name: "any-llm",
-  async version() {
-    const python = join(dirname(executable()), "python");
-    const script = "import importlib.metadata as m; print(m.version('any-llm-sdk'))";
-    return (await promisify(execFile)(python, ["-c", script])).stdout.trim();
-  },
+  version: python.version,
   settings: "two nodes of any-llm-gateway, Postgres; a budget for each user at a price of 1 for a token of output",
   settled_ms_max: 15_000,
   // Its documents promise nothing for what a dead node delivered.
@@ -83,7 +74,7 @@ async function nodeOf(
   const node = program({
     name,
     kind: "node",
-    command: [executable(), "serve", "-c", file, "--host", "127.0.0.1", "--port", `${port}`],
+    command: [python.path(), "serve", "-c", file, "--host", "127.0.0.1", "--port", `${port}`],
     environment: { HOME: folder },
     folder,
     isReady: () => answersWith(`http://127.0.0.1:${port}/health/liveness`, 200),

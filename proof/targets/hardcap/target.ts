@@ -1,13 +1,12 @@
 // hardcap, from PyPI: a gateway with token budgets per tenant in Redis. Two replicas, and a Redis that keeps what it has
 // confirmed. PROOF_HARDCAP names its program: `python3 -m venv v && v/bin/pip install hardcap`.
 
-import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { promisify } from "node:util";
+import { join } from "node:path";
 import { freePort } from "../../../test/harness/daemon.ts";
 import { answersWith, type Program, program } from "../../processes.ts";
+import { pythonProgram } from "../../python.ts";
 import { limits } from "../../session.ts";
 import { redisProgram, type StoreProgram } from "../../stores.ts";
 import type { Key, Link, Site, Target, Usage } from "../../target.ts";
@@ -18,19 +17,11 @@ const model = "proof-1";
 const tenants_of_each_limit = 200;
 const tenants_without_limit = 6_000;
 
-function executable(): string {
-  const { PROOF_HARDCAP } = process.env;
-  if (PROOF_HARDCAP) return PROOF_HARDCAP;
-  throw new Error("Set PROOF_HARDCAP to the program of hardcap, such as v/bin/hardcap of a venv that has it.");
-}
+const python = pythonProgram("PROOF_HARDCAP", "hardcap", "v/bin/hardcap");
 
 export const hardcap: Target = {
   name: "hardcap",
-  async version() {
-    const python = join(dirname(executable()), "python");
-    const script = "import importlib.metadata as m; print(m.version('hardcap'))";
-    return (await promisify(execFile)(python, ["-c", script])).stdout.trim();
-  },
+  version: python.version,
   settings: "two replicas, Redis with an append-only file; reservations live 5 s, otherwise as it comes",
   settled_ms_max: 15_000,
   // Its documents promise that reservations of a dead replica expire, and nothing about what that replica delivered.
@@ -96,7 +87,7 @@ async function nodeOf(
   const node = program({
     name,
     kind: "node",
-    command: [executable(), "serve", "-c", file, "--host", "127.0.0.1", "--port", `${port}`],
+    command: [python.path(), "serve", "-c", file, "--host", "127.0.0.1", "--port", `${port}`],
     environment: { HOME: folder },
     folder,
     isReady: () => answersWith(`http://127.0.0.1:${port}/healthz`, 200),

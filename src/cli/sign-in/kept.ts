@@ -32,7 +32,7 @@ export interface KeptSignIns {
   setCurrent(url: string): void;
   /** The access token was given away. */
   noteGiven(url: string): void;
-  /** Whether it was, sooner than agents ask for a token of their own accord. */
+  /** True if the token was given so lately that no agent asks again unless the server refused it. */
   givenLately(url: string): boolean;
   /** One at a time on this machine, for this server. */
   locked<Result>(url: string, work: () => Promise<Result>): Promise<Result>;

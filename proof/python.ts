@@ -1,0 +1,27 @@
+// Gateways that are Python programs in a virtual environment of their own, which a variable of the environment names.
+
+import { execFile } from "node:child_process";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+
+export interface PythonProgram {
+  /** Its path. Throws an error that says which variable to set. */
+  path(): string;
+  version(): Promise<string>;
+}
+
+/** `made`: the program's path in the environment, as an example. */
+export function pythonProgram(variable: string, distribution: string, made: string): PythonProgram {
+  const path = () => {
+    const named = process.env[variable];
+    if (named) return named;
+    throw new Error(`Set ${variable} to its program, such as ${made} of a virtual environment that has it.`);
+  };
+  return {
+    path,
+    async version() {
+      const script = `import importlib.metadata as m; print(m.version('${distribution}'))`;
+      return (await promisify(execFile)(join(dirname(path()), "python"), ["-c", script])).stdout.trim();
+    },
+  };
+}
