@@ -44,6 +44,8 @@ const token_bytes = 220;
 /** Longer than a claim whose node died before its grant can last. */
 const patience_ms = 90_000;
 const retry_ms = 100;
+/** More than any client needs. */
+const answers_max = 20;
 
 export interface RepeatOptions {
   nodes: readonly Node[];
@@ -68,7 +70,7 @@ export async function repeatRound({ nodes, key, marker, chance, kill }: RepeatOp
   const until_ms = performance.now() + patience_ms;
   // It may be cut off a second time.
   let cut = chance.next() < 0.25 ? cutAt() : uncut;
-  while (!client.isServed && performance.now() < until_ms) {
+  while (!client.isServed && client.answers.length < answers_max && performance.now() < until_ms) {
     const others = nodes.filter((other) => other.running && other !== node);
     if (others.length > 0) {
       node = chance.pick(others);

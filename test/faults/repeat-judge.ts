@@ -35,12 +35,16 @@ export async function chargesOf(rig: Rig): Promise<Map<string, Charge[]>> {
 /** Sentences, each of which says what was broken. `calls` is how often an engine was asked. */
 export function objectionsTo(client: Client, charges: readonly Charge[], calls: number): string[] {
   const name = `${client.marker} (${client.path}${client.stream ? ", streamed" : ""})`;
-  const said = client.answers.map(({ node, status, end }) => `${status} ${end} at ${node}`).join(", ");
+  const said = client.answers
+    .slice(0, 8)
+    .map(({ node, status, end }) => `${status} ${end} at ${node}`)
+    .join(", ");
   return [...ofAnswers(client), ...ofCharges(client, charges, calls)].map((broken) => `${name}: ${broken} [${said}]`);
 }
 
 function ofAnswers({ answers, isServed }: Client): string[] {
-  const broken = isServed ? [] : ["it got no whole answer"];
+  const last = answers.at(-1);
+  const broken = isServed ? [] : [`it got no whole answer; the last one was ${last?.status} ${last?.body.slice(-400)}`];
   for (const { status, body } of answers)
     if (status === 400) broken.push(`it was refused for good: ${body.slice(0, 300)}`);
   const delivered = answers.filter(({ status }) => status === 200);

@@ -104,16 +104,15 @@ export class Follower {
     return texts.join("");
   }
 
-  /** Ends the log of a node that is gone, and frees the key. */
-  async bury(failure: string): Promise<void> {
+  /** Forgets the answer of a node that is gone. Its key is free before anybody hears of the failure. */
+  async bury(): Promise<void> {
     const { answers, logs } = this.#needs.kept;
-    await logs.append(this.#kept, this.#next, { text: failure, isEnd: true });
-    await answers.free(this.#kept.requestId);
+    await available(answers.free(this.#kept.requestId));
     await logs.remove([this.#kept]);
   }
 
   async #over(fate: Fate): Promise<false> {
-    if (fate === "dead") await this.bury("");
+    if (fate === "dead") await this.bury();
     if (fate === "lost") {
       await this.#needs.kept.answers.end(this.#kept.requestId, { state: "lost", bytes: 0 });
       // The claim of an answer whose log is whole says `ended`, and stays.

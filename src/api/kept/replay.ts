@@ -111,7 +111,7 @@ class ReplaySource implements Bun.UnderlyingSource<Uint8Array> {
         if (isOver || text !== "") return;
       }
     } catch (thrown) {
-      await this.#fail(controller, asFault(thrown));
+      this.#end(controller, await this.#failure(asFault(thrown)));
     }
   }
 
@@ -120,20 +120,23 @@ class ReplaySource implements Bun.UnderlyingSource<Uint8Array> {
     this.#close();
   }
 
-  /** The node that wrote it is gone: the stream ends with its protocol's failure, and the key is free after that. */
+  /** Nothing more will come. If the node that wrote it is gone, its key is free when the client reads the failure. */
   async #break(controller: ReadableStreamDefaultController<Uint8Array>, fate: Fate): Promise<void> {
-    const failure = await this.#fail(controller, fate === "lost" ? answerLost() : gone());
-    if (fate === "dead") await this.#earlier.bury(failure);
+    const failure = await this.#failure(fate === "lost" ? answerLost() : gone());
+    if (fate === "dead") await this.#earlier.bury();
+    this.#end(controller, failure);
   }
 
-  /** Returns what was written. */
-  async #fail(controller: ReadableStreamDefaultController<Uint8Array>, fault: Fault): Promise<string> {
-    const failure = this.#options.broken(await this.#earlier.sent(), fault);
-    if (this.#isClosed) return failure;
+  /** The end of the stream in its protocol. */
+  async #failure(fault: Fault): Promise<string> {
+    return this.#options.broken(await this.#earlier.sent(), fault);
+  }
+
+  #end(controller: ReadableStreamDefaultController<Uint8Array>, failure: string): void {
+    if (this.#isClosed) return;
     this.#close();
     controller.enqueue(encoder.encode(failure));
     controller.close();
-    return failure;
   }
 
   #close(): void {
