@@ -5,27 +5,29 @@
 import type { Principal } from "../../auth/verdict.ts";
 import type { Call } from "../../http/call.ts";
 import type { Answer } from "../../http/frame.ts";
-import { jsonText } from "../../http/json.ts";
+import { json, jsonText } from "../../http/json.ts";
 import { type StreamedAnswer, type StreamOwner, sseHead } from "../../http/stream.ts";
 import { asFault, type Fault } from "../../inference/fault.ts";
 import { comment } from "../../sse/encode.ts";
 import type { Operation } from "../../store/ledger.ts";
 import type { Adapter, InferenceWire } from "../adapter.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { gone } from "./background.ts";
+import { EarlierResponse, gone } from "./current-response.ts";
 import type { Fate, Follower } from "./follower.ts";
 import { answerLost } from "./needs.ts";
 
 export async function replay<Wire extends InferenceWire, Reply>(
   dependencies: Dependencies,
   call: Call,
-  { principal, earlier }: { principal: Principal; earlier: Follower },
+  { principal, earlier }: { principal: Principal; earlier: Follower | EarlierResponse },
   { operation, codec }: Adapter<Wire, Reply>,
 ): Promise<Answer> {
   call.watchClient();
   dependencies.metrics.replayed();
-  noteReplay(dependencies, call, principal, { operation, earlier });
-  const headers = { ...earlier.head.headers, "x-service-replay-of": earlier.name.requestId };
+  noteReplay(dependencies, call, principal, { operation, replayOf: earlier.name.requestId });
+  const named = { "x-service-replay-of": earlier.name.requestId };
+  if (earlier instanceof EarlierResponse) return json(200, earlier.response, named);
+  const headers = { ...earlier.head.headers, ...named };
   if (!earlier.head.stream) return jsonText(200, await wholeText(earlier), headers);
   const broken = (sent: string, fault: Fault) => codec.stream.broken(sent, fault, earlier.name.requestId);
   return replayed(earlier, { headers, heartbeat_ms: dependencies.limits.heartbeat_ms, broken });
@@ -36,11 +38,11 @@ function noteReplay(
   { kept, log }: Dependencies,
   { requestId, notes }: Call,
   { key, organization }: Principal,
-  { operation, earlier }: { operation: Operation; earlier: Follower },
+  { operation, replayOf }: { operation: Operation; replayOf: string },
 ): void {
   const note = {
     kind: "replay",
-    replayOf: earlier.name.requestId,
+    replayOf,
     keyId: key.id,
     operation,
     model: notes.model ?? "",
@@ -123,7 +125,7 @@ class ReplaySource implements Bun.UnderlyingSource<Uint8Array> {
   /** Nothing more will come. If the node that wrote it is gone, its key is free when the client reads the failure. */
   async #break(controller: ReadableStreamDefaultController<Uint8Array>, fate: Fate): Promise<void> {
     const failure = await this.#failure(fate === "lost" ? answerLost() : gone());
-    if (fate === "dead") await this.#earlier.bury();
+    if (fate === "dead") await this.#earlier.bury(failure);
     this.#end(controller, failure);
   }
 
