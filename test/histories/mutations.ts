@@ -10,6 +10,7 @@ import type { Hold } from "../../src/usage/meter.ts";
 import { LedgerModel } from "../store/ledger-model.ts";
 import { budgetMutations } from "./budget-mutations.ts";
 import { lateMutations } from "./late-mutations.ts";
+import { raiseMutations } from "./raise-mutations.ts";
 import type { Rule } from "./rules.ts";
 import { type FaultPlan, lease_ms } from "./scenario.ts";
 import type { StoreDefects } from "./store.ts";
@@ -29,6 +30,8 @@ export interface Defects {
   hidesChange?: boolean;
   /** Of whose limits nodes hear; absent: of everybody's. */
   hearsOf?(subject: string): boolean;
+  /** Nodes are not told which raises have ended. */
+  hearsOfNoEnd?: boolean;
   /** Nodes read plans when they begin, and ask for no keys. */
   followsNobody?: boolean;
   /** The lease that nodes count with; the store's stays what it is. */
@@ -443,4 +446,5 @@ export const mutations: Record<string, Mutation> = {
   },
   ...budgetMutations,
   ...lateMutations,
+  ...raiseMutations,
 };
