@@ -31,7 +31,13 @@ async function startAtTerminal() {
       SLUICE_CONFIG: join(folder, "sluice.yaml"),
       SLUICE_WARM_UP_MS: "0",
     },
-    terminal: { cols: 200, rows: 50, data: (_, bytes) => void (shown += new TextDecoder().decode(bytes)) },
+    terminal: {
+      cols: 200,
+      rows: 50,
+      data(_, bytes) {
+        shown += new TextDecoder().decode(bytes);
+      },
+    },
   });
   const logged = () => readFileSync(log, "utf8");
   await until(() => shown.includes(" serving on ") || child.exitCode !== null, 30_000, "the service to start");
