@@ -1,6 +1,6 @@
 /**
  * A report in one snapshot: totals where they tell enough, else roll-ups by the day, or by the hour if that is asked for,
- * and the records that no pass of the audit has read yet (docs/design/metering.md, Roll-ups and Totals).
+ * and the records that no pass of the audit has read yet (docs/design/metering.md, Totals).
  */
 import { bare, idOf } from "../store/ids.ts";
 import {
