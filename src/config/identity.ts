@@ -74,7 +74,7 @@ function* brokenRule(rule: RuleEntry, issuers: string[]): Found {
 
 const loopback = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
 
-/** What the answers of this address say could be forged on the way; or it is no address. */
+/** The reason why the address cannot be trusted, because its answers could be forged on the way or it is no address; else null. */
 function whyUnsafe(text: string): string | null {
   if (!/^https?:\/\//.test(text) || !URL.canParse(text) || /[\s\\?#]/.test(text))
     return "must be a URL without query and fragment, such as https://login.example";

@@ -22,6 +22,7 @@ import { type Room, workersIn } from "../config/workers.ts";
 import type { Database } from "../postgres/database.ts";
 import type { Simulator } from "../simulator/server.ts";
 import type { Member } from "../workers/member.ts";
+import { processSignals, type Signals } from "./signals.ts";
 import { isContainer } from "./welcome.ts";
 
 /** The build sets it to the version and the commit. */
@@ -34,6 +35,7 @@ const program: readonly [string, ...string[]] = isCompiled
 export function services(environment: NodeJS.ProcessEnv): Services {
   const version = typeof SLUICE_BUILD === "undefined" ? packageJson.version : SLUICE_BUILD;
   const terminal = processTerminal(environment);
+  const signals = processSignals();
   return {
     version,
     schema: async () => (await import("../../db/migrate.ts")).migrations.at(-1)!.name,
@@ -133,12 +135,13 @@ export function services(environment: NodeJS.ProcessEnv): Services {
       const readFile = member ? await readingOf(member, environment) : readFileBounded;
       const first = await loaded(environment, readFile);
       const workers = member ? 1 : workersIn(first.server.workers, roomHere(first));
-      if (workers > 1) return supervised({ environment, configuration: first, workers, migrate, say: terminal.out });
+      if (workers > 1) {
+        return supervised({ environment, configuration: first, workers, migrate, signals, say: terminal.out });
+      }
       const { configuration, stop } = await configurationInForce(environment, first, readFile);
       const { serve } = await import("./serve.ts");
       const { storage, server } = configuration.current();
       const database = await openForServing(storage, migrate && server.migrates, member?.workers ?? 1);
-      const reloads = (reload: () => void) => void process.on("SIGHUP", reload);
       try {
         return await serve({
           version,
@@ -149,8 +152,8 @@ export function services(environment: NodeJS.ProcessEnv): Services {
           isTerminal: terminal.width !== null && !isContainer(environment),
           user: systemUser(),
           say: terminal.out,
-          stopAsked: member?.stopAsked ?? stopAsked,
-          onReload: member?.onReload ?? reloads,
+          stopAsked: member?.stopAsked ?? signals.stopAsked,
+          onReload: member?.onReload ?? signals.onReload,
           fileAge_ms: () => fileAge_ms(configurationPath(environment).path, Date.now()),
           member,
         });
@@ -162,7 +165,7 @@ export function services(environment: NodeJS.ProcessEnv): Services {
       const { startSimulator } = await import("../simulator/server.ts");
       return startSimulator({ hostname: host, port });
     },
-    untilStopped: async () => void (await stopAsked()),
+    untilStopped: async () => void (await signals.stopAsked()),
   };
 }
 
@@ -202,10 +205,11 @@ interface Supervised {
   configuration: Configuration;
   workers: number;
   migrate: boolean;
+  signals: Signals;
   say(text: string): void;
 }
 
-async function supervised({ environment, configuration, workers, migrate, say }: Supervised): Promise<number> {
+async function supervised({ environment, configuration, workers, migrate, signals, say }: Supervised): Promise<number> {
   const [{ supervise }, { fileRead }] = await Promise.all([import("./supervise.ts"), import("./worker.ts")]);
   const { path } = configurationPath(environment);
   return supervise({
@@ -213,11 +217,10 @@ async function supervised({ environment, configuration, workers, migrate, say }:
     configuration,
     environment,
     say,
-    stopAsked,
+    ...signals,
     room: roomHere(configuration),
     command: [...program, "serve", ...(migrate ? [] : ["--no-migrate"]), "--worker"],
     readFile: () => fileRead(path, readFileBounded),
-    onReload: (reload) => void process.on("SIGHUP", reload),
   });
 }
 
@@ -287,10 +290,4 @@ async function connected(storage: StorageSettings, workers = 1): Promise<Databas
     return serverDatabase(storage.databaseUrl, { connections_max: poolShare(workers) });
   }
   return (await import("../postgres/embedded.ts")).embeddedDatabase(embeddedFolder(storage.dataDir), { isCompiled });
-}
-
-function stopAsked(): Promise<NodeJS.Signals> {
-  return new Promise((resolve) => {
-    for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, resolve);
-  });
 }

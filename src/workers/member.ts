@@ -19,7 +19,7 @@ export interface Channel {
   onLost(lost: () => void): void;
 }
 
-/** What a serving process reports about itself. */
+/** The report of a serving process about itself. */
 export interface Own {
   /** The reason why it cannot admit requests exactly; null if it can. */
   problem(): string | null;

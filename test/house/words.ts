@@ -1,6 +1,6 @@
 // Names that the field has words for, and one case for units. Each finding says the name to use.
 
-import { lineAt, type Tree } from "./source.ts";
+import { commentsOf, lineAt, type Tree } from "./source.ts";
 
 /** Words that only this project used, for a file or anything declared (docs/decisions/2026-11-22-names.md, docs/decisions/2026-11-23-words.md). */
 const privateWords: Record<string, string> = {
@@ -44,5 +44,16 @@ export function strayUnits(tree: Tree): string[] {
       ([name, stem, unit], at, all) =>
         `${path}:${lineAt(source, all[at]!.index)}: '${name}'. Instead: ${stem}_${unit!.toLowerCase()}`,
     ),
+  );
+}
+
+/** Comments that begin as a riddle: a clause or a genitive in place of a sentence or of a noun that names the thing. */
+export function riddles(tree: Tree): string[] {
+  return [...tree].flatMap(([path, source]) =>
+    commentsOf(path, source)
+      .filter(({ text }) => /^(What|Of|Whoever)\b(?!.*\?$)/.test(text))
+      .map(
+        ({ line, text }) => `${path}:${line}: '${text.slice(0, 60)}'. Instead: a sentence, or the noun that names it`,
+      ),
   );
 }

@@ -18,7 +18,7 @@ import { callerOf, organizationHeader } from "./session-caller.ts";
 
 export interface ConsoleServed {
   parts: ConsoleParts;
-  /** Of the operator's port: the same verbs, contexts and contract. */
+  /** The management interface of the operator's port: the same verbs, contexts and contract. */
   management: ManagementEntrance;
   files: ConsoleFiles;
 }
