@@ -8,7 +8,7 @@ export function isNetwork(text: string): boolean {
   return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128));
 }
 
-/** Of one machine or of a private network, which nobody reaches from the internet. A zone (`fe80::1%eth0`) may follow. */
+/** Whether nobody reaches the address from the internet: it is of one machine, or of a private network. A zone (`fe80::1%eth0`) may follow. */
 export function isPrivateAddress(address: string): boolean {
   const [plain = ""] = address.split("%");
   return isPrivate(/^::ffff:[\d.]+$/i.test(plain) ? plain.slice(7) : plain);

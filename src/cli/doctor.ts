@@ -155,7 +155,7 @@ async function redis(services: Services, databaseUrl: string | null, redisUrl: s
 
 const loopback = /^(localhost|127(\.\d+){3}|::1)$/;
 
-/** Whoever reaches the API should not read them unasked. */
+/** Clients of the API should not read them unasked. */
 function metrics(settings: ServerSettings, addresses: readonly string[]): string {
   const { host, operator } = settings;
   if (operator) return operatorPortSays(settings, addresses);
