@@ -19,7 +19,7 @@ import {
   weightOfPages,
   wrongDirections,
 } from "./house/walls.ts";
-import { privateNames, riddles, strayUnits } from "./house/words.ts";
+import { privateNames, riddles, spreadLiterals, strayUnits } from "./house/words.ts";
 
 const root = join(import.meta.dir, "..");
 
@@ -93,6 +93,11 @@ describe("the walls stand", () => {
 
   test("a comment begins with a sentence or the name of the thing", async () => {
     expect(riddles(await treeOf("{src,db,console,proof}/**/*.{ts,tsx}"))).toEqual([]);
+  });
+
+  test("no object is made only to be spread", async () => {
+    expect(spreadLiterals(await treeOf("{src,db,console,proof}/**/*.{ts,tsx}"))).toEqual([]);
+    expect(spreadLiterals(made({ "src/a/b.ts": "const a = {\n  ...{ b, c },\n};" }))).toHaveLength(1);
   });
 
   test("migrations are only ever appended", async () => {

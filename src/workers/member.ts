@@ -114,7 +114,11 @@ export async function joined(number: number, channel: Channel, signalled: Promis
   }
 
   return {
-    ...{ number, identity, workers, port, operatorPort },
+    number,
+    identity,
+    workers,
+    port,
+    operatorPort,
     file: () => file,
     metrics: async (format) => (await ask(format)) as string,
     routes: async () => (await ask("routes")) as WorkerRoute[],

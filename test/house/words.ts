@@ -1,4 +1,4 @@
-// Names that the field has words for, and one case for units. Each finding says the name to use.
+// Names that the field has words for, one case for units, and prose in whole sentences. Each finding says what to write.
 
 import { commentsOf, lineAt, type Tree } from "./source.ts";
 
@@ -55,5 +55,14 @@ export function riddles(tree: Tree): string[] {
       .map(
         ({ line, text }) => `${path}:${line}: '${text.slice(0, 60)}'. Instead: a sentence, or the noun that names it`,
       ),
+  );
+}
+
+/** Spreads of a fresh object, which only save lines: its members belong to the object around it. */
+export function spreadLiterals(tree: Tree): string[] {
+  return [...tree].flatMap(([path, source]) =>
+    [...source.matchAll(/\.\.\.\{/g)].map(
+      ({ index }) => `${path}:${lineAt(source, index)}: write the members themselves`,
+    ),
   );
 }

@@ -26,8 +26,12 @@ function personCaller({ person, memberships }: KnownPerson, organization: string
   const { id } = person;
   const { role, organizationId } = membershipFor(memberships, organization);
   return {
-    ...{ role, name: id, actor: `person:${id}`, within: organizationId },
-    ...{ person: role === "member" ? id : null, noted: { person: id } },
+    role,
+    name: id,
+    actor: `person:${id}`,
+    within: organizationId,
+    person: role === "member" ? id : null,
+    noted: { person: id },
   };
 }
 
