@@ -18,7 +18,7 @@ grant insert on audit_entry to sluice_run;
 grant update on audit_head to sluice_run;
 
 -- Who comes in by an issuer.
-grant insert, update on person to sluice_run;
+grant insert, update, delete on person to sluice_run;
 grant insert, update, delete on membership to sluice_run;
 grant insert, update, delete on browser_session, operator_session, sign_in, refresh_token, device_request, use_count to sluice_run;
 -- Access tokens that ended.

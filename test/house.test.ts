@@ -19,7 +19,7 @@ import {
   weightOfPages,
   wrongDirections,
 } from "./house/walls.ts";
-import { privateNames, strayUnits } from "./house/words.ts";
+import { privateNames, riddles, spreadLiterals, strayUnits } from "./house/words.ts";
 
 const root = join(import.meta.dir, "..");
 
@@ -89,6 +89,15 @@ describe("the walls stand", () => {
     expect(privateNames(ours)).toEqual([]);
     const tests = [...(await treeOf("test/**/*.ts"))].filter(([path]) => !path.startsWith("test/house"));
     expect(strayUnits(new Map([...ours, ...tests]))).toEqual([]);
+  });
+
+  test("a comment begins with a sentence or the name of the thing", async () => {
+    expect(riddles(await treeOf("{src,db,console,proof}/**/*.{ts,tsx}"))).toEqual([]);
+  });
+
+  test("no object is made only to be spread", async () => {
+    expect(spreadLiterals(await treeOf("{src,db,console,proof}/**/*.{ts,tsx}"))).toEqual([]);
+    expect(spreadLiterals(made({ "src/a/b.ts": "const a = {\n  ...{ b, c },\n};" }))).toHaveLength(1);
   });
 
   test("migrations are only ever appended", async () => {
@@ -258,6 +267,11 @@ describe("the walls would be seen to fall", () => {
       "src/a/d.ts:1: 'leaseMs'. Instead: lease_ms",
       "src/a/d.ts:1: 'tokensMax'. Instead: tokens_max",
     ]);
+  });
+
+  test("a comment that begins as a riddle is named with its line", () => {
+    const tree = made({ "src/a/b.ts": "const a = 1;\n/** Of a key. */\nconst b = 2;\n// The offer of a node.\n" });
+    expect(riddles(tree)).toEqual(["src/a/b.ts:2: 'Of a key.'. Instead: a sentence, or the noun that names it"]);
   });
 
   test("a fault without a test or a line is named twice", () => {

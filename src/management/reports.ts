@@ -130,8 +130,13 @@ async function reported(context: ManagementContext, input: Asked): Promise<Repor
   const one = await narrowedTo(input.organization);
   const organization = one === undefined ? null : await organizationOf(one);
   const found = await ledger.report({
-    ...{ from, to, by, organizationId: organization?.id ?? null, personId: context.person },
-    ...{ largest: input.largest, rows_max },
+    from,
+    to,
+    by,
+    organizationId: organization?.id ?? null,
+    personId: context.person,
+    largest: input.largest,
+    rows_max,
   });
   if (found.rows === null) {
     fail(`The report has more than ${rows_max} rows. Choose a shorter span, fewer groups, or one organization.`);

@@ -61,6 +61,8 @@ export function people(db: Database): People {
 
     endIssued: (id, actor) => endIssued(db, id, actor),
 
+    deleteVisitors: () => act(db, deleteVisitors),
+
     tokenKey: (input) => act(db, (tx) => tokenKey(tx, input)),
   };
 }
@@ -73,7 +75,11 @@ function hashOf(text: string): Uint8Array {
 }
 
 /** Finds or makes the row, locked until the commit, and writes down what the issuer says. */
-async function confirmed(tx: Transaction, confirmation: Confirmation, now: Date) {
+async function confirmed(
+  tx: Transaction,
+  confirmation: Confirmation,
+  now: Date,
+): Promise<{ row: PersonRow; isNew: boolean }> {
   const { issuer, subject, kind } = confirmation;
   const at = confirmation.at && confirmation.at < now ? confirmation.at : now;
   const [made] = await tx.drizzle
@@ -90,9 +96,11 @@ async function confirmed(tx: Transaction, confirmation: Confirmation, now: Date)
     .onConflictDoNothing()
     .returning({ id: person.id });
   const [found] = await tx.drizzle.select().from(person).where(isSubject(issuer, subject)).for("update");
-  const changes = changesOf(found!, confirmation, at);
-  if (Object.keys(changes).length > 0) await tx.drizzle.update(person).set(changes).where(eq(person.id, found!.id));
-  return { row: { ...found!, ...changes }, isNew: made !== undefined };
+  // Deleted between the two statements, as somebody who had not come for long.
+  if (!found) return confirmed(tx, confirmation, now);
+  const changes = changesOf(found, confirmation, at);
+  if (Object.keys(changes).length > 0) await tx.drizzle.update(person).set(changes).where(eq(person.id, found.id));
+  return { row: { ...found, ...changes }, isNew: made !== undefined };
 }
 
 /** The columns that change. A word that is older than the last one changes none. */
@@ -152,6 +160,38 @@ export function endIssued(db: Database, id: string, actor: string): Promise<Pers
     return personOf({ ...row, notBefore: at });
   });
 }
+
+/**
+ * The rows are locked by one statement and looked through by the next: what somebody is given meanwhile is given under the
+ * same lock, and seen. `ended_at` of a membership does not matter: who had one may have usage.
+ */
+async function deleteVisitors(tx: Transaction): Promise<number> {
+  const old = await tx.query<{ id: string }>(
+    `select id from person p where ${isVisitor} order by confirmed_at limit $1 for update skip locked`,
+    [visitors_max],
+  );
+  const ids = old.map(({ id }) => id);
+  await tx.query("delete from device_request where person_id = any ($1::uuid[])", [ids]);
+  await tx.query("delete from browser_session where person_id = any ($1::uuid[])", [ids]);
+  const gone = await tx.query<{ id: string }>(
+    `delete from person p where id = any ($1::uuid[]) and ${isVisitor} returning id`,
+    [ids],
+  );
+  const at = await storeNow(tx);
+  for (const { id } of gone) {
+    const subject = idOf(id, "per_");
+    await audit(tx, at, { actor: "service", action: "person.delete", owner: null, subject, details: {} });
+  }
+  return gone.length;
+}
+
+const visitors_max = 500;
+const isVisitor = `
+  p.confirmed_at < store_now() - interval '30 days' and p.suspended_at is null and p.forgotten_at is null
+  and not exists (select from membership m where m.person_id = p.id)
+  and not exists (select from api_key k where k.person_id = p.id)
+  and not exists (select from sign_in s where s.person_id = p.id)
+  and not exists (select from member_limit l where l.person_id = p.id)`;
 
 async function tokenKey(tx: Transaction, input: Parameters<People["tokenKey"]>[0]): Promise<TokenKey | null> {
   const owner = await lockPerson(tx, input.personId);

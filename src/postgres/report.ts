@@ -217,7 +217,9 @@ async function named(tx: Transaction, by: readonly ReportGroup[], rows: readonly
       team: teams.get(team_id) ?? null,
       person: people.get(person_id) ?? null,
       key: keys.get(key_id) ?? null,
-      ...{ model, operation, outcome },
+      model,
+      operation,
+      outcome,
     });
   });
 }

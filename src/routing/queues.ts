@@ -114,7 +114,9 @@ export function queues(now_ms: () => number, sharing: Sharing | null = null): Qu
       };
       const { organizationId, tokens, share } = claim;
       const queued = {
-        ...{ organizationId, tokens, share },
+        organizationId,
+        tokens,
+        share,
         served(from: Slots, room: Room) {
           const { route } = spots.get(from)!;
           leaveAll(from);

@@ -61,7 +61,10 @@ describe("what is wrong", () => {
       ledger: {
         ...store.ledger,
         report: async () => ({
-          ...{ at: new Date(), rows: null, total: null, rowsLeftOut: 0 },
+          at: new Date(),
+          rows: null,
+          total: null,
+          rowsLeftOut: 0,
           running: { requests: 0, heldUnits: 0 },
         }),
       },

@@ -18,7 +18,10 @@ export function emptyLedger(overrides: Partial<Stores["ledger"]> = {}): Stores {
       lost: async () => ({ receipts: 0, units: 0, noticedAt: null, movedAt: null }),
       now: async () => at,
       report: async () => ({
-        ...{ at, rows: [], total: totalOf([]), rowsLeftOut: 0 },
+        at,
+        rows: [],
+        total: totalOf([]),
+        rowsLeftOut: 0,
         running: { requests: 0, heldUnits: 0 },
       }),
       receiptOfAny: async () => null,

@@ -9,7 +9,10 @@ const range = (from: string, to: string): Range => ({ from: at(from), to: at(to)
 const days = (from: string, count: number, isTotalled = true): Rolled[] =>
   Array.from({ length: count }, (_, n) => ({ startsAt: new Date(at(from).getTime() + n * 86_400_000), isTotalled }));
 const asked = (from: string, to: string, change: Partial<ReportQuery> = {}): ReportQuery => ({
-  ...{ ...range(from, to), by: ["organization"], organizationId: null, rows_max: 10 },
+  ...range(from, to),
+  by: ["organization"],
+  organizationId: null,
+  rows_max: 10,
   ...change,
 });
 const sources = (query: ReportQuery, rolled: readonly Rolled[]) => {
