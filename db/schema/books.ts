@@ -78,7 +78,7 @@ export const usageDay = pgTable("usage_day", rolledUp, (table) => [
   index("usage_day_by_start").using("brin", table.startsAt),
 ]);
 
-/** What days add up to: docs/design/metering.md, Totals. */
+/** The sums of days and months: docs/design/metering.md, Totals. */
 export const usageTotal = pgTable("usage_total", { kind: text("kind").notNull(), ...rolledUp }, (table) => [
   primaryKey({ columns: [table.kind, ...rolledUpKey.map((name) => table[name])] }),
   index("usage_total_by_start").using("brin", table.startsAt),

@@ -57,7 +57,7 @@ interface Asked extends SessionLife {
   kind: SessionKind;
 }
 
-/** Of each that is there and has not ended, by its age or with its person. */
+/** Those that are there and have not ended, by their age or with their person. */
 async function found(db: Database, asked: readonly Asked[]): Promise<ReadonlyMap<string, KnownSession>> {
   const rows = await db.query<Omit<KnownSession, "personId"> & Row & Used>(
     `select ${columns("s")}, s.created_at as "createdAt", s.used_at as "usedAt", s.confirmed_at as "confirmedAt",

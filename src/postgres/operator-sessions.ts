@@ -19,7 +19,7 @@ interface Asked extends SessionLife {
   hash: Uint8Array;
 }
 
-/** Of each that is there and has not ended by its age. */
+/** Those that are there and have not ended by their age. */
 async function found(db: Database, asked: readonly Asked[]): Promise<ReadonlyMap<string, OperatorSession>> {
   const rows = await db.query<Row>(
     `select s.hash, s.secret_hash as "secretHash", s.token_hash as "tokenHash", s.local_user as "localUser",

@@ -188,7 +188,7 @@ function groupingOf(selected: readonly string[]): string {
 }
 
 interface Row extends ReportMeasures {
-  /** Of the sum of all rows, their number; else null. */
+  /** The number of all rows, in the one that is their sum; else null. */
   groups: number | null;
   /** In seconds since 1970. */
   period?: number;
