@@ -4,6 +4,7 @@
  */
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
+import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import packageJson from "../../package.json" with { type: "json" };
 import type { Services } from "../cli/services.ts";
@@ -111,6 +112,7 @@ export function services(environment: NodeJS.ProcessEnv): Services {
         redis.close();
       }
     },
+    addresses: () => Object.values(networkInterfaces()).flatMap((all = []) => all.map(({ address }) => address)),
     certificates: async (configuration) => (await import("./certificates.ts")).certificatesOf(configuration),
     async draftConfiguration({ url, protocol, apiKey }) {
       const { initConfiguration } = await import("../config/init.ts");
