@@ -89,19 +89,17 @@ export async function prepare<Wire extends InferenceWire, Reply>(
   const expected = dependencies.inputEstimate.expected(model, media, inputBytes);
   requireContext(model, request.compaction ? expected : inputTokens);
   return {
-    ...{
-      requestId: call.requestId,
-      principal,
-      operation,
-      wire: codec.request.remainder(wire),
-      request,
-      model,
-      plan,
-      inputTokens,
-      media,
-      inputBytes,
-      own: body.own,
-    },
+    requestId: call.requestId,
+    principal,
+    operation,
+    wire: codec.request.remainder(wire),
+    request,
+    model,
+    plan,
+    inputTokens,
+    media,
+    inputBytes,
+    own: body.own,
     inputTokensExpected: Math.min(expected, inputTokens),
     outputTokensAllowed: Math.max(
       outputTokensAllowed(model, inputTokens),

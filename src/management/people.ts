@@ -285,7 +285,12 @@ export const personVerbs = [
       takes: sent,
       answer: {
         ...examplePerson,
-        ...{ subject: null, email: null, isEmailVerified: false, name: null, groups: [], memberships: [] },
+        subject: null,
+        email: null,
+        isEmailVerified: false,
+        name: null,
+        groups: [],
+        memberships: [],
         state: "forgotten",
         version: 4,
       },
@@ -432,7 +437,16 @@ function personIn(context: ManagementContext, known: KnownPerson): Person {
   const { person } = known;
   const { id, issuer, subject, kind, email, isEmailVerified, name, createdAt, confirmedAt, version } = person;
   return {
-    ...{ id, issuer, subject, kind, email, isEmailVerified, name, createdAt, confirmedAt, version },
+    id,
+    issuer,
+    subject,
+    kind,
+    email,
+    isEmailVerified,
+    name,
+    createdAt,
+    confirmedAt,
+    version,
     groups: context.within === null ? person.groups : [],
     state: person.forgottenAt ? "forgotten" : person.suspendedAt ? "suspended" : "active",
     memberships: visible(context, known),

@@ -42,7 +42,7 @@ export interface KeptEnd {
   freesClaim?: boolean;
 }
 
-/** What the receipt of a request says beyond the ledger: its answer went on without its client, or repeated another. */
+/** The part of a receipt that the ledger doesn't have: the answer went on without its client, or repeated another. */
 export type AnswerNote = { kind: "detached" } | ReplayNote;
 
 export interface ReplayNote {
