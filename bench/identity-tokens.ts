@@ -1,4 +1,5 @@
-// What identity costs on a whole node with the embedded database: `bun bench/identity-tokens.ts [requests]`.
+// What identity costs on a whole node with the embedded database: `bun bench/identity-tokens.ts [requests]
+// [configured]`; with `configured` the first part alone.
 //
 // 1. A key on a node with `identity` beside one without, and a second one without beside the first: what differs between two
 //    processes of the same program is no cost of identity.
@@ -127,6 +128,10 @@ identity:
   console.log("load", load());
   await inTurns("identity", nodes, requests);
   await cpuInTurns(nodes, requests * 2);
+  if (process.argv[3] === "configured") {
+    for (const { service } of Object.values(nodes)) await service.stop();
+    return issuer[Symbol.asyncDispose]();
+  }
   for (const { service } of [nodes.without, nodes["without, again"]]) await service.stop();
 
   const { service, credential } = nodes.with;

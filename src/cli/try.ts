@@ -28,7 +28,7 @@ const again_ms = 100;
 const answer_ms_max = 15 * 60_000;
 
 /** Where a message goes, and where its receipt is. */
-interface Door {
+interface Entrance {
   url: string;
   secret: string;
   completions: string;
@@ -46,20 +46,20 @@ export function addTryCommand(program: Command, { services }: CommandContext): v
     .addOption(jsonOption())
     .addHelpText("after", help)
     .action(async (named: string | undefined, options: TryOptions) => {
-      const door = await doorOf(services, options);
-      const model = named ?? (await firstModel(door));
+      const entrance = await entranceOf(services, options);
+      const model = named ?? (await firstModel(entrance));
       const { terminal } = services;
-      const said = await answered(door, { model, ...options }, (text) => {
+      const said = await answered(entrance, { model, ...options }, (text) => {
         if (!options.json) terminal.out(text);
       });
-      const receipt = await receiptOf(door, said.request);
+      const receipt = await receiptOf(entrance, said.request);
       if (options.json) return printJson(terminal, { model, text: said.text, request_id: said.request, receipt });
       terminal.out(`\n\n${facts(terminal, receiptFacts(said.request, receipt))}`);
       if (said.failure !== null) throw new Error(said.failure);
     });
 }
 
-async function doorOf(services: Services, { key, at }: TryOptions): Promise<Door> {
+async function entranceOf(services: Services, { key, at }: TryOptions): Promise<Entrance> {
   const server = remoteServer(services);
   if (server && at !== undefined) throw new Error("Give --server or --at, not both: --at is for who is signed in.");
   if (server && key === undefined)
@@ -74,7 +74,7 @@ async function doorOf(services: Services, { key, at }: TryOptions): Promise<Door
   return { url, secret, completions: "/v1/chat/completions", receipts: "/v1/service/requests/" };
 }
 
-async function firstModel({ url, secret, receipts }: Door): Promise<string> {
+async function firstModel({ url, secret, receipts }: Entrance): Promise<string> {
   const [first] = receipts.startsWith(managementPath) ? [] : await agentModels({ url, secret, kind: "key" });
   if (!first) throw new Error("Name a model: sluice try MODEL");
   return first.id;
@@ -89,15 +89,15 @@ interface Said {
 
 /** The answer, part by part. Throws an Error where the request is refused. */
 async function answered(
-  door: Door,
+  entrance: Entrance,
   { model, message }: { model: string; message: string },
   heard: (text: string) => void,
 ): Promise<Said> {
   const body = JSON.stringify({ model, stream: true, messages: [{ role: "user", content: message }] });
-  const headers = { authorization: `Bearer ${door.secret}`, "content-type": "application/json" };
-  const response = await asked(door.url, door.completions, { method: "POST", headers, body }, answer_ms_max);
+  const headers = { authorization: `Bearer ${entrance.secret}`, "content-type": "application/json" };
+  const response = await asked(entrance.url, entrance.completions, { method: "POST", headers, body }, answer_ms_max);
   const request = response.headers.get("x-service-request-id");
-  if (!response.ok || !response.body) throw new Error(refusalIn(await jsonOf(response), response.status, door.url));
+  if (!response.ok || !response.body) throw new Error(refusalIn(await jsonOf(response), response.status, entrance.url));
   const decoder = new SseDecoder();
   let text = "";
   for await (const chunk of response.body)
@@ -118,11 +118,11 @@ function refusalIn(body: unknown, status: number, url: string): string {
 }
 
 /** Null where it may not be read. */
-async function receiptOf(door: Door, request: string | null): Promise<RequestReceipt | null> {
-  const headers = { authorization: `Bearer ${door.secret}` };
+async function receiptOf(entrance: Entrance, request: string | null): Promise<RequestReceipt | null> {
+  const headers = { authorization: `Bearer ${entrance.secret}` };
   const until_ms = performance.now() + settled_ms_max;
   while (request !== null) {
-    const response = await asked(door.url, door.receipts + request, { headers });
+    const response = await asked(entrance.url, entrance.receipts + request, { headers });
     if (response.status !== 404 && !response.ok) return null;
     const receipt = response.ok ? ((await jsonOf(response)) as RequestReceipt | null) : null;
     if ((receipt && receipt.outcome !== "running") || performance.now() > until_ms) return receipt;
