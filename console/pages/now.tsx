@@ -1,4 +1,4 @@
-/** What runs this second, over all nodes. */
+/** The page of this second, over all nodes: what runs, and what needs attention. */
 import { useState } from "preact/hooks";
 import type { Answer } from "../core/client.ts";
 import { grouped, local, milliseconds, percent, rate } from "../core/format.ts";
@@ -18,7 +18,7 @@ interface Moment {
   fleet: Fleet;
 }
 
-/** What the strips beside the figures show. */
+/** The values that the strips beside the figures show. */
 const history_max = 150;
 
 export function NowPage() {
@@ -141,7 +141,7 @@ function Nearest({ of }: { of: Fleet["nearest"] }) {
   );
 }
 
-/** What comes after the first start. */
+/** The steps after the first start. */
 function FirstSteps() {
   if (!may("createOrganization")) return null;
   return (

@@ -168,6 +168,13 @@ export const personVerbs = [
           "x-must-be": "'true' or 'false'",
         }),
       ),
+      by_hand: Type.Optional(
+        Type.Boolean({
+          description:
+            "True: only people for whom something was set by hand: a membership, limits of their own, or a suspension.",
+          "x-must-be": "'true' or 'false'",
+        }),
+      ),
       over,
     }),
     answers: partOf(Person, "People"),
@@ -179,6 +186,10 @@ export const personVerbs = [
         organization: flag("--org <org>", "only people with a membership in this organization"),
         search: flag("--search <text>", "a part of a name or an e-mail address"),
         suspended: flag("--suspended", "only people who are suspended"),
+        byHand: flag(
+          "--by-hand",
+          "only people for whom something was set by hand: a membership, limits or a suspension",
+        ),
         over: overFlag("people"),
       },
       columns: personColumns,
@@ -192,6 +203,7 @@ export const personVerbs = [
         organizationId: await context.narrowedTo(input.organization),
         search: input.search,
         isSuspended: input.suspended,
+        isByHand: input.byHand,
         over: input.over,
       });
       const seen = found.items.map((known) => personIn(context, known));
@@ -273,7 +285,12 @@ export const personVerbs = [
       takes: sent,
       answer: {
         ...examplePerson,
-        ...{ subject: null, email: null, isEmailVerified: false, name: null, groups: [], memberships: [] },
+        subject: null,
+        email: null,
+        isEmailVerified: false,
+        name: null,
+        groups: [],
+        memberships: [],
         state: "forgotten",
         version: 4,
       },
@@ -420,7 +437,16 @@ function personIn(context: ManagementContext, known: KnownPerson): Person {
   const { person } = known;
   const { id, issuer, subject, kind, email, isEmailVerified, name, createdAt, confirmedAt, version } = person;
   return {
-    ...{ id, issuer, subject, kind, email, isEmailVerified, name, createdAt, confirmedAt, version },
+    id,
+    issuer,
+    subject,
+    kind,
+    email,
+    isEmailVerified,
+    name,
+    createdAt,
+    confirmedAt,
+    version,
     groups: context.within === null ? person.groups : [],
     state: person.forgottenAt ? "forgotten" : person.suspendedAt ? "suspended" : "active",
     memberships: visible(context, known),

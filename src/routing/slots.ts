@@ -129,8 +129,7 @@ export class Slots {
     if (this.#queue.length === 0) return;
     const interval_ms = now_ms - this.#last_ms;
     this.#last_ms = now_ms;
-    const mean_ms = this.#interval_ms ?? interval_ms;
-    this.#interval_ms = mean_ms + pace_share * (interval_ms - mean_ms);
+    this.#interval_ms = this.#meanWith(interval_ms);
     this.serve();
   }
 
@@ -159,7 +158,14 @@ export class Slots {
     if (this.#interval_ms === null && since_ms === 0) return null;
     const own = this.#queue.waitingOf(claim.organizationId);
     const turns = own === 0 ? 1 : (own + 1) * this.#queue.turnsTo(claim);
-    return Math.max(since_ms, this.#interval_ms ?? 0) * turns;
+    // An interval that lasts counts as if it ended now. A pause of the engine is one interval, not each of those to come.
+    return Math.max(this.#interval_ms ?? 0, this.#meanWith(since_ms)) * turns;
+  }
+
+  /** The moving mean, had an interval of this length ended. */
+  #meanWith(interval_ms: number): number {
+    const mean_ms = this.#interval_ms ?? interval_ms;
+    return mean_ms + pace_share * (interval_ms - mean_ms);
   }
 
   /** Serves the next requests for as long as there is room. */

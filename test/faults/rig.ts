@@ -58,6 +58,8 @@ interface RigOptions {
   engines?: number;
   /** Three Redis with a third of the slots each. */
   redisIsCluster?: boolean;
+  /** The nodes are told of no Redis, so the database keeps everything. */
+  isWithoutRedis?: boolean;
   /** Of the model, as sluice.yaml writes them; else short ones. */
   timeouts?: string;
 }
@@ -78,7 +80,7 @@ export async function startRig(options: RigOptions): Promise<Rig> {
   writeFileSync(join(folder, "sluice.yaml"), configTo(urls, options));
   const nodes: Node[] = [];
   for (let index = 0; index < options.nodes; index++)
-    nodes.push(await nodeOf(`node ${index}`, folder, postgres.port, redis.port));
+    nodes.push(await nodeOf(`node ${index}`, folder, { postgres, redis }, options.isWithoutRedis));
   // One after the other: the first migrates.
   for (const node of nodes) {
     await node.start();
@@ -142,8 +144,17 @@ metering: { lease_s: ${lease_s}, checkpoint_s: ${checkpoint_s}, sweep_s: 0.3, un
 `;
 }
 
-async function nodeOf(name: string, folder: string, postgresPort: number, redisPort: number): Promise<Node> {
-  const [database, redis, port] = await Promise.all([wireTo(postgresPort), wireTo(redisPort), freePort()]);
+async function nodeOf(
+  name: string,
+  folder: string,
+  stores: Pick<Rig, "postgres" | "redis">,
+  isWithoutRedis = false,
+): Promise<Node> {
+  const [database, redis, port] = await Promise.all([
+    wireTo(stores.postgres.port),
+    wireTo(stores.redis.port),
+    freePort(),
+  ]);
   const env = {
     PATH: process.env.PATH ?? "",
     HOME: folder,
@@ -151,7 +162,7 @@ async function nodeOf(name: string, folder: string, postgresPort: number, redisP
     SLUICE_CONFIG: join(folder, "sluice.yaml"),
     SLUICE_DATA_DIR: join(folder, name.replace(" ", "-")),
     DATABASE_URL: `postgres://postgres@127.0.0.1:${database.port}/postgres`,
-    REDIS_URL: `redis://127.0.0.1:${redis.port}`,
+    ...(isWithoutRedis ? {} : { REDIS_URL: `redis://127.0.0.1:${redis.port}` }),
     // What is tried begins when a node serves; it starts hundreds of times.
     SLUICE_WARM_UP_MS: "0",
     FAULTS_CLOCK: join(folder, `${name}.clock`),

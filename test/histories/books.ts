@@ -7,6 +7,7 @@ import { lateIdOf, type ModelRecord } from "../store/ledger-model.ts";
 import { type Anchor, monthAt, session_ms, weekAt, withAnchor } from "../store/windows-model.ts";
 import type { Account, Cell } from "./account.ts";
 import { keyIdOf, ownRoomOf } from "./budgets.ts";
+import { raisedPlan } from "./decisions.ts";
 import type { Say } from "./rules.ts";
 import type { OrganizationPlan } from "./scenario.ts";
 import type { Entry } from "./store.ts";
@@ -91,7 +92,8 @@ export class Books {
         const { id } = account.organization;
         const { holds } = this.world.store.model;
         const running = [...holds.values()].filter((hold) => hold.facts.organizationId === id).length;
-        if (running < (admit.limits.concurrentRequests ?? Infinity) && !crowdedBy(answer.subjects))
+        const { concurrentRequests } = raisedPlan(this.world, id, admit.limits);
+        if (running < (concurrentRequests ?? Infinity) && !crowdedBy(answer.subjects))
           this.say("refusal", `${account.plan.id} was refused for others that run, and ${running} do`);
       }
     }
@@ -166,7 +168,8 @@ export class Books {
     const limits: UsageLimits[] = [this.world.office.plan(id)];
     for (const command of commands)
       if (command.organizationId === id && "limits" in command) limits.push(command.limits);
-    const most = (kind: keyof UsageLimits) => Math.max(...limits.map((one) => one[kind] ?? Infinity));
+    const raised = limits.map((one) => raisedPlan(this.world, id, one));
+    const most = (kind: keyof UsageLimits) => Math.max(...raised.map((one) => one[kind] ?? Infinity));
     return {
       session: most("session"),
       week: most("week"),
@@ -203,6 +206,16 @@ export class Books {
     const room = Math.min(Math.max(Math.min(...rooms), extraRoom), ownRoomOf(subjects));
     if (least <= room)
       this.say("refusal", `${account.plan.id} needs ${least} units, was refused, and ${room} were free`);
+    const { id } = account.organization;
+    const ofPlan = { id, limits: raisedPlan(this.world, id, admit.limits), said: windows };
+    const ofOthers = this.world.budgets
+      .get(id)!
+      .subjectsOf(keyIdOf(admit.requestId))
+      .map((subject, place) => ({ id: subject.id, limits: subject.limits, said: subjects![place]!.windows }));
+    for (const { id, limits, said } of [ofPlan, ...ofOthers])
+      for (const kind of windowKinds)
+        if (said[kind].limit !== limits[kind])
+          this.say("refusal", `${id} has a ${kind} of ${limits[kind]}, and the refusal says ${said[kind].limit}`);
   }
 
   /** The windows that a request is billed to which the store admits now. */

@@ -7,7 +7,7 @@ import { LedgerModel } from "../store/ledger-model.ts";
 import type { Mutation } from "./mutations.ts";
 
 /** As in mutations.ts: one command at a time, in the order of a batch. */
-abstract class CommandByCommand extends LedgerModel {
+export abstract class CommandByCommand extends LedgerModel {
   override run(commands: readonly Command[]): Answer[] {
     const answers: Answer[] = [];
     for (const verb of ["settle", "grow", "admit", "checkpoint"] as const)
@@ -148,6 +148,20 @@ class TakesHerUseAlong extends CommandByCommand {
   }
 }
 
+/** Rule 5: a person who moves to another team has used nothing there. */
+class BeginsAnewInATeam extends CommandByCommand {
+  readonly #teams = new Map<string, string | null>();
+
+  protected override one(command: Command): Answer {
+    for (const [id, team] of this.organizations.get(command.organizationId)?.own?.people?.memberships ?? []) {
+      if (this.#teams.has(id) && this.#teams.get(id) !== team)
+        for (const { total } of this.budgets.windows(id)) total.used = 0;
+      this.#teams.set(id, team);
+    }
+    return super.one(command);
+  }
+}
+
 const unlimited = { session: null, week: null, month: null, concurrentRequests: null };
 
 const ledgerOf = (model: typeof LedgerModel) => ({ store: { model } });
@@ -194,6 +208,12 @@ export const budgetMutations: Record<string, Mutation> = {
     rule: 5,
     under: ["person"],
     defects: ledgerOf(TakesAlongWhatRuns as typeof LedgerModel),
+    seenAs: ["sums"],
+  },
+  "a person who moves to another team begins anew": {
+    rule: 5,
+    under: ["person"],
+    defects: ledgerOf(BeginsAnewInATeam as typeof LedgerModel),
     seenAs: ["sums"],
   },
   "a person who joins another organization takes her use along": {

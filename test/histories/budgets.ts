@@ -4,7 +4,7 @@
 import type { SubjectReading, UsageLimits } from "../../src/store/ledger.ts";
 import { windowKinds } from "../../src/store/ledger.ts";
 import { type Chance, chanceOf } from "../faults/chance.ts";
-import type { ModelSubject, OwnLimits } from "../store/budget-model.ts";
+import { type ModelSubject, type OwnLimits, underRaise } from "../store/budget-model.ts";
 import type { LedgerModel, ModelRecord } from "../store/ledger-model.ts";
 import type { Account } from "./account.ts";
 import {
@@ -16,6 +16,7 @@ import {
   personOf,
   personSubjectOf,
 } from "./people.ts";
+import { type RaiseChange, raiseChangeOf } from "./raises.ts";
 import type { Say } from "./rules.ts";
 
 export interface Budgets {
@@ -36,8 +37,14 @@ const keyOfTurn = (turn: number) => `key_of_turn_${turn}`;
 /** Of a request, by its id: `req_7`. */
 export const keyIdOf = (requestId: string): string => keyOfTurn(Number(requestId.split("_")[1]) % keys);
 
-/** `now` is what the store goes by: it says what counts at this moment. */
-export function budgetsOf(seed: number, organizationId: string, now: () => OwnLimits): Budgets {
+/** What the store goes by: what is set at this moment, and what its clock says. */
+interface SetLimits {
+  ownLimits(organizationId: string): OwnLimits;
+  readonly clock_ms: number;
+}
+
+export function budgetsOf(seed: number, organizationId: string, store: () => SetLimits): Budgets {
+  const now = () => store().ownLimits(organizationId);
   const chance = chanceOf(
     Math.imul(seed, 0x9e3779b1) ^ Math.imul(organizationId.length + organizationId.charCodeAt(4), 0x85ebca6b),
   );
@@ -57,7 +64,7 @@ export function budgetsOf(seed: number, organizationId: string, now: () => OwnLi
   const subjectOf = (id: string, subject: ModelSubject["subject"]): ModelSubject => ({
     ...{ id, subject },
     get limits() {
-      return now().limits.get(id)!;
+      return underRaise(now().limits.get(id)!, now().raises?.get(id), store().clock_ms);
     },
   });
   const ofKeys = new Map(
@@ -90,10 +97,12 @@ function limitsOf(chance: Chance): UsageLimits {
 export type BudgetChange =
   | { kind: "budget"; subject: number; limits: UsageLimits }
   | { kind: "team"; key: number; team: number }
-  | PersonChange;
+  | PersonChange
+  | RaiseChange;
 
 export function budgetChangeOf(chance: Chance, kind: BudgetChange["kind"]): BudgetChange {
   if (kind === "person") return personChangeOf(chance, limitsOf(chance));
+  if (kind === "raise") return raiseChangeOf(chance);
   if (kind === "team") return { kind, key: chance.below(keys), team: chance.below(teamNames.length + 1) };
   return { kind, subject: chance.below(keys + teamNames.length), limits: limitsOf(chance) };
 }
@@ -103,7 +112,7 @@ export function changedBudget(
   organizationId: string,
   now: OwnLimits,
   { subjects }: Budgets,
-  change: BudgetChange,
+  change: Exclude<BudgetChange, RaiseChange>,
 ): OwnLimits {
   if (subjects.length === 0) return now;
   if (change.kind === "budget") {
@@ -116,11 +125,14 @@ export function changedBudget(
   return { ...now, teams: new Map(now.teams).set(keyOfTurn(change.key), teams[change.team % teams.length]!) };
 }
 
-/** Whose limits or team differ, by the ids that nodes know. */
+/** Whose limits, raise or team differ, by the ids that nodes know. */
 export function changedSubjects(organizationId: string, before: OwnLimits, after: OwnLimits): string[] {
   const named = [...after.limits].filter(([id, limits]) => before.limits.get(id) !== limits).map(([id]) => id);
+  const raised = [...new Set([...(before.raises?.keys() ?? []), ...(after.raises?.keys() ?? [])])].filter(
+    (id) => before.raises?.get(id) !== after.raises?.get(id),
+  );
   const keyIds = [...after.teams].filter(([keyId, team]) => before.teams.get(keyId) !== team).map(([keyId]) => keyId);
-  return [...named.map((id) => knownAs(organizationId, id)), ...keyIds];
+  return [...[...named, ...raised].map((id) => knownAs(organizationId, id)), ...keyIds];
 }
 
 /** The id by which nodes know a subject of this organization: keys and people have the same in all of them. */

@@ -22,7 +22,7 @@ export type ChangePlan =
     }
   /** The key is revoked with which this organization's requests came. */
   | { at_ms: number; kind: "revoke"; organization: number }
-  /** A key, a person or a team has other limits from now on, or a key another team, or a person another place. */
+  /** A key, a person or a team has other limits or a raise from now on, or a key another team, or a person another place. */
   | ({ at_ms: number; organization: number } & BudgetChange)
   /** The store's clock is set, forward or back. */
   | { at_ms: number; kind: "clock"; by_ms: number }
@@ -47,6 +47,9 @@ export const changeKinds = [
   "person",
   "person",
   "person",
+  "raise",
+  "raise",
+  "raise",
   "clock",
   "clock",
   "stall",
@@ -82,6 +85,7 @@ export function changeOf(chance: Chance, organizations: readonly { plan: Plan }[
     case "budget":
     case "team":
     case "person":
+    case "raise":
       return { at_ms, organization, ...budgetChangeOf(chance, kind) };
     case "clock": {
       const far_ms = chance.pick([6 * hour_ms, 6 * hour_ms, spread(chance, 100, hour_ms)]);

@@ -24,6 +24,8 @@ export const noCounts = {
   "limits of keys and teams changed while requests ran": 0,
   "keys that changed their team while requests ran": 0,
   "people who were moved or limited while requests ran": 0,
+  "raises set or ended while requests ran": 0,
+  "raises that ran out while requests ran": 0,
   "windows adjusted": 0,
   "ended by a revocation": 0,
   "sweeps that met a clock that was set": 0,

@@ -2,6 +2,7 @@
 
 import type { Command, UsageLimits } from "../../src/store/ledger.ts";
 import type { Plan } from "../../src/store/plan.ts";
+import { underRaise } from "../store/budget-model.ts";
 import type { Account, Grant } from "./account.ts";
 import { knownAs } from "./budgets.ts";
 import type { Node } from "./node.ts";
@@ -89,18 +90,33 @@ interface Bound {
 function boundsOf(world: World, { plan, organization, node }: Account, { cells }: Grant): Bound[] {
   const hold = world.store.model.holds.get(plan.id);
   if (!hold) return [];
-  const { from_ms, plan: limits } = world.office.versions(organization.id).at(-1)!;
+  const { from_ms, plan: below } = world.office.versions(organization.id).at(-1)!;
+  const limits = raisedPlan(world, organization.id, below);
+  const since_ms = Math.max(from_ms, limitedFrom_ms(world, organization.id, organization.id));
   const bounds = cells.map(({ kind, used, held }): Bound => {
     const limit = kind === "extra" ? null : limits[kind];
     // A node that was cut off may admit by the plan that it knew once more.
-    return { name: `its ${kind}`, since_ms: from_ms, limit, taken: used + held, knownBy: world.nodes };
+    return { name: `its ${kind}`, since_ms, limit, taken: used + held, knownBy: world.nodes };
   });
   for (const { subject, windows } of hold.own)
     for (const { kind, total } of windows) {
-      const since_ms = world.office.limitedFrom_ms(knownAs(organization.id, subject.id));
+      const since_ms = limitedFrom_ms(world, organization.id, subject.id);
       const taken = total.used + total.held;
       const limit = subject.limits[kind];
       bounds.push({ name: `the ${kind} of ${subject.id}`, since_ms, limit, taken, knownBy: [node] });
     }
   return bounds;
+}
+
+/** The limits of an organization's plan that are in force, under its raise. */
+export function raisedPlan({ store }: World, organizationId: string, below: UsageLimits): UsageLimits {
+  return underRaise(below, store.ownLimits(organizationId).raises?.get(organizationId), store.now_ms);
+}
+
+/** Since when a subject has the limits that it has. The store's clock ends a raise, and so may whoever sets that clock. */
+function limitedFrom_ms({ office, store, steps }: World, organizationId: string, id: string): number {
+  const set_ms = office.limitedFrom_ms(knownAs(organizationId, id));
+  const raise = store.ownLimits(organizationId).raises?.get(id);
+  if (!raise || raise.until_ms > store.now_ms) return set_ms;
+  return Math.max(set_ms, raise.until_ms - store.isAhead_ms, steps.at(-1)?.at_ms ?? Number.NEGATIVE_INFINITY);
 }

@@ -5,6 +5,7 @@ import { changedBudget, changedSubjects } from "./budgets.ts";
 import type { Judge } from "./judge.ts";
 import type { Node } from "./node.ts";
 import { changedPeople } from "./people.ts";
+import { raised } from "./raises.ts";
 import type { FaultPlan } from "./scenario.ts";
 import type { World } from "./world.ts";
 
@@ -107,7 +108,7 @@ function oneAtLeast({ nodes }: World, start: (index: number) => void): void {
 
 type Decision = Extract<
   FaultPlan,
-  { kind: "plan" | "anchor" | "adjust" | "revoke" | "budget" | "team" | "person" | "clock" }
+  { kind: "plan" | "anchor" | "adjust" | "revoke" | "budget" | "team" | "person" | "raise" | "clock" }
 >;
 
 /** What an administrator decides waits for nothing, and is not forgotten. */
@@ -147,6 +148,16 @@ function decide(world: World, judge: Judge, decision: Decision): void {
       limit(id, changedBudget(id, store.ownLimits(id), world.budgets.get(id)!, decision));
       if (decision.act === "leaves" && there !== id)
         limit(there, changedPeople(store.ownLimits(there), there, decision, "there"));
+      return;
+    }
+    case "raise": {
+      world.tell(() => `a raise of ${id} is set or ended: ${JSON.stringify(decision)}`);
+      judge.budgeted(id, decision.kind);
+      const before = store.ownLimits(id);
+      const below = [...before.limits, [id, office.plan(id)] as const];
+      const after = raised(before, below, decision, store.now_ms);
+      limit(id, after);
+      world.time.in(decision.for_ms, () => judge.raiseEnded(id, after));
       return;
     }
     case "adjust": {

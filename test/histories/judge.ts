@@ -5,14 +5,16 @@ import type { Fault } from "../../src/inference/fault.ts";
 import type { Answer, Command } from "../../src/store/ledger.ts";
 import type { RateAnswer } from "../../src/store/rates.ts";
 import type { Ending } from "../../src/usage/meter.ts";
+import type { OwnLimits } from "../store/budget-model.ts";
 import type { ModelRecord } from "../store/ledger-model.ts";
 import { type Account, accountOf, type Cell, promptUnitsOf } from "./account.ts";
 import { Books } from "./books.ts";
-import { BudgetBooks } from "./budgets.ts";
+import { BudgetBooks, type BudgetChange } from "./budgets.ts";
 import { type Counts, noCounts } from "./counts.ts";
 import { judgeLimits, judgeStanding } from "./decisions.ts";
 import type { Node } from "./node.ts";
 import { prices } from "./prices.ts";
+import { endedSince } from "./raises.ts";
 import type { Rule, Violation } from "./rules.ts";
 import { lease_ms, type RequestPlan } from "./scenario.ts";
 import type { Entry } from "./store.ts";
@@ -256,11 +258,24 @@ export class Judge {
     if (this.#runs(organizationId)) this.counts["plans changed while requests ran"] += 1;
   }
 
-  budgeted(organizationId: string, kind: "budget" | "team" | "person"): void {
-    if (!this.#runs(organizationId) || this.world.budgets.get(organizationId)!.subjects.length === 0) return;
+  budgeted(organizationId: string, kind: BudgetChange["kind"]): void {
+    if (!this.#runs(organizationId)) return;
+    if (kind === "raise") {
+      this.counts["raises set or ended while requests ran"] += 1;
+      return;
+    }
+    if (this.world.budgets.get(organizationId)!.subjects.length === 0) return;
     if (kind === "team") this.counts["keys that changed their team while requests ran"] += 1;
     else if (kind === "person") this.counts["people who were moved or limited while requests ran"] += 1;
     else this.counts["limits of keys and teams changed while requests ran"] += 1;
+  }
+
+  /** A raise that was set then may have ended by now. */
+  raiseEnded(organizationId: string, { raises }: OwnLimits): void {
+    const now = this.world.store.ownLimits(organizationId).raises;
+    const lapsed = endedSince(now, Number.NEGATIVE_INFINITY, this.world.store.now_ms);
+    if (this.#runs(organizationId) && lapsed.some((id) => now?.get(id) === raises?.get(id)))
+      this.counts["raises that ran out while requests ran"] += 1;
   }
 
   #runs(organizationId: string): boolean {

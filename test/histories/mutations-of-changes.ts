@@ -5,6 +5,7 @@ import type { Answer, ClockRange, Command, Grow, WindowKind } from "../../src/st
 import type { Clock } from "../../src/time/clock.ts";
 import { LedgerModel } from "../store/ledger-model.ts";
 import { apart, givesUpInSilence, ledgerOf, type Mutation, mutations, OneByOne } from "./mutations.ts";
+import { raiseMutations } from "./raise-mutations.ts";
 import type { NodeLedger } from "./wire.ts";
 
 /** Whoever asks, the first organization is charged. */
@@ -188,4 +189,4 @@ const changeMutations: Record<string, Mutation> = {
   },
 };
 
-export const allMutations: Record<string, Mutation> = { ...mutations, ...changeMutations };
+export const allMutations: Record<string, Mutation> = { ...mutations, ...changeMutations, ...raiseMutations };

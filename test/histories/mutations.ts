@@ -3,7 +3,7 @@
 
 import type { Reservation } from "../../src/admission/reservation.ts";
 import { noUsage } from "../../src/inference/usage.ts";
-import type { Answer, Checkpoint, Command, Settle, WindowReadings } from "../../src/store/ledger.ts";
+import type { Answer, Checkpoint, ClockRange, Command, Settle, WindowReadings } from "../../src/store/ledger.ts";
 import type { Rates } from "../../src/store/rates.ts";
 import type { Clock } from "../../src/time/clock.ts";
 import type { Hold } from "../../src/usage/meter.ts";
@@ -29,6 +29,8 @@ export interface Defects {
   hidesChange?: boolean;
   /** Of whose limits nodes hear; absent: of everybody's. */
   hearsOf?(subject: string): boolean;
+  /** Nodes are not told which raises have ended. */
+  hearsOfNoEnd?: boolean;
   /** Nodes read plans when they begin, and ask for no keys. */
   followsNobody?: boolean;
   /** The lease that nodes count with; the store's stays what it is. */
@@ -141,9 +143,9 @@ class Revives extends OneByOne {
     this.#remember();
     return super.one(command);
   }
-  override recover(limit: number): number {
+  override recover(limit: number, range?: ClockRange): number {
     this.#remember();
-    return super.recover(limit);
+    return super.recover(limit, range);
   }
   #remember(): void {
     for (const [id, hold] of this.holds) this.#ended.set(id, hold);
@@ -170,18 +172,18 @@ class ChargesPastLimits extends OneByOne {
 
 /** Rule 6: recovery takes whatever is held. */
 class RecoversTheLiving extends LedgerModel {
-  override recover(limit: number): number {
+  override recover(limit: number, range?: ClockRange): number {
     for (const hold of this.holds.values())
       if (limit > 0) hold.leaseUntil_ms = Math.min(hold.leaseUntil_ms, this.now_ms());
-    return super.recover(limit);
+    return super.recover(limit, range);
   }
 }
 
 /** Rule 6: two that recover at once both charge. */
 class RecoversTwice extends LedgerModel {
-  override recover(limit: number): number {
+  override recover(limit: number, range?: ClockRange): number {
     const before = new Set(this.records.keys());
-    const count = super.recover(limit);
+    const count = super.recover(limit, range);
     for (const [id, { windows, charged, source }] of this.records)
       if (windows && !before.has(id)) (source === "extra" ? windows.extra : windows.week).total.used += charged;
     return count;
@@ -190,17 +192,17 @@ class RecoversTwice extends LedgerModel {
 
 /** Rule 6: recovery charges nothing. */
 class RecoversForNothing extends LedgerModel {
-  override recover(limit: number): number {
+  override recover(limit: number, range?: ClockRange): number {
     for (const hold of this.holds.values()) if (hold.leaseUntil_ms <= this.now_ms()) hold.usage = noUsage;
-    return super.recover(limit);
+    return super.recover(limit, range);
   }
 }
 
 /** Rule 6: with whole holds, what nobody streamed is charged as well. */
 class ChargesTheUndelivered extends LedgerModel {
-  override recover(limit: number): number {
+  override recover(limit: number, range?: ClockRange): number {
     for (const hold of this.holds.values()) hold.facts = { ...hold.facts, stream: true };
-    return super.recover(limit);
+    return super.recover(limit, range);
   }
 }
 

@@ -6,8 +6,11 @@ import { type LimitsInForce, limitsInForce } from "../../src/admission/limits-in
 import { type Standings, standings } from "../../src/auth/standing.ts";
 import type { Principal, Verdict } from "../../src/auth/verdict.ts";
 import type { ChangedLimits, Plan } from "../../src/store/plan.ts";
+import { knownAs } from "./budgets.ts";
 import type { Node } from "./node.ts";
+import { endedSince, nextEndIn_ms } from "./raises.ts";
 import type { OrganizationPlan } from "./scenario.ts";
+import type { Store } from "./store.ts";
 import type { World } from "./world.ts";
 
 /** A plan, and since when it has counted. */
@@ -18,7 +21,7 @@ interface Version {
 
 export class Office {
   readonly #versions = new Map<string, Version[]>();
-  /** Whose limits changed, of keys and teams; the n-th is the change of this number. */
+  /** Whose limits changed, or whose raise; the n-th is the change of this number. */
   readonly #changes: { at_ms: number; subjects: readonly string[] }[] = [];
   readonly #revokedAt_ms = new Map<string, number>();
   readonly #heardBy = new Set<(organizationId: string) => void>();
@@ -26,6 +29,7 @@ export class Office {
   constructor(
     readonly now_ms: () => number,
     organizations: readonly OrganizationPlan[],
+    readonly store: () => Pick<Store, "ownLimits" | "now_ms">,
   ) {
     for (const { id, plan } of organizations) this.#versions.set(id, [{ from_ms: Number.NEGATIVE_INFINITY, plan }]);
   }
@@ -47,21 +51,33 @@ export class Office {
     this.#tell(organizationId);
   }
 
-  /** Of keys and teams of this organization. */
+  /** Of keys, people and teams of this organization, or its raise. */
   limit(organizationId: string, subjects: readonly string[]): void {
     this.#changes.push({ at_ms: this.now_ms(), subjects });
     this.#tell(organizationId);
   }
 
-  /** Since when this key or team has the limits that it has. */
+  /** When the limits of this subject, or its raise, were last set. */
   limitedFrom_ms(subject: string): number {
     return this.#changes.findLast(({ subjects }) => subjects.includes(subject))?.at_ms ?? Number.NEGATIVE_INFINITY;
   }
 
-  changes(since: number | null): ChangedLimits {
-    const number = this.#changes.length;
-    const nothing = { at: new Date(this.now_ms()), nextEnd_ms: null };
-    return { number, ...nothing, subjects: this.#changes.slice(since ?? number).flatMap(({ subjects }) => subjects) };
+  changes(since: number | null, from: Date | null): ChangedLimits {
+    const clock_ms = this.store().now_ms;
+    const changed = this.#changes.slice(since ?? this.#changes.length).flatMap(({ subjects }) => subjects);
+    const raises = [...this.#versions.keys()].map((id) => [id, this.store().ownLimits(id).raises] as const);
+    const ended = raises.flatMap(([organizationId, ofOrganization]) =>
+      endedSince(ofOrganization, from?.getTime() ?? clock_ms, clock_ms).map((id) => knownAs(organizationId, id)),
+    );
+    return {
+      number: this.#changes.length,
+      at: new Date(clock_ms),
+      nextEnd_ms: nextEndIn_ms(
+        raises.flatMap(([, ofOrganization]) => [...(ofOrganization?.values() ?? [])]),
+        clock_ms,
+      ),
+      subjects: [...changed, ...ended],
+    };
   }
 
   revoke(organizationId: string): void {
@@ -86,7 +102,7 @@ export class Office {
 export interface Knowledge {
   /** Until it has read any, those that counted when it began. */
   plan(organizationId: string): Plan;
-  /** Whose limits have changed, of keys and teams. */
+  /** Whose limits have changed. */
   changes: LimitChanges;
   standings: Standings | null;
 }
@@ -101,14 +117,15 @@ export function knowledgeOf(world: World, node: Node): Knowledge {
   const began = new Map(scenario.organizations.map(({ id }) => [id, office.plan(id)]));
   let inForce: LimitsInForce | null = null;
   const follow = world.defects.followsNobody !== true;
-  if (has("plan", "budget", "team", "person") && follow) {
+  if (has("plan", "budget", "team", "person", "raise") && follow) {
     const hears = world.defects.hearsOf ?? (() => true);
     void limitsInForce({
       store: {
         inForce: () => (inForce ? asked(world, node, "plans", () => office.plans()) : Promise.resolve(office.plans())),
-        changes: async (since) => {
-          if (since === null) return office.changes(null);
-          const changed = await asked(world, node, "limits", () => office.changes(since));
+        changes: async (since, from = null) => {
+          const read = () => office.changes(since, world.defects.hearsOfNoEnd ? null : from);
+          if (since === null) return read();
+          const changed = await asked(world, node, "limits", read);
           return { ...changed, subjects: changed.subjects!.filter(hears) };
         },
         listen: async (changed) => {

@@ -51,7 +51,8 @@ export class Store {
   isAhead_ms = 0;
   /** Counts its crashes: no connection outlives one. */
   crashes = 0;
-  #clock_ms = 0;
+  /** Of what is being carried out; null: nothing is. */
+  #carriedOutAt_ms: number | null = null;
   /** Never changed: each change makes another. */
   #organizations: ReadonlyMap<string, ModelOrganization>;
   /** As the model sees them. */
@@ -72,6 +73,11 @@ export class Store {
   /** Its own clock. */
   get now_ms(): number {
     return this.time.now_ms + this.isAhead_ms;
+  }
+
+  /** What its clock says to what it carries out. */
+  get clock_ms(): number {
+    return this.#carriedOutAt_ms ?? this.now_ms;
   }
 
   /** Before the history begins. */
@@ -130,14 +136,15 @@ export class Store {
     this.#change(organizationId, (organization) => ({ ...organization, limits: plan }));
   }
 
-  /** What is set for keys and teams, as of now or as a replay sees it. */
+  /** What is set for keys, people and teams, as of now or as a replay sees it. */
   ownLimits(organizationId: string): OwnLimits {
     return this.#seen.get(organizationId)!.own!;
   }
 
   /** Counts at once, for running requests too. */
   setOwnLimits(organizationId: string, own: OwnLimits): void {
-    this.#change(organizationId, (organization) => ({ ...organization, own }));
+    const raise = own.raises?.get(organizationId) ?? null;
+    this.#change(organizationId, (organization) => ({ ...organization, own, raise }));
   }
 
   setAnchor(organizationId: string, anchor_ms: number): void {
@@ -167,9 +174,8 @@ export class Store {
     for (const entry of undone) entry.lost = true;
     const model = this.#fresh();
     for (const entry of log) {
-      this.#clock_ms = entry.at_ms;
       this.#show(entry.organizations);
-      entry.replay(model);
+      this.#at(entry.at_ms, () => entry.replay(model));
     }
     this.#show(this.#organizations);
     this.model = model;
@@ -179,7 +185,7 @@ export class Store {
   #fresh(): LedgerModel {
     const Model = this.defects.model ?? LedgerModel;
     this.#show(this.#organizations);
-    return new Model(this.#seen, () => this.#clock_ms, this.recovery === "hold");
+    return new Model(this.#seen, () => this.clock_ms, this.recovery === "hold");
   }
 
   #change(organizationId: string, change: (organization: ModelOrganization) => ModelOrganization): void {
@@ -205,8 +211,14 @@ export class Store {
     for (let index = log.length - 1; index >= 0 && log[index]!.durableAt_ms > durableAt_ms; index--)
       log[index]!.durableAt_ms = durableAt_ms;
     log.push(entry);
-    this.#clock_ms = at_ms;
-    return { answers: act(this.model), entry };
+    return { answers: this.#at(at_ms, () => act(this.model)), entry };
+  }
+
+  #at<Result>(at_ms: number, act: () => Result): Result {
+    this.#carriedOutAt_ms = at_ms;
+    const result = act();
+    this.#carriedOutAt_ms = null;
+    return result;
   }
 }
 

@@ -49,7 +49,8 @@ export function wasSetUnseen({ steps }: World, since_ms: number): boolean {
 
 /** What it holds may be past a limit by now, and is then not charged. */
 function mayBeShort({ office, scenario, store, budgets }: World, { organization: { id } }: Account): boolean {
-  const isBudgetChanged = store.ownLimits(id).limits !== budgets.get(id)!.began.limits;
+  const [now, { began }] = [store.ownLimits(id), budgets.get(id)!];
+  const isBudgetChanged = now.limits !== began.limits || now.raises !== began.raises;
   return isBudgetChanged || office.versions(id).length > 1 || scenario.faults.some(({ kind }) => kind === "adjust");
 }
 

@@ -81,10 +81,12 @@ export class World {
     readonly traced: boolean,
   ) {
     this.time = new Time(scenario.began_ms);
-    this.office = new Office(() => this.time.now_ms, scenario.organizations);
-    this.budgets = new Map(
-      scenario.organizations.map(({ id }) => [id, budgetsOf(seed, id, () => this.store.ownLimits(id))]),
+    this.office = new Office(
+      () => this.time.now_ms,
+      scenario.organizations,
+      () => this.store,
     );
+    this.budgets = new Map(scenario.organizations.map(({ id }) => [id, budgetsOf(seed, id, () => this.store)]));
     const organizations = new Map(
       scenario.organizations.map(({ id, anchors, extra, plan }) => {
         const { began: own, subjectsOf } = this.budgets.get(id)!;

@@ -216,6 +216,24 @@ test("when to come back is what the engine's pace says, and a wait that would be
   })();
 });
 
+test("a short pause of the engine refuses nobody, and an engine that ends nothing any more is full soon", async () => {
+  let now_ms = 0;
+  const only = route("only", { concurrent_max: 4, queue_ms_max: 60_000 });
+  const at = queues(() => now_ms);
+  const there = Array.from({ length: 4 }, () => at.enter(only, claim("a")));
+  for (let count = 0; count < 44; count++)
+    void at.wait([only], claim("a")).slot.then((slot) => slot && there.push(slot));
+  for (let count = 0; count < 20; count++) {
+    now_ms += 100;
+    there.shift()!.release();
+    await Promise.resolve();
+  }
+  now_ms += 10_000;
+  expect(codeOf(() => at.wait([only], claim("a")))).toBeNull();
+  now_ms += 20_000;
+  expect(codeOf(() => at.wait([only], claim("a")))?.code).toBe("capacity_exceeded");
+});
+
 test("a limit that a reload raises or lifts counts at once", async () => {
   const at = queues(() => 0);
   const before = route("only", { concurrent_max: 1 });

@@ -18,6 +18,8 @@ export interface OwnLimits {
   teams: ReadonlyMap<string, string | null>;
   /** From which the limits of people follow, where there are people. */
   people?: ModelPeople;
+  /** By the id of a key, a person, a team or the organization. */
+  raises?: ReadonlyMap<string, ModelRaise>;
 }
 
 /** What is set for the people of an organization. */

@@ -1,0 +1,155 @@
+// A client with an idempotency key whose connection is cut at a random byte, and that asks again at another node until it
+// has a whole answer. It writes down every answer that it got.
+
+import type { Chance } from "./chance.ts";
+import { protocols, type Spoken } from "./protocols.ts";
+import { model, type Node } from "./rig.ts";
+
+/** The words of the failure with which an answer ends whose node is gone. */
+export const goneWords = "node that wrote it is gone";
+
+export interface Answer {
+  node: string;
+  /** Null: there was none. */
+  status: number | null;
+  requestId: string;
+  /** The request whose answer it repeats. */
+  replayOf: string | null;
+  /** The bytes of its body that came, each as a character. */
+  body: string;
+  /**
+   * `failed`: without an answer, or by the end of its node. `broken`: by a node that lost its lease: a failure that is part
+   * of the answer. `cut`: its connection broke, or the client broke it.
+   */
+  end: "whole" | "failed" | "broken" | "cut";
+  took_ms: number;
+}
+
+export interface Client {
+  marker: string;
+  path: string;
+  stream: boolean;
+  /** The tokens that its engine is asked for. */
+  wanted: number;
+  answers: Answer[];
+  /** Whether its node was killed. */
+  isNodeKilled: boolean;
+  /** Whether it had a whole answer in the end, or one whose failure is part of it. */
+  isServed: boolean;
+}
+
+interface Asking {
+  client: Client;
+  key: string;
+  protocol: Spoken;
+  body: string;
+}
+
+const tokensPerSecond = 100;
+/** Roughly; a random byte is one of an answer of this size. */
+const token_bytes = 220;
+/** Longer than a claim whose node died before its grant can last. */
+const patience_ms = 90_000;
+const retry_ms = 100;
+/** More than any client needs. */
+const answers_max = 30;
+
+export interface RepeatOptions {
+  nodes: readonly Node[];
+  key: string;
+  marker: string;
+  chance: Chance;
+  /** Kills the node, if others are left, and starts it again later. */
+  kill(node: Node): Promise<void>;
+}
+
+/** One round. Its node is killed one time in four, when its client has been cut off. */
+export async function repeatRound({ nodes, key, marker, chance, kill }: RepeatOptions): Promise<Client> {
+  const protocol = chance.pick(protocols);
+  const [stream, wanted] = [chance.next() < 0.7, 10 + chance.below(60)];
+  const isNodeKilled = chance.next() < 0.25;
+  const client = { marker, path: protocol.path, stream, wanted, answers: [], isNodeKilled, isServed: false };
+  const prompt = `[simulator: tps=${tokensPerSecond} tokens=${wanted}] ${marker}`;
+  const asking = { client, key, protocol, body: JSON.stringify({ model, stream, ...protocol.body(prompt) }) };
+  const cutAt = () => cutOf(chance, stream, wanted);
+  let node = chance.pick(nodes.filter(({ running }) => running));
+  await ask(node, asking, cutAt());
+  if (isNodeKilled) await kill(node);
+  const until_ms = performance.now() + patience_ms;
+  // It may be cut off a second time.
+  let cut = chance.next() < 0.25 ? cutAt() : uncut;
+  while (!client.isServed && client.answers.length < answers_max && performance.now() < until_ms) {
+    const others = nodes.filter((other) => other.running && other !== node);
+    if (others.length > 0) {
+      node = chance.pick(others);
+      await ask(node, asking, cut);
+      cut = uncut;
+    }
+    if (!client.isServed) await Bun.sleep(retry_ms);
+  }
+  return client;
+}
+
+interface Cut {
+  after_bytes: number;
+  after_ms: number;
+}
+
+const uncut: Cut = { after_bytes: Number.POSITIVE_INFINITY, after_ms: patience_ms };
+
+/** A random byte of a stream, before the first one too; a random moment of an answer that comes whole. */
+function cutOf(chance: Chance, isStream: boolean, wanted: number): Cut {
+  const duration_ms = (wanted * 1000) / tokensPerSecond;
+  if (isStream && chance.next() < 0.9) return { ...uncut, after_bytes: 1 + chance.below(wanted * token_bytes) };
+  return { ...uncut, after_ms: chance.below(duration_ms * 1.2) };
+}
+
+async function ask(node: Node, { client, key, protocol, body }: Asking, cut: Cut): Promise<void> {
+  const leaving = new AbortController();
+  const timer = setTimeout(() => leaving.abort(), cut.after_ms);
+  const began_ms = performance.now();
+  const answer: Answer = {
+    ...{ node: node.name, status: null, requestId: "", replayOf: null, body: "", end: "cut" },
+    took_ms: 0,
+  };
+  client.answers.push(answer);
+  try {
+    const response = await fetch(node.url + protocol.path, {
+      method: "POST",
+      headers: {
+        authorization: `Bearer ${key}`,
+        "content-type": "application/json",
+        "idempotency-key": client.marker,
+        connection: "close",
+      },
+      body,
+      signal: leaving.signal,
+    });
+    answer.status = response.status;
+    answer.requestId = response.headers.get("x-service-request-id") ?? "";
+    answer.replayOf = response.headers.get("x-service-replay-of");
+    for await (const chunk of response.body!) {
+      answer.body += Buffer.from(chunk).toString("latin1");
+      if (answer.body.length >= cut.after_bytes) {
+        answer.body = answer.body.slice(0, cut.after_bytes);
+        return;
+      }
+    }
+    answer.end = endOf(answer, client.stream, protocol);
+    client.isServed = answer.end === "whole" || answer.end === "broken";
+  } catch {
+    // The client was cut off, or the node is gone.
+  } finally {
+    clearTimeout(timer);
+    leaving.abort();
+    answer.took_ms = Math.round(performance.now() - began_ms);
+  }
+}
+
+function endOf({ status, body }: Answer, isStream: boolean, protocol: Spoken): Answer["end"] {
+  if (status !== 200) return "failed";
+  if (!isStream) return "whole";
+  if (body.includes(goneWords)) return "failed";
+  if (body.includes('"storage_unavailable"')) return "broken";
+  return protocol.end.test(body) ? "whole" : "cut";
+}

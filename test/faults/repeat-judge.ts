@@ -1,0 +1,101 @@
+// Judges what clients with idempotency keys got: one run has one answer, byte for byte; a failure is read once, and then
+// the key is free; one run is charged at most; and each has one record.
+
+import { uuidOf } from "../../src/store/ids.ts";
+import { type Answer, type Client, goneWords } from "./repeat-client.ts";
+import { price, type Rig } from "./rig.ts";
+import { ask } from "./stores.ts";
+
+/** One record of a client's own API key. */
+export interface Charge {
+  request_id: string;
+  recovered: boolean;
+  output_tokens: number;
+  charged: number;
+  uncharged: number;
+  input_tokens: number;
+}
+
+export interface Round {
+  client: Client;
+  /** UUID of its API key. */
+  keyId: string;
+}
+
+/** The records of each API key. */
+export async function chargesOf(rig: Rig): Promise<Map<string, Charge[]>> {
+  const rows = await ask(rig.postgres.port, async (db) => [
+    ...(await db.query<Charge & { key_id: string }>(`
+      select key_id, request_id, recovered, output_tokens::int, input_tokens::int, charged::int, uncharged::int
+      from usage_record where operation <> 'adjustment'`)),
+  ]);
+  return Map.groupBy(rows, ({ key_id }) => key_id);
+}
+
+/** Sentences, each of which says what was broken. */
+export function objectionsTo(client: Client, charges: readonly Charge[]): string[] {
+  const name = `${client.marker} (${client.path}${client.stream ? ", streamed" : ""})`;
+  const said = client.answers
+    .slice(0, 8)
+    .map(({ node, status, end, took_ms }) => `${status} ${end} at ${node} in ${took_ms} ms`)
+    .join(", ");
+  return [...ofAnswers(client), ...ofCharges(client, charges)].map((broken) => `${name}: ${broken} [${said}]`);
+}
+
+function ofAnswers({ answers, isServed }: Client): string[] {
+  const last = answers.at(-1);
+  const broken = isServed ? [] : [`it got no whole answer; the last one was ${last?.status} ${last?.body.slice(-400)}`];
+  for (const { status, body } of answers)
+    if (status === 400) broken.push(`it was refused for good: ${body.slice(0, 300)}`);
+  const delivered = answers.filter(({ status }) => status === 200);
+  for (const [run, all] of Map.groupBy(delivered, runOf)) {
+    const texts = all.map(textOf);
+    const longest = texts.reduce((one, other) => (other.length > one.length ? other : one), "");
+    if (texts.some((text) => !longest.startsWith(text))) broken.push(`the answers of ${run} differ`);
+    const wholes = all.filter(isOver).map(textOf);
+    if (wholes.some((text) => text !== longest)) broken.push(`a whole answer of ${run} is shorter than another`);
+    const failed = all.findIndex(({ body }) => body.includes(goneWords));
+    if (failed >= 0 && failed < all.length - 1) broken.push(`${run} was repeated after its failure was read`);
+  }
+  return broken;
+}
+
+function ofCharges({ answers, wanted }: Client, charges: readonly Charge[]): string[] {
+  const broken: string[] = [];
+  const ids = new Set(charges.map(({ request_id }) => request_id));
+  if (ids.size < charges.length) broken.push("a request has two records");
+  const delivered = answers.filter(({ status }) => status === 200);
+  for (const run of new Set(delivered.map(runOf)))
+    if (!ids.has(uuidOf(run, "req_") ?? "")) broken.push(`${run} has no record`);
+  const charged = charges.filter((one) => one.charged + one.uncharged > 0);
+  if (charged.length > 1) broken.push(`it was charged ${charged.length} times`);
+  const last = delivered.find(isOver);
+  for (const one of charged) {
+    if (last && one.request_id !== uuidOf(runOf(last), "req_")) broken.push("it was charged for another answer");
+    if (last?.end === "whole" && one.output_tokens !== wanted)
+      broken.push(`it was charged ${one.output_tokens} of ${wanted} tokens`);
+    if (one.charged + one.uncharged !== one.input_tokens * price.input + one.output_tokens * price.output)
+      broken.push(`${one.charged} and ${one.uncharged} units are not what its tokens cost`);
+  }
+  const served = last && charges.find(({ request_id }) => request_id === uuidOf(runOf(last), "req_"));
+  if (last?.end === "whole" && !served?.recovered && charged.length === 0) broken.push("its answer was free");
+  return broken;
+}
+
+function isOver({ end }: Answer): boolean {
+  return end === "whole" || end === "broken";
+}
+
+function runOf({ replayOf, requestId }: Answer): string {
+  return replayOf ?? requestId;
+}
+
+/** The part that the first client can have got too: without a repeat's comments, and without the failure at its end. */
+function textOf({ body }: Answer): string {
+  const said = body.replaceAll(": waiting\n\n", "");
+  const frames = said.split(/(?<=\n\n)/);
+  const failure = frames.findIndex((frame) => frame.includes(goneWords));
+  if (failure >= 0) return frames.slice(0, failure).join("");
+  // A comment may have been cut.
+  return /^:[^\n]*\n?$/.test(frames.at(-1) ?? "") ? frames.slice(0, -1).join("") : said;
+}

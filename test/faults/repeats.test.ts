@@ -1,0 +1,20 @@
+/**
+ * A client with an idempotency key that is cut off, and whose node may be killed, gets the same bytes from another node, or
+ * the protocol's failure once and then a new run; and it is charged once at most. `npm run repeats` does a thousand rounds.
+ */
+import { expect, test } from "bun:test";
+import { seed, times } from "../harness/depth.ts";
+import { repeatRun } from "./repeats.ts";
+
+const rounds = times(24, 120);
+
+test.each(["Redis", "the database"] as const)(
+  `${rounds} rounds with logs in %s break no promise`,
+  async (place) => {
+    const run = await repeatRun({ seed, rounds, clients: 8, place });
+    expect({ seed, broken: run.broken.slice(0, 20) }).toEqual({ seed, broken: [] });
+    expect(run.rounds).toBe(rounds);
+    expect(run.replays).toBeGreaterThan(rounds / 4);
+  },
+  400_000,
+);

@@ -1,0 +1,51 @@
+// Raises in histories: limits of keys, people, teams and organizations that count until an instant of the store's clock
+// (docs/design/usage.md, Raises).
+
+import type { UsageLimits } from "../../src/store/ledger.ts";
+import type { Chance } from "../faults/chance.ts";
+import type { ModelRaise, OwnLimits } from "../store/budget-model.ts";
+import { spread } from "./chances.ts";
+
+/** Numbers stand for whichever there is. */
+export interface RaiseChange {
+  kind: "raise";
+  /** The organization, or one of those that are limited in it. */
+  subject: number;
+  /** By how many times the limits of windows rise, and by how many requests at a time; null: not. Null for all: the raise that there is ends. */
+  by: UsageLimits | null;
+  for_ms: number;
+}
+
+export function raiseChangeOf(chance: Chance): RaiseChange {
+  const times = () => (chance.next() < 0.8 ? 1 + 20 * chance.next() : null);
+  const limits = { session: times(), week: times(), month: times(), concurrentRequests: 1 + chance.below(4) };
+  const by = chance.next() < 0.85 ? limits : null;
+  return { kind: "raise", subject: chance.below(8), by, for_ms: spread(chance, 300, 15_000) };
+}
+
+/** Each that may have a raise, by its id, with the limits below it. */
+export type Raisable = readonly (readonly [id: string, below: UsageLimits])[];
+
+/** What is set then; the same object where there is nothing to end. */
+export function raised(now: OwnLimits, raisable: Raisable, change: RaiseChange, clock_ms: number): OwnLimits {
+  const [id, below] = raisable[change.subject % raisable.length]!;
+  const raises = new Map(now.raises);
+  if (!change.by) return raises.delete(id) ? { ...now, raises } : now;
+  const { by, for_ms } = change;
+  const above = (kind: "session" | "week" | "month") =>
+    below[kind] === null || by[kind] === null ? null : Math.round(below[kind] * by[kind]);
+  const concurrentRequests = (below.concurrentRequests ?? 0) + (by.concurrentRequests ?? 0);
+  const limits = { session: above("session"), week: above("week"), month: above("month"), concurrentRequests };
+  return { ...now, raises: raises.set(id, { limits, until_ms: clock_ms + for_ms }) };
+}
+
+/** Whose raises have ended after an instant of the store's clock. */
+export function endedSince(raises: OwnLimits["raises"], from_ms: number, clock_ms: number): string[] {
+  return [...(raises ?? [])].flatMap(([id, { until_ms }]) => (until_ms > from_ms && until_ms <= clock_ms ? [id] : []));
+}
+
+/** How long it is until the next one ends; null: none is in force. */
+export function nextEndIn_ms(raises: readonly ModelRaise[], clock_ms: number): number | null {
+  const ahead = raises.map(({ until_ms }) => until_ms - clock_ms).filter((in_ms) => in_ms > 0);
+  return ahead.length === 0 ? null : Math.min(...ahead);
+}
