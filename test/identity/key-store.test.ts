@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => node?.[Symbol.asyncDispose]());
 
-/** A machine with a key store, and no wish of its user. */
+/** A machine with a key store, whose user chose none. */
 function desktop() {
   const bare = laptop();
   const store = standInKeyStore(bare.folder);
@@ -100,8 +100,8 @@ describe("where there is no key store that works", () => {
   test("--store system, and the variable, are refused before anything is asked, and keep nothing", async () => {
     using at = desktop();
     await at.store.lock();
-    const wished = at.home.with({ SLUICE_TOKEN_STORE: "system" });
-    for (const answer of [await keyIn(at.home, "--store", "system"), await wished.run("login", node.serviceUrl)]) {
+    const system = at.home.with({ SLUICE_TOKEN_STORE: "system" });
+    for (const answer of [await keyIn(at.home, "--store", "system"), await system.run("login", node.serviceUrl)]) {
       expect([answer.code, answer.stdout]).toEqual([1, ""]);
       expect(answer.stderr).toContain("Unlock it. To keep the sign-in in a file that only you can read: --store file");
     }

@@ -1,6 +1,6 @@
 /**
  * The sign-ins of this user, one file a server in `$XDG_CONFIG_HOME/sluice/sign-ins`, which only the user may read; the
- * secret that outlives an hour may be in the system's key store. Each file has a lock, so that of several processes one refreshes and the others read what it got.
+ * secret that lasts may be in the system's key store. Each file has a lock, so that of several processes one refreshes and the others read what it got.
  */
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -22,7 +22,7 @@ export interface KeptTokens {
 
 export type KeptSignIn = KeptTokens | { kind: "key"; key: KeptSecret };
 
-/** What of it outlives an hour. */
+/** The secret that lasts. Null: it ends with the access token. */
 export const secretOf = (signIn: KeptSignIn) => (signIn.kind === "key" ? signIn.key : signIn.refresh_token);
 
 export interface KeptSignIns {

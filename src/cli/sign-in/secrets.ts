@@ -1,4 +1,4 @@
-/** What outlives an hour, a refresh token or a key: in the file of its sign-in, or in the system's key store. */
+/** The lasting secret of a sign-in, a refresh token or a key: in its file, or in the system's key store. */
 import type { Services } from "../services.ts";
 import { type KeyStore, KeyStoreAway, systemKeyStore } from "./key-store.ts";
 
@@ -11,17 +11,17 @@ export type StoreName = (typeof storeNames)[number];
 export const isInSystem = (secret: KeptSecret | null) => secret !== null && typeof secret !== "string";
 
 /**
- * The key store for a new sign-in, tried out; null: a file. Without a wish it is the key store that works, else a file.
- * Throws an Error where the one that was wished for does not work.
+ * The key store for a new sign-in, tried out; null: a file. Unless one is chosen, it is the key store that works, else a file.
+ * Throws an Error where the chosen one does not work.
  */
 export async function storeFor(services: Services, typed: StoreName | undefined): Promise<KeyStore | null> {
   const { environment, terminal } = services;
-  const wish = typed ?? wishIn(environment);
-  if (wish === "file") return null;
+  const chosen = typed ?? chosenIn(environment);
+  if (chosen === "file") return null;
   const store = systemKeyStore(environment);
   const inFile = "To keep the sign-in in a file that only you can read: --store file";
   if (typeof store === "string") {
-    if (wish === "system") throw new Error(`There is no key store that can be used: ${store}. ${inFile}`);
+    if (chosen === "system") throw new Error(`There is no key store that can be used: ${store}. ${inFile}`);
     return null;
   }
   try {
@@ -29,14 +29,14 @@ export async function storeFor(services: Services, typed: StoreName | undefined)
     return store;
   } catch (cause) {
     if (!(cause instanceof KeyStoreAway)) throw cause;
-    if (wish === "system")
+    if (chosen === "system")
       throw new Error(`Not kept in ${store.name}: ${cause.message}. Unlock it. ${inFile}`, { cause });
     terminal.err(`sluice: ${store.name} cannot be used (${cause.message}): the sign-in is kept in a file.\n`);
     return null;
   }
 }
 
-function wishIn({ SLUICE_TOKEN_STORE }: Services["environment"]): StoreName | undefined {
+function chosenIn({ SLUICE_TOKEN_STORE }: Services["environment"]): StoreName | undefined {
   const word = SLUICE_TOKEN_STORE?.trim();
   if (!word) return undefined;
   const known = storeNames.find((name) => name === word);
