@@ -21,7 +21,7 @@ FROM ${BASE_IMAGE}
 ARG COMMIT=
 LABEL org.opencontainers.image.title="sluice" \
   org.opencontainers.image.description="A model inference gateway that a team runs itself" \
-  org.opencontainers.image.version="0.1.0" \
+  org.opencontainers.image.version="0.2.0" \
   org.opencontainers.image.revision="$COMMIT"
 COPY --from=build /src/dist/sluice /usr/local/bin/sluice
 COPY --from=build /src/dist/THIRD_PARTY_NOTICES /usr/share/doc/sluice/THIRD_PARTY_NOTICES

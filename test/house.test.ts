@@ -10,9 +10,11 @@ import { deadCitations, deadLinks, headingsOf, unheldPages } from "./house/citat
 import { codeOf, commentsOf, functionsOf, importsOf, type Tree } from "./house/source.ts";
 import {
   borrowings,
+  changedReleases,
   cycles,
   editedMigrations,
   impurities,
+  releasedLine,
   strayTechnologies,
   unraisedFaults,
   untoldFaults,
@@ -102,7 +104,9 @@ describe("the walls stand", () => {
 
   test("migrations are only ever appended", async () => {
     const sums = migrations.map((one) => ({ name: one.name, sum: checksumOf(one) }));
-    expect(editedMigrations(sums, await Bun.file(join(root, "db/migrations/checksums")).text())).toEqual([]);
+    const checksums = await Bun.file(join(root, "db/migrations/checksums")).text();
+    expect(editedMigrations(sums, checksums)).toEqual([]);
+    expect(changedReleases(checksums, await Bun.file(join(root, "db/migrations/released")).text())).toEqual([]);
     const files = [...(await treeOf("db/migrations/*.sql")).keys()];
     expect(files).toEqual(migrations.map(({ name }) => `db/migrations/${name}.sql`));
   });
@@ -292,6 +296,18 @@ describe("the walls would be seen to fall", () => {
       expect.stringContaining(`"${sum("c")}  0003_three.sql" in db/migrations/checksums`),
     ]);
     expect(editedMigrations(migrations("a"), checksums)).toEqual([expect.stringContaining("0002_two.sql is gone")]);
+  });
+
+  test("a released migration that was changed with its checksum, moved or taken away is named, and a newer one is not", () => {
+    const [one, two, three] = ["a", "b", "c"].map(
+      (letter, at) => `${letter.repeat(64)}  000${at + 1}_x${letter}.sql\n`,
+    );
+    const released = `${releasedLine("0.2.0", one! + two!)}\n`;
+    expect(released).toStartWith("0.2.0  0002_xb  ");
+    expect(changedReleases(one! + two! + three!, released)).toEqual([]);
+    const changed = [expect.stringContaining("up to 0002_xb were released as 0.2.0")];
+    for (const checksums of [one!.replace("a", "d") + two!, two! + one! + three!, one! + three!, two!])
+      expect(changedReleases(checksums, released)).toEqual(changed);
   });
 });
 

@@ -9,7 +9,7 @@ import type { Prompts } from "./prompts.ts";
 import type { Terminal } from "./terminal.ts";
 
 export interface Services {
-  /** The version of this build, such as `0.1.0`. */
+  /** The version of this build, such as `0.2.0`. */
   version: string;
   /** The newest migration that it knows. */
   schema(): Promise<string>;
