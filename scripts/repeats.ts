@@ -60,7 +60,7 @@ function report(runs: readonly RepeatRun[]): void {
   row("rounds", (run) => run.rounds);
   row("of these, with their node killed", (run) => run.killed);
   row("kills, some of them for several rounds", (run) => run.kills);
-  row("answers, cut ones too", (run) => run.answers);
+  row("answers, none and cut ones too", (run) => run.answers);
   row("of these, repeats of another", (run) => run.replays);
   row("of these, ended by their node's end", (run) => run.failures);
   row("of these, ended by a lost lease", (run) => run.brokenOff);

@@ -1,10 +1,11 @@
 /** People over SQL: those for whom an issuer vouches, and their memberships. */
-import { and, eq, isNull, type SQL } from "drizzle-orm";
+import { and, eq, inArray, isNull, type SQL } from "drizzle-orm";
 import { apiKey, person, usageSubject } from "../../db/schema.ts";
 import { noBudget } from "../store/budget.ts";
 import { scopes } from "../store/directory.ts";
 import { bare, idOf, uuidOf } from "../store/ids.ts";
 import type { Confirmation, KnownPerson, People, Person, TokenKey } from "../store/people.ts";
+import { batched } from "../time/batched.ts";
 import { act, audit, storeNow } from "./acts.ts";
 import type { Database, Transaction } from "./database.ts";
 import { refreshMembers, sumAll } from "./members.ts";
@@ -17,10 +18,17 @@ import { budgetNewKey } from "./teams.ts";
 export type PersonRow = typeof person.$inferSelect;
 
 export function people(db: Database): People {
+  const find = batched<string, KnownPerson>(
+    (uuid) => uuid,
+    async (uuids) => {
+      const known = await knownOf(db, await db.drizzle.select().from(person).where(inArray(person.id, uuids)));
+      return new Map(known.map((one) => [bare(one.person.id, "per_"), one]));
+    },
+  );
   return {
     async findPerson(id) {
       const uuid = uuidOf(id, "per_");
-      return uuid === null ? null : plainly(readPerson(db, eq(person.id, uuid)));
+      return uuid === null ? null : plainly(find(uuid));
     },
 
     personOf: (issuer, subject) => plainly(readPerson(db, isSubject(issuer, subject))),

@@ -7,6 +7,7 @@
 //   npm run test:clients -- claude          Claude Code, from npm, in front of the service; and what it takes of a plan
 //   npm run test:clients -- codex           Codex, from npm, in front of the service
 //   npm run test:clients -- sign-in         Claude Code, Codex and opencode, from npm, by a person's sign-in from nothing on
+//   npm run test:clients -- terminal        Claude Code, from npm, in a terminal: signs in, works, is limited, is signed out
 //   npm run test:clients -- pi              pi, from npm, in front of the service, by each of the three protocols
 //   npm run test:clients -- ai              the AI SDK and the OpenAI Agents SDK, from npm, in front of the service
 //   npm run test:clients -- limits          the AI SDK's majors, LangChain for JS and opencode: a request that can never pass
@@ -31,6 +32,7 @@ import { langchainSuite, litellmSuite } from "./python/overflow.ts";
 import { anthropicSuite, frameworkSuite, pythonSuite } from "./python/run.ts";
 import { refusalsSuite } from "./refusals/run.ts";
 import { signInSuite } from "./sign-in/run.ts";
+import { terminalSuite } from "./terminal/run.ts";
 import { transformersCounts } from "./transformers/run.ts";
 
 const suites: Record<string, Suite> = {
@@ -40,6 +42,7 @@ const suites: Record<string, Suite> = {
   claude: claudeSuite,
   codex: codexSuite,
   "sign-in": signInSuite,
+  terminal: terminalSuite,
   pi: piSuite,
   ai: aiSuite,
   limits: limitsSuite,

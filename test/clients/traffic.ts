@@ -5,7 +5,7 @@ export interface Asked {
   method: string;
   path: string;
   headers: Headers;
-  /** The parsed body; null where there is none. */
+  /** The parsed body; null where it is not JSON. */
   body: Record<string, unknown> | null;
   /** Of its body. */
   bytes: number;
@@ -32,7 +32,8 @@ export function watched({ url, instead }: { url: string; instead?: Instead }) {
     async fetch(request, server) {
       const { pathname, search } = new URL(request.url);
       const text = await request.text();
-      const body = text === "" ? null : (JSON.parse(text) as Record<string, unknown>);
+      const isJson = request.headers.get("content-type")?.includes("json") ?? false;
+      const body = isJson ? (JSON.parse(text) as Record<string, unknown>) : null;
       const entry = { method: request.method, path: pathname, headers: request.headers, body, bytes: text.length };
       const replaced = instead?.(entry, asked);
       if (!replaced && request.headers.has("sec-websocket-key")) {

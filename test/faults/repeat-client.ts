@@ -10,7 +10,8 @@ export const goneWords = "node that wrote it is gone";
 
 export interface Answer {
   node: string;
-  status: number;
+  /** Null: there was none. */
+  status: number | null;
   requestId: string;
   /** The request whose answer it repeats. */
   replayOf: string | null;
@@ -21,6 +22,7 @@ export interface Answer {
    * of the answer. `cut`: its connection broke, or the client broke it.
    */
   end: "whole" | "failed" | "broken" | "cut";
+  took_ms: number;
 }
 
 export interface Client {
@@ -50,7 +52,7 @@ const token_bytes = 220;
 const patience_ms = 90_000;
 const retry_ms = 100;
 /** More than any client needs. */
-const answers_max = 20;
+const answers_max = 30;
 
 export interface RepeatOptions {
   nodes: readonly Node[];
@@ -105,7 +107,12 @@ function cutOf(chance: Chance, isStream: boolean, wanted: number): Cut {
 async function ask(node: Node, { client, key, protocol, body }: Asking, cut: Cut): Promise<void> {
   const leaving = new AbortController();
   const timer = setTimeout(() => leaving.abort(), cut.after_ms);
-  let answer: Answer | null = null;
+  const began_ms = performance.now();
+  const answer: Answer = {
+    ...{ node: node.name, status: null, requestId: "", replayOf: null, body: "", end: "cut" },
+    took_ms: 0,
+  };
+  client.answers.push(answer);
   try {
     const response = await fetch(node.url + protocol.path, {
       method: "POST",
@@ -118,13 +125,9 @@ async function ask(node: Node, { client, key, protocol, body }: Asking, cut: Cut
       body,
       signal: leaving.signal,
     });
-    const { status, headers } = response;
-    answer = {
-      ...{ node: node.name, status, body: "", end: "cut" },
-      requestId: headers.get("x-service-request-id") ?? "",
-      replayOf: headers.get("x-service-replay-of"),
-    };
-    client.answers.push(answer);
+    answer.status = response.status;
+    answer.requestId = response.headers.get("x-service-request-id") ?? "";
+    answer.replayOf = response.headers.get("x-service-replay-of");
     for await (const chunk of response.body!) {
       answer.body += Buffer.from(chunk).toString("latin1");
       if (answer.body.length >= cut.after_bytes) {
@@ -139,6 +142,7 @@ async function ask(node: Node, { client, key, protocol, body }: Asking, cut: Cut
   } finally {
     clearTimeout(timer);
     leaving.abort();
+    answer.took_ms = Math.round(performance.now() - began_ms);
   }
 }
 

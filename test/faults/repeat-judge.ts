@@ -37,7 +37,7 @@ export function objectionsTo(client: Client, charges: readonly Charge[]): string
   const name = `${client.marker} (${client.path}${client.stream ? ", streamed" : ""})`;
   const said = client.answers
     .slice(0, 8)
-    .map(({ node, status, end }) => `${status} ${end} at ${node}`)
+    .map(({ node, status, end, took_ms }) => `${status} ${end} at ${node} in ${took_ms} ms`)
     .join(", ");
   return [...ofAnswers(client), ...ofCharges(client, charges)].map((broken) => `${name}: ${broken} [${said}]`);
 }
