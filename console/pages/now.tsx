@@ -146,13 +146,13 @@ function Attention({ warnings }: { warnings: readonly string[] }) {
       ))}
       {keys.length > named_max && (
         <li>
-          More keys end within {soon}: <CommandLine verb="pageKeys" input={{ ends_within: soon }} />
+          More keys end within seven days: <CommandLine verb="pageKeys" input={{ ends_within: soon }} />
         </li>
       )}
       {hooks.slice(0, named_max).map(({ organization, problem, waiting }) => (
         <li key={organization}>
           A notice to <a href={`/organizations/${organization}`}>{organization}</a> was not delivered: {problem}
-          {waiting > 0 && ` ${grouped(waiting)} wait.`}
+          {waiting > 0 ? `; ${grouped(waiting)} to be sent.` : "."}
         </li>
       ))}
       {hooks.length > named_max && (
