@@ -9,7 +9,7 @@ export const kept: Mutant[] = [
   {
     name: "another body gets the answer of the key",
     file: "src/api/kept/keeping.ts",
-    find: "if (earlier.body !== this.#claim?.body) throw reused();",
+    find: "if (earlier.body !== this.#kept.claim?.body) throw reused();",
     replace: "",
     caughtBy: [`${repeats} > another body`],
     rule,
