@@ -5,6 +5,7 @@ import { ask } from "./stores.ts";
 
 export interface Row {
   request_id: string;
+  organization_id: string;
   stream: boolean;
   outcome: string;
   stopped_by: string | null;
@@ -41,7 +42,7 @@ export function readBook(port: number): Promise<{ rows: Row[]; windows: Total[] 
   return ask(port, async (db) => ({
     rows: [
       ...(await db.query<Row>(`
-        select r.request_id, r.stream, r.outcome, r.stopped_by, r.recovered, l.request_id is not null is_late,
+        select r.request_id, r.organization_id, r.stream, r.outcome, r.stopped_by, r.recovered, l.request_id is not null is_late,
           (r.output_tokens + coalesce(l.output_tokens, 0))::int output_tokens,
           (r.charged + coalesce(l.charged, 0))::int charged, (r.uncharged + coalesce(l.uncharged, 0))::int uncharged,
           (r.input_tokens + coalesce(l.input_tokens, 0))::int input_tokens, r.attempts::int,

@@ -62,8 +62,8 @@ export async function faultRun(options: {
     await injuries.run(options.injuries, options.gap_ms);
     await load.stop();
     const { forgotten } = injuries;
-    const { planChanges, limitChanges, mistakes } = others;
-    const verdict = await judge(rig, load.received, { planChanges, limitChanges, mistakes, forgotten });
+    const { planChanges, limitChanges, raises, mistakes } = others;
+    const verdict = await judge(rig, load.received, { planChanges, limitChanges, raises, mistakes, forgotten });
     return { seed, injuries: injuries.counts, verdict, took_ms: performance.now() - started };
   } catch (failure) {
     throw new Error(
@@ -78,6 +78,7 @@ export async function faultRun(options: {
 async function teamOfTwo(rig: Rig): Promise<string[]> {
   await rig.command("org", "create", "team-of-two", "--plan", "faults");
   await rig.command("team", "create", "--org", "team-of-two", "--name", "two");
+  await rig.command("team", "create", "--org", "team-of-two", "--name", "others", "--member-limit", "session=300000");
   const words = ["key", "create", "--org", "team-of-two", "--name", "member", "--team", "two"];
   const made = [await rig.command<{ key: string }>(...words), await rig.command<{ key: string }>(...words)];
   return made.map(({ key }) => key);
