@@ -32,6 +32,14 @@ export interface ModelPeople {
   memberships: ReadonlyMap<string, string | null>;
 }
 
+/** The limits that count for a person: her own, else her team's for its members, else the organization's, else none. */
+export function limitsOfMember({ own, defaults, memberships }: ModelPeople, organizationId: string, id: string) {
+  const ofTeam = defaults.get(memberships.get(id) ?? "");
+  return own.get(id) ?? ofTeam ?? defaults.get(organizationId) ?? unlimited;
+}
+
+const unlimited: UsageLimits = { session: null, week: null, month: null, concurrentRequests: null };
+
 /** Limits that count until an instant, on top of others; null raises nothing. */
 export interface ModelRaise {
   limits: UsageLimits;
