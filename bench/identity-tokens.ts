@@ -1,9 +1,10 @@
-// What identity costs on a whole node with the embedded database: `bun bench/identity-tokens.ts [requests]`.
+// What identity costs on a whole node with the embedded database: `bun bench/identity-tokens.ts [requests]
+// [configured]`; with `configured` the first part alone.
 //
 // 1. A key on a node with `identity` beside one without, and a second one without beside the first: what differs between two
 //    processes of the same program is no cost of identity.
 // 2. A token of an issuer beside a key, on one node.
-// 3. The same under forged tokens of 40 addresses, from a process of its own, as many as a core sends.
+// 3. The same under forged tokens of 40 addresses, from a process of its own, 400 connections.
 //
 // In each part, what is compared takes turns, request by request. CPU time is the node's own, user and system.
 import { readFileSync } from "node:fs";
@@ -14,7 +15,7 @@ import { secretKey } from "../test/harness/people-node.ts";
 import { until } from "../test/harness/until.ts";
 
 const requests = Number(process.argv[2] ?? 400);
-const addresses = 40;
+const connections = 400;
 const settle_ms = 3000;
 const operations = ["models", "chat"] as const;
 const bodies = { models: null, chat: JSON.stringify({ model, messages: [{ role: "user", content: "Hi." }] }) };
@@ -97,7 +98,7 @@ async function startNode(more = ""): Promise<Caller> {
 
 async function flooded(url: string, issuer: string, kid: string) {
   const script = join(import.meta.dir, "../test/attacks/token-flood.ts");
-  const words = [process.execPath, script, url, String(addresses), issuer, kid];
+  const words = [process.execPath, script, url, String(connections), issuer, kid];
   const child = Bun.spawn(words, { stdout: "pipe", stderr: "inherit" });
   let last = "";
   const reading = (async () => {
@@ -127,6 +128,10 @@ identity:
   console.log("load", load());
   await inTurns("identity", nodes, requests);
   await cpuInTurns(nodes, requests * 2);
+  if (process.argv[3] === "configured") {
+    for (const { service } of Object.values(nodes)) await service.stop();
+    return issuer[Symbol.asyncDispose]();
+  }
   for (const { service } of [nodes.without, nodes["without, again"]]) await service.stop();
 
   const { service, credential } = nodes.with;

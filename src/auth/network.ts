@@ -8,12 +8,6 @@ export function isNetwork(text: string): boolean {
   return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128));
 }
 
-/** Whether nobody reaches the address from the internet: it is of one machine, or of a private network. A zone (`fe80::1%eth0`) may follow. */
-export function isPrivateAddress(address: string): boolean {
-  const [plain = ""] = address.split("%");
-  return isPrivate(/^::ffff:[\d.]+$/i.test(plain) ? plain.slice(7) : plain);
-}
-
 /** Each is in order. An address may stand for its network, as clients of IPv6 do (`2001:db8::/64`). */
 export function liesIn(networks: readonly string[]): (address: string) => boolean {
   const list = new BlockList();
@@ -28,8 +22,3 @@ export function liesIn(networks: readonly string[]): (address: string) => boolea
     return isIP(first) !== 0 && list.check(first, isIPv6(first) ? "ipv6" : "ipv4");
   };
 }
-
-const isPrivate = liesIn([
-  ...["127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "169.254.0.0/16"],
-  ...["::1", "fc00::/7", "fe80::/10"],
-]);

@@ -1,7 +1,7 @@
 /** The findings of `sluice doctor` about the operator's and the console's port: who reaches them, and whether they answer. */
 import { isIP } from "node:net";
-import { isPrivateAddress } from "../auth/network.ts";
 import type { Configuration, ServerSettings } from "../config/configuration.ts";
+import { isPublicAddress } from "../upstream/webhook.ts";
 import { Warning } from "./warning.ts";
 
 const answer_ms = 5000;
@@ -10,7 +10,7 @@ const anywhere = ["0.0.0.0", "::", ""];
 /** The first address of the internet at which the host listens; null: it listens on this machine and private networks. */
 function publicAddress(host: string, addresses: readonly string[]): string | null {
   const listening = anywhere.includes(host) ? addresses : [host];
-  return listening.find((address) => isIP(address.split("%")[0]!) !== 0 && !isPrivateAddress(address)) ?? null;
+  return listening.find((address) => isIP(address.split("%")[0]!) !== 0 && isPublicAddress(address)) ?? null;
 }
 
 /** /metrics tells nothing of organizations, but of models and their use. */

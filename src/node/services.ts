@@ -6,6 +6,7 @@ import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
 import packageJson from "../../package.json" with { type: "json" };
 import type { Services } from "../cli/services.ts";
 import { processTerminal } from "../cli/terminal.ts";
@@ -138,10 +139,14 @@ export function services(environment: NodeJS.ProcessEnv): Services {
       if (workers > 1) {
         return supervised({ environment, configuration: first, workers, migrate, signals, say: terminal.out });
       }
-      const { configuration, stop } = await configurationInForce(environment, first, readFile);
-      const { serve } = await import("./serve.ts");
-      const { storage, server } = configuration.current();
-      const database = await openForServing(storage, migrate && server.migrates, member?.workers ?? 1);
+      const { storage, server } = first;
+      // The embedded database opens in a thread of its own, which begins first. Meanwhile this one loads the service.
+      if (!storage.databaseUrl) await import("../postgres/embedded.ts");
+      const [database, { configuration, stop }, { serve }] = await Promise.all([
+        openForServing(storage, migrate && server.migrates, member?.workers ?? 1),
+        configurationInForce(environment, first, readFile),
+        setImmediate().then(() => import("./serve.ts")),
+      ]);
       try {
         return await serve({
           version,

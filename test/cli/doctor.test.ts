@@ -210,8 +210,8 @@ describe("doctor", () => {
       expect(named.console.status).toBe("ok");
       expect((await consoleOf({ console }, { url })).console.status).toBe("ok");
       const operator = { host: "::", port: 9090 };
-      expect((await consoleOf({ operator }, { addresses: ["2001:db8::5"] })).metrics).toMatchObject({
-        ...{ status: "warning", says: expect.stringContaining("port 9090 is public at 2001:db8::5") },
+      expect((await consoleOf({ operator }, { addresses: ["2606:4700::5"] })).metrics).toMatchObject({
+        ...{ status: "warning", says: expect.stringContaining("port 9090 is public at 2606:4700::5") },
       });
       expect((await consoleOf({ operator: { ...operator, tls: "proxy" } }, { addresses })).metrics.says).toContain(
         "operators' tokens",

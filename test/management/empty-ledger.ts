@@ -31,6 +31,7 @@ export function emptyLedger(overrides: Partial<Stores["ledger"]> = {}): Stores {
     standings: { standings: async () => new Map(), nearest: async () => [] },
     requests: { listRequests: async () => ({ items: [], next: null }) },
     notices: {
+      pageNoticeHooks: async () => ({ items: [], hasMore: false }),
       noticeHook: async () => null,
       setNoticeHook: () => Promise.reject(new Error("no webhooks")),
       removeNoticeHook: async () => null,
