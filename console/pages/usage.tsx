@@ -45,7 +45,7 @@ export function UsagePage() {
         asked.answer && (
           <>
             <span>
-              <Time at={asked.answer.from} /> to <Time at={asked.answer.to} />, as of <Time at={asked.answer.as_of} />
+              <Span from={asked.answer.from} to={asked.answer.to} />, as of <Time at={asked.answer.as_of} />
             </span>
             <Downloads input={input} />
           </>
@@ -82,6 +82,25 @@ export function UsagePage() {
       </Section>
       <CommandLine text={commandOf(input)} />
     </Page>
+  );
+}
+
+/** Whole days of the ledger are named as such; in the reader's zone they would begin at some hour of the night. */
+function Span({ from, to }: { from: string; to: string }) {
+  const last = daysBetween(from, to).at(-1)!;
+  const areDays = [from, to].every((at) => Date.parse(at) % 86_400_000 === 0);
+  if (!areDays) {
+    return (
+      <>
+        <Time at={from} /> to <Time at={to} />
+      </>
+    );
+  }
+  return (
+    <span title={`${from} to ${to}`}>
+      {from.slice(0, 10)}
+      {last !== from.slice(0, 10) && ` to ${last}`} (UTC)
+    </span>
   );
 }
 

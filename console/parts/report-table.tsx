@@ -32,7 +32,11 @@ export function ReportTable({ report, by }: { report: Report; by: string }) {
       rows={ordered}
       keyOf={(row, at) => (row.others ? "others" : `${nameOf(row, by)} ${at}`)}
       columns={[
-        { head: by, cell: (row) => <Name row={row} by={by} from={from} to={to} />, foot: "Sum" },
+        {
+          head: `${by[0]!.toUpperCase()}${by.slice(1)}`,
+          cell: (row) => <Name row={row} by={by} from={from} to={to} />,
+          foot: "Sum",
+        },
         {
           head: "Share",
           cell: ({ units, others }) =>

@@ -1,9 +1,8 @@
 // Where each package is tried: how it is got from its file, and the words that then start the program.
 
-import { copyFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { basename, dirname, join, resolve } from "node:path";
-import { cache, unpackedTree } from "../../test/harness/debian.ts";
+import { dirname, join, resolve } from "node:path";
 import { command } from "../command.ts";
 
 export interface Try {
@@ -83,34 +82,7 @@ async function debian(version: string): Promise<Try> {
   return inChroot(root, "/usr/bin/sluice", `apt install ./${name} in a new Debian ${suite}`);
 }
 
-/**
- * The archive for musl, on a root with nothing but musl's loader (Debian's package) and the libraries of Alpine's compiler
- * that a Python wheel for musl brings along.
- */
-async function musl(version: string): Promise<Try> {
-  mustBeRoot();
-  if (Bun.which("pip") === null) throw new CannotTry("It needs pip, for the libraries of musl.");
-  const loader = await unpackedTree(join(cache, "debian-musl"), {
-    packages: ["musl"],
-    program: "lib/ld-musl-x86_64.so.1",
-  });
-  const root = chrootFolder("musl");
-  mkdirSync(join(root, "tmp"), { recursive: true });
-  mkdirSync(join(root, "lib"));
-  cpSync(join(loader, "lib"), join(root, "lib"), { recursive: true, verbatimSymlinks: true });
-  const wheels = mkdtempSync(join(tmpdir(), "sluice-wheels-"));
-  const platform = ["--platform=musllinux_1_2_x86_64", "--python-version=312", "--only-binary=:all:"];
-  await done(["pip", "download", "--quiet", "--no-deps", "--dest", wheels, ...platform, "numpy"]);
-  const [wheel] = [...new Bun.Glob("*.whl").scanSync({ cwd: wheels, absolute: true })];
-  await done(["python3", "-m", "zipfile", "-e", wheel!, wheels]);
-  for (const path of new Bun.Glob("*.libs/lib{stdc++,gcc_s}-*").scanSync({ cwd: wheels, absolute: true }))
-    copyFileSync(path, join(root, "lib", basename(path).startsWith("libgcc") ? "libgcc_s.so.1" : "libstdc++.so.6"));
-  rmSync(wheels, { recursive: true });
-  await done(["tar", "-C", root, "-xzf", file(`sluice-${version}-linux-x64-musl.tar.gz`)]);
-  return inChroot(root, "/sluice", "the archive for linux-x64-musl, on musl without a glibc");
-}
-
-export const tries: Record<string, (version: string) => Promise<Try>> = { npx, npm, debian, musl };
+export const tries: Record<string, (version: string) => Promise<Try>> = { npx, npm, debian };
 
 /** With what every system has mounted, and nothing of it left afterwards. */
 const entered = 'mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" && exec chroot "$0" "$@"';

@@ -16,6 +16,7 @@ const passed = "test/store/passes.test.ts > passes in the chain on postgres";
 const passes = "docs/design/metering.md, Passes in the chain";
 const rollups = "db/migrations/0014_usage_rollups.sql";
 const byKind = "db/migrations/0025_units_by_kind.sql";
+const totals = "db/migrations/0032_usage_totals.sql";
 const rolled = "test/store/rollups.test.ts > roll-ups on postgres";
 
 const lateBook = "test/store/late-settlements.test.ts > late settlements on postgres";
@@ -326,7 +327,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "a look reads past transactions that are under way",
-    file: audit,
+    file: totals,
     find: "horizon := pg_snapshot_xmin(pg_current_snapshot())::text::bigint;",
     replace: "horizon := pg_snapshot_xmax(pg_current_snapshot())::text::bigint;",
     caughtBy: [`${looks} a settlement that is under way during a look`],
@@ -423,7 +424,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "a restored book is read on from another server's number",
-    file: audit,
+    file: totals,
     find: "if horizon < since then",
     replace: "if false then",
     caughtBy: [`${looks} a book that was restored`],
@@ -439,7 +440,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "the pass moves on without its roll-ups",
-    file: audit,
+    file: totals,
     find: "perform usage_roll_up(since, until);",
     replace: "",
     caughtBy: [`${rolled} an operator's entry`],
@@ -447,7 +448,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "two passes read the same records",
-    file: audit,
+    file: totals,
     find: "select a.read_until into since from usage_audit a for update;",
     replace: "select a.read_until into since from usage_audit a;",
     caughtBy: [`${rolled} two passes at once`],
@@ -455,7 +456,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "a restored book keeps the old roll-ups",
-    file: audit,
+    file: totals,
     find: "delete from usage_hour;",
     replace: "",
     caughtBy: [`${rolled} a book that was restored`],
@@ -495,7 +496,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "what comes after a day's seal leaves it on",
-    file: byKind,
+    file: totals,
     find: "records = u.records + excluded.records, sealed_at = null",
     replace: "records = u.records + excluded.records",
     caughtBy: [`${rolled} a day is sealed once`],
@@ -560,18 +561,34 @@ export const ledger: Mutant[] = [
   {
     name: "a report leaves out what nobody has rolled up yet",
     file: "src/postgres/report.ts",
-    find: "usage_recorded_hours((select read_until from usage_audit), 9223372036854775807, $1, $2)",
-    replace: "usage_recorded_hours(9223372036854775807, 9223372036854775807, $1, $2)",
+    find: "usage_recorded_hours((select read_until from usage_audit), 9223372036854775807,",
+    replace: "usage_recorded_hours(9223372036854775807, 9223372036854775807,",
     caughtBy: [`${rolled} an operator's entry`],
     rule: "docs/design/metering.md, Roll-ups",
   },
   {
     name: "a report tells of other organizations",
     file: "src/postgres/report.ts",
-    find: 'organizationId === null ? "" : "and s.organization_id = $4";',
-    replace: 'organizationId === null ? "" : "and $4::uuid is not null";',
+    find: "`and s.organization_id = ${value(organizationIn(query))}`",
+    replace: "`and ${value(organizationIn(query))}::uuid is not null`",
     caughtBy: [`${rolled} of another organization`],
     rule: "docs/design/metering.md, Roll-ups",
+  },
+  {
+    name: "a total counts although days of it lie outside of the span",
+    file: "src/postgres/report-sources.ts",
+    find: "day.isTotalled && day.startsAt >= from && dayOf(day.startsAt).to <= to",
+    replace: "day.isTotalled",
+    caughtBy: [`${rolled} any load adds up`],
+    rule: "docs/design/metering.md, Totals",
+  },
+  {
+    name: "a pass adds to the totals of days that they lack",
+    file: totals,
+    find: "where coalesce(r.is_totalled, true)",
+    replace: "",
+    caughtBy: [`${rolled} days that were rolled up before there were totals`],
+    rule: "docs/design/metering.md, Totals",
   },
   {
     name: "two full checks count into one table",
