@@ -6,11 +6,9 @@
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { people } from "../src/postgres/people.ts";
 import { serverDatabase } from "../src/postgres/server.ts";
-import { scopes } from "../src/store/directory.ts";
-import { idOf } from "../src/store/ids.ts";
 import { model, startService } from "../test/harness/engine.ts";
+import { newMember } from "../test/harness/members.ts";
 import { freshDatabase } from "../test/harness/services.ts";
 
 const { values } = parseArgs({
@@ -28,16 +26,12 @@ const db = await serverDatabase(database.url);
 await service.json("org", "create", "acme", "--plan", "unlimited");
 const newKey = async (name: string, ...options: string[]) =>
   (await service.json<{ key: string }>("key", "create", "--org", "acme", "--name", name, ...options)).key;
-const membership = { organization: "acme", team: null, role: "member" as const, scopes, models: null };
-const { person } = await people(db).confirm({
-  ...{ id: idOf(Bun.randomUUIDv7(), "per_"), issuer: "https://login.example", subject: "ann", kind: "person" },
-  ...{ email: "ann@example.com", isEmailVerified: true, name: "ann", groups: [], memberships: [membership] },
-});
-await service.json("person", "limit", person.id, "--org", "acme", ...limit);
+const person = await newMember(db, "ann", { organization: "acme" });
+await service.json("person", "limit", person, "--org", "acme", ...limit);
 const keys = {
   "a key that is limited alone": await newKey("alone", ...limit),
-  "a key of a limited person": await newKey("of ann", "--person", person.id),
-  "a limited key of a limited person": await newKey("both", "--person", person.id, ...limit),
+  "a key of a limited person": await newKey("of ann", "--person", person),
+  "a limited key of a limited person": await newKey("both", "--person", person, ...limit),
   "a key without limits": await newKey("free"),
 };
 type Kind = keyof typeof keys;

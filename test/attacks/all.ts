@@ -7,6 +7,7 @@ import { engineAnswers } from "./engine-answers.ts";
 import { faults } from "./faults.ts";
 import { honestBodies } from "./honest-bodies.ts";
 import { hungryClients } from "./hungry.ts";
+import { keptAnswers } from "./kept.ts";
 import { parallelBodies } from "./parallel-bodies.ts";
 import { refusedBodies } from "./refused-bodies.ts";
 import { socketAttacks } from "./sockets.ts";
@@ -19,6 +20,7 @@ export const attacks: readonly Attack[] = [
   parallelBodies,
   ...hungryClients,
   ...socketAttacks,
+  ...keptAnswers,
   ...faults,
   ...engineAnswers,
 ];

@@ -17,8 +17,9 @@ export interface Attack {
 }
 
 export interface NodeOptions {
-  /** As sluice.yaml writes them, a flow map. */
+  /** As sluice.yaml writes them, each a flow map. */
   limits?: string;
+  answers?: string;
   /** A Postgres of its own, that the attack may freeze or kill. */
   hasDatabase?: boolean;
 }

@@ -36,6 +36,7 @@ const hostileModels: Target["hostileModels"] = {
 
 export async function startAttackedNode({
   limits = "{}",
+  answers = "{}",
   hasDatabase = false,
 }: NodeOptions = {}): Promise<AttackedNode> {
   const folder = mkdtempSync(join(tmpdir(), "sluice-attack-"));
@@ -43,7 +44,7 @@ export async function startAttackedNode({
   const engine = startEngine();
   const database = hasDatabase ? await faultyPostgres() : null;
   const sluice = await startSluice({
-    config: configOf(engine.port, limits),
+    config: `${configOf(engine.port, limits)}\nanswers: ${answers}\n`,
     env: {
       ...{ BUN_OPTIONS: `--preload=${join(import.meta.dir, "watch.ts")}`, ATTACK_WATCH: watched },
       ...(database ? { DATABASE_URL: `postgres://postgres@127.0.0.1:${database.port}/postgres` } : {}),

@@ -10,12 +10,19 @@ import { metricIn, metricsOf } from "./talk.ts";
 const quiet_ms = 1000;
 const patience_ms = 60_000;
 
-/** They leave when the engine is held back, and nothing may be held for them then. */
-export async function slowReaders(target: Target, count: number, request = requestAt(target)): Promise<Sent> {
+/** They leave when the engine is held back, and nothing may be held for them then. Each sends a request of its own. */
+export async function slowReaders(
+  target: Target,
+  count: number,
+  requestOf: (target: Target) => Uint8Array = requestAt,
+): Promise<Sent> {
   const { hostname, port } = new URL(target.url);
   const answers: string[] = [];
   const sockets: Socket[] = [];
+  let bytes = 0;
   for (let each = 0; each < count; each++) {
+    const request = requestOf(target);
+    bytes += request.length;
     sockets.push(
       await Bun.connect({
         hostname,
@@ -42,7 +49,7 @@ export async function slowReaders(target: Target, count: number, request = reque
     () => [],
     (late: unknown) => [String(late)],
   );
-  return { bytes: count * request.length, unpackedBytes: 0, answers, problems };
+  return { bytes, unpackedBytes: 0, answers, problems };
 }
 
 function requestAt({ url, key, endlessModel }: Target): Uint8Array {

@@ -4,16 +4,20 @@
 import { connect, type Socket } from "node:net";
 import { type Database, DatabaseError } from "../../src/postgres/database.ts";
 import { ledger } from "../../src/postgres/ledger.ts";
+import { people } from "../../src/postgres/people.ts";
 import { peopleAdministration } from "../../src/postgres/people-administration.ts";
 import { plans } from "../../src/postgres/plans.ts";
+import { raises } from "../../src/postgres/raises.ts";
 import { serverDatabase } from "../../src/postgres/server.ts";
 import { teams } from "../../src/postgres/teams.ts";
 import { type BudgetAdministration, noBudget } from "../../src/store/budget.ts";
+import { scopes } from "../../src/store/directory.ts";
 import { idOf } from "../../src/store/ids.ts";
 import { noLimits, type Plan } from "../../src/store/plan.ts";
+import { type StandingSubject, standingSubjects } from "../../src/store/standing.ts";
 import { newRequestId } from "../store/ledger-stores.ts";
 import type { Chance } from "./chance.ts";
-import type { LimitChange } from "./limits.ts";
+import type { LimitChange, RaiseSet } from "./limits.ts";
 import { ask } from "./stores.ts";
 
 /** Since when a plan counts, by this process's clock: its five-hour limit. */
@@ -25,6 +29,7 @@ export interface PlanChange {
 export interface Administrator {
   readonly planChanges: readonly PlanChange[];
   readonly limitChanges: readonly LimitChange[];
+  readonly raises: readonly RaiseSet[];
   /** What the store refused for no injury's sake: then the administrator did nothing, and the run shows nothing of it. */
   readonly mistakes: readonly string[];
   /** How far the store's clock was set at most. */
@@ -32,6 +37,10 @@ export interface Administrator {
   changePlan(chance: Chance): Promise<void>;
   /** Sets, lowers, raises or takes away the five-hour limit of some key, person or team. */
   changeLimit(chance: Chance): Promise<void>;
+  /** Sets a raise of some key, person, team or organization that ends within seconds, or ends the one that there is. */
+  raise(chance: Chance): Promise<void>;
+  /** A person moves to another team, or leaves the organization and comes back after so long. */
+  movePerson(chance: Chance, away_ms: number): Promise<void>;
   setAnchor(chance: Chance): Promise<void>;
   adjust(chance: Chance): Promise<void>;
   /** A table is locked against everybody, or only read in a transaction that stays open. */
@@ -61,6 +70,7 @@ export function administrator(port: number, firstPlan: Plan): Administrator {
   let furthest_ms = 0;
 
   const limitChanges: LimitChange[] = [];
+  const raisesSet: RaiseSet[] = [];
   const mistakes: string[] = [];
   /** The store may be away, or be killed under it. */
   const forgiven = (cause: unknown) => {
@@ -93,6 +103,7 @@ export function administrator(port: number, firstPlan: Plan): Administrator {
   return {
     planChanges,
     limitChanges,
+    raises: raisesSet,
     mistakes,
     get furthest_ms() {
       return furthest_ms;
@@ -121,6 +132,36 @@ export function administrator(port: number, firstPlan: Plan): Administrator {
               )
             : await (kind === "team" ? limitTeam : limitKey)(teams(db), id, session);
       }),
+    raise: (chance) =>
+      withDatabase(async (db) => {
+        const [{ id, kind, organization, now_ms }] = (await db.query<Subject & { now_ms: number }>(someRaisable)) as [
+          Subject & { now_ms: number },
+        ];
+        const named = idOf(id, standingSubjects[kind]);
+        const subject = { subject: kind, id: named, organizationId: idOf(organization, "org_"), audited: named };
+        const isEnd = chance.next() < 0.2;
+        const [session, until_ms] = [200_000 + chance.below(4_000_000), now_ms + 300 + chance.below(6_000)];
+        // Whether or not the answer comes: it may count from here on.
+        if (!isEnd) raisesSet.push({ subject: id, from_ms: Date.now(), until_ms, session });
+        const set = isEnd ? null : { limits: { ...noBudget, session }, until: new Date(until_ms) };
+        await raises(db).setRaise(subject, set, "cli:faults");
+      }),
+    async movePerson(chance, away_ms) {
+      const team = chance.pick(["two", "others", null]);
+      const leaves = chance.next() < 0.3;
+      const confirm = (comesBack: boolean) =>
+        withDatabase(async (db) => {
+          const [one] = await db.query<Person>(somePerson);
+          const { id, issuer, subject, organization } = one!;
+          const membership = { organization, team, role: "member", scopes, models: null } as const;
+          const memberships = leaves && !comesBack ? [] : [membership];
+          await people(db).confirm({ id: idOf(id, "per_"), issuer, subject, kind: "person", memberships });
+        });
+      await confirm(false);
+      if (!leaves) return;
+      await Bun.sleep(away_ms);
+      await confirm(true);
+    },
     setAnchor: (chance) =>
       withLedger(async ({ db, book }) => {
         const at = new Date(Date.UTC(2026, chance.below(10), 1 + chance.below(28)));
@@ -188,20 +229,40 @@ export function administrator(port: number, firstPlan: Plan): Administrator {
 
 interface Subject {
   id: string;
-  kind: "key" | "person" | "team";
+  kind: StandingSubject;
   organization: string;
   person: string | null;
 }
 
+const limitable = `
+  select id, 'key' as kind, organization_id as organization, null::uuid as person from api_key
+  union all select id, 'team', organization_id, null from team
+  union all select distinct usage_member(organization_id, person_id), 'person', organization_id, person_id
+    from api_key where person_id is not null`;
+
 /** One of three kinds, and then one of that kind. */
 const someSubject = `
-  select id, kind, organization, person from (
-    select id, 'key' as kind, organization_id as organization, null::uuid as person from api_key
-    union all select id, 'team', organization_id, null from team
-    union all select distinct usage_member(organization_id, person_id), 'person', organization_id, person_id
-      from api_key where person_id is not null
-  ) s
+  select id, kind, organization, person from (${limitable}) s
   order by random() * case kind when 'key' then 3 else 1 end limit 1`;
+
+/** One of four kinds, and what the store's clock says. */
+const someRaisable = `
+  select id, kind, organization, (extract(epoch from store_now()) * 1000)::float8 as now_ms
+  from (${limitable} union all select id, 'organization', id, null from organization) s
+  order by random() * case kind when 'key' then 3 when 'organization' then 3 else 1 end limit 1`;
+
+interface Person {
+  id: string;
+  issuer: string;
+  subject: string;
+  organization: string;
+}
+
+/** One who has keys, and the organization that they are of. */
+const somePerson = `
+  select p.id, p.issuer, p.subject, o.slug as organization
+  from api_key k join person p on p.id = k.person_id join organization o on o.id = k.organization_id
+  order by random() limit 1`;
 
 /** Answers whether it was done: somebody else may have changed the key meanwhile. */
 async function limitKey(store: BudgetAdministration, uuid: string, session: number | null): Promise<boolean> {

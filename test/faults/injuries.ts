@@ -175,6 +175,12 @@ export const injuries = {
   "change a limit of a key, person or team": administration(3, ({ administrator, chance }) =>
     administrator.changeLimit(chance),
   ),
+  "raise a limit until an instant": administration(3, ({ administrator, chance }) => administrator.raise(chance)),
+  "move a person": {
+    weight: 2,
+    breaks: () => ["a person"],
+    work: ({ administrator, chance, short_ms }) => administrator.movePerson(chance, short_ms),
+  },
   "set an anchor": administration(1, ({ administrator, chance }) => administrator.setAnchor(chance)),
   "adjust a window": administration(1, ({ administrator, chance }) => administrator.adjust(chance)),
   "set the store's clock": {

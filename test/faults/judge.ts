@@ -6,7 +6,7 @@ import { until } from "../harness/until.ts";
 import type { PlanChange } from "./administrator.ts";
 import type { Scene } from "./injuries.ts";
 import { isForgotten, type Row, readBook } from "./ledger-book.ts";
-import { type Charge, type LimitChange, pastSubjectLimits } from "./limits.ts";
+import { type Charge, highestRaise, type LimitChange, pastSubjectLimits, type RaiseSet } from "./limits.ts";
 import type { Received } from "./load.ts";
 import { checkpoint_s, lease_s, price, type Rig } from "./rig.ts";
 import { ask } from "./stores.ts";
@@ -45,6 +45,7 @@ export interface Verdict {
 export interface Circumstances {
   planChanges: readonly PlanChange[];
   limitChanges?: readonly LimitChange[];
+  raises?: readonly RaiseSet[];
   /** What an administrator was refused without need. */
   mistakes?: readonly string[];
   forgotten: Scene["forgotten"];
@@ -91,7 +92,8 @@ export async function compared(rig: Rig, received: readonly Received[], happened
     if (!row && mayLack) forgotten += 1;
     else broken.push(...objections(entry, row, attempts, mayLack), ...pastLimit(entry, row, happened));
   }
-  broken.push(...pastSubjectLimits(charges, happened.limitChanges ?? [], happened.forgotten));
+  const { limitChanges = [], raises = [] } = happened;
+  broken.push(...pastSubjectLimits(charges, limitChanges, raises, happened.forgotten));
   return {
     requests: received.length,
     answered: received.filter(({ status }) => status === 200).length,
@@ -181,7 +183,8 @@ function isSingleDelta({ outcome, output_tokens, usage_source }: Row, made: numb
 const heard_ms = 20_000;
 
 /** Nothing is charged past the limit that counted while it ran. */
-function pastLimit(entry: Received, row: Row | undefined, { planChanges, forgotten }: Circumstances): string[] {
+function pastLimit(entry: Received, row: Row | undefined, happened: Circumstances): string[] {
+  const { planChanges, forgotten, raises = [] } = happened;
   if (!row || row.charged === 0 || row.session_used_after === null) return [];
   // The plan of the file may come back with a clock that was set, any with a failover.
   const inForce = planChanges.filter(({ at_ms }, index) => {
@@ -192,7 +195,8 @@ function pastLimit(entry: Received, row: Row | undefined, { planChanges, forgott
       (at_ms <= entry.ended_ms + heard_ms && until_ms >= entry.began_ms - heard_ms)
     );
   });
-  const limit = Math.max(...inForce.map(({ session }) => session ?? Number.POSITIVE_INFINITY));
+  const limits = inForce.map(({ session }) => session ?? Number.POSITIVE_INFINITY);
+  const limit = Math.max(...limits, highestRaise(raises, row.organization_id, entry));
   if (row.session_used_after <= limit) return [];
   return [`${entry.marker} (${entry.requestId}) stands at ${row.session_used_after} of ${limit} units`];
 }

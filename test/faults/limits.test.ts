@@ -1,7 +1,7 @@
 /** The judge of the faults would notice a charge beyond the limit of a key or a team, and accuses no charge that fits. */
 import { expect, test } from "bun:test";
 import type { Row } from "./ledger-book.ts";
-import { type Charge, type LimitChange, pastSubjectLimits } from "./limits.ts";
+import { type Charge, type LimitChange, pastSubjectLimits, type RaiseSet } from "./limits.ts";
 
 const subject = "019ab000-0000-7000-8000-000000000001";
 const charge = (began_ms: number, charged: number): Charge => ({
@@ -14,7 +14,8 @@ const change = (at_ms: number, session: number | null, isConfirmed = true): Limi
   session,
   isConfirmed,
 });
-const broken = (charges: Charge[], changes: LimitChange[]) => pastSubjectLimits(charges, changes, []).length;
+const broken = (charges: Charge[], changes: LimitChange[], raises: RaiseSet[] = []) =>
+  pastSubjectLimits(charges, changes, raises, []).length;
 
 test("what fits under the limit is not objected to, and one unit more is", () => {
   const lowered = [change(0, 100)];
@@ -32,4 +33,19 @@ test("a limit that was raised or taken away counts for what ran then", () => {
 test("a change that was never confirmed may count or not", () => {
   expect(broken([charge(40_000, 150)], [change(0, 200), change(10_000, 100, false)])).toBe(0);
   expect(broken([charge(40_000, 150)], [change(0, 200), change(10_000, 100)])).toBe(1);
+});
+
+test("a raise counts for what ran before its end, for its subject alone, and never lowers", () => {
+  const raise = (session: number, whose = subject): RaiseSet => ({
+    subject: whose,
+    from_ms: 15_000,
+    until_ms: 30_000,
+    session,
+  });
+  const limited = [change(0, 100)];
+  expect(broken([charge(20_000, 150)], limited, [raise(150)])).toBe(0);
+  expect(broken([charge(20_000, 151)], limited, [raise(150)])).toBe(1);
+  expect(broken([charge(20_000, 100)], limited, [raise(50)])).toBe(0);
+  expect(broken([charge(60_000, 101)], limited, [raise(150)])).toBe(1);
+  expect(broken([charge(20_000, 101)], limited, [raise(150, "another")])).toBe(1);
 });

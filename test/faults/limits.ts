@@ -1,4 +1,5 @@
-// The limits of keys, people and teams that change while requests run, and the rule that nothing is charged beyond them.
+// The limits of keys, people and teams that change while requests run, raises that end meanwhile, and the rule that nothing
+// is charged beyond them.
 
 import { isForgotten, type Row } from "./ledger-book.ts";
 import type { Received } from "./load.ts";
@@ -12,6 +13,16 @@ export interface LimitChange {
   session: number | null;
   /** The store confirmed it; otherwise it may count or not. */
   isConfirmed: boolean;
+}
+
+/** A raise of the five-hour limit of a key, a person, a team or an organization. */
+export interface RaiseSet {
+  subject: string;
+  /** By this process's clock: the time before the store was asked. */
+  from_ms: number;
+  /** By the store's clock, which is only ever ahead of this one; so it has ended by then. */
+  until_ms: number;
+  session: number;
 }
 
 /** A request that was settled with its record: what the client saw, and what the book says. */
@@ -32,6 +43,7 @@ const settled_ms = 8_000;
 export function pastSubjectLimits(
   charges: readonly Charge[],
   changes: readonly LimitChange[],
+  raises: readonly RaiseSet[],
   forgotten: Parameters<typeof isForgotten>[1],
 ): string[] {
   return [...Map.groupBy(changes, ({ subject }) => subject)].flatMap(([subject, ofSubject]) => {
@@ -40,7 +52,10 @@ export function pastSubjectLimits(
       .filter(({ entry }) => !isForgotten(entry, forgotten))
       .toSorted((one, other) => one.entry.ended_ms - other.entry.ended_ms);
     return counted.flatMap(({ entry, row }) => {
-      const limit = highestLimit(ofSubject, entry, forgotten.length > 0);
+      const limit = Math.max(
+        highestLimit(ofSubject, entry, forgotten.length > 0),
+        highestRaise(raises, subject, entry),
+      );
       const before = counted
         .filter((one) => one.row.session_starts_at === row.session_starts_at)
         .filter((one) => one.entry.ended_ms + settled_ms < entry.began_ms)
@@ -58,4 +73,15 @@ function highestLimit(changes: readonly LimitChange[], entry: Received, isAnyPos
   if (last === -1 || isAnyPossible) return Number.POSITIVE_INFINITY;
   const possible = changes.slice(last).filter(({ at_ms }) => at_ms <= entry.ended_ms + review_ms);
   return Math.max(...possible.map(({ session }) => session ?? Number.POSITIVE_INFINITY));
+}
+
+/** The highest raise of a subject that may have counted while the request ran. */
+export function highestRaise(raises: readonly RaiseSet[], subject: string, entry: Received): number {
+  const possible = raises.filter(
+    (one) =>
+      one.subject === subject &&
+      one.from_ms <= entry.ended_ms + review_ms &&
+      one.until_ms >= entry.began_ms - review_ms,
+  );
+  return Math.max(...possible.map(({ session }) => session), Number.NEGATIVE_INFINITY);
 }

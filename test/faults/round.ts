@@ -1,10 +1,8 @@
 // One run: load on three nodes and two engines, injuries by the seed, and then the judge.
 
-import { people } from "../../src/postgres/people.ts";
 import { peopleAdministration } from "../../src/postgres/people-administration.ts";
 import { noBudget } from "../../src/store/budget.ts";
-import { scopes } from "../../src/store/directory.ts";
-import { idOf } from "../../src/store/ids.ts";
+import { newMember } from "../harness/members.ts";
 import { administrator, faultsPlan, requests_per_minute } from "./administrator.ts";
 import { chanceOf } from "./chance.ts";
 import { injector } from "./injector.ts";
@@ -62,8 +60,8 @@ export async function faultRun(options: {
     await injuries.run(options.injuries, options.gap_ms);
     await load.stop();
     const { forgotten } = injuries;
-    const { planChanges, limitChanges, mistakes } = others;
-    const verdict = await judge(rig, load.received, { planChanges, limitChanges, mistakes, forgotten });
+    const { planChanges, limitChanges, raises, mistakes } = others;
+    const verdict = await judge(rig, load.received, { planChanges, limitChanges, raises, mistakes, forgotten });
     return { seed, injuries: injuries.counts, verdict, took_ms: performance.now() - started };
   } catch (failure) {
     throw new Error(
@@ -78,6 +76,7 @@ export async function faultRun(options: {
 async function teamOfTwo(rig: Rig): Promise<string[]> {
   await rig.command("org", "create", "team-of-two", "--plan", "faults");
   await rig.command("team", "create", "--org", "team-of-two", "--name", "two");
+  await rig.command("team", "create", "--org", "team-of-two", "--name", "others", "--member-limit", "session=300000");
   const words = ["key", "create", "--org", "team-of-two", "--name", "member", "--team", "two"];
   const made = [await rig.command<{ key: string }>(...words), await rig.command<{ key: string }>(...words)];
   return made.map(({ key }) => key);
@@ -85,15 +84,13 @@ async function teamOfTwo(rig: Rig): Promise<string[]> {
 
 /** Two keys of a person in the team, beside those of nobody. */
 async function keysOfAPerson(rig: Rig): Promise<string[]> {
-  const id = idOf(Bun.randomUUIDv7(), "per_");
   const { id: organization } = await rig.command<{ id: string }>("org", "show", "team-of-two");
-  const membership = { organization, team: "two", role: "member", scopes, models: null } as const;
-  await ask(rig.postgres.port, async (db) => {
-    const issuer = "https://login.example";
-    await people(db).confirm({ id, issuer, subject: id, kind: "person", memberships: [membership] });
+  const id = await ask(rig.postgres.port, async (db) => {
+    const made = await newMember(db, "ann", { organization, team: "two" });
     // So that she is counted from the beginning.
     const change = { organizationId: organization, before: null, budget: { ...noBudget, session: 2_000_000 } };
-    await peopleAdministration(db).setMemberLimits(id, change, "cli:faults");
+    await peopleAdministration(db).setMemberLimits(made, change, "cli:faults");
+    return made;
   });
   const words = ["key", "create", "--org", "team-of-two", "--name", "hers", "--person", id];
   const made = [await rig.command<{ key: string }>(...words), await rig.command<{ key: string }>(...words)];

@@ -1,7 +1,7 @@
 // Limits of keys, people and teams in histories: which there are of a seed, how they change, and what must hold of them
 // after each step. Two of three organizations have some. Their keys take turns, and at first two of three are in one team.
 
-import type { SubjectReading, UsageLimits } from "../../src/store/ledger.ts";
+import type { SubjectReading, UsageLimits, WindowKind } from "../../src/store/ledger.ts";
 import { windowKinds } from "../../src/store/ledger.ts";
 import { type Chance, chanceOf } from "../faults/chance.ts";
 import { type ModelSubject, type OwnLimits, underRaise } from "../store/budget-model.ts";
@@ -139,16 +139,25 @@ export function changedSubjects(organizationId: string, before: OwnLimits, after
 export const knownAs = (organizationId: string, id: string): string =>
   id.replace(`${organizationId} key_`, "key_").replace(`${organizationId} per_`, "per_");
 
-/** What a window or a subject had when it was last looked at. */
+/** What a window had when it was last looked at. */
 interface Seen {
   taken: number;
   used: number;
 }
 
+/** What the records and the holds of a subject say of one window. */
+interface Sum {
+  kind: WindowKind;
+  startsAt_ms: number;
+  recorded: number;
+  holding: number;
+}
+
 /** The sums and limits of every key, person and team that is limited. Sums are made anew from records and holds. */
 export class BudgetBooks {
-  readonly #seen = new Map<string, Seen>();
-  readonly #running = new Map<string, number>();
+  /** By the store's own object, which lives until a crash. */
+  readonly #seen = new WeakMap<object, Seen>();
+  #running = new Map<string, number>();
 
   constructor(
     readonly budgetsBy: ReadonlyMap<string, Budgets>,
@@ -159,63 +168,79 @@ export class BudgetBooks {
 
   /** Past a limit that was lowered nothing rises, and what stands there may stay. Unchecked: the store woke up in the past. */
   addUp(model: LedgerModel, isChecked: boolean): void {
+    const sums = new Map<string, Sum[]>();
+    const running = new Map<string, number>();
+    for (const [id, { windows, charged, lateOf = id }] of model.records)
+      if (windows) for (const subject of this.#subjectsOf(lateOf)) add(sums, subject, windows, charged, 0);
+    for (const [id, { windows, units }] of model.holds)
+      for (const subject of this.#subjectsOf(id)) {
+        add(sums, subject, windows, 0, units);
+        running.set(subject, (running.get(subject) ?? 0) + 1);
+      }
     for (const { subjects } of this.budgetsBy.values())
       for (const subject of subjects) {
-        this.#countRunning(model, subject, isChecked);
-        this.#countWindows(model, subject, isChecked);
+        if (isChecked) this.#judgeRunning(subject, running.get(subject.id) ?? 0);
+        this.#judgeWindows(subject, model.budgets.windows(subject.id), sums.get(subject.id) ?? [], isChecked);
       }
+    this.#running = running;
   }
 
-  #counts(requestId: string, subject: ModelSubject): boolean {
-    return this.accounts.get(requestId)?.grant?.subjects.includes(subject.id) ?? false;
+  #subjectsOf(requestId: string): readonly string[] {
+    return this.accounts.get(requestId)?.grant?.subjects ?? [];
   }
 
-  #countRunning(model: LedgerModel, subject: ModelSubject, isChecked: boolean): void {
-    const { id, limits } = subject;
-    const running = [...model.holds.keys()].filter((requestId) => this.#counts(requestId, subject)).length;
-    if (isChecked && running > (limits.concurrentRequests ?? Infinity) && running > (this.#running.get(id) ?? 0))
+  #judgeRunning({ id, limits }: ModelSubject, running: number): void {
+    if (running > (limits.concurrentRequests ?? Infinity) && running > (this.#running.get(id) ?? 0))
       this.say("limit", `${running} requests of ${id} run at a time, and its limit is ${limits.concurrentRequests}`);
-    this.#running.set(id, running);
   }
 
-  #countWindows(model: LedgerModel, subject: ModelSubject, isChecked: boolean): void {
-    const { id, limits } = subject;
-    const sums = this.#sumsOf(model, subject);
-    for (const { kind, startsAt_ms, total } of model.budgets.windows(id)) {
+  #judgeWindows(
+    { id, limits }: ModelSubject,
+    windows: ReturnType<LedgerModel["budgets"]["windows"]>,
+    sums: readonly Sum[],
+    isChecked: boolean,
+  ): void {
+    for (const { kind, startsAt_ms, total } of windows) {
       const { used, held } = total;
-      const { recorded, holding } = sums.get(`${kind} ${startsAt_ms}`) ?? { recorded: 0, holding: 0 };
-      sums.delete(`${kind} ${startsAt_ms}`);
-      const name = `${id} ${kind} ${startsAt_ms}`;
-      const seen = this.#seen.get(name) ?? { taken: 0, used: 0 };
+      const { recorded, holding } = sumAt(sums, kind, startsAt_ms) ?? { recorded: 0, holding: 0 };
+      const seen = this.#seen.get(total) ?? { taken: 0, used: 0 };
       const limit = limits[kind] ?? Infinity;
       const isPast = used > limit ? used > seen.used : used + held > limit && used + held > seen.taken;
       if (isChecked && isPast)
         this.say("limit", `the ${kind} of ${id} has ${used} used and ${held} held, and its limit is ${limit}`);
-      this.#seen.set(name, { taken: used + held, used });
+      this.#seen.set(total, { taken: used + held, used });
       if (used !== recorded)
         this.say("sums", `the ${kind} of ${id} says ${used} used, and its records say ${recorded}`);
       if (held !== holding) this.say("sums", `the ${kind} of ${id} says ${held} held, and its holds say ${holding}`);
     }
-    for (const [window, { recorded, holding }] of sums)
-      this.say("sums", `${id} has no ${window}, and its records say ${recorded} used, its holds ${holding} held`);
-  }
-
-  /** What the records and the holds of a subject say of each window, by its kind and when it began. */
-  #sumsOf(model: LedgerModel, subject: ModelSubject): Map<string, { recorded: number; holding: number }> {
-    const sums = new Map<string, { recorded: number; holding: number }>();
-    const add = (windows: NonNullable<ModelRecord["windows"]>, recorded: number, holding: number) => {
-      for (const kind of windowKinds) {
-        const name = `${kind} ${windows[kind].startsAt_ms}`;
-        const sum = sums.get(name) ?? { recorded: 0, holding: 0 };
-        sums.set(name, { recorded: sum.recorded + recorded, holding: sum.holding + holding });
-      }
-    };
-    for (const [id, { windows, charged, lateOf = id }] of model.records)
-      if (windows && this.#counts(lateOf, subject)) add(windows, charged, 0);
-    for (const [id, { windows, units }] of model.holds) if (this.#counts(id, subject)) add(windows, 0, units);
-    return sums;
+    for (const { kind, startsAt_ms, recorded, holding } of sums)
+      if (!windows.some((one) => one.kind === kind && one.startsAt_ms === startsAt_ms))
+        this.say("sums", `${id} has no such ${kind}, and its records say ${recorded} used, its holds ${holding} held`);
   }
 }
+
+function add(
+  sums: Map<string, Sum[]>,
+  subject: string,
+  windows: NonNullable<ModelRecord["windows"]>,
+  recorded: number,
+  holding: number,
+): void {
+  const known = sums.get(subject) ?? [];
+  sums.set(subject, known);
+  for (const kind of windowKinds) {
+    const { startsAt_ms } = windows[kind];
+    const sum = sumAt(known, kind, startsAt_ms);
+    if (!sum) known.push({ kind, startsAt_ms, recorded, holding });
+    else {
+      sum.recorded += recorded;
+      sum.holding += holding;
+    }
+  }
+}
+
+const sumAt = (sums: readonly Sum[], kind: WindowKind, startsAt_ms: number): Sum | undefined =>
+  sums.find((one) => one.kind === kind && one.startsAt_ms === startsAt_ms);
 
 /** What a key, its person and its team had free when they were looked at. */
 export function ownRoomOf(subjects: readonly SubjectReading[] = []): number {

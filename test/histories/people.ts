@@ -4,7 +4,7 @@
 
 import type { UsageLimits } from "../../src/store/ledger.ts";
 import type { Chance } from "../faults/chance.ts";
-import type { ModelPeople, OwnLimits } from "../store/budget-model.ts";
+import { limitsOfMember, type ModelPeople, type OwnLimits } from "../store/budget-model.ts";
 
 const people = ["per_1", "per_2"] as const;
 const acts = ["moves", "moves", "leaves", "leaves", "default", "own limits end"] as const;
@@ -42,7 +42,7 @@ export function beganPeople(
       counted.flatMap((id) => (chance.next() < 0.7 ? [[id, teams[chance.below(teams.length)]!] as const] : [])),
     ),
   };
-  return { began, limits: new Map(counted.map((id) => [id, limitsIn(began, organizationId, id)])) };
+  return { began, limits: new Map(counted.map((id) => [id, limitsOfMember(began, organizationId, id)])) };
 }
 
 export function personChangeOf(chance: Chance, limits: UsageLimits): PersonChange {
@@ -84,13 +84,6 @@ export function limitedPerson(now: OwnLimits, organizationId: string, id: string
 /** Gives each person the limits that count for her now; the same object where they are the same. */
 function under(now: OwnLimits, organizationId: string, people: ModelPeople): OwnLimits {
   const limits = new Map(now.limits);
-  for (const [id] of now.limits) if (id.includes(" per_")) limits.set(id, limitsIn(people, organizationId, id));
+  for (const [id] of now.limits) if (id.includes(" per_")) limits.set(id, limitsOfMember(people, organizationId, id));
   return { ...now, limits, people };
 }
-
-function limitsIn({ own, defaults, memberships }: ModelPeople, organizationId: string, id: string): UsageLimits {
-  const ofTeam = defaults.get(memberships.get(id) ?? "");
-  return own.get(id) ?? ofTeam ?? defaults.get(organizationId) ?? unlimited;
-}
-
-const unlimited: UsageLimits = { session: null, week: null, month: null, concurrentRequests: null };

@@ -132,6 +132,30 @@ describe("a conversation of this connection", () => {
     await client.create(forgotten(echo("two"), { previous_response_id: summary.id }));
     expect(JSON.stringify(told())).not.toContain(echo("one"));
   });
+
+  test("goes on from what /v1/responses/compact made of it, without its id", async () => {
+    using client = await connect();
+    const input = [{ role: "user", content: echo("one") }];
+    const compacted = await service.post("/v1/responses/compact", { model, input });
+    const { output } = (await compacted.json()) as { output: object[] };
+    const first = responseIn(await client.create({ model, input: [...output, ...input], store: false }));
+    expect(first.status).toBe("completed");
+    await client.create(forgotten(echo("two"), { previous_response_id: first.id }));
+    const roles = told().map(({ role }) => role);
+    expect([roles[0], roles.at(-2), roles.at(-1)]).toEqual(["user", "assistant", "user"]);
+    expect(roles.length).toBeGreaterThan(3);
+  });
+
+  test("on another connection is unknown, and the whole conversation goes on there", async () => {
+    using client = await connect();
+    const first = responseIn(await client.create(forgotten(echo("one"))));
+    client[Symbol.dispose]();
+    using again = await connect();
+    const unknown = await again.create(forgotten(echo("two"), { previous_response_id: first.id }));
+    expect(errorIn(unknown)).toMatchObject(gone);
+    const whole = [...first.output, { role: "user", content: echo("two") }];
+    expect(responseIn(await again.create({ model, input: whole, store: false })).status).toBe("completed");
+  });
 });
 
 describe("lanes", () => {

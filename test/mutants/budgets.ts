@@ -11,6 +11,7 @@ const own = "db/migrations/0013_budgets.sql";
 const people = "db/migrations/0026_people_in_the_ledger.sql";
 const admissions = "db/migrations/0030_subjects_at_less_cost.sql";
 const book = "test/store/budgets.test.ts > budgets on postgres";
+const members = "test/store/members.test.ts > people on postgres";
 const said = "test/admission/limited-by.test.ts";
 const rule = "docs/design/usage.md, Budgets";
 
@@ -81,7 +82,7 @@ export const budgets: Mutant[] = [
     file: people,
     find: "array[key, members[array_position(keys, key)], teams",
     replace: "array[key, null, teams",
-    caughtBy: ["test/store/members.test.ts"],
+    caughtBy: [members],
     rule: "docs/design/usage.md, Budgets",
   },
   {
@@ -89,8 +90,56 @@ export const budgets: Mutant[] = [
     file: people,
     find: "when t.team_id then 2 else 3 end",
     replace: "when t.team_id then 3 else 2 end",
-    caughtBy: ["test/store/members.test.ts"],
+    caughtBy: [members],
     rule: "docs/design/usage.md, Budgets",
+  },
+  {
+    name: "a settlement leaves its hold on the person",
+    file: admissions,
+    find: "case when chain[2] = any (ids) then chain[2] end",
+    replace: "null",
+    caughtBy: [`${members} her keys share her limit exactly`],
+    rule,
+  },
+  {
+    name: "an organization's limits for its members are not looked at",
+    file: people,
+    find: "where d.owner_id in (t.team_id, organization)",
+    replace: "where d.owner_id = t.team_id",
+    caughtBy: [`${members} her own limits count`],
+    rule,
+  },
+  {
+    name: "a person's own limits count behind those that all members have",
+    file: people,
+    find: "select 1 as place, array[o.session_units",
+    replace: "select 4 as place, array[o.session_units",
+    caughtBy: [`${members} her own limits count`],
+    rule,
+  },
+  {
+    name: "a person's keys stay in the team that she has left",
+    file: people,
+    find: "        and s.team_id is distinct from t.team_id",
+    replace: "        and s.team_id is distinct from t.team_id and false",
+    caughtBy: [`${members} her own limits count`],
+    rule,
+  },
+  {
+    name: "what a person's keys used before she was limited is not hers",
+    file: people,
+    find: "where s.member_id = subject) || subject",
+    replace: "where s.member_id = subject and false) || subject",
+    caughtBy: [`${members} key, person and team`],
+    rule,
+  },
+  {
+    name: "nodes hear of a person's limits by a key's ID",
+    file: "src/postgres/limits.ts",
+    find: "when s.person_id is not null then 'per_'",
+    replace: "when s.person_id is not null then 'key_'",
+    caughtBy: [`${members} every node hears`],
+    rule: changing,
   },
   {
     name: "what runs of a key that is limited for the first time is held by its team",

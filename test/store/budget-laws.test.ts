@@ -1,23 +1,30 @@
 // The SQL of budgets against the rules said plainly in memory (budget-model.ts): random histories of commands by keys with
-// limits and teams, limits that change, raises that end, keys that move, time that passes and clocks that step back; every answer and every
-// total compared.
+// limits and teams, two of them a person's; limits and defaults for members that change, raises that end, keys and people
+// that move, and time that passes. Every answer and every total is compared.
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { newKey as newSecret, secretOf } from "../../src/auth/key.ts";
 import { noUsage } from "../../src/inference/usage.ts";
+import { administration } from "../../src/postgres/administration.ts";
 import { type Subject, setSubject, sumEarlier } from "../../src/postgres/budgets.ts";
 import { ledger } from "../../src/postgres/ledger.ts";
+import { people } from "../../src/postgres/people.ts";
+import { peopleAdministration } from "../../src/postgres/people-administration.ts";
 import { raises } from "../../src/postgres/raises.ts";
-import { noBudget } from "../../src/store/budget.ts";
+import { noBudget, type Team } from "../../src/store/budget.ts";
+import { scopes } from "../../src/store/directory.ts";
 import { bare, uuidOf } from "../../src/store/ids.ts";
 import type { Command, Ledger, UsageLimits } from "../../src/store/ledger.ts";
 import type { RaiseSubject } from "../../src/store/raise.ts";
 import { cases, times } from "../harness/depth.ts";
-import { type ModelRaise, type ModelSubject, underRaise } from "./budget-model.ts";
+import { issuer, newMember } from "../harness/members.ts";
+import { limitsOfMember, type ModelPeople, type ModelRaise, type ModelSubject, underRaise } from "./budget-model.ts";
 import { comparable, LedgerModel, type ModelOrganization } from "./ledger-model.ts";
 import { admitOf, factsOf, newHex, newRequestId, type Store, settleOf, stores, unlimited } from "./ledger-stores.ts";
 
 const hour_ms = 3_600_000;
+const actor = "cli:test";
 const amount = fc.oneof(fc.constant(null), fc.integer({ min: 1, max: 6000 }));
 /** Always with one limit at least: what was never limited is tried in budgets.test.ts. */
 const limits: fc.Arbitrary<UsageLimits> = fc.record({
@@ -77,8 +84,8 @@ const step = fc.oneof(
     weight: 2,
     arbitrary: fc.record({
       kind: fc.constant("raise" as const),
-      /** The last is the organization. */
-      subject: fc.integer({ min: 0, max: 4 }),
+      /** Then the person, and the organization. */
+      subject: fc.integer({ min: 0, max: 5 }),
       raise: fc.option(fc.record({ limits, for_ms: fc.constantFrom(1, hour_ms, 5 * hour_ms, 300 * hour_ms) })),
     }),
   },
@@ -86,36 +93,72 @@ const step = fc.oneof(
     weight: 1,
     arbitrary: fc.record({
       kind: fc.constant("move" as const),
-      key: fc.integer({ min: 0, max: 2 }),
+      key: fc.integer({ min: 1, max: 1 }),
       team: fc.option(fc.integer({ min: 0, max: 1 })),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant("person" as const),
+      change: fc.oneof(
+        fc.record({ act: fc.constant("limit" as const), limits: fc.option(limits) }),
+        /** Of the members of a team, or of the organization. */
+        fc.record({
+          act: fc.constant("default" as const),
+          team: fc.option(fc.integer({ min: 0, max: 1 })),
+          limits: fc.option(limits),
+        }),
+        fc.record({
+          act: fc.constant("move" as const),
+          team: fc.oneof(fc.constantFrom(null, "away" as const), fc.integer({ min: 0, max: 1 })),
+        }),
+      ),
     }),
   },
 );
 const history = fc.record({
   plan: fc.record({ session: amount, week: amount, month: amount, concurrentRequests: fc.constant(null) }),
-  first: fc.tuple(limits, limits, limits, limits),
+  first: fc.tuple(limits, limits, limits, limits, limits),
   steps: fc.array(step, { minLength: 5, maxLength: 40 }),
 });
 
-/** Two limited keys, one that only ever is in a team, one that is nothing; two teams. */
+/** A limited key and one that only ever is in a team, both a person's; a limited key of nobody; a key that is nothing; two teams. */
 class Staff {
-  readonly keys = Array.from({ length: 4 }, () => `key_${newHex()}`);
+  /** Two limited keys and two teams, and then the person. */
   readonly subjects: (ModelSubject & { base: UsageLimits; raise: ModelRaise | null })[];
   readonly teamOf = new Map<number, number | null>();
+  #members: ModelPeople = { own: new Map(), defaults: new Map(), memberships: new Map() };
 
-  constructor(
+  private constructor(
     readonly store: Store,
     readonly organization: string,
-    readonly now_ms: () => number,
-    first: readonly UsageLimits[],
+    readonly person: string,
+    readonly keys: readonly string[],
+    teams: readonly string[],
+    member: string,
+    now_ms: () => number,
   ) {
-    const ids = [this.keys[0]!, this.keys[1]!, `team_${newHex()}`, `team_${newHex()}`];
+    const ids = [keys[0]!, keys[1]!, ...teams, member];
     this.subjects = ids.map((id, place) => ({
-      ...{ id, subject: place < 2 ? "key" : "team", base: first[place]!, raise: null },
+      ...{ id, subject: place < 2 ? "key" : place < 4 ? "team" : "person", base: unlimited, raise: null },
       get limits() {
         return underRaise(this.base, this.raise, now_ms());
       },
     }));
+  }
+
+  static async hired(store: Store, organization: string, now_ms: () => number): Promise<Staff> {
+    const person = await newMember(store.db, newHex(), { organization });
+    const keys = Array.from({ length: 4 }, () => `key_${newHex()}`);
+    for (const id of keys.filter((_, place) => isHers(place))) await newKeyOf(store, organization, id, person);
+    const teams = [`team_${newHex()}`, `team_${newHex()}`];
+    for (const id of teams) {
+      const made = { id, organizationId: organization, name: id, budget: noBudget, keyDefault: null, actor };
+      await administration(store.db).createTeam(made);
+    }
+    const member = await raises(store.db).memberId(organization, person);
+    return new Staff(store, organization, person, keys, teams, member, now_ms);
   }
 
   async raise(subject: number, raise: ModelRaise | null): Promise<void> {
@@ -127,11 +170,12 @@ class Staff {
   async setRaise(whose: Pick<RaiseSubject, "subject" | "id">, raise: ModelRaise | null): Promise<void> {
     const set = raise && { limits: { ...noBudget, ...raise.limits }, until: new Date(raise.until_ms) };
     const subject = { ...whose, organizationId: this.organization, audited: whose.id };
-    await raises(this.store.db).setRaise(subject, set, "cli:test");
+    await raises(this.store.db).setRaise(subject, set, actor);
   }
 
   async limit(place: number, limits: UsageLimits): Promise<void> {
     const subject = this.subjects[place]!;
+    if (subject.subject === "person") return this.limitPerson(limits);
     subject.base = limits;
     await this.#set(subject.id, subject.subject === "key" ? this.#team(place) : null, limits);
   }
@@ -141,10 +185,60 @@ class Staff {
     await this.#set(this.keys[key]!, this.#team(key), this.#limits(key));
   }
 
+  async limitPerson(limits: UsageLimits | null): Promise<void> {
+    const store = peopleAdministration(this.store.db);
+    const organizationId = this.organization;
+    const before = await store.memberLimits(this.person, organizationId);
+    const change = { organizationId, before, budget: limits && { ...noBudget, ...limits } };
+    await store.setMemberLimits(this.person, change, actor);
+    this.#refresh({ ...this.#members, own: limits ? new Map([[this.subjects[4]!.id, limits]]) : new Map() });
+  }
+
+  /** For the members of a team, or of the organization. */
+  async limitMembers(team: number | null, limits: UsageLimits | null): Promise<void> {
+    const budget = limits && { ...noBudget, ...limits };
+    const administrator = administration(this.store.db);
+    if (team === null) await administrator.setMemberDefault(this.organization, budget, actor);
+    else {
+      const before = (await administrator.findTeam(this.subjects[2 + team]!.id)) as Team;
+      await administrator.updateTeam({ id: before.id }, before, { ...before, memberDefault: budget }, actor);
+    }
+    const defaults = new Map(this.#members.defaults);
+    const id = team === null ? this.organization : this.subjects[2 + team]!.id;
+    if (limits) defaults.set(id, limits);
+    else defaults.delete(id);
+    this.#refresh({ ...this.#members, defaults });
+  }
+
+  /** Her keys follow her; those of one who is away stay where they are. */
+  async movePerson(team: number | null | "away"): Promise<void> {
+    const place = {
+      organization: this.organization,
+      team: typeof team === "number" ? this.subjects[2 + team]!.id : null,
+    };
+    const membership = { ...place, role: "member", scopes, models: null } as const;
+    const memberships = team === "away" ? [] : [membership];
+    const { person } = (await people(this.store.db).findPerson(this.person))!;
+    const subject = person.subject!;
+    await people(this.store.db).confirm({ id: this.person, issuer, subject, kind: "person", memberships });
+    const where = team === "away" ? [] : [[this.subjects[4]!.id, place.team] as const];
+    this.#refresh({ ...this.#members, memberships: new Map(where) });
+    if (team !== "away") for (const key of this.keys.keys()) if (isHers(key)) this.teamOf.set(key, team);
+  }
+
   of(keyId: string): ModelSubject[] {
     const key = this.keys.indexOf(keyId);
     const team = this.teamOf.get(key) ?? null;
-    return [...(key < 2 ? [this.subjects[key]!] : []), ...(team === null ? [] : [this.subjects[2 + team]!])];
+    return [
+      ...(key < 2 ? [this.subjects[key]!] : []),
+      ...(isHers(key) ? [this.subjects[4]!] : []),
+      ...(team === null ? [] : [this.subjects[2 + team]!]),
+    ];
+  }
+
+  #refresh(members: ModelPeople): void {
+    this.#members = members;
+    this.subjects[4]!.base = limitsOfMember(members, this.organization, this.subjects[4]!.id);
   }
 
   #team(key: number): string | null {
@@ -163,6 +257,16 @@ class Staff {
     const subject: Subject = { id, organization, team, budget: { ...noBudget, ...budget } };
     if (await this.store.db.transaction((tx) => setSubject(tx, subject))) await sumEarlier(this.store.db, id);
   }
+}
+
+const isHers = (key: number): boolean => key === 0 || key === 2;
+
+async function newKeyOf(store: Store, organizationId: string, id: string, personId: string): Promise<void> {
+  const secret = secretOf(newSecret(crypto.getRandomValues(new Uint8Array(64))));
+  await administration(store.db).createKey({
+    ...{ id, organizationId, name: id, scopes: [...scopes], allowedModels: null, expiresAt: null, owner: null, secret },
+    ...{ labels: {}, allowedAddresses: null, teamId: null, personId, budget: noBudget, actor },
+  });
 }
 
 for (const [name, runs] of [
@@ -187,7 +291,7 @@ for (const [name, runs] of [
           let now_ms = Date.UTC(2026, 1, 27, 12);
           await store.setClock(new Date(now_ms));
           const id = await store.newOrganization();
-          const staff = new Staff(store, id, () => now_ms, first);
+          const staff = await Staff.hired(store, id, () => now_ms);
           const whole = { weekFrom_ms: Number.NEGATIVE_INFINITY, monthFrom_ms: Number.NEGATIVE_INFINITY };
           const organization: ModelOrganization = {
             anchors: [{ at_ms: Date.UTC(2026, 0, 31, 10), ...whole }],
@@ -227,7 +331,7 @@ for (const [name, runs] of [
               case "raise": {
                 const { subject, raise } = one;
                 const set = raise && { limits: raise.limits, until_ms: now_ms + raise.for_ms };
-                if (subject < 4) await staff.raise(subject, set);
+                if (subject < 5) await staff.raise(subject, set);
                 else {
                   organization.raise = set;
                   await staff.setRaise({ subject: "organization", id }, set);
@@ -236,6 +340,13 @@ for (const [name, runs] of [
               }
               case "move":
                 await staff.move(one.key, one.team);
+                break;
+              case "person": {
+                const { change } = one;
+                if (change.act === "limit") await staff.limitPerson(change.limits);
+                else if (change.act === "default") await staff.limitMembers(change.team, change.limits);
+                else await staff.movePerson(change.team);
+              }
             }
           }
 
@@ -259,7 +370,7 @@ for (const [name, runs] of [
 
 function modelled(model: LedgerModel, organizationId: string, subjects: readonly ModelSubject[]) {
   const now = model.readings(organizationId, unlimited);
-  return subjects.map(({ id, subject }) => ({
+  return subjects.filter(isLimited).map(({ id, subject }) => ({
     subject,
     running: [...model.holds.values()].filter(({ own }) => own.some((one) => one.subject.id === id)).length,
     totals: (["session", "week", "month"] as const).map((kind) => {
@@ -270,6 +381,9 @@ function modelled(model: LedgerModel, organizationId: string, subjects: readonly
     }),
   }));
 }
+
+/** Readers are shown those that have a limit at that moment; a person may have none. */
+const isLimited = ({ limits }: ModelSubject): boolean => Object.values(limits).some((limit) => limit !== null);
 
 type GeneratedCommand = typeof command extends fc.Arbitrary<infer T> ? T : never;
 

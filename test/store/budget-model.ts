@@ -32,6 +32,14 @@ export interface ModelPeople {
   memberships: ReadonlyMap<string, string | null>;
 }
 
+/** The limits that count for a person: her own, else her team's for its members, else the organization's, else none. */
+export function limitsOfMember({ own, defaults, memberships }: ModelPeople, organizationId: string, id: string) {
+  const ofTeam = defaults.get(memberships.get(id) ?? "");
+  return own.get(id) ?? ofTeam ?? defaults.get(organizationId) ?? unlimited;
+}
+
+const unlimited: UsageLimits = { session: null, week: null, month: null, concurrentRequests: null };
+
 /** Limits that count until an instant, on top of others; null raises nothing. */
 export interface ModelRaise {
   limits: UsageLimits;
@@ -68,7 +76,8 @@ const kinds: readonly WindowKind[] = ["session", "week", "month"];
 const infinite = (limit: number | null): number => limit ?? Number.POSITIVE_INFINITY;
 
 export class BudgetModel {
-  readonly #windows = new Map<string, OwnWindow>();
+  /** By the id of a subject. */
+  readonly #windows = new Map<string, OwnWindow[]>();
 
   /** In the organization's windows of now; the key comes first. */
   of(subjects: readonly ModelSubject[], windows: Record<WindowKind, Interval>): Own[] {
@@ -79,17 +88,19 @@ export class BudgetModel {
   }
 
   /** Every window of a subject that was ever looked at. */
-  windows(id: string): OwnWindow[] {
-    return [...this.#windows].flatMap(([name, window]) => (name.startsWith(`${id} `) ? [window] : []));
+  windows(id: string): readonly OwnWindow[] {
+    return this.#windows.get(id) ?? [];
   }
 
   #window(subject: ModelSubject, kind: WindowKind, { startsAt_ms, endsAt_ms }: Interval): OwnWindow {
-    const name = `${subject.id} ${kind} ${startsAt_ms}`;
-    const total = { used: 0, held: 0 };
+    const windows = this.#windows.get(subject.id) ?? [];
+    this.#windows.set(subject.id, windows);
+    const found = windows.find((one) => one.kind === kind && one.startsAt_ms === startsAt_ms);
+    if (found) return found;
     const limit = () => infinite(subject.limits[kind]);
-    const found = this.#windows.get(name) ?? { kind, startsAt_ms, endsAt_ms, total, limit };
-    this.#windows.set(name, found);
-    return found;
+    const made = { kind, startsAt_ms, endsAt_ms, total: { used: 0, held: 0 }, limit };
+    windows.push(made);
+    return made;
   }
 }
 

@@ -6,13 +6,12 @@ import { administration } from "../../src/postgres/administration.ts";
 import { directory } from "../../src/postgres/directory.ts";
 import { ledger } from "../../src/postgres/ledger.ts";
 import { limits as limitStore } from "../../src/postgres/limits.ts";
-import { people } from "../../src/postgres/people.ts";
 import { peopleAdministration } from "../../src/postgres/people-administration.ts";
 import { standings } from "../../src/postgres/standing.ts";
 import { type Budget, noBudget, type Team } from "../../src/store/budget.ts";
 import { scopes } from "../../src/store/directory.ts";
-import { idOf } from "../../src/store/ids.ts";
 import type { Admit, AdmitAnswer, Answer, Command, Ledger } from "../../src/store/ledger.ts";
+import { newMember } from "../harness/members.ts";
 import { admitOf, newHex, type Store, settleOf, stores } from "./ledger-stores.ts";
 
 setDefaultTimeout(60_000);
@@ -42,14 +41,8 @@ for (const name of ["postgres", "pglite"] as const)
     });
     beforeEach(() => store.setClock(noon));
 
-    async function member(organization: string, team: string | null = null) {
-      const one = { organization, team, role: "member", scopes, models: null } as const;
-      const id = idOf(Bun.randomUUIDv7(), "per_");
-      await people(store.db).confirm({
-        ...{ id, issuer: "https://login.example", subject: id, kind: "person", memberships: [one] },
-      });
-      return id;
-    }
+    const member = (organization: string, team: string | null = null) =>
+      newMember(store.db, Bun.randomUUIDv7(), { organization, team });
     async function newKeyOf(organizationId: string, personId: string | null, teamId: string | null = null) {
       const secret = secretOf(newKey(crypto.getRandomValues(new Uint8Array(64))));
       const id = `key_${newHex()}`;

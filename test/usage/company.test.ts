@@ -2,11 +2,9 @@
 // the sum of the receipts.
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import type { Database } from "../../src/postgres/database.ts";
-import { people } from "../../src/postgres/people.ts";
 import { serverDatabase } from "../../src/postgres/server.ts";
-import { scopes } from "../../src/store/directory.ts";
-import { idOf } from "../../src/store/ids.ts";
 import { model, plainModel, type Service, startService } from "../harness/engine.ts";
+import { newMember } from "../harness/members.ts";
 import { freshDatabase } from "../harness/services.ts";
 import { until } from "../harness/until.ts";
 
@@ -59,9 +57,12 @@ beforeAll(async () => {
     team[name] = (
       await service.json<{ id: string }>("team", "create", "--org", "acme", "--name", name, "--limit", limit)
     ).id;
-  await hire("ann", "research");
-  await hire("bob", "research");
-  await hire("cleo", "product");
+  for (const [name, inTeam] of [
+    ["ann", "research"],
+    ["bob", "research"],
+    ["cleo", "product"],
+  ] as const)
+    person[name] = await newMember(db, name, { organization: "acme", team: inTeam });
   await service.json("person", "limit", person.cleo!, "--org", "acme", "--limit", "week=100000000");
   await give("ann-laptop", { person: "ann", team: "research" });
   await give("ann-server", { person: "ann", team: "research" });
@@ -76,15 +77,6 @@ afterAll(async () => {
   await service?.stop();
   await drop?.();
 });
-
-async function hire(name: string, inTeam: string): Promise<void> {
-  const membership = { organization: "acme", team: inTeam, role: "member" as const, scopes, models: null };
-  const { person: made } = await people(db).confirm({
-    ...{ id: idOf(Bun.randomUUIDv7(), "per_"), issuer: "https://login.example", subject: name, kind: "person" },
-    ...{ email: `${name}@example.com`, isEmailVerified: true, name, groups: [], memberships: [membership] },
-  });
-  person[name] = made.id;
-}
 
 async function give(name: string, owner: { person?: string; team?: string }, ...options: string[]): Promise<void> {
   const whose = owner.person ? ["--person", person[owner.person]!] : owner.team ? ["--team", owner.team] : [];

@@ -1,6 +1,6 @@
 /**
- * The stream of a kept answer to the client that asked for it. The answer goes on at its own pace, with or without that
- * client. Only when it can no longer be kept does it follow its client: then it waits for it, and ends when it leaves.
+ * The stream of a kept answer to the client that asked for it. The answer goes on at the pace of its log, with or without
+ * that client. Only when it can no longer be kept does it follow its client: then it waits for it, and ends when it leaves.
  */
 import type { Call } from "../../http/call.ts";
 import {
@@ -54,6 +54,7 @@ async function run(
       const last = batch.at(-1)?.type;
       // The log is whole before the run is settled: what was charged can be read again.
       if (last === "response-end" || last === "response-failed") await keeping.end();
+      await keeping.room();
       await client.taken();
     }
   } catch (thrown) {

@@ -150,6 +150,11 @@ export class Keeping implements AsyncDisposable, OpenAnswer {
     this.#writer?.write(text);
   }
 
+  /** Resolves when the log can take more. */
+  async room(): Promise<void> {
+    await this.#writer?.room();
+  }
+
   /** Resolves when the log is whole, or lost. The run is settled after that. */
   end(): Promise<void> {
     this.#end ??= this.#endLog();

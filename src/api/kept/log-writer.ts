@@ -9,6 +9,8 @@ import { within } from "../../time/deadline.ts";
 const batch_ms = 100;
 /** The most text of one entry, in code units. */
 const entry_max = 64 * 1024;
+/** The most text that may wait for the store before the answer waits too, in code units. */
+const waiting_max = 4 * entry_max;
 const retry_ms = 250;
 /** How long a store may be away. */
 const patience_ms = 10_000;
@@ -67,6 +69,11 @@ export class LogWriter {
     this.#waiting += text;
     if (this.#waiting.length >= entry_max) this.#send();
     else this.#timer ??= setTimeout(() => this.#send(), batch_ms);
+  }
+
+  /** Resolves when there is room for more: an engine may be faster than the store. */
+  async room(): Promise<void> {
+    while (!this.#isLost && this.#waiting.length > waiting_max) await this.#sending;
   }
 
   /** Resolves when the whole log is stored, or lost. */

@@ -1,0 +1,70 @@
+// Requests with idempotency keys, whose answers go on without their clients: endless ones that nobody reads, and many keys.
+
+import type { Attack, Sent, Target } from "./attack.ts";
+import { mib } from "./body.ts";
+import { slowReaders } from "./slow-readers.ts";
+
+const readers = 20;
+/** An answer may be kept so far, and what its client has not read waits in the memory of its key until then. */
+const answer_bytes = 4 * mib;
+const reader_bytes = 4 * answer_bytes;
+const keys = 10_000;
+const at_once = 32;
+
+const bodyOf = (model: string, stream: boolean) =>
+  JSON.stringify({ model, stream, max_tokens: 5, messages: [{ role: "user", content: "Hello" }] });
+
+/** Each with a key of its own, so that none joins another. */
+function unread({ url, key, endlessModel }: Target): Uint8Array {
+  const body = JSON.stringify({
+    ...{ model: endlessModel, stream: true },
+    messages: [{ role: "user", content: "Hello" }],
+  });
+  const head = [
+    "POST /v1/chat/completions HTTP/1.1",
+    `host: ${new URL(url).hostname}`,
+    `authorization: Bearer ${key}`,
+    "content-type: application/json",
+    `idempotency-key: ${crypto.randomUUID()}`,
+    `content-length: ${body.length}`,
+  ];
+  return Buffer.from(`${head.join("\r\n")}\r\n\r\n${body}`);
+}
+
+async function manyKeys({ url, key, model }: Target): Promise<Sent> {
+  const body = bodyOf(model, false);
+  const answers: string[] = [];
+  let left = keys;
+  const client = async () => {
+    while (left-- > 0) {
+      const headers = { "content-type": "application/json", "idempotency-key": crypto.randomUUID() };
+      const response = await fetch(`${url}/v1/chat/completions`, {
+        method: "POST",
+        headers: { ...headers, authorization: `Bearer ${key}` },
+        body,
+      });
+      await response.text();
+      answers.push(`${response.status}`);
+    }
+  };
+  await Promise.all(Array.from({ length: at_once }, client));
+  const refused = answers.filter((status) => status !== "200").length;
+  const problems = refused > 0 ? [`${refused} of ${keys} were refused`] : [];
+  return { bytes: keys * (body.length + 250), unpackedBytes: 0, answers, problems };
+}
+
+const node = { answers: `{ answer_bytes_max: ${answer_bytes} }` };
+
+export const keptAnswers: readonly Attack[] = [
+  {
+    name: `${readers} clients that read nothing of an endless answer with an idempotency key`,
+    node,
+    run: (target) => slowReaders(target, readers, unread),
+    bounds: () => ({ step_ms: 100, growth_bytes: 64 * mib + readers * reader_bytes }),
+  },
+  {
+    name: `${keys.toLocaleString("en")} idempotency keys`,
+    run: manyKeys,
+    bounds: () => ({ step_ms: 100, growth_bytes: 128 * mib }),
+  },
+];

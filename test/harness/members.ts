@@ -1,0 +1,23 @@
+/** People who have come in by an issuer and are members of an organization, for tests that need no sign-in. */
+import type { Database } from "../../src/postgres/database.ts";
+import { people } from "../../src/postgres/people.ts";
+import { scopes } from "../../src/store/directory.ts";
+import { idOf } from "../../src/store/ids.ts";
+
+export const issuer = "https://login.example";
+
+/** Where she is a member: the organization by slug or ID, the team by name or ID. */
+export interface Place {
+  organization: string;
+  team?: string | null;
+}
+
+/** Returns the person's ID. The name is the one by which the issuer knows her, too. */
+export async function newMember(db: Database, name: string, { organization, team = null }: Place): Promise<string> {
+  const membership = { organization, team, role: "member", scopes, models: null } as const;
+  const { person } = await people(db).confirm({
+    ...{ id: idOf(Bun.randomUUIDv7(), "per_"), issuer, subject: name, kind: "person", name, groups: [] },
+    ...{ email: `${name}@example.com`, isEmailVerified: true, memberships: [membership] },
+  });
+  return person.id;
+}
