@@ -21,7 +21,7 @@ FROM ${BASE_IMAGE}
 ARG COMMIT=
 LABEL org.opencontainers.image.title="sluice" \
   org.opencontainers.image.description="A model inference gateway that a team runs itself" \
-  org.opencontainers.image.version="0.1.0" \
+  org.opencontainers.image.version="0.2.0" \
   org.opencontainers.image.revision="$COMMIT"
 COPY --from=build /src/dist/sluice /usr/local/bin/sluice
 COPY --from=build /src/dist/THIRD_PARTY_NOTICES /usr/share/doc/sluice/THIRD_PARTY_NOTICES
@@ -32,8 +32,8 @@ ENV HOST=0.0.0.0 PORT=8080 SLUICE_DATA_DIR=/data
 # Mount your configuration as /etc/sluice/sluice.yaml.
 WORKDIR /etc/sluice
 VOLUME /data
-# The API, and the operator's port if SLUICE_OPERATOR_PORT says so.
-EXPOSE 8080 9090
+# The API; the console's and the operator's port if SLUICE_CONSOLE_PORT and SLUICE_OPERATOR_PORT say so.
+EXPOSE 8080 8081 9090
 USER 65532:65532
 HEALTHCHECK --interval=10s --timeout=6s --start-period=30s --start-interval=1s --retries=3 CMD ["/usr/local/bin/sluice", "healthcheck"]
 ENTRYPOINT ["/usr/local/bin/sluice"]

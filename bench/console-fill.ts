@@ -2,7 +2,7 @@
 // beside them: roll-ups of days, plans, teams, keys, people, and what each organization has used of its windows.
 
 import type { Lane } from "../src/postgres/database.ts";
-import { fillRequests, uuidFor } from "./requests-fill.ts";
+import { fillRequests, rollUpKey, uuidFor } from "./requests-fill.ts";
 
 export interface Filling {
   records: number;
@@ -15,10 +15,16 @@ export async function fillConsole(lane: Lane, { records, organizations }: Fillin
 }
 
 const beside = [
+  "alter table usage_day drop constraint usage_day_pkey",
+  "alter table usage_day set unlogged",
   `insert into usage_day
    select date_bin('1 day', h.starts_at, '2000-01-01Z'), h.organization_id, h.key_id, h.team_id, h.model, h.operation,
      h.outcome, sum(h.records), sum(h.requests), sum(h.input_tokens), 0, 0, sum(h.output_tokens), 0, sum(h.units), 0, 0
-   from usage_hour h group by 1, 2, 3, 4, 5, 6, 7`,
+   from usage_hour h group by 1, 2, 3, 4, 5, 6, 7 order by 1`,
+  `insert into usage_rolled
+   select starts_at, 3, 3, sum(records)::bigint, now(), true, false from usage_day group by 1 on conflict do nothing`,
+  "select usage_total_day(starts_at) from (select starts_at from usage_rolled order by 1) day",
+  `alter table usage_day add ${rollUpKey}`,
   "update organization set plan = 'pro', name = 'Organization ' || slug where slug like 'org-%'",
   `insert into team (id, organization_id, name)
    select ${uuidFor("team", "n")}, ${uuidFor("organization", "0")}, 'team ' || n from generate_series(0, 3) n`,

@@ -16,7 +16,7 @@ import { RequestsPage } from "./pages/requests.tsx";
 import { UsagePage } from "./pages/usage.tsx";
 
 export interface PageProps {
-  /** What stands after the page's path in the address. */
+  /** The part of the address after the page's path. */
   id: string;
 }
 

@@ -22,6 +22,7 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  writeFileSync,
 } from "node:fs";
 import { basename, join } from "node:path";
 import postgres from "postgres";
@@ -330,6 +331,8 @@ async function composed(image: Stage): Promise<void> {
           .replace("@redis:6379", `@${new URL(redis.url).host}`),
       ]),
     );
+    for (const { source, target } of compose.services.sluice.configs as { source: string; target: string }[])
+      writeFileSync(join(image.root, target), interpolated(compose.configs[source].content, given));
     const volume = join(workplace, "second-volume");
     mkdirSync(volume);
     chownSync(volume, ...image.user);
@@ -338,6 +341,8 @@ async function composed(image: Stage): Promise<void> {
     must(/redis/i.test(verbose) && /database/i.test(verbose), `/readyz does not name both: ${verbose}`);
     must(!/does not answer/.test(verbose), `Redis does not take the password, or the database: ${verbose}`);
     must((await fetch(`${running.url}/v1/models`)).status === 401, "a request without a key was not refused");
+    const { SLUICE_CONSOLE_PORT: consolePort } = environment;
+    must((await fetch(`http://127.0.0.1:${consolePort}/session/ways`)).ok, "the console does not answer");
     must((await running.stop()) === 0, "SIGTERM did not end it with 0");
     say("composed: healthy on Postgres and Redis, ends with 0");
   } finally {

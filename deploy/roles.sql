@@ -18,7 +18,7 @@ grant insert on audit_entry to sluice_run;
 grant update on audit_head to sluice_run;
 
 -- Who comes in by an issuer.
-grant insert, update on person to sluice_run;
+grant insert, update, delete on person to sluice_run;
 grant insert, update, delete on membership to sluice_run;
 grant insert, update, delete on browser_session, operator_session, sign_in, refresh_token, device_request, use_count to sluice_run;
 -- Access tokens that ended.
@@ -37,7 +37,7 @@ grant insert, update, delete on fleet_process to sluice_run;
 -- What is used. A record is written once and never changed.
 grant insert on usage_record, usage_opening to sluice_run;
 grant insert, update, delete on usage_now, usage_past, usage_hold, usage_tally, usage_seal, usage_recount to sluice_run;
-grant insert, update, delete on usage_hour, usage_day, usage_rolled to sluice_run;
+grant insert, update, delete on usage_hour, usage_day, usage_total, usage_rolled to sluice_run;
 grant insert, update on usage_audit to sluice_run;
 grant insert, delete on usage_anchor, usage_refusal, usage_lost to sluice_run;
 grant insert on usage_timeline to sluice_run;

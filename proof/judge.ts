@@ -123,7 +123,7 @@ function injuriesOf(seen: Seen, injuries: readonly Injury[]): Injury[] {
 function excess(tokens: number, account: Account, truth: Truth): Verdict {
   const wrote = account.seen.filter(({ script }) => truth.book.get(script.id)?.some((attempt) => attempt.written > 0));
   if (wrote.length === 0) return "charged without delivery";
-  // Whoever counts a request twice is off by at least the smallest of them, and by no more than all.
+  // A book that counts a request twice is off by at least the smallest of them, and by no more than all.
   const counts = wrote.map(({ script }) =>
     Math.max(...(truth.book.get(script.id) ?? []).map((entry) => entry.written)),
   );

@@ -1,4 +1,4 @@
-// What a run prints at its end.
+// The text that a run prints at its end.
 
 import type { Verdict } from "./judge.ts";
 import { type Known, newFindings } from "./known.ts";

@@ -1,4 +1,4 @@
-// What a target gives, so that a gateway can be put to the test: proof/README.md, Adding a target.
+// A target: the things that a gateway needs to be put to the test. proof/README.md, Adding a target.
 
 import type { Wire } from "./wire.ts";
 

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { command } from "./command.ts";
 import { debianPackage, isForDebian } from "./release/debian.ts";
+import { emulatorOfArm64 } from "./release/emulator.ts";
 import { type Archive, formulaOf } from "./release/homebrew.ts";
 import { packExecutable, packLauncher } from "./release/packages.ts";
 import { formatOf, programName, type Target, targets } from "./release/targets.ts";
@@ -62,7 +63,7 @@ async function started(target: Target, executable: string): Promise<string> {
   const head = new Uint8Array(await Bun.file(executable).slice(0, 4096).arrayBuffer());
   const format = formatOf(head);
   if (format !== target.format) throw new Error(`${executable} is ${format ?? "no program"}, not ${target.format}.`);
-  const runner = runnerOf(target);
+  const runner = await runnerOf(target);
   if (runner === null) return `${format}; not started, this machine can't`;
   const { code, output } = await command([...runner, executable, "--version"], { limit_ms, quiet: true });
   if (code !== 0) throw new Error(`${executable} --version ended with ${code}: ${output}`);
@@ -70,14 +71,11 @@ async function started(target: Target, executable: string): Promise<string> {
 }
 
 /** The words before the executable. Null: it can't be started here. */
-function runnerOf({ os, cpu, libc }: Target): string[] | null {
-  if (os !== process.platform) return null;
+async function runnerOf({ os, cpu, libc }: Target): Promise<string[] | null> {
   // Besides musl it needs a libstdc++ for it, which only a system on musl has.
-  if (libc === "musl" && !existsSync("/etc/alpine-release")) return null;
+  if (os !== process.platform || (libc === "musl" && !existsSync("/etc/alpine-release"))) return null;
   if (cpu === process.arch) return [];
-  const emulator = Bun.which(`qemu-${cpu === "arm64" ? "aarch64" : "x86_64"}`);
-  const root = cpu === "arm64" ? "/usr/aarch64-linux-gnu" : "/usr/x86_64-linux-gnu";
-  return emulator !== null && existsSync(root) ? [emulator, "-L", root] : null;
+  return cpu === "arm64" ? emulatorOfArm64().catch(() => null) : null;
 }
 
 async function done(words: string[]): Promise<void> {

@@ -58,10 +58,12 @@ function report(runs: readonly RepeatRun[]): void {
     table.push([name, ...Object.values(places).map(sum)]);
   };
   row("rounds", (run) => run.rounds);
-  row("nodes killed", (run) => run.kills);
-  row("answers, cut ones too", (run) => run.answers);
+  row("of these, with their node killed", (run) => run.killed);
+  row("kills, some of them for several rounds", (run) => run.kills);
+  row("answers, none and cut ones too", (run) => run.answers);
   row("of these, repeats of another", (run) => run.replays);
   row("of these, ended by their node's end", (run) => run.failures);
+  row("of these, ended by a lost lease", (run) => run.brokenOff);
   row("records", (run) => run.records);
   row("of these, recovered", (run) => run.recovered);
   row("promises broken", (run) => run.broken.length);

@@ -1,14 +1,22 @@
 // `npm run smoke`: does the compiled binary serve? Runs it in an empty folder, without this repository: a first start, what
-// a client and an operator do first, an orderly end, and a second start on the data of the first.
+// a client and an operator do first, an orderly end, and a second start on the data of the first. `-- WORDS` are another
+// command than dist/sluice, `--patience N` gives it N times as long, and `--once` starts it once and then signals its whole
+// group, as a terminal does: npx neither passes SIGTERM on nor waits for what it started.
 
 import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { parseArgs } from "node:util";
 import { type Counts, close } from "./counts.ts";
 
-const start_ms = 30_000;
-const answer_ms = 10_000;
-const end_ms = 20_000;
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { patience: { type: "string", default: "1" }, once: { type: "boolean", default: false } },
+});
+const patience = Number(values.patience);
+const start_ms = 30_000 * patience;
+const answer_ms = 10_000 * patience;
+const end_ms = 20_000 * patience;
 
 interface Server {
   url: string;
@@ -17,7 +25,7 @@ interface Server {
   stop(signal: NodeJS.Signals): Promise<number>;
 }
 
-const binary = resolve(process.argv[2] ?? "dist/sluice");
+const program = positionals.length > 0 ? positionals : [resolve("dist/sluice")];
 const counts: Counts = { passed: 0, failed: 0, skipped: 0 };
 
 async function main(): Promise<void> {
@@ -25,7 +33,7 @@ async function main(): Promise<void> {
   let server: Server | null = null;
   try {
     server = await first(folder);
-    if (server !== null) await again(folder, server);
+    if (server !== null) await (values.once ? ended(server) : again(folder, server));
   } finally {
     rmSync(folder, { recursive: true, force: true });
     await close(counts);
@@ -60,6 +68,18 @@ async function first(folder: string): Promise<Server | null> {
   await check("a count, by a worker with the model's own tokenizer", () => counted(url, key));
   await check("its usage", () => answers(`${url}/v1/service/usage`, { headers: bearer(key) }));
   return server;
+}
+
+async function ended({ url, stop }: Server): Promise<void> {
+  await check("SIGTERM ends it", async () => {
+    await stop("SIGTERM");
+    const deadline = performance.now() + end_ms;
+    const serves = () => fetch(`${url}/livez`, { proxy: false as never }).then(Boolean, () => false);
+    while (await serves()) {
+      must(performance.now() < deadline, `it still serves ${end_ms} ms later`);
+      await Bun.sleep(20);
+    }
+  });
 }
 
 async function again(folder: string, server: Server): Promise<void> {
@@ -102,12 +122,13 @@ function environment(folder: string): Record<string, string> {
 
 async function start(folder: string): Promise<Server> {
   const began = performance.now();
-  const child = Bun.spawn([binary, "serve"], {
+  const child = Bun.spawn([...program, "serve"], {
     cwd: folder,
     env: environment(folder),
     stdin: "ignore",
     stdout: "pipe",
     stderr: "pipe",
+    detached: values.once,
   });
   let said = "";
   let complained = "";
@@ -132,7 +153,8 @@ async function start(folder: string): Promise<Server> {
     key: keyFrom(/^ {2}(\S.*\/demo-key)$/m.exec(said)?.[1]),
     took_ms: performance.now() - began,
     async stop(signal) {
-      child.kill(signal);
+      if (values.once) process.kill(-child.pid, signal);
+      else child.kill(signal);
       const limit = setTimeout(() => child.kill("SIGKILL"), end_ms);
       const code = await child.exited;
       clearTimeout(limit);
@@ -154,7 +176,7 @@ async function answers(url: string, init: RequestInit = {}, status = 200): Promi
 }
 
 async function runs(folder: string, words: string[]): Promise<string> {
-  const child = Bun.spawn([binary, ...words], {
+  const child = Bun.spawn([...program, ...words], {
     cwd: folder,
     env: environment(folder),
     stdout: "pipe",

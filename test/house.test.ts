@@ -10,16 +10,18 @@ import { deadCitations, deadLinks, headingsOf, unheldPages } from "./house/citat
 import { codeOf, commentsOf, functionsOf, importsOf, type Tree } from "./house/source.ts";
 import {
   borrowings,
+  changedReleases,
   cycles,
   editedMigrations,
   impurities,
+  releasedLine,
   strayTechnologies,
   unraisedFaults,
   untoldFaults,
   weightOfPages,
   wrongDirections,
 } from "./house/walls.ts";
-import { privateNames, strayUnits } from "./house/words.ts";
+import { privateNames, riddles, spreadLiterals, strayUnits } from "./house/words.ts";
 
 const root = join(import.meta.dir, "..");
 
@@ -91,9 +93,20 @@ describe("the walls stand", () => {
     expect(strayUnits(new Map([...ours, ...tests]))).toEqual([]);
   });
 
+  test("a comment begins with a sentence or the name of the thing", async () => {
+    expect(riddles(await treeOf("{src,db,console,proof}/**/*.{ts,tsx}"))).toEqual([]);
+  });
+
+  test("no object is made only to be spread", async () => {
+    expect(spreadLiterals(await treeOf("{src,db,console,proof}/**/*.{ts,tsx}"))).toEqual([]);
+    expect(spreadLiterals(made({ "src/a/b.ts": "const a = {\n  ...{ b, c },\n};" }))).toHaveLength(1);
+  });
+
   test("migrations are only ever appended", async () => {
     const sums = migrations.map((one) => ({ name: one.name, sum: checksumOf(one) }));
-    expect(editedMigrations(sums, await Bun.file(join(root, "db/migrations/checksums")).text())).toEqual([]);
+    const checksums = await Bun.file(join(root, "db/migrations/checksums")).text();
+    expect(editedMigrations(sums, checksums)).toEqual([]);
+    expect(changedReleases(checksums, await Bun.file(join(root, "db/migrations/released")).text())).toEqual([]);
     const files = [...(await treeOf("db/migrations/*.sql")).keys()];
     expect(files).toEqual(migrations.map(({ name }) => `db/migrations/${name}.sql`));
   });
@@ -260,6 +273,11 @@ describe("the walls would be seen to fall", () => {
     ]);
   });
 
+  test("a comment that begins as a riddle is named with its line", () => {
+    const tree = made({ "src/a/b.ts": "const a = 1;\n/** Of a key. */\nconst b = 2;\n// The offer of a node.\n" });
+    expect(riddles(tree)).toEqual(["src/a/b.ts:2: 'Of a key.'. Instead: a sentence, or the noun that names it"]);
+  });
+
   test("a fault without a test or a line is named twice", () => {
     const tests = made({ "test/a.test.ts": 'expect(code).toBe("one")' });
     expect(untoldFaults(["one", "two"], tests, "| `one` |")).toHaveLength(2);
@@ -278,6 +296,18 @@ describe("the walls would be seen to fall", () => {
       expect.stringContaining(`"${sum("c")}  0003_three.sql" in db/migrations/checksums`),
     ]);
     expect(editedMigrations(migrations("a"), checksums)).toEqual([expect.stringContaining("0002_two.sql is gone")]);
+  });
+
+  test("a released migration that was changed with its checksum, moved or taken away is named, and a newer one is not", () => {
+    const [one, two, three] = ["a", "b", "c"].map(
+      (letter, at) => `${letter.repeat(64)}  000${at + 1}_x${letter}.sql\n`,
+    );
+    const released = `${releasedLine("0.2.0", one! + two!)}\n`;
+    expect(released).toStartWith("0.2.0  0002_xb  ");
+    expect(changedReleases(one! + two! + three!, released)).toEqual([]);
+    const changed = [expect.stringContaining("up to 0002_xb were released as 0.2.0")];
+    for (const checksums of [one!.replace("a", "d") + two!, two! + one! + three!, one! + three!, two!])
+      expect(changedReleases(checksums, released)).toEqual(changed);
   });
 });
 

@@ -1,4 +1,4 @@
-/** What changed, for screen readers: one region of the frame speaks for all pages. */
+/** Tells screen readers of changes, through one region of the frame for all pages. */
 import { signal } from "@preact/signals";
 
 export const announcement = signal("");

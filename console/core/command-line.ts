@@ -17,7 +17,7 @@ export function commandLine({ words, flags, limits }: CommandEntry, input: Recor
   return ["sluice", words, ...places, ...options].join(" ");
 }
 
-/** Of a command that no verb declares. */
+/** The line of a command that no verb declares. */
 export function typedLine({ words, places = {}, options = {} }: Typed): string {
   const given = Object.entries(options).filter(([, value]) => value !== undefined && value !== "");
   return [

@@ -1,4 +1,4 @@
-/** What a form sends: the members that were filled in or changed. Pure. */
+/** The members that a form sends: those that were filled in or changed. Pure. */
 
 export interface Field {
   /** The member of the input; `limits.week` is a member of a member. */
@@ -11,7 +11,7 @@ export interface Field {
   isRequired?: boolean;
   /** Whether it is sent even if it was not changed. */
   isSent?: boolean;
-  /** What an empty number means; else that there is no limit. */
+  /** The meaning of an empty number; without it, that there is no limit. */
   none?: string;
   /** The value that is there now: a field that still has it is not sent. */
   value?: string | number | boolean | readonly string[] | null;

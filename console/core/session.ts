@@ -13,7 +13,7 @@ export interface Membership {
 
 export interface Session {
   kind: "person" | "operator";
-  /** Of a person. */
+  /** The id of the person; absent for an operator. */
   id?: string;
   name: string;
   email?: string;

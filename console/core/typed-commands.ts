@@ -15,6 +15,11 @@ export interface Typed {
 const or = (value: unknown, instead: unknown) => (value === null ? instead : value);
 
 export const typedCommands: Record<string, (input: Given) => Typed> = {
+  tryModel: ({ model, message, key }) => ({
+    words: "try",
+    places: { model },
+    options: { message, key: key ?? undefined },
+  }),
   getFleet: () => ({ words: "fleet" }),
   createOrganization: ({ slug, name, plan }) => ({ words: "org create", places: { slug }, options: { name, plan } }),
   closeOrganization: ({ organization }) => ({ words: "org close", places: { organization }, options: { yes: true } }),

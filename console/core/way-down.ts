@@ -43,7 +43,7 @@ export function wayDown(row: Grouped, { by, organization, from, to }: Reported):
   return value ? address("/requests", { ...narrowed, [by]: value }, whole) : null;
 }
 
-/** What names the parts of a row in the filter of its group. */
+/** The columns that name the parts of a row in the filter of its group. */
 const membersOf: Record<string, (row: Grouped) => string | null | undefined> = {
   organization: ({ organization }) => organization,
   team: ({ team_id }) => team_id,

@@ -51,7 +51,7 @@ export function ConnectPage() {
   );
 }
 
-/** What one may use there, and the keys; a member has her own alone. */
+/** The models and keys that one may use there; a member has her own keys alone. */
 function Own({ of: { organization, organization_id } }: { of: Membership }) {
   return (
     <>

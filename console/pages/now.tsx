@@ -1,9 +1,9 @@
-/** What runs this second, over all nodes. */
+/** The page of this second, over all nodes: what runs, and what needs attention. */
 import { useState } from "preact/hooks";
 import type { Answer } from "../core/client.ts";
 import { grouped, local, milliseconds, percent, rate } from "../core/format.ts";
 import { may, session } from "../core/session.ts";
-import { useLive } from "../core/use-answer.ts";
+import { useAnswer, useLive } from "../core/use-answer.ts";
 import { Failed } from "../parts/asked.tsx";
 import { Spark } from "../parts/chart.tsx";
 import { CommandLine } from "../parts/command-line.tsx";
@@ -18,7 +18,7 @@ interface Moment {
   fleet: Fleet;
 }
 
-/** What the strips beside the figures show. */
+/** The values that the strips beside the figures show. */
 const history_max = 150;
 
 export function NowPage() {
@@ -112,13 +112,54 @@ function nodesInWords(nodes: Fleet["nodes"]) {
   return <a href="/nodes">nodes: {parts.map(([state, count]) => `${count} ${state.replace("_", " ")}`).join(", ")}</a>;
 }
 
+/** Keys of which somebody has to hear before they end. */
+const soon = "7d";
+const named_max = 5;
+
 function Attention({ warnings }: { warnings: readonly string[] }) {
-  if (warnings.length === 0) return <p class="calm-words">Nothing. All checks pass.</p>;
+  const ending = useAnswer("pageKeys", { ends_within: soon, limit: named_max + 1 });
+  const silent = useAnswer("pageNotices", { undelivered: true, limit: named_max + 1 });
+  const keys = ending.answer?.data ?? [];
+  const hooks = silent.answer?.data ?? [];
+  const failure = ending.failure ?? silent.failure;
+  if (warnings.length + keys.length + hooks.length === 0 && !failure)
+    return ending.isLoading || silent.isLoading ? (
+      <p class="waiting">Loading…</p>
+    ) : (
+      <p class="calm-words">Nothing. All checks pass.</p>
+    );
   return (
     <ul class="warnings">
+      {failure && (
+        <li>
+          <Failed failure={failure} />
+        </li>
+      )}
       {warnings.map((warning) => (
         <li key={warning}>{warning}</li>
       ))}
+      {keys.slice(0, named_max).map(({ id, name, organization, ends_at }) => (
+        <li key={id}>
+          The key {name} of <a href={`/organizations/${organization}`}>{organization}</a> ends <Distance at={ends_at} />
+          .
+        </li>
+      ))}
+      {keys.length > named_max && (
+        <li>
+          More keys end within seven days: <CommandLine verb="pageKeys" input={{ ends_within: soon }} />
+        </li>
+      )}
+      {hooks.slice(0, named_max).map(({ organization, problem, waiting }) => (
+        <li key={organization}>
+          A notice to <a href={`/organizations/${organization}`}>{organization}</a> was not delivered: {problem}
+          {waiting > 0 ? `; ${grouped(waiting)} to be sent.` : "."}
+        </li>
+      ))}
+      {hooks.length > named_max && (
+        <li>
+          More webhooks do not answer: <CommandLine verb="pageNotices" input={{ undelivered: true }} />
+        </li>
+      )}
     </ul>
   );
 }
@@ -141,7 +182,7 @@ function Nearest({ of }: { of: Fleet["nearest"] }) {
   );
 }
 
-/** What comes after the first start. */
+/** The steps after the first start. */
 function FirstSteps() {
   if (!may("createOrganization")) return null;
   return (

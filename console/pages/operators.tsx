@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import type { ItemOf } from "../core/client.ts";
 import { Act } from "../parts/act.tsx";
 import { CommandLine } from "../parts/command-line.tsx";
-import { Secret } from "../parts/keys.tsx";
+import { hasOld, Secret } from "../parts/keys.tsx";
 import { List } from "../parts/list.tsx";
 import { Page, State } from "../parts/section.tsx";
 import { Table } from "../parts/table.tsx";
@@ -70,7 +70,7 @@ function CreateOperator({ done }: { done: () => void }) {
   );
 }
 
-function Acts({ of: { id, name, revoked_at }, changed }: { of: Operator; changed: () => void }) {
+function Acts({ of: { id, name, revoked_at, secrets }, changed }: { of: Operator; changed: () => void }) {
   if (revoked_at) return null;
   return (
     <span class="acts">
@@ -90,6 +90,16 @@ function Acts({ of: { id, name, revoked_at }, changed }: { of: Operator; changed
         onDone={changed}
         result={({ token }: { token: string | null }) => <Secret of={token} />}
       />
+      {hasOld(secrets) && (
+        <Act
+          label="End old tokens"
+          verb="revokeOperator"
+          given={{ id, old: true }}
+          ends={{ name, what: "Ends the tokens that a rotation replaced, and the sessions that began with them." }}
+          done="The old tokens were revoked."
+          onDone={changed}
+        />
+      )}
       <Act
         label="Revoke"
         verb="revokeOperator"

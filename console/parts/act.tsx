@@ -19,7 +19,7 @@ interface Act<Name extends VerbName = VerbName> {
   /** The members of the input that are no fields. */
   given?: Partial<Input<Name>>;
   fields?: readonly Field[];
-  /** What it does, in a sentence. */
+  /** Its effect, in a sentence. */
   says?: ComponentChildren;
   /** The thing that it ends, whose name has to be typed. */
   ends?: { name: string; what: ComponentChildren };

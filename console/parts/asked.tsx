@@ -1,4 +1,4 @@
-/** What is shown while an answer is on its way, and where it failed. */
+/** Shows that an answer is on its way, or why it failed. */
 import type { ComponentChildren } from "preact";
 import { Refusal } from "../core/http.ts";
 import type { Asked } from "../core/use-answer.ts";

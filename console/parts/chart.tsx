@@ -5,7 +5,7 @@ import { currentTheme } from "../core/theme.ts";
 
 export interface Line {
   label: string;
-  /** Of the custom properties of style/theme.css. */
+  /** The name of a custom property of style/theme.css. */
   color: string;
 }
 

@@ -30,7 +30,8 @@ export function EngineTable({ engines, drains, acts }: Props) {
         {
           head: "In flight",
           isNumber: true,
-          cell: ({ requests }) => grouped(requests),
+          cell: ({ requests, requests_max }) =>
+            requests_max === null ? grouped(requests) : `${grouped(requests)} of ${grouped(requests_max)}`,
           foot: sum((one) => one.requests),
         },
         { head: "Tokens", isNumber: true, cell: ({ tokens }) => grouped(tokens), foot: sum((one) => one.tokens) },

@@ -151,7 +151,6 @@ interface Ending {
 
 /** Another secret, or none any more. */
 function KeyEnd({ of: { id, name, standing, secrets }, changed }: Ending) {
-  const hasOld = secrets.slice(1).some(({ revoked_at }) => revoked_at === null);
   const running = standing?.running_requests ?? 0;
   return (
     <span class="acts">
@@ -171,7 +170,7 @@ function KeyEnd({ of: { id, name, standing, secrets }, changed }: Ending) {
         onDone={changed}
         result={(answer: { key: string | null }) => <Secret of={answer.key} />}
       />
-      {hasOld && (
+      {hasOld(secrets) && (
         <Act
           label="End old secrets"
           verb="revokeKey"
@@ -235,4 +234,10 @@ function KeyActs({ of: key, teams, changed }: { of: Key; teams: Teams; changed: 
       <KeyEnd of={key} changed={changed} />
     </span>
   );
+}
+
+/** Whether an older secret than the newest still works. */
+export function hasOld(secrets: readonly { revoked_at: string | null; expires_at: string | null }[]): boolean {
+  const isUsable = (at: string | null) => at === null || Date.parse(at) > Date.now();
+  return secrets.slice(1).some(({ revoked_at, expires_at }) => revoked_at === null && isUsable(expires_at));
 }

@@ -36,7 +36,7 @@ function eventsOf({ outcome, route, duration_ms, units }: Request): Event[] {
   return [
     held,
     ...attemptsOf(route),
-    // What a request waited for its admission belongs to the time that its client waited for the first part.
+    // The wait for admission belongs to the time that the client waited for the first part.
     ...(first === null ? [] : [{ name: "first part", at_ms: first, since: "after it came" }]),
     outcome === "running"
       ? { name: "it runs", at_ms: null }

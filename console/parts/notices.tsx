@@ -14,17 +14,31 @@ export function Notices({ organization }: { organization: string }) {
     <Section
       title="Notices"
       aside={
-        <Act
-          label={now ? "Change" : "Set"}
-          verb="setNotices"
-          given={{ organization }}
-          fields={[{ name: "url", label: "URL of the webhook", kind: "text", isRequired: true, value: now?.url ?? "" }]}
-          done="The webhook was set."
-          onDone={asked.reload}
-          result={({ secret }: { secret: string | null }) =>
-            secret === null ? <p class="told">Its secret stays.</p> : <Secret of={secret} />
-          }
-        />
+        <span class="acts">
+          <Act
+            label={now ? "Change" : "Set"}
+            verb="setNotices"
+            given={{ organization }}
+            fields={[
+              { name: "url", label: "URL of the webhook", kind: "text", isRequired: true, value: now?.url ?? "" },
+            ]}
+            done="The webhook was set."
+            onDone={asked.reload}
+            result={({ secret }: { secret: string | null }) =>
+              secret === null ? <p class="told">Its secret stays.</p> : <Secret of={secret} />
+            }
+          />
+          {now && (
+            <Act
+              label="Remove"
+              verb="removeNotices"
+              given={{ organization }}
+              ends={{ name: organization, what: removal(now.waiting) }}
+              done="The webhook was removed."
+              onDone={asked.reload}
+            />
+          )}
+        </span>
       }
     >
       {now ? (
@@ -48,4 +62,13 @@ export function Notices({ organization }: { organization: string }) {
       )}
     </Section>
   );
+}
+
+/** The loss when the webhook is removed. */
+function removal(waiting: number): string {
+  const dropped =
+    waiting === 0
+      ? ""
+      : ` ${waiting} that ${waiting === 1 ? "waits" : "wait"} to be sent ${waiting === 1 ? "is" : "are"} dropped.`;
+  return `Nobody hears any more of limits that are near and keys that end.${dropped}`;
 }

@@ -32,7 +32,7 @@ export function Section({ title, aside, children }: Titled) {
   );
 }
 
-/** What to do, where there is nothing to show. */
+/** The next step, where there is nothing to show. */
 export function Empty({ children }: { children: ComponentChildren }) {
   return <div class="empty">{children}</div>;
 }

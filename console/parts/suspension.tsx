@@ -6,9 +6,9 @@ interface Props<Kind extends "Organization" | "Person"> {
   kind: Kind;
   state: string;
   given: Input<`suspend${Kind}`>;
-  /** What has to be typed to suspend it. */
+  /** The text that has to be typed to suspend it. */
   name: string;
-  /** What it ends, and what works again, in a sentence each. */
+  /** The effects of suspending and of resuming, in a sentence each. */
   ends: string;
   resumes: string;
   changed: () => void;

@@ -5,6 +5,7 @@ import { eventsIn } from "../core/events.ts";
 import { Refusal, send } from "../core/http.ts";
 import { may, session } from "../core/session.ts";
 import { useAnswer } from "../core/use-answer.ts";
+import { CommandLine } from "./command-line.tsx";
 import { Section } from "./section.tsx";
 
 interface Said {
@@ -58,6 +59,7 @@ export function TryModel({ model }: { model: string }) {
             </button>
           )}
         </p>
+        <CommandLine verb="tryModel" input={{ model, message, key }} />
       </form>
       {said.text !== "" && <p class="said">{said.text}</p>}
       {said.failure !== null && (

@@ -78,7 +78,13 @@ export const usageDay = pgTable("usage_day", rolledUp, (table) => [
   index("usage_day_by_start").using("brin", table.startsAt),
 ]);
 
-/** The transactions that each day's roll-ups are made of, and whether they were compared with the day's records. */
+/** The sums of days and months: docs/design/metering.md, Totals. */
+export const usageTotal = pgTable("usage_total", { kind: text("kind").notNull(), ...rolledUp }, (table) => [
+  primaryKey({ columns: [table.kind, ...rolledUpKey.map((name) => table[name])] }),
+  index("usage_total_by_start").using("brin", table.startsAt),
+]);
+
+/** The transactions that each day's roll-ups are made of, whether they were compared with its records, and are in totals. */
 export const usageRolled = pgTable("usage_rolled", {
   startsAt: instant("starts_at").primaryKey(),
   firstXact: units("first_xact").notNull(),
@@ -86,4 +92,5 @@ export const usageRolled = pgTable("usage_rolled", {
   records: units("records").notNull(),
   sealedAt: instant("sealed_at"),
   isSplit: boolean("is_split").notNull().default(false),
+  isTotalled: boolean("is_totalled").notNull().default(false),
 });

@@ -50,7 +50,7 @@ export const keptAnswerEntry = pgTable(
   (table) => [primaryKey({ columns: [table.requestId, table.number] })],
 );
 
-/** What receipts say of requests beyond the ledger. */
+/** The parts of receipts that the ledger doesn't have. */
 export const answerNote = pgTable("answer_note", {
   requestId: uuid("request_id").primaryKey(),
   organizationId: uuid("organization_id").notNull(),

@@ -30,7 +30,11 @@ export function limiterOf(answer: Short, leastUnits: number): Limiter {
   const { windows, extra, kinds, at } = answer;
   const owners = (answer.subjects ?? []).map(
     ({ subject, windows }): Limiter => ({
-      ...{ limitedBy: subject, windows, kinds: fullKinds(windows, leastUnits, withHeld), extra: noExtra, at },
+      limitedBy: subject,
+      windows,
+      kinds: fullKinds(windows, leastUnits, withHeld),
+      extra: noExtra,
+      at,
     }),
   );
   const extraRoom = extra.enabled ? roomIn({ ...extra, limit: extra.capUnits }, withHeld) : Number.NEGATIVE_INFINITY;

@@ -6,10 +6,10 @@ import { planOf } from "../admission/allowance.ts";
 import type { Principal } from "../auth/verdict.ts";
 import type { Call } from "../http/call.ts";
 import type { Answer } from "../http/frame.ts";
-import { Fault } from "../inference/fault.ts";
 import type { Adapter, InferenceWire } from "./adapter.ts";
 import { answer } from "./answer.ts";
 import type { Dependencies } from "./dependencies.ts";
+import { EarlierResponse } from "./kept/current-response.ts";
 import { Follower } from "./kept/follower.ts";
 import { Keeping } from "./kept/keeping.ts";
 import { claimOf, keyHeader } from "./kept/key.ts";
@@ -26,7 +26,7 @@ export function infer<Wire extends InferenceWire, Reply>(
   const { principal } = input;
   const keeping = keepingOf(dependencies, call, input, adapter);
   return prepare(dependencies, call, input, adapter, keeping).then((prepared) =>
-    prepared instanceof Follower
+    prepared instanceof Follower || prepared instanceof EarlierResponse
       ? replay(dependencies, call, { principal, earlier: prepared }, adapter)
       : run(dependencies, call, { principal, prepared, keeping }, adapter),
   );
@@ -39,14 +39,13 @@ function keepingOf<Wire extends InferenceWire, Reply>(
   { principal, body, headers }: InferenceInput<Wire>,
   { operation, background }: Adapter<Wire, Reply>,
 ): Keeping | null {
+  const isBackground = background?.isAsked(body.value) ?? false;
   const key = headers?.[keyHeader];
-  if (background?.isAsked(body.value)) {
-    if (key !== undefined) throw keyInBackground();
-    return call.begins(new Keeping(dependencies, call, principal, null));
-  }
-  if (key === undefined || body.digest === null) return null;
-  const claim = { key: claimOf(principal, operation, key), body: body.digest };
-  return call.begins(new Keeping(dependencies, call, principal, claim));
+  const isRepeatable = key !== undefined && body.digest !== null;
+  if (!isBackground && !isRepeatable) return null;
+  const claim = isRepeatable ? { key: claimOf(principal, operation, key), body: body.digest! } : null;
+  const keptAs = { claim, isBackground, isStream: body.value.stream === true };
+  return call.begins(new Keeping(dependencies, call, principal, keptAs));
 }
 
 async function run<Wire extends InferenceWire, Reply>(
@@ -59,15 +58,7 @@ async function run<Wire extends InferenceWire, Reply>(
   if (!keeping) call.watchClient();
   const standing = call.begins(dependencies.standings.begin(principal, (fault) => call.end(fault)));
   const planNow = () => planOf(dependencies.catalog().plans, standing.principal.organization) ?? prepared.plan;
-  const isRepeatable = keeping !== null && !keeping.isBackground;
+  const isRepeatable = keeping?.isRepeatable ?? false;
   const running = call.begins(await dependencies.runs.start({ ...prepared, planNow, isRepeatable }, call));
   return answer(dependencies, call, adapter, prepared, { run: running, keeping });
-}
-
-function keyInBackground(): Fault {
-  return new Fault(
-    "unsupported_feature",
-    "'background' and 'idempotency-key' cannot be combined. A background response is fetched by its id.",
-    { param: "background" },
-  );
 }

@@ -21,6 +21,7 @@ import { breathing } from "../time/breather.ts";
 import type { RunRequest } from "../usage/run.ts";
 import type { Adapter, InferenceWire } from "./adapter.ts";
 import type { Dependencies } from "./dependencies.ts";
+import type { EarlierResponse } from "./kept/current-response.ts";
 import type { Follower } from "./kept/follower.ts";
 import type { Keeping } from "./kept/keeping.ts";
 import type { keyHeader } from "./kept/key.ts";
@@ -54,14 +55,14 @@ export async function prepare<Wire extends InferenceWire, Reply>(
   input: InferenceInput<Wire>,
   adapter: Adapter<Wire, Reply>,
   keeping: Keeping | null,
-): Promise<Prepared<Wire> | Follower>;
+): Promise<Prepared<Wire> | Follower | EarlierResponse>;
 export async function prepare<Wire extends InferenceWire, Reply>(
   dependencies: Dependencies,
   call: Call,
   { principal, body }: InferenceInput<Wire>,
   adapter: Adapter<Wire, Reply>,
   keeping: Keeping | null = null,
-): Promise<Prepared<Wire> | Follower> {
+): Promise<Prepared<Wire> | Follower | EarlierResponse> {
   const { operation, codec } = adapter;
   const catalog = dependencies.catalog();
   const { model, headers } = allowedModel(catalog, body.value.model, principal.key.allowedModels, Date.now());
@@ -88,19 +89,17 @@ export async function prepare<Wire extends InferenceWire, Reply>(
   const expected = dependencies.inputEstimate.expected(model, media, inputBytes);
   requireContext(model, request.compaction ? expected : inputTokens);
   return {
-    ...{
-      requestId: call.requestId,
-      principal,
-      operation,
-      wire: codec.request.remainder(wire),
-      request,
-      model,
-      plan,
-      inputTokens,
-      media,
-      inputBytes,
-      own: body.own,
-    },
+    requestId: call.requestId,
+    principal,
+    operation,
+    wire: codec.request.remainder(wire),
+    request,
+    model,
+    plan,
+    inputTokens,
+    media,
+    inputBytes,
+    own: body.own,
     inputTokensExpected: Math.min(expected, inputTokens),
     outputTokensAllowed: Math.max(
       outputTokensAllowed(model, inputTokens),

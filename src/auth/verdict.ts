@@ -83,7 +83,11 @@ export function judge(credential: Credential | null, secretHash: string, policy:
   if (refusal) return { refusal, ids: [key.id, organization.id, ...(person ? [person.id] : [])] };
   const who = person && { id: person.id, notBefore: person.notBefore };
   const principal = Object.freeze({
-    ...{ key: keyOf(credential), organization, person: who, rates, secretHash },
+    key: keyOf(credential),
+    organization,
+    person: who,
+    rates,
+    secretHash,
     ...(planRaise && { planRaise }),
   });
   return {

@@ -1,4 +1,4 @@
-/** `sluice apply`: makes organizations, teams, keys and plans as a file says, and nothing where they are so already. */
+/** `sluice apply`: makes organizations, teams, keys, plans and what people have as a file says, and nothing where they are so already. */
 import type { Command } from "commander";
 import {
   type OrganizationsFile,
@@ -11,7 +11,7 @@ import { differences } from "../management/apply/difference.ts";
 import { hasSecret, perform, type Saver } from "../management/apply/perform.ts";
 import { type Needs, readState } from "../management/apply/state.ts";
 import type { Step } from "../management/apply/step.ts";
-import type { WantedFile } from "../management/apply/wanted.ts";
+import { ownOf, type WantedFile } from "../management/apply/wanted.ts";
 import type { Management } from "../management/verbs.ts";
 import { type SecretsFolder, secretsFolder } from "./apply-secrets.ts";
 import { describeStep, shownStep, summaryOf } from "./apply-words.ts";
@@ -34,11 +34,16 @@ const wouldChange_code = 3;
 export function addApplyCommand(program: Command, { services, exitWith }: CommandContext): void {
   program
     .command("apply")
-    .description("create and change organizations, teams, keys and plans so that they are as a file says")
+    .description(
+      "create and change organizations, teams, keys, plans and what people have so that they are as a file says",
+    )
     .requiredOption("-f, --file <file>", "YAML file of organizations; sluice export writes one")
     .option("--dry-run", "show what would change, and change nothing")
     .option("--exit-code", "with --dry-run: end with code 3 if something would change")
-    .option("--prune", "revoke keys, and remove teams and plans, that their section of the file does not name")
+    .option(
+      "--prune",
+      "take away what a section of the file does not name: keys, teams, plans, and what people were given by hand",
+    )
     .option("--secrets <folder>", "where the secrets of new keys are written, each into a file of its own")
     .addOption(jsonOption())
     .addHelpText("after", help)
@@ -60,32 +65,40 @@ interface Run {
 async function applied(manage: Management, file: OrganizationsFile, run: Run): Promise<number> {
   const { services, options } = run;
   const folder = options.secrets === undefined ? null : secretsFolder(options.secrets);
-  const state = await readState(manage, ({ slug }) => needsOf(file.wanted, slug));
-  const { phases, problems } = differences(file.wanted, state, {
+  const needed = file.wanted.people ? "all" : "none";
+  const state = await readState(manage, ({ slug }) => needsOf(file.wanted, slug), needed);
+  const { phases, problems, absent } = differences(file.wanted, state, {
     prunes: options.prune === true,
     now_ms: services.now_ms(),
     isSecretLost: (key) => folder?.isLost(key) === true,
   });
   if (problems.length > 0) throw new ConfigurationError(file.linesOf(problems));
+  for (const name of absent)
+    services.terminal.err(`warning: ${name} has not come in yet; people appear when they first sign in: left out\n`);
   const steps = phases.flat();
   if (options.dryRun || steps.length === 0) {
     const words = steps.map((step) => describeStep(services.terminal, step)).join("");
     const changes = steps.map((step) => shownStep(step, null));
     const end =
       steps.length === 0
-        ? "Everything is as the file says.\n"
+        ? `Everything${absent.length > 0 ? " else" : ""} is as the file says.\n`
         : `${summaryOf(steps, "to")} Nothing was changed: this was a dry run.\n`;
-    tell(services.terminal, options, { applied: !options.dryRun, changes, secrets: [], failed: [] }, `${words}${end}`);
+    tell(
+      services.terminal,
+      options,
+      { applied: !options.dryRun, changes, secrets: [], absent, failed: [] },
+      `${words}${end}`,
+    );
     return steps.length;
   }
-  await make(manage, { phases, file, folder, ...run });
+  await make(manage, { phases, absent, file, folder, ...run });
   return steps.length;
 }
 
-type Making = Run & { phases: Step[][]; file: OrganizationsFile; folder: SecretsFolder | null };
+type Making = Run & { phases: Step[][]; absent: string[]; file: OrganizationsFile; folder: SecretsFolder | null };
 
 /** Says each step when it is done, so that a run that is cut off has said what it did. */
-async function make(manage: Management, { phases, file, folder, services, options }: Making): Promise<void> {
+async function make(manage: Management, { phases, absent, file, folder, services, options }: Making): Promise<void> {
   const { terminal } = services;
   const saver = saverOf(phases.flat(), folder);
   const { done, failed } = await perform(manage, phases, {
@@ -109,7 +122,7 @@ async function make(manage: Management, { phases, file, folder, services, option
   tell(
     terminal,
     options,
-    { applied: isWhole, changes, secrets, failed: lines },
+    { applied: isWhole, changes, secrets, absent, failed: lines },
     isWhole ? `Applied: ${summary}\n` : "",
   );
   if (isWhole) return;
@@ -127,11 +140,14 @@ function saverOf(steps: readonly Step[], folder: SecretsFolder | null): Saver | 
 const messageOf = (cause: unknown) => (cause instanceof Error ? cause.message : String(cause));
 
 /** The parts of the state that the file speaks of. */
-function needsOf({ organizations }: WantedFile, slug: string): Needs | null {
-  const wanted = Object.hasOwn(organizations, slug) ? organizations[slug] : undefined;
-  if (!wanted) return null;
+function needsOf({ organizations, people }: WantedFile, slug: string): Needs | null {
+  const wanted = ownOf(organizations, slug);
+  const isPersonsPlace = Object.values(people ?? {}).some(
+    ({ memberships = {}, limits = {} }) => Object.hasOwn(memberships, slug) || Object.hasOwn(limits, slug),
+  );
+  if (!wanted) return isPersonsPlace ? { ...nothing, teams: true } : null;
   const { key_limits, member_limits, notices, teams, keys } = wanted;
-  const hasThings = teams !== undefined || keys !== undefined;
+  const hasThings = teams !== undefined || keys !== undefined || isPersonsPlace;
   return {
     keyLimits: key_limits !== undefined || hasThings,
     memberLimits: member_limits !== undefined,
@@ -141,10 +157,13 @@ function needsOf({ organizations }: WantedFile, slug: string): Needs | null {
   };
 }
 
+const nothing: Needs = { keyLimits: false, memberLimits: false, notices: false, teams: false, keys: false };
+
 const help = `
-The file has organizations by their slugs, and plans, teams and keys by their
-names. What is left out stays as it is: a field, a thing (unless --prune takes
-it away), and each name in limits, labels and notices.
+The file has organizations by their slugs, plans, teams and keys by their names,
+and people by a verified e-mail address or by issuer and subject. What is left
+out stays as it is: a field, a thing (unless --prune takes it away), and each
+name in limits, labels, notices and memberships.
 
   plans:                              # those made here, not in sluice.yaml
     gold: { week: 20000000, concurrent_requests: 16 }
@@ -179,10 +198,22 @@ it away), and each name in limits, labels and notices.
           allowed_addresses: [10.0.0.0/8]   # null: all
           team: research              # null: none
           limits: { month: 500000000 }
+  people:                             # what they have by hand, beside rules
+    ann@example.com:
+      suspended: false
+      role: viewer                    # for the service, or admin; null: none
+      memberships:                    # each as a whole; null: none by hand
+        acme: { role: member, team: research, scopes: [models:read] }
+      limits:                         # their own; null: those of their team
+        acme: { week: 2000000 }
+    https://login.example 248289761001: { suspended: true }
 
 With --prune, a key that the section 'keys' of its organization does not name is
-revoked, and so a team or a plan is removed. A section that is left out keeps
-all, and organizations are never closed by it.
+revoked, and so a team or a plan is removed. Somebody whom 'people' does not
+name loses memberships by hand, a role by hand and limits of their own; somebody
+whom it names, those that 'memberships' or 'limits' do not name. A section that
+is left out keeps all. Nobody is suspended, resumed or forgotten, and no
+organization closed, because a file does not name them.
 
 Exit codes: 0 success, also of --dry-run; 1 failure: what was done is printed,
 and the same command does the rest; 3 something would change, with --dry-run and

@@ -13,6 +13,7 @@ import { engineSays } from "./engine-check.ts";
 import { healthOf, localUrl } from "./healthcheck.ts";
 import { issuerSays } from "./issuer-check.ts";
 import { type JsonFlag, jsonOption, printJson } from "./option.ts";
+import { consolePortSays, operatorPortSays } from "./port-check.ts";
 import type { Inspection, Services } from "./services.ts";
 import { oneLine, painted, type Terminal } from "./terminal.ts";
 import { Warning } from "./warning.ts";
@@ -94,11 +95,20 @@ async function examine(services: Services): Promise<Finding[]> {
   for (const one of configuration ? await services.certificates(configuration) : []) {
     findings.push({ check: `certificate ${one.whose}`, ...judged(one, services.now_ms()) });
   }
-  if (configuration) await inspect("metrics", async () => metrics(configuration!.server));
+  if (configuration) await inspect("metrics", async () => metrics(configuration!.server, services.addresses()));
   const { workers: wanted = 1 } = configuration?.server ?? {};
   if (wanted !== 1) await inspect("workers", async () => workers(wanted, services.room(configuration!)));
   await inspect("descriptors", async () => descriptors(services.descriptorLimit()));
-  await inspect("server", () => server(services));
+  let isRunning = false;
+  await inspect("server", async () => {
+    const { says, runs } = await server(services);
+    isRunning = runs;
+    return says;
+  });
+  if (configuration) {
+    const { addresses } = services;
+    await inspect("console", () => consolePortSays(configuration!, addresses(), isRunning));
+  }
   return findings;
 }
 
@@ -145,9 +155,10 @@ async function redis(services: Services, databaseUrl: string | null, redisUrl: s
 
 const loopback = /^(localhost|127(\.\d+){3}|::1)$/;
 
-/** They tell nothing of organizations, but models and their use; whoever reaches the API should not read them unasked. */
-function metrics({ host, operator }: ServerSettings): string {
-  if (operator) return `/metrics on ${operator.host}, port ${operator.port}`;
+/** Clients of the API should not read them unasked. */
+function metrics(settings: ServerSettings, addresses: readonly string[]): string {
+  const { host, operator } = settings;
+  if (operator) return operatorPortSays(settings, addresses);
   if (loopback.test(host)) return "/metrics on the port of the API, which only this machine reaches";
   throw new Warning("/metrics is public: whoever reaches the API reads it; set SLUICE_OPERATOR_PORT");
 }
@@ -167,12 +178,12 @@ function descriptors(limit: number | null): string {
   throw new Warning(`this process may open ${limit}; raise the limit to ${descriptors_min} or more (ulimit -n)`);
 }
 
-async function server(services: Services): Promise<string> {
+async function server(services: Services): Promise<{ says: string; runs: boolean }> {
   const url = localUrl(services.environment);
   const health = await healthOf(url, true);
-  if (health.ready) return `ready at ${url.origin}`;
+  if (health.ready) return { says: `ready at ${url.origin}`, runs: true };
   if (health.answered) throw new Warning(`${url.origin}: ${health.message}`);
-  return `not running at ${url.origin}; to start it, run: sluice serve`;
+  return { says: `not running at ${url.origin}; to start it, run: sluice serve`, runs: false };
 }
 
 function count(number: number, thing: string): string {

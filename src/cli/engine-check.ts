@@ -94,7 +94,10 @@ async function resolvedNow(upstream: Upstream, how: Resolving): Promise<Resoluti
 async function statusAt(engines: ReturnType<typeof client>, upstream: Upstream, address: string) {
   try {
     const reply = await engines.get({
-      ...{ url: `${upstream.url}/models`, address, tls: upstream.tls ?? null, connect_ms: upstream_ms },
+      url: `${upstream.url}/models`,
+      address,
+      tls: upstream.tls ?? null,
+      connect_ms: upstream_ms,
       headers: { ...keyHeaders(upstream), ...upstream.headers },
       signal: Cancellation.timeout(upstream_ms),
     });

@@ -5,6 +5,7 @@ import { organizationsYaml } from "../config/organizations-file.ts";
 import { readState } from "../management/apply/state.ts";
 import { type WrittenFile, written } from "../management/apply/written.ts";
 import { noOrganization } from "../management/context.ts";
+import type { Organization } from "../management/organizations.ts";
 import type { Management } from "../management/verbs.ts";
 import { withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
@@ -20,7 +21,11 @@ export function addExportCommand(program: Command, { services }: CommandContext)
   program
     .command("export")
     .description("write the file of sluice apply, so that it says what there is")
-    .option("--org <list>", "slugs of organizations (default: all that are not closed, and the plans made here)", names)
+    .option(
+      "--org <list>",
+      "slugs of organizations (default: all that are not closed, the plans made here, and people)",
+      names,
+    )
     .option("--all-fields", "write fields that are as in a new organization, team or key, too")
     .option("-o, --output <file>", "write a new file, instead of printing it")
     .addOption(jsonOption())
@@ -28,14 +33,16 @@ export function addExportCommand(program: Command, { services }: CommandContext)
     .action(async (options: ExportOptions) => {
       const { terminal } = services;
       const asked = { allFields: options.allFields === true, now_ms: services.now_ms() };
-      const { file, ambiguous } = await withManagement(services, (manage) => exported(manage, options.org, asked));
+      const { file, ambiguous, addresses } = await withManagement(services, (manage) =>
+        exported(manage, options.org, asked),
+      );
       for (const { organization, name, keys } of ambiguous) {
         terminal.err(
           `warning: ${organization} has ${keys} keys '${name}', which a file cannot tell apart: they are left out\n`,
         );
       }
       if (options.json) return printJson(terminal, file);
-      const text = organizationsYaml(file, comment);
+      const text = organizationsYaml(file, comment, addresses);
       if (options.output === undefined) return terminal.out(text);
       writeFileSync(options.output, text, { flag: "wx", mode: 0o600 });
       terminal.err(`Wrote ${options.output}\n`);
@@ -52,9 +59,9 @@ async function exported(
   slugs: string[] | undefined,
   asked: { allFields: boolean; now_ms: number },
 ): Promise<WrittenFile> {
-  const state = await readState(manage, ({ slug, status }) =>
-    (slugs ? slugs.includes(slug) : status !== "closed") ? everything : null,
-  );
+  const needsOf = ({ slug, status }: Organization) =>
+    (slugs ? slugs.includes(slug) : status !== "closed") ? everything : null;
+  const state = await readState(manage, needsOf, slugs ? "none" : "by hand");
   for (const slug of slugs ?? []) if (!state.organizations.has(slug)) noOrganization(slug);
   return written(slugs ? { ...state, plans: new Map() } : state, asked);
 }
@@ -62,9 +69,10 @@ async function exported(
 const help = `
 Applying the file to what it was written from changes nothing. Applied to
 another store, it makes the same plans, organizations, teams and keys, with new
-secrets. Left out are closed organizations, keys that are revoked or past their
-expiry, former slugs, usage, operators, people with their own limits, raises,
-and secrets of webhooks.
+secrets; people get what they have by hand once they have come in there. Left
+out are closed organizations, keys that are revoked or past their expiry, former
+slugs, usage, operators, raises, people for whom nothing was set by hand, and
+secrets of webhooks.
 
 Examples:
   $ sluice export > organizations.yaml

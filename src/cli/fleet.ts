@@ -96,7 +96,11 @@ const engineColumns: Column<SeenEngine>[] = [
     cell: ({ states }) => states.map(({ state, routes }) => `${routes} ${state}`).join(", "),
     breaks: true,
   },
-  { head: "REQUESTS", cell: ({ requests }) => grouped(requests) },
+  {
+    head: "REQUESTS",
+    cell: ({ requests, requests_max }) =>
+      requests_max === null ? grouped(requests) : `${grouped(requests)} of ${grouped(requests_max)}`,
+  },
   { head: "TOKENS", cell: ({ tokens }) => grouped(tokens), optional: true },
   { head: "WAITING", cell: ({ waiting }) => grouped(waiting) },
 ];

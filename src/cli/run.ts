@@ -26,6 +26,7 @@ import { addServerCommands } from "./server.ts";
 import type { Services } from "./services.ts";
 import { addSignInCommands } from "./sign-in/commands.ts";
 import { oneLine } from "./terminal.ts";
+import { addTryCommand } from "./try.ts";
 import { TypedCommand } from "./typed-command.ts";
 import { addUpstreamCommands } from "./upstream.ts";
 import { addUsageCommands } from "./usage.ts";
@@ -109,6 +110,7 @@ export function commands(of: Services, exitWith: (code: number) => void): Comman
   addExportCommand(program, context);
   addSignInCommands(program, context);
   addAgentCommands(program, context);
+  addTryCommand(program, context);
   addConsoleCommand(program, context);
   addDoctorCommand(program, context);
   addHealthcheckCommand(program, context);

@@ -9,7 +9,7 @@ import type { Prompts } from "./prompts.ts";
 import type { Terminal } from "./terminal.ts";
 
 export interface Services {
-  /** The version of this build, such as `0.1.0`. */
+  /** The version of this build, such as `0.2.0`. */
   version: string;
   /** The newest migration that it knows. */
   schema(): Promise<string>;
@@ -46,6 +46,8 @@ export interface Services {
   room(configuration: Configuration): Room;
   /** How many descriptors a process may open; null where the system does not say. */
   descriptorLimit(): number | null;
+  /** The addresses of this machine's network interfaces. */
+  addresses(): readonly string[];
   /** Those that the server shows and is shown, as far as they can be had. */
   certificates(configuration: Configuration): Promise<SeenCertificate[]>;
 

@@ -9,12 +9,12 @@ export interface Terminal {
   interactive: boolean;
 }
 
-/** This process's own terminal. A reader that leaves early (`| head`) is not an error. */
+/** This process's own terminal. It is not an error if a reader leaves early (`| head`) or the terminal is closed. */
 export function processTerminal(environment: Readonly<Record<string, string | undefined>>): Terminal {
   const { stdin, stdout, stderr } = process;
   for (const stream of [stdout, stderr]) {
     stream.on("error", (error: NodeJS.ErrnoException) => {
-      if (error.code !== "EPIPE") throw error;
+      if (error.code !== "EPIPE" && error.code !== "EIO") throw error;
     });
   }
   return {

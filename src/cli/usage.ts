@@ -136,10 +136,10 @@ const checkHelp = `
 Exits with 1 if any total differs. A running service seals windows and days
 that have ended and agreed. The check trusts their seals, and reads the records
 since. With --full it reads every record of the past year, piece by piece. The
-windows hour and day are the roll-ups of a day, with units as USED and
-RECORDED, and tokens as HELD and HOLDING. If a replica took over without the
-last commits, or a backup was restored, the check says on stderr what was lost:
-no total can show that.
+windows hour and day are the roll-ups of a day, and total those of a month, with
+units as USED and RECORDED, and tokens as HELD and HOLDING. If a replica took
+over without the last commits, or a backup was restored, the check says on
+stderr what was lost: no total can show that.
 
 --full also compares the records with what the audit log has said of them, once
 an hour. Of a pass, USED and HELD are units and records as its entry says, and

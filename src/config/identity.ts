@@ -6,7 +6,7 @@ import { identity as rows } from "./settings/identity.ts";
 import { filled, type Group, type Row, type Written } from "./settings/row.ts";
 
 export type IdentitySection = Written<typeof rows.properties>;
-type IssuerEntry = IdentitySection["issuers"][number];
+type IssuerEntry = NonNullable<IdentitySection["issuers"]>[number];
 type RuleEntry = NonNullable<IdentitySection["rules"]>[number];
 type Found = Iterable<[path: Path, message: string]>;
 
@@ -16,7 +16,7 @@ export function* brokenIdentity(section: IdentitySection): Found {
     const problem = section[name] === undefined ? null : whyNoOrigin(section[name]);
     if (problem !== null) yield [[name], problem];
   }
-  const { issuers, rules = [], service_url } = section;
+  const { issuers = [], rules = [], service_url } = section;
   const clients = issuers.flatMap(({ client_id }) => client_id ?? []);
   for (const [index, entry] of issuers.entries())
     for (const [path, message] of brokenIssuer(entry, clients)) yield [["issuers", index, ...path], message];
@@ -50,9 +50,10 @@ function* brokenIssuer(entry: IssuerEntry, clients: string[]): Found {
 
 function* brokenRule(rule: RuleEntry, issuers: string[]): Found {
   const { issuer, claim, has, is, role, organization, team, scopes: most, models, kind } = rule;
+  if (issuers.length === 0) yield [[], "is for people, who come in by an issuer, and there is none"];
   if (issuer === undefined && issuers.length > 1)
     yield [["issuer"], "is missing; there are several issuers, and a claim of one means nothing at another"];
-  if (issuer !== undefined && !issuers.includes(issuer))
+  if (issuer !== undefined && issuers.length > 0 && !issuers.includes(issuer))
     yield [["issuer"], `names no issuer of this file; it has ${issuers.join(", ")}`];
   if ((has === undefined) === (is === undefined))
     yield [[], "needs one of has (for a claim that is a list) and is (for one that is text)"];
@@ -73,7 +74,7 @@ function* brokenRule(rule: RuleEntry, issuers: string[]): Found {
 
 const loopback = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
 
-/** What the answers of this address say could be forged on the way; or it is no address. */
+/** The reason why the address cannot be trusted, because its answers could be forged on the way or it is no address; else null. */
 function whyUnsafe(text: string): string | null {
   if (!/^https?:\/\//.test(text) || !URL.canParse(text) || /[\s\\?#]/.test(text))
     return "must be a URL without query and fragment, such as https://login.example";

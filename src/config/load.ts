@@ -41,7 +41,7 @@ export function loadConfiguration({ env, readFile, simulatorUrl }: Sources): Con
   if (refusal !== null) return new ConfigurationError([`${workers} ${refusal}`]);
   const shared = whyNoFleet(configuration);
   if (shared !== null) return new ConfigurationError([shared]);
-  if (configuration.identity !== null && configuration.server.secretKeys === undefined)
+  if (configuration.identity?.issuers.length && configuration.server.secretKeys === undefined)
     return new ConfigurationError([needsSecretKey]);
   const console = whyNoConsole(configuration);
   if (console !== null) return new ConfigurationError([console]);
@@ -80,7 +80,7 @@ function whyNoFleet({ upstreams, storage: { databaseUrl, redisUrl } }: Configura
 }
 
 const needsSecretKey =
-  "identity needs SLUICE_SECRET_KEY, which is not set; make one with openssl rand -base64 32, the same for all nodes";
+  "identity.issuers needs SLUICE_SECRET_KEY, which is not set; make one with openssl rand -base64 32, the same for all nodes";
 
 const loopbackHosts = ["127.0.0.1", "localhost", "::1"];
 

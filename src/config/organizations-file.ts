@@ -2,9 +2,10 @@
 import type { TProperties } from "typebox";
 import Type from "typebox";
 import { Check } from "typebox/value";
-import { Document, visit } from "yaml";
+import { Document, isMap, type Scalar, visit } from "yaml";
 import type { Kind } from "../management/apply/kind.ts";
 import { keyKind, organizationKind, planKind, teamKind } from "../management/apply/kinds.ts";
+import { PersonEntry, personName } from "../management/apply/person-kind.ts";
 import type { Problem } from "../management/apply/step.ts";
 import type { WantedFile } from "../management/apply/wanted.ts";
 import { withoutMargins } from "../management/verb.ts";
@@ -40,6 +41,9 @@ const OrganizationsFile = Type.Object(
       teams: Type.Optional(section(teamKind, anyName)),
       keys: Type.Optional(section(keyKind, anyName)),
     }),
+    people: Type.Optional(
+      Type.Record(Type.String(), PersonEntry, { propertyNames: Type.String(personName), maxProperties: things_max }),
+    ),
   },
   { additionalProperties: false },
 );
@@ -71,10 +75,15 @@ export function readOrganizationsFile(bytes: Uint8Array, path: string): Organiza
   };
 }
 
-/** The text of a file, which reads as the same again. */
-export function organizationsYaml(file: WantedFile, comment: string): string {
+/** The text of a file, which reads as the same again. `people`: what stands beside their names, for whoever reads it. */
+export function organizationsYaml(file: WantedFile, comment: string, people: ReadonlyMap<string, string>): string {
   const document = new Document(file, { aliasDuplicateObjects: false });
   document.commentBefore = comment;
+  const section = document.get("people");
+  for (const { key } of isMap<Scalar<string>>(section) ? section.items : []) {
+    const note = people.get(key.value);
+    if (note !== undefined) key.commentBefore = ` ${note}`;
+  }
   visit(document, {
     // A list stands on one line: it has names or numbers.
     Seq(_, list) {

@@ -48,7 +48,10 @@ export function shownConfiguration(configuration: Configuration): ShownConfigura
 function modelShown({ id, contextTokens, outputTokens_max, capabilities, prices, routes }: CatalogModel) {
   const { input, cachedInput, cacheWrite, output } = prices;
   return {
-    ...{ id, contextTokens, outputTokensLimit: outputTokens_max, capabilities: [...capabilities] },
+    id,
+    contextTokens,
+    outputTokensLimit: outputTokens_max,
+    capabilities: [...capabilities],
     prices: { input, cachedInput, cacheWrite, output },
     routes: routes.map(({ upstream, model, priority, weight }) => ({
       upstream: upstream.name,
@@ -63,7 +66,11 @@ function modelShown({ id, contextTokens, outputTokens_max, capabilities, prices,
 function upstreamShown({ name, url, protocol, apiKey, headers = {}, timeouts, capacity, check, load }: Upstream) {
   const { origin, pathname } = new URL(url);
   return {
-    ...{ name, url: origin + pathname, protocol, hasKey: apiKey !== null, headers: Object.keys(headers) },
+    name,
+    url: origin + pathname,
+    protocol,
+    hasKey: apiKey !== null,
+    headers: Object.keys(headers),
     settings: { timeouts, ...(capacity && { capacity }), ...(check && { check }), ...(load && { load }) },
   };
 }

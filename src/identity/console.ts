@@ -31,7 +31,7 @@ export interface ConsoleParts {
 }
 
 interface Sealed {
-  /** Of the cookie. */
+  /** The hash of the cookie. */
   hash: Uint8Array;
   secretHash: Uint8Array | null;
 }

@@ -21,7 +21,11 @@ export interface Caller {
 
 export function operatorCaller({ id, name, role, organizationId }: Operator): Caller {
   return {
-    ...{ role, name: `operator ${name}`, actor: `operator:${name}` },
-    ...{ within: organizationId, person: null, noted: { operator: id } },
+    role,
+    name: `operator ${name}`,
+    actor: `operator:${name}`,
+    within: organizationId,
+    person: null,
+    noted: { operator: id },
   };
 }

@@ -34,6 +34,9 @@ export const SeenEngine = Type.Object(
     requests: count("In flight."),
     tokens: count("Of the requests in flight."),
     waiting: count("Requests that wait for room there."),
+    requests_max: nullable(
+      count("The most requests that all processes together may have there now (`concurrent_max`). Null: no limit."),
+    ),
   },
   { $id: "SeenEngine" },
 );
@@ -134,6 +137,7 @@ export const exampleNode: Node = {
       requests: 42,
       tokens: 180_000,
       waiting: 0,
+      requests_max: 64,
     },
   ],
   enginesLeftOut: 0,

@@ -1,5 +1,5 @@
 /** Combines the reports of processes into nodes, and counts of several processes into one. Pure. */
-import type { EngineSeen, Figures, FirstParts, StoredReport } from "../store/fleet.ts";
+import { type EngineSeen, type Figures, type FirstParts, limitSum, type StoredReport } from "../store/fleet.ts";
 import type { Fleet, Node, NodeState, SeenEngine } from "./fleet-shape.ts";
 
 /** Five reports that did not come. */
@@ -177,6 +177,7 @@ function engineOf(seen: readonly EngineSeen[]): SeenEngine {
     requests: sum("requests"),
     tokens: sum("tokens"),
     waiting: sum("waiting"),
+    requests_max: seen.map((one) => one.requests_max ?? null).reduce(limitSum),
   };
 }
 

@@ -67,7 +67,7 @@ export const fleetVerbs = [
     takes: Type.Object({}),
     answers: Fleet,
     example: { takes: {}, answer: exampleFleet },
-    live: { event: "fleet", every_ms: 200 },
+    live: { event: "fleet", every_ms: 300 },
     act: async ({ fleet, nearest }) => fleetOf(...(await Promise.all([fleet.listProcesses(), nearest()]))),
   }),
 ] as const;

@@ -1,7 +1,7 @@
 /** The charges that a row of a report consists of: one for each kind of token (docs/reports.md, FOCUS). Pure. */
 import type { Row } from "./report-shape.ts";
 
-/** What is added up of a row, and stands in one of its charges each. */
+/** The sums of a row, each of which stands in one of its charges. */
 type Measures = Partial<
   Pick<
     Row,
@@ -17,7 +17,7 @@ type Measures = Partial<
 >;
 
 export interface Charge {
-  /** What is counted. */
+  /** The name of the meter: the kind of token that is counted. */
   meter: string;
   tokens: number;
   units: number;

@@ -129,7 +129,7 @@ function isUsageOf({ operation, keyId = null }: Row): boolean {
   return operation !== "adjustment" || keyId !== null;
 }
 
-/** What a line says of its key, its model and its operation follows from these. */
+/** Lines with the same name have the same cells of key, model and operation. */
 function nameOf({ organizationId, teamId, keyId, model, operation }: Row): string {
   return `${organizationId} ${teamId} ${keyId} ${model} ${operation}`;
 }

@@ -177,6 +177,9 @@ export const keyVerbs = [
       unused_for: Type.Optional(
         duration("Such as `30d`: only keys not used for so long. One that was never used counts from its creation."),
       ),
+      ends_within: Type.Optional(
+        duration("Such as `14d`: only keys that work now and end within so long, by their own date or by a policy."),
+      ),
       over,
     }),
     answers: partOf(KeyStanding, "Keys"),
@@ -195,11 +198,12 @@ export const keyVerbs = [
           "--unused-for <time>",
           "only keys not used for so long, such as 30d; or never, and made so long ago",
         ),
+        endsWithin: flag("--ends-within <time>", "only keys that work and end within so long, such as 14d"),
         over: overFlag("keys"),
       },
       columns: keyColumns,
-      none: ({ state, kind, unusedFor, over }) =>
-        (state ?? kind ?? unusedFor ?? over) === undefined
+      none: ({ state, kind, unusedFor, endsWithin, over }) =>
+        (state ?? kind ?? unusedFor ?? endsWithin ?? over) === undefined
           ? "There are no keys yet. To create one, run: sluice key create --org ORG --name NAME\n"
           : "There are no such keys.\n",
       parts: "all",
@@ -215,6 +219,7 @@ export const keyVerbs = [
         state: input.state,
         kind: input.kind,
         unusedFor_ms: input.unusedFor,
+        endsWithin_ms: input.endsWithin,
         over: input.over,
       });
       return partFrom(found, await withStandings(context, await withSlugs(found.items)), ({ id }) => id);

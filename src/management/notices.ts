@@ -3,10 +3,24 @@ import Type from "typebox";
 import type { Value } from "../schema/codec.ts";
 import type { Organization } from "../store/directory.ts";
 import type { NoticeHook } from "../store/notice.ts";
-import { type Facts, flag } from "./command.ts";
+import { type Column, type Facts, flag } from "./command.ts";
 import { fail } from "./error.ts";
+import { partFrom } from "./page.ts";
 import * as parse from "./parse.ts";
-import { admins, count, examples, formed, id, instant, nullable, readers, words } from "./shapes.ts";
+import {
+  admins,
+  count,
+  examples,
+  formed,
+  id,
+  instant,
+  limitIn,
+  nullable,
+  partOf,
+  partOfIds,
+  readers,
+  words,
+} from "./shapes.ts";
 import { verbsOf } from "./verb.ts";
 
 const verb = verbsOf("Notices");
@@ -61,7 +75,53 @@ function noticeFacts(hook: Notices): Facts {
   ];
 }
 
+const noticeColumns: Column<Notices>[] = [
+  { head: "ORGANIZATION", cell: ({ organization }) => organization },
+  { head: "URL", cell: ({ url }) => url, breaks: true },
+  { head: "WAITING", cell: ({ waiting }) => String(waiting) },
+  { head: "PROBLEM", cell: ({ problem }) => problem ?? "", breaks: true },
+];
+
 export const noticeVerbs = [
+  verb({
+    name: "pageNotices",
+    route: "GET /notices",
+    summary: "List the webhooks of organizations",
+    description: "What they are told, and whether the last notice arrived; never a secret.",
+    roles: readers,
+    faults: [],
+    takes: Type.Object({
+      ...partOfIds("org"),
+      undelivered: Type.Optional(
+        Type.Boolean({
+          description: "True: only webhooks to which a notice of the last 100 days could not be delivered.",
+          "x-must-be": "'true' or 'false'",
+        }),
+      ),
+    }),
+    answers: partOf(Notices, "NoticesList"),
+    example: { takes: {}, answer: { data: [example], nextCursor: null } },
+    command: {
+      words: "notice list",
+      description: "list the webhooks of organizations",
+      takes: { undelivered: flag("--undelivered", "only those to which a notice could not be delivered") },
+      columns: noticeColumns,
+      none: ({ undelivered }) =>
+        undelivered
+          ? "Every notice was delivered.\n"
+          : "No organization has a webhook. To set one, run: sluice notice set ORG --url URL\n",
+      parts: "all",
+    },
+    async act(context, input) {
+      const found = await context.notices.pageNoticeHooks({
+        limit: limitIn(input),
+        after: input.cursor,
+        organizationId: context.within ?? undefined,
+        isUndelivered: input.undelivered,
+      });
+      return partFrom(found, await context.withSlugs(found.items), ({ organizationId }) => organizationId);
+    },
+  }),
   verb({
     name: "findNotices",
     route: "GET /organizations/{organization}/notices",

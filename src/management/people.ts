@@ -1,20 +1,13 @@
-/** People: who came in by an issuer, and the memberships that administrators give by hand (docs/identity.md). */
+/** People: who came in by an issuer (docs/identity.md, People). */
 import Type from "typebox";
 import type { Value } from "../schema/codec.ts";
 import { scopes } from "../store/directory.ts";
-import {
-  type KnownPerson,
-  memberRoles,
-  type PersonChanged,
-  personKinds,
-  personRoles,
-  type Membership as StoredMembership,
-  serviceRoles,
-} from "../store/people.ts";
+import { type KnownPerson, type PersonChanged, personKinds } from "../store/people.ts";
 import { day, instant as instantWritten } from "../time/written.ts";
-import { type Column, type Facts, flag, required } from "./command.ts";
+import { type Column, type Facts, flag } from "./command.ts";
 import type { ManagementContext } from "./context.ts";
 import { fail } from "./error.ts";
+import { Membership, membershipWords } from "./membership.ts";
 import { partFrom } from "./page.ts";
 import * as parse from "./parse.ts";
 import { exampleLimits, limitFacts, limitsOf, PersonLimits } from "./person-limits.ts";
@@ -38,21 +31,6 @@ import { verbsOf } from "./verb.ts";
 import { stale } from "./version.ts";
 
 const verb = verbsOf("People");
-
-const Membership = Type.Object(
-  {
-    organization_id: nullable(id("org")),
-    organization: nullable(Type.String({ description: "The organization's slug. Null: the role is for the service." })),
-    team: nullable(Type.Object({ id: id("team"), name: Type.String() })),
-    role: oneOf([...personRoles]),
-    scopes: Type.Array(oneOf([...scopes]), { description: "The most that the person's keys and tokens there may do." }),
-    models: nullable(Type.Array(Type.String(), { description: "Null: every model." })),
-    source: oneOf(["rule", "hand"], { description: "`hand`: an administrator gave it, and it stays." }),
-    created_at: instant("When it was given first."),
-    created_by: Type.String({ description: "`operator:<name>`, `cli:<user>` or `service`." }),
-  },
-  { $id: "Membership" },
-);
 
 const personFields = {
   id: id("per"),
@@ -82,7 +60,7 @@ export const PersonStanding = Type.Object(
 );
 export type PersonStanding = Value<typeof PersonStanding>;
 
-const examplePerson: Person = {
+export const examplePerson: Person = {
   id: `per_${"0".repeat(31)}6`,
   issuer: "https://login.example",
   subject: "248289761001",
@@ -114,9 +92,6 @@ const one = { person: words("ID of the person.") };
 const sent = { person: examplePerson.id };
 export const personFlag = flag("<person>", "ID of the person (see: sluice person list)");
 
-const membershipWords = ({ organization, team, role, source }: StoredMembership) =>
-  `${organization === null ? role : `${role} in ${organization}`}${team ? `, team ${team.name}` : ""}${source === "hand" ? " (by hand)" : ""}`;
-
 const personColumns: Column<Person>[] = [
   { head: "ID", cell: (person) => person.id },
   { head: "NAME", cell: (person) => person.name ?? "", breaks: true },
@@ -127,7 +102,7 @@ const personColumns: Column<Person>[] = [
   { head: "KIND", cell: (person) => person.kind, optional: true },
 ];
 
-function personFacts(person: Person): Facts {
+export function personFacts(person: Person): Facts {
   const email = person.email && `${person.email}${person.isEmailVerified ? "" : " (not verified)"}`;
   return [
     ["id", person.id],
@@ -168,6 +143,13 @@ export const personVerbs = [
           "x-must-be": "'true' or 'false'",
         }),
       ),
+      by_hand: Type.Optional(
+        Type.Boolean({
+          description:
+            "True: only people for whom something was set by hand: a membership, limits of their own, or a suspension.",
+          "x-must-be": "'true' or 'false'",
+        }),
+      ),
       over,
     }),
     answers: partOf(Person, "People"),
@@ -179,6 +161,10 @@ export const personVerbs = [
         organization: flag("--org <org>", "only people with a membership in this organization"),
         search: flag("--search <text>", "a part of a name or an e-mail address"),
         suspended: flag("--suspended", "only people who are suspended"),
+        byHand: flag(
+          "--by-hand",
+          "only people for whom something was set by hand: a membership, limits or a suspension",
+        ),
         over: overFlag("people"),
       },
       columns: personColumns,
@@ -192,6 +178,7 @@ export const personVerbs = [
         organizationId: await context.narrowedTo(input.organization),
         search: input.search,
         isSuspended: input.suspended,
+        isByHand: input.byHand,
         over: input.over,
       });
       const seen = found.items.map((known) => personIn(context, known));
@@ -273,7 +260,12 @@ export const personVerbs = [
       takes: sent,
       answer: {
         ...examplePerson,
-        ...{ subject: null, email: null, isEmailVerified: false, name: null, groups: [], memberships: [] },
+        subject: null,
+        email: null,
+        isEmailVerified: false,
+        name: null,
+        groups: [],
+        memberships: [],
         state: "forgotten",
         version: 4,
       },
@@ -287,123 +279,7 @@ export const personVerbs = [
     },
     act: (context, input) => changed(context, input, context.people.forgetPerson),
   }),
-  verb({
-    name: "giveMembership",
-    route: "PUT /people/{person}/membership",
-    summary: "Give a membership",
-    description:
-      "By hand: it stays until it is taken, and counts before one by a rule in the same organization. One by hand that is there is replaced.",
-    roles: admins,
-    kind: "change",
-    faults: ["resource_not_found", "wrong_state", "version_conflict"],
-    takes: Type.Object({
-      ...one,
-      organization: Type.Optional(nullable(words("Slug or ID. Left out for the roles `viewer` and `admin`."))),
-      role: oneOf([...personRoles], { "x-must-be": personRoles.join(", ") }),
-      team: Type.Optional(nullable(words("ID or name of a team of the organization."))),
-      scopes: Type.Optional(
-        nullable(Type.Array(oneOf([...scopes]), { minItems: 1, maxItems: 10, description: "Else all three." })),
-      ),
-      models: Type.Optional(
-        nullable(
-          Type.Array(Type.String({ minLength: 1 }), {
-            minItems: 1,
-            maxItems: 1000,
-            description: "IDs of models; else every model.",
-          }),
-        ),
-      ),
-    }),
-    answers: Person,
-    example: { takes: { ...sent, organization: "acme", role: "member", team: "research" }, answer: examplePerson },
-    command: {
-      words: "membership give",
-      description: "give a person a membership by hand, in an organization or for the service",
-      takes: {
-        person: personFlag,
-        role: required("--role <role>", `role: ${personRoles.join(", ")}`),
-        organization: flag("--org <org>", `slug or ID of the organization, for the roles ${memberRoles.join(" and ")}`),
-        team: flag("--team <team>", "ID or name of a team of the organization"),
-        scopes: flag("--scopes <list>", `the most that keys and tokens there may do (default: ${scopes.join(",")})`),
-        models: flag("--models <list>", "IDs of the allowed models (default: every model)"),
-      },
-      versioned: "person",
-      says: personFacts,
-      help: `
-Examples:
-  $ sluice membership give per_0192f0c1d2e37a4b8c9d0e1f2a3b4c5d --org acme --role member --team research
-  $ sluice membership give per_0192f0c1d2e37a4b8c9d0e1f2a3b4c5d --role viewer`,
-    },
-    async act(context, input) {
-      const { organization, team, role } = input;
-      refuseContradiction(role, organization ?? null, team ?? null);
-      const found = organization == null ? null : await context.openOrganization(organization);
-      const { models, aliases } = await context.catalog();
-      const named = {
-        organization: found?.id ?? null,
-        team: team ?? null,
-        role,
-        scopes: scopes.filter((scope) => (input.scopes ?? scopes).includes(scope)),
-        models: input.models ? parse.models(input.models, models, aliases) : null,
-      };
-      const after = await changed(context, input, async (id, actor, version) => {
-        const given = await context.people.giveMembership(id, named, actor, version);
-        if (given === "no_organization") return fail("The organization was closed meanwhile.", "wrong_state");
-        if (given === "no_team")
-          return fail(
-            `${found!.slug} has no team '${parse.excerpt(team!)}'. To list its teams, run: sluice team list --org ${found!.slug}`,
-            "resource_not_found",
-          );
-        return given;
-      });
-      return after;
-    },
-  }),
-  verb({
-    name: "takeMembership",
-    route: "POST /people/{person}/membership/take",
-    summary: "Take a membership",
-    description: "One that was given by hand; one by a rule in the same organization then counts again.",
-    roles: admins,
-    kind: "change",
-    faults: ["resource_not_found", "wrong_state", "version_conflict"],
-    takes: Type.Object({
-      ...one,
-      organization: Type.Optional(nullable(words("Slug or ID. Left out: the role for the service."))),
-    }),
-    answers: Person,
-    example: { takes: { ...sent, organization: "acme" }, answer: { ...examplePerson, memberships: [], version: 2 } },
-    command: {
-      words: "membership take",
-      description: "take a membership that was given by hand",
-      takes: {
-        person: personFlag,
-        organization: flag("--org <org>", "slug or ID of the organization (default: the role for the service)"),
-      },
-      versioned: "person",
-      says: personFacts,
-    },
-    async act(context, input) {
-      const place = input.organization == null ? null : (await context.organizationOf(input.organization)).id;
-      return changed(context, input, async (id, actor, version) => {
-        const taken = await context.people.takeMembership(id, place, actor, version);
-        if (taken !== "no_membership") return taken;
-        return fail(
-          "There is no membership by hand. One by a rule ends when its rule does, or with the claim at the issuer.",
-          "resource_not_found",
-        );
-      });
-    },
-  }),
 ] as const;
-
-function refuseContradiction(role: StoredMembership["role"], organization: string | null, team: string | null): void {
-  const isForService = serviceRoles.some((one) => one === role);
-  if (isForService && organization !== null)
-    fail(`The role ${role} is for the service. Leave the organization out, or choose ${memberRoles.join(" or ")}.`);
-  if (!isForService && organization === null) fail(`The role ${role} is one in an organization. Name it.`);
-  if (isForService && team !== null) fail(`The role ${role} is for the service, which has no teams.`);
-}
 
 export async function personOf(context: ManagementContext, name: string): Promise<KnownPerson> {
   const found = await context.people.findPerson(name);
@@ -420,7 +296,16 @@ function personIn(context: ManagementContext, known: KnownPerson): Person {
   const { person } = known;
   const { id, issuer, subject, kind, email, isEmailVerified, name, createdAt, confirmedAt, version } = person;
   return {
-    ...{ id, issuer, subject, kind, email, isEmailVerified, name, createdAt, confirmedAt, version },
+    id,
+    issuer,
+    subject,
+    kind,
+    email,
+    isEmailVerified,
+    name,
+    createdAt,
+    confirmedAt,
+    version,
     groups: context.within === null ? person.groups : [],
     state: person.forgottenAt ? "forgotten" : person.suspendedAt ? "suspended" : "active",
     memberships: visible(context, known),

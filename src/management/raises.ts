@@ -215,8 +215,11 @@ async function raised(
   if (raise === "past") return inThePast(asked!.until);
   await announce(whose === "key" ? named.id : organization.id);
   return {
-    ...{ organizationId: organization.id, organization: organization.slug },
-    ...{ subject: whose, subjectId: named.audited, limits: budget },
+    organizationId: organization.id,
+    organization: organization.slug,
+    subject: whose,
+    subjectId: named.audited,
+    limits: budget,
     raise: raise === "ended" ? null : raise,
   };
 }

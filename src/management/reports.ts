@@ -1,13 +1,6 @@
 /** Reports of usage over time: docs/reports.md. */
 import Type from "typebox";
-import {
-  measures,
-  type ReportGroup,
-  type ReportMeasures,
-  type ReportRow,
-  reportGroups,
-  totalOf,
-} from "../store/report.ts";
+import { measures, type ReportGroup, type ReportMeasures, type ReportRow, reportGroups } from "../store/report.ts";
 import type { ManagementContext } from "./context.ts";
 import { fail } from "./error.ts";
 import { focusGroups, reportFocus } from "./focus.ts";
@@ -137,28 +130,32 @@ async function reported(context: ManagementContext, input: Asked): Promise<Repor
   const one = await narrowedTo(input.organization);
   const organization = one === undefined ? null : await organizationOf(one);
   const found = await ledger.report({
-    ...{ from, to, by, organizationId: organization?.id ?? null, personId: context.person, rows_max },
+    from,
+    to,
+    by,
+    organizationId: organization?.id ?? null,
+    personId: context.person,
+    largest: input.largest,
+    rows_max,
   });
   if (found.rows === null) {
     fail(`The report has more than ${rows_max} rows. Choose a shorter span, fewer groups, or one organization.`);
   }
-  const total = totalOf(found.rows);
-  if (!Object.values(total).every(Number.isSafeInteger)) {
+  if (found.total === null) {
     fail("The total is beyond 2^53 - 1 and cannot be told exactly. Choose a shorter span, or one organization.");
   }
   const { pricing = null } = await catalog();
   const costOf = pricing && costsAt(pricing.price_per_million_units);
-  const chosen = largestOf(found.rows, input.largest);
-  const rows = chosen.toSorted(largestFirst).map((row) => rowShown(row, by, costOf));
+  const rows = found.rows.toSorted(largestFirst).map((row) => rowShown(row, by, costOf));
   return {
     from,
     to,
     by,
     organization: organization?.slug ?? null,
     asOf: found.at,
-    total: withMeasures({}, total, costOf),
+    total: withMeasures({}, found.total, costOf),
     running: found.running,
-    rowsLeftOut: found.rows.length - chosen.length,
+    rowsLeftOut: found.rowsLeftOut,
     organizationId: organization?.id ?? null,
     price: pricing && {
       currency: pricing.currency,
@@ -222,11 +219,6 @@ async function memberIds(
     const counted = all.find((one) => one.organizationId === (row.organizationId ?? organizationId));
     return counted?.memberId ?? null;
   });
-}
-
-function largestOf(rows: readonly ReportRow[], count = rows.length): readonly ReportRow[] {
-  if (count >= rows.length) return rows;
-  return rows.toSorted((one, other) => other.units - one.units).slice(0, count);
 }
 
 /** The latest period last; within a period the largest first, and otherwise by what the rows are of. */

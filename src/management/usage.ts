@@ -34,7 +34,7 @@ export const Difference = Type.Object({
   organization_id: nullable(Type.String()),
   organization: nullable(Type.String()),
   subject_id: nullable(Type.String({ description: "UUID of its key or team; null: its own total." })),
-  window: oneOf([...windowKinds, "extra", "running", "hour", "day", "pass", "chain"]),
+  window: oneOf([...windowKinds, "extra", "running", "hour", "day", "total", "pass", "chain"]),
   starts_at: nullable(instant("When the window began, or the entry of the audit log was written.")),
   audit_entry: nullable(
     Type.Integer({

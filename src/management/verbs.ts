@@ -9,6 +9,7 @@ import { consoleVerbs } from "./console.ts";
 import { fleetVerbs } from "./fleet.ts";
 import { keyVerbs } from "./keys.ts";
 import { memberVerbs } from "./members.ts";
+import { membershipVerbs } from "./memberships.ts";
 import { noticeVerbs } from "./notices.ts";
 import { operatorVerbs } from "./operators.ts";
 import { organizationChangeVerbs } from "./organization-changes.ts";
@@ -44,6 +45,7 @@ const listed = [
   ...auditVerbs,
   ...operatorVerbs,
   ...personVerbs,
+  ...membershipVerbs,
   ...memberVerbs,
   ...consoleVerbs,
 ] as const;

@@ -22,7 +22,7 @@ interface ListenerParts {
   isShared: boolean;
 }
 
-/** What the ports serve beside the operations. */
+/** The parts of the node that the ports serve beside the operations. */
 interface Entrances {
   entrance: ManagementEntrance;
   /** Null: nobody signs in. */

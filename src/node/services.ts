@@ -4,7 +4,9 @@
  */
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
+import { networkInterfaces } from "node:os";
 import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
 import packageJson from "../../package.json" with { type: "json" };
 import type { Services } from "../cli/services.ts";
 import { processTerminal } from "../cli/terminal.ts";
@@ -21,6 +23,7 @@ import { type Room, workersIn } from "../config/workers.ts";
 import type { Database } from "../postgres/database.ts";
 import type { Simulator } from "../simulator/server.ts";
 import type { Member } from "../workers/member.ts";
+import { processSignals, type Signals } from "./signals.ts";
 import { isContainer } from "./welcome.ts";
 
 /** The build sets it to the version and the commit. */
@@ -33,6 +36,7 @@ const program: readonly [string, ...string[]] = isCompiled
 export function services(environment: NodeJS.ProcessEnv): Services {
   const version = typeof SLUICE_BUILD === "undefined" ? packageJson.version : SLUICE_BUILD;
   const terminal = processTerminal(environment);
+  const signals = processSignals();
   return {
     version,
     schema: async () => (await import("../../db/migrate.ts")).migrations.at(-1)!.name,
@@ -109,6 +113,7 @@ export function services(environment: NodeJS.ProcessEnv): Services {
         redis.close();
       }
     },
+    addresses: () => Object.values(networkInterfaces()).flatMap((all = []) => all.map(({ address }) => address)),
     certificates: async (configuration) => (await import("./certificates.ts")).certificatesOf(configuration),
     async draftConfiguration({ url, protocol, apiKey }) {
       const { initConfiguration } = await import("../config/init.ts");
@@ -131,12 +136,17 @@ export function services(environment: NodeJS.ProcessEnv): Services {
       const readFile = member ? await readingOf(member, environment) : readFileBounded;
       const first = await loaded(environment, readFile);
       const workers = member ? 1 : workersIn(first.server.workers, roomHere(first));
-      if (workers > 1) return supervised({ environment, configuration: first, workers, migrate, say: terminal.out });
-      const { configuration, stop } = await configurationInForce(environment, first, readFile);
-      const { serve } = await import("./serve.ts");
-      const { storage, server } = configuration.current();
-      const database = await openForServing(storage, migrate && server.migrates, member?.workers ?? 1);
-      const reloads = (reload: () => void) => void process.on("SIGHUP", reload);
+      if (workers > 1) {
+        return supervised({ environment, configuration: first, workers, migrate, signals, say: terminal.out });
+      }
+      const { storage, server } = first;
+      // The embedded database opens in a thread of its own, which begins first. Meanwhile this one loads the service.
+      if (!storage.databaseUrl) await import("../postgres/embedded.ts");
+      const [database, { configuration, stop }, { serve }] = await Promise.all([
+        openForServing(storage, migrate && server.migrates, member?.workers ?? 1),
+        configurationInForce(environment, first, readFile),
+        setImmediate().then(() => import("./serve.ts")),
+      ]);
       try {
         return await serve({
           version,
@@ -147,8 +157,8 @@ export function services(environment: NodeJS.ProcessEnv): Services {
           isTerminal: terminal.width !== null && !isContainer(environment),
           user: systemUser(),
           say: terminal.out,
-          stopAsked: member?.stopAsked ?? stopAsked,
-          onReload: member?.onReload ?? reloads,
+          stopAsked: member?.stopAsked ?? signals.stopAsked,
+          onReload: member?.onReload ?? signals.onReload,
           fileAge_ms: () => fileAge_ms(configurationPath(environment).path, Date.now()),
           member,
         });
@@ -160,7 +170,7 @@ export function services(environment: NodeJS.ProcessEnv): Services {
       const { startSimulator } = await import("../simulator/server.ts");
       return startSimulator({ hostname: host, port });
     },
-    untilStopped: async () => void (await stopAsked()),
+    untilStopped: async () => void (await signals.stopAsked()),
   };
 }
 
@@ -200,10 +210,11 @@ interface Supervised {
   configuration: Configuration;
   workers: number;
   migrate: boolean;
+  signals: Signals;
   say(text: string): void;
 }
 
-async function supervised({ environment, configuration, workers, migrate, say }: Supervised): Promise<number> {
+async function supervised({ environment, configuration, workers, migrate, signals, say }: Supervised): Promise<number> {
   const [{ supervise }, { fileRead }] = await Promise.all([import("./supervise.ts"), import("./worker.ts")]);
   const { path } = configurationPath(environment);
   return supervise({
@@ -211,11 +222,10 @@ async function supervised({ environment, configuration, workers, migrate, say }:
     configuration,
     environment,
     say,
-    stopAsked,
+    ...signals,
     room: roomHere(configuration),
     command: [...program, "serve", ...(migrate ? [] : ["--no-migrate"]), "--worker"],
     readFile: () => fileRead(path, readFileBounded),
-    onReload: (reload) => void process.on("SIGHUP", reload),
   });
 }
 
@@ -285,10 +295,4 @@ async function connected(storage: StorageSettings, workers = 1): Promise<Databas
     return serverDatabase(storage.databaseUrl, { connections_max: poolShare(workers) });
   }
   return (await import("../postgres/embedded.ts")).embeddedDatabase(embeddedFolder(storage.dataDir), { isCompiled });
-}
-
-function stopAsked(): Promise<NodeJS.Signals> {
-  return new Promise((resolve) => {
-    for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, resolve);
-  });
 }

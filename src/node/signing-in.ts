@@ -66,9 +66,10 @@ function partsOf(
 }
 
 /** Whether there may be more. */
-async function forget({ identity, sessions, devices, uses, signIns }: IdentityParts): Promise<boolean> {
+async function forget({ identity, people, sessions, devices, uses, signIns }: IdentityParts): Promise<boolean> {
   const settings = identity();
   const gone = [await devices.forget(), await uses.forget(), await signIns.forget()];
   if (settings) gone.push(await sessions.forget(lifeOf(settings, "console")));
-  return gone.some((count) => count >= 1000);
+  const visitors = await people.deleteVisitors();
+  return visitors > 0 || gone.some((count) => count >= 1000);
 }

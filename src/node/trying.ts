@@ -32,7 +32,7 @@ async function secretOf(database: Database, { keyOf }: ManagementContext, keyId:
   return hash;
 }
 
-/** Of the key as which her identity tokens call, too: it is in no list of keys. */
+/** The secret of the key as which her identity tokens call, too. No list has that key. */
 async function ownSecret(database: Database, { noted, within }: Caller): Promise<Uint8Array> {
   const all = people(database);
   const known = "person" in noted ? await all.findPerson(noted.person) : null;

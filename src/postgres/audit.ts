@@ -18,6 +18,9 @@ const fresh_minutes = 50;
 /** The time for reading the records of a day. */
 export const long_ms = 15 * 60_000;
 
+/** How long a pass goes on adding days to the totals. */
+const totalling_ms = 5_000;
+
 /** How long a check waits for a roll-up to end. */
 const wait_ms = 15_000;
 
@@ -26,6 +29,7 @@ export async function rollUp(db: Database): Promise<void> {
   await onOneNode(db, "usage_audit", async (lane) => {
     await readOn(lane);
     await splitDay(db, lane);
+    await totalDays(db, lane);
   });
 }
 
@@ -36,6 +40,18 @@ async function splitDay(db: Database, lane: Lane): Promise<void> {
   );
   if (found)
     await db.transaction((tx) => tx.query("select usage_split_day($1)", [found.day]), { statement_ms: long_ms });
+}
+
+/** Days that were rolled up before there were totals, the newest first, for as long as a pass may take. */
+async function totalDays(db: Database, lane: Lane): Promise<void> {
+  const until_ms = performance.now() + totalling_ms;
+  do {
+    const [found] = await lane.query<{ day: Date }>(
+      "select starts_at as day from usage_rolled where not is_totalled and is_split order by starts_at desc limit 1",
+    );
+    if (!found) return;
+    await db.transaction((tx) => tx.query("select usage_total_day($1)", [found.day]), { statement_ms: long_ms });
+  } while (performance.now() < until_ms);
 }
 
 export async function audit(db: Database): Promise<Audit> {
@@ -59,6 +75,12 @@ async function look(db: Database, lane: Lane): Promise<LedgerDifference[]> {
     "select starts_at as day from usage_rolled where sealed_at is null and starts_at <= store_now() - interval '24 hours' order by 1",
   );
   for (const { day } of ended) differences.push(...(await differencesIn(db, "usage_seal_day($1)", [day])));
+  differences.push(
+    ...(await totalDifferences(
+      db,
+      ended.map(({ day }) => day),
+    )),
+  );
   await sealRecords(db);
   await lane.query("select usage_audit_done($1)", [differences.length]);
   return differences;
@@ -82,6 +104,14 @@ export async function differencesIn(
   return rows.map(differenceOf);
 }
 
+/** The totals of the months of these days, beside all their days. */
+export async function totalDifferences(db: Database, days: readonly Date[]): Promise<LedgerDifference[]> {
+  const differences: LedgerDifference[] = [];
+  for (const month of new Set(days.map((day) => day.toISOString().slice(0, 7))))
+    differences.push(...(await differencesIn(db, "usage_total_differences($1)", [`${month}-01T00:00:00Z`])));
+  return differences;
+}
+
 export async function sealed(db: Pick<Database, "query">): Promise<Sealed> {
   const [row] = await db.query<Sealed>(
     `select s.windows, s.records, d.days, d.day_records as "dayRecords"
@@ -93,7 +123,8 @@ export async function sealed(db: Pick<Database, "query">): Promise<Sealed> {
 }
 
 export interface DifferenceRow {
-  organization_id: string;
+  /** Null in totals of all organizations. */
+  organization_id: string | null;
   /** Absent in comparisons of roll-ups. */
   subject_id?: string | null;
   kind: LedgerDifference["kind"];
@@ -106,5 +137,5 @@ export interface DifferenceRow {
 
 export function differenceOf(row: DifferenceRow): LedgerDifference {
   const { organization_id, subject_id: subjectId = null, starts_at: startsAt, ...rest } = row;
-  return { organizationId: idOf(organization_id, "org_"), subjectId, startsAt, ...rest };
+  return { organizationId: organization_id && idOf(organization_id, "org_"), subjectId, startsAt, ...rest };
 }

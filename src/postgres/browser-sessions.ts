@@ -5,8 +5,10 @@ import type {
   EndedAtIssuer,
   KnownSession,
   SessionKind,
+  SessionLife,
 } from "../store/browser-sessions.ts";
 import { bare, idOf } from "../store/ids.ts";
+import { batched } from "../time/batched.ts";
 import type { Database } from "./database.ts";
 
 interface Row {
@@ -29,9 +31,58 @@ export const isYoung = (idle: string, whole: string) =>
   `used_at > store_now() - ${idle}::bigint * interval '1 ms' and created_at > store_now() - ${whole}::bigint * interval '1 ms'`;
 
 /** A use is written down once in this time. */
-export const noted_ms = 60_000;
+const noted_ms = 60_000;
+
+interface Used {
+  hash: Uint8Array;
+  usedAt: Date;
+  readAt: Date;
+  idle_ms: number;
+}
+
+export async function noteUse(
+  db: Pick<Database, "query">,
+  table: "browser_session" | "operator_session",
+  rows: readonly Used[],
+): Promise<void> {
+  const due = rows.filter(
+    ({ usedAt, readAt, idle_ms }) => readAt.getTime() - usedAt.getTime() >= Math.min(noted_ms, idle_ms / 2),
+  );
+  if (due.length === 0) return;
+  await db.query(`update ${table} set used_at = store_now() where hash = any ($1)`, [due.map(({ hash }) => hash)]);
+}
+
+interface Asked extends SessionLife {
+  hash: Uint8Array;
+  kind: SessionKind;
+}
+
+/** Those that are there and have not ended, by their age or with their person. */
+async function found(db: Database, asked: readonly Asked[]): Promise<ReadonlyMap<string, KnownSession>> {
+  const rows = await db.query<Omit<KnownSession, "personId"> & Row & Used>(
+    `select ${columns("s")}, s.created_at as "createdAt", s.used_at as "usedAt", s.confirmed_at as "confirmedAt",
+       s.secret_hash as "secretHash", store_now() as "readAt", a.idle as idle_ms
+     from unnest($1::bytea[], $2::text[], $3::bigint[], $4::bigint[]) a (hash, kind, idle, whole)
+     join browser_session s on s.hash = a.hash and s.kind = a.kind
+     join person p on p.id = s.person_id
+     where ${isYoung("a.idle", "a.whole").replaceAll(/(used_at|created_at)/g, "s.$1")}
+       and p.suspended_at is null and p.forgotten_at is null
+       and (p.not_before is null or s.created_at > p.not_before)`,
+    [
+      asked.map(({ hash }) => hash),
+      asked.map(({ kind }) => kind),
+      asked.map(({ idle_ms }) => idle_ms),
+      asked.map(({ whole_ms }) => whole_ms),
+    ],
+  );
+  await noteUse(db, "browser_session", rows);
+  return new Map(rows.map(({ idle_ms: _, ...row }) => [nameOf(row), sessionOf(row)]));
+}
+
+const nameOf = ({ hash, kind }: Pick<Asked, "hash" | "kind">) => `${kind} ${hash.toHex()}`;
 
 export function browserSessions(db: Database): BrowserSessions {
+  const find = batched<Asked, KnownSession>(nameOf, (asked) => found(db, asked));
   return {
     async begin({ hash, kind, personId, issuer, issuerSession, tokens, codeHash = null }) {
       await db.query(
@@ -42,21 +93,7 @@ export function browserSessions(db: Database): BrowserSessions {
       );
     },
 
-    async find(hash, kind, { idle_ms, whole_ms }) {
-      const [row] = await db.query<Omit<KnownSession, "personId"> & Row>(
-        `select ${columns("s")}, s.created_at as "createdAt", s.used_at as "usedAt", s.confirmed_at as "confirmedAt",
-           s.secret_hash as "secretHash", store_now() as "readAt"
-         from browser_session s join person p on p.id = s.person_id
-         where s.hash = $1 and s.kind = $2 and ${isYoung("$3", "$4").replaceAll(/(used_at|created_at)/g, "s.$1")}
-           and p.suspended_at is null and p.forgotten_at is null
-           and (p.not_before is null or s.created_at > p.not_before)`,
-        [hash, kind, idle_ms, whole_ms],
-      );
-      if (!row) return null;
-      if (row.readAt.getTime() - row.usedAt.getTime() >= Math.min(noted_ms, idle_ms / 2))
-        await db.query("update browser_session set used_at = store_now() where hash = $1", [hash]);
-      return sessionOf(row);
-    },
+    find: (hash, kind, life) => find({ hash, kind, ...life }),
 
     async redeem({ hash, codeHash, secretHash, young_ms }) {
       const rows = await db.query(

@@ -4,7 +4,7 @@
  * about it.
  */
 import type { LedgerDifference } from "../store/ledger.ts";
-import { type DifferenceRow, differenceOf, differencesIn, rollUp } from "./audit.ts";
+import { type DifferenceRow, differenceOf, differencesIn, rollUp, totalDifferences } from "./audit.ts";
 import type { Database, Lane } from "./database.ts";
 import { onOneNode } from "./fleet.ts";
 import { unlikeTheirPasses } from "./passes.ts";
@@ -26,6 +26,12 @@ export async function check(db: Database, isFull: boolean): Promise<LedgerDiffer
   );
   if (isFull) differences.push(...(await unlikeTheirPasses(db, pace)));
   for (const { day } of days) differences.push(...(await differencesIn(db, "usage_day_differences($1)", [day])));
+  differences.push(
+    ...(await totalDifferences(
+      db,
+      days.map(({ day }) => day),
+    )),
+  );
   return differences;
 }
 

@@ -43,8 +43,8 @@ export function keptAnswers(db: Pick<Database, "query">, { kept_hours }: KeptSet
       );
       return row ? keptOf(row) : null;
     },
-    async end(requestId, { state, bytes, response }) {
-      const values = [bare(requestId, "req_"), state, bytes, response ?? null];
+    async end(requestId, { state, bytes, response, freesClaim = false }) {
+      const values = [bare(requestId, "req_"), state, bytes, response ?? null, freesClaim];
       return (await db.query(ending, values)).length > 0;
     },
     async respond(requestId, responseId, response) {
@@ -137,7 +137,8 @@ const selecting = `
   from kept_answer where`;
 
 const ending = `
-  update kept_answer set state = $2, bytes = $3, response = coalesce($4, response)
+  update kept_answer set state = $2, bytes = $3, response = coalesce($4, response),
+    claim = case when $5::boolean then null else claim end, body = case when $5::boolean then null else body end
   where request_id = $1 and state = 'open' returning request_id`;
 
 /** The claim of an answer whose log was given up stays, so that its key is never charged again. */

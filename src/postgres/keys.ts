@@ -80,7 +80,7 @@ export function keys(db: Database): Pick<Administration, Verbs> {
         return (await readKey(tx, id))!;
       }),
 
-    async pageKeys({ organizationId, personId, after, limit, state, kind = "key", unusedFor_ms, over }) {
+    async pageKeys({ organizationId, personId, after, limit, state, kind = "key", unusedFor_ms, endsWithin_ms, over }) {
       const owner = organizationId === undefined ? undefined : bare(organizationId, "org_");
       const wanted = and(
         owner === undefined ? undefined : eq(apiKey.organizationId, owner),
@@ -89,6 +89,7 @@ export function keys(db: Database): Pick<Administration, Verbs> {
         eq(apiKey.kind, kind),
         state === undefined ? undefined : eq(keyLife.state, state),
         unusedFor_ms === undefined ? undefined : isUnusedFor(unusedFor_ms),
+        endsWithin_ms === undefined ? undefined : and(eq(keyLife.state, "active"), endsWithin(endsWithin_ms)),
         over === undefined ? undefined : hasUsed("key", apiKey.id, over, owner),
       );
       const page = living(db)
@@ -164,6 +165,8 @@ export function keys(db: Database): Pick<Administration, Verbs> {
 
 const isUnusedFor = (ms: number) =>
   sql`coalesce(${apiKey.lastUsedAt}, ${apiKey.createdAt}) <= store_now() - ${ms}::bigint * interval '1 ms'`;
+
+const endsWithin = (ms: number) => sql`${keyLife.endsAt} <= store_now() + ${ms}::bigint * interval '1 ms'`;
 
 /** Renames fields to the names that the audit log has. */
 const listed = (of: Record<string, unknown>) =>

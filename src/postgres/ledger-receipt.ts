@@ -120,7 +120,9 @@ function recordReceipt(row: RecordRow): Receipt {
       row.upstream === null || row.attempts === null
         ? null
         : {
-            ...{ upstream: row.upstream, attempts: row.attempts, firstPart_ms: row.firstPart_ms },
+            upstream: row.upstream,
+            attempts: row.attempts,
+            firstPart_ms: row.firstPart_ms,
             ...(row.tried === null ? {} : { tried: row.tried }),
           },
     reportRejected: row.reportRejected as RejectedReport | null,

@@ -1,6 +1,6 @@
 /** The webhooks of organizations, and the queue of their notices, over SQL (docs/notices.md). */
 
-import { bare, idOf } from "../store/ids.ts";
+import { bare, idOf, uuid_max, uuidOf } from "../store/ids.ts";
 import type { NoticeAdministration, NoticeHook, NoticeKind, NoticeQueue } from "../store/notice.ts";
 import { standingSubjects } from "../store/standing.ts";
 import { act, audit, storeNow } from "./acts.ts";
@@ -17,6 +17,21 @@ const kept_days = 100;
 
 export function noticeHooks(db: Database): NoticeAdministration {
   return {
+    async pageNoticeHooks({ after, limit, organizationId, isUndelivered = false }) {
+      const rows = await db.query<HookRow>(
+        `select * from (${reading}) hook
+         where ($1::uuid is null or organization_id > $1) and ($2::uuid is null or organization_id = $2)
+           and (not $3::boolean or problem is not null)
+         order by organization_id limit $4`,
+        [
+          after === undefined ? null : (uuidOf(after, "org_") ?? uuid_max),
+          organizationId === undefined ? null : bare(organizationId, "org_"),
+          isUndelivered,
+          limit + 1,
+        ],
+      );
+      return { items: rows.slice(0, limit).map(hookOf), hasMore: rows.length > limit };
+    },
     noticeHook: (organizationId) => read(db, bare(organizationId, "org_")),
     setNoticeHook: (organizationId, { url, shares, keyExpiryDays }, { secret, renews }, actor) =>
       act(db, async (tx) => {
@@ -174,16 +189,24 @@ async function lockOwner(tx: Transaction, owner: string): Promise<void> {
   await tx.query("select 1 from organization where id = $1 for update", [owner]);
 }
 
+const reading = `
+  select organization_id, url, shares, key_expiry_days as "keyExpiryDays", changed_at as "changedAt",
+    (select count(*)::int from notice n where n.organization_id = h.organization_id and next_attempt_at is not null)
+      as waiting,
+    (select problem from notice n where n.organization_id = h.organization_id and problem is not null
+     order by created_at desc limit 1) as problem
+  from notice_hook h`;
+
+type HookRow = Omit<NoticeHook, "organizationId"> & { organization_id: string };
+
+const hookOf = ({ organization_id, ...hook }: HookRow): NoticeHook => ({
+  ...hook,
+  organizationId: idOf(organization_id, "org_"),
+});
+
 async function read(db: Pick<Database, "query">, owner: string): Promise<NoticeHook | null> {
-  const [row] = await db.query<Omit<NoticeHook, "organizationId">>(
-    `select url, shares, key_expiry_days as "keyExpiryDays", changed_at as "changedAt",
-       (select count(*)::int from notice n where n.organization_id = $1 and next_attempt_at is not null) as waiting,
-       (select problem from notice n where n.organization_id = $1 and problem is not null
-        order by created_at desc limit 1) as problem
-     from notice_hook where organization_id = $1`,
-    [owner],
-  );
-  return row ? { ...row, organizationId: idOf(owner, "org_") } : null;
+  const [row] = await db.query<HookRow>(`${reading} where organization_id = $1`, [owner]);
+  return row ? hookOf(row) : null;
 }
 
 const listed = ({ url, shares, keyExpiryDays }: NoticeHook) => ({ url, shares, key_expiry_days: keyExpiryDays });

@@ -1,6 +1,8 @@
 /** Sessions of operators in the console, over SQL. */
-import type { OperatorSessions } from "../store/operator-sessions.ts";
-import { isYoung, noted_ms } from "./browser-sessions.ts";
+import type { SessionLife } from "../store/browser-sessions.ts";
+import type { OperatorSession, OperatorSessions } from "../store/operator-sessions.ts";
+import { batched } from "../time/batched.ts";
+import { isYoung, noteUse } from "./browser-sessions.ts";
 import type { Database } from "./database.ts";
 
 interface Row {
@@ -10,9 +12,36 @@ interface Row {
   localUser: string | null;
   usedAt: Date;
   readAt: Date;
+  idle_ms: number;
+}
+
+interface Asked extends SessionLife {
+  hash: Uint8Array;
+}
+
+/** Those that are there and have not ended by their age. */
+async function found(db: Database, asked: readonly Asked[]): Promise<ReadonlyMap<string, OperatorSession>> {
+  const rows = await db.query<Row>(
+    `select s.hash, s.secret_hash as "secretHash", s.token_hash as "tokenHash", s.local_user as "localUser",
+       s.used_at as "usedAt", store_now() as "readAt", a.idle as idle_ms
+     from unnest($1::bytea[], $2::bigint[], $3::bigint[]) a (hash, idle, whole)
+     join operator_session s on s.hash = a.hash and ${isYoung("a.idle", "a.whole")}`,
+    [asked.map(({ hash }) => hash), asked.map(({ idle_ms }) => idle_ms), asked.map(({ whole_ms }) => whole_ms)],
+  );
+  await noteUse(db, "operator_session", rows);
+  return new Map(
+    rows.map(({ hash, secretHash, tokenHash, localUser }) => [
+      hash.toHex(),
+      { hash, secretHash, of: tokenHash ? { tokenHash } : { localUser: localUser! } },
+    ]),
+  );
 }
 
 export function operatorSessions(db: Database): OperatorSessions {
+  const find = batched<Asked, OperatorSession>(
+    ({ hash }) => hash.toHex(),
+    (asked) => found(db, asked),
+  );
   return {
     async begin({ hash, secretHash, of }) {
       const [tokenHash, localUser] = "tokenHash" in of ? [of.tokenHash, null] : [null, of.localUser];
@@ -23,19 +52,7 @@ export function operatorSessions(db: Database): OperatorSessions {
       );
     },
 
-    async find(hash, { idle_ms, whole_ms }) {
-      const [row] = await db.query<Row>(
-        `select hash, secret_hash as "secretHash", token_hash as "tokenHash", local_user as "localUser",
-           used_at as "usedAt", store_now() as "readAt"
-         from operator_session where hash = $1 and ${isYoung("$2", "$3")}`,
-        [hash, idle_ms, whole_ms],
-      );
-      if (!row) return null;
-      const { secretHash, tokenHash, localUser, usedAt, readAt } = row;
-      if (readAt.getTime() - usedAt.getTime() >= Math.min(noted_ms, idle_ms / 2))
-        await db.query("update operator_session set used_at = store_now() where hash = $1", [hash]);
-      return { hash: row.hash, secretHash, of: tokenHash ? { tokenHash } : { localUser: localUser! } };
-    },
+    find: (hash, life) => find({ hash, ...life }),
 
     async end(hash) {
       return (await db.query("delete from operator_session where hash = $1 returning hash", [hash])).length > 0;

@@ -1,8 +1,9 @@
 /** Operators over SQL: like keys, with a role instead of an organization (src/postgres/keys.ts). */
-import { eq, gt, type SQL, sql } from "drizzle-orm";
+import { eq, gt, inArray, type SQL, sql } from "drizzle-orm";
 import { operator, operatorSecret } from "../../db/schema.ts";
 import { bare, uuid_max, uuidOf } from "../store/ids.ts";
-import type { Operator, Operators } from "../store/operators.ts";
+import type { FoundOperator, Operator, Operators } from "../store/operators.ts";
+import { batched } from "../time/batched.ts";
 import { act, audit, repeated, storeNow, unrepeated } from "./acts.ts";
 import type { Database, Transaction } from "./database.ts";
 import { masked } from "./keys.ts";
@@ -13,8 +14,9 @@ import { operatorSecrets } from "./secrets.ts";
 const used_minutes = 1;
 
 export function operators(db: Database): Operators {
+  const find = batched<Presented, FoundOperator>(nameOf, (presented) => findByTokens(db, presented));
   return {
-    operatorOf: (tokenHash, address) => plainly(findByToken(db, tokenHash, address)),
+    operatorOf: (tokenHash, address) => plainly(find({ tokenHash, address })),
 
     createOperator: (input) =>
       act(db, async (tx) => {
@@ -87,22 +89,45 @@ export function operators(db: Database): Operators {
   };
 }
 
-async function findByToken(db: Database, hash: Uint8Array, address: string | null) {
-  const [found] = await db.drizzle
+interface Presented {
+  tokenHash: Uint8Array;
+  /** From where. */
+  address: string | null;
+}
+
+const nameOf = ({ tokenHash, address }: Presented) => `${tokenHash.toHex()} ${address}`;
+
+async function findByTokens(db: Database, presented: Presented[]): Promise<ReadonlyMap<string, FoundOperator>> {
+  const rows = await db.drizzle
     .select({ row: operator, secret: operatorSecret, readAt: sql<Date>`store_now()` })
     .from(operatorSecret)
     .innerJoin(operator, eq(operator.id, operatorSecret.operatorId))
-    .where(eq(operatorSecret.hash, hash));
-  if (!found) return null;
-  const { row, secret, readAt } = found;
-  const { expiresAt, revokedAt } = secret;
-  await db.query(
-    `update operator set last_used_at = store_now(), last_used_from = $2
-     where id = $1 and (last_used_at is null or last_used_at < store_now() - interval '${used_minutes} minutes'
-       or last_used_from is distinct from $2)`,
-    [row.id, address],
-  );
-  return { operator: operatorOf(row, []), secret: { expiresAt, revokedAt }, readAt };
+    .where(
+      inArray(
+        operatorSecret.hash,
+        presented.map(({ tokenHash }) => tokenHash),
+      ),
+    );
+  const byHash = new Map(rows.map((found) => [found.secret.hash.toHex(), found]));
+  const all = new Map<string, FoundOperator>();
+  for (const one of presented) {
+    const found = byHash.get(one.tokenHash.toHex());
+    if (!found) continue;
+    const { row, secret, readAt } = found;
+    await noteUse(db, row, one.address, readAt);
+    all.set(nameOf(one), {
+      operator: operatorOf(row, []),
+      secret: { expiresAt: secret.expiresAt, revokedAt: secret.revokedAt },
+      readAt,
+    });
+  }
+  return all;
+}
+
+async function noteUse(db: Database, { id, lastUsedAt, lastUsedFrom }: OperatorRow, address: string | null, at: Date) {
+  const isRecent = lastUsedAt !== null && at.getTime() - lastUsedAt.getTime() < used_minutes * 60_000;
+  if (isRecent && lastUsedFrom === address) return;
+  await db.query("update operator set last_used_at = store_now(), last_used_from = $2 where id = $1", [id, address]);
 }
 
 async function lock(tx: Transaction, id: string): Promise<OperatorRow | null> {

@@ -22,6 +22,7 @@ const kept = [
   ["usage_opening", "ends_at"],
   ["usage_hour", "starts_at"],
   ["usage_day", "starts_at"],
+  ["usage_total", "starts_at"],
   ["usage_rolled", "starts_at"],
 ] as const;
 

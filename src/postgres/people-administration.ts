@@ -106,7 +106,10 @@ export function peopleAdministration(db: Database): PeopleAdministration {
   };
 }
 
-function wantedBy(db: Database, { after, organizationId, search, isSuspended, over }: PersonQuery): SQL | undefined {
+function wantedBy(
+  db: Database,
+  { after, organizationId, search, isSuspended, isByHand, over }: PersonQuery,
+): SQL | undefined {
   const within = organizationId === undefined ? undefined : bare(organizationId, "org_");
   const isMember = (owner: string) =>
     exists(
@@ -125,7 +128,16 @@ function wantedBy(db: Database, { after, organizationId, search, isSuspended, ov
     search === undefined ? undefined : contains(search),
     over === undefined ? undefined : isOver(over, within),
     isSuspended === undefined ? undefined : isSuspended ? isNotNull(person.suspendedAt) : isNull(person.suspendedAt),
+    isByHand ? setByHand(within) : undefined,
   );
+}
+
+/** `owner`: only what was set in this organization counts, and a suspension. */
+function setByHand(owner: string | undefined): SQL {
+  const here = (column: string) => (owner === undefined ? sql`` : sql` and ${sql.raw(column)} = ${owner}`);
+  return sql`(${person.suspendedAt} is not null
+    or ${person.id} in (select m.person_id from membership m where m.source = 'hand' and m.ended_at is null${here("m.organization_id")})
+    or ${person.id} in (select l.person_id from member_limit l where true${here("l.organization_id")}))`;
 }
 
 const isOver = (percent: number, owner: string | undefined) =>

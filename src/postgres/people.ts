@@ -1,10 +1,11 @@
 /** People over SQL: those for whom an issuer vouches, and their memberships. */
-import { and, eq, isNull, type SQL } from "drizzle-orm";
+import { and, eq, inArray, isNull, type SQL } from "drizzle-orm";
 import { apiKey, person, usageSubject } from "../../db/schema.ts";
 import { noBudget } from "../store/budget.ts";
 import { scopes } from "../store/directory.ts";
 import { bare, idOf, uuidOf } from "../store/ids.ts";
 import type { Confirmation, KnownPerson, People, Person, TokenKey } from "../store/people.ts";
+import { batched } from "../time/batched.ts";
 import { act, audit, storeNow } from "./acts.ts";
 import type { Database, Transaction } from "./database.ts";
 import { refreshMembers, sumAll } from "./members.ts";
@@ -17,10 +18,17 @@ import { budgetNewKey } from "./teams.ts";
 export type PersonRow = typeof person.$inferSelect;
 
 export function people(db: Database): People {
+  const find = batched<string, KnownPerson>(
+    (uuid) => uuid,
+    async (uuids) => {
+      const known = await knownOf(db, await db.drizzle.select().from(person).where(inArray(person.id, uuids)));
+      return new Map(known.map((one) => [bare(one.person.id, "per_"), one]));
+    },
+  );
   return {
     async findPerson(id) {
       const uuid = uuidOf(id, "per_");
-      return uuid === null ? null : plainly(readPerson(db, eq(person.id, uuid)));
+      return uuid === null ? null : plainly(find(uuid));
     },
 
     personOf: (issuer, subject) => plainly(readPerson(db, isSubject(issuer, subject))),
@@ -53,6 +61,8 @@ export function people(db: Database): People {
 
     endIssued: (id, actor) => endIssued(db, id, actor),
 
+    deleteVisitors: () => act(db, deleteVisitors),
+
     tokenKey: (input) => act(db, (tx) => tokenKey(tx, input)),
   };
 }
@@ -65,7 +75,11 @@ function hashOf(text: string): Uint8Array {
 }
 
 /** Finds or makes the row, locked until the commit, and writes down what the issuer says. */
-async function confirmed(tx: Transaction, confirmation: Confirmation, now: Date) {
+async function confirmed(
+  tx: Transaction,
+  confirmation: Confirmation,
+  now: Date,
+): Promise<{ row: PersonRow; isNew: boolean }> {
   const { issuer, subject, kind } = confirmation;
   const at = confirmation.at && confirmation.at < now ? confirmation.at : now;
   const [made] = await tx.drizzle
@@ -82,9 +96,11 @@ async function confirmed(tx: Transaction, confirmation: Confirmation, now: Date)
     .onConflictDoNothing()
     .returning({ id: person.id });
   const [found] = await tx.drizzle.select().from(person).where(isSubject(issuer, subject)).for("update");
-  const changes = changesOf(found!, confirmation, at);
-  if (Object.keys(changes).length > 0) await tx.drizzle.update(person).set(changes).where(eq(person.id, found!.id));
-  return { row: { ...found!, ...changes }, isNew: made !== undefined };
+  // Deleted between the two statements, as somebody who had not come for long.
+  if (!found) return confirmed(tx, confirmation, now);
+  const changes = changesOf(found, confirmation, at);
+  if (Object.keys(changes).length > 0) await tx.drizzle.update(person).set(changes).where(eq(person.id, found.id));
+  return { row: { ...found, ...changes }, isNew: made !== undefined };
 }
 
 /** The columns that change. A word that is older than the last one changes none. */
@@ -144,6 +160,38 @@ export function endIssued(db: Database, id: string, actor: string): Promise<Pers
     return personOf({ ...row, notBefore: at });
   });
 }
+
+/**
+ * The rows are locked by one statement and looked through by the next: what somebody is given meanwhile is given under the
+ * same lock, and seen. `ended_at` of a membership does not matter: who had one may have usage.
+ */
+async function deleteVisitors(tx: Transaction): Promise<number> {
+  const old = await tx.query<{ id: string }>(
+    `select id from person p where ${isVisitor} order by confirmed_at limit $1 for update skip locked`,
+    [visitors_max],
+  );
+  const ids = old.map(({ id }) => id);
+  await tx.query("delete from device_request where person_id = any ($1::uuid[])", [ids]);
+  await tx.query("delete from browser_session where person_id = any ($1::uuid[])", [ids]);
+  const gone = await tx.query<{ id: string }>(
+    `delete from person p where id = any ($1::uuid[]) and ${isVisitor} returning id`,
+    [ids],
+  );
+  const at = await storeNow(tx);
+  for (const { id } of gone) {
+    const subject = idOf(id, "per_");
+    await audit(tx, at, { actor: "service", action: "person.delete", owner: null, subject, details: {} });
+  }
+  return gone.length;
+}
+
+const visitors_max = 500;
+const isVisitor = `
+  p.confirmed_at < store_now() - interval '30 days' and p.suspended_at is null and p.forgotten_at is null
+  and not exists (select from membership m where m.person_id = p.id)
+  and not exists (select from api_key k where k.person_id = p.id)
+  and not exists (select from sign_in s where s.person_id = p.id)
+  and not exists (select from member_limit l where l.person_id = p.id)`;
 
 async function tokenKey(tx: Transaction, input: Parameters<People["tokenKey"]>[0]): Promise<TokenKey | null> {
   const owner = await lockPerson(tx, input.personId);

@@ -1,6 +1,6 @@
 /**
- * A report in one snapshot: roll-ups by the day, or by the hour if that is asked for, and the records that no pass of
- * the audit has read yet (docs/design/metering.md, Roll-ups).
+ * A report in one snapshot: totals where they tell enough, else roll-ups by the day, or by the hour if that is asked for,
+ * and the records that no pass of the audit has read yet (docs/design/metering.md, Totals).
  */
 import { bare, idOf } from "../store/ids.ts";
 import {
@@ -9,19 +9,27 @@ import {
   type ReportMeasures,
   type ReportQuery,
   type ReportRow,
+  totalOf,
   type UsageReport,
 } from "../store/report.ts";
 import type { Database, Transaction } from "./database.ts";
 import { isOfPerson } from "./person-of-key.ts";
+import { type Range, type Rolled, type Sources, sourcesOf, totalFor } from "./report-sources.ts";
 
 const statement_ms = 60_000;
-const hour_ms = 3_600_000;
-const day_ms = 24 * hour_ms;
 /** 100,000 groups, without a temporary file. */
 const memory_kB = 32 * 1024;
 
 /** The id of what is not there: no team, no person, no key. */
 const none = "00000000-0000-0000-0000-000000000000";
+
+/** Days that are older are read from the roll-ups alone: totals go with their month, and days one by one. */
+const totalMonths = 13;
+const ofKind = {
+  day: `and s.kind = 'day' and s.organization_id = '${none}'`,
+  organization: "and s.kind = 'organization'",
+  key: "and s.kind = 'key'",
+};
 
 /** A number is read several times as fast as an instant. */
 const second = (instant: string) => `date_part('epoch', ${instant})`;
@@ -64,59 +72,124 @@ async function read(tx: Transaction, query: ReportQuery): Promise<UsageReport> {
     `set transaction isolation level repeatable read, read only; set local jit = off; set local enable_sort = off;
      set local work_mem = '${memory_kB}kB'`,
   );
-  const { from, to, rows_max } = query;
-  const organization = query.organizationId === null ? null : bare(query.organizationId, "org_");
-  const person = query.personId ? bare(query.personId, "per_") : null;
-  const only = [organization, person].filter((one) => one !== null);
-  const rows = await tx.query<Row>(textOf(query), [from, to, rows_max + 1, ...only]);
+  const { from, to, rows_max, largest } = query;
+  const { text, values } = statementOf(query, sourcesOf(query, await rolledDays(tx, query)));
+  const found = await tx.query<Row>(text, values);
   const [open] = await tx.query<{ at: Date; requests: number; units: number }>(
     `select store_now() as at, count(h.*) as requests, coalesce(sum(h.units), 0)::bigint as units
      from (select 1) one left join usage_hold h
        on h.admitted_at >= $1 and h.admitted_at < $2 and ($3::uuid is null or h.organization_id = $3)
        and ${isOfPerson("h", "$4")}`,
-    [from, to, organization, person],
+    [from, to, organizationIn(query), personIn(query)],
   );
+  const running = { requests: open!.requests, heldUnits: open!.units };
+  if (largest === undefined && found.length > rows_max)
+    return { at: open!.at, rows: null, total: null, rowsLeftOut: 0, running };
+  const sum = found.find(({ groups }) => groups !== null);
+  const rows = await named(
+    tx,
+    query.by,
+    found.filter((row) => row !== sum),
+  );
+  const total = sum ?? totalOf(rows);
   return {
     at: open!.at,
-    rows: rows.length > rows_max ? null : await named(tx, query.by, rows),
-    running: { requests: open!.requests, heldUnits: open!.units },
+    rows,
+    total: measures.every((name) => Number.isSafeInteger(total[name])) ? measuredAs(total, {}) : null,
+    rowsLeftOut: sum ? sum.groups! - rows.length : 0,
+    running,
   };
 }
 
+const organizationIn = ({ organizationId }: ReportQuery) => organizationId && bare(organizationId, "org_");
+const personIn = ({ personId }: ReportQuery) => (personId ? bare(personId, "per_") : null);
+
+/** The days that have roll-ups, of all months that the span touches: none if no total would do. */
+async function rolledDays(tx: Transaction, query: ReportQuery): Promise<readonly Rolled[]> {
+  if (totalFor(query) === null) return [];
+  return tx.query<Rolled>(
+    `select starts_at as "startsAt",
+       is_totalled and starts_at >= (select store_now() - make_interval(months => $3)) as "isTotalled"
+     from usage_rolled
+     where starts_at >= date_trunc('month', $1::timestamptz at time zone 'UTC') at time zone 'UTC'
+       and starts_at < (date_trunc('month', $2::timestamptz at time zone 'UTC') + interval '1 month') at time zone 'UTC'
+     order by 1`,
+    [query.from, query.to, totalMonths],
+  );
+}
+
 /**
- * Days are read if the span is whole days and nobody asks for hours. Each source is summed by itself, so that the
- * server can read the larger one in parallel; by person, it is summed by key, and then each key's person is looked up.
- * Names are looked up afterwards, each once. Pure.
+ * Each source is summed by itself, so that the server can read the larger one in parallel; by person, it is summed by
+ * key, and then each key's person is looked up. Names are looked up afterwards, each once. Pure.
  */
-function textOf({ from, to, by, organizationId, personId }: ReportQuery): string {
-  const areDays = !by.includes("hour") && [from, to].every((at) => at.getTime() % day_ms === 0);
-  const ofOne = organizationId === null ? "" : "and s.organization_id = $4";
-  const only = personId ? `${ofOne} and ${isOfPerson("s", organizationId === null ? "$4" : "$5")}` : ofOne;
+function statementOf(query: ReportQuery, sources: Sources): { text: string; values: unknown[] } {
+  const { from, to, by, rows_max, largest } = query;
+  const values: unknown[] = [];
+  const value = (one: unknown) => `$${values.push(one)}`;
+  const within = (ranges: readonly Range[]) =>
+    ranges
+      .map(({ from, to }) => `s.starts_at >= ${value(from)}::timestamptz and s.starts_at < ${value(to)}::timestamptz`)
+      .map((one) => `(${one})`)
+      .join(" or ");
+  const only = [
+    query.organizationId === null ? "" : `and s.organization_id = ${value(organizationIn(query))}`,
+    query.personId ? `and ${isOfPerson("s", value(personIn(query)))}` : "",
+  ].join(" ");
   const isByPerson = by.includes("person");
   const others = by.filter((group) => group !== "person");
   const summed = isByPerson && !others.includes("key") ? [...others, "key" as const] : others;
   const grouped = summed.map((group) => columns[group]).map(([name, expression]) => `${expression} as ${name}`);
   const added = Object.entries(sums).map(([name, column]) => `usage_sum(s.${column}) as "${name}"`);
+  const single = Object.entries(sums).map(([name, column]) => `s.${column} as "${name}"`);
   const addedAgain = Object.keys(sums).map((name) => `usage_sum(u."${name}") as "${name}"`);
-  const groupedAgain = others.map((group) => `u.${columns[group][0]}`);
-  if (isByPerson) groupedAgain.push(`coalesce(k.person_id, '${none}') as person_id`);
-  const part = (source: string) =>
-    `select ${[...grouped, ...added].join(", ")} from ${source} s
-     where s.starts_at >= $1 and s.starts_at < $2 ${only} ${groupingOf(grouped)} having count(*) > 0`;
-  return `
-    select ${[...groupedAgain, ...addedAgain].join(", ")} from (
-      ${part(areDays ? "usage_day" : "usage_hour")}
+  const names = others.map((group) => columns[group][0]);
+  const groupedAgain = names.map((name) => `u.${name}`);
+  if (isByPerson) {
+    names.push("person_id");
+    groupedAgain.push(`coalesce(k.person_id, '${none}') as person_id`);
+  }
+  const part = (source: string, ranges: readonly Range[], condition = "", areSummed = true) => {
+    if (ranges.length === 0) return [];
+    const rows = `from ${source} s where (${within(ranges)}) ${condition} ${only}`;
+    return areSummed
+      ? `select ${[...grouped, ...added].join(", ")} ${rows} ${groupingOf(grouped)} having count(*) > 0`
+      : `select ${[...grouped, ...single].join(", ")} ${rows}`;
+  };
+  const { total, rollUp } = sources;
+  const unread = `usage_recorded_hours((select read_until from usage_audit), 9223372036854775807, ${value(from)}, ${value(to)})`;
+  const parts = [
+    // A key has about one total a month, so that to sum them by key would be work for nothing.
+    part("usage_total", total.ranges, ofKind[total.kind], !summed.includes("key")),
+    part(rollUp.table, rollUp.ranges),
+    part(unread, [{ from, to }]),
+  ];
+  const report = `
+    select ${[...groupedAgain, ...addedAgain].join(", ")} from (${parts.flat().join(" union all ")}) u
+    ${isByPerson ? "left join api_key k on k.id = u.key_id" : ""}
+    ${groupingOf(groupedAgain)} having count(*) > 0`;
+  if (largest === undefined)
+    return { text: `select null as groups, r.* from (${report}) r limit ${value(rows_max + 1)}`, values };
+  const totals = Object.keys(sums).map((name) => exact(`usage_sum(r."${name}")`));
+  return {
+    text: `with report as materialized (${report})
+      (select null::bigint as groups, r.* from report r
+       order by ${['"units" desc', ...names].join(", ")} limit ${value(Math.min(largest, rows_max))})
       union all
-      ${part("usage_recorded_hours((select read_until from usage_audit), 9223372036854775807, $1, $2)")}
-    ) u ${isByPerson ? "left join api_key k on k.id = u.key_id" : ""}
-    ${groupingOf(groupedAgain)} having count(*) > 0 limit $3`;
+      select ${["count(*)", ...names.map(() => "null"), ...totals].join(", ")} from report r`,
+    values,
+  };
 }
+
+/** The sum as it is, or null if it is beyond what a number can tell. */
+const exact = (sum: string) => `case when abs(${sum}) <= ${Number.MAX_SAFE_INTEGER} then ${sum} end`;
 
 function groupingOf(selected: readonly string[]): string {
   return selected.length === 0 ? "" : `group by ${selected.map((_, index) => index + 1).join(", ")}`;
 }
 
 interface Row extends ReportMeasures {
+  /** The number of all rows, in the one that is their sum; else null. */
+  groups: number | null;
   /** In seconds since 1970. */
   period?: number;
   organization_id?: string;
@@ -144,14 +217,16 @@ async function named(tx: Transaction, by: readonly ReportGroup[], rows: readonly
       team: teams.get(team_id) ?? null,
       person: people.get(person_id) ?? null,
       key: keys.get(key_id) ?? null,
-      ...{ model, operation, outcome },
+      model,
+      operation,
+      outcome,
     });
   });
 }
 
 /** Copies the measures one by one: a spread of so many rows takes several times as long. */
-function measuredAs(row: ReportMeasures, groups: Omit<ReportRow, keyof ReportMeasures>): ReportRow {
-  const listed = groups as ReportRow;
+function measuredAs<Groups extends object>(row: ReportMeasures, groups: Groups): Groups & ReportMeasures {
+  const listed = groups as Groups & ReportMeasures;
   for (const name of measures) listed[name] = row[name];
   return listed;
 }

@@ -92,7 +92,7 @@ async function foundRecords(page: Reading, span: Span): Promise<Found> {
 
 async function foundHolds({ db, query }: Reading, span: Span): Promise<Found> {
   const isOther = query.outcome !== undefined && query.outcome !== "running";
-  // What runs has no upstream before its end.
+  // A running request has no upstream before its end.
   if (isOther || query.upstream !== undefined) return { items: [], reached: span.since };
   const rows = await db.query<RequestRow>(holding, [...valuesOf(query, span), query.limit + 1]);
   const items = rows.map(listedHold);

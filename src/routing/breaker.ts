@@ -49,7 +49,7 @@ export interface End {
   retryAfter_ms?: number;
 }
 
-/** What the end of an attempt means for the engine's health. */
+/** The meaning of an attempt's end for the engine's health. */
 const says: Record<EndKind, "ill" | "alive" | "nothing"> = {
   answered: "alive",
   empty: "ill",

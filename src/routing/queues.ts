@@ -39,6 +39,8 @@ export interface Queues {
   patience_ms(routes: readonly Route[]): number;
   /** The number of requests that wait for this route. */
   lengthOf(route: Route): number;
+  /** The most requests that this process may have in flight at the engine now; null: no limit. */
+  mostOf(route: Route): number | null;
   /** The slots of this process in a limit that the fleet shares; null for other limits. */
   sharedOf(route: Route): { held: number; isApart: boolean } | null;
   /** The number of requests that wait for any route. */
@@ -114,7 +116,9 @@ export function queues(now_ms: () => number, sharing: Sharing | null = null): Qu
       };
       const { organizationId, tokens, share } = claim;
       const queued = {
-        ...{ organizationId, tokens, share },
+        organizationId,
+        tokens,
+        share,
         served(from: Slots, room: Room) {
           const { route } = spots.get(from)!;
           leaveAll(from);
@@ -151,6 +155,7 @@ export function queues(now_ms: () => number, sharing: Sharing | null = null): Qu
     full,
     patience_ms: (routes) => Math.max(0, ...allSlots(routes).map(({ capacity }) => capacity.queue_ms_max)),
     lengthOf: (route) => slotsOf(route)?.waiting ?? 0,
+    mostOf: (route) => slotsOf(route)?.requests_max ?? null,
     sharedOf(route) {
       const slots = slotsOf(route);
       if (!slots?.isShared) return null;

@@ -1,5 +1,5 @@
 /** The engines as this process sees them, each over all of its routes, for the fleet. */
-import type { EngineSeen } from "../store/fleet.ts";
+import { type EngineSeen, limitSum } from "../store/fleet.ts";
 import type { Catalog } from "./catalog.ts";
 import { engineOf, identityOf } from "./choose.ts";
 import { queueOf } from "./queues.ts";
@@ -29,7 +29,7 @@ export function sharedLimits(
 
 /** Several public models may share a route or a queue, whose requests count once. */
 export function enginesSeen(catalog: Catalog, known: Known, now_ms: number): EngineSeen[] {
-  const engines = new Map<string, EngineSeen>();
+  const engines = new Map<string, ReturnType<typeof newEngine>>();
   const counted = new Set<string>();
   const isNew = (kind: string, identity: string) => {
     const key = `${kind}\n${identity}`;
@@ -41,9 +41,12 @@ export function enginesSeen(catalog: Catalog, known: Known, now_ms: number): Eng
     for (const route of known.replicas.allOf(model)) {
       const { name: upstream, address: replica = null } = route.upstream;
       const key = engineOf(route.upstream);
-      const engine = engines.get(key) ?? { upstream, replica, states: {}, requests: 0, tokens: 0, waiting: 0 };
+      const engine = engines.get(key) ?? newEngine(upstream, replica);
       engines.set(key, engine);
-      if (isNew("queue", queueOf(route))) engine.waiting += known.queues.lengthOf(route);
+      if (isNew("queue", queueOf(route))) {
+        engine.waiting += known.queues.lengthOf(route);
+        engine.requests_max = limitSum(engine.requests_max, known.queues.mostOf(route));
+      }
       if (!isNew("route", identityOf(route))) continue;
       const state = stateOf(route, known, now_ms);
       const { requests, tokens } = known.pool.of(route);
@@ -52,4 +55,8 @@ export function enginesSeen(catalog: Catalog, known: Known, now_ms: number): Eng
       engine.tokens += tokens;
     }
   return [...engines.values()];
+}
+
+function newEngine(upstream: string, replica: string | null): EngineSeen & { requests_max: number | null } {
+  return { upstream, replica, states: {}, requests: 0, tokens: 0, waiting: 0, requests_max: 0 };
 }

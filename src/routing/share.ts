@@ -1,5 +1,5 @@
 /**
- * What one process may use of an engine's limit that the fleet shares. It holds slots for a while and renews them by
+ * The part of one process in an engine's limit that the fleet shares. It holds slots for a while and renews them by
  * exchanges with a store (store/engine-slots.ts). What it says that it holds, it does not exceed until the answer. Without
  * an answer for `slots_fence_ms` it begins nothing, because the store may give its slots to others soon after; unless the
  * store was silent from before: then it keeps its even share of what it held. Pure: instants are arguments.
@@ -12,7 +12,7 @@ import {
   slots_lease_ms,
 } from "../store/engine-slots.ts";
 
-/** What the process has of the engine at this moment. */
+/** The requests of the process at the engine at this moment. */
 export interface Use {
   running: Parts;
   waiting: Parts;

@@ -30,7 +30,7 @@ type Camel<T> = unknown extends T
         : T;
 
 type CamelName<Name> = Name extends `${infer First}_${infer Rest}`
-  ? Rest extends "ms" | "s"
+  ? Rest extends "ms" | "s" | "max" | "min"
     ? Name
     : `${First}${Capitalize<CamelName<Rest> & string>}`
   : Name;
@@ -65,9 +65,9 @@ export function jsonOf(schema: TSchema, given: unknown): unknown {
   return json;
 }
 
-/** Units at the end of a name stay: `first_part_ms` is `firstPart_ms`. */
+/** Units and bounds at the end of a name stay: `first_part_ms` is `firstPart_ms`. */
 export function camelName(name: string): string {
-  return name.replace(/_(?!(?:ms|s)$)([a-z])/g, (_, letter: string) => letter.toUpperCase());
+  return name.replace(/_(?!(?:ms|s|max|min)$)([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
 
 export function snakeName(name: string): string {

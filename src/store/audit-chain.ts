@@ -18,9 +18,12 @@ function covered({ number, at, actor, address, action, organizationId, subject, 
   return {
     number,
     at: at.toISOString(),
-    ...{ actor, address, action },
+    actor,
+    address,
+    action,
     organization_id: organizationId,
-    ...{ subject, details },
+    subject,
+    details,
   };
 }
 

@@ -16,7 +16,7 @@ export interface BrowserSession {
   issuerSession: string | null;
   /** The issuer's tokens, sealed. */
   tokens: Uint8Array | null;
-  /** Of a code for which the page gets its secret once; null or absent: it gets none. */
+  /** The hash of a code for which the page gets its secret once; null or absent: it gets none. */
   codeHash?: Uint8Array | null;
 }
 
@@ -25,7 +25,7 @@ export interface KnownSession extends BrowserSession {
   usedAt: Date;
   /** When the issuer last vouched for it. */
   confirmedAt: Date;
-  /** Of the secret that the pages of the console send besides the cookie. */
+  /** The hash of the secret that the pages of the console send besides the cookie. */
   secretHash: Uint8Array | null;
   /** The store's clock at the reading. */
   readAt: Date;

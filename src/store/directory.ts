@@ -255,6 +255,8 @@ export interface Administration extends BudgetAdministration, RaiseAdministratio
         kind?: KeyKind | undefined;
         /** Only keys that were unused for this long. A key that was never used counts from its creation. */
         unusedFor_ms?: number | undefined;
+        /** Only keys that work, and end within this time by their own date or a policy. */
+        endsWithin_ms?: number | undefined;
       },
   ): Promise<PageOf<Key>>;
   /**

@@ -3,13 +3,13 @@
  * renews them by exchanges, and begins no more requests than it holds: docs/routing.md, One limit for all nodes.
  */
 
-/** What is counted for each part of a limit: the common one, and the one that is kept for quiet organizations. */
+/** A count for each part of a limit: the common one, and the one that is kept for quiet organizations. */
 export interface Parts {
   common: number;
   reserved: number;
 }
 
-/** What one process says in an exchange. */
+/** The words of one process in an exchange. */
 export interface SlotsAsked {
   /** The name of this process's share, never used again. */
   name: string;
@@ -28,7 +28,7 @@ export interface SlotsAsked {
 export interface SlotsGranted {
   /** The process holds these now; never fewer than it said. */
   held: Parts;
-  /** What it should hold. It gives back the rest as soon as its requests end. */
+  /** The slots that it should hold. It gives back the rest as soon as its requests end. */
   target: Parts;
   /** The number of processes that share the limit. */
   processes: number;

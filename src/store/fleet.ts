@@ -63,9 +63,16 @@ export interface EngineSeen {
   requests: number;
   tokens: number;
   waiting: number;
+  /** The most requests that the process may have there now; null: no limit. Reports of 0.1 don't have it. */
+  requests_max?: number | null;
 }
 
 export const engines_max = 256;
+
+/** Two limits together; null: no limit. */
+export function limitSum(one: number | null, other: number | null): number | null {
+  return one === null || other === null ? null : one + other;
+}
 
 export interface StoredReport extends ProcessReport {
   /** The time since the report, by the store's clock. */

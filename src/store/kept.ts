@@ -23,7 +23,7 @@ export type KeptState = "open" | "ended" | "lost";
 
 export interface Kept extends LogName {
   state: KeptState;
-  /** The digest of the body that came with the claim. */
+  /** The digest of the body that came with the claim. Null: it has no claim, or has given it up. */
   body: string | null;
   responseId: string | null;
   /** The response object of a background response, as JSON text. */
@@ -38,9 +38,11 @@ export interface KeptEnd {
   bytes: number;
   /** Replaces the response object of a background response. */
   response?: string;
+  /** The answer gives up its claim, so that its key is free. */
+  freesClaim?: boolean;
 }
 
-/** What the receipt of a request says beyond the ledger: its answer went on without its client, or repeated another. */
+/** The part of a receipt that the ledger doesn't have: the answer went on without its client, or repeated another. */
 export type AnswerNote = { kind: "detached" } | ReplayNote;
 
 export interface ReplayNote {

@@ -305,16 +305,16 @@ export interface Sealed {
 }
 
 export interface LedgerDifference {
-  /** Null for `pass` and `chain`, which belong to no organization. */
+  /** Null for `pass`, `chain` and the totals of all organizations, which belong to none. */
   organizationId: string | null;
   /** The UUID of the key, member or team of that organization; null for the organization itself. */
   subjectId: string | null;
   /**
    * `extra` is the extra usage of a billing month. `running` counts open requests, and has no window. `hour` and `day`
-   * are the roll-ups of a day, by hours and as a whole. `pass` are the records that an entry of the audit log vouches
-   * for. `chain` says that the log's chain is broken after an entry.
+   * are the roll-ups of a day, by hours and as a whole, and `total` the totals of a month, beside its days. `pass` are the
+   * records that an entry of the audit log vouches for. `chain` says that the log's chain is broken after an entry.
    */
-  kind: WindowKind | "extra" | "running" | "hour" | "day" | "pass" | "chain";
+  kind: WindowKind | "extra" | "running" | "hour" | "day" | "total" | "pass" | "chain";
   /** The instant at which the entry of the audit log was written, for `pass` and `chain`. */
   startsAt: Date | null;
   /** The number of the entry of the audit log, for `pass` and `chain`. */
@@ -323,8 +323,8 @@ export interface LedgerDifference {
   used: number;
   recorded: number;
   /**
-   * The total in the tables, and the sum of the running requests' holds (for `running`: their number; for `hour` and
-   * `day`: the tokens that were rolled up, and those of the records; for `pass`: the number of records then and now).
+   * The total in the tables, and the sum of the running requests' holds (for `running`: their number; for `hour`, `day`
+   * and `total`: the tokens that were rolled up, and those of the records; for `pass`: the number of records then and now).
    */
   held: number;
   holding: number;

@@ -1,5 +1,6 @@
 /** NOTICES to organizations by webhook (docs/notices.md). Implemented by `postgres`. */
 import type { Actor } from "./directory.ts";
+import type { Page, PageOf } from "./page.ts";
 
 export type NoticeKind = "usage.share_reached" | "organization.suspended" | "key.expiring";
 
@@ -20,7 +21,15 @@ export interface NoticeHook extends NoticeHookSettings {
   problem: string | null;
 }
 
+export interface NoticeHookQuery extends Page {
+  organizationId?: string | undefined;
+  /** Only webhooks to which a notice of late could not be delivered. */
+  isUndelivered?: boolean | undefined;
+}
+
 export interface NoticeAdministration {
+  /** Pages through the webhooks of organizations, in the order of their ids. */
+  pageNoticeHooks(query: NoticeHookQuery): Promise<PageOf<NoticeHook>>;
   noticeHook(organizationId: string): Promise<NoticeHook | null>;
   /** The secret is used if there is no webhook yet, or if it `renews` the one before. */
   setNoticeHook(

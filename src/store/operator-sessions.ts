@@ -6,9 +6,9 @@
 import type { SessionLife } from "./browser-sessions.ts";
 
 export interface OperatorSession {
-  /** Of the cookie. */
+  /** The hash of the cookie. */
   hash: Uint8Array;
-  /** Of the secret that the pages send besides the cookie. */
+  /** The hash of the secret that the pages send besides the cookie. */
   secretHash: Uint8Array;
   /** `tokenHash`: of the operator's token, which the session does not outlive. `localUser`: the system's user who printed the link. */
   of: { tokenHash: Uint8Array } | { localUser: string };

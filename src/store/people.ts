@@ -121,6 +121,11 @@ export interface People {
   /** From now on, nothing that was issued to her before counts. Null: there is no such person. */
   endIssued(id: string, actor: Actor): Promise<Person | null>;
   /**
+   * Deletes some of those who came in, never had a membership, a key, a limit or a suspension, and whose issuer has not
+   * vouched for them for 30 days. Returns how many.
+   */
+  deleteVisitors(): Promise<number>;
+  /**
    * The key as which her identity tokens call in this organization and team, made at first sight. Null: she, the
    * organization or the team is gone.
    */
@@ -144,6 +149,8 @@ export interface PersonQuery extends Page, OverShare {
   /** Part of an e-mail address or a name, in any case. */
   search?: string | undefined;
   isSuspended?: boolean | undefined;
+  /** Only people for whom something was set by hand: a membership, limits of their own, or a suspension. */
+  isByHand?: boolean | undefined;
 }
 
 /**

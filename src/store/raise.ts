@@ -7,7 +7,7 @@ import type { RateLimits } from "./rates.ts";
 import type { StandingSubject } from "./standing.ts";
 
 export interface Raise {
-  /** What was raised, and to what; null was not. */
+  /** The limits that were raised, each to its new value; null: it was not raised. */
   limits: Budget;
   /** From here on the limits below count again. */
   until: Date;

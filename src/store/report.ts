@@ -27,6 +27,8 @@ export interface ReportQuery {
   organizationId: string | null;
   /** Only what was used with keys of this person; absent or null: with any. */
   personId?: string | null;
+  /** Only so many rows, those with the most units; absent: all. */
+  largest?: number | undefined;
   rows_max: number;
 }
 
@@ -71,8 +73,11 @@ export interface ReportRow extends ReportMeasures {
 export interface UsageReport {
   /** The instant at which all of it was read, by the store's clock. */
   at: Date;
-  /** In no order. Null if there are more than `rows_max`. */
+  /** The largest first if only some are asked for, else in no order. Null if there are more than `rows_max`. */
   rows: ReportRow[] | null;
+  /** The sum of all rows, also of those that are left out. Null without rows, or if a sum is beyond 2^53 - 1. */
+  total: ReportMeasures | null;
+  rowsLeftOut: number;
   /**
    * The requests that were admitted in the span and have not ended, and the units that they hold. They are in no row.
    */

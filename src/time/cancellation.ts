@@ -7,7 +7,7 @@
 import { idleClock } from "./clock.ts";
 import { Countdown } from "./countdown.ts";
 
-/** What the work sees that may be cancelled. */
+/** The side of the work that may be cancelled. */
 export interface Signal {
   readonly aborted: boolean;
   /** The reason of the abort; undefined before it. */

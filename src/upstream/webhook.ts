@@ -45,7 +45,7 @@ export async function sendWebhook(
   }
 }
 
-/** What is wrong with a URL before its name is resolved; null if nothing is. Pure. */
+/** The fault of a URL before its name is resolved; null if it has none. Pure. */
 export function webhookUrlProblem(url: URL, allowPrivate: boolean): string | null {
   if (url.username || url.password) return "its URL holds a user name";
   if (url.protocol !== "https:" && url.protocol !== "http:") return "its URL does not begin with https://";

@@ -48,8 +48,10 @@ export function refusedLog(parts: {
   let second = 0;
   const writes = gathered(write);
   const rounds = forgetting({
-    ...{ forget: () => store.forget(), failed },
-    ...{ every_ms: settings.forget_ms, pause_ms: settings.write_ms },
+    forget: () => store.forget(),
+    failed,
+    every_ms: settings.forget_ms,
+    pause_ms: settings.write_ms,
   });
 
   function hasRoom(organizationId: string, at_ms: number): boolean {

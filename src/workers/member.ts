@@ -19,7 +19,7 @@ export interface Channel {
   onLost(lost: () => void): void;
 }
 
-/** What a serving process reports about itself. */
+/** The report of a serving process about itself. */
 export interface Own {
   /** The reason why it cannot admit requests exactly; null if it can. */
   problem(): string | null;
@@ -114,7 +114,11 @@ export async function joined(number: number, channel: Channel, signalled: Promis
   }
 
   return {
-    ...{ number, identity, workers, port, operatorPort },
+    number,
+    identity,
+    workers,
+    port,
+    operatorPort,
     file: () => file,
     metrics: async (format) => (await ask(format)) as string,
     routes: async () => (await ask("routes")) as WorkerRoute[],

@@ -50,7 +50,9 @@ export function supervisor(parts: SupervisorParts): Supervisor {
   const { identity, workers, port, operatorPort, log, now_ms } = parts;
   const telling = askingAll();
   const all = crew({
-    ...{ workers, log, now_ms },
+    workers,
+    log,
+    now_ms,
     start: (worker, number) => parts.start(number, (word) => hear(worker(), word)),
     gone(number) {
       telling.gone(number);

@@ -20,36 +20,37 @@ export interface Flood {
   end(): void;
 }
 
-export async function flood(url: string, connections: number): Promise<Flood> {
+/** `requestOf`: the text of the next request of the connection with this number. */
+export async function flood(url: string, connections: number, requestOf = withForgedKey): Promise<Flood> {
   const { port } = new URL(url);
   const answered = new Map<string, number>();
   const sockets = new Set<Socket>();
   let isOver = false;
   let bytes = 0;
-  const ask = (socket: Socket) => {
-    const text = request();
+  const ask = (socket: Socket, at: number) => {
+    const text = requestOf(at);
     bytes += text.length;
     socket.write(text);
   };
-  const dial = () => {
+  const dial = (at: number) => {
     if (isOver) return;
-    const socket = connect(Number(port), "127.0.0.1", () => ask(socket));
+    const socket = connect(Number(port), "127.0.0.1", () => ask(socket, at));
     sockets.add(socket);
     socket.on("data", (data) => {
       const text = data.toString("latin1");
       if (!text.startsWith("HTTP/1.1 ")) return;
       const status = text.slice(9, 12);
       answered.set(status, (answered.get(status) ?? 0) + 1);
-      ask(socket);
+      ask(socket, at);
     });
     socket.on("error", () => {});
     socket.on("close", () => {
       sockets.delete(socket);
-      setTimeout(dial, 100);
+      setTimeout(() => dial(at), 100);
     });
   };
   for (let opened = 0; opened < connections; opened++) {
-    dial();
+    dial(opened);
     if (opened % dialed_at_once === 0) await Bun.sleep(10);
   }
   return {
@@ -62,7 +63,7 @@ export async function flood(url: string, connections: number): Promise<Flood> {
   };
 }
 
-function request(): string {
+function withForgedKey(_connection: number): string {
   return `GET /v1/models HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${forgedKey()}\r\n\r\n`;
 }
 

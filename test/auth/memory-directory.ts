@@ -162,14 +162,16 @@ export function memoryDirectory(now_ms = Date.UTC(2026, 10, 21, 3)): MemoryDirec
       note(actor, "key.create", organizationId, id);
       return seen(key);
     },
-    async pageKeys({ organizationId, state, unusedFor_ms = 0, ...page }) {
+    async pageKeys({ organizationId, state, unusedFor_ms = 0, endsWithin_ms, ...page }) {
       const found = [...keys.values()]
         .map(seen)
         .filter(
           (key) =>
             (!organizationId || key.organizationId === organizationId) &&
             (!state || key.state === state) &&
-            clock.now_ms - (key.lastUsedAt ?? key.createdAt).getTime() >= unusedFor_ms,
+            clock.now_ms - (key.lastUsedAt ?? key.createdAt).getTime() >= unusedFor_ms &&
+            (endsWithin_ms === undefined ||
+              (key.state === "active" && (key.endsAt?.getTime() ?? Infinity) - clock.now_ms <= endsWithin_ms)),
         );
       return part(found, page);
     },

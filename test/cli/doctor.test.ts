@@ -2,6 +2,8 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { ServerSettings } from "../../src/config/configuration.ts";
+import { identityOf } from "../../src/config/identity.ts";
 import { defaultTimeouts, type Resolving, type Upstream } from "../../src/upstream/target.ts";
 import { startNameServer } from "../harness/name-server.ts";
 import { shell } from "./shell.ts";
@@ -118,6 +120,7 @@ describe("doctor", () => {
       "metrics: ok",
       "descriptors: ok",
       "server: ok",
+      "console: ok",
     ]);
   });
 
@@ -128,13 +131,96 @@ describe("doctor", () => {
       inspectDatabase: () => Promise.reject(new Error("cannot use the database at db:5432/sluice:\nrefused")),
       inspectRedis: () => Promise.reject(new Error("redis does not answer")),
     });
-    expect([code, err]).toEqual([1, "sluice: 3 of 8 checks failed: database, redis, engine main\n"]);
+    expect([code, err]).toEqual([1, "sluice: 3 of 9 checks failed: database, redis, engine main\n"]);
     expect(of("database")).toMatchObject({
       status: "problem",
       says: "cannot use the database at db:5432/sluice: refused",
     });
     expect(of("engine main").says).toContain("start the engine");
     expect(of("server")).toMatchObject({ status: "ok", says: expect.stringContaining("sluice serve") });
+  });
+
+  describe("of the console", () => {
+    const ways = () =>
+      answering(({ url }) =>
+        url.endsWith("/session/ways") ? Response.json({ issuers: [] }) : new Response("", { status: 404 }),
+      );
+    async function consoleOf(
+      server: Partial<ServerSettings>,
+      more: { runs?: boolean; url?: string; addresses?: string[] } = {},
+    ) {
+      const { runs = true, url, addresses = ["127.0.0.1", "::1", "10.0.0.7", "fe80::1%eth0"] } = more;
+      const PORT = String(runs ? answering(() => new Response("ok")) : await deadPort());
+      const { services } = shell();
+      const { identity, ...standard } = await services.configuration();
+      const console_url = url === undefined ? identity : identityOf({ console_url: url });
+      const { of } = await examined({
+        environment: { PORT },
+        addresses: () => addresses,
+        configuration: async () => ({ ...standard, identity: console_url, server: { ...standard.server, ...server } }),
+      });
+      return { console: of("console"), metrics: of("metrics") };
+    }
+
+    test("says that it answers, on the machine and at its address", async () => {
+      const port = ways();
+      const here = { host: "127.0.0.1", port };
+      expect((await consoleOf({ console: here })).console).toMatchObject({
+        status: "ok",
+        says: `answers at http://127.0.0.1:${port}`,
+      });
+      const elsewhere = `http://127.0.0.1:${ways()}`;
+      expect((await consoleOf({ console: { host: "0.0.0.0", port } }, { url: elsewhere })).console).toEqual({
+        ...{ check: "console", status: "ok" },
+        says: `answers on 0.0.0.0, port ${port}, and at ${elsewhere}`,
+      });
+      const wrong = await consoleOf(
+        { console: here },
+        { url: `http://127.0.0.1:${answering(() => new Response("hi"))}` },
+      );
+      expect(wrong.console).toMatchObject({
+        status: "warning",
+        says: expect.stringContaining("something else answers (200)"),
+      });
+      expect((await consoleOf({}, { runs: false })).console.says).toContain("sluice console");
+    });
+
+    test("says that nothing or something else answers, if the server runs", async () => {
+      const port = await deadPort();
+      expect((await consoleOf({ console: { host: "127.0.0.1", port } })).console).toMatchObject({
+        ...{ status: "problem", says: expect.stringContaining(`http://127.0.0.1:${port}: nothing answers`) },
+      });
+      const other = answering(() => Response.json({}));
+      expect((await consoleOf({ console: { host: "::", port: other } })).console.says).toContain(
+        "something else answers",
+      );
+      const stopped = await consoleOf({ console: { host: "127.0.0.1", port } }, { runs: false });
+      expect(stopped.console).toMatchObject({ status: "ok", says: expect.stringContaining("the server does not run") });
+    });
+
+    test("warns where it is public without TLS and no proxy is named, and of an operator's port that is public", async () => {
+      const port = ways();
+      const console = { host: "0.0.0.0", port };
+      const url = `http://127.0.0.1:${port}`;
+      const addresses = ["127.0.0.1", "203.0.113.5"];
+      expect((await consoleOf({ console }, { url, addresses })).console).toMatchObject({
+        ...{ status: "warning", says: expect.stringContaining("is public at 203.0.113.5 without TLS") },
+      });
+      const named = await consoleOf({ console, trustedProxies: ["10.0.0.0/8"] }, { url, addresses });
+      expect(named.console.status).toBe("ok");
+      expect((await consoleOf({ console }, { url })).console.status).toBe("ok");
+      const operator = { host: "::", port: 9090 };
+      expect((await consoleOf({ operator }, { addresses: ["2606:4700::5"] })).metrics).toMatchObject({
+        ...{ status: "warning", says: expect.stringContaining("port 9090 is public at 2606:4700::5") },
+      });
+      expect((await consoleOf({ operator: { ...operator, tls: "proxy" } }, { addresses })).metrics.says).toContain(
+        "operators' tokens",
+      );
+      expect((await consoleOf({ operator })).metrics.status).toBe("ok");
+      expect((await consoleOf({ operator: { ...operator, host: "127.0.0.1" } }, { addresses })).metrics.status).toBe(
+        "ok",
+      );
+    });
   });
 
   test("tells a database that is not migrated from one that is newer", async () => {

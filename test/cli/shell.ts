@@ -53,6 +53,7 @@ export function shell(overrides: Partial<Services> = {}): Shell {
     inspectRedis: async () => "reachable",
     descriptorLimit: () => 65_536,
     room: () => ({ cores: 4, memory_bytes: 4 * 1024 ** 3 }),
+    addresses: () => ["127.0.0.1", "10.0.0.7"],
     certificates: async () => [],
     draftConfiguration: () => Promise.reject(new Error("no engine")),
     openapi: async () => '{"openapi":"3.1.0"}\n',

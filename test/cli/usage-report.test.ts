@@ -60,7 +60,13 @@ describe("what is wrong", () => {
       ...store,
       ledger: {
         ...store.ledger,
-        report: async () => ({ at: new Date(), rows: null, running: { requests: 0, heldUnits: 0 } }),
+        report: async () => ({
+          at: new Date(),
+          rows: null,
+          total: null,
+          rowsLeftOut: 0,
+          running: { requests: 0, heldUnits: 0 },
+        }),
       },
     });
     expect((await typed("usage report --by key")).err).toContain("more than 100000 rows");

@@ -6,7 +6,9 @@
 //   npm run test:clients -- frameworks      the OpenAI Agents SDK and LangChain for Python, in front of the service
 //   npm run test:clients -- claude          Claude Code, from npm, in front of the service; and what it takes of a plan
 //   npm run test:clients -- codex           Codex, from npm, in front of the service
+//   npm run test:clients -- codex-turns     Codex, from npm, for 100 turns over a WebSocket, while two nodes restart
 //   npm run test:clients -- sign-in         Claude Code, Codex and opencode, from npm, by a person's sign-in from nothing on
+//   npm run test:clients -- terminal        Claude Code, from npm, in a terminal: signs in, works, is limited, is signed out
 //   npm run test:clients -- pi              pi, from npm, in front of the service, by each of the three protocols
 //   npm run test:clients -- ai              the AI SDK and the OpenAI Agents SDK, from npm, in front of the service
 //   npm run test:clients -- limits          the AI SDK's majors, LangChain for JS and opencode: a request that can never pass
@@ -22,7 +24,7 @@
 import { type Counts, close } from "../../scripts/counts.ts";
 import { aiSuite } from "./ai/run.ts";
 import { claudeSuite } from "./claude-code/run.ts";
-import { codexSuite } from "./codex/run.ts";
+import { codexSuite, codexTurnsSuite } from "./codex/run.ts";
 import { CannotRun, type Edition, editions, onlyPinned, type Suite } from "./edition.ts";
 import { engineCounts } from "./engine/run.ts";
 import { limitsSuite } from "./limits/run.ts";
@@ -31,6 +33,7 @@ import { langchainSuite, litellmSuite } from "./python/overflow.ts";
 import { anthropicSuite, frameworkSuite, pythonSuite } from "./python/run.ts";
 import { refusalsSuite } from "./refusals/run.ts";
 import { signInSuite } from "./sign-in/run.ts";
+import { terminalSuite } from "./terminal/run.ts";
 import { transformersCounts } from "./transformers/run.ts";
 
 const suites: Record<string, Suite> = {
@@ -39,7 +42,9 @@ const suites: Record<string, Suite> = {
   frameworks: frameworkSuite,
   claude: claudeSuite,
   codex: codexSuite,
+  "codex-turns": codexTurnsSuite,
   "sign-in": signInSuite,
+  terminal: terminalSuite,
   pi: piSuite,
   ai: aiSuite,
   limits: limitsSuite,

@@ -5,7 +5,7 @@ export interface Asked {
   method: string;
   path: string;
   headers: Headers;
-  /** The parsed body; null where there is none. */
+  /** The parsed body; null where it is not JSON. */
   body: Record<string, unknown> | null;
   /** Of its body. */
   bytes: number;
@@ -16,8 +16,8 @@ export interface Asked {
 /** Answers in the service's place; undefined lets the request through. */
 export type Instead = (asked: Omit<Asked, "status">, before: readonly Asked[]) => Response | undefined;
 
-/** Stands between an agent and the service at `url`. Its requests come in the order in which they were answered. */
-export function watched({ url, instead }: { url: string; instead?: Instead }) {
+/** Stands between an agent and the service at `url`, or at that of a node that a function names for each connection. Its requests come in the order in which they were answered. */
+export function watched({ url: to, instead }: { url: string | (() => string); instead?: Instead }) {
   const asked: Asked[] = [];
   const server = Bun.serve<Passing>({
     hostname: "127.0.0.1",
@@ -30,9 +30,11 @@ export function watched({ url, instead }: { url: string; instead?: Instead }) {
       close: ({ data }) => data.service.close(),
     },
     async fetch(request, server) {
+      const url = typeof to === "function" ? to() : to;
       const { pathname, search } = new URL(request.url);
       const text = await request.text();
-      const body = text === "" ? null : (JSON.parse(text) as Record<string, unknown>);
+      const isJson = request.headers.get("content-type")?.includes("json") ?? false;
+      const body = isJson ? (JSON.parse(text) as Record<string, unknown>) : null;
       const entry = { method: request.method, path: pathname, headers: request.headers, body, bytes: text.length };
       const replaced = instead?.(entry, asked);
       if (!replaced && request.headers.has("sec-websocket-key")) {

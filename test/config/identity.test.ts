@@ -62,11 +62,16 @@ describe("identity", () => {
   test("needs a secret key, and says how to make one", () => {
     const text = written({ issuers: [issuer] });
     expect(problemsOf(text)).toEqual([
-      "identity needs SLUICE_SECRET_KEY, which is not set; make one with openssl rand -base64 32, the same for all nodes",
+      "identity.issuers needs SLUICE_SECRET_KEY, which is not set; make one with openssl rand -base64 32, the same for all nodes",
     ]);
     expect(problemsOf(text, { ...env, SLUICE_CONSOLE_PORT: "8082", SLUICE_CONSOLE_HOST: "0.0.0.0" })).toEqual([
       "SLUICE_CONSOLE_PORT needs identity.console_url in sluice.yaml, the address at which browsers reach the console, because SLUICE_CONSOLE_HOST is not this machine alone",
     ]);
+    const operatorsAlone = configured(written({ console_url: "https://console.sluice.example" }), {
+      ...{ SLUICE_CONSOLE_PORT: "8082", SLUICE_CONSOLE_HOST: "0.0.0.0" },
+    });
+    expect(operatorsAlone.identity).toMatchObject({ issuers: [], consoleUrl: "https://console.sluice.example" });
+    expect(problemsOf(written({ rules: [member] }))).toEqual([expect.stringContaining("there is none")]);
     const short = problemsOf(text, { SLUICE_SECRET_KEY: "c2hvcnQ=" });
     expect(short).toHaveLength(1);
     expect(short[0]).toMatch(/^SLUICE_SECRET_KEY must be 32 bytes in base64/);

@@ -54,6 +54,8 @@ describe("a command that a page shows", () => {
     expect(await run("revokeKey", { id, old: true })).toMatchObject({ id, revoked_at: null });
     expect((await run("revokeKey", { id })).revoked_at).not.toBeNull();
     expect(await run("closeOrganization", { organization })).toMatchObject({ status: "closed" });
+    const tried = line("tryModel", { model: "acme/writer-1", message: "Hi", key: id });
+    expect((await typed([...wordsOf(tried), "--help"])).code).toBe(0);
     expect((await typed([...wordsOf(line("getFleet", {})), "--help"])).code).toBe(0);
   });
 

@@ -57,6 +57,34 @@ describe("compose.yaml", () => {
     for (const name of nodes) expect(unknown(Object.keys(compose.services[name].environment))).toEqual([]);
   });
 
+  /** Other variables have values of `.env`. */
+  const ofConsole = ({ SLUICE_CONSOLE_HOST, SLUICE_CONSOLE_PORT }: Record<string, string>) => ({
+    SLUICE_CONSOLE_HOST,
+    SLUICE_CONSOLE_PORT,
+  });
+
+  test("has a console for its own machine: listening, published there alone, at the address that its file says", () => {
+    for (const name of ["sluice", "embedded"]) {
+      const { environment, ports, configs } = compose.services[name];
+      const published = (ports as string[]).map((port) => port.replaceAll(/\$\{\w+:-(\d+)\}/g, "$1"));
+      expect(published.every((port) => port.startsWith("127.0.0.1:"))).toBeTrue();
+      expect(configs).toEqual([{ source: "console", target: "/etc/sluice/sluice.yaml" }]);
+      const content = compose.configs.console.content.replaceAll(/\$\{\w+:-(\d+)\}/g, "$1");
+      const loaded = loadConfiguration({
+        env: { ...ofConsole(environment), SLUICE_CONFIG: "/etc/sluice/sluice.yaml" },
+        readFile: () => new TextEncoder().encode(content),
+        simulatorUrl: "http://127.0.0.1:1",
+      });
+      if (loaded instanceof Error) throw loaded;
+      const { server, identity } = loaded;
+      const { port } = new URL(identity!.consoleUrl!);
+      expect([server.console, published]).toEqual([
+        { host: "0.0.0.0", port: 8081 },
+        expect.arrayContaining([`127.0.0.1:${port}:8081`]),
+      ]);
+    }
+  });
+
   test("starts only Sluice and its stores, unless another way is asked for", () => {
     const standard = Object.entries<{ profiles?: string[] }>(compose.services).filter(([, { profiles }]) => !profiles);
     expect(standard.map(([name]) => name).sort()).toEqual(["postgres", "redis", "sluice"]);

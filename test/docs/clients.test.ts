@@ -18,7 +18,7 @@ const sections = page
   .slice(1)
   .map((text): Section => {
     const blocks = new Map<string, string[]>();
-    for (const [, language = "", block = ""] of text.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm))
+    for (const [, language = "", block = ""] of text.matchAll(/^```(\w*).*\n([\s\S]*?)^```$/gm))
       blocks.set(language, [...(blocks.get(language) ?? []), block]);
     return { client: text.split("\n", 1)[0]!, blocks };
   })

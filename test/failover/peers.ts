@@ -1,4 +1,4 @@
-// `npm run failover -- GATEWAY`: the faults of FailoverBench in chat completions, asked of a gateway with its own settings for
+// `npm run failover -- GATEWAY`, or `sluice --continue` for spares that go on in mid-answer where FailoverBench has one that can: the faults of FailoverBench in chat completions, asked of a gateway with its own settings for
 // a spare: the first engine fails and the second one is well. It prints what a client sees of each. docs/compared.md has
 // what it found.
 
@@ -78,11 +78,11 @@ function worded({ status, text, isComplete, code }: Seen): string {
   return isComplete ? `NOT WHOLE, and said to be: ${words} words` : `ends after ${words} words without an error`;
 }
 
-async function main(name: string | undefined): Promise<number> {
-  if (name === "sluice") return ours();
+async function main([name, option]: readonly (string | undefined)[]): Promise<number> {
+  if (name === "sluice" && (option === undefined || option === "--continue")) return ours(option !== undefined);
   const gateway = name === undefined ? undefined : gateways[name];
-  if (!gateway) {
-    console.error(`usage: npm run failover -- sluice|${Object.keys(gateways).join("|")}`);
+  if (!gateway || option !== undefined) {
+    console.error(`usage: npm run failover -- sluice [--continue]|${Object.keys(gateways).join("|")}`);
     return 2;
   }
   const walls = await Promise.all([startWall(), startWall()]);
@@ -94,11 +94,14 @@ async function main(name: string | undefined): Promise<number> {
   return 0;
 }
 
-async function ours(): Promise<number> {
+/** The spare of S14 is one that cannot go on. */
+const cannotContinue = "s14";
+
+async function ours(isContinued: boolean): Promise<number> {
   const timeouts = `{ first_part_spare_ms: ${engine_ms}, first_part_ms: ${engine_ms}, idle_ms: ${engine_ms} }`;
   const routes = (name: string) => [
     { wall: 0, model: name, contextWindow: 4_096 },
-    { wall: 1, model: `ok-${name}`, priority: 1 },
+    { wall: 1, model: `ok-${name}`, priority: 1, continues: isContinued && !name.startsWith(cannotContinue) },
   ];
   const rig = await startRig(names.map((name) => ({ id: `acme/${name}`, routes: routes(name), timeouts })));
   const headers = { authorization: `Bearer ${rig.sluice.key}` };
@@ -124,4 +127,4 @@ async function table(gateway: Gateway, walls: readonly Wall[]): Promise<void> {
   }
 }
 
-process.exitCode = await main(process.argv[2]);
+process.exitCode = await main(process.argv.slice(2));

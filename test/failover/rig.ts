@@ -12,6 +12,8 @@ export interface Route {
   priority?: number;
   weight?: number;
   contextWindow?: number;
+  /** Whether its engine goes on with an answer in whose middle another one has failed. */
+  continues?: boolean;
 }
 
 export interface Case {
@@ -43,8 +45,8 @@ export async function startRig(
   const upstreams = walls.map(
     ({ url }, index) => `  ${upstreamNames[index]}: { url: "${url}", protocol: ${protocol}${settings} }`,
   );
-  const route = ({ wall, model, priority = 0, weight = 1, contextWindow }: Route) =>
-    `{ upstream: ${wall === "dead" ? "canary-dead" : upstreamNames[wall]}, model: ${model}, priority: ${priority}, weight: ${weight}${contextWindow ? `, context_window: ${contextWindow}` : ""} }`;
+  const route = ({ wall, model, priority = 0, weight = 1, contextWindow, continues }: Route) =>
+    `{ upstream: ${wall === "dead" ? "canary-dead" : upstreamNames[wall]}, model: ${model}, priority: ${priority}, weight: ${weight}${contextWindow ? `, context_window: ${contextWindow}` : ""}${continues ? ", continue: true" : ""} }`;
   const model = ({ id, routes, timeouts }: Case) => `  - id: ${id}
     created: 1790000000
     context_window: 131072

@@ -84,6 +84,12 @@ test("`sluice upstream list` shows each route as the server knows it now", async
     [1, 1],
   ]);
   expect(now[0]!.tokens).toBeGreaterThan(200);
+  const inFleet = async () => (await sluice.json<{ engines: Record<string, unknown>[] }>("fleet")).engines;
+  await until(async () => (await inFleet())[0]?.requests === 1, 10_000, "the fleet to see the requests");
+  expect(await inFleet()).toMatchObject([
+    { requests: 1, requests_max: 1 },
+    { requests: 1, requests_max: 1 },
+  ]);
   const { stdout } = await sluice.cli("upstream", "list");
   expect(stdout).toMatch(/^UPSTREAM +MODEL +STATE/);
   [sick.delay_ms, well.delay_ms] = [20, 20];

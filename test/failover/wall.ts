@@ -23,8 +23,22 @@ interface Asked {
   /** How many times this model was asked before. */
   before: number;
   isStreamed: boolean;
+  /** The words of an answer that it is to go on with. */
+  saidWords: number;
   socket: Socket;
   dialect: Dialect;
+}
+
+interface Body {
+  model: string;
+  stream?: boolean;
+  continue_final_message?: boolean;
+  messages?: { content: string }[];
+}
+
+/** As vLLM and SGLang are asked to go on with the last message. */
+function saidWordsOf({ continue_final_message, messages }: Body): number {
+  return continue_final_message ? messages!.at(-1)!.content.trim().split(" ").length : 0;
 }
 
 const sse = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
@@ -64,9 +78,9 @@ function json(status: number, body: string, headers = ""): string {
 const refusal = (status: number, code: string, headers = "") =>
   json(status, JSON.stringify({ error: { message: `the wall says ${code}`, code } }), headers);
 
-function answer({ socket, isStreamed, dialect }: Asked, isMarked = true): void {
+function answer({ socket, isStreamed, dialect, saidWords }: Asked, isMarked = true): void {
   if (!isStreamed) return void socket.write(json(200, whole(dialect)));
-  socket.write(sse + wordsOf(dialect, 0, 60) + endOf(dialect, isMarked));
+  socket.write(sse + wordsOf(dialect, saidWords, 60) + endOf(dialect, isMarked));
 }
 
 /** The first words of an answer, read before what follows them. */
@@ -158,13 +172,13 @@ export async function startWall(): Promise<Wall> {
         socket.write(refusal(404, "not_found"));
         return;
       }
-      const body = JSON.parse(text.slice(head + 4, head + 4 + length)) as { model: string; stream?: boolean };
+      const body = JSON.parse(text.slice(head + 4, head + 4 + length)) as Body;
       text = text.slice(head + 4 + length);
       const dialect = dialectOf(/^POST (\S+)/.exec(request)![1]!, canonical);
       const before = asked.filter((model) => model === body.model).length;
       asked.push(body.model);
       const fault = chosen.get(body.model) ?? body.model.split("-")[0]!;
-      const one = { before, isStreamed: body.stream === true, socket, dialect };
+      const one = { before, isStreamed: body.stream === true, saidWords: saidWordsOf(body), socket, dialect };
       if (fault === "s06") waiting.set(body.model, [...(waiting.get(body.model) ?? []), one]);
       faults[fault]!(one);
     });

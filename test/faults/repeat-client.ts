@@ -10,14 +10,19 @@ export const goneWords = "node that wrote it is gone";
 
 export interface Answer {
   node: string;
-  status: number;
+  /** Null: there was none. */
+  status: number | null;
   requestId: string;
   /** The request whose answer it repeats. */
   replayOf: string | null;
   /** The bytes of its body that came, each as a character. */
   body: string;
-  /** `cut`: its connection broke, or the client broke it. */
-  end: "whole" | "failed" | "cut";
+  /**
+   * `failed`: without an answer, or by the end of its node. `broken`: by a node that lost its lease: a failure that is part
+   * of the answer. `cut`: its connection broke, or the client broke it.
+   */
+  end: "whole" | "failed" | "broken" | "cut";
+  took_ms: number;
 }
 
 export interface Client {
@@ -27,7 +32,9 @@ export interface Client {
   /** The tokens that its engine is asked for. */
   wanted: number;
   answers: Answer[];
-  /** Whether it had a whole answer in the end. */
+  /** Whether its node was killed. */
+  isNodeKilled: boolean;
+  /** Whether it had a whole answer in the end, or one whose failure is part of it. */
   isServed: boolean;
 }
 
@@ -44,6 +51,8 @@ const token_bytes = 220;
 /** Longer than a claim whose node died before its grant can last. */
 const patience_ms = 90_000;
 const retry_ms = 100;
+/** More than any client needs. */
+const answers_max = 30;
 
 export interface RepeatOptions {
   nodes: readonly Node[];
@@ -58,17 +67,18 @@ export interface RepeatOptions {
 export async function repeatRound({ nodes, key, marker, chance, kill }: RepeatOptions): Promise<Client> {
   const protocol = chance.pick(protocols);
   const [stream, wanted] = [chance.next() < 0.7, 10 + chance.below(60)];
-  const client: Client = { marker, path: protocol.path, stream, wanted, answers: [], isServed: false };
+  const isNodeKilled = chance.next() < 0.25;
+  const client = { marker, path: protocol.path, stream, wanted, answers: [], isNodeKilled, isServed: false };
   const prompt = `[simulator: tps=${tokensPerSecond} tokens=${wanted}] ${marker}`;
   const asking = { client, key, protocol, body: JSON.stringify({ model, stream, ...protocol.body(prompt) }) };
   const cutAt = () => cutOf(chance, stream, wanted);
   let node = chance.pick(nodes.filter(({ running }) => running));
   await ask(node, asking, cutAt());
-  if (chance.next() < 0.25) await kill(node);
+  if (isNodeKilled) await kill(node);
   const until_ms = performance.now() + patience_ms;
   // It may be cut off a second time.
   let cut = chance.next() < 0.25 ? cutAt() : uncut;
-  while (!client.isServed && performance.now() < until_ms) {
+  while (!client.isServed && client.answers.length < answers_max && performance.now() < until_ms) {
     const others = nodes.filter((other) => other.running && other !== node);
     if (others.length > 0) {
       node = chance.pick(others);
@@ -97,7 +107,12 @@ function cutOf(chance: Chance, isStream: boolean, wanted: number): Cut {
 async function ask(node: Node, { client, key, protocol, body }: Asking, cut: Cut): Promise<void> {
   const leaving = new AbortController();
   const timer = setTimeout(() => leaving.abort(), cut.after_ms);
-  let answer: Answer | null = null;
+  const began_ms = performance.now();
+  const answer: Answer = {
+    ...{ node: node.name, status: null, requestId: "", replayOf: null, body: "", end: "cut" },
+    took_ms: 0,
+  };
+  client.answers.push(answer);
   try {
     const response = await fetch(node.url + protocol.path, {
       method: "POST",
@@ -110,13 +125,9 @@ async function ask(node: Node, { client, key, protocol, body }: Asking, cut: Cut
       body,
       signal: leaving.signal,
     });
-    const { status, headers } = response;
-    answer = {
-      ...{ node: node.name, status, body: "", end: "cut" },
-      requestId: headers.get("x-service-request-id") ?? "",
-      replayOf: headers.get("x-service-replay-of"),
-    };
-    client.answers.push(answer);
+    answer.status = response.status;
+    answer.requestId = response.headers.get("x-service-request-id") ?? "";
+    answer.replayOf = response.headers.get("x-service-replay-of");
     for await (const chunk of response.body!) {
       answer.body += Buffer.from(chunk).toString("latin1");
       if (answer.body.length >= cut.after_bytes) {
@@ -125,12 +136,13 @@ async function ask(node: Node, { client, key, protocol, body }: Asking, cut: Cut
       }
     }
     answer.end = endOf(answer, client.stream, protocol);
-    client.isServed = answer.end === "whole";
+    client.isServed = answer.end === "whole" || answer.end === "broken";
   } catch {
     // The client was cut off, or the node is gone.
   } finally {
     clearTimeout(timer);
     leaving.abort();
+    answer.took_ms = Math.round(performance.now() - began_ms);
   }
 }
 
@@ -138,5 +150,6 @@ function endOf({ status, body }: Answer, isStream: boolean, protocol: Spoken): A
   if (status !== 200) return "failed";
   if (!isStream) return "whole";
   if (body.includes(goneWords)) return "failed";
+  if (body.includes('"storage_unavailable"')) return "broken";
   return protocol.end.test(body) ? "whole" : "cut";
 }

@@ -32,15 +32,19 @@ export async function chargesOf(rig: Rig): Promise<Map<string, Charge[]>> {
   return Map.groupBy(rows, ({ key_id }) => key_id);
 }
 
-/** Sentences, each of which says what was broken. `calls` is how often an engine was asked. */
-export function objectionsTo(client: Client, charges: readonly Charge[], calls: number): string[] {
+/** Sentences, each of which says what was broken. */
+export function objectionsTo(client: Client, charges: readonly Charge[]): string[] {
   const name = `${client.marker} (${client.path}${client.stream ? ", streamed" : ""})`;
-  const said = client.answers.map(({ node, status, end }) => `${status} ${end} at ${node}`).join(", ");
-  return [...ofAnswers(client), ...ofCharges(client, charges, calls)].map((broken) => `${name}: ${broken} [${said}]`);
+  const said = client.answers
+    .slice(0, 8)
+    .map(({ node, status, end, took_ms }) => `${status} ${end} at ${node} in ${took_ms} ms`)
+    .join(", ");
+  return [...ofAnswers(client), ...ofCharges(client, charges)].map((broken) => `${name}: ${broken} [${said}]`);
 }
 
 function ofAnswers({ answers, isServed }: Client): string[] {
-  const broken = isServed ? [] : ["it got no whole answer"];
+  const last = answers.at(-1);
+  const broken = isServed ? [] : [`it got no whole answer; the last one was ${last?.status} ${last?.body.slice(-400)}`];
   for (const { status, body } of answers)
     if (status === 400) broken.push(`it was refused for good: ${body.slice(0, 300)}`);
   const delivered = answers.filter(({ status }) => status === 200);
@@ -48,7 +52,7 @@ function ofAnswers({ answers, isServed }: Client): string[] {
     const texts = all.map(textOf);
     const longest = texts.reduce((one, other) => (other.length > one.length ? other : one), "");
     if (texts.some((text) => !longest.startsWith(text))) broken.push(`the answers of ${run} differ`);
-    const wholes = all.filter(({ end }) => end === "whole").map(textOf);
+    const wholes = all.filter(isOver).map(textOf);
     if (wholes.some((text) => text !== longest)) broken.push(`a whole answer of ${run} is shorter than another`);
     const failed = all.findIndex(({ body }) => body.includes(goneWords));
     if (failed >= 0 && failed < all.length - 1) broken.push(`${run} was repeated after its failure was read`);
@@ -56,26 +60,30 @@ function ofAnswers({ answers, isServed }: Client): string[] {
   return broken;
 }
 
-function ofCharges({ answers, wanted }: Client, charges: readonly Charge[], calls: number): string[] {
+function ofCharges({ answers, wanted }: Client, charges: readonly Charge[]): string[] {
   const broken: string[] = [];
   const ids = new Set(charges.map(({ request_id }) => request_id));
   if (ids.size < charges.length) broken.push("a request has two records");
   const delivered = answers.filter(({ status }) => status === 200);
   for (const run of new Set(delivered.map(runOf)))
     if (!ids.has(uuidOf(run, "req_") ?? "")) broken.push(`${run} has no record`);
-  if (calls > ids.size) broken.push(`an engine was asked ${calls} times for ${ids.size} records`);
   const charged = charges.filter((one) => one.charged + one.uncharged > 0);
   if (charged.length > 1) broken.push(`it was charged ${charged.length} times`);
-  const last = delivered.find(({ end }) => end === "whole");
+  const last = delivered.find(isOver);
   for (const one of charged) {
     if (last && one.request_id !== uuidOf(runOf(last), "req_")) broken.push("it was charged for another answer");
-    if (one.output_tokens !== wanted) broken.push(`it was charged ${one.output_tokens} of ${wanted} tokens`);
+    if (last?.end === "whole" && one.output_tokens !== wanted)
+      broken.push(`it was charged ${one.output_tokens} of ${wanted} tokens`);
     if (one.charged + one.uncharged !== one.input_tokens * price.input + one.output_tokens * price.output)
       broken.push(`${one.charged} and ${one.uncharged} units are not what its tokens cost`);
   }
   const served = last && charges.find(({ request_id }) => request_id === uuidOf(runOf(last), "req_"));
-  if (served && !served.recovered && charged.length === 0) broken.push("its answer was free");
+  if (last?.end === "whole" && !served?.recovered && charged.length === 0) broken.push("its answer was free");
   return broken;
+}
+
+function isOver({ end }: Answer): boolean {
+  return end === "whole" || end === "broken";
 }
 
 function runOf({ replayOf, requestId }: Answer): string {

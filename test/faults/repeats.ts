@@ -18,12 +18,17 @@ export interface RepeatRun {
   seed: number;
   place: LogPlace;
   rounds: number;
+  /** Rounds whose node was killed. */
+  killed: number;
+  /** One kill may be that of several rounds. */
   kills: number;
   answers: number;
   /** Answers that repeated an earlier one. */
   replays: number;
   /** Those that ended in the failure of a node that is gone. */
   failures: number;
+  /** Those that ended in the failure of a node that lost its lease. */
+  brokenOff: number;
   records: number;
   recovered: number;
   /** Sentences; empty when every promise was kept. */
@@ -64,13 +69,13 @@ export async function repeatRun(options: {
     await killer.end();
     const { broken } = await judge(rig, [], { planChanges: [], forgotten: [] });
     const charges = await chargesOf(rig);
-    const calls = callsOf(rig);
-    for (const { client, keyId } of rounds)
-      broken.push(...objectionsTo(client, charges.get(keyId) ?? [], calls.get(client.marker) ?? 0));
+    for (const { client, keyId } of rounds) broken.push(...objectionsTo(client, charges.get(keyId) ?? []));
     const answers = rounds.flatMap(({ client }) => client.answers);
     const records = [...charges.values()].flat();
     return {
       ...{ seed, place, rounds: rounds.length, kills: killer.count(), answers: answers.length, broken },
+      killed: rounds.filter(({ client }) => client.isNodeKilled).length,
+      brokenOff: answers.filter(({ end }) => end === "broken").length,
       replays: answers.filter(({ replayOf }) => replayOf !== null).length,
       failures: answers.filter(({ body }) => body.includes(goneWords)).length,
       records: records.length,
@@ -132,14 +137,4 @@ function killerOf({ nodes }: Rig) {
     },
     end: async () => void (await Promise.all(starting)),
   };
-}
-
-/** How often an engine was asked, by the marker of a client. */
-function callsOf({ engines }: Rig): Map<string, number> {
-  const calls = new Map<string, number>();
-  for (const { body } of engines.flatMap(({ engine }) => engine.requests)) {
-    const marker = /\bm\w{6}\b/.exec(JSON.stringify(body) ?? "")?.[0];
-    if (marker) calls.set(marker, (calls.get(marker) ?? 0) + 1);
-  }
-  return calls;
 }

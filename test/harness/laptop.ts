@@ -27,7 +27,8 @@ export interface Laptop extends Disposable {
 
 export function laptop(): Laptop {
   const folder = mkdtempSync(join(tmpdir(), "sluice-laptop-"));
-  return laptopIn(folder, { PATH: process.env.PATH ?? "", HOME: folder }, "");
+  // The key store of whoever runs the tests is not theirs.
+  return laptopIn(folder, { PATH: process.env.PATH ?? "", HOME: folder, SLUICE_TOKEN_STORE: "file" }, "");
 }
 
 function laptopIn(folder: string, env: Record<string, string>, input: string): Laptop {

@@ -275,6 +275,30 @@ export function editedMigrations(migrations: readonly { name: string; sum: strin
   ];
 }
 
+/** The line of `db/migrations/released` for a version: its newest migration, and a hash of the checksums up to there. */
+export function releasedLine(version: string, checksums: string, last?: string): string {
+  const lines = checksums.trim().split("\n");
+  const count = last === undefined ? lines.length : lines.findIndex((line) => line.endsWith(`  ${last}.sql`)) + 1;
+  const name = lines[count - 1]?.slice(66).replace(/\.sql$/, "") ?? "none";
+  const sum = new Bun.CryptoHasher("sha256").update(`${lines.slice(0, count).join("\n")}\n`).digest("hex");
+  return `${version}  ${name}  ${sum}`;
+}
+
+/** Releases whose migrations are no longer what they were. Whoever runs that version could not upgrade. */
+export function changedReleases(checksums: string, released: string): string[] {
+  return released
+    .trim()
+    .split("\n")
+    .filter((line) => {
+      const [version = "", last = ""] = line.split("  ");
+      return releasedLine(version, checksums, last) !== line;
+    })
+    .map((line) => {
+      const [version, last] = line.split("  ");
+      return `The migrations up to ${last} were released as ${version}. Instead: put them back as they were in db/migrations/checksums`;
+    });
+}
+
 function edges(tree: Tree): { path: string; line: number; file: string }[] {
   return [...tree].flatMap(([path, source]) =>
     importsOf(source).flatMap(({ line, target }) => {

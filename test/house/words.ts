@@ -1,6 +1,6 @@
-// Names that the field has words for, and one case for units. Each finding says the name to use.
+// Names that the field has words for, one case for units, and prose in whole sentences. Each finding says what to write.
 
-import { lineAt, type Tree } from "./source.ts";
+import { commentsOf, lineAt, type Tree } from "./source.ts";
 
 /** Words that only this project used, for a file or anything declared (docs/decisions/2026-11-22-names.md, docs/decisions/2026-11-23-words.md). */
 const privateWords: Record<string, string> = {
@@ -43,6 +43,26 @@ export function strayUnits(tree: Tree): string[] {
     [...source.matchAll(/(?<![\w$])([a-z]\w*[a-z0-9])(Ms|Max|Min)\b/g)].map(
       ([name, stem, unit], at, all) =>
         `${path}:${lineAt(source, all[at]!.index)}: '${name}'. Instead: ${stem}_${unit!.toLowerCase()}`,
+    ),
+  );
+}
+
+/** Comments that begin as a riddle: a clause or a genitive in place of a sentence or of a noun that names the thing. */
+export function riddles(tree: Tree): string[] {
+  return [...tree].flatMap(([path, source]) =>
+    commentsOf(path, source)
+      .filter(({ text }) => /^(What|Of|Whoever)\b(?!.*\?$)/.test(text))
+      .map(
+        ({ line, text }) => `${path}:${line}: '${text.slice(0, 60)}'. Instead: a sentence, or the noun that names it`,
+      ),
+  );
+}
+
+/** Spreads of a fresh object, which only save lines: its members belong to the object around it. */
+export function spreadLiterals(tree: Tree): string[] {
+  return [...tree].flatMap(([path, source]) =>
+    [...source.matchAll(/\.\.\.\{/g)].map(
+      ({ index }) => `${path}:${lineAt(source, index)}: write the members themselves`,
     ),
   );
 }

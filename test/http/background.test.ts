@@ -1,5 +1,5 @@
 /** Background responses: they answer at once, run on by themselves, can be fetched, followed and cancelled, by OpenAI's SDK. */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import OpenAI from "openai";
 import type { RequestReceipt } from "../../src/management/receipt-shape.ts";
 import { model, type Service, says, startService } from "../harness/engine.ts";
@@ -10,7 +10,10 @@ setDefaultTimeout(60_000);
 let service: Service;
 let client: OpenAI;
 beforeAll(async () => {
-  service = await startService({ engine: { directives: "", namesModel: false } });
+  service = await startService({
+    engine: { directives: "", namesModel: false },
+    more: "answers: { answer_bytes_max: 65536 }",
+  });
   client = new OpenAI({ apiKey: service.key, baseURL: `${service.url}/v1`, maxRetries: 0 });
 });
 afterAll(async () => {
@@ -105,8 +108,6 @@ test("a refusal has its true status, and nothing is left of it", async () => {
     const refused = await service.post("/v1/responses", asked("", more));
     expect([refused.status >= 400, (await codeOf(refused)).param]).toEqual([true, param]);
   }
-  const both = await service.post("/v1/responses", asked(""), { headers: { "idempotency-key": "a" } });
-  expect([both.status, (await codeOf(both)).code]).toEqual([400, "unsupported_feature"]);
 });
 
 test("only background responses are cancelled and followed", async () => {
@@ -151,4 +152,98 @@ test("OpenAI's SDK cancels a streamed one, and deletes it", async () => {
   expect((await client.responses.retrieve(id)).status).toBe("cancelled");
   await client.responses.delete(id);
   expect((await service.fetch(`/v1/responses/${id}`)).status).toBe(404);
+});
+
+describe("with an idempotency key", () => {
+  const newKey = () => `key ${crypto.randomUUID()}`;
+  const repeated = (key: string, directives: string, more: object = {}) =>
+    service.post("/v1/responses", asked(directives, more), { headers: { "idempotency-key": key } });
+  const replayOf = (response: Response) => response.headers.get("x-service-replay-of");
+
+  test("a repeat gets the same response, as it stands, and no engine is asked again", async () => {
+    const key = newKey();
+    const before = service.engine.counts.requests;
+    const first = await repeated(key, "tokens=30 tps=30");
+    const begun = (await first.json()) as Created;
+    const running = await repeated(key, "tokens=30 tps=30");
+    expect([running.status, replayOf(running)]).toEqual([200, first.headers.get("x-service-request-id")]);
+    expect(await running.json()).toMatchObject({ id: begun.id, status: "in_progress" });
+    await ended(begun.id);
+    const over = await repeated(key, "tokens=30 tps=30");
+    expect(await over.json()).toMatchObject({ id: begun.id, status: "completed", output: [{ type: "message" }] });
+    expect(service.engine.counts.requests).toBe(before + 1);
+    expect((await receiptOf(over.headers.get("x-service-request-id")!)).units.charged).toBe(0);
+    const other = await repeated(key, "tokens=31 tps=30");
+    expect([other.status, (await codeOf(other)).code]).toEqual([400, "idempotency_key_reused"]);
+  });
+
+  test("many that come at once are one response", async () => {
+    const key = newKey();
+    const all = await Promise.all(Array.from({ length: 8 }, () => repeated(key, "tokens=20 tps=30")));
+    const ids = await Promise.all(all.map(async (one) => ((await one.json()) as Created).id));
+    expect(new Set(ids).size).toBe(1);
+    expect(all.filter((one) => replayOf(one) === null)).toHaveLength(1);
+  });
+
+  test("a stream is repeated from its first byte, and one that failed with its failure", async () => {
+    for (const directives of ["tokens=20 tps=40", "tokens=30 tps=60 error-after=10"]) {
+      const key = newKey();
+      const first = await repeated(key, directives, { stream: true });
+      const text = await first.text();
+      const again = await repeated(key, directives, { stream: true });
+      expect([await again.text(), replayOf(again)]).toEqual([text, first.headers.get("x-service-request-id")]);
+    }
+  });
+
+  test("the key of one that failed is free, and so is that of one that was refused; the failed one can be fetched", async () => {
+    const key = newKey();
+    const failed = (await (await repeated(key, "tokens=30 tps=60 error-after=5")).json()) as Created;
+    expect((await ended(failed.id)).status).toBe("failed");
+    const again = await repeated(key, "tokens=30 tps=60 error-after=5");
+    expect([replayOf(again), ((await again.json()) as Created).id === failed.id]).toEqual([null, false]);
+    expect((await fetched(failed.id)).status).toBe("failed");
+    const refused = newKey();
+    expect((await repeated(refused, "", { model: "acme/none" })).status).toBe(404);
+    expect((await repeated(refused, "tokens=3")).status).toBe(200);
+  });
+
+  test("a cancelled one stays cancelled", async () => {
+    const key = newKey();
+    const { id } = (await (await repeated(key, "tokens=2000 tps=50")).json()) as Created;
+    await service.post(`/v1/responses/${id}/cancel`, {});
+    expect(await (await repeated(key, "tokens=2000 tps=50")).json()).toMatchObject({ id, status: "cancelled" });
+  });
+});
+
+test("one whose key is revoked fails with the true reason", async () => {
+  const { id: keyId, key } = await service.json<{ id: string; key: string }>(
+    ...["key", "create", "--org", service.organization, "--name", "revoked"],
+  );
+  const responses = await Promise.all(
+    [false, true].map((stream) => service.post("/v1/responses", asked("tokens=16000 tps=50", { stream }), { key })),
+  );
+  const whole = (await responses[0]!.json()) as Created;
+  const reader = responses[1]!.body!.getReader();
+  let text = "";
+  const read = async () => {
+    text += new TextDecoder().decode((await reader.read()).value);
+    return text.includes("output_text.delta");
+  };
+  await until(read, 5_000, "the stream to begin");
+  const streamed = /"id":"(resp_[0-9a-f]{32})"/.exec(text)![1]!;
+  await service.json("key", "revoke", keyId);
+  for (const id of [whole.id, streamed]) {
+    const now = await ended(id);
+    expect(now).toMatchObject({ status: "failed" });
+    expect(JSON.stringify(now)).not.toContain("node that wrote it");
+  }
+});
+
+test("one that is too large for its log goes on, and is stored", async () => {
+  const stream = await service.post("/v1/responses", asked("tokens=2000", { stream: true }));
+  const text = await stream.text();
+  expect(text.length).toBeGreaterThan(65_536);
+  expect(text).toContain("event: response.completed");
+  const id = /"id":"(resp_[0-9a-f]{32})"/.exec(text)![1]!;
+  expect(await ended(id)).toMatchObject({ id, status: "completed" });
 });

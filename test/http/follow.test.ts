@@ -126,7 +126,14 @@ describe("a stream", () => {
   };
   const opened = async (followed: Partial<Followed>, followers: Followers = { count: 0 }) => {
     const one = owner();
-    const whole = { event: "count", every_ms: 1, heartbeat_ms: 60_000, faultBody, read: async () => "1", ...followed };
+    const whole = {
+      event: "count",
+      beat: () => Bun.sleep(1),
+      heartbeat_ms: 60_000,
+      faultBody,
+      read: async () => "1",
+      ...followed,
+    };
     const response = (await follow(followers, whole)).open(one);
     return { response, followers, seen: one.seen };
   };

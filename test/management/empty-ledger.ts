@@ -2,6 +2,7 @@
 import type { ManagementOptions } from "../../src/management/context.ts";
 import type { UsageReading, WindowKind } from "../../src/store/ledger.ts";
 import { noLimits, type Plan } from "../../src/store/plan.ts";
+import { totalOf } from "../../src/store/report.ts";
 
 type Stores = Pick<
   ManagementOptions,
@@ -16,7 +17,13 @@ export function emptyLedger(overrides: Partial<Stores["ledger"]> = {}): Stores {
       sealed: async () => ({ windows: 0, records: 0, days: 0, dayRecords: 0 }),
       lost: async () => ({ receipts: 0, units: 0, noticedAt: null, movedAt: null }),
       now: async () => at,
-      report: async () => ({ at, rows: [], running: { requests: 0, heldUnits: 0 } }),
+      report: async () => ({
+        at,
+        rows: [],
+        total: totalOf([]),
+        rowsLeftOut: 0,
+        running: { requests: 0, heldUnits: 0 },
+      }),
       receiptOfAny: async () => null,
       ...overrides,
     },
@@ -24,6 +31,7 @@ export function emptyLedger(overrides: Partial<Stores["ledger"]> = {}): Stores {
     standings: { standings: async () => new Map(), nearest: async () => [] },
     requests: { listRequests: async () => ({ items: [], next: null }) },
     notices: {
+      pageNoticeHooks: async () => ({ items: [], hasMore: false }),
       noticeHook: async () => null,
       setNoticeHook: () => Promise.reject(new Error("no webhooks")),
       removeNoticeHook: async () => null,

@@ -70,7 +70,15 @@ test("an engine is the sum of what all processes see of it", () => {
     { ...storedReport({ worker: 2, engines: [engine({ closed: 1, drained: 1 }, 4), other] }), node: one.node },
   ]);
   expect(node!.engines).toEqual([
-    { upstream: "gpu-0", replica: null, states: [{ state: "open", routes: 1 }], requests: 0, tokens: 0, waiting: 1 },
+    {
+      upstream: "gpu-0",
+      replica: null,
+      states: [{ state: "open", routes: 1 }],
+      requests: 0,
+      tokens: 0,
+      waiting: 1,
+      requests_max: null,
+    },
     {
       upstream: "gpu-1",
       replica: null,
@@ -81,6 +89,7 @@ test("an engine is the sum of what all processes see of it", () => {
       requests: 7,
       tokens: 70,
       waiting: 2,
+      requests_max: null,
     },
   ]);
 });
@@ -104,6 +113,24 @@ test("the waits of several processes are one distribution", () => {
       0.95,
     ),
   ).toBe(600_000);
+});
+
+test("an engine may have as many requests as all processes together; one without a limit, or that is old, has none", () => {
+  const engine = { upstream: "gpu-1", replica: null, states: { closed: 1 }, requests: 3, tokens: 9, waiting: 0 };
+  const limitOf = (...limits: (number | null | undefined)[]) =>
+    fleetOf(
+      limits.map((requests_max, at) =>
+        storedReport({
+          name: `${at}:80`,
+          engines: [requests_max === undefined ? engine : { ...engine, requests_max }],
+        }),
+      ),
+      [],
+    ).engines[0]?.requests_max;
+  expect(limitOf(32)).toBe(32);
+  expect(limitOf(11, 11, 10)).toBe(32);
+  expect(limitOf(32, null)).toBeNull();
+  expect(limitOf(32, undefined)).toBeNull();
 });
 
 test("the fleet is the sum of the nodes that live, and says what somebody should look at", () => {

@@ -64,10 +64,11 @@ describe("a value", () => {
   });
 });
 
-test("a unit at the end of a name stays", () => {
+test("a unit or a bound at the end of a name stays", () => {
   for (const [snake, camel] of [
     ["first_part_ms", "firstPart_ms"],
     ["duration_ms", "duration_ms"],
+    ["requests_max", "requests_max"],
     ["key_lifetime_max_days", "keyLifetimeMaxDays"],
     ["id", "id"],
   ] as const) {

@@ -30,7 +30,7 @@ for (const name of ["postgres", "pglite"] as const) {
     });
     beforeEach(async () => {
       await store.db.exec(
-        "truncate usage_record, usage_hold, usage_now, usage_past, usage_seal, usage_tally, usage_hour, usage_day, usage_rolled; update usage_audit set looked_at = null; " +
+        "truncate usage_record, usage_hold, usage_now, usage_past, usage_seal, usage_tally, usage_hour, usage_day, usage_total, usage_rolled; update usage_audit set looked_at = null; " +
           "truncate audit_entry; update audit_head set number = 0, hash = decode(repeat('00', 32), 'hex')",
       );
       await store.setClock(noon);

@@ -354,6 +354,27 @@ function contract(open: Open): void {
     });
   });
 
+  test("keys that end soon are found: by their own date or by a policy, and none that does not work any more", async () => {
+    const day_ms = 86_400_000;
+    const owner = await organization();
+    const in_days = (days: number) => new Date(Date.now() + days * day_ms);
+    const [soon, late, never, revoked] = [
+      await key(owner, newSecret(), { expiresAt: in_days(5) }),
+      await key(owner, newSecret(), { expiresAt: in_days(20) }),
+      await key(owner, newSecret()),
+      await key(owner, newSecret(), { expiresAt: in_days(5) }),
+    ];
+    await admin.revokeKey({ id: revoked.id, old: false, actor: "cli:ann" });
+    const within = async (days: number) =>
+      (await admin.pageKeys({ organizationId: owner.id, limit: 9, endsWithin_ms: days * day_ms })).items.map(
+        ({ id }) => id,
+      );
+    expect(await within(7)).toEqual([soon.id]);
+    expect(await within(30)).toEqual([soon.id, late.id]);
+    await admin.setPolicies(owner.id, { keyLifetimeMaxDays: 6 }, "cli:ann");
+    expect(await within(7)).toEqual([soon.id, late.id, never.id]);
+  });
+
   describe("rotation", () => {
     test("both secrets work for one id until the grace is over, to the millisecond of the store's clock", async () => {
       const owner = await organization();

@@ -16,7 +16,7 @@ setDefaultTimeout(60_000);
 const noon = new Date("2026-03-10T12:00:00.000Z");
 const hours = (count: number) => new Date(noon.getTime() + count * 3_600_000);
 const unread = "select 1 from usage_audit a join usage_record r on r.xact >= a.read_until";
-const empty = `truncate usage_record, usage_hold, usage_now, usage_past, usage_seal, usage_tally, usage_hour, usage_day,
+const empty = `truncate usage_record, usage_hold, usage_now, usage_past, usage_seal, usage_tally, usage_hour, usage_day, usage_total,
   usage_rolled, audit_entry;
   update audit_head set number = 0, hash = decode(repeat('00', 32), 'hex');
   update usage_audit set looked_at = null, sealed_until = read_until`;
@@ -95,6 +95,8 @@ for (const name of ["postgres", "pglite"] as const) {
         "update usage_day set units = units + $1 where organization_id = $3",
         asRecorded("usage_hour", "1 hour"),
         asRecorded("usage_day", "1 day"),
+        "delete from usage_total",
+        "insert into usage_total select * from usage_totals_of('-infinity', 'infinity', true)",
       ];
       await store.db.transaction(async (tx) => {
         for (const change of changes)

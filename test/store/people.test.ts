@@ -125,6 +125,55 @@ for (const { kind, open } of kinds)
       expect(heard.filter((id) => id === person.id)).toHaveLength(3);
     });
 
+    test("somebody without a membership is deleted 30 days after the issuer's last word, and nobody who has or had anything", async () => {
+      const acme = await organization();
+      const come = async (fields: Partial<Confirmation> = {}) =>
+        (await people(db).confirm(of(uuid(), { name: "Visitor", ...fields }))).person;
+      const [visitor, lost, hand, limited, suspended] = [
+        await come({ memberships: [] }),
+        await come({ memberships: [member(acme.slug)] }),
+        await come(),
+        await come(),
+        await come(),
+      ];
+      await people(db).confirm(of(lost.subject!, { memberships: [] }));
+      const admin = administration(db);
+      await admin.giveMembership(hand.id, member(acme.slug), "cli:ann");
+      const limits = { organizationId: acme.id, before: null, budget: { ...noBudget, week: 5 } };
+      await admin.setMemberLimits(limited.id, limits, "cli:ann");
+      await admin.suspendPerson(suspended.id, "cli:ann");
+      const stay = [lost, hand, limited, suspended];
+      const isThere = async ({ id }: { id: string }) => (await people(db).findPerson(id)) !== null;
+      const deletedAt = (ms: number) => withClock(db, new Date(ms), () => people(db).deleteVisitors());
+      const end_ms = suspended.confirmedAt.getTime() + 30 * day_ms;
+      await deletedAt(visitor.confirmedAt.getTime() + 30 * day_ms);
+      expect(await isThere(visitor)).toBeTrue();
+      expect(await deletedAt(end_ms + 1)).toBeGreaterThan(0);
+      expect(await isThere(visitor)).toBeFalse();
+      expect(await Promise.all(stay.map(isThere))).toEqual([true, true, true, true]);
+      expect(await lastAudit()).toMatchObject({ action: "person.delete", actor: "service", details: {} });
+      expect(await deletedAt(end_ms + 1)).toBe(0);
+      const again = await people(db).confirm(of(visitor.subject!));
+      expect([again.isNew, again.person.id === visitor.id]).toEqual([true, false]);
+    });
+
+    test("whoever comes back while visitors are deleted comes in, and what she is given is hers", async () => {
+      const acme = await organization();
+      const subjects = Array.from({ length: 20 }, () => uuid());
+      const known = await Promise.all(subjects.map(async (subject) => (await people(db).confirm(of(subject))).person));
+      await withClock(db, new Date(Date.now() + 31 * day_ms), async () => {
+        const deleting = people(db).deleteVisitors();
+        const back = await Promise.all(subjects.slice(0, 10).map((subject) => people(db).confirm(of(subject))));
+        const given = await Promise.all(
+          known.slice(10).map(({ id }) => administration(db).giveMembership(id, member(acme.slug), "cli:ann")),
+        );
+        await deleting;
+        for (const { person } of back) expect(await people(db).findPerson(person.id)).not.toBeNull();
+        for (const [index, one] of given.entries())
+          expect(await people(db).findPerson(known[10 + index]!.id)).toEqual(one as never);
+      });
+    });
+
     test("the audit log has nobody's name, address or subject: it cannot forget", async () => {
       const acme = await organization();
       const details = { email: "eve.secret@example.com", name: "Eve Secret", groups: ["secret"] };

@@ -86,7 +86,9 @@ for (const [name, runs] of [
     }
 
     async function load(asked: readonly Asked[], owners: readonly string[], isRolledUp: boolean): Promise<Known[]> {
-      await store.db.exec("truncate usage_record, usage_hold, usage_refusal, usage_hour, usage_day, usage_rolled");
+      await store.db.exec(
+        "truncate usage_record, usage_hold, usage_refusal, usage_hour, usage_day, usage_total, usage_rolled",
+      );
       const known: Known[] = [];
       for (const one of asked.toSorted((a, b) => b.ago_ms - a.ago_ms)) {
         const at_ms = end_ms - one.ago_ms;

@@ -11,7 +11,7 @@ import { batchCall, encodeBatch } from "../../src/postgres/ledger-batch.ts";
 import { noBudget } from "../../src/store/budget.ts";
 import { bare } from "../../src/store/ids.ts";
 import type { Admit, Ledger, Settle } from "../../src/store/ledger.ts";
-import type { ReportGroup, ReportRow } from "../../src/store/report.ts";
+import { type ReportGroup, type ReportRow, totalOf } from "../../src/store/report.ts";
 import { cases, times } from "../harness/depth.ts";
 import { until } from "../harness/until.ts";
 import { lockAwaited } from "../postgres/databases.ts";
@@ -78,6 +78,8 @@ const step = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("crash" as const) }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("both" as const) }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("audit" as const) }) },
+  // As a day is that was rolled up before there were totals: no total has it.
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("untotal" as const) }) },
 );
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 const groups: ReportGroup[][] = [
@@ -87,7 +89,24 @@ const groups: ReportGroup[][] = [
   ["hour", "operation", "outcome"],
   ["organization", "month"],
   ["team", "key", "day"],
+  ["day"],
+  ["model", "outcome"],
+  ["organization", "model", "operation"],
+  ["team", "month"],
+  ["key"],
 ];
+/** In hours from the day before the start. Whole days and months, parts of them, and more than there is. */
+const span = fc.tuple(
+  fc.oneof(
+    fc.integer({ min: -60, max: 10 }).map((days) => days * 24),
+    fc.constant(48),
+    fc.integer({ min: 0, max: 90 }),
+  ),
+  fc.oneof(
+    fc.integer({ min: 1, max: 60 }).map((days) => days * 24),
+    fc.integer({ min: 1, max: 90 }),
+  ),
+);
 
 for (const [name, runs] of [
   ["postgres", times(4, 40)],
@@ -111,7 +130,7 @@ for (const [name, runs] of [
 
     async function begin(): Promise<void> {
       await store.db.exec(
-        "truncate usage_record, usage_hold, usage_now, usage_past, usage_seal, usage_tally, usage_hour, usage_day, usage_rolled, usage_subject; update usage_audit set looked_at = null; " +
+        "truncate usage_record, usage_hold, usage_now, usage_past, usage_seal, usage_tally, usage_hour, usage_day, usage_total, usage_rolled, usage_subject; update usage_audit set looked_at = null; " +
           "truncate audit_entry; update audit_head set number = 0, hash = decode(repeat('00', 32), 'hex')",
       );
       await at(start_ms);
@@ -184,6 +203,9 @@ for (const [name, runs] of [
         case "both":
           await Promise.all(nodes.map((each) => each.rollUp()));
           break;
+        case "untotal":
+          await untotalled();
+          break;
         case "audit":
           await store.db.query("update usage_audit set looked_at = null");
           expect((await node().audit()).differing).toBe(0);
@@ -191,12 +213,28 @@ for (const [name, runs] of [
       }
     }
 
+    async function untotalled(): Promise<void> {
+      await store.db.exec("update usage_rolled set is_totalled = false; delete from usage_total");
+    }
+
     /** However far the passes have come. */
-    async function equalsRecords(): Promise<void> {
+    async function equalsRecords([first, length]: [number, number] = [0, 0]): Promise<void> {
+      const from = new Date(Date.UTC(2026, 1, 26) + first * hour_ms);
+      const part = { from, to: new Date(from.getTime() + length * hour_ms) };
       for (const by of groups) {
-        const query = { ...always, by, organizationId: null, rows_max: 100_000 };
-        const report = await node().report(query);
-        expect(summed(report.rows!)).toEqual(await plainSum(store.db, query));
+        for (const time of length === 0 ? [always] : [always, part]) {
+          for (const organizationId of by.length > 1 ? [null] : [null, owners[0]!]) {
+            const query = { ...time, by, organizationId, rows_max: 100_000 };
+            const report = await node().report(query);
+            const plain = await plainSum(store.db, query);
+            expect(summed(report.rows!)).toEqual(plain);
+            expect(report).toMatchObject({ total: totalOf([...plain.values()]), rowsLeftOut: 0 });
+            const some = await node().report({ ...query, largest: 2 });
+            expect(some).toMatchObject({ total: report.total!, rowsLeftOut: Math.max(0, plain.size - 2) });
+            const units = [...plain.values()].map((one) => one.units).toSorted((one, other) => other - one);
+            expect(some.rows!.map((one) => one.units)).toEqual(units.slice(0, 2));
+          }
+        }
       }
     }
     async function readAll(): Promise<void> {
@@ -223,13 +261,13 @@ for (const [name, runs] of [
 
     test("any load adds up to its records, at every moment, and when all of it is rolled up", async () => {
       await fc.assert(
-        fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 30 }), async (steps) => {
+        fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 30 }), span, async (steps, asked) => {
           await begin();
           for (const one of steps) await act(one);
-          await equalsRecords();
+          await equalsRecords(asked);
           await agrees();
           await readAll();
-          await equalsRecords();
+          await equalsRecords(asked);
           await agrees();
         }),
         cases(runs),
@@ -310,21 +348,27 @@ for (const [name, runs] of [
         ["usage_day", "units"],
         ["usage_day", "requests"],
         ["usage_hour", "extra_units"],
-      ]) {
+        ["usage_total", "cached_input_tokens"],
+      ] as const) {
         await store.db.exec(`update ${table} set ${column} = ${column} + 1`);
-        expect((await node().check()).map(({ kind }) => kind)).toEqual([table === "usage_hour" ? "hour" : "day"]);
+        // Those of the day, of the organization's month and of the key's.
+        const totals = ["total", "total", "total"];
+        const kinds = { usage_hour: ["hour"], usage_day: ["day", ...totals], usage_total: totals };
+        expect((await node().check()).map(({ kind }) => kind)).toEqual(kinds[table] as never);
         await store.db.exec(`update ${table} set ${column} = ${column} - 1`);
       }
       await store.db.exec("update usage_day set units = 9");
       await at(start_ms + 2 * hour_ms);
       const wrong = { kind: "day", used: 9, recorded: 5, startsAt: new Date("2026-02-27T00:00:00Z") } as const;
-      expect(await node().audit()).toMatchObject({ differences: [wrong], differing: 1 });
+      const total = { kind: "total", used: 5, recorded: 9, startsAt: new Date("2026-02-01T00:00:00Z") } as const;
+      const all = [wrong, { ...total, organizationId: null }, total, total];
+      expect(await node().audit()).toMatchObject({ differences: all, differing: 4 });
       expect(await days()).toEqual([day("2026-02-27", 1, false)]);
       await store.db.exec("update usage_day set units = 5; update usage_audit set looked_at = null");
       expect(await node().audit()).toMatchObject({ differing: 0 });
       await store.db.exec("update usage_day set units = 9");
       expect(await node().check()).toEqual([]);
-      expect(await node().check(true)).toMatchObject([wrong]);
+      expect(await node().check(true)).toMatchObject(all);
     });
 
     test("records that were read and stand in no roll-up are found by a full check", async () => {
@@ -472,6 +516,7 @@ for (const [name, runs] of [
       await readAll();
       for (const table of ["usage_hour", "usage_day"])
         await store.db.exec(`update ${table} set input_units = 0, output_units = 0`);
+      await untotalled();
       await store.db.exec("update usage_rolled set is_split = false");
       await served({ units: 30 }, settled);
       await agrees();
@@ -487,7 +532,27 @@ for (const [name, runs] of [
       await equalsRecords();
       await agrees();
       await store.db.exec("update usage_day set output_units = output_units + 1");
-      expect((await node().check()).map(({ kind }) => kind)).toEqual(["day", "day"]);
+      const kinds = new Set((await node().check()).map(({ kind }) => kind));
+      expect(kinds).toEqual(new Set(["day", "total"]));
+    });
+
+    test("days that were rolled up before there were totals are added to them, once, and reports are exact meanwhile", async () => {
+      for (const units of [5, 70, 900]) {
+        await served({ units });
+        await readAll();
+        await at(now_ms + 24 * hour_ms);
+      }
+      await untotalled();
+      await served({ units: 2000 });
+      await store.db.query("select usage_total_day('2026-02-28Z')");
+      await equalsRecords([0, 72]);
+      await agrees();
+      for (let passes = 0; passes < 2; passes++) await readAll();
+      await equalsRecords([0, 72]);
+      await agrees();
+      expect(await store.db.query("select from usage_rolled where not is_totalled")).toEqual([]);
+      const [sum] = await store.db.query(`select sum(units)::bigint as units from usage_total group by kind`);
+      expect(sum).toEqual({ units: 2975 });
     });
 
     test("of another organization nothing is told", async () => {

@@ -199,7 +199,7 @@ for (const [name, runs] of [
     test("the report by person is the sum of the receipts, and lists have the same people, after any load", async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(step, { minLength: 8, maxLength: 40 }), async (steps) => {
-          await store.db.exec("truncate usage_record, usage_hold, usage_hour, usage_day, usage_rolled");
+          await store.db.exec("truncate usage_record, usage_hold, usage_hour, usage_day, usage_total, usage_rolled");
           const one = await world();
           for (const each of steps) await act(one, each);
           const receipts = await Promise.all(one.asked.map(({ admit }) => receiptOf(admit.requestId)));

@@ -224,6 +224,18 @@ describe.each(Object.keys(stores) as (keyof typeof stores)[])("%s", (kind) => {
     );
     await first.stop();
     expect(await acts.noticeHook(organization)).toMatchObject({ waiting: 1 });
+    const other = await store.newOrganization();
+    await acts.setNoticeHook(other, hook(url), { secret, renews: false }, "cli:test");
+    const undelivered = async () => acts.pageNoticeHooks({ limit: 9, isUndelivered: true });
+    expect(await undelivered()).toMatchObject({
+      items: [{ organizationId: organization, waiting: 1 }],
+      hasMore: false,
+    });
+    const all = await acts.pageNoticeHooks({ limit: 1 });
+    expect(all).toMatchObject({ items: [{}], hasMore: true });
+    const rest = await acts.pageNoticeHooks({ limit: 99, after: all.items[0]!.organizationId });
+    expect([...all.items, ...rest.items].map(({ organizationId }) => organizationId)).toContain(other);
+    expect((await acts.pageNoticeHooks({ limit: 9, organizationId: other })).items).toHaveLength(1);
     await store.setClock(new Date(Date.now() + nextAttempt_ms(1)! + 1_000));
     node();
     await until(async () => (await acts.noticeHook(organization))?.waiting === 0, 10_000, "the delivery");
@@ -231,7 +243,8 @@ describe.each(Object.keys(stores) as (keyof typeof stores)[])("%s", (kind) => {
     expect(got.map(({ notice }) => notice.type)).toEqual(["organization.suspended", "organization.suspended"]);
     expect(new Set(got.map(({ notice }) => notice.id)).size).toBe(1);
     expect(await acts.noticeHook(organization)).toMatchObject({ waiting: 0, problem: null });
-    await acts.removeNoticeHook(organization, "cli:test");
+    expect(await undelivered()).toMatchObject({ items: [] });
+    for (const one of [organization, other]) await acts.removeNoticeHook(one, "cli:test");
   });
 
   test("one that a node has claimed is nobody else's until the lease is over, and then another's", async () => {

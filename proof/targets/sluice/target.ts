@@ -85,7 +85,7 @@ async function attach(url: string): Promise<Site> {
 
 type Manage = ReturnType<typeof managing>;
 
-/** What the management interface is asked for. The organization is new, so that no earlier run is in its book. */
+/** The book, by the management interface. The organization is new, so that no earlier run is in it. */
 async function bookOf(manage: Manage): Promise<Pick<Site, "model" | "createKey" | "usage" | "running">> {
   const organization = `proof-${Date.now().toString(36)}`;
   await manage("POST", "organizations", { slug: organization, plan: "unlimited" });

@@ -3,11 +3,12 @@
  * that node is gone, the ledger says so: its hold is settled by another one.
  */
 import type { Call } from "../../http/call.ts";
+import type { ResponseObject } from "../../protocol/openai-responses/contract.ts";
 import type { LogEntry, LogName } from "../../store/answer-log.ts";
 import type { Kept } from "../../store/kept.ts";
-import { answerLost, available, type KeepingNeeds, type LogHead } from "./needs.ts";
+import { endedAsGone } from "./current-response.ts";
+import { answerLost, available, type KeepingNeeds, type LogHead, poll_ms } from "./needs.ts";
 
-const poll_ms = 100;
 /** How often a reader without news finds out whether the writer is still there. */
 const look_ms = 2_000;
 /** The time from a claim to its grant, or its end, with a margin. */
@@ -104,12 +105,20 @@ export class Follower {
     return texts.join("");
   }
 
-  /** Ends the log of a node that is gone, and frees the key. */
+  /**
+   * Forgets the answer of a node that is gone. Its key is free before anybody hears of the failure. A background response
+   * stays, as failed, and the failure ends its log.
+   */
   async bury(failure: string): Promise<void> {
     const { answers, logs } = this.#needs.kept;
-    await logs.append(this.#kept, this.#next, { text: failure, isEnd: true });
-    await answers.free(this.#kept.requestId);
-    await logs.remove([this.#kept]);
+    const kept = await available(answers.find(this.#kept.requestId));
+    if (kept?.response) {
+      await available(endedAsGone(this.#needs, kept, JSON.parse(kept.response) as ResponseObject));
+      await logs.append(kept, this.#next, { text: failure, isEnd: true });
+    } else {
+      await available(answers.free(this.#kept.requestId));
+      await logs.remove([this.#kept]);
+    }
   }
 
   async #over(fate: Fate): Promise<false> {
@@ -137,13 +146,13 @@ export class Follower {
     this.#looked_ms = now_ms;
     const { requestId, organizationId, age_ms } = this.#kept;
     const kept = await this.#needs.kept.answers.find(requestId);
-    if (kept === null) return "free";
+    if (kept === null || (this.#kept.body !== null && kept.body === null)) return "free";
     if (kept.state === "lost" || (this.#kept.state === "ended" && this.#kept.responseId === null)) return "lost";
     if (kept.state === "ended") return this.#isLate(now_ms) ? "lost" : null;
     const receipt = await this.#needs.ledger.receipt(organizationId, requestId);
     if (receipt === null) return age_ms + now_ms - this.#began_ms > granted_ms_max ? "dead" : null;
     if (receipt.endedAt === null) return null;
-    if (receipt.recovered) return receipt.units.charged === 0 ? "dead" : "lost";
+    if (receipt.recovered) return receipt.units.charged === 0 || kept.responseId !== null ? "dead" : "lost";
     // Its node has settled it, and is about to say how it ended.
     if (!this.#isLate(now_ms)) return null;
     return receipt.units.charged === 0 ? "dead" : "lost";

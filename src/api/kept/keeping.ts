@@ -4,23 +4,30 @@
  */
 import type { Principal } from "../../auth/verdict.ts";
 import type { Call } from "../../http/call.ts";
-import { Fault } from "../../inference/fault.ts";
+import { asFault, Fault } from "../../inference/fault.ts";
 import type { ResponseObject } from "../../protocol/openai-responses/contract.ts";
 import type { LogName } from "../../store/answer-log.ts";
-import type { Claim } from "../../store/kept.ts";
+import type { Claim, Kept } from "../../store/kept.ts";
 import { within } from "../../time/deadline.ts";
+import { type EarlierResponse, earlierResponse } from "./current-response.ts";
 import { failedResponse } from "./failed-response.ts";
 import { Follower } from "./follower.ts";
 import { LogWriter } from "./log-writer.ts";
 import { answerLost, available, claim_ms_max, type KeepingNeeds, type LogHead, unavailable } from "./needs.ts";
 import type { OpenAnswer } from "./parts.ts";
 
+interface KeptAs {
+  /** Null: no key can ask for it again. */
+  claim: Claim | null;
+  isBackground: boolean;
+  isStream: boolean;
+}
+
 export class Keeping implements AsyncDisposable, OpenAnswer {
   readonly #needs: KeepingNeeds;
   readonly #call: Call;
   readonly #name: LogName;
-  readonly #claim: Claim | null;
-  readonly isBackground: boolean;
+  readonly #kept: KeptAs;
   #writer: LogWriter | null = null;
   #isClaimed = false;
   #end: Promise<void> | null = null;
@@ -28,19 +35,28 @@ export class Keeping implements AsyncDisposable, OpenAnswer {
   #isFinished = false;
 
   /** Throws the Fault of an organization that keeps no content. */
-  constructor(needs: KeepingNeeds, call: Call, { organization }: Principal, claim: Claim | null) {
+  constructor(needs: KeepingNeeds, call: Call, { organization }: Principal, kept: KeptAs) {
+    const asks = kept.isBackground ? "background" : "idempotency-key";
     if (!organization.keepsContent) {
       throw new Fault(
         "unsupported_feature",
-        `Your organization keeps no content, so no answer can be read again. Send the request without '${claim ? "idempotency-key" : "background"}'.`,
-        { param: claim ? "idempotency-key" : "background" },
+        `Your organization keeps no content, so no answer can be read again. Send the request without '${asks}'.`,
+        { param: asks },
       );
     }
     this.#needs = needs;
     this.#call = call;
     this.#name = { requestId: call.requestId, organizationId: organization.id };
-    this.#claim = claim;
-    this.isBackground = claim === null;
+    this.#kept = kept;
+  }
+
+  get isBackground(): boolean {
+    return this.#kept.isBackground;
+  }
+
+  /** Whether a key can ask for it again. */
+  get isRepeatable(): boolean {
+    return this.#kept.claim !== null;
   }
 
   get requestId(): string {
@@ -54,19 +70,22 @@ export class Keeping implements AsyncDisposable, OpenAnswer {
   }
 
   /** Ends the background response. False if it was cancelled before. */
-  async finish(response: ResponseObject): Promise<boolean> {
+  async finish(response: ResponseObject, freesClaim = false): Promise<boolean> {
     this.#isFinished = true;
     const text = JSON.stringify(response);
     const bytes = this.#writer?.bytes ?? text.length;
-    const ending = this.#needs.kept.answers.end(this.requestId, { state: "ended", bytes, response: text });
+    const ending = this.#needs.kept.answers.end(this.requestId, { state: "ended", bytes, response: text, freesClaim });
     return within(ending, claim_ms_max, "the store of answers").catch((cause) => {
       this.#failed(cause);
       return false;
     });
   }
 
-  async fails(fault: Fault): Promise<void> {
-    if (this.#begun) await this.finish(failedResponse(this.#begun, fault, this.requestId));
+  /** Ends the background response as failed. Its key stays taken if it was streamed and a part of it was there. */
+  async fails(fault: Fault, hasPart: boolean): Promise<void> {
+    if (!this.#begun || this.#isFinished) return;
+    const isKept = hasPart && this.#kept.isStream;
+    await this.finish(failedResponse(this.#begun, fault, this.requestId), !isKept);
   }
 
   cancel(): void {
@@ -74,22 +93,30 @@ export class Keeping implements AsyncDisposable, OpenAnswer {
   }
 
   /** Takes the claim, or returns the answer that another request with the same key has begun. Throws Faults. */
-  async begin(): Promise<Follower | null> {
+  async begin(): Promise<Follower | EarlierResponse | null> {
     const { answers, open, settings } = this.#needs.kept;
     if (open.size >= settings().open_max) throw tooMany();
     open.add(this);
     for (;;) {
-      const earlier = await available(answers.begin({ ...this.#name, claim: this.#claim }));
+      const earlier = await available(answers.begin({ ...this.#name, claim: this.#kept.claim }));
       if (earlier === "begun") {
         this.#isClaimed = true;
         void this.#makeRoom().catch(this.#failed);
         return null;
       }
-      if (earlier.body !== this.#claim?.body) throw reused();
+      if (earlier.body !== this.#kept.claim?.body) throw reused();
       if (earlier.state === "lost") throw answerLost();
-      const follower = new Follower(this.#needs, this.#call, earlier);
-      if (await follower.begun()) return follower;
+      const found = await this.#found(earlier);
+      if (found) return found;
     }
+  }
+
+  /** Null if its key is free by now. */
+  async #found(earlier: Kept): Promise<Follower | EarlierResponse | null> {
+    const { isBackground, isStream } = this.#kept;
+    if (isBackground && !isStream) return earlierResponse(this.#needs, this.#call, earlier);
+    const follower = new Follower(this.#needs, this.#call, earlier);
+    return (await follower.begun()) ? follower : null;
   }
 
   async #makeRoom(): Promise<void> {
@@ -140,7 +167,8 @@ export class Keeping implements AsyncDisposable, OpenAnswer {
   async [Symbol.asyncDispose](): Promise<void> {
     const { answers, logs, open } = this.#needs.kept;
     open.delete(this);
-    if (!this.#isClaimed || this.#begun) return;
+    if (this.#begun) return this.fails(asFault(this.#call.signal.reason), false);
+    if (!this.#isClaimed) return;
     const { outcome, firstPart_ms } = this.#call.notes;
     try {
       if (
@@ -164,8 +192,9 @@ export class Keeping implements AsyncDisposable, OpenAnswer {
   }
 
   #lost(cause: unknown): void {
-    this.#needs.log.event("warn", "answer_unkept", { request_id: this.#name.requestId, cause: String(cause) });
-    void this.#ended("lost", 0)
+    this.#failed(cause);
+    // A background response goes on: it can be fetched without its log.
+    void (this.isBackground ? Promise.resolve() : this.#ended("lost", 0))
       .then(() => this.#needs.kept.logs.remove([this.#name]))
       .catch(this.#failed);
   }

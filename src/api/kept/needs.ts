@@ -5,6 +5,8 @@ import type { Dependencies } from "../dependencies.ts";
 
 /** How long a request waits for the stores. */
 export const claim_ms_max = 3_000;
+/** How often a reader asks for more. */
+export const poll_ms = 100;
 
 export type KeepingNeeds = Pick<Dependencies, "kept" | "ledger" | "limits" | "log">;
 

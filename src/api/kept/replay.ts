@@ -5,27 +5,29 @@
 import type { Principal } from "../../auth/verdict.ts";
 import type { Call } from "../../http/call.ts";
 import type { Answer } from "../../http/frame.ts";
-import { jsonText } from "../../http/json.ts";
+import { json, jsonText } from "../../http/json.ts";
 import { type StreamedAnswer, type StreamOwner, sseHead } from "../../http/stream.ts";
 import { asFault, type Fault } from "../../inference/fault.ts";
 import { comment } from "../../sse/encode.ts";
 import type { Operation } from "../../store/ledger.ts";
 import type { Adapter, InferenceWire } from "../adapter.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { gone } from "./background.ts";
+import { EarlierResponse, gone } from "./current-response.ts";
 import type { Fate, Follower } from "./follower.ts";
 import { answerLost } from "./needs.ts";
 
 export async function replay<Wire extends InferenceWire, Reply>(
   dependencies: Dependencies,
   call: Call,
-  { principal, earlier }: { principal: Principal; earlier: Follower },
+  { principal, earlier }: { principal: Principal; earlier: Follower | EarlierResponse },
   { operation, codec }: Adapter<Wire, Reply>,
 ): Promise<Answer> {
   call.watchClient();
   dependencies.metrics.replayed();
-  noteReplay(dependencies, call, principal, { operation, earlier });
-  const headers = { ...earlier.head.headers, "x-service-replay-of": earlier.name.requestId };
+  noteReplay(dependencies, call, principal, { operation, replayOf: earlier.name.requestId });
+  const named = { "x-service-replay-of": earlier.name.requestId };
+  if (earlier instanceof EarlierResponse) return json(200, earlier.response, named);
+  const headers = { ...earlier.head.headers, ...named };
   if (!earlier.head.stream) return jsonText(200, await wholeText(earlier), headers);
   const broken = (sent: string, fault: Fault) => codec.stream.broken(sent, fault, earlier.name.requestId);
   return replayed(earlier, { headers, heartbeat_ms: dependencies.limits.heartbeat_ms, broken });
@@ -36,11 +38,11 @@ function noteReplay(
   { kept, log }: Dependencies,
   { requestId, notes }: Call,
   { key, organization }: Principal,
-  { operation, earlier }: { operation: Operation; earlier: Follower },
+  { operation, replayOf }: { operation: Operation; replayOf: string },
 ): void {
   const note = {
     kind: "replay",
-    replayOf: earlier.name.requestId,
+    replayOf,
     keyId: key.id,
     operation,
     model: notes.model ?? "",
@@ -111,7 +113,7 @@ class ReplaySource implements Bun.UnderlyingSource<Uint8Array> {
         if (isOver || text !== "") return;
       }
     } catch (thrown) {
-      await this.#fail(controller, asFault(thrown));
+      this.#end(controller, await this.#failure(asFault(thrown)));
     }
   }
 
@@ -120,20 +122,23 @@ class ReplaySource implements Bun.UnderlyingSource<Uint8Array> {
     this.#close();
   }
 
-  /** The node that wrote it is gone: the stream ends with its protocol's failure, and the key is free after that. */
+  /** Nothing more will come. If the node that wrote it is gone, its key is free when the client reads the failure. */
   async #break(controller: ReadableStreamDefaultController<Uint8Array>, fate: Fate): Promise<void> {
-    const failure = await this.#fail(controller, fate === "lost" ? answerLost() : gone());
+    const failure = await this.#failure(fate === "lost" ? answerLost() : gone());
     if (fate === "dead") await this.#earlier.bury(failure);
+    this.#end(controller, failure);
   }
 
-  /** Returns what was written. */
-  async #fail(controller: ReadableStreamDefaultController<Uint8Array>, fault: Fault): Promise<string> {
-    const failure = this.#options.broken(await this.#earlier.sent(), fault);
-    if (this.#isClosed) return failure;
+  /** The end of the stream in its protocol. */
+  async #failure(fault: Fault): Promise<string> {
+    return this.#options.broken(await this.#earlier.sent(), fault);
+  }
+
+  #end(controller: ReadableStreamDefaultController<Uint8Array>, failure: string): void {
+    if (this.#isClosed) return;
     this.#close();
     controller.enqueue(encoder.encode(failure));
     controller.close();
-    return failure;
   }
 
   #close(): void {

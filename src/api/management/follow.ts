@@ -9,7 +9,8 @@ import { comment, encodeSse } from "../../sse/encode.ts";
 
 export interface Followed {
   event: string;
-  every_ms: number;
+  /** Resolves when it is time to read again, for all streams at the same time: what they then ask is asked once. */
+  beat(): Promise<void>;
   heartbeat_ms: number;
   /** Reads the answer as a text of JSON. Throws a Fault when the stream has to end. */
   read(): Promise<string>;
@@ -97,7 +98,7 @@ class FollowSource implements Bun.UnderlyingSource<Uint8Array> {
 
   /** Resolves when there is something to write: an answer that has changed, or a sign of life. */
   async #frame(): Promise<string> {
-    const { event, every_ms, heartbeat_ms, read } = this.#followed;
+    const { event, beat, heartbeat_ms, read } = this.#followed;
     for (;;) {
       const data = this.#next ?? (await read());
       this.#next = null;
@@ -106,7 +107,7 @@ class FollowSource implements Bun.UnderlyingSource<Uint8Array> {
         return encodeSse({ event, data });
       }
       if (this.#isClosed || performance.now() - this.#wrote_ms >= heartbeat_ms) return comment("");
-      await Bun.sleep(every_ms);
+      await beat();
     }
   }
 

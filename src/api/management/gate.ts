@@ -12,7 +12,7 @@ import { json } from "../../http/json.ts";
 import { Fault, type FaultCode } from "../../inference/fault.ts";
 import type { Caller } from "../../management/caller.ts";
 import type { ManagementContext } from "../../management/context.ts";
-import { type Live, type Verb, withoutMargins } from "../../management/verb.ts";
+import { type Verb, withoutMargins } from "../../management/verb.ts";
 import { contract } from "../../protocol/contract.ts";
 import { encodeFault } from "../../protocol/openai-chat/fault.ts";
 import { oneOf } from "../../protocol/shapes/contract.ts";
@@ -115,6 +115,7 @@ const body_bytes_max = 256 * 1024;
 export function gate(entrance: ManagementEntrance, verb: Verb, followers: Followers) {
   const read = readerOf(verb);
   const together = sharing(verb);
+  const beat = beating(verb.live?.every_ms ?? 0);
   return async (dependencies: Dependencies, call: Call): Promise<Answer> => {
     requireTls(entrance, call);
     const caller = await admitted(entrance, verb, call);
@@ -123,7 +124,8 @@ export function gate(entrance: ManagementEntrance, verb: Verb, followers: Follow
     const context = entrance.contextFor({ caller, address: call.client, repeatKey });
     call.keepOpen();
     if (verb.live && format === "events") {
-      return events({ entrance, followers, verb, live: verb.live, dependencies, call }, () => together(context));
+      const following = { entrance, followers, verb, event: verb.live.event, beat, dependencies, call };
+      return events(following, () => together(context));
     }
     const form = verb.formats?.[format];
     const answer = await verb.act(context, verb.take(form?.asks?.(input) ?? input));
@@ -142,6 +144,17 @@ function sharing(verb: Verb): (context: ManagementContext) => Promise<string> {
   };
 }
 
+/** All who wait for the next beat go on at the same time. */
+function beating(every_ms: number): () => Promise<void> {
+  let next: Promise<void> | null = null;
+  return () => {
+    next ??= Bun.sleep(every_ms).then(() => {
+      next = null;
+    });
+    return next;
+  };
+}
+
 /** The caller of the request, who may use the verb. */
 export async function admitted(
   entrance: ManagementEntrance,
@@ -157,29 +170,35 @@ interface Following {
   entrance: ManagementEntrance;
   followers: Followers;
   verb: Verb;
-  live: Live;
+  event: string;
+  beat(): Promise<void>;
   dependencies: Dependencies;
   call: Call;
 }
 
-/** How often a stream looks whether its caller may still read: within a second, as everywhere. */
-const authenticated_ms = 700;
+/**
+ * How often a stream looks whether its caller may still read: within a second, as everywhere. All look in the same beat, so
+ * that the stores answer them with one look (src/time/batched.ts).
+ */
+const authenticated_ms = 600;
+const spanAt = (now_ms: number) => Math.floor(now_ms / authenticated_ms);
 
 function events(
-  { entrance, followers, verb, live, dependencies, call }: Following,
+  { entrance, followers, verb, event, beat, dependencies, call }: Following,
   look: () => Promise<string>,
 ): Answer | Promise<Answer> {
   if (call.request.method === "HEAD") return new Response(null, { headers: followHeaders });
-  let checked_ms = performance.now();
+  let checked = spanAt(performance.now());
   return follow(followers, {
-    ...live,
+    event,
+    beat,
     heartbeat_ms: dependencies.limits.heartbeat_ms,
     async read() {
       if (dependencies.lifecycle.draining) throw restarting();
-      const now_ms = performance.now();
-      if (now_ms - checked_ms >= authenticated_ms) {
+      const now = spanAt(performance.now());
+      if (now !== checked) {
         await admitted(entrance, verb, call);
-        checked_ms = now_ms;
+        checked = now;
       }
       return look();
     },

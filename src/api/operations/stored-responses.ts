@@ -20,7 +20,8 @@ import { publicItem, type StoredItem } from "../../protocol/openai-responses/ref
 import type { Kept } from "../../store/kept.ts";
 import type { KeptResponse } from "../../store/responses.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { cancelled, currentResponse, followed as followedLog } from "../kept/background.ts";
+import { cancelled, followed as followedLog } from "../kept/background.ts";
+import { currentResponse } from "../kept/current-response.ts";
 import { replayed } from "../kept/replay.ts";
 import { credentialFaults } from "../openapi/faults.ts";
 import { operation } from "../operation.ts";

@@ -1,6 +1,6 @@
 /**
- * What every request to the console has to pass: its own name, its own pages for whatever changes something, and for all but
- * signing in a session, of which the browser sends the cookie and the page the secret.
+ * The checks of every request to the console: it names the console's own host, a change comes from the console's own
+ * pages, and all but signing in has a session, of which the browser sends the cookie and the page the secret.
  */
 import type { Call } from "../../http/call.ts";
 import { hostsNamed } from "../../http/host.ts";

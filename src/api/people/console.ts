@@ -18,7 +18,7 @@ import { callerOf, organizationHeader } from "./session-caller.ts";
 
 export interface ConsoleServed {
   parts: ConsoleParts;
-  /** Of the operator's port: the same verbs, contexts and contract. */
+  /** The management interface of the operator's port: the same verbs, contexts and contract. */
   management: ManagementEntrance;
   files: ConsoleFiles;
 }
@@ -52,14 +52,20 @@ export function mountedConsole({ parts, management, files }: ConsoleServed): Mou
 function pageOperations(parts: ConsoleParts, pages: ConsolePages): Operation[] {
   return [
     unlisted({
-      ...{ id: "getConsole", method: "get", path: "/", type: "text/html" },
+      id: "getConsole",
+      method: "get",
+      path: "/",
+      type: "text/html",
       handle(_, call) {
         requireOwnPage(parts, call);
         return pages.document(call.request);
       },
     }),
     unlisted({
-      ...{ id: "getConsoleAsset", method: "get", path: assetsPath, type: "application/octet-stream" },
+      id: "getConsoleAsset",
+      method: "get",
+      path: assetsPath,
+      type: "application/octet-stream",
       handle(_, call) {
         requireOwnPage(parts, call);
         const file = pages.asset(call.request);
@@ -74,11 +80,15 @@ function pageOperations(parts: ConsoleParts, pages: ConsolePages): Operation[] {
 function issuerOperations(parts: ConsoleParts, people: IdentityParts): Operation[] {
   return [
     forBrowsers(people, "console", {
-      ...{ id: "beginSignIn", method: "get", path: "/sign-in" },
+      id: "beginSignIn",
+      method: "get",
+      path: "/sign-in",
       handle: (visit) => toIssuer(visit, { issuer: visit.query.get("issuer"), returnTo: "/" }),
     }),
     forBrowsers(people, "console", {
-      ...{ id: "finishSignIn", method: "get", path: "/oauth/callback" },
+      id: "finishSignIn",
+      method: "get",
+      path: "/oauth/callback",
       handle: (visit) => fromIssuer(visit, (cookie) => endConsoleSession(parts, cookie)),
     }),
     backchannelLogout(people),

@@ -87,8 +87,17 @@ export function unlisted(served: {
 }): Operation {
   const { id, method, path, type, handle, faultShape = "error" } = served;
   return operation({
-    ...{ operationId: id, method, path, tag: "Documentation", summary: path, description: path },
-    ...{ scope: null, faults: [], otherFaults: false, examples: [], faultShape },
+    operationId: id,
+    method,
+    path,
+    tag: "Documentation",
+    summary: path,
+    description: path,
+    scope: null,
+    faults: [],
+    otherFaults: false,
+    examples: [],
+    faultShape,
     success: { description: path, headers: [], content: { [type]: { schema: Type.String() } } },
     handle,
   });

@@ -16,7 +16,7 @@ export function callerOf(session: ConsoleSession, organization: string | null): 
   return session.operator ? operatorCaller(session.operator) : localCaller(session.localUser);
 }
 
-/** Whoever opened the link of a node on the own machine is its user, as with the commands there. */
+/** The browser that opened the link of a node on its own machine acts as its user, as the commands there do. */
 function localCaller(user: string): Caller {
   const actor = `cli:${user}`;
   return { role: "admin", name: user, actor, within: null, person: null, noted: { operator: actor } };
@@ -26,8 +26,12 @@ function personCaller({ person, memberships }: KnownPerson, organization: string
   const { id } = person;
   const { role, organizationId } = membershipFor(memberships, organization);
   return {
-    ...{ role, name: id, actor: `person:${id}`, within: organizationId },
-    ...{ person: role === "member" ? id : null, noted: { person: id } },
+    role,
+    name: id,
+    actor: `person:${id}`,
+    within: organizationId,
+    person: role === "member" ? id : null,
+    noted: { person: id },
   };
 }
 

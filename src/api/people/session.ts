@@ -32,7 +32,10 @@ export function sessionOperations(parts: ConsoleParts): Operation[] {
     handle: (call: Call) => Promise<Response>,
   ) =>
     unlisted({
-      ...{ id, method, path, type: "application/json" },
+      id,
+      method,
+      path,
+      type: "application/json",
       async handle(_, call) {
         requireOwnPage(parts, call);
         return handle(call);
@@ -91,7 +94,11 @@ function membershipsOf({ memberships }: KnownPerson) {
   return memberships
     .filter(({ organizationId }) => organizationId !== null)
     .map(({ organizationId, organization, role, team, scopes, models }) => ({
-      ...{ organization_id: organizationId, organization, role, scopes, models },
+      organization_id: organizationId,
+      organization,
+      role,
+      scopes,
+      models,
       ...(team ? { team: team.name } : {}),
     }));
 }

@@ -1,4 +1,4 @@
-/** What the command line knows of an agent: where it is, and how it takes address, token and model without a file. */
+/** An agent as the command line knows it: where it is, and how it takes address, token and model without a file. */
 import type { Access } from "../sign-in/access.ts";
 
 export interface Launch {
@@ -26,7 +26,7 @@ export interface Started {
 }
 
 export interface Agent {
-  /** Of our command and of its program. */
+  /** The name of our command and of its program. */
   name: string;
   title: string;
   /** How it is installed. */

@@ -16,7 +16,7 @@ export const claude: Agent = {
         ANTHROPIC_API_KEY: undefined,
         ANTHROPIC_AUTH_TOKEN: byCommand ? undefined : access.secret,
         ANTHROPIC_MODEL: model.id,
-        // What it asks beside the conversation, such as titles, goes to a model of its maker otherwise.
+        // Without this, requests beside the conversation, such as titles, go to a model of its maker.
         ANTHROPIC_DEFAULT_HAIKU_MODEL: environment.ANTHROPIC_DEFAULT_HAIKU_MODEL ?? model.id,
         ...(model.context_tokens === null ? {} : { CLAUDE_CODE_MAX_CONTEXT_TOKENS: String(model.context_tokens) }),
       },

@@ -47,7 +47,11 @@ async function started(services: Services, agent: Agent, words: string[], at?: s
   const model = chosenModel(models, agent.modelIn(words) ?? environment.SLUICE_MODEL?.trim() ?? null);
   const [command, ...more] = program;
   const launch = agent.start({
-    ...{ access, model, models, words, environment },
+    access,
+    model,
+    models,
+    words,
+    environment,
     tokenCommand: [command, ...more, "token", access.url],
   });
   return runToItsEnd([path, ...launch.words], { ...environment, ...launch.environment });

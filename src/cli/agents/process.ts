@@ -9,7 +9,7 @@ export async function runToItsEnd(
 ): Promise<number> {
   const child = Bun.spawn(command, { env: environment, stdin: "inherit", stdout: "inherit", stderr: "inherit" });
   const handlers = passedOn.map((signal) => {
-    // What is typed in a terminal reaches every process there; a second one would mean something else.
+    // A key typed in a terminal signals every process there; a second signal would mean something else.
     const isTyped = process.stdin.isTTY && (signal === "SIGINT" || signal === "SIGQUIT");
     const handler = () => {
       if (!isTyped) child.kill(signal);

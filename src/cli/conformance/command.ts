@@ -20,7 +20,7 @@ interface Options {
 const answer_ms = 120_000;
 const shown_chars_max = 600;
 
-/** What no client can check alone, as it must know what the engine did. */
+/** The rules that no client can check alone, because it would have to know what the engine did. */
 const beyond = [
   "whether every token of the engine reached the client, in order and once",
   "whether the usage is true",

@@ -10,7 +10,7 @@ export interface Finding {
   says: string;
   source: string;
   result: "kept" | "broken" | "unchecked";
-  /** What is wrong, or why it could not be checked. Empty for a rule that is kept. */
+  /** The mistake, or why the rule could not be checked. Empty for a rule that is kept. */
   found: string;
   /** Null: nothing was asked. */
   exchange: Exchange | null;

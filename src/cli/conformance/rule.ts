@@ -50,7 +50,7 @@ export function list(value: unknown): unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** What stands at the path, in a few words. */
+/** The value at the path, in a few words. */
 export function excerpt(value: unknown): string {
   const text = value === undefined ? "nothing" : JSON.stringify(value);
   return text.length > 120 ? `${text.slice(0, 117)}...` : text;

@@ -1,6 +1,8 @@
 /** The secret with which this user calls a server now: the key, or an access token that holds for a while yet. */
 import type { Services } from "../services.ts";
 import { type KeptSignIns, type KeptTokens, keptSignIns } from "./kept.ts";
+import { KeyStoreAway } from "./key-store.ts";
+import { forgotten, type KeptSecret, replaced, revealed } from "./secrets.ts";
 import { endpointsAt, isRefused, ServerAway, type TokenAnswer, tokensFor } from "./service.ts";
 
 export interface Access {
@@ -15,7 +17,7 @@ export async function accessTo(services: Services, typed: string | undefined): P
   const url = chosenServer(kept, typed);
   const signIn = kept.read(url);
   if (!signIn) throw new Error(`You are not signed in at ${url}. Run: sluice login ${url}`);
-  if (signIn.kind === "key") return { url, secret: signIn.key, kind: "key" };
+  if (signIn.kind === "key") return { url, secret: await revealed(services, url, signIn.key), kind: "key" };
   const held = services.now_ms() < signIn.renew_at_ms ? signIn : await renewed(services, kept, url);
   return { url, secret: held.access_token, kind: "person" };
 }
@@ -65,9 +67,10 @@ async function renewed(
       if (next) kept.write(url, next);
       else kept.remove(url);
       if (next) return next;
+      await forgotten(services, url, signIn.refresh_token);
     } catch (thrown) {
-      // The server is away; what there is works until its end.
-      if (thrown instanceof ServerAway && holds) return signIn;
+      // The server or the key store is away; what there is works until its end.
+      if ((thrown instanceof ServerAway || thrown instanceof KeyStoreAway) && holds) return signIn;
       throw thrown;
     }
     throw ended(url);
@@ -80,11 +83,15 @@ const ended = (url: string) => new Error(`Your sign-in at ${url} has ended. Run:
 async function refreshed(
   services: Services,
   url: string,
-  { email, refresh_token }: KeptTokens & { refresh_token: string },
+  { email, refresh_token }: KeptTokens & { refresh_token: KeptSecret },
 ): Promise<KeptTokens | null> {
-  const fields = { grant_type: "refresh_token", refresh_token };
+  const fields = { grant_type: "refresh_token", refresh_token: await revealed(services, url, refresh_token) };
   const answer = await tokensFor(url, await endpointsAt(url), fields);
-  if (!("error" in answer)) return { ...tokensOf(services, answer), email };
+  if (!("error" in answer)) {
+    const next = answer.refresh_token;
+    const kept = next === undefined ? null : await replaced(services, url, refresh_token, next);
+    return { ...tokensOf(services, answer), email, refresh_token: kept };
+  }
   if (answer.error === "invalid_grant") return null;
   throw new ServerAway(answer.description);
 }

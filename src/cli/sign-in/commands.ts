@@ -1,6 +1,6 @@
 /** `sluice login`, `logout` and `token`: signing in at a server, from any machine that reaches it. */
 import { readFileSync } from "node:fs";
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { isKey } from "../../auth/key.ts";
 import type { CommandContext } from "../context.ts";
 import { type JsonFlag, jsonOption, tell } from "../option.ts";
@@ -8,7 +8,9 @@ import { safeUrl } from "../safe-url.ts";
 import type { Services } from "../services.ts";
 import { oneLine } from "../terminal.ts";
 import { accessToGive, chosenServer, tokensOf } from "./access.ts";
-import { type KeptSignIn, keptSignIns } from "./kept.ts";
+import { type KeptSignIn, type KeptSignIns, keptSignIns, secretOf } from "./kept.ts";
+import type { KeyStore } from "./key-store.ts";
+import { forgotten, hidden, revealed, type StoreName, storeFor, storeNames } from "./secrets.ts";
 import { deviceCodes, endpointsAt, requireKnownKey, revokedAt, ServerAway, tokensFor } from "./service.ts";
 
 const url_chars_max = 200;
@@ -21,20 +23,28 @@ export function addSignInCommands(program: Command, { services }: CommandContext
     .description("sign in at a server, in a browser on any machine; or keep a key for it")
     .argument("<url>", "what clients call: https://sluice.example")
     .option("--key", "keep a key instead, from SLUICE_KEY or standard input")
+    .addOption(new Option("--store <place>", "where to keep the refresh token or key").choices(storeNames))
     .addOption(jsonOption())
     .addHelpText("after", loginHelp)
-    .action(async (typed: string, options: JsonFlag & { key?: true }) => {
+    .action(async (typed: string, options: JsonFlag & { key?: true; store?: StoreName }) => {
       const url = serverAt(typed);
       const kept = keptSignIns(services);
+      const store = await storeFor(services, options.store);
       const signIn = options.key ? await byKey(services, url) : await byDevice(services, url);
-      await kept.locked(url, async () => kept.write(url, signIn));
+      await kept.locked(url, async () => {
+        const before = readable(kept, url);
+        kept.write(url, store ? await withoutSecret(services, store, url, signIn) : signIn);
+        if (before) await forgotten(services, url, secretOf(before));
+      });
       kept.setCurrent(url);
       const email = signIn.kind === "person" ? signIn.email : null;
       const words =
         signIn.kind === "key"
           ? `Kept the key for ${url}.`
           : `Signed in at ${url}${email ? ` as ${oneLine(email)}` : ""}.`;
-      tell(terminal, options, { url, kind: signIn.kind, email }, `${words}\n`);
+      const where = store ? ` Its secret is in ${store.name}.` : "";
+      const answer = { url, kind: signIn.kind, email, store: store ? "system" : "file" };
+      tell(terminal, options, answer, `${words}${where}\n`);
     });
 
   program
@@ -51,7 +61,11 @@ export function addSignInCommands(program: Command, { services }: CommandContext
         return found;
       });
       if (!signIn) throw new Error(`You are not signed in at ${url}.`);
-      if (signIn.kind === "person") await revokedThere(url, signIn.refresh_token ?? signIn.access_token);
+      const secret = secretOf(signIn);
+      // Either token ends the sign-in, and the key store may be locked.
+      const lasting = secret === null ? null : await revealed(services, url, secret).catch(() => null);
+      await forgotten(services, url, secret);
+      if (signIn.kind === "person") await revokedThere(url, lasting ?? signIn.access_token);
       const words =
         signIn.kind === "key" ? `Removed the key for ${url} here; it stays valid.\n` : `Signed out at ${url}.\n`;
       tell(terminal, options, { url, kind: signIn.kind }, words);
@@ -74,6 +88,28 @@ export function serverAt(typed: string): string {
   const url = origin + pathname.replace(/\/+$/, "").replace(/\/v1$/, "");
   if (url.length > url_chars_max) throw new Error(`A server's URL has at most ${url_chars_max} characters.`);
   return url;
+}
+
+/** Null: there is none, or its file is damaged and is about to be written anew. */
+function readable(kept: KeptSignIns, url: string): KeptSignIn | null {
+  try {
+    return kept.read(url);
+  } catch {
+    return null;
+  }
+}
+
+/** As the file has it when its secret is in the key store. */
+async function withoutSecret(
+  services: Services,
+  store: KeyStore,
+  url: string,
+  signIn: KeptSignIn,
+): Promise<KeptSignIn> {
+  const secret = secretOf(signIn);
+  if (typeof secret !== "string") return signIn;
+  const kept = await hidden(store, services.newUuid(), url, secret);
+  return signIn.kind === "key" ? { ...signIn, key: kept } : { ...signIn, refresh_token: kept };
 }
 
 async function byKey({ environment }: Services, url: string): Promise<KeptSignIn> {
@@ -131,7 +167,11 @@ async function revokedThere(url: string, token: string): Promise<void> {
 
 const loginHelp = `
 The sign-in is kept in ~/.config/sluice/sign-ins (or in $XDG_CONFIG_HOME), in a
-file that only you can read. You can sign in at several servers.
+file that only you can read. Where the system has a key store that works
+(Keychain on macOS; on Linux a Secret Service, by secret-tool), the refresh
+token or the key is kept there, and the file has only the access token of an
+hour. --store file or system, or SLUICE_TOKEN_STORE, chooses. You can sign in at
+several servers.
 
 Examples:
   $ sluice login https://sluice.example

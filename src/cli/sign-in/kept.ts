@@ -1,11 +1,12 @@
 /**
- * The sign-ins of this user, one file a server in `$XDG_CONFIG_HOME/sluice/sign-ins`, which only the user may read. Each
- * file has a lock, so that of several processes one refreshes and the others read what it got.
+ * The sign-ins of this user, one file a server in `$XDG_CONFIG_HOME/sluice/sign-ins`, which only the user may read; the
+ * secret that lasts may be in the system's key store. Each file has a lock, so that of several processes one refreshes and the others read what it got.
  */
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Services } from "../services.ts";
 import { writeWhole } from "../write-whole.ts";
+import { isInSystem, type KeptSecret } from "./secrets.ts";
 
 export interface KeptTokens {
   kind: "person";
@@ -13,13 +14,16 @@ export interface KeptTokens {
   email: string | null;
   access_token: string;
   /** Null: the sign-in ends with the access token. */
-  refresh_token: string | null;
+  refresh_token: KeptSecret | null;
   /** By this machine's clock. */
   renew_at_ms: number;
   ends_at_ms: number;
 }
 
-export type KeptSignIn = KeptTokens | { kind: "key"; key: string };
+export type KeptSignIn = KeptTokens | { kind: "key"; key: KeptSecret };
+
+/** The secret that lasts. Null: it ends with the access token. */
+export const secretOf = (signIn: KeptSignIn) => (signIn.kind === "key" ? signIn.key : signIn.refresh_token);
 
 export interface KeptSignIns {
   /** Null: there is none for this server. */
@@ -39,7 +43,7 @@ export interface KeptSignIns {
 }
 
 /** Longer than any work under a lock; such a lock belongs to a process that was killed. */
-const stale_ms = 60_000;
+const stale_ms = 100_000;
 const poll_ms = 20;
 /** Agents ask for a token every five minutes, if nothing is wrong with the last one. */
 const lately_ms = 290_000;
@@ -140,7 +144,7 @@ function signInIn(text: string, file: string, url: string): KeptSignIn {
   try {
     const found = JSON.parse(text) as KeptSignIn;
     const secret = found.kind === "key" ? found.key : found.access_token;
-    if (typeof secret === "string") return found;
+    if (typeof secret === "string" || (found.kind === "key" && isInSystem(found.key))) return found;
   } catch {
     // The message below says what to do.
   }

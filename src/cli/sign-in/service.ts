@@ -1,4 +1,4 @@
-/** What a sign-in asks of a server: metadata (RFC 8414), codes (RFC 8628), tokens, revocation (RFC 7009). */
+/** The requests of a sign-in to a server: metadata (RFC 8414), codes (RFC 8628), tokens, revocation (RFC 7009). */
 import { jsonOf, reached } from "../calling.ts";
 import { oneLine } from "../terminal.ts";
 
@@ -110,7 +110,7 @@ async function posted<Answer extends object>(
 /** It may be otherwise in a moment: nothing was decided. */
 export class ServerAway extends Error {}
 
-/** Of the token endpoint in its own form, of others in ours. */
+/** The refusal in a body, which has OAuth's form at the token endpoint and ours elsewhere. */
 function refusalIn(url: string, status: number, body: unknown): OauthRefusal {
   const { error, error_description: said } = (body ?? {}) as { error?: unknown; error_description?: unknown };
   const message = typeof error === "object" && error !== null && "message" in error ? error.message : said;

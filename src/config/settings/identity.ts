@@ -101,8 +101,8 @@ export const identity = group(
     console_url: url({}, "The same of the console, which listens on `SLUICE_CONSOLE_PORT`."),
     issuers: list(
       issuer,
-      { isRequired: true, minItems: 1, maxItems: 16 },
-      "Whom Sluice trusts to say who somebody is.",
+      { maxItems: 16, default: [] },
+      "Whom Sluice trusts to say who somebody is. Without any, only operators sign in to the console.",
     ),
     rules: list(rule, { maxItems: 1000, default: [] }, "Who gets which role, in the order in which they count."),
     groups_max_age_h: whole(

@@ -8,9 +8,9 @@ import { ManagementError } from "../error.ts";
 import { changedLimits, type LimitChanges, withinPlan } from "../limits.ts";
 import { plan_default } from "../organizations.ts";
 import type { Team } from "../teams.ts";
-import { inheritedLimits } from "./state.ts";
+import { inheritedLimits, type PersonState } from "./state.ts";
 import type { Step } from "./step.ts";
-import type { Inside, Look } from "./wanted.ts";
+import { type Inside, type Look, ownOf } from "./wanted.ts";
 
 /** Checks an organization, and says whether nothing of it is to be made: it is wrong, or closed. */
 export function checkOrganization(look: Look, { slug, path, wanted, state }: Inside, step: Step | null): boolean {
@@ -73,6 +73,39 @@ export function checkKey(look: Look, inside: Inside, step: Step, key: BudgetedKe
   checkLimits(look, inside, step, { field: "limits", before: key?.limits ?? inherited, whose: "key" });
 }
 
+/** Checks what is to be set for a person, organization by organization. */
+export function checkPerson(look: Look, step: Step, now: PersonState): void {
+  const placed = step.differences.filter(({ field, to }) => field.includes(".") && to !== null);
+  for (const [place, [first]] of Map.groupBy(placed, ({ field }) => field.split(".", 2).join("."))) {
+    const [section = "", slug = ""] = place.split(".");
+    const inside = insideOf(look, slug);
+    const wrong = (message: string) => look.problems.push({ path: [...step.path, section, slug], message });
+    const missing = missingOrganization(look, slug);
+    if (missing !== null) {
+      wrong(missing);
+    } else if (section === "limits") {
+      checkLimits(look, inside, step, { field: place, before: now.limits.get(slug) ?? noBudget, whose: "person" });
+    } else {
+      const { team } = first!.to as { team?: string };
+      if (team !== undefined && !hasTeam(look, inside, team)) wrong(`there is no team '${team}' of ${slug}`);
+    }
+  }
+}
+
+/** Why nothing can be set in the organization; null: it is there, or will be. */
+function missingOrganization({ wanted, state }: Look, slug: string): string | null {
+  const written = ownOf(wanted.organizations, slug);
+  if (written?.status === "closed") return `'${slug}' is to be closed`;
+  if (written || state.open.has(slug)) return null;
+  const renamed = state.renamed.get(slug);
+  return renamed === undefined ? `there is no organization '${slug}'` : `'${slug}' is called '${renamed}' now`;
+}
+
+function insideOf({ wanted, state }: Look, slug: string): Inside {
+  const written = ownOf(wanted.organizations, slug) ?? {};
+  return { slug, path: ["organizations", slug], wanted: written, state: state.organizations.get(slug) ?? null };
+}
+
 /** Whether the organization will have the team, once all is made. */
 function hasTeam({ asked }: Look, { wanted, state }: Inside, team: string): boolean {
   if (wanted.teams && Object.hasOwn(wanted.teams, team)) return true;
@@ -94,7 +127,7 @@ function checkLimits(
     withinPlan(changedLimits(changed as LimitChanges, before), planOf(look, inside), whose);
   } catch (cause) {
     if (!(cause instanceof ManagementError)) throw cause;
-    look.problems.push({ path: [...step.path, field], message: cause.message });
+    look.problems.push({ path: [...step.path, ...field.split(".")], message: cause.message });
   }
 }
 

@@ -7,6 +7,7 @@ import type { BudgetedKey } from "../budgets.ts";
 import { checkKey, checkOrganization, checkTeam } from "./checks.ts";
 import type { Name, RemovableKind } from "./kind.ts";
 import { keyKind, organizationKind, planKind, teamKind } from "./kinds.ts";
+import { personSteps } from "./person-steps.ts";
 import type { State } from "./state.ts";
 import { type Problem, type Step, stepTo, stepWithout } from "./step.ts";
 import type { Asked, Inside, Look, Section, WantedFile, WantedOrganization } from "./wanted.ts";
@@ -15,20 +16,22 @@ import type { Asked, Inside, Look, Section, WantedFile, WantedOrganization } fro
 export interface Differences {
   phases: Step[][];
   problems: Problem[];
+  /** The people of the file who have not come in yet: nothing can be set for them. */
+  absent: string[];
 }
 
 export function differences(wanted: WantedFile, state: State, asked: Asked): Differences {
-  const look: Look = { wanted, state, asked, problems: [] };
+  const look: Look = { wanted, state, asked, problems: [], absent: [] };
   const organizations = Object.entries(wanted.organizations).flatMap(([slug, one]) =>
     organizationSteps(look, slug, one),
   );
-  const byPhase = Map.groupBy([...planSteps(look), ...organizations], phaseOf);
+  const byPhase = Map.groupBy([...planSteps(look), ...organizations, ...personSteps(look)], phaseOf);
   const phases = [...byPhase].sort(([one], [other]) => one - other).map(([, steps]) => steps);
-  return { phases, problems: look.problems };
+  return { phases, problems: look.problems, absent: look.absent };
 }
 
 /** A thing comes after those that it needs, and goes before them. */
-const made = ["plan", "organization", "team", "key"];
+const made = ["plan", "organization", "team", "key", "person"];
 function phaseOf({ action, kind }: Step): number {
   return action === "remove" ? 2 * made.length - made.indexOf(kind) : made.indexOf(kind);
 }

@@ -15,7 +15,7 @@ export interface Call {
   input: Record<string, unknown>;
 }
 
-/** A thing's name, and the slug of its organization; null for a plan. */
+/** A thing's name, and the slug of its organization; null for a plan and a person. */
 export interface Name {
   organization: string | null;
   name: string;
@@ -42,11 +42,14 @@ export interface Field<Now> {
 
 export interface Kind<Now> {
   /** The word for it in messages. */
-  word: "plan" | "organization" | "team" | "key";
+  word: "plan" | "organization" | "team" | "key" | "person";
   fields: Readonly<Record<string, Field<Now>>>;
-  creates: VerbName;
-  /** The input of the creation, beside the fields. */
-  born(name: Name): Values;
+  /** Null: nothing of this kind is made by a file. */
+  creation: {
+    verb: VerbName;
+    /** Its input, beside the fields. */
+    input(name: Name): Values;
+  } | null;
   /** The members of an input by which a change names the thing. `now` is null if the thing is to be created before. */
   subject(name: Name, now: Now | null): Values;
   /** The version that a change is made for. */

@@ -1,4 +1,4 @@
-/** The four kinds of things in a file of organizations, and their fields in the order of the file. Pure. */
+/** The kinds of things that a file of organizations makes, and their fields in the order of the file. Pure. */
 import Type from "typebox";
 import { camelName, snakeName } from "../../schema/codec.ts";
 import { type Budget, noBudget } from "../../store/budget.ts";
@@ -30,7 +30,7 @@ export function limitsWritten(limits: Budget | PlanLimits | null): Partial<Recor
 /** No limit at all. */
 const noneLimited = Object.fromEntries(Object.keys(noBudget).map((limit) => [snakeName(limit), null]));
 
-function limits<Now>(verb: VerbName, member: string, read: (now: Now) => Budget | null): Field<Now> {
+export function limits<Now>(verb: VerbName, member: string, read: (now: Now) => Budget | null): Field<Now> {
   return setBy(verb, member, {
     schema: nullable(limitChanges("Null takes all limits away.")),
     compares: "map",
@@ -45,8 +45,7 @@ const ofPlan = (limit: LimitName): Field<Plan> =>
 
 export const planKind: RemovableKind<Plan> = {
   word: "plan",
-  creates: "createPlan",
-  born: ({ name }) => ({ name }),
+  creation: { verb: "createPlan", input: ({ name }) => ({ name }) },
   subject: ({ name }) => ({ name }),
   removes: "removePlan",
   version: ({ version }) => version,
@@ -84,8 +83,7 @@ function withNormalHook(value: { url?: string; shares?: number[] }): unknown {
 
 export const organizationKind: Kind<WholeOrganization> = {
   word: "organization",
-  creates: "createOrganization",
-  born: ({ name: slug }) => ({ slug }),
+  creation: { verb: "createOrganization", input: ({ name: slug }) => ({ slug }) },
   subject: ({ name: organization }) => ({ organization }),
   version: ({ version }) => version,
   fields: {
@@ -127,8 +125,7 @@ export const organizationKind: Kind<WholeOrganization> = {
 
 export const teamKind: RemovableKind<Team> = {
   word: "team",
-  creates: "createTeam",
-  born: ({ organization, name }) => ({ organization, name }),
+  creation: { verb: "createTeam", input: ({ organization, name }) => ({ organization, name }) },
   subject: (_, team) => ({ team: team!.id }),
   removes: "removeTeam",
   version: ({ version }) => version,
@@ -141,8 +138,7 @@ export const teamKind: RemovableKind<Team> = {
 
 export const keyKind: RemovableKind<BudgetedKey> = {
   word: "key",
-  creates: "createKey",
-  born: ({ organization, name }) => ({ organization, name, own_name: true }),
+  creation: { verb: "createKey", input: ({ organization, name }) => ({ organization, name, own_name: true }) },
   subject: (_, key) => ({ id: key!.id }),
   removes: "revokeKey",
   version: ({ version }) => version,

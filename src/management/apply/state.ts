@@ -1,10 +1,11 @@
 /** The STATE with which a file is compared: all that its kinds of things say of the organizations that it names. */
-import { noBudget } from "../../store/budget.ts";
+import { type Budget, noBudget } from "../../store/budget.ts";
 import type { BudgetedKey } from "../budgets.ts";
 import { ManagementError } from "../error.ts";
 import type { Notices } from "../notices.ts";
 import type { Organization } from "../organizations.ts";
 import { allOf } from "../page.ts";
+import type { Person } from "../people.ts";
 import type { Plan } from "../plans.ts";
 import type { Team } from "../teams.ts";
 import type { Management } from "../verbs.ts";
@@ -18,12 +19,21 @@ export interface OrganizationState {
   keys: BudgetedKey[];
 }
 
+/** A person, with the limits of their own by the slugs of organizations that are not closed. */
+export interface PersonState {
+  person: Person;
+  limits: ReadonlyMap<string, Budget>;
+}
+
 export interface State {
   plans: ReadonlyMap<string, Plan>;
   /** By slug. */
   organizations: ReadonlyMap<string, OrganizationState>;
   /** Slugs that organizations had before, and the ones that they have now. */
   renamed: ReadonlyMap<string, string>;
+  /** The slugs of all organizations that are not closed. */
+  open: ReadonlySet<string>;
+  people: readonly PersonState[];
 }
 
 /** The parts of an organization's state that somebody needs. What is not read is as in a new organization. */
@@ -35,6 +45,9 @@ export interface Needs {
   keys: boolean;
 }
 
+/** `by hand`: those for whom something was set by hand. */
+export type PeopleNeeded = "none" | "by hand" | "all";
+
 /** From so many organizations on, the lists of all are shorter than one list for each. */
 const eachOwn_max = 10;
 
@@ -42,6 +55,7 @@ const eachOwn_max = 10;
 export async function readState(
   manage: Management,
   needsOf: (organization: Organization) => Needs | null,
+  people: PeopleNeeded = "none",
 ): Promise<State> {
   const plans = (await manage.listPlans()).data;
   const all = await allOf((page) => manage.pageOrganizations(page));
@@ -68,11 +82,29 @@ export async function readState(
       keys: keys.filter(({ state }) => state !== "revoked"),
     };
   });
+  const open = new Set(all.flatMap(({ slug, status }) => (status === "closed" ? [] : [slug])));
   return {
     plans: new Map(plans.map((plan) => [plan.name, plan])),
     organizations: new Map(states.map((state) => [state.organization.slug, state])),
     renamed: new Map(all.flatMap(({ slug, formerSlugs }) => formerSlugs.map((former) => [former, slug]))),
+    open,
+    people: await peopleOf(manage, people, open),
   };
+}
+
+/** Nobody has limits of their own for whom nothing was set by hand. */
+async function peopleOf(manage: Management, needed: PeopleNeeded, open: ReadonlySet<string>): Promise<PersonState[]> {
+  if (needed === "none") return [];
+  const byHand = await allOf((page) => manage.pagePeople({ byHand: true, ...page }));
+  const set = await pooled(byHand, async ({ id }): Promise<PersonState> => {
+    const { limits, ...person } = await manage.findPerson({ person: id });
+    const own = limits.filter(({ isOwn, organization }) => isOwn && open.has(organization));
+    return { person, limits: new Map(own.map(({ organization, limits }) => [organization, limits])) };
+  });
+  if (needed === "by hand") return set;
+  const known = new Set(set.map(({ person }) => person.id));
+  const others = (await allOf((page) => manage.pagePeople(page))).filter(({ id }) => !known.has(id));
+  return [...set, ...others.map((person) => ({ person, limits: new Map() }))];
 }
 
 /** The list of one organization: a part of the list of all, where that is read, or one of its own. */

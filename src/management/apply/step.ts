@@ -57,7 +57,8 @@ export function stepTo<Now>(kind: Kind<Now>, wanted: Wanted<Now>, problems: Prob
   }
   const step = { kind: kind.word, organization, name, path, differences };
   if (now === null) {
-    const creation = { verb: kind.creates, input: { ...kind.born(wanted), ...created } };
+    const { verb, input } = kind.creation!;
+    const creation = { verb, input: { ...input(wanted), ...created } };
     return { ...step, action: "add", calls: [creation, ...calls], version: null };
   }
   return calls.length === 0 ? null : { ...step, action: "change", calls, version: kind.version(now) };
@@ -77,8 +78,8 @@ function fieldsOf<Now>(kind: Kind<Now>, values: Values): [string, Field<Now>][] 
 }
 
 /** Whether the creation takes a member of this name. */
-function takes<Now>({ creates }: Kind<Now>, member: string | null): boolean {
-  return member !== null && Object.hasOwn(verbNamed(creates).takes.properties, member);
+function takes<Now>({ creation }: Kind<Now>, member: string | null): boolean {
+  return creation !== null && member !== null && Object.hasOwn(verbNamed(creation.verb).takes.properties, member);
 }
 
 function normalValue<Now>(field: Field<Now>, value: unknown, path: Path, problems: Problem[]): unknown {
@@ -110,9 +111,10 @@ function comparable(value: unknown, compares: Field<never>["compares"]): string 
   return canonical(compares === "set" && Array.isArray(value) ? [...new Set(value)].sort() : (value ?? null));
 }
 
-/** Fields that one verb sets are set by one call. */
+/** Fields that one verb sets are set by one call; for a person, one in each organization. */
 function merge(calls: Call[], { verb, input }: Call, subject: Values): void {
-  const found = calls.find((call) => call.verb === verb);
+  const whole = { ...subject, ...input };
+  const found = calls.find((call) => call.verb === verb && call.input.organization === whole.organization);
   if (found) Object.assign(found.input, input);
-  else calls.push({ verb, input: { ...subject, ...input } });
+  else calls.push({ verb, input: whole });
 }

@@ -8,14 +8,23 @@ import type { Problem } from "./step.ts";
 export type Section = Readonly<Record<string, Values>>;
 export type WantedOrganization = Values & { readonly teams?: Section; readonly keys?: Section };
 
+/** A person of the file. Memberships and limits stand under the slugs of organizations. */
+export interface WantedPerson {
+  readonly suspended?: boolean;
+  readonly role?: string | null;
+  readonly memberships?: Readonly<Record<string, Values | null>>;
+  readonly limits?: Readonly<Record<string, Values | null>>;
+}
+
 /** The file. A section or a field that is left out stays as it is. */
 export interface WantedFile {
   plans?: Section;
   organizations: Readonly<Record<string, WantedOrganization>>;
+  people?: Readonly<Record<string, WantedPerson>>;
 }
 
 export interface Asked {
-  /** Whether the things that a section of the file does not name are removed. */
+  /** Whether the things that a section of the file does not name are removed, and what was given by hand is taken. */
   prunes: boolean;
   now_ms: number;
   /** Whether the secret of this key was lost when an earlier run created it. */
@@ -28,6 +37,13 @@ export interface Look {
   state: State;
   asked: Asked;
   problems: Problem[];
+  /** The people of the file who have not come in yet. */
+  absent: string[];
+}
+
+/** A member by a name that people choose: `constructor` is one, too. */
+export function ownOf<Value>(members: Readonly<Record<string, Value>>, name: string): Value | undefined {
+  return Object.hasOwn(members, name) ? members[name] : undefined;
 }
 
 /** An organization of the file. `state` is null if it does not exist. */

@@ -4,13 +4,16 @@ import type { BudgetedKey } from "../budgets.ts";
 import { limitNames } from "../shapes.ts";
 import type { Kind, Values } from "./kind.ts";
 import { keyKind, limitsWritten, organizationKind, planKind, teamKind } from "./kinds.ts";
-import { inheritedLimits, type OrganizationState, type State } from "./state.ts";
-import type { Section, WantedFile, WantedOrganization } from "./wanted.ts";
+import { membershipsWritten, nameOf, personLimitsWritten, roleByHand } from "./person-kind.ts";
+import { inheritedLimits, type OrganizationState, type PersonState, type State } from "./state.ts";
+import type { Section, WantedFile, WantedOrganization, WantedPerson } from "./wanted.ts";
 
 export interface WrittenFile {
   file: WantedFile;
   /** Names that several keys of an organization have. A file cannot tell these keys apart, so they are left out. */
   ambiguous: { organization: string; name: string; keys: number }[];
+  /** The verified addresses of people, by their names in the file. */
+  addresses: ReadonlyMap<string, string>;
 }
 
 /** `allFields`: fields stand in the file also if a new thing would have the same value. */
@@ -40,8 +43,47 @@ export function written(state: State, { allFields, now_ms }: { allFields: boolea
   );
   const plans = [...state.plans.values()].filter(({ source }) => source === "management");
   const planSection = section(plans, (plan) => valuesOf(planKind, plan, allFields));
-  return { file: { ...named("plans", planSection), organizations: Object.fromEntries(organizations) }, ambiguous };
+  const { people, addresses } = peopleWritten(state, allFields);
+  const file = {
+    ...named("plans", planSection),
+    organizations: Object.fromEntries(organizations),
+    ...(Object.keys(people).length === 0 ? {} : { people }),
+  };
+  return { file, ambiguous, addresses };
 }
+
+/** People for whom something was set by hand, under their issuer and subject: an address may become somebody else's. */
+function peopleWritten(state: State, allFields: boolean) {
+  const named = state.people.flatMap((now) => {
+    const name = nameOf(now);
+    const entry = personWritten(now, allFields);
+    return name === null || Object.keys(entry).length === 0 ? [] : [{ name, entry, now }];
+  });
+  const sorted = ordered(named, ({ name }) => name);
+  const people: Record<string, WantedPerson> = Object.fromEntries(sorted.map(({ name, entry }) => [name, entry]));
+  const addresses = sorted.flatMap(({ name, now: { person } }): [string, string][] =>
+    person.isEmailVerified && person.email !== null && isWord.test(person.email) ? [[name, person.email]] : [],
+  );
+  return { people, addresses: new Map(addresses) };
+}
+
+/** A text of the issuer that may stand in a comment. */
+const isWord = /^[^\s\p{C}]+$/u;
+
+function personWritten(now: PersonState, allFields: boolean): WantedPerson {
+  const isSuspended = now.person.state === "suspended";
+  const role = roleByHand(now);
+  const memberships = membershipsWritten(now);
+  const limits = personLimitsWritten(now);
+  return {
+    ...(allFields || isSuspended ? { suspended: isSuspended } : {}),
+    ...(allFields || role !== null ? { role } : {}),
+    ...(allFields || memberships.size > 0 ? { memberships: inOrder(memberships) } : {}),
+    ...(allFields || limits.size > 0 ? { limits: inOrder(limits) } : {}),
+  };
+}
+
+const inOrder = (members: ReadonlyMap<string, Values>) => Object.fromEntries(ordered([...members], ([slug]) => slug));
 
 const named = (name: string, things: Section | null) => (things === null ? {} : { [name]: things });
 

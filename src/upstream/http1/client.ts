@@ -131,9 +131,14 @@ export function client({ idle_ms = idle_ms_default, pauses = new ReadPauses(noPa
   function poolOf({ host, port, tls, address }: Origin): Pool {
     const key = `${host} ${port} ${tls && trustOf(tls)} ${address ?? ""}`;
     const pool: Pool = {
-      ...{ key, idle: [], used_ms: performance.now(), isKnown: false },
+      key,
+      idle: [],
+      used_ms: performance.now(),
+      isKnown: false,
       line: {
-        ...{ boundReceiving, pauses, turns: ordered },
+        boundReceiving,
+        pauses,
+        turns: ordered,
         freed: (free) => put(pool, free),
         closed: (gone) => forget(inForce(pool), gone),
       },

@@ -171,7 +171,7 @@ export class Exchange implements ResponseSink, Reply {
   }
 
   /**
-   * What arrives from now on is read at once, with all that waits, when the exchange fails: nobody may read again after
+   * From now on bytes are read as they arrive, with all that wait, when the exchange fails: nobody may read again after
    * that.
    */
   last(): void {

@@ -26,8 +26,8 @@ export interface Run {
 }
 
 export interface RunOptions {
-  /** Base URL of the service. */
-  url: string;
+  /** Base URL of the service; a function says that of the node for a new connection. */
+  url: string | (() => string);
   key: string;
   model: string;
   prompt: string;
@@ -42,6 +42,8 @@ export interface RunOptions {
   /** What the answer must be, as a JSON Schema. */
   schema?: object;
   instead?: Instead;
+  /** How long a run may take. */
+  limit_ms?: number;
 }
 
 export async function runAgent(options: RunOptions): Promise<Run> {
@@ -94,7 +96,7 @@ async function ran(options: Ran): Promise<Run> {
   const began_ms = performance.now();
   try {
     const command = [process.env.CODEX ?? "codex", ...words, options.prompt];
-    const { out, code } = await runToEnd(command, { cwd: work, env, limit_ms: run_ms });
+    const { out, code } = await runToEnd(command, { cwd: work, env, limit_ms: options.limit_ms ?? run_ms });
     if (trap.caught.length > 0) throw new Error(`Codex wanted to leave this machine: ${trap.caught.join(", ")}`);
     const took_ms = performance.now() - began_ms;
     return { code, ...faultMessage(out), files: filesOf(work), asked: watch.asked, took_ms };

@@ -4,21 +4,24 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { command } from "../../../scripts/command.ts";
 import { countsOf } from "../../../scripts/counts.ts";
-import { CannotRun, type Edition, type Ran } from "../edition.ts";
+import { CannotRun, type Suite } from "../edition.ts";
 import { npmPackages } from "../npm-packages.ts";
 
 const wanted = { "@openai/codex": "0.169.0" };
 
-export async function codexSuite(edition: Edition): Promise<Ran> {
-  const checks = ["codex.checks.ts", "compaction.checks.ts", "engines.checks.ts"].map((name) =>
-    join(import.meta.dir, name),
-  );
-  const { folder, versions } = await npmPackages("codex", wanted, edition);
-  const { code, output } = await command([process.execPath, "test", ...checks], {
-    limit_ms: 15 * 60_000,
-    environment: { CODEX: codexIn(folder) },
-  });
-  return { counts: countsOf(output, code), versions };
+export const codexSuite = suiteOf(["codex.checks.ts", "compaction.checks.ts", "engines.checks.ts"]);
+export const codexTurnsSuite = suiteOf(["turns.checks.ts"]);
+
+function suiteOf(names: string[]): Suite {
+  return async (edition) => {
+    const { folder, versions } = await npmPackages("codex", wanted, edition);
+    const checks = names.map((name) => join(import.meta.dir, name));
+    const { code, output } = await command([process.execPath, "test", ...checks], {
+      limit_ms: 20 * 60_000,
+      environment: { CODEX: codexIn(folder) },
+    });
+    return { counts: countsOf(output, code), versions };
+  };
 }
 
 /** Codex's own program is in a package of its own for each kind of machine. */

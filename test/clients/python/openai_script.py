@@ -377,6 +377,81 @@ class Responses(unittest.TestCase):
         self.assertEqual(last.response.error.code, "server_error")
 
 
+class Background(unittest.TestCase):
+    @staticmethod
+    def begin(directives: str, **more):
+        return client.responses.create(model=MODEL, input=f"[simulator: {directives}]", background=True, **more)
+
+    def ended(self, response_id: str):
+        def is_over() -> bool:
+            return client.responses.retrieve(response_id).status not in ("queued", "in_progress")
+
+        until(is_over, 20, "the end of the response")
+        return client.responses.retrieve(response_id)
+
+    def test_is_polled_until_it_is_complete(self):
+        begun = self.begin("tokens=30 tps=30")
+        self.assertEqual((begun.status, begun.background, begun.output), ("in_progress", True, []))
+        last = self.ended(begun.id)
+        self.assertEqual((last.status, last.usage.output_tokens), ("completed", 30))
+        self.assertIn("simulator", last.output_text)
+
+    def test_a_stream_that_is_lost_goes_on_after_the_last_event(self):
+        seen, response_id = [], ""
+        with self.begin("tokens=60 tps=40", stream=True) as stream:
+            for event in stream:
+                seen.append(event)
+                if event.type == "response.created":
+                    response_id = event.response.id
+                if len(seen) == 12:
+                    break
+        rest = client.responses.retrieve(response_id, stream=True, starting_after=seen[-1].sequence_number)
+        seen.extend(rest)
+        self.assertEqual([event.sequence_number for event in seen], list(range(len(seen))))
+        self.assertEqual((seen[-1].type, seen[-1].response.usage.output_tokens), ("response.completed", 60))
+        text = "".join(event.delta for event in seen if event.type == "response.output_text.delta")
+        self.assertEqual(client.responses.retrieve(response_id).output_text, text)
+
+    def test_is_cancelled_and_stays_so(self):
+        before = counts()["clients_left"]
+        begun = self.begin("tokens=5000 tps=50")
+        until(lambda: counts()["active"] > 0, 5, "the engine to be asked")
+        for _ in range(2):
+            self.assertEqual(client.responses.cancel(begun.id).status, "cancelled")
+        self.assertEqual(client.responses.retrieve(begun.id).status, "cancelled")
+        until(lambda: counts()["clients_left"] > before and counts()["active"] == 0, 5, "the engine to be let go")
+
+    def test_one_that_has_ended_is_not_cancelled(self):
+        begun = self.begin("tokens=3")
+        self.assertEqual(self.ended(begun.id).status, "completed")
+        self.assertEqual(client.responses.cancel(begun.id).status, "completed")
+
+    def test_ends_incomplete_and_failed(self):
+        cut = self.ended(self.begin("tokens=60 tps=100", max_output_tokens=20).id)
+        self.assertEqual((cut.status, cut.incomplete_details.reason), ("incomplete", "max_output_tokens"))
+        broken = self.ended(self.begin("tokens=30 error-after=5").id)
+        self.assertEqual((broken.status, broken.error.code), ("failed", "server_error"))
+
+    def test_with_a_key_is_begun_once(self):
+        headers = {"idempotency-key": "background of Python"}
+        ids = {self.begin("tokens=30 tps=30", extra_headers=headers).id for _ in range(3)}
+        self.assertEqual(len(ids), 1)
+
+    def test_async(self):
+        async def read() -> list[int]:
+            async with AsyncOpenAI(base_url=URL, api_key=KEY, max_retries=0) as asynchronous:
+                begun = await asynchronous.responses.create(
+                    model=MODEL, input="[simulator: tokens=20]", background=True, stream=True
+                )
+                first = await anext(aiter(begun))
+                await begun.close()
+                rest = await asynchronous.responses.retrieve(first.response.id, stream=True, starting_after=0)
+                return [event.sequence_number async for event in rest]
+
+        numbers = asyncio.run(read())
+        self.assertEqual(numbers, list(range(1, len(numbers) + 1)))
+
+
 class Errors(unittest.TestCase):
     def refused(self, kind, ask, **expected):
         with self.assertRaises(kind) as caught:
@@ -407,7 +482,8 @@ class Errors(unittest.TestCase):
         self.refused(bad, self.responses(temperature=9), code="invalid_value", param="temperature", status_code=400)
         unknown = dict(code="previous_response_not_found", param="previous_response_id")
         self.refused(bad, self.responses(previous_response_id="resp_unknown"), **unknown)
-        self.refused(bad, self.responses(background=True), code="unsupported_feature", param="background")
+        unstored = self.responses(background=True, store=False)
+        self.refused(bad, unstored, code="unsupported_feature", param="background")
 
     def test_401_and_404_by_responses(self):
         garbage = self.responses(client_with("sk-garbage"))

@@ -1,0 +1,247 @@
+-- Totals: what the roll-ups of days add up to where reports ask for less than those tell apart. A report of ten thousand
+-- organizations then reads a row for each, and not one for each of their keys, models and days
+-- (docs/design/metering.md, Totals).
+
+-- `day` is a day of all organizations, by model, operation and outcome; `organization` a month of one, by the same; `key` a
+-- month of a key in a team. Ids and texts that a kind does not tell apart are zeros and empty.
+create table usage_total (
+  kind text not null,
+  starts_at timestamptz not null,
+  organization_id uuid not null,
+  key_id uuid not null,
+  team_id uuid not null,
+  model text not null,
+  operation text not null,
+  outcome text not null,
+  records bigint not null,
+  requests bigint not null,
+  input_tokens bigint not null,
+  cached_input_tokens bigint not null,
+  cache_write_tokens bigint not null,
+  output_tokens bigint not null,
+  reasoning_tokens bigint not null,
+  units bigint not null,
+  extra_units bigint not null,
+  uncharged_units bigint not null,
+  input_units bigint not null,
+  cached_input_units bigint not null,
+  cache_write_units bigint not null,
+  output_units bigint not null,
+  primary key (kind, organization_id, starts_at, key_id, team_id, model, operation, outcome)
+) with (fillfactor = 80);
+create index usage_total_by_start on usage_total using brin (starts_at) with (pages_per_range = 32, autosummarize = on);
+
+-- Whether the totals have all roll-ups of a day, or none of them. Days that are there already are added one after the other
+-- (usage_total_day).
+alter table usage_rolled add column is_totalled boolean not null default false;
+
+-- Adds what these transactions recorded, as 0025 does, and to the totals what is of days that they have.
+create or replace function usage_roll_up(since bigint, until bigint) returns void
+  language sql volatile
+  as $$
+    with hours as materialized (
+      select * from usage_recorded_hours(since, until, '-infinity', 'infinity')
+    ), days as materialized (
+      select date_bin('1 day', h.starts_at, '2000-01-01Z') as day, h.organization_id, h.key_id, h.team_id, h.model,
+        h.operation, h.outcome,
+        usage_sum(h.records) as records, usage_sum(h.requests) as requests, usage_sum(h.input_tokens) as input_tokens,
+        usage_sum(h.cached_input_tokens) as cached_input_tokens, usage_sum(h.cache_write_tokens) as cache_write_tokens,
+        usage_sum(h.output_tokens) as output_tokens, usage_sum(h.reasoning_tokens) as reasoning_tokens,
+        usage_sum(h.units) as units, usage_sum(h.extra_units) as extra_units,
+        usage_sum(h.uncharged_units) as uncharged_units,
+        usage_sum(h.input_units) as input_units, usage_sum(h.cached_input_units) as cached_input_units,
+        usage_sum(h.cache_write_units) as cache_write_units, usage_sum(h.output_units) as output_units,
+        min(h.first_xact) as first_xact, max(h.last_xact) as last_xact
+      from hours h group by 1, 2, 3, 4, 5, 6, 7
+    ), by_hour as (
+      insert into usage_hour as u
+      select h.starts_at, h.organization_id, h.key_id, h.team_id, h.model, h.operation, h.outcome, h.records, h.requests,
+        h.input_tokens, h.cached_input_tokens, h.cache_write_tokens, h.output_tokens, h.reasoning_tokens, h.units, h.extra_units,
+        h.uncharged_units, h.input_units, h.cached_input_units, h.cache_write_units, h.output_units
+      from hours h
+      on conflict (organization_id, starts_at, key_id, team_id, model, operation, outcome) do update set
+        records = u.records + excluded.records, requests = u.requests + excluded.requests,
+        input_tokens = u.input_tokens + excluded.input_tokens,
+        cached_input_tokens = u.cached_input_tokens + excluded.cached_input_tokens,
+        cache_write_tokens = u.cache_write_tokens + excluded.cache_write_tokens,
+        output_tokens = u.output_tokens + excluded.output_tokens,
+        reasoning_tokens = u.reasoning_tokens + excluded.reasoning_tokens,
+        units = u.units + excluded.units, extra_units = u.extra_units + excluded.extra_units,
+        uncharged_units = u.uncharged_units + excluded.uncharged_units,
+        input_units = u.input_units + excluded.input_units,
+        cached_input_units = u.cached_input_units + excluded.cached_input_units,
+        cache_write_units = u.cache_write_units + excluded.cache_write_units,
+        output_units = u.output_units + excluded.output_units
+    ), by_day as (
+      insert into usage_day as u
+      select d.day, d.organization_id, d.key_id, d.team_id, d.model, d.operation, d.outcome, d.records, d.requests,
+        d.input_tokens, d.cached_input_tokens, d.cache_write_tokens, d.output_tokens, d.reasoning_tokens, d.units, d.extra_units,
+        d.uncharged_units, d.input_units, d.cached_input_units, d.cache_write_units, d.output_units
+      from days d
+      on conflict (organization_id, starts_at, key_id, team_id, model, operation, outcome) do update set
+        records = u.records + excluded.records, requests = u.requests + excluded.requests,
+        input_tokens = u.input_tokens + excluded.input_tokens,
+        cached_input_tokens = u.cached_input_tokens + excluded.cached_input_tokens,
+        cache_write_tokens = u.cache_write_tokens + excluded.cache_write_tokens,
+        output_tokens = u.output_tokens + excluded.output_tokens,
+        reasoning_tokens = u.reasoning_tokens + excluded.reasoning_tokens,
+        units = u.units + excluded.units, extra_units = u.extra_units + excluded.extra_units,
+        uncharged_units = u.uncharged_units + excluded.uncharged_units,
+        input_units = u.input_units + excluded.input_units,
+        cached_input_units = u.cached_input_units + excluded.cached_input_units,
+        cache_write_units = u.cache_write_units + excluded.cache_write_units,
+        output_units = u.output_units + excluded.output_units
+    ), in_total as (
+      insert into usage_total as u
+      select case when grouping(d.key_id) = 0 then 'key' when grouping(d.organization_id) = 0 then 'organization' else 'day' end,
+        coalesce(d.day, m.month), coalesce(d.organization_id, z.id), coalesce(d.key_id, z.id), coalesce(d.team_id, z.id),
+        coalesce(d.model, ''), coalesce(d.operation, ''), coalesce(d.outcome, ''),
+        usage_sum(d.records), usage_sum(d.requests), usage_sum(d.input_tokens), usage_sum(d.cached_input_tokens),
+        usage_sum(d.cache_write_tokens), usage_sum(d.output_tokens), usage_sum(d.reasoning_tokens), usage_sum(d.units),
+        usage_sum(d.extra_units), usage_sum(d.uncharged_units), usage_sum(d.input_units), usage_sum(d.cached_input_units),
+        usage_sum(d.cache_write_units), usage_sum(d.output_units)
+      from days d
+      cross join lateral (select date_trunc('month', d.day at time zone 'UTC') at time zone 'UTC' as month) m
+      cross join (select '00000000-0000-0000-0000-000000000000'::uuid as id) z
+      left join usage_rolled r on r.starts_at = d.day
+      where coalesce(r.is_totalled, true)
+      group by z.id, grouping sets (
+        (d.day, d.model, d.operation, d.outcome), (m.month, d.organization_id, d.model, d.operation, d.outcome),
+        (m.month, d.organization_id, d.key_id, d.team_id)
+      )
+      on conflict (kind, organization_id, starts_at, key_id, team_id, model, operation, outcome) do update set
+        records = u.records + excluded.records, requests = u.requests + excluded.requests,
+        input_tokens = u.input_tokens + excluded.input_tokens,
+        cached_input_tokens = u.cached_input_tokens + excluded.cached_input_tokens,
+        cache_write_tokens = u.cache_write_tokens + excluded.cache_write_tokens,
+        output_tokens = u.output_tokens + excluded.output_tokens,
+        reasoning_tokens = u.reasoning_tokens + excluded.reasoning_tokens, units = u.units + excluded.units,
+        extra_units = u.extra_units + excluded.extra_units,
+        uncharged_units = u.uncharged_units + excluded.uncharged_units,
+        input_units = u.input_units + excluded.input_units,
+        cached_input_units = u.cached_input_units + excluded.cached_input_units,
+        cache_write_units = u.cache_write_units + excluded.cache_write_units,
+        output_units = u.output_units + excluded.output_units
+    )
+    insert into usage_rolled as u
+    select d.day, min(d.first_xact), max(d.last_xact), usage_sum(d.records), null, true, true from days d group by 1
+    on conflict (starts_at) do update set
+      first_xact = least(u.first_xact, excluded.first_xact), last_xact = greatest(u.last_xact, excluded.last_xact),
+      records = u.records + excluded.records, sealed_at = null
+  $$;
+
+-- Reads on as 0010 does. Totals are made anew with the roll-ups.
+create or replace function usage_audit_read(most bigint) returns boolean
+  language plpgsql volatile
+  set enable_seqscan = off set enable_sort = off set jit = off
+  as $$
+  declare
+    since bigint;
+    horizon bigint;
+    until bigint;
+  begin
+    select a.read_until into since from usage_audit a for update;
+    horizon := pg_snapshot_xmin(pg_current_snapshot())::text::bigint;
+    if horizon < since then
+      delete from usage_tally;
+      delete from usage_seal;
+      insert into usage_tally select o.*, 0 from usage_opening o;
+      delete from usage_hour;
+      delete from usage_day;
+      delete from usage_total;
+      delete from usage_rolled;
+      since := coalesce((select min(r.xact) from usage_record r), horizon);
+    end if;
+    until := greatest(since, least(horizon, since + most));
+    insert into usage_tally as t
+    select * from usage_recorded(since, until)
+    on conflict (subject_id, kind, starts_at) do update
+      set recorded = t.recorded + excluded.recorded, records = t.records + excluded.records;
+    perform usage_roll_up(since, until);
+    update usage_audit set read_until = until, sealed_until = least(sealed_until, since);
+    return until < horizon;
+  end $$;
+
+-- The totals of days that have been added to them, or of those that have not.
+create function usage_totals_of(starts timestamptz, ends timestamptz, totalled boolean) returns setof usage_total
+  language sql stable
+  set enable_sort = off set jit = off
+  as $$
+    select case when grouping(d.key_id) = 0 then 'key' when grouping(d.organization_id) = 0 then 'organization' else 'day' end,
+      coalesce(d.starts_at, m.month), coalesce(d.organization_id, z.id), coalesce(d.key_id, z.id), coalesce(d.team_id, z.id),
+      coalesce(d.model, ''), coalesce(d.operation, ''), coalesce(d.outcome, ''),
+      usage_sum(d.records), usage_sum(d.requests), usage_sum(d.input_tokens), usage_sum(d.cached_input_tokens),
+      usage_sum(d.cache_write_tokens), usage_sum(d.output_tokens), usage_sum(d.reasoning_tokens), usage_sum(d.units),
+      usage_sum(d.extra_units), usage_sum(d.uncharged_units), usage_sum(d.input_units), usage_sum(d.cached_input_units),
+      usage_sum(d.cache_write_units), usage_sum(d.output_units)
+    from usage_day d
+    cross join lateral (select date_trunc('month', d.starts_at at time zone 'UTC') at time zone 'UTC' as month) m
+    cross join (select '00000000-0000-0000-0000-000000000000'::uuid as id) z
+    where d.starts_at >= starts and d.starts_at < ends
+      and d.starts_at = any (array(
+        select r.starts_at from usage_rolled r
+        where r.starts_at >= starts and r.starts_at < ends and r.is_totalled = totalled))
+    group by z.id, grouping sets (
+      (d.starts_at, d.model, d.operation, d.outcome), (m.month, d.organization_id, d.model, d.operation, d.outcome),
+      (m.month, d.organization_id, d.key_id, d.team_id)
+    )
+  $$;
+
+-- Adds a day that is in no total. The pass waits meanwhile: nothing is added between the look and the change.
+create function usage_total_day(day timestamptz) returns void
+  language plpgsql volatile
+  as $$
+  begin
+    perform from usage_audit for update;
+    insert into usage_total as u
+    select t.* from usage_totals_of(day, day + interval '24 hours', false) t
+    on conflict (kind, organization_id, starts_at, key_id, team_id, model, operation, outcome) do update set
+      records = u.records + excluded.records, requests = u.requests + excluded.requests,
+      input_tokens = u.input_tokens + excluded.input_tokens,
+      cached_input_tokens = u.cached_input_tokens + excluded.cached_input_tokens,
+      cache_write_tokens = u.cache_write_tokens + excluded.cache_write_tokens,
+      output_tokens = u.output_tokens + excluded.output_tokens,
+      reasoning_tokens = u.reasoning_tokens + excluded.reasoning_tokens, units = u.units + excluded.units,
+      extra_units = u.extra_units + excluded.extra_units, uncharged_units = u.uncharged_units + excluded.uncharged_units,
+      input_units = u.input_units + excluded.input_units,
+      cached_input_units = u.cached_input_units + excluded.cached_input_units,
+      cache_write_units = u.cache_write_units + excluded.cache_write_units,
+      output_units = u.output_units + excluded.output_units;
+    update usage_rolled u set is_totalled = true where u.starts_at = day;
+  end $$;
+
+-- The totals of a month beside its days, where they differ, in the columns of usage_day_differences. Those of all
+-- organizations have no id.
+create function usage_total_differences(month timestamptz)
+  returns table (organization_id uuid, kind text, starts_at timestamptz,
+    used bigint, recorded bigint, held bigint, holding bigint)
+  language sql stable
+  set enable_sort = off set jit = off
+  as $$
+    with span as (
+      select month as starts, (month at time zone 'UTC' + interval '1 month') at time zone 'UTC' as ends
+    ), entries as (
+      select 1 as sign, t.* from span s join usage_total t on t.starts_at >= s.starts and t.starts_at < s.ends
+      union all
+      select -1, d.* from span s cross join lateral usage_totals_of(s.starts, s.ends, true) d
+    ), differing as (
+      select e.kind, e.organization_id,
+        coalesce(sum(e.units) filter (where e.sign = 1), 0) as used,
+        coalesce(sum(e.units) filter (where e.sign = -1), 0) as recorded,
+        coalesce(sum(e.input_tokens + e.cached_input_tokens + e.cache_write_tokens + e.output_tokens) filter (where e.sign = 1), 0)
+          as held,
+        coalesce(sum(e.input_tokens + e.cached_input_tokens + e.cache_write_tokens + e.output_tokens) filter (where e.sign = -1), 0)
+          as holding
+      from entries e
+      group by e.kind, e.starts_at, e.organization_id, e.key_id, e.team_id, e.model, e.operation, e.outcome
+      having count(*) filter (where e.sign = 1) <> count(*) filter (where e.sign = -1)
+        or sum(e.sign * e.records) <> 0 or sum(e.sign * e.requests) <> 0 or sum(e.sign * e.input_tokens) <> 0 or
+        sum(e.sign * e.cached_input_tokens) <> 0 or sum(e.sign * e.cache_write_tokens) <> 0 or
+        sum(e.sign * e.output_tokens) <> 0 or sum(e.sign * e.reasoning_tokens) <> 0 or sum(e.sign * e.units) <> 0 or
+        sum(e.sign * e.extra_units) <> 0 or sum(e.sign * e.uncharged_units) <> 0 or sum(e.sign * e.input_units) <> 0 or
+        sum(e.sign * e.cached_input_units) <> 0 or sum(e.sign * e.cache_write_units) <> 0 or sum(e.sign * e.output_units) <> 0
+    )
+    select nullif(d.organization_id, '00000000-0000-0000-0000-000000000000'), 'total', month, sum(d.used)::bigint, sum(d.recorded)::bigint,
+      sum(d.held)::bigint, sum(d.holding)::bigint
+    from differing d group by d.kind, d.organization_id order by d.organization_id, d.kind
+  $$;

@@ -1,0 +1,15 @@
+import { join } from "node:path";
+import { cache, libraryPath, unpackedTree } from "../../test/harness/debian.ts";
+
+/** The words before a program for arm64: qemu-user with the other processor's libraries, of Debian's packages. */
+export async function emulatorOfArm64(): Promise<string[]> {
+  const packages = ["qemu-user", "libc6-arm64-cross"];
+  const tree = await unpackedTree(join(cache, "debian-qemu-user"), { packages, program: "usr/bin/qemu-aarch64" });
+  return [
+    "env",
+    `LD_LIBRARY_PATH=${libraryPath(tree)}`,
+    join(tree, "usr/bin/qemu-aarch64"),
+    "-L",
+    join(tree, "usr/aarch64-linux-gnu"),
+  ];
+}

@@ -1,0 +1,112 @@
+// Where each package is tried: how it is got from its file, and the words that then start the program.
+
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { command } from "../command.ts";
+
+export interface Try {
+  about: string;
+  words: string[];
+  /** Of `npm run smoke`. */
+  options: string[];
+  environment: Record<string, string>;
+  end(): void;
+}
+
+/** This machine cannot make the try, which says nothing of the package. */
+export class CannotTry extends Error {}
+
+const limit_ms = 5 * 60_000;
+const file = (name: string) => {
+  const path = resolve("dist/release", name);
+  if (!existsSync(path)) throw new Error(`There is no ${path}: run npm run release.`);
+  return path;
+};
+
+/** npx from the two files alone. */
+async function npx(version: string): Promise<Try> {
+  const { folder, environment } = onlyNode();
+  return {
+    about: "npx, in an empty folder, with the registry off and no program but Node's",
+    words: ["npx", "--offline", "--yes", ...packages(version).flatMap((path) => ["--package", path]), "sluice"],
+    options: ["--patience=3", "--once"],
+    environment,
+    end: () => rmSync(folder, { recursive: true, force: true }),
+  };
+}
+
+/** npm install of the two files alone. */
+async function npm(version: string): Promise<Try> {
+  const { folder, environment } = onlyNode();
+  const words = ["npm", "install", "--offline", "--no-audit", "--no-fund", "--prefix", folder, ...packages(version)];
+  await done(words, environment);
+  return {
+    about: "npm install, with the registry off and no program but Node's",
+    words: [join(folder, "node_modules/.bin/sluice")],
+    options: ["--patience=1"],
+    environment,
+    end: () => rmSync(folder, { recursive: true, force: true }),
+  };
+}
+
+function packages(version: string): string[] {
+  return [file(`sluice-${version}.tgz`), file(`sluice-linux-${process.arch}-${version}.tgz`)];
+}
+
+/** A machine with only Node, and a registry that doesn't answer. */
+function onlyNode() {
+  const folder = mkdtempSync(join(tmpdir(), "sluice-npm-"));
+  const programs = join(folder, "programs");
+  mkdirSync(programs);
+  for (const name of ["node", "npm", "npx", "sh"]) {
+    const found = Bun.which(name);
+    if (found === null) throw new CannotTry(`There is no ${name} here.`);
+    symlinkSync(found, join(programs, name));
+  }
+  const environment = { PATH: programs, HOME: folder, npm_config_registry: "http://127.0.0.1:1/" };
+  return { folder, environment };
+}
+
+/** apt, in a new system that mmdebstrap makes. */
+async function debian(version: string): Promise<Try> {
+  mustBeRoot();
+  const name = `sluice_${version}_${process.arch === "x64" ? "amd64" : process.arch}.deb`;
+  const root = chrootFolder("debian");
+  if (Bun.which("mmdebstrap") === null) throw new CannotTry("It needs mmdebstrap.");
+  const suite = "bookworm";
+  await done(["mmdebstrap", "--mode=root", "--variant=apt", suite, root]);
+  copyFileSync(file(name), join(root, "tmp", name));
+  await done(["chroot", root, "apt-get", "install", "--yes", "--no-install-recommends", `/tmp/${name}`]);
+  rmSync(join(root, "tmp", name));
+  return inChroot(root, "/usr/bin/sluice", `apt install ./${name} in a new Debian ${suite}`);
+}
+
+export const tries: Record<string, (version: string) => Promise<Try>> = { npx, npm, debian };
+
+/** With what every system has mounted, and nothing of it left afterwards. */
+const entered = 'mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" && exec chroot "$0" "$@"';
+
+/** The files of the try are below /tmp there, by the same path as here. */
+function inChroot(root: string, program: string, about: string): Try {
+  for (const folder of ["dev", "proc", dirname(root)]) mkdirSync(join(root, folder), { recursive: true });
+  symlinkSync("/", join(root, root));
+  return {
+    about,
+    words: ["unshare", "--mount", "sh", "-c", entered, root, program],
+    options: ["--patience=1"],
+    environment: { TMPDIR: join(root, "tmp") },
+    end: () => rmSync(root, { recursive: true, force: true }),
+  };
+}
+
+const chrootFolder = (name: string) => mkdtempSync(join(tmpdir(), `sluice-${name}-`));
+
+function mustBeRoot(): void {
+  if (process.getuid?.() !== 0) throw new CannotTry("It needs root, for chroot.");
+}
+
+async function done(words: string[], environment: Record<string, string> = {}): Promise<void> {
+  const { code, output } = await command(words, { limit_ms, environment, quiet: true });
+  if (code !== 0) throw new Error(`${words.slice(0, 2).join(" ")} ended with ${code}: ${output.slice(-2000)}`);
+}

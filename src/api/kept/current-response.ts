@@ -1,0 +1,79 @@
+/** A background response as it stands, and as it stands for a request that repeats the one that began it. */
+import type { Call } from "../../http/call.ts";
+import { Fault } from "../../inference/fault.ts";
+import type { ResponseObject } from "../../protocol/openai-responses/contract.ts";
+import type { LogName } from "../../store/answer-log.ts";
+import type { Kept } from "../../store/kept.ts";
+import { failedResponse } from "./failed-response.ts";
+import { answerLost, available, type KeepingNeeds, poll_ms } from "./needs.ts";
+
+/** The time from the start of a response to its grant, or its end, with a margin. */
+const granted_ms_max = 30_000;
+/** How long after its settlement a response may still say that it runs. */
+const settled_ms_max = 10_000;
+
+/** The background response that an earlier request with the same key began. */
+export class EarlierResponse {
+  readonly name: LogName;
+  readonly response: ResponseObject;
+
+  constructor(name: LogName, response: ResponseObject) {
+    this.name = name;
+    this.response = response;
+  }
+}
+
+/** A background response as it stands. If the node that ran it is gone, it has failed. */
+export async function currentResponse(needs: KeepingNeeds, kept: Kept): Promise<ResponseObject | null> {
+  if (kept.response === null) return null;
+  const response = JSON.parse(kept.response) as ResponseObject;
+  if (kept.state !== "open" || !(await isAbandoned(needs, kept))) return response;
+  return endedAsGone(needs, kept, response);
+}
+
+/** Ends the response of a node that is gone, and frees its key. */
+export async function endedAsGone(
+  { kept: { answers } }: KeepingNeeds,
+  { requestId }: LogName,
+  begun: ResponseObject,
+): Promise<ResponseObject> {
+  const failed = failedResponse(begun, gone(), requestId);
+  const text = JSON.stringify(failed);
+  await answers.end(requestId, { state: "ended", bytes: text.length, response: text, freesClaim: true });
+  const now = await answers.find(requestId);
+  return now?.response ? (JSON.parse(now.response) as ResponseObject) : failed;
+}
+
+/**
+ * The response that the earlier request began, once it has begun. Null if that request was refused, or its response has
+ * failed: then its key is free. Throws Faults.
+ */
+export async function earlierResponse(needs: KeepingNeeds, call: Call, kept: Kept): Promise<EarlierResponse | null> {
+  const { answers } = needs.kept;
+  for (;;) {
+    const now = await available(answers.find(kept.requestId));
+    if (now === null || now.body === null) return null;
+    if (now.state === "lost") throw answerLost();
+    const response = await available(currentResponse(needs, now));
+    if (response) return response.status === "failed" ? null : new EarlierResponse(now, response);
+    if (await available(isAbandoned(needs, now))) await available(answers.free(now.requestId));
+    if (call.request.signal.aborted) call.leave();
+    call.signal.throwIfAborted();
+    await Bun.sleep(poll_ms);
+  }
+}
+
+async function isAbandoned({ ledger }: KeepingNeeds, { organizationId, requestId, age_ms }: Kept): Promise<boolean> {
+  const receipt = await ledger.receipt(organizationId, requestId);
+  if (receipt === null) return age_ms > granted_ms_max;
+  if (receipt.endedAt === null) return false;
+  return receipt.recovered || age_ms - (receipt.endedAt.getTime() - receipt.createdAt.getTime()) > settled_ms_max;
+}
+
+export function gone(): Fault {
+  return new Fault(
+    "upstream_unavailable",
+    "The answer was cut short, because the node that wrote it is gone. It was not charged beyond what was delivered. Send the request again.",
+    { retryAfterSeconds: 1 },
+  );
+}

@@ -1,0 +1,125 @@
+/**
+ * The key store that a desktop unlocks with its user's session: on Linux a Secret Service, such as GNOME's keyring, by
+ * `secret-tool`; on macOS the Keychain, by `security`. A secret goes in by standard input, since arguments show in lists of
+ * processes.
+ */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { oneLine } from "../terminal.ts";
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+export interface KeyStore {
+  /** As in "kept in the Keychain". */
+  name: string;
+  /** `label` is what its user reads of the entry there. */
+  put(id: string, label: string, secret: string): Promise<void>;
+  /** Null: it has no such entry. */
+  get(id: string): Promise<string | null>;
+  /** One that is not there is no error. */
+  remove(id: string): Promise<void>;
+}
+
+/** It is there, but does not do what it was asked; it may be locked. */
+export class KeyStoreAway extends Error {}
+
+/** Somebody may have to type a password first. */
+const call_ms = 20_000;
+
+/** A string says why there is none here. */
+export function systemKeyStore(environment: Environment, platform: string = process.platform): KeyStore | string {
+  const found = (name: string) => Bun.which(name, { PATH: environment.PATH ?? "" });
+  if (platform === "darwin") {
+    const program = found("security");
+    return program === null ? "there is no 'security' in PATH" : keychain(program, environment);
+  }
+  if (platform !== "linux") return `Sluice knows none on ${platform}`;
+  const program = found("secret-tool");
+  if (program === null) return "there is no 'secret-tool' in PATH (Debian: libsecret-tools)";
+  return hasBus(environment)
+    ? secretService(program, environment)
+    : "this session has no D-Bus, by which it is reached";
+}
+
+/** Without one, secret-tool would start a bus of its own, whose store nobody can unlock. */
+function hasBus({ DBUS_SESSION_BUS_ADDRESS, XDG_RUNTIME_DIR }: Environment): boolean {
+  return Boolean(DBUS_SESSION_BUS_ADDRESS) || (XDG_RUNTIME_DIR ? existsSync(join(XDG_RUNTIME_DIR, "bus")) : false);
+}
+
+function secretService(program: string, environment: Environment): KeyStore {
+  const attributes = (id: string) => ["service", "sluice", "sign-in", id];
+  const asked = (words: string[], input = "") => answered([program, ...words], input, environment);
+  return {
+    name: "the system's key store",
+    async put(id, label, secret) {
+      await succeeded(asked(["store", `--label=${label}`, ...attributes(id)], secret));
+    },
+    async get(id) {
+      const { code, out, err } = await asked(["lookup", ...attributes(id)]);
+      // It says nothing of an entry that is not there.
+      if (code !== 0 && err === "") return null;
+      return code === 0 ? out : failed(err);
+    },
+    async remove(id) {
+      const { code, err } = await asked(["clear", ...attributes(id)]);
+      if (code !== 0 && err !== "") failed(err);
+    },
+  };
+}
+
+function keychain(program: string, environment: Environment): KeyStore {
+  const entry = (id: string) => ["-s", "sluice", "-a", id];
+  const asked = (words: string[], input = "") => answered([program, ...words], input, environment);
+  return {
+    name: "the Keychain",
+    async put(id, label, secret) {
+      const words = ["add-generic-password", "-U", ...entry(id), "-l", label, "-w", secret];
+      await succeeded(asked(["-i"], `${words.map((word) => `"${word.replaceAll(/["\\]/g, "\\$&")}"`).join(" ")}\n`));
+      // Its interactive mode says of a failure only on the screen.
+      if ((await this.get(id)) !== secret) throw new KeyStoreAway("it did not keep the secret");
+    },
+    async get(id) {
+      const { code, out, err } = await asked(["find-generic-password", ...entry(id), "-w"]);
+      if (code === notFound) return null;
+      return code === 0 ? out : failed(err);
+    },
+    async remove(id) {
+      const { code, err } = await asked(["delete-generic-password", ...entry(id)]);
+      if (code !== 0 && code !== notFound) failed(err);
+    },
+  };
+}
+
+/** `errSecItemNotFound`, as an exit code. */
+const notFound = 44;
+
+interface Answered {
+  code: number;
+  out: string;
+  err: string;
+}
+
+async function answered(command: string[], input: string, environment: Environment): Promise<Answered> {
+  const child = Bun.spawn(command, { env: environment, stdin: new Blob([input]), stdout: "pipe", stderr: "pipe" });
+  let isLate = false;
+  const timer = setTimeout(() => {
+    isLate = true;
+    child.kill("SIGKILL");
+  }, call_ms);
+  try {
+    const [out, err, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+    if (isLate) throw new KeyStoreAway("it does not answer");
+    return { code, out: out.trim(), err: oneLine(err.trim()) };
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function succeeded(answer: Promise<Answered>): Promise<void> {
+  const { code, err } = await answer;
+  if (code !== 0) failed(err);
+}
+
+function failed(err: string): never {
+  throw new KeyStoreAway(err === "" ? "it refuses, and does not say why" : err);
+}

@@ -1,0 +1,112 @@
+/** The lasting secret of a sign-in, a refresh token or a key: in its file, or in the system's key store. */
+import type { Services } from "../services.ts";
+import { type KeyStore, KeyStoreAway, systemKeyStore } from "./key-store.ts";
+
+/** Itself, or the name of its entry in the key store. */
+export type KeptSecret = string | { store: "system"; id: string };
+
+export const storeNames = ["file", "system"] as const;
+export type StoreName = (typeof storeNames)[number];
+
+export const isInSystem = (secret: KeptSecret | null) => secret !== null && typeof secret !== "string";
+
+/**
+ * The key store for a new sign-in, tried out; null: a file. Unless one is chosen, it is the key store that works, else a file.
+ * Throws an Error where the chosen one does not work.
+ */
+export async function storeFor(services: Services, typed: StoreName | undefined): Promise<KeyStore | null> {
+  const { environment, terminal } = services;
+  const chosen = typed ?? chosenIn(environment);
+  if (chosen === "file") return null;
+  const store = systemKeyStore(environment);
+  const inFile = "To keep the sign-in in a file that only you can read: --store file";
+  if (typeof store === "string") {
+    if (chosen === "system") throw new Error(`There is no key store that can be used: ${store}. ${inFile}`);
+    return null;
+  }
+  try {
+    await tried(store, services.newUuid());
+    return store;
+  } catch (cause) {
+    if (!(cause instanceof KeyStoreAway)) throw cause;
+    if (chosen === "system")
+      throw new Error(`Not kept in ${store.name}: ${cause.message}. Unlock it. ${inFile}`, { cause });
+    terminal.err(`sluice: ${store.name} cannot be used (${cause.message}): the sign-in is kept in a file.\n`);
+    return null;
+  }
+}
+
+function chosenIn({ SLUICE_TOKEN_STORE }: Services["environment"]): StoreName | undefined {
+  const word = SLUICE_TOKEN_STORE?.trim();
+  if (!word) return undefined;
+  const known = storeNames.find((name) => name === word);
+  if (known === undefined) throw new Error(`SLUICE_TOKEN_STORE is '${word}'. Set it to ${storeNames.join(" or ")}.`);
+  return known;
+}
+
+/** A store may be there and locked, or take what it doesn't give back. */
+async function tried(store: KeyStore, id: string): Promise<void> {
+  await store.put(id, "Sluice: a trial", id);
+  const got = await store.get(id);
+  await store.remove(id);
+  if (got !== id) throw new KeyStoreAway("it did not keep a trial entry");
+}
+
+/** `id`: that of the entry that it replaces, or a new one. */
+export async function hidden(store: KeyStore, id: string, url: string, secret: string): Promise<KeptSecret> {
+  await store.put(id, `Sluice: ${url}`, secret);
+  return { store: "system", id };
+}
+
+/** Throws KeyStoreAway where the key store cannot be asked, and an Error where it no longer has it. */
+export async function revealed({ environment }: Services, url: string, secret: KeptSecret): Promise<string> {
+  if (typeof secret === "string") return secret;
+  const store = systemKeyStore(environment);
+  if (typeof store === "string") throw away(url, store);
+  const found = await store.get(secret.id).catch((cause) => {
+    throw cause instanceof KeyStoreAway ? away(url, cause.message) : cause;
+  });
+  if (found !== null) return found;
+  throw new Error(`${store.name} no longer has your sign-in at ${url}. Run: sluice login ${url}`);
+}
+
+const away = (url: string, why: string) =>
+  new KeyStoreAway(
+    `Your sign-in at ${url} is in the system's key store, which cannot be used here: ${why}. Unlock it, or run: sluice login ${url} --store file`,
+  );
+
+/** Replaces what is in the key store; a file's secret stays in the file. Null: the key store did not take it. */
+export async function replaced(
+  { environment, terminal }: Services,
+  url: string,
+  before: KeptSecret,
+  secret: string,
+): Promise<KeptSecret | null> {
+  if (typeof before === "string") return secret;
+  const store = systemKeyStore(environment);
+  try {
+    if (typeof store === "string") throw new KeyStoreAway(store);
+    return await hidden(store, before.id, url, secret);
+  } catch (cause) {
+    if (!(cause instanceof KeyStoreAway)) throw cause;
+    terminal.err(
+      `sluice: The system's key store did not take your new refresh token (${cause.message}). This sign-in ends within the hour; then run: sluice login ${url}\n`,
+    );
+    return null;
+  }
+}
+
+/** From the key store; a file goes with its sign-in. */
+export async function forgotten({ environment, terminal }: Services, url: string, secret: KeptSecret | null) {
+  if (secret === null || typeof secret === "string") return;
+  try {
+    const store = systemKeyStore(environment);
+    if (typeof store === "string") throw new KeyStoreAway(store);
+    await store.remove(secret.id);
+  } catch (cause) {
+    if (!(cause instanceof KeyStoreAway)) throw cause;
+    terminal.err(
+      `sluice: The system's key store still has an entry 'Sluice: ${url}' (${cause.message}). Delete it there.\n`,
+    );
+  }
+}

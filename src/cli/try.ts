@@ -1,0 +1,165 @@
+/** `sluice try`: one message to a model, with its answer and receipt, as who is signed in or as a key that one administers. */
+import type { Command } from "commander";
+import { managementPath } from "../api/management/gate.ts";
+import { grouped } from "../inference/amounts.ts";
+import type { RequestReceipt } from "../management/receipt-shape.ts";
+import { SseDecoder } from "../sse/decode.ts";
+import { windowKinds } from "../store/ledger.ts";
+import { agentModels } from "./agents/models.ts";
+import { jsonOf } from "./calling.ts";
+import { remoteServer } from "./connect.ts";
+import type { CommandContext } from "./context.ts";
+import { type JsonFlag, jsonOption, printJson } from "./option.ts";
+import type { Services } from "./services.ts";
+import { accessTo } from "./sign-in/access.ts";
+import { serverAt } from "./sign-in/commands.ts";
+import { asked } from "./sign-in/service.ts";
+import { facts } from "./table.ts";
+
+interface TryOptions extends JsonFlag {
+  message: string;
+  at?: string;
+  key?: string;
+}
+
+/** The receipt is complete when the request is settled, a moment after its answer. */
+const settled_ms_max = 10_000;
+const again_ms = 100;
+const answer_ms_max = 15 * 60_000;
+
+/** Where a message goes, and where its receipt is. */
+interface Entrance {
+  url: string;
+  secret: string;
+  completions: string;
+  receipts: string;
+}
+
+export function addTryCommand(program: Command, { services }: CommandContext): void {
+  program
+    .command("try")
+    .description("send a message to a model, and show its answer and its receipt")
+    .argument("[model]", "ID of the model (default: the first that the server lists)")
+    .option("--message <text>", "the message", "Say hello in one sentence.")
+    .option("--at <url>", "the server (default: where you signed in last)")
+    .option("--key <id>", "with --server: ID of the key as which the model is tried")
+    .addOption(jsonOption())
+    .addHelpText("after", help)
+    .action(async (named: string | undefined, options: TryOptions) => {
+      const entrance = await entranceOf(services, options);
+      const model = named ?? (await firstModel(entrance));
+      const { terminal } = services;
+      const said = await answered(entrance, { model, ...options }, (text) => {
+        if (!options.json) terminal.out(text);
+      });
+      const receipt = await receiptOf(entrance, said.request);
+      if (options.json) return printJson(terminal, { model, text: said.text, request_id: said.request, receipt });
+      terminal.out(`\n\n${facts(terminal, receiptFacts(said.request, receipt))}`);
+      if (said.failure !== null) throw new Error(said.failure);
+    });
+}
+
+async function entranceOf(services: Services, { key, at }: TryOptions): Promise<Entrance> {
+  const server = remoteServer(services);
+  if (server && at !== undefined) throw new Error("Give --server or --at, not both: --at is for who is signed in.");
+  if (server && key === undefined)
+    throw new Error("An operator tries a model as a key: name it with --key. To list keys, run: sluice key list");
+  if (server) {
+    const completions = `${managementPath}/try?key=${encodeURIComponent(key!)}`;
+    const receipts = `${managementPath}/requests/`;
+    return { url: server.url.replace(/\/+$/, ""), secret: server.token, completions, receipts };
+  }
+  if (key !== undefined) throw new Error("--key is for operators, who name a node with --server.");
+  const { url, secret } = await accessTo(services, at === undefined ? undefined : serverAt(at));
+  return { url, secret, completions: "/v1/chat/completions", receipts: "/v1/service/requests/" };
+}
+
+async function firstModel({ url, secret, receipts }: Entrance): Promise<string> {
+  const [first] = receipts.startsWith(managementPath) ? [] : await agentModels({ url, secret, kind: "key" });
+  if (!first) throw new Error("Name a model: sluice try MODEL");
+  return first.id;
+}
+
+interface Said {
+  text: string;
+  request: string | null;
+  /** Why the answer is not whole; null: it is. */
+  failure: string | null;
+}
+
+/** The answer, part by part. Throws an Error where the request is refused. */
+async function answered(
+  entrance: Entrance,
+  { model, message }: { model: string; message: string },
+  heard: (text: string) => void,
+): Promise<Said> {
+  const body = JSON.stringify({ model, stream: true, messages: [{ role: "user", content: message }] });
+  const headers = { authorization: `Bearer ${entrance.secret}`, "content-type": "application/json" };
+  const response = await asked(entrance.url, entrance.completions, { method: "POST", headers, body }, answer_ms_max);
+  const request = response.headers.get("x-service-request-id");
+  if (!response.ok || !response.body) throw new Error(refusalIn(await jsonOf(response), response.status, entrance.url));
+  const decoder = new SseDecoder();
+  let text = "";
+  for await (const chunk of response.body)
+    for (const { data } of decoder.push(chunk)) {
+      if (data === "[DONE]") return { text, request, failure: null };
+      const { choices, error } = JSON.parse(data);
+      if (error) return { text, request, failure: error.message };
+      const part: string = choices?.[0]?.delta?.content ?? "";
+      text += part;
+      heard(part);
+    }
+  return { text, request, failure: "The answer broke off." };
+}
+
+function refusalIn(body: unknown, status: number, url: string): string {
+  const { error } = (body ?? {}) as { error?: { message?: unknown } };
+  return typeof error?.message === "string" ? error.message : `${url} answered ${status}.`;
+}
+
+/** Null where it may not be read. */
+async function receiptOf(entrance: Entrance, request: string | null): Promise<RequestReceipt | null> {
+  const headers = { authorization: `Bearer ${entrance.secret}` };
+  const until_ms = performance.now() + settled_ms_max;
+  while (request !== null) {
+    const response = await asked(entrance.url, entrance.receipts + request, { headers });
+    if (response.status !== 404 && !response.ok) return null;
+    const receipt = response.ok ? ((await jsonOf(response)) as RequestReceipt | null) : null;
+    if ((receipt && receipt.outcome !== "running") || performance.now() > until_ms) return receipt;
+    await Bun.sleep(again_ms);
+  }
+  return null;
+}
+
+function receiptFacts(request: string | null, receipt: RequestReceipt | null): (readonly [string, string | null])[] {
+  if (!receipt)
+    return [
+      ["request", request],
+      ["receipt", "not to be read by this key: it lacks the scope usage:read"],
+    ];
+  const { usage, units, windows, created_at, ended_at } = receipt;
+  const reasoning = usage.reasoning_tokens > 0 ? ` (${usage.reasoning_tokens} reasoning)` : "";
+  return [
+    ["request", receipt.id],
+    ["model", receipt.model],
+    ["outcome", [receipt.outcome, receipt.error_code].filter(Boolean).join(": ")],
+    ["took", ended_at && `${grouped(Date.parse(ended_at) - Date.parse(created_at))} ms`],
+    ["tokens", `${usage.input_tokens + usage.cached_input_tokens} in, ${usage.output_tokens} out${reasoning}`],
+    ["units", `${grouped(units.charged)} charged`],
+    ...windowKinds.map((kind) => {
+      const { usage_percent_before: before, usage_percent_after: after } = windows?.[kind] ?? {};
+      return [kind, before === undefined ? null : `${before} % → ${after ?? before} %`] as const;
+    }),
+  ];
+}
+
+const help = `
+As whoever is signed in (sluice login), with a person's limits or those of the
+key that was kept. With --server, an operator tries a model as a key of an
+organization, whose secret is not needed. Either way it is charged like any
+request.
+
+Examples:
+  $ sluice try
+  $ sluice try acme/writer-1 --message "What is a token?"
+  $ sluice --server https://sluice.example:9090 try acme/writer-1 --key key_0192f0c1d2e37a4b8c9d0e1f2a3b4c5d`;

@@ -1,0 +1,88 @@
+/**
+ * From which sums a report is read: from totals, where one kind of them tells its groups apart and has whole periods of
+ * its span, and the rest from the roll-ups of days or hours (docs/design/metering.md, Totals). Pure.
+ */
+import type { ReportGroup, ReportQuery } from "../store/report.ts";
+
+/** `from` is part of it, `to` is not. */
+export interface Range {
+  from: Date;
+  to: Date;
+}
+
+/** A day that has roll-ups. */
+export interface Rolled {
+  startsAt: Date;
+  isTotalled: boolean;
+}
+
+export interface Sources {
+  total: { kind: TotalKind; ranges: Range[] };
+  rollUp: { table: "usage_day" | "usage_hour"; ranges: Range[] };
+}
+
+/** A day of all organizations, a month of one, or a month of a key in a team. */
+type TotalKind = "day" | "organization" | "key";
+
+const hour_ms = 3_600_000;
+const day_ms = 24 * hour_ms;
+
+const groupsOf: Record<TotalKind, readonly ReportGroup[]> = {
+  day: ["model", "operation", "outcome", "day", "month"],
+  organization: ["organization", "model", "operation", "outcome", "month"],
+  key: ["organization", "team", "person", "key", "month"],
+};
+
+/** The kind with the fewest rows that tells enough. */
+export function totalFor({ by, organizationId, personId }: ReportQuery): TotalKind | null {
+  const isOfAll = !organizationId && !personId;
+  const kinds = (["day", "organization", "key"] as const).filter(
+    (kind) => (isOfAll || kind !== "day") && (!personId || kind === "key"),
+  );
+  return kinds.find((kind) => by.every((group) => groupsOf[kind].includes(group))) ?? null;
+}
+
+/**
+ * `rolled`: the days with roll-ups of all months that the span touches, the earliest first; any other has no usage. A
+ * total counts if all days that it has are in the span: so that of this month does, although the month goes on.
+ */
+export function sourcesOf(query: ReportQuery, rolled: readonly Rolled[]): Sources {
+  const { from, to, by } = query;
+  const areDays = !by.includes("hour") && [from, to].every((at) => at.getTime() % day_ms === 0);
+  const table = areDays ? "usage_day" : "usage_hour";
+  const kind = totalFor(query);
+  if (kind === null) return { total: { kind: "day", ranges: [] }, rollUp: { table, ranges: [{ from, to }] } };
+  const periodOf = kind === "day" ? dayOf : monthOf;
+  const isWhole = (day: Rolled) => day.isTotalled && day.startsAt >= from && dayOf(day.startsAt).to <= to;
+  const parts = new Set(rolled.filter((day) => !isWhole(day)).map((day) => periodOf(day.startsAt).from.getTime()));
+  const total: Range[] = [];
+  const left: Range[] = [];
+  let last: Range[] | null = null;
+  for (const { startsAt } of rolled) {
+    const period = periodOf(startsAt);
+    const isTotal = !parts.has(period.from.getTime());
+    const range = isTotal ? period : common(dayOf(startsAt), query);
+    if (!range) continue;
+    const ranges = isTotal ? total : left;
+    // Nothing lies between two days that follow one another here.
+    if (last === ranges) ranges.at(-1)!.to = range.to;
+    else ranges.push(range);
+    last = ranges;
+  }
+  return { total: { kind, ranges: total }, rollUp: { table, ranges: left } };
+}
+
+function common(one: Range, other: Range): Range | null {
+  const from = new Date(Math.max(one.from.getTime(), other.from.getTime()));
+  const to = new Date(Math.min(one.to.getTime(), other.to.getTime()));
+  return from < to ? { from, to } : null;
+}
+
+function dayOf(at: Date): Range {
+  return { from: at, to: new Date(at.getTime() + day_ms) };
+}
+
+function monthOf(at: Date): Range {
+  const month = (count: number) => new Date(Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + count));
+  return { from: month(0), to: month(1) };
+}

@@ -1,0 +1,27 @@
+/**
+ * A look-up by name that answers all who ask in one turn with one look, in which each name stands once. It keeps nothing:
+ * whoever asks in a later turn is looked for anew.
+ */
+export function batched<Asked, Found>(
+  nameOf: (asked: Asked) => string,
+  look: (asked: Asked[]) => Promise<ReadonlyMap<string, Found>>,
+): (asked: Asked) => Promise<Found | null> {
+  let due: { asked: Map<string, Asked>; found: Promise<ReadonlyMap<string, Found>> } | null = null;
+
+  function begun() {
+    const asked = new Map<string, Asked>();
+    const { promise: found, resolve } = Promise.withResolvers<ReadonlyMap<string, Found>>();
+    setImmediate(() => {
+      due = null;
+      resolve(look([...asked.values()]));
+    });
+    return { asked, found };
+  }
+
+  return async (asked) => {
+    due ??= begun();
+    const name = nameOf(asked);
+    due.asked.set(name, asked);
+    return (await due.found).get(name) ?? null;
+  };
+}

@@ -1,0 +1,25 @@
+// Forged tokens of an issuer, each another one, from 40 addresses:
+// `bun test/attacks/token-flood.ts URL CONNECTIONS ISSUER KID`, until it is killed. A process of its own, as flood.ts is. They have
+// the `kid` of a key of the issuer and the signature of another key. The node must trust 127.0.0.1 as a proxy.
+
+import { SignJWT } from "jose";
+import { issuerKey } from "../harness/issuer.ts";
+import { flood } from "./flood.ts";
+
+const addresses = 40;
+const [url = "", connections = "400", issuer = "", kid = ""] = process.argv.slice(2);
+const { privateKey } = await issuerKey();
+const seconds = Math.floor(Date.now() / 1000);
+const claims = { iss: issuer, aud: "sluice-api", iat: seconds, exp: seconds + 3600 };
+const [head, , signature] = (
+  await new SignJWT(claims).setProtectedHeader({ alg: "RS256", kid, typ: "at+jwt" }).sign(privateKey)
+).split(".");
+let count = 0;
+
+function withForgedToken(at: number): string {
+  const payload = Buffer.from(JSON.stringify({ ...claims, sub: `somebody ${count++}` })).toString("base64url");
+  return `GET /v1/models HTTP/1.1\r\nhost: localhost\r\nx-forwarded-for: 198.51.100.${at % addresses}\r\nauthorization: Bearer ${head}.${payload}.${signature}\r\n\r\n`;
+}
+
+const { answered } = await flood(url, Number(connections), withForgedToken);
+setInterval(() => console.log(JSON.stringify(Object.fromEntries(answered))), 1000);

@@ -1,0 +1,34 @@
+// The blocks of README and the docs, as their readers paste them.
+
+import { readFileSync } from "node:fs";
+
+export interface Block {
+  page: string;
+  line: number;
+  /** What follows the fence: a language, and of commands whether they are run. */
+  info: string;
+  text: string;
+}
+
+const own = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "proof/README.md"];
+const docs = [...new Bun.Glob("docs/**/*.md").scanSync()].filter((page) => !page.startsWith("docs/decisions/"));
+export const pages = [...own, ...docs.sort()];
+
+/** Every block between fences, in any language. */
+export function blocksOf(page: string): Block[] {
+  const document = readFileSync(page, "utf8");
+  return [...document.matchAll(/^( *)```(.*)\n([\s\S]*?)^\1```$/gm)].map(({ index, 2: info = "", 3: text = "" }) => ({
+    page,
+    line: document.slice(0, index).split("\n").length,
+    info,
+    text,
+  }));
+}
+
+/** Commands that are typed one after the other: lines, without those that only say something. */
+export function commandsOf(text: string): string[] {
+  return text
+    .replaceAll(/\\\n\s*/g, "")
+    .split("\n")
+    .filter((line) => line.trim() !== "" && !line.startsWith("#"));
+}

@@ -1,0 +1,117 @@
+// Somebody who types what a page says: in a clone of the repository, with a node of one's own, a key and an engine.
+
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { freePort } from "../harness/daemon.ts";
+import { startSimulator } from "../harness/simulator.ts";
+import { program } from "../harness/sluice.ts";
+import { until } from "../harness/until.ts";
+
+export interface Reader extends AsyncDisposable {
+  folder: string;
+  url: string;
+  /** Variables of the terminal. */
+  env: Record<string, string>;
+  /** Puts the reader's own values in the place of those of the page. */
+  values: [from: string | RegExp, to: string][];
+  /** Done at the end, when nothing runs any more. */
+  ends: (() => unknown)[];
+  /** Types it, and answers with what it printed. A service stays and takes the place of the one before. */
+  types(command: string): Promise<string>;
+  json<T>(words: string): Promise<T>;
+  stops(): Promise<void>;
+}
+
+const start_ms = 60_000;
+const copied = ["src", "scripts", "console", "db", "deploy", "package.json", "bun.lock", "bunfig.toml"];
+const isService = (command: string) => /\bnpm start\b|\bsluice serve\b/.test(command);
+const goesOn = (command: string) => /--watch\b/.test(command);
+
+export async function startReader(): Promise<Reader> {
+  const folder = mkdtempSync(join(tmpdir(), "sluice-reader-"));
+  for (const name of copied) cpSync(name, join(folder, name), { recursive: true });
+  for (const name of ["node_modules", ".cache"]) symlinkSync(resolve(name), join(folder, name));
+  for (const path of ["bin/sluice", "dist/sluice"]) {
+    mkdirSync(join(folder, path, ".."), { recursive: true });
+    writeFileSync(join(folder, path), `#!/bin/sh\nexec ${program.map((word) => `"${word}"`).join(" ")} "$@"\n`);
+    chmodSync(join(folder, path), 0o755);
+  }
+  const engine = await startSimulator();
+  const port = String(await freePort());
+  const url = `http://127.0.0.1:${port}`;
+  let service: ReturnType<typeof spawned> | null = null;
+  const exports: string[] = [];
+
+  function spawned(command: string) {
+    const words = ["sh", "-ec", [...exports, command].join("\n")];
+    const { env } = reader;
+    return Bun.spawn(words, { cwd: folder, env, stdin: "ignore", stdout: "pipe", stderr: "pipe", detached: true });
+  }
+
+  const reader: Reader = {
+    folder,
+    url,
+    env: {
+      PATH: `${join(folder, "bin")}:${process.env.PATH}`,
+      HOME: folder,
+      PORT: port,
+      SLUICE_WARM_UP_MS: "0",
+      NO_PROXY: "*",
+    },
+    values: [
+      ["http://localhost:8080", url],
+      ["SLUICE_UPSTREAM_KEY=…", "SLUICE_UPSTREAM_KEY=engine-key"],
+      [/http:\/\/(localhost|127\.0\.0\.1):(11434|8081|8000)(\/v1)?/g, engine.url],
+    ],
+    ends: [],
+    async types(command) {
+      const typed = reader.values.reduce((text, [from, to]) => text.replaceAll(from, to), command);
+      if (typed.includes("…")) throw new Error(`nothing stands for … in: ${typed}`);
+      if (typed.startsWith("export ")) exports.push(typed);
+      if (isService(typed)) await reader.stops();
+      const child = spawned(typed);
+      const printed = gathered(child.stdout);
+      const complained = gathered(child.stderr);
+      const lasts = isService(typed) || goesOn(typed);
+      const shown = () => (isService(typed) ? / serving on \S+\n/.test(printed.text()) : printed.text() !== "");
+      if (lasts) await until(() => shown() || child.exitCode !== null, start_ms, `output of ${typed}`);
+      if (isService(typed) && child.exitCode === null) service = child;
+      else if (goesOn(typed)) process.kill(-child.pid, "SIGINT");
+      if (service === child) return printed.text();
+      const code = await child.exited;
+      await Promise.all([printed.ended, complained.ended]);
+      if (code !== 0 && !(goesOn(typed) && shown()))
+        throw new Error(`${typed} ended with ${code}:\n${printed.text()}${complained.text()}`);
+      return printed.text();
+    },
+    json: async (words) => JSON.parse(await reader.types(`sluice ${words} --json`)),
+    async stops() {
+      if (service === null) return;
+      process.kill(-service.pid, "SIGTERM");
+      await service.exited;
+      service = null;
+    },
+    async [Symbol.asyncDispose]() {
+      await reader.stops();
+      for (const end of reader.ends) await end();
+      await engine.stop();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+  return reader;
+}
+
+/** The key that the first start of a node left for its reader. */
+export function demoKey({ folder }: Reader): string {
+  return readFileSync(join(folder, "data/demo-key"), "utf8").trim();
+}
+
+function gathered(stream: ReadableStream<Uint8Array>): { text: () => string; ended: Promise<void> } {
+  let text = "";
+  const decoder = new TextDecoder();
+  const ended = (async () => {
+    for await (const chunk of stream) text += decoder.decode(chunk, { stream: true });
+  })();
+  return { text: () => text, ended };
+}

@@ -1,0 +1,205 @@
+/**
+ * Many background responses at once over three nodes, one of which is killed: each ends in one of the statuses, as any node
+ * tells it; the books agree; and one that is cancelled at another node than its own is let go there.
+ */
+import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { uuidOf } from "../../src/store/ids.ts";
+import { seed, times } from "../harness/depth.ts";
+import { until } from "../harness/until.ts";
+import { chanceOf } from "./chance.ts";
+import { judge } from "./judge.ts";
+import { type Row, readBook } from "./ledger-book.ts";
+import { lease_s, model, type Node, price, type Rig, startRig } from "./rig.ts";
+
+setDefaultTimeout(240_000);
+
+const count = times(60, 200);
+const chance = chanceOf(seed);
+/** A response says that its node is gone a lease and some sweeps after its death. */
+const ended_ms = 1000 * (lease_s * 3 + 30);
+
+/** A busy machine loses leases as short as these. */
+const lostLease = /lost its connection to the usage store/;
+
+interface Begun {
+  id: string;
+  requestId: string;
+  key: string;
+  node: Node;
+  wanted: number;
+  stream: boolean;
+}
+
+interface Now {
+  status: string;
+  error: { message: string } | null;
+  usage: { output_tokens: number } | null;
+}
+
+let rig: Rig;
+beforeAll(async () => {
+  rig = await startRig({ nodes: 3, plan: "{}", requests_max: 10_000, engines: 2 });
+});
+afterAll(() => rig.stop());
+afterEach(async () => {
+  for (const node of rig.nodes) if (!node.running) await node.start();
+});
+
+const headers = (key: string | null) => ({
+  authorization: `Bearer ${rig.key}`,
+  "content-type": "application/json",
+  ...(key !== null && { "idempotency-key": key }),
+});
+
+const body = (wanted: number, stream: boolean) =>
+  JSON.stringify({
+    ...{ model, stream, background: true, max_output_tokens: 5_000 },
+    input: `[simulator: tps=100 tokens=${wanted}] ${wanted}`,
+  });
+
+async function begin(
+  node: Node,
+  wanted: number,
+  key: string | null = null,
+  stream = chance.next() < 0.5,
+): Promise<Begun> {
+  const post = () =>
+    fetch(`${node.url}/v1/responses`, { method: "POST", headers: headers(key), body: body(wanted, stream) });
+  let response = await post();
+  // A machine that is busy has its stores late.
+  for (let time = 0; response.status === 503 && time < 5; time++) response = await post();
+  expect(response.status).toBe(200);
+  let text = "";
+  const reader = response.body!.getReader();
+  while (!/"id":"resp_[0-9a-f]{32}"/.test(text)) {
+    const { done, value } = await reader.read();
+    if (done) throw new Error(`no response began: ${text}`);
+    text += new TextDecoder().decode(value);
+  }
+  // A stream's client leaves at once.
+  await reader.cancel();
+  return {
+    ...{ key: key ?? "", node, wanted, stream },
+    id: /"id":"(resp_[0-9a-f]{32})"/.exec(text)![1]!,
+    requestId: response.headers.get("x-service-request-id")!,
+  };
+}
+
+async function now(node: Node, id: string): Promise<Now> {
+  return (await (await fetch(`${node.url}/v1/responses/${id}`, { headers: headers(null) })).json()) as Now;
+}
+
+const isOver = ({ status }: Now) => status !== "in_progress" && status !== "queued";
+
+/** As a node that runs tells it. */
+async function ended({ id }: Begun): Promise<Now> {
+  const node = () => chance.pick(rig.nodes.filter(({ running }) => running));
+  let last = await now(node(), id);
+  const over = async () => {
+    if (!isOver(last)) last = await now(node(), id);
+    return isOver(last);
+  };
+  await until(over, ended_ms, `the end of ${id}`);
+  return last;
+}
+
+async function rowsById(): Promise<Map<string, Row>> {
+  const { rows } = await readBook(rig.postgres.port);
+  const byId = new Map(rows.map((row) => [row.request_id, row]));
+  expect(byId.size).toBe(rows.length);
+  return byId;
+}
+
+const made = () => rig.engines.flatMap(({ engine }) => engine.requests).reduce((sum, { tokens }) => sum + tokens, 0);
+
+const rowOf = (rows: Map<string, Row>, { requestId }: Begun) => rows.get(uuidOf(requestId, "req_")!)!;
+
+test(`of ${count} at once, with one of three nodes killed, each has an end, and the books agree`, async () => {
+  const begun = await Promise.all(
+    Array.from({ length: count }, (_, index) =>
+      begin(rig.nodes[index % 3]!, 50 + chance.below(350), index % 4 === 0 ? `key ${index}` : null),
+    ),
+  );
+  const cancelled = begun.filter((_, index) => index % 10 === 5);
+  const elsewhere = ({ node }: Begun) => rig.nodes.find((other) => other !== node && other.running)!;
+  const dying = rig.nodes[0]!;
+  await dying.kill();
+  await Promise.all(
+    cancelled.map((one) =>
+      fetch(`${elsewhere(one).url}/v1/responses/${one.id}/cancel`, { method: "POST", headers: headers(null) }),
+    ),
+  );
+  const all = await Promise.all(begun.map(async (one) => ({ one, last: await ended(one) })));
+  const { broken } = await judge(rig, [], { planChanges: [], forgotten: [] });
+  const rows = await rowsById();
+  for (const { one, last } of all) {
+    const row = rowOf(rows, one);
+    const what = `${one.id}: ${JSON.stringify(last.error)}`;
+    const isFree = row.recovered && one.key !== "";
+    if (!isFree && row.charged + row.uncharged !== row.input_tokens * price.input + row.output_tokens * price.output)
+      broken.push(`${what}: ${row.charged} is not what its tokens cost`);
+    if (last.status === "completed" && !row.recovered && last.usage?.output_tokens !== row.output_tokens)
+      broken.push(`${what}: it says ${last.usage?.output_tokens} tokens, its record ${row.output_tokens}`);
+    if (last.status === "completed" && last.usage?.output_tokens !== one.wanted)
+      broken.push(`${what}: it has ${last.usage?.output_tokens} of ${one.wanted} tokens`);
+    const isExplained = (one.node === dying && row.recovered) || lostLease.test(what);
+    if (last.status === "failed" && !isExplained) broken.push(`${what}: it failed`);
+    if (isFree && row.charged > 0) broken.push(`${what}: the repeat pays, and so did this`);
+  }
+  const statuses = new Set(all.map(({ last }) => last.status));
+  expect({ seed, broken: broken.slice(0, 10) }).toEqual({ seed, broken: [] });
+  expect([...statuses].filter((status) => !/^(cancelled|completed|failed)$/.test(status))).toEqual([]);
+  expect(statuses).toContain("failed");
+});
+
+test("of a node that is gone, the response of a key has failed, and the key begins another one", async () => {
+  const [dying, other] = rig.nodes as [Node, Node, Node];
+  for (const stream of [false, true]) {
+    const before = made();
+    const first = await begin(dying, 1_000, `gone ${stream}`, stream);
+    // Its log has the first of it.
+    await until(() => made() > before + 100, 10_000, "some tokens");
+    await dying.kill();
+    // Streamed, the failure is read once.
+    if (stream) {
+      const again = await fetch(`${other.url}/v1/responses`, {
+        method: "POST",
+        headers: headers(`gone ${stream}`),
+        body: body(1_000, stream),
+      });
+      expect(again.headers.get("x-service-replay-of")).toBe(first.requestId);
+      expect(await again.text()).toContain("node that wrote it is gone");
+    }
+    expect((await ended(first)).status).toBe("failed");
+    const second = await begin(other, 1_000, `gone ${stream}`, stream);
+    expect(second.id).not.toBe(first.id);
+    const failed = await now(other, first.id);
+    expect([failed.status, failed.error?.message]).toEqual(["failed", expect.stringContaining("node that wrote it")]);
+    expect((await now(other, second.id)).status).toBe("in_progress");
+    await fetch(`${other.url}/v1/responses/${second.id}/cancel`, { method: "POST", headers: headers(null) });
+    await until(async () => (await rowsById()).has(uuidOf(first.requestId, "req_")!), ended_ms, "its record");
+    expect(rowOf(await rowsById(), first)).toMatchObject({ recovered: true, charged: 0 });
+    await dying.start();
+  }
+});
+
+test("one that is cancelled at another node is let go within a second or two, and what was produced is charged", async () => {
+  const [own, other] = rig.nodes as [Node, Node, Node];
+  const active = () => rig.engines.reduce((sum, { engine }) => sum + engine.counts.active, 0);
+  await until(() => active() === 0, 20_000, "the engines to be idle");
+  const before = made();
+  const one = await begin(own, 4_000, null, true);
+  await until(() => active() === 1, 10_000, "its engine to be asked");
+  await until(() => made() > before + 100, 10_000, "some tokens");
+  const response = await fetch(`${other.url}/v1/responses/${one.id}/cancel`, {
+    method: "POST",
+    headers: headers(null),
+  });
+  expect(((await response.json()) as Now).status).toBe("cancelled");
+  await until(() => active() === 0, 3_000, "its engine to be let go");
+  for (const node of rig.nodes) expect((await now(node, one.id)).status).toBe("cancelled");
+  await until(async () => (await rowsById()).has(uuidOf(one.requestId, "req_")!), 10_000, "its record");
+  const row = rowOf(await rowsById(), one);
+  expect(row).toMatchObject({ outcome: "cancelled" });
+  expect(row.output_tokens).toBeGreaterThan(20);
+});

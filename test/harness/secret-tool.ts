@@ -1,0 +1,42 @@
+// In place of a desktop's key store: `secret-tool` as a script that keeps its entries in a folder. The real one, with
+// GNOME's keyring behind it, is tried by `npm run test:clients -- key-store`.
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+export interface KeyStoreUnderTest {
+  /** What makes it reachable; PATH is put before the user's. */
+  env: Record<string, string>;
+  /** The secrets in it, and how often that many are there. */
+  secrets(): Promise<string[]>;
+  lock(): Promise<void>;
+  unlock(): Promise<void>;
+}
+
+const script = `#!/bin/sh
+cd "$(dirname "$0")/entries" || exit 1
+echo "$*" >>../arguments
+if [ -e ../locked ]; then echo 'secret-tool: Cannot create an item in a locked collection' >&2; exit 1; fi
+verb=$1
+for id; do :; done
+case $verb in
+  store) cat >"$id" ;;
+  lookup) if [ -e "$id" ]; then cat "$id"; else exit 1; fi ;;
+  clear) if [ -e "$id" ]; then rm "$id"; else exit 1; fi ;;
+esac
+`;
+
+/** Below this folder. `typed()` is what its arguments were, which any user of the machine can read. */
+export function standInKeyStore(folder: string): KeyStoreUnderTest & { typed(): string } {
+  const bin = join(folder, "key-store");
+  const entries = join(bin, "entries");
+  const locked = join(bin, "locked");
+  mkdirSync(entries, { recursive: true });
+  writeFileSync(join(bin, "secret-tool"), script, { mode: 0o755 });
+  return {
+    env: { PATH: `${bin}:${process.env.PATH}`, DBUS_SESSION_BUS_ADDRESS: "unix:path=/nowhere" },
+    secrets: async () => readdirSync(entries).map((name) => readFileSync(join(entries, name), "utf8")),
+    lock: async () => writeFileSync(locked, ""),
+    unlock: async () => rmSync(locked, { force: true }),
+    typed: () => (existsSync(join(bin, "arguments")) ? readFileSync(join(bin, "arguments"), "utf8") : ""),
+  };
+}
