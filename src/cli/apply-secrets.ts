@@ -42,9 +42,21 @@ export function secretsFolder(folder: string): SecretsFolder {
           `process ${pid} writes secrets into ${folder} now; wait until it has ended, or use another folder`,
         );
       }
-      writeWhole(journal, [String(process.pid), ...before.keys, ""].join("\n"));
+      const begun = new Set(before.keys);
+      const write = () => writeWhole(journal, [String(process.pid), ...begun, ""].join("\n"));
+      write();
       return {
-        begin: ({ organization, name }) => appendFileSync(journal, `${lineOf(organization, name)}\n`),
+        begin({ organization, name }) {
+          const line = lineOf(organization, name);
+          begun.add(line);
+          appendFileSync(journal, `${line}\n`);
+        },
+        refused({ organization, name }) {
+          const line = lineOf(organization, name);
+          if (before.keys.has(line)) return;
+          begun.delete(line);
+          write();
+        },
         save(step, { id, key }) {
           const path = pathOf(step.organization ?? "", id);
           saveSecret(path, step, { id, secret: key });

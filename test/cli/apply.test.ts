@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { isKey } from "../../src/auth/key.ts";
+import { secretsFolder } from "../../src/cli/apply-secrets.ts";
 import { differences } from "../../src/management/apply/difference.ts";
 import { perform } from "../../src/management/apply/perform.ts";
 import { readState } from "../../src/management/apply/state.ts";
@@ -325,6 +326,23 @@ describe("a run that is cut off, or is not alone", () => {
     writeFileSync(join(secrets, "apply.journal"), `${process.ppid}\n`);
     const { err } = await apply("organizations: { busy: { keys: { a: {} } } }", "--secrets", secrets);
     expect(err).toContain(`process ${process.ppid} writes secrets into ${secrets} now`);
+  });
+
+  test("a key that somebody else made meanwhile is not taken for one whose secret was lost", async () => {
+    const { manage } = here;
+    const text = "organizations: { meanwhile: { keys: { a: {} } } }";
+    const secrets = freshFolder();
+    await apply("organizations: { meanwhile: {} }");
+    const needs = { keyLimits: true, memberLimits: false, notices: false, teams: true, keys: true };
+    const state = await readState(manage, () => needs);
+    const wanted = { organizations: { meanwhile: { keys: { a: {} } } } };
+    const { phases } = differences(wanted, state, { prunes: false, now_ms: 0 });
+    const theirs = await manage.createKey({ organization: "meanwhile", name: "a" });
+    const { failed } = await perform(manage, phases, { saver: secretsFolder(secrets).open(), tell() {} });
+    expect(failed.map(({ cause }) => (cause as Error).message)).toEqual([expect.stringContaining("already has a key")]);
+    expect((await apply(text, "--secrets", secrets)).out).toBe(asTheFile);
+    expect((await manage.findKey({ id: theirs.id })).secrets).toHaveLength(1);
+    expect(readdirSync(secrets)).toEqual(["apply.journal"]);
   });
 
   test("of runs at once, each thing is made once and its secret is written once", async () => {

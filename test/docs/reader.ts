@@ -24,6 +24,7 @@ export interface Reader extends AsyncDisposable {
 }
 
 const start_ms = 60_000;
+const stop_ms = 30_000;
 const copied = ["src", "scripts", "console", "db", "deploy", "package.json", "bun.lock", "bunfig.toml"];
 const isService = (command: string) => /\bnpm start\b|\bsluice serve\b/.test(command);
 const goesOn = (command: string) => /--watch\b/.test(command);
@@ -88,8 +89,11 @@ export async function startReader(): Promise<Reader> {
     json: async (words) => JSON.parse(await reader.types(`sluice ${words} --json`)),
     async stops() {
       if (service === null) return;
-      process.kill(-service.pid, "SIGTERM");
+      const group = -service.pid;
+      process.kill(group, "SIGTERM");
       await service.exited;
+      // The shell may end before the node that it started, which still has the data folder.
+      await until(() => isGone(group), stop_ms, "the node to stop");
       service = null;
     },
     async [Symbol.asyncDispose]() {
@@ -105,6 +109,15 @@ export async function startReader(): Promise<Reader> {
 /** The key that the first start of a node left for its reader. */
 export function demoKey({ folder }: Reader): string {
   return readFileSync(join(folder, "data/demo-key"), "utf8").trim();
+}
+
+function isGone(group: number): boolean {
+  try {
+    process.kill(group, 0);
+    return false;
+  } catch {
+    return true;
+  }
 }
 
 function gathered(stream: ReadableStream<Uint8Array>): { text: () => string; ended: Promise<void> } {

@@ -1,4 +1,5 @@
 /** Makes the steps of a difference, and says of each whether it was done. */
+import { ManagementError } from "../error.ts";
 import type { NewKey } from "../keys.ts";
 import { type Management, verbNamed } from "../verbs.ts";
 import type { Call } from "./kind.ts";
@@ -9,6 +10,8 @@ import type { Step } from "./step.ts";
 export interface Saver {
   /** Called before a key is created or gets another secret: after a crash, the next run knows that its secret is lost. */
   begin(step: Step): void;
+  /** Called if nothing was created, because somebody else has made the key meanwhile: its secret is theirs. */
+  refused(step: Step): void;
   /** Stores the secret, and answers where. Throws an Error if it cannot. */
   save(step: Step, key: NewKey): string;
 }
@@ -57,7 +60,10 @@ async function performStep(manage: Management, step: Step, saver: Saver | null):
   for (const call of step.calls) {
     const secretSaver = hasSecret(call) ? saver : null;
     secretSaver?.begin(step);
-    const answer = await performCall(manage, call, version);
+    const answer = await performCall(manage, call, version).catch((cause) => {
+      if (cause instanceof ManagementError && cause.code === "already_exists") secretSaver?.refused(step);
+      throw cause;
+    });
     version = answer.version ?? version;
     if (secretSaver) secret = secretSaver.save(step, answer as unknown as NewKey);
   }
