@@ -145,6 +145,8 @@ test("a node that was frozen past its lease begins nothing on its return before 
   await until(() => engine.inFlight <= slots - 8, 5_000, "its requests to end");
   await until(isFull, 15_000, "the others to have all");
   frozen.signal("SIGCONT");
+  // It had some ten, and may have been about to send one or two of them.
+  expect(await mostOf(slots)).toBeLessThanOrEqual(slots + 2);
   expect(await mostOf(3 * slots)).toBe(slots);
   await asking.over();
 });
