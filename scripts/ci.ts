@@ -32,7 +32,7 @@ const binary = { TEST_SLUICE: `${process.cwd()}/dist/sluice` };
 const notAgain = ["at-once", "learned", "tls", "warm-up"].map((name) => `test/http/${name}.test.ts`);
 
 const steps: Step[] = [
-  { name: "tests", words: [...npm, "test"], options: { limit_ms: 31 * minute_ms }, counts: true },
+  { name: "tests", words: [...npm, "test"], options: { limit_ms: 41 * minute_ms }, counts: true },
   { name: "check", words: [...npm, "check"], options: { limit_ms: 3 * minute_ms }, counts: false },
   { name: "build", words: [...npm, "build"], options: { limit_ms: 3 * minute_ms }, counts: false },
   { name: "mutants", words: mutants, options: { limit_ms: 4 * minute_ms }, counts: true },
