@@ -35,14 +35,18 @@ export function wasSet({ steps }: World, since_ms: number): boolean {
   return steps.some(({ at_ms }) => at_ms >= since_ms);
 }
 
-/** Whether the store's clock was set since then and set back again, so soon that a sweeper may have seen neither. */
+/**
+ * Whether the store's clock was set back since then to where it had been, so soon that a sweeper may have seen neither. It
+ * may have been set away shortly before: what was admitted in between has the other clock's lease.
+ */
 export function wasSetUnseen({ steps }: World, since_ms: number): boolean {
-  const recent = steps.filter(({ at_ms }) => at_ms >= since_ms);
+  const recent = steps.filter(({ at_ms }) => at_ms >= since_ms - 2 * sweep_ms);
   return recent.some(({ at_ms, by_ms }, first) => {
     let sum_ms = by_ms;
     return recent.slice(first + 1).some((step) => {
       sum_ms += step.by_ms;
-      return step.at_ms - at_ms <= 2 * sweep_ms && Math.abs(sum_ms) <= leaseMargin_ms(lease_ms);
+      const isSoon = step.at_ms >= since_ms && step.at_ms - at_ms <= 2 * sweep_ms;
+      return isSoon && Math.abs(sum_ms) <= leaseMargin_ms(lease_ms);
     });
   });
 }
