@@ -3,7 +3,7 @@
  * is exported changes nothing here and makes the same elsewhere.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
@@ -12,46 +12,29 @@ import { people } from "../../src/postgres/people.ts";
 import { type Scope, scopes } from "../../src/store/directory.ts";
 import { idOf } from "../../src/store/ids.ts";
 import { cases, times } from "../harness/depth.ts";
-import { type OperatorPort, operatorPort } from "../http/operator-port.ts";
-import { kinds, type Owned } from "../postgres/databases.ts";
-import { type Shell, shell } from "./shell.ts";
+import { kinds } from "../postgres/databases.ts";
+import { type ApplyNode, applyNode } from "./apply-node.ts";
 
 setDefaultTimeout(120_000);
 
-interface Node {
-  owned: Owned;
-  port: OperatorPort;
-  cli: Shell;
-}
-let here: Node;
-let there: Node;
+let here: ApplyNode;
+let there: ApplyNode;
 const folder = mkdtempSync(join(tmpdir(), "sluice-apply-people-"));
 const file = join(folder, "organizations.yaml");
 const issuer = "https://login.example";
 const asTheFile = "Everything is as the file says.\n";
 
-async function node(): Promise<Node> {
-  const owned = await kinds[0]!.open();
-  const port = await operatorPort(owned);
-  const environment = { SLUICE_SERVER: port.url, SLUICE_OPERATOR_TOKEN: port.tokens.admin };
-  return { owned, port, cli: shell({ now_ms: Date.now, environment }) };
-}
+const node = () => applyNode(kinds[0]!);
 
 beforeAll(async () => {
   [here, there] = await Promise.all([node(), node()]);
 });
 afterAll(async () => {
-  for (const { port, owned } of [here, there]) {
-    await port?.stop();
-    await owned?.drop();
-  }
+  for (const one of [here, there]) await one?.[Symbol.asyncDispose]();
   rmSync(folder, { recursive: true, force: true });
 });
 
-async function applyTo({ cli }: Node, text: string, ...more: string[]) {
-  writeFileSync(file, text);
-  return cli.typed(["apply", "-f", file, ...more]);
-}
+const applyTo = (node: ApplyNode, text: string, ...more: string[]) => node.apply(file, text, more);
 const apply = (text: string, ...more: string[]) => applyTo(here, text, ...more);
 /** A file with these entries of people, and nothing of organizations. */
 const peopleOf = (entries: string) => `organizations: {}\npeople: { ${entries} }`;
@@ -64,7 +47,7 @@ interface Known {
   /** The slug of an organization in which a rule makes them a member. */
   organization?: string;
 }
-async function comes({ owned }: Node, { organization, ...known }: Known) {
+async function comes({ owned }: ApplyNode, { organization, ...known }: Known) {
   const membership = { team: null, role: "member" as const, scopes, models: null };
   const { person } = await people(owned.db).confirm({
     ...{ id: idOf(Bun.randomUUIDv7(), "per_"), issuer, kind: "person", email: null, isEmailVerified: true },
@@ -247,7 +230,7 @@ describe("export", () => {
           await comes(there, known);
           await build(await comes(here, known), slugs, person);
         }
-        const exported = async ({ cli }: Node) => {
+        const exported = async ({ cli }: ApplyNode) => {
           const out = (await cli.typed(["export", ...(full ? ["--all-fields"] : [])])).out;
           return out.includes("\npeople:") ? out.slice(out.indexOf("\npeople:") + 1) : "";
         };

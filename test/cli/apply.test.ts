@@ -16,49 +16,31 @@ import { allOf } from "../../src/management/page.ts";
 import type { Management } from "../../src/management/verbs.ts";
 import { directory } from "../../src/postgres/directory.ts";
 import { cases, times } from "../harness/depth.ts";
-import { type OperatorPort, operatorPort } from "../http/operator-port.ts";
 import { listKeys, listTeams } from "../management/lists.ts";
-import { kinds, type Owned } from "../postgres/databases.ts";
-import { type Shell, shell } from "./shell.ts";
+import { kinds } from "../postgres/databases.ts";
+import { type ApplyNode, applyNode } from "./apply-node.ts";
+import { shell } from "./shell.ts";
 
 setDefaultTimeout(120_000);
 
-let here: Node;
-let there: Node;
+let here: ApplyNode;
+let there: ApplyNode;
 const folder = mkdtempSync(join(tmpdir(), "sluice-apply-"));
 const file = join(folder, "organizations.yaml");
 let folders = 0;
 const freshFolder = () => mkdtempSync(join(folder, `secrets-${folders++}-`));
 
-interface Node {
-  owned: Owned;
-  port: OperatorPort;
-  manage: Management;
-  cli: Shell;
-}
-
-async function node(): Promise<Node> {
-  const owned = await kinds.find(({ kind }) => kind === "postgres")!.open();
-  const port = await operatorPort(owned);
-  const environment = { SLUICE_SERVER: port.url, SLUICE_OPERATOR_TOKEN: port.tokens.admin };
-  return { owned, port, manage: port.manage, cli: shell({ now_ms: Date.now, environment }) };
-}
+const node = () => applyNode(kinds.find(({ kind }) => kind === "postgres")!);
 
 beforeAll(async () => {
   [here, there] = await Promise.all([node(), node()]);
 });
 afterAll(async () => {
-  for (const { port, owned } of [here, there]) {
-    await port?.stop();
-    await owned?.drop();
-  }
+  for (const one of [here, there]) await one?.[Symbol.asyncDispose]();
   rmSync(folder, { recursive: true, force: true });
 });
 
-async function applyTo({ cli }: Node, text: string, ...more: string[]) {
-  writeFileSync(file, text);
-  return cli.typed(["apply", "-f", file, ...more]);
-}
+const applyTo = (node: ApplyNode, text: string, ...more: string[]) => node.apply(file, text, more);
 const apply = (text: string, ...more: string[]) => applyTo(here, text, ...more);
 const asTheFile = "Everything is as the file says.\n";
 const nothing = { code: 0, out: asTheFile, err: "" };
@@ -392,7 +374,7 @@ describe("export", () => {
           const slugs = all.map((_, index) => `${prefix}-${index}`);
           for (const [index, one] of all.entries()) await build(here.manage, slugs[index]!, one);
           const plans = all.map((_, index) => `plan-${slugs[index]}`);
-          const exported = async ({ cli }: Node) => {
+          const exported = async ({ cli }: ApplyNode) => {
             const words = ["export", "--org", slugs.join(","), ...(full ? ["--all-fields"] : [])];
             return (await cli.typed(words)).out;
           };

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { freePort } from "../harness/daemon.ts";
 import { startSimulator } from "../harness/simulator.ts";
-import { program } from "../harness/sluice.ts";
+import { gathered, program } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
 
 export interface Reader extends AsyncDisposable {
@@ -118,13 +118,4 @@ function isGone(group: number): boolean {
   } catch {
     return true;
   }
-}
-
-function gathered(stream: ReadableStream<Uint8Array>): { text: () => string; ended: Promise<void> } {
-  let text = "";
-  const decoder = new TextDecoder();
-  const ended = (async () => {
-    for await (const chunk of stream) text += decoder.decode(chunk, { stream: true });
-  })();
-  return { text: () => text, ended };
 }

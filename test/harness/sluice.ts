@@ -200,7 +200,8 @@ function around(text: string, word: string): string {
   return text.slice(Math.max(0, at - 100), at + word.length + 100);
 }
 
-function gathered(stream: ReadableStream<Uint8Array>): { text: () => string; ended: Promise<void> } {
+/** The text of a stream so far, and its end. */
+export function gathered(stream: ReadableStream<Uint8Array>): { text: () => string; ended: Promise<void> } {
   let text = "";
   const decoder = new TextDecoder();
   const ended = (async () => {

@@ -99,7 +99,7 @@ function readable(kept: KeptSignIns, url: string): KeptSignIn | null {
   }
 }
 
-/** As the file has it when its secret is in the key store. */
+/** The sign-in as the file keeps it, with its secret in the key store. */
 async function withoutSecret(
   services: Services,
   store: KeyStore,

@@ -10,7 +10,7 @@ import { oneLine } from "../terminal.ts";
 type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface KeyStore {
-  /** As in "kept in the Keychain". */
+  /** The name in a sentence, such as "the Keychain". */
   name: string;
   /** `label` is what its user reads of the entry there. */
   put(id: string, label: string, secret: string): Promise<void>;
