@@ -20,7 +20,7 @@ interface ExportOptions extends JsonFlag {
 export function addExportCommand(program: Command, { services }: CommandContext): void {
   program
     .command("export")
-    .description("write the file of sluice apply, so that it says what there is")
+    .description("write the current state as a file for sluice apply")
     .option(
       "--org <list>",
       "slugs of organizations (default: all that are not closed, the plans made here, and people)",

@@ -154,10 +154,9 @@ function receiptFacts(request: string | null, receipt: RequestReceipt | null): (
 }
 
 const help = `
-As whoever is signed in (sluice login), with a person's limits or those of the
-key that was kept. With --server, an operator tries a model as a key of an
-organization, whose secret is not needed. Either way it is charged like any
-request.
+The request counts for whoever is signed in (sluice login): a person, or the
+stored key. With --server, an operator tries a model as a key of an organization,
+without needing its secret. Either way it is charged like any request.
 
 Examples:
   $ sluice try

@@ -146,7 +146,7 @@ export const organizationVerbs = [
     name: "pageOrganizations",
     route: "GET /organizations",
     summary: "List organizations",
-    description: "In the order in which they were created. An `organization-admin` sees only their own.",
+    description: "Oldest first. An `organization-admin` sees only their own.",
     roles: readers,
     faults: [],
     takes: Type.Object({

@@ -52,9 +52,9 @@ export const reportVerbs = [
   verb({
     name: "reportUsage",
     route: "GET /usage/report",
-    summary: "Add up what was used in a span of time",
+    summary: "Add up usage in a period",
     description:
-      "By any groups; equal to the records to the unit. What still runs is in `running`, and in no row. An `organization-admin` reads that of their own organization.",
+      "By any groups; equal to the records to the unit. Running requests are in `running`, and in no row. An `organization-admin` reads that of their own organization.",
     roles: owners,
     faults: ["resource_not_found"],
     takes: Type.Object({
@@ -73,7 +73,7 @@ export const reportVerbs = [
           minimum: 1,
           maximum: rows_max,
           description:
-            "Only so many rows, those with the most units. `total` is of all, `rows_left_out` counts the others.",
+            "Only this many rows, those with the most units. `total` covers all rows, and `rows_left_out` counts the others.",
         }),
       ),
     }),

@@ -91,7 +91,7 @@ export function partOf<Item extends TSchema>(item: Item, $id: string) {
   return Type.Object(
     {
       data: Type.Array(item),
-      next_cursor: Type.Union([Type.String(), Type.Null()], { description: "Null: this was the last part." }),
+      next_cursor: Type.Union([Type.String(), Type.Null()], { description: "Null: this was the last page." }),
     },
     { $id },
   );
@@ -112,7 +112,7 @@ export function part(cursorForm: RegExp) {
       }),
     ),
     cursor: Type.Optional(
-      formed(cursorForm, "the `next_cursor` of the part before", "`next_cursor` of the part before."),
+      formed(cursorForm, "the `next_cursor` of the part before", "`next_cursor` of the previous page."),
     ),
   };
 }
