@@ -155,8 +155,9 @@ function receiptFacts(request: string | null, receipt: RequestReceipt | null): (
 
 const help = `
 The request counts for whoever is signed in (sluice login): a person, or the
-stored key. With --server, an operator tries a model as a key of an organization,
-without needing its secret. Either way it is charged like any request.
+stored key. With --server, an operator tries a model as a key of an
+organization, without needing its secret. Either way it is charged like any
+request.
 
 Examples:
   $ sluice try
