@@ -1,4 +1,4 @@
-/** `sluice export`: writes the file of `sluice apply` from what stands. */
+/** `sluice export`: writes the file of `sluice apply` from the current state. */
 import { writeFileSync } from "node:fs";
 import type { Command } from "commander";
 import { organizationsYaml } from "../config/organizations-file.ts";

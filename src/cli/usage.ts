@@ -75,7 +75,7 @@ function onTrust({ windows, records, days, dayRecords }: Sealed): string {
   return taken.length === 0 ? "" : `Taken on trust: ${taken.join("; ")}. --full reads their records.\n`;
 }
 
-/** The loss is said on stderr: it is no difference, and yet not all is well. */
+/** The loss is reported on stderr, because it is no difference. */
 function onLost({ receipts, units, noticedAt, movedAt }: Lost): string {
   const moved = movedAt ? `The database was promoted or restored; a node noticed at ${instant(movedAt)}.\n` : "";
   if (receipts === 0) return moved;

@@ -313,7 +313,7 @@ export const keyVerbs = [
 
 const day_ms = 86_400_000;
 
-/** Refuses what somebody may not choose for a key of her own. */
+/** Refuses fields that people may not choose for their own keys. */
 function refuseChoices(input: { [Member in "expires" | "team" | "limits" | "owner" | "person"]?: unknown }): void {
   for (const member of ["team", "limits", "owner", "person"] as const)
     if (input[member] != null) fail(`A key of your own has no '${member}' that you choose. Leave it out.`);
@@ -338,7 +338,7 @@ function cannotRotate(id: string, why: string): string {
   return `The key ${id} ${why} and cannot be rotated. Create a new one.`;
 }
 
-/** The person whose a new key is, and her team in the organization; null: it is nobody's. */
+/** The person of a new key, and the person's team in the organization; null: the key is nobody's. */
 async function holderOf(
   context: ManagementContext,
   { id, slug }: Organization,

@@ -69,7 +69,7 @@ function noticeFacts(hook: Notices): Facts {
     ["organization", hook.organization],
     ["url", hook.url],
     ["shares", hook.shares.map((share) => `${share} %`).join(", ") || "none"],
-    ["keys expire", hook.keyExpiryDays === 0 ? "not told" : `told ${hook.keyExpiryDays} days before`],
+    ["keys expire", hook.keyExpiryDays === 0 ? "no notice" : `notice ${hook.keyExpiryDays} days before`],
     ["waiting", String(hook.waiting)],
     ["problem", hook.problem ?? "none"],
   ];

@@ -290,7 +290,7 @@ export async function personOf(context: ManagementContext, name: string): Promis
 const visible = ({ within }: ManagementContext, { memberships }: KnownPerson) =>
   within === null ? memberships : memberships.filter(({ organizationId }) => organizationId === within);
 
-/** The person as the actor may see her: an organization's administrator does not learn about other organizations. */
+/** The person as the actor may see them: an organization's administrator does not learn about other organizations. */
 function personIn(context: ManagementContext, known: KnownPerson): Person {
   const { person } = known;
   const { id, issuer, subject, kind, email, isEmailVerified, name, createdAt, confirmedAt, version } = person;

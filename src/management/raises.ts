@@ -164,7 +164,7 @@ Examples:
     name: "raisePerson",
     route: "PUT /people/{person}/raise",
     summary: "Raise the limits of a person in an organization until an instant",
-    description: description("more than the person's limits there, whoever gives them,"),
+    description: description("more than the person's limits there"),
     roles: managers,
     kind: "act",
     faults,

@@ -142,7 +142,7 @@ async function reported(context: ManagementContext, input: Asked): Promise<Repor
     fail(`The report has more than ${rows_max} rows. Choose a shorter span, fewer groups, or one organization.`);
   }
   if (found.total === null) {
-    fail("The total is beyond 2^53 - 1 and cannot be told exactly. Choose a shorter span, or one organization.");
+    fail("The total is beyond 2^53 - 1 and cannot be reported exactly. Choose a shorter period, or one organization.");
   }
   const { pricing = null } = await catalog();
   const costOf = pricing && costsAt(pricing.price_per_million_units);
@@ -190,9 +190,9 @@ async function withStanding(
 ): Promise<Row[]> {
   const subject = subjects.find((one) => by.includes(one));
   if (!isUntilNow || !subject || !by.every(isSubject)) return rows;
-  // A person counts in each organization by herself.
+  // A person counts separately in each organization.
   if (subject === "person" && organizationId === null && !by.includes("organization")) return rows;
-  // A member sees what is left of her own and of her keys alone.
+  // A member sees only the usage of their own limits and keys.
   if (context.person !== null && subject !== "key" && subject !== "person") return rows;
   const ids = subject === "person" ? await memberIds(context, organizationId, rows) : rows.map(idOf[subject]);
   const standings = await standingsOf(

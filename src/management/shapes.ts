@@ -160,9 +160,9 @@ export const exampleSecret = { suffix: "x7Qd", createdAt: examples.at, expiresAt
 /** Who may read what is one organization's. */
 export const readers = ["admin", "viewer", "organization-admin"] as const satisfies readonly Role[];
 /** Who may change it. */
-/** Beside the readers, a `member`, for what is her own. */
+/** The readers, and a `member` for their own data. */
 export const owners = [...readers, "member"] as const satisfies readonly CallerRole[];
-/** Beside the managers, a `member`, for what is her own. */
+/** The managers, and a `member` for their own data. */
 export const keepers = ["admin", "organization-admin", "member"] as const satisfies readonly CallerRole[];
 export const managers = ["admin", "organization-admin"] as const satisfies readonly Role[];
 export const admins = ["admin"] as const satisfies readonly Role[];

@@ -159,7 +159,7 @@ async function revokedThere(url: string, token: string): Promise<void> {
   await revokedAt(url, token).catch((cause) => {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new Error(
-      `Signed out here, but ${url} could not be told, and this sign-in goes on there: ${why} Ask your administrator to end it.`,
+      `Signed out here, but ${url} did not get the message, and this sign-in goes on there: ${why} Ask your administrator to end it.`,
       { cause },
     );
   });
