@@ -1,0 +1,8 @@
+/** What the build of this program set; from source, nothing. */
+
+/** The version and the commit. */
+declare const SLUICE_BUILD: string | undefined;
+
+/** Null: it runs from source. */
+export const builtVersion: string | null = typeof SLUICE_BUILD === "undefined" ? null : SLUICE_BUILD;
+export const isCompiled = builtVersion !== null;

@@ -1,0 +1,16 @@
+/**
+ * What a start begins before it has loaded anything else. The embedded database compiles its engine for longer than the
+ * service takes to load: by the time that the configuration is read, it is half done.
+ */
+import { type DatabaseThread, startDatabaseThread } from "../postgres/embedded-thread.ts";
+import { isCompiled } from "./build.ts";
+
+export interface Early {
+  /** Null: the database is no embedded one. */
+  databaseThread: DatabaseThread | null;
+}
+
+export function beginEarly(environment: NodeJS.ProcessEnv): Early {
+  const isServer = environment.DATABASE_URL?.trim() || environment.DATABASE_URL_FILE?.trim();
+  return { databaseThread: isServer ? null : startDatabaseThread(isCompiled) };
+}
