@@ -1,6 +1,4 @@
-/** What the build of this program set; from source, nothing. */
-
-/** The version and the commit. */
+/** The version and the commit, which the build sets. */
 declare const SLUICE_BUILD: string | undefined;
 
 /** Null: it runs from source. */

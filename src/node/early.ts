@@ -1,6 +1,6 @@
 /**
- * What a start begins before it has loaded anything else. The embedded database compiles its engine for longer than the
- * service takes to load: by the time that the configuration is read, it is half done.
+ * The work that a start begins before it has loaded anything else. The embedded database compiles its engine for longer
+ * than the service takes to load, and needs no configuration for that.
  */
 import { type DatabaseThread, startDatabaseThread } from "../postgres/embedded-thread.ts";
 import { isCompiled } from "./build.ts";
