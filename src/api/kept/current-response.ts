@@ -4,11 +4,10 @@ import { Fault } from "../../inference/fault.ts";
 import type { ResponseObject } from "../../protocol/openai-responses/contract.ts";
 import type { LogName } from "../../store/answer-log.ts";
 import type { Kept } from "../../store/kept.ts";
+import { passed } from "../../time/clock.ts";
 import { failedResponse } from "./failed-response.ts";
-import { answerLost, available, type KeepingNeeds, poll_ms } from "./needs.ts";
+import { answerLost, available, type KeepingNeeds, poll_ms, ungranted_ms } from "./needs.ts";
 
-/** The time from the start of a response to its grant, or its end, with a margin. */
-const granted_ms_max = 30_000;
 /** How long after its settlement a response may still say that it runs. */
 const settled_ms_max = 10_000;
 
@@ -59,13 +58,13 @@ export async function earlierResponse(needs: KeepingNeeds, call: Call, kept: Kep
     if (await available(isAbandoned(needs, now))) await available(answers.free(now.requestId));
     if (call.request.signal.aborted) call.leave();
     call.signal.throwIfAborted();
-    await Bun.sleep(poll_ms);
+    await passed(needs.kept.clock, poll_ms);
   }
 }
 
-async function isAbandoned({ ledger }: KeepingNeeds, { organizationId, requestId, age_ms }: Kept): Promise<boolean> {
-  const receipt = await ledger.receipt(organizationId, requestId);
-  if (receipt === null) return age_ms > granted_ms_max;
+async function isAbandoned(needs: KeepingNeeds, { organizationId, requestId, age_ms }: Kept): Promise<boolean> {
+  const receipt = await needs.ledger.receipt(organizationId, requestId);
+  if (receipt === null) return age_ms > ungranted_ms(needs);
   if (receipt.endedAt === null) return false;
   return receipt.recovered || age_ms - (receipt.endedAt.getTime() - receipt.createdAt.getTime()) > settled_ms_max;
 }

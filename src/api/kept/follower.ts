@@ -6,13 +6,12 @@ import type { Call } from "../../http/call.ts";
 import type { ResponseObject } from "../../protocol/openai-responses/contract.ts";
 import type { LogEntry, LogName } from "../../store/answer-log.ts";
 import type { Kept } from "../../store/kept.ts";
+import { passed } from "../../time/clock.ts";
 import { endedAsGone } from "./current-response.ts";
-import { answerLost, available, type KeepingNeeds, type LogHead, poll_ms } from "./needs.ts";
+import { answerLost, available, type KeepingNeeds, type LogHead, poll_ms, ungranted_ms } from "./needs.ts";
 
 /** How often a reader without news finds out whether the writer is still there. */
 const look_ms = 2_000;
-/** The time from a claim to its grant, or its end, with a margin. */
-const granted_ms_max = 30_000;
 /** How long after a settlement a log may still be without its end. */
 const settled_ms_max = 10_000;
 
@@ -26,7 +25,7 @@ export class Follower {
   readonly #needs: KeepingNeeds;
   readonly #call: Call;
   readonly #kept: Kept;
-  readonly #began_ms = performance.now();
+  readonly #began_ms: number;
   #next = 0;
   #head: LogHead | null = null;
   /** Entries that were read but not taken. */
@@ -38,10 +37,15 @@ export class Follower {
     this.#needs = needs;
     this.#call = call;
     this.#kept = kept;
+    this.#began_ms = this.#now_ms;
   }
 
   get name(): LogName {
     return this.#kept;
+  }
+
+  get #now_ms(): number {
+    return this.#needs.kept.clock.now_ms();
   }
 
   get head(): LogHead {
@@ -59,7 +63,7 @@ export class Follower {
     this.#unread = first;
     if (first.length > 0) return true;
     const hold_ms = this.#head.stream ? this.#needs.limits.first_event_hold_ms : Number.POSITIVE_INFINITY;
-    const entries = await this.read(performance.now() + hold_ms);
+    const entries = await this.read(this.#now_ms + hold_ms);
     if (typeof entries === "string") return this.#over(entries);
     this.#unread = entries;
     return true;
@@ -85,10 +89,10 @@ export class Follower {
       const entries = await available(logs.read(this.#kept, this.#next));
       if (entries === "lost") return "lost";
       this.#next += entries.length;
-      if (entries.length > 0 || performance.now() >= until_ms) return entries;
+      if (entries.length > 0 || this.#now_ms >= until_ms) return entries;
       const fate = await available(this.#fate());
       if (fate !== null) return this.#last(fate);
-      await Bun.sleep(poll_ms);
+      await passed(this.#needs.kept.clock, poll_ms);
     }
   }
 
@@ -141,7 +145,7 @@ export class Follower {
 
   /** Null while the writer may go on. */
   async #fate(): Promise<Fate | null> {
-    const now_ms = performance.now();
+    const now_ms = this.#now_ms;
     if (now_ms - this.#looked_ms < look_ms) return null;
     this.#looked_ms = now_ms;
     const { requestId, organizationId, age_ms } = this.#kept;
@@ -150,7 +154,7 @@ export class Follower {
     if (kept.state === "lost" || (this.#kept.state === "ended" && this.#kept.responseId === null)) return "lost";
     if (kept.state === "ended") return this.#isLate(now_ms) ? "lost" : null;
     const receipt = await this.#needs.ledger.receipt(organizationId, requestId);
-    if (receipt === null) return age_ms + now_ms - this.#began_ms > granted_ms_max ? "dead" : null;
+    if (receipt === null) return age_ms + now_ms - this.#began_ms > ungranted_ms(this.#needs) ? "dead" : null;
     if (receipt.endedAt === null) return null;
     if (receipt.recovered) return receipt.units.charged === 0 || kept.responseId !== null ? "dead" : "lost";
     // Its node has settled it, and is about to say how it ended.

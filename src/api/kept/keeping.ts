@@ -66,7 +66,8 @@ export class Keeping implements AsyncDisposable, OpenAnswer {
   /** Makes it a background response, which others can read from now on. */
   async respond(begun: ResponseObject): Promise<void> {
     this.#begun = begun;
-    await available(this.#needs.kept.answers.respond(this.requestId, begun.id, JSON.stringify(begun)));
+    const { answers } = this.#needs.kept;
+    if (!(await available(answers.respond(this.requestId, begun.id, JSON.stringify(begun))))) throw claimGone();
   }
 
   /** Ends the background response. False if it was cancelled before. */
@@ -126,17 +127,16 @@ export class Keeping implements AsyncDisposable, OpenAnswer {
 
   /** Writes the head of the log, before anything of the answer is read. Throws Faults. */
   async open(head: LogHead): Promise<void> {
-    const { answers, logs, settings } = this.#needs.kept;
+    const { answers, logs, settings, clock } = this.#needs.kept;
     const { answer_bytes_max } = settings();
     const writer = new LogWriter({
       logs,
       name: this.#name,
       bytes_max: answer_bytes_max,
+      clock,
       lost: (cause) => this.#lost(cause),
     });
-    // If this node was away for so long that another one has freed the claim, this answer must not be delivered.
-    if ((await available(answers.find(this.#name.requestId))) === null)
-      throw unavailable(new Error("the claim is gone"));
+    if ((await available(answers.find(this.#name.requestId))) === null) throw claimGone();
     await available(writer.open(JSON.stringify(head)));
     this.#writer = writer;
   }
@@ -212,6 +212,11 @@ export class Keeping implements AsyncDisposable, OpenAnswer {
   readonly #failed = (cause: unknown): void => {
     this.#needs.log.event("warn", "answer_unkept", { request_id: this.#name.requestId, cause: String(cause) });
   };
+}
+
+/** This node was away for so long that another one has freed the claim: this answer must not be delivered. */
+function claimGone(): Fault {
+  return unavailable(new Error("the claim is gone"));
 }
 
 function tooMany(): Fault {

@@ -3,6 +3,7 @@
  * while; then the log is lost, and the answer goes on without it.
  */
 import type { AnswerLogs, LogEntry, LogName } from "../../store/answer-log.ts";
+import { type Clock, passed } from "../../time/clock.ts";
 import { within } from "../../time/deadline.ts";
 
 /** How long text waits for more. */
@@ -21,6 +22,7 @@ export interface LogWriting {
   logs: AnswerLogs;
   name: LogName;
   bytes_max: number;
+  clock: Clock;
   /** Called once, if the log is lost. */
   lost(cause: unknown): void;
 }
@@ -32,7 +34,7 @@ export class LogWriter {
   #bytes = 0;
   #isEnding = false;
   #isLost = false;
-  #timer: ReturnType<typeof setTimeout> | undefined;
+  #cancelTimer: (() => void) | null = null;
   #sending: Promise<void> | null = null;
 
   constructor(writing: LogWriting) {
@@ -68,7 +70,7 @@ export class LogWriter {
     }
     this.#waiting += text;
     if (this.#waiting.length >= entry_max) this.#send();
-    else this.#timer ??= setTimeout(() => this.#send(), batch_ms);
+    else this.#cancelTimer ??= this.#writing.clock.after(batch_ms, () => this.#send());
   }
 
   /** Resolves when there is room for more: an engine may be faster than the store. */
@@ -89,8 +91,8 @@ export class LogWriter {
   }
 
   #send(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
+    this.#cancelTimer?.();
+    this.#cancelTimer = null;
     this.#sending ??= this.#sendAll().finally(() => {
       this.#sending = null;
     });
@@ -108,8 +110,8 @@ export class LogWriter {
   }
 
   async #append(entry: LogEntry): Promise<void> {
-    const { logs, name } = this.#writing;
-    const until_ms = performance.now() + patience_ms;
+    const { logs, name, clock } = this.#writing;
+    const until_ms = clock.now_ms() + patience_ms;
     while (!this.#isLost) {
       try {
         const appended = await logs.append(name, this.#number, entry);
@@ -117,8 +119,8 @@ export class LogWriter {
         this.#number += 1;
         return;
       } catch (cause) {
-        if (performance.now() >= until_ms) return this.#lose(cause);
-        await Bun.sleep(retry_ms);
+        if (clock.now_ms() >= until_ms) return this.#lose(cause);
+        await passed(clock, retry_ms);
       }
     }
   }
@@ -127,7 +129,7 @@ export class LogWriter {
     if (this.#isLost) return;
     this.#isLost = true;
     this.#waiting = "";
-    clearTimeout(this.#timer);
+    this.#cancelTimer?.();
     this.#writing.lost(cause);
   }
 }

@@ -8,6 +8,17 @@ export const claim_ms_max = 3_000;
 /** How often a reader asks for more. */
 export const poll_ms = 100;
 
+/** The time from the claim to the admission, with a margin. */
+const admission_ms = 5_000;
+
+/**
+ * How long a claim stands without a grant: its node is gone then. A node that was only slow finds its claim gone before it
+ * delivers anything.
+ */
+export function ungranted_ms({ kept }: Pick<KeepingNeeds, "kept">): number {
+  return kept.grant_ms() + admission_ms;
+}
+
 export type KeepingNeeds = Pick<Dependencies, "kept" | "ledger" | "limits" | "log">;
 
 /** The first entry of a log. */
