@@ -3,12 +3,14 @@
 
 import type { Reservation } from "../../src/admission/reservation.ts";
 import { noUsage } from "../../src/inference/usage.ts";
+import type { KeptAnswers } from "../../src/store/kept.ts";
 import type { Answer, Checkpoint, ClockRange, Command, Settle, WindowReadings } from "../../src/store/ledger.ts";
 import type { Rates } from "../../src/store/rates.ts";
 import type { Clock } from "../../src/time/clock.ts";
 import type { Hold } from "../../src/usage/meter.ts";
 import { LedgerModel } from "../store/ledger-model.ts";
 import { budgetMutations } from "./budget-mutations.ts";
+import { keptMutations } from "./kept-mutations.ts";
 import { lateMutations } from "./late-mutations.ts";
 import type { Rule } from "./rules.ts";
 import { type FaultPlan, lease_ms } from "./scenario.ts";
@@ -23,6 +25,12 @@ export interface Defects {
   /** Stands between the meter and the reservation. */
   hold?(reservation: Reservation): Partial<Hold>;
   rates?(rates: Rates): Rates;
+  /** Stands between a node and the rows of answers that are kept. */
+  kept?(answers: KeptAnswers): Partial<KeptAnswers>;
+  /** A run is settled before its log is whole. */
+  endsLogLate?: boolean;
+  /** A run that is kept ends with its client. */
+  isNeverDetached?: boolean;
   /** Who runs knows the plan of its admission alone. */
   keepsPlan?: boolean;
   /** A plan that changes stays the same object. */
@@ -445,4 +453,5 @@ export const mutations: Record<string, Mutation> = {
   },
   ...budgetMutations,
   ...lateMutations,
+  ...keptMutations,
 };

@@ -49,6 +49,10 @@ export interface RequestPlan {
   leaves_ms: number | null;
   /** From the permission to forward a part until its bytes are out. */
   write_ms: number;
+  /** It has an idempotency key: when, after it, its client asks again, and where. Null: it has none. */
+  repeats: readonly { after_ms: number; node: number }[] | null;
+  /** The request whose key it has; its own id if it is the first. */
+  first: string;
 }
 
 /** More output than the model can write, none of what was written, less each time, no output at all, or no such input. */
@@ -100,6 +104,8 @@ export const sweep_ms = 1_500;
 
 const comes_ms_max = 15_000;
 const harm_ms_max = 22_000;
+/** After every harm. */
+const repeat_last_ms = 34_000;
 /** The number of the fault that is there beside the others. */
 const cut_alone = 50;
 /** What changes is counted from here, behind all faults. */
@@ -125,7 +131,11 @@ export function scenarioOf(seed: number): Scenario {
   );
   const nodes = Array.from({ length: between(2, 3) }, (_, index) => nodeOf(chanceFor(seed, kindOf.node, index)));
   const requests = Array.from({ length: spread(chance, 3, 16) }, (_, index) =>
-    requestOf(chanceFor(seed, kindOf.request, index), index, nodes.length, organizations.length),
+    keptOf(
+      chanceFor(seed, kindOf.kept, index),
+      requestOf(chanceFor(seed, kindOf.request, index), index, nodes.length, organizations.length),
+      nodes.length,
+    ),
   );
   const ratesMayFail = chance.next() < 0.3;
   const faults = Array.from({ length: chance.next() < 0.15 ? 0 : between(1, 5) }, (_, index) =>
@@ -211,8 +221,22 @@ function requestOf(chance: Chance, index: number, nodes: number, organizations: 
     stream: engine !== "whole",
     again: null,
     ends_ms: 1,
+    repeats: null,
+    first: `req_${index + 1}`,
   };
   return chance.next() < 0.35 || !plan.stream ? unstreamed(plan, chance, part) : plan;
+}
+
+/** One request in five has a key: then its client leaves more often, and asks again, the last time when all is quiet. */
+function keptOf(chance: Chance, plan: RequestPlan, nodes: number): RequestPlan {
+  if (chance.next() >= 0.2) return plan;
+  const between = betweenOf(chance);
+  const leaves_ms = chance.next() < 0.5 ? spread(chance, 1, 12_000) : plan.leaves_ms;
+  const repeats = Array.from({ length: between(1, 3) }, () => ({
+    after_ms: spread(chance, 50, 20_000),
+    node: chance.below(nodes),
+  }));
+  return { ...plan, leaves_ms, repeats: [...repeats, { after_ms: repeat_last_ms, node: chance.below(nodes) }] };
 }
 
 /** Its engine breaks off more often, and another may answer in its place; and what comes whole may come late. */

@@ -66,8 +66,8 @@ export const kept: Mutant[] = [
   {
     name: "a background response begins whose claim was freed",
     file: "src/api/kept/keeping.ts",
-    find: "if (!(await available(answers.respond(this.requestId, begun.id, JSON.stringify(begun))))) throw claimGone();",
-    replace: "await available(answers.respond(this.requestId, begun.id, JSON.stringify(begun)));",
+    find: "if (!isOpen) throw claimGone();",
+    replace: "",
     caughtBy: [`${units} > begins no background response`],
     rule,
   },

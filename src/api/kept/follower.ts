@@ -8,7 +8,7 @@ import type { LogEntry, LogName } from "../../store/answer-log.ts";
 import type { Kept } from "../../store/kept.ts";
 import { passed } from "../../time/clock.ts";
 import { endedAsGone } from "./current-response.ts";
-import { answerLost, available, type KeepingNeeds, type LogHead, poll_ms, ungranted_ms } from "./needs.ts";
+import { answered, answerLost, available, isUngranted, type KeepingNeeds, type LogHead, poll_ms } from "./needs.ts";
 
 /** How often a reader without news finds out whether the writer is still there. */
 const look_ms = 2_000;
@@ -86,11 +86,11 @@ export class Follower {
     for (;;) {
       if (this.#call.request.signal.aborted) this.#call.leave();
       this.#call.signal.throwIfAborted();
-      const entries = await available(logs.read(this.#kept, this.#next));
+      const entries = await available(this.#needs, logs.read(this.#kept, this.#next));
       if (entries === "lost") return "lost";
       this.#next += entries.length;
       if (entries.length > 0 || this.#now_ms >= until_ms) return entries;
-      const fate = await available(this.#fate());
+      const fate = await available(this.#needs, this.#fate());
       if (fate !== null) return this.#last(fate);
       await passed(this.#needs.kept.clock, poll_ms);
     }
@@ -115,20 +115,28 @@ export class Follower {
    */
   async bury(failure: string): Promise<void> {
     const { answers, logs } = this.#needs.kept;
-    const kept = await available(answers.find(this.#kept.requestId));
+    const kept = await available(this.#needs, answers.find(this.#kept.requestId));
     if (kept?.response) {
-      await available(endedAsGone(this.#needs, kept, JSON.parse(kept.response) as ResponseObject));
-      await logs.append(kept, this.#next, { text: failure, isEnd: true });
+      await available(this.#needs, endedAsGone(this.#needs, kept, JSON.parse(kept.response) as ResponseObject));
+      await this.#unneeded(logs.append(kept, this.#next, { text: failure, isEnd: true }));
     } else {
-      await available(answers.free(this.#kept.requestId));
-      await logs.remove([this.#kept]);
+      await available(this.#needs, answers.free(this.#kept.requestId));
+      await this.#unneeded(logs.remove([this.#kept]));
     }
+  }
+
+  /** The failure has been decided; its log is a copy. */
+  async #unneeded(work: Promise<unknown>): Promise<void> {
+    await answered(this.#needs.kept.clock, work).catch((cause) =>
+      this.#needs.log.event("warn", "answer_unkept", { request_id: this.#kept.requestId, cause: String(cause) }),
+    );
   }
 
   async #over(fate: Fate): Promise<false> {
     if (fate === "dead") await this.bury("");
     if (fate === "lost") {
-      await this.#needs.kept.answers.end(this.#kept.requestId, { state: "lost", bytes: 0 });
+      const { answers } = this.#needs.kept;
+      await available(this.#needs, answers.end(this.#kept.requestId, { state: "lost", bytes: 0 }));
       // The claim of an answer whose log is whole says `ended`, and stays.
       throw answerLost();
     }
@@ -137,7 +145,7 @@ export class Follower {
 
   /** Entries may have come before the fate was known. */
   async #last(fate: Fate): Promise<LogEntry[] | Fate> {
-    const entries = await this.#needs.kept.logs.read(this.#kept, this.#next);
+    const entries = await available(this.#needs, this.#needs.kept.logs.read(this.#kept, this.#next));
     if (entries === "lost" || entries.length === 0) return fate;
     this.#next += entries.length;
     return entries;
@@ -154,7 +162,7 @@ export class Follower {
     if (kept.state === "lost" || (this.#kept.state === "ended" && this.#kept.responseId === null)) return "lost";
     if (kept.state === "ended") return this.#isLate(now_ms) ? "lost" : null;
     const receipt = await this.#needs.ledger.receipt(organizationId, requestId);
-    if (receipt === null) return age_ms + now_ms - this.#began_ms > ungranted_ms(this.#needs) ? "dead" : null;
+    if (receipt === null) return isUngranted(this.#needs, age_ms + now_ms - this.#began_ms) ? "dead" : null;
     if (receipt.endedAt === null) return null;
     if (receipt.recovered) return receipt.units.charged === 0 || kept.responseId !== null ? "dead" : "lost";
     // Its node has settled it, and is about to say how it ended.

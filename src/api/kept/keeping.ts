@@ -8,12 +8,11 @@ import { asFault, Fault } from "../../inference/fault.ts";
 import type { ResponseObject } from "../../protocol/openai-responses/contract.ts";
 import type { LogName } from "../../store/answer-log.ts";
 import type { Claim, Kept } from "../../store/kept.ts";
-import { within } from "../../time/deadline.ts";
 import { type EarlierResponse, earlierResponse } from "./current-response.ts";
 import { failedResponse } from "./failed-response.ts";
 import { Follower } from "./follower.ts";
 import { LogWriter } from "./log-writer.ts";
-import { answerLost, available, claim_ms_max, type KeepingNeeds, type LogHead, unavailable } from "./needs.ts";
+import { answered, answerLost, available, type KeepingNeeds, type LogHead, unavailable } from "./needs.ts";
 import type { OpenAnswer } from "./parts.ts";
 
 interface KeptAs {
@@ -67,7 +66,8 @@ export class Keeping implements AsyncDisposable, OpenAnswer {
   async respond(begun: ResponseObject): Promise<void> {
     this.#begun = begun;
     const { answers } = this.#needs.kept;
-    if (!(await available(answers.respond(this.requestId, begun.id, JSON.stringify(begun))))) throw claimGone();
+    const isOpen = await available(this.#needs, answers.respond(this.requestId, begun.id, JSON.stringify(begun)));
+    if (!isOpen) throw claimGone();
   }
 
   /** Ends the background response. False if it was cancelled before. */
@@ -76,7 +76,7 @@ export class Keeping implements AsyncDisposable, OpenAnswer {
     const text = JSON.stringify(response);
     const bytes = this.#writer?.bytes ?? text.length;
     const ending = this.#needs.kept.answers.end(this.requestId, { state: "ended", bytes, response: text, freesClaim });
-    return within(ending, claim_ms_max, "the store of answers").catch((cause) => {
+    return answered(this.#needs.kept.clock, ending).catch((cause) => {
       this.#failed(cause);
       return false;
     });
@@ -99,7 +99,7 @@ export class Keeping implements AsyncDisposable, OpenAnswer {
     if (open.size >= settings().open_max) throw tooMany();
     open.add(this);
     for (;;) {
-      const earlier = await available(answers.begin({ ...this.#name, claim: this.#kept.claim }));
+      const earlier = await available(this.#needs, answers.begin({ ...this.#name, claim: this.#kept.claim }));
       if (earlier === "begun") {
         this.#isClaimed = true;
         void this.#makeRoom().catch(this.#failed);
@@ -136,8 +136,8 @@ export class Keeping implements AsyncDisposable, OpenAnswer {
       clock,
       lost: (cause) => this.#lost(cause),
     });
-    if ((await available(answers.find(this.#name.requestId))) === null) throw claimGone();
-    await available(writer.open(JSON.stringify(head)));
+    if ((await available(this.#needs, answers.find(this.#name.requestId))) === null) throw claimGone();
+    await available(this.#needs, writer.open(JSON.stringify(head)));
     this.#writer = writer;
   }
 
@@ -206,7 +206,7 @@ export class Keeping implements AsyncDisposable, OpenAnswer {
 
   async #ended(state: "ended" | "lost", bytes: number): Promise<void> {
     const work = this.#needs.kept.answers.end(this.#name.requestId, { state, bytes });
-    await within(work, claim_ms_max, "the store of answers").catch(this.#failed);
+    await answered(this.#needs.kept.clock, work).catch(this.#failed);
   }
 
   readonly #failed = (cause: unknown): void => {

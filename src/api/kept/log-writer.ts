@@ -54,7 +54,7 @@ export class LogWriter {
   async open(text: string): Promise<void> {
     const { logs, name } = this.#writing;
     const work = logs.append(name, 0, { text, isEnd: false });
-    const appended = await within(work, end_ms_max, "the log of the answer");
+    const appended = await this.#inTime(work);
     if (appended !== "appended") throw new Error(`the log of the answer is ${appended}`);
     this.#number = 1;
     this.#bytes = Buffer.byteLength(text);
@@ -84,10 +84,14 @@ export class LogWriter {
     this.#isEnding = true;
     this.#send();
     try {
-      await within(this.#sending ?? Promise.resolve(), end_ms_max, "the log of the answer");
+      await this.#inTime(this.#sending ?? Promise.resolve());
     } catch (cause) {
       this.#lose(cause);
     }
+  }
+
+  #inTime<Value>(work: Promise<Value>): Promise<Value> {
+    return within(work, end_ms_max, "the log of the answer", undefined, this.#writing.clock);
   }
 
   #send(): void {
