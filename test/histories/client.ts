@@ -8,6 +8,7 @@ import { noUsage } from "../../src/inference/usage.ts";
 import type { CatalogModel } from "../../src/routing/catalog.ts";
 import type { Plan } from "../../src/store/plan.ts";
 import { Cancellation, type Signal } from "../../src/time/cancellation.ts";
+import { passed } from "../../src/time/clock.ts";
 import { defaultTimeouts } from "../../src/upstream/target.ts";
 import { finishing, type Signals } from "../../src/usage/departure.ts";
 import { type EngineProgress, nowhereYet } from "../../src/usage/engine-answer.ts";
@@ -222,6 +223,7 @@ export async function request(
     // What can no longer be kept follows its client.
     if (kept?.isLeft && !kept.keeping.isKept) endWithClient();
   }
+  if (kept && world.defects.endsLogLate) await passed(node.clock, 2_000);
   await kept?.keeping.end();
   if (!plan.stream) await run[Symbol.asyncDispose]();
 }

@@ -35,8 +35,8 @@ export interface History {
   kept: Required<Keep>;
 }
 
-/** A history that is not over so long after the last harm never will be. */
-const patience_ms = 60_000;
+/** A history that is not over so long after the last harm never will be. What is asked again last may run anew. */
+const patience_ms = 100_000;
 
 export function runHistory(seed: number, options: HistoryOptions = {}): History {
   const { keep = {}, defects = {}, traced = false, only } = options;

@@ -101,7 +101,8 @@ export class KeptJudge {
         counts["repeats that ran anew, as their first was refused, failed or gone"] += runs.length - 1;
       // What a failover has forgotten may be a claim.
       if (runs.some(({ setBackAt_ms }) => setBackAt_ms !== null)) continue;
-      const charged = runs.filter((run) => this.#costOf(run) > 0).map(({ plan }) => plan.id);
+      // Of one that was refused a copy of its admission may have come late (verdict.ts, judgeRecovery).
+      const charged = runs.filter((run) => !run.refused && this.#costOf(run) > 0).map(({ plan }) => plan.id);
       if (charged.length > 1) say("key", `the key of ${first} was charged for ${charged.join(" and ")}`);
     }
   }

@@ -34,7 +34,12 @@ export const keptMutations: Readonly<Record<string, Mutation>> = {
     seenAs: ["key"],
   },
   "a kept answer ends with its client": { rule, defects: { isNeverDetached: true }, seenAs: ["detached"] },
-  "a run is settled before its log is whole": { rule, defects: { endsLogLate: true }, seenAs: ["repeat"] },
+  "a run is settled before its log is whole": {
+    rule,
+    under: ["crash"],
+    defects: { endsLogLate: true },
+    seenAs: ["repeat"],
+  },
   "a key stays taken after the failure of its node was read": {
     rule,
     defects: { kept: () => ({ free: async () => true }) },
@@ -42,6 +47,7 @@ export const keptMutations: Readonly<Record<string, Mutation>> = {
   },
   "who has lost a claim goes on": {
     rule,
+    under: ["freeze"],
     defects: {
       kept: (answers) => ({
         find: async (requestId) =>

@@ -42,6 +42,7 @@ export function keepingNeedsOf(world: World, node: Node): KeepingNeeds {
     kept: keptPartsOf(world, node),
     ledger: receiptsOf(world, node) as Ledger,
     limits: { first_event_hold_ms: 5_000 } as KeepingNeeds["limits"],
+    metrics: { kept() {}, unkept() {} } as unknown as KeepingNeeds["metrics"],
     log: { event() {} } as unknown as KeepingNeeds["log"],
   };
 }

@@ -10,7 +10,6 @@ import type { Clock } from "../../src/time/clock.ts";
 import type { Hold } from "../../src/usage/meter.ts";
 import { LedgerModel } from "../store/ledger-model.ts";
 import { budgetMutations } from "./budget-mutations.ts";
-import { keptMutations } from "./kept-mutations.ts";
 import { lateMutations } from "./late-mutations.ts";
 import type { Rule } from "./rules.ts";
 import { type FaultPlan, lease_ms } from "./scenario.ts";
@@ -27,7 +26,7 @@ export interface Defects {
   rates?(rates: Rates): Rates;
   /** Stands between a node and the rows of answers that are kept. */
   kept?(answers: KeptAnswers): Partial<KeptAnswers>;
-  /** A run is settled before its log is whole. */
+  /** A run is settled some seconds before its log is whole. */
   endsLogLate?: boolean;
   /** A run that is kept ends with its client. */
   isNeverDetached?: boolean;
@@ -453,5 +452,4 @@ export const mutations: Record<string, Mutation> = {
   },
   ...budgetMutations,
   ...lateMutations,
-  ...keptMutations,
 };

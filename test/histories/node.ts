@@ -2,6 +2,7 @@
 
 import { type Admission, admission } from "../../src/admission/admission.ts";
 import { recovery } from "../../src/admission/recovery.ts";
+import type { KeepingNeeds } from "../../src/api/kept/needs.ts";
 import { chanceFor, kindOf } from "./chances.ts";
 import type { Judge } from "./judge.ts";
 import { keepingNeedsOf } from "./kept-stores.ts";

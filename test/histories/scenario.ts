@@ -108,6 +108,7 @@ const harm_ms_max = 22_000;
 const repeat_last_ms = 34_000;
 /** The number of the fault that is there beside the others. */
 const cut_alone = 50;
+const frozen_with_claim = 60;
 /** What changes is counted from here, behind all faults. */
 const first_change = 100;
 const anchor_ms = Date.UTC(2026, 0, 31, 10);
@@ -155,7 +156,12 @@ export function scenarioOf(seed: number): Scenario {
     organizations,
     nodes,
     requests,
-    faults: [...faults, ...cutAlone(chanceFor(seed, kindOf.fault, cut_alone), nodes.length), ...changes],
+    faults: [
+      ...faults,
+      ...cutAlone(chanceFor(seed, kindOf.fault, cut_alone), nodes.length),
+      ...frozenWithClaim(chanceFor(seed, kindOf.kept, frozen_with_claim), requests),
+      ...changes,
+    ],
     weather,
     recovery,
     flush_ms_max,
@@ -250,6 +256,16 @@ function unstreamed(plan: RequestPlan, chance: Chance, part: () => RequestPlan["
   const isLate = isWhole && chance.next() < 0.3;
   const parts = isLate ? plan.parts.map(({ tokens }) => ({ tokens, wait_ms: between(5_000, 16_000) })) : plan.parts;
   return { ...plan, stream: false, parts, breaksOff, again, ends_ms };
+}
+
+/** In one of ten histories a node freezes for long when it has taken a key, most often before its grant. */
+function frozenWithClaim(chance: Chance, requests: readonly RequestPlan[]): FaultPlan[] {
+  const claiming = requests.find(({ repeats }) => repeats !== null);
+  if (!claiming || chance.next() >= 0.1) return [];
+  const at_ms = claiming.at_ms + 2 + chance.below(20);
+  return [
+    { index: frozen_with_claim, kind: "freeze", at_ms, node: claiming.node, for_ms: 10_000 + chance.below(6_000) },
+  ];
 }
 
 /** In two of five histories one node is cut off past its lease while it streams, so that another settles what it runs. */

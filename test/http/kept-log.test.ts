@@ -29,7 +29,7 @@ test("an answer waits for a store that is slower than its engine, and nothing of
     name,
     bytes_max: 16 * 1024 * 1024,
     clock,
-    lost: (cause) => void lost.push(cause),
+    lost: (_, cause) => void lost.push(cause),
   });
   isOpen = true;
   await writer.open("head");

@@ -8,6 +8,7 @@ import { asFault, Fault } from "../../inference/fault.ts";
 import type { ResponseObject } from "../../protocol/openai-responses/contract.ts";
 import type { LogName } from "../../store/answer-log.ts";
 import type { Claim, Kept } from "../../store/kept.ts";
+import type { Unkept } from "../../telemetry/metrics.ts";
 import { type EarlierResponse, earlierResponse } from "./current-response.ts";
 import { failedResponse } from "./failed-response.ts";
 import { Follower } from "./follower.ts";
@@ -134,7 +135,7 @@ export class Keeping implements AsyncDisposable, OpenAnswer {
       name: this.#name,
       bytes_max: answer_bytes_max,
       clock,
-      lost: (cause) => this.#lost(cause),
+      lost: (why, cause) => this.#lost(why, cause),
     });
     if ((await available(this.#needs, answers.find(this.#name.requestId))) === null) throw claimGone();
     await available(this.#needs, writer.open(JSON.stringify(head)));
@@ -165,7 +166,9 @@ export class Keeping implements AsyncDisposable, OpenAnswer {
     const writer = this.#writer;
     if (!writer || writer.isLost) return;
     await writer.end();
-    if (!writer.isLost) await this.#ended("ended", writer.bytes);
+    if (writer.isLost) return;
+    this.#needs.metrics.kept(writer.bytes);
+    await this.#ended("ended", writer.bytes);
   }
 
   /** A key is free again if its request was refused, or failed before the first part of its answer. */
@@ -196,8 +199,9 @@ export class Keeping implements AsyncDisposable, OpenAnswer {
     return outcome === "failed" && stream !== true;
   }
 
-  #lost(cause: unknown): void {
+  #lost(why: Unkept, cause: unknown): void {
     this.#failed(cause);
+    this.#needs.metrics.unkept(why);
     // A background response goes on: it can be fetched without its log.
     void (this.isBackground ? Promise.resolve() : this.#ended("lost", 0))
       .then(() => this.#needs.kept.logs.remove([this.#name]))

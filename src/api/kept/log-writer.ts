@@ -3,6 +3,7 @@
  * while; then the log is lost, and the answer goes on without it.
  */
 import type { AnswerLogs, LogEntry, LogName } from "../../store/answer-log.ts";
+import type { Unkept } from "../../telemetry/metrics.ts";
 import { type Clock, passed } from "../../time/clock.ts";
 import { within } from "../../time/deadline.ts";
 
@@ -24,7 +25,7 @@ export interface LogWriting {
   bytes_max: number;
   clock: Clock;
   /** Called once, if the log is lost. */
-  lost(cause: unknown): void;
+  lost(why: Unkept, cause: unknown): void;
 }
 
 export class LogWriter {
@@ -65,7 +66,7 @@ export class LogWriter {
     if (this.#isLost || text === "") return;
     this.#bytes += Buffer.byteLength(text);
     if (this.#bytes > this.#writing.bytes_max) {
-      this.#lose(new Error(`larger than ${this.#writing.bytes_max} bytes`));
+      this.#lose("size", new Error(`larger than ${this.#writing.bytes_max} bytes`));
       return;
     }
     this.#waiting += text;
@@ -86,7 +87,7 @@ export class LogWriter {
     try {
       await this.#inTime(this.#sending ?? Promise.resolve());
     } catch (cause) {
-      this.#lose(cause);
+      this.#lose("store", cause);
     }
   }
 
@@ -119,21 +120,21 @@ export class LogWriter {
     while (!this.#isLost) {
       try {
         const appended = await logs.append(name, this.#number, entry);
-        if (appended !== "appended") this.#lose(new Error(`the log is ${appended}`));
+        if (appended !== "appended") this.#lose("store", new Error(`the log is ${appended}`));
         this.#number += 1;
         return;
       } catch (cause) {
-        if (clock.now_ms() >= until_ms) return this.#lose(cause);
+        if (clock.now_ms() >= until_ms) return this.#lose("store", cause);
         await passed(clock, retry_ms);
       }
     }
   }
 
-  #lose(cause: unknown): void {
+  #lose(why: Unkept, cause: unknown): void {
     if (this.#isLost) return;
     this.#isLost = true;
     this.#waiting = "";
     this.#cancelTimer?.();
-    this.#writing.lost(cause);
+    this.#writing.lost(why, cause);
   }
 }
