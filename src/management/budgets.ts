@@ -4,7 +4,7 @@ import type { Value } from "../schema/codec.ts";
 import { type Budget, noBudget, type KeyBudget as StoredBudget } from "../store/budget.ts";
 import type { Organization, Key as StoredKey } from "../store/directory.ts";
 import { type ManagementContext, noKey } from "./context.ts";
-import { exampleKey, keyFields } from "./keys.ts";
+import { exampleKey, keyFields } from "./key.ts";
 import { changedLimits, differencesOf } from "./limits.ts";
 import { staleOrganization } from "./organizations.ts";
 import { partFrom } from "./page.ts";
@@ -23,9 +23,10 @@ import {
   words,
 } from "./shapes.ts";
 import { exampleStanding, standing, withStanding, withStandings } from "./standing.ts";
-import { allowed, keyDefaultOf, noTeam, overtaken, teamNamed } from "./teams.ts";
+import { noTeam, teamNamed } from "./team.ts";
+import { allowed, keyDefaultOf } from "./team-limits.ts";
 import { verbsOf } from "./verb.ts";
-import { conflict, lastChange, stale } from "./version.ts";
+import { conflict, lastChange, overtaken, stale } from "./version.ts";
 
 const verb = verbsOf("Keys");
 

@@ -2,105 +2,38 @@
 
 import Type from "typebox";
 import { key_random_bytes, newKey, secretOf } from "../auth/key.ts";
-import type { Value } from "../schema/codec.ts";
 import { keyKinds, keyStates, type Organization, scopes } from "../store/directory.ts";
 import { idOf } from "../store/ids.ts";
-import { day } from "../time/written.ts";
-import { type Column, flag } from "./command.ts";
+import { flag } from "./command.ts";
 import { isClosed, type ManagedCatalog, type ManagementContext, noKey, reusedKey } from "./context.ts";
 import { fail } from "./error.ts";
+import { exampleKey, exampleNew, exampleNow, Key, KeyStanding, keyColumns, NewKey } from "./key.ts";
 import { changeOf, newKeyOf } from "./key-change.ts";
 import { byOrganization, partFrom } from "./page.ts";
 import * as parse from "./parse.ts";
-import { raiseColumn, raiseNow } from "./raise.ts";
 import {
   duration,
-  exampleSecret,
   examples,
-  id,
-  instant,
   keepers,
-  life,
   limitChanges,
   limitIn,
   managers,
   moment,
   name,
   nullable,
-  once,
   oneOf,
   owners,
   partOf,
   partOfIds,
-  Secret,
-  version,
   words,
 } from "./shapes.ts";
-import { exampleStanding, over, overFlag, standing, standingColumn, withStanding, withStandings } from "./standing.ts";
-import { newKeyBudget, noTeam } from "./teams.ts";
+import { over, overFlag, withStanding, withStandings } from "./standing.ts";
+import { noTeam } from "./team.ts";
+import { newKeyBudget } from "./team-limits.ts";
 import { someChange, verbsOf } from "./verb.ts";
 import { lastChange, stale } from "./version.ts";
 
 const verb = verbsOf("Keys");
-
-const { id: keyId, ...keyRest } = {
-  id: id("key"),
-  organization_id: id("org"),
-  organization: Type.String({ description: "The organization's slug." }),
-  name: Type.String(),
-  scopes: Type.Array(oneOf([...scopes])),
-  allowed_models: nullable(Type.Array(Type.String(), { description: "Null: every model." })),
-  ...life,
-  last_used_from: nullable(Type.String({ description: "An address; of IPv6, its /64." })),
-  created_by: nullable(Type.String({ description: "`operator:<name>`, `cli:<user>` or `service`." })),
-  owner: nullable(Type.String()),
-  person_id: nullable(id("per")),
-  labels: Type.Record(Type.String(), Type.String()),
-  allowed_addresses: nullable(Type.Array(Type.String(), { description: "Null: every address." })),
-  state: oneOf([...keyStates], { description: "When this was read." }),
-  ends_at: nullable(
-    instant(
-      "When it ended or will, as things stand: revoked, expired, older or longer unused than its organization allows.",
-    ),
-  ),
-  version: version(),
-  secrets: Type.Array(Secret, { description: "Newest first." }),
-};
-export const keyFields = { id: keyId, ...keyRest };
-export const Key = Type.Object(keyFields, { $id: "Key" });
-export type Key = Value<typeof Key>;
-const KeyStanding = Type.Object({ ...keyFields, standing: standing(), raise: raiseNow() }, { $id: "KeyStanding" });
-type KeyStanding = Value<typeof KeyStanding>;
-export const NewKey = Type.Object(
-  { id: keyId, key: nullable(Type.String({ description: `The key. ${once}` })), ...keyRest },
-  { $id: "NewKey" },
-);
-export type NewKey = Value<typeof NewKey>;
-
-export const exampleKey: Key = {
-  id: examples.key,
-  organizationId: examples.organization,
-  organization: "acme",
-  name: "build server",
-  scopes: ["inference:create"],
-  allowedModels: null,
-  createdAt: examples.at,
-  expiresAt: null,
-  revokedAt: null,
-  lastUsedAt: null,
-  lastUsedFrom: null,
-  createdBy: "operator:ann",
-  owner: null,
-  personId: null,
-  labels: {},
-  allowedAddresses: null,
-  state: "active",
-  endsAt: null,
-  version: 1,
-  secrets: [{ prefix: "slk_3fJk", ...exampleSecret }],
-};
-const exampleNow: KeyStanding = { ...exampleKey, standing: exampleStanding, raise: null };
-const exampleNew: NewKey = { ...exampleKey, key: `slk_${"x".repeat(38)}` };
 
 const owner = Type.Optional(nullable(name("A person or a team, in any words.")));
 const addresses = Type.Optional(
@@ -127,27 +60,6 @@ const labels = (options: { description?: string; maxProperties?: number }) =>
     }),
   );
 const oneKey = { id: words("ID of the key.") };
-
-const keyColumns: Column<KeyStanding>[] = [
-  { head: "ID", cell: (key) => key.id },
-  { head: "ORG", cell: (key) => key.organization },
-  { head: "NAME", cell: (key) => key.name, breaks: true },
-  { head: "STATE", cell: (key) => key.state },
-  standingColumn,
-  raiseColumn,
-  {
-    head: "KEY",
-    optional: true,
-    cell: (key) =>
-      key.secrets
-        .slice(0, 1)
-        .map((one) => `${one.prefix}…${one.suffix}`)
-        .join(""),
-  },
-  { head: "SCOPES", cell: (key) => key.scopes.join(" "), breaks: true, optional: true },
-  { head: "LAST USED", optional: true, cell: (key) => (key.lastUsedAt ? day(key.lastUsedAt) : "never") },
-  { head: "ENDS", optional: true, cell: (key) => (key.endsAt ? day(key.endsAt) : "never") },
-];
 
 export const keyVerbs = [
   verb({

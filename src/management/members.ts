@@ -16,7 +16,7 @@ import {
   personOf,
 } from "./people.ts";
 import { examples, id, Limits, limitChanges, managers, nullable, readers, words } from "./shapes.ts";
-import { defaultAfter } from "./teams.ts";
+import { defaultAfter } from "./team-limits.ts";
 import { verbsOf } from "./verb.ts";
 
 const verb = verbsOf("People");

@@ -13,7 +13,7 @@ import { organizationFlag } from "./organizations.ts";
 import { personFlag, personOf } from "./people.ts";
 import { exampleRaise, raiseFacts, raiseNow } from "./raise.ts";
 import { admins, examples, id, Limits, limitChanges, managers, moment, nullable, oneOf, words } from "./shapes.ts";
-import { teamNamed } from "./teams.ts";
+import { teamNamed } from "./team.ts";
 import { verbsOf } from "./verb.ts";
 
 const day_ms = 86_400_000;

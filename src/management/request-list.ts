@@ -25,7 +25,7 @@ import {
   units,
   words,
 } from "./shapes.ts";
-import { teamNamed } from "./teams.ts";
+import { teamNamed } from "./team.ts";
 import { verbsOf } from "./verb.ts";
 
 const verb = verbsOf("Requests");
