@@ -209,7 +209,7 @@ async function refreshed(
  */
 export async function byAssertion(parts: IdentityParts, assertion: string): Promise<Tokens> {
   const identity = identityOf(parts);
-  const { issuer, claims, lasts_ms } = await verifiedAssertion(parts, assertion).catch((cause) => {
+  const { issuer, claims, ends_ms } = await verifiedAssertion(parts, assertion).catch((cause) => {
     throw cause instanceof IssuerRefused ? unknownAssertion() : cause;
   });
   const rule = judged(identity, issuer, claims).calling;
@@ -220,8 +220,8 @@ export async function byAssertion(parts: IdentityParts, assertion: string): Prom
   const { organization, team, scopes, models } = rule;
   const id = idOf(parts.newUuid(), "key_");
   const key = await parts.people.tokenKey({ id, personId: known.person.id, organization, team });
-  const { token, access } = accessFor(parts, Math.min(access_ms, lasts_ms));
-  const given = key && (await parts.signIns.addAccessToken(key.id, access, { scopes, models }));
+  const { token, access } = accessFor(parts, Math.min(access_ms, ends_ms - parts.now_ms()));
+  const given = key && access.lasts_ms > 0 && (await parts.signIns.addAccessToken(key.id, access, { scopes, models }));
   if (!given) throw unknownAssertion();
   return { accessToken: token, lasts_s: Math.floor(access.lasts_ms / 1000), refreshToken: null, scopes: given };
 }

@@ -10,6 +10,8 @@
 //   npm run test:clients -- sign-in         Claude Code, Codex and opencode, from npm, by a person's sign-in from nothing on
 //   npm run test:clients -- terminal        Claude Code, from npm, in a terminal: signs in, works, is limited, is signed out
 //   npm run test:clients -- key-store       GNOME's keyring, from Debian, as the key store of `sluice login`
+//   npm run test:clients -- keycloak        Keycloak, from Maven, as the issuer by which people come in, in a browser
+//   npm run test:clients -- dex             Dex, compiled from its Go module, as the same
 //   npm run test:clients -- pi              pi, from npm, in front of the service, by each of the three protocols
 //   npm run test:clients -- ai              the AI SDK and the OpenAI Agents SDK, from npm, in front of the service
 //   npm run test:clients -- limits          the AI SDK's majors, LangChain for JS and opencode: a request that can never pass
@@ -29,6 +31,7 @@ import { claudeSuite } from "./claude-code/run.ts";
 import { codexSuite, codexTurnsSuite } from "./codex/run.ts";
 import { CannotRun, type Edition, editions, onlyPinned, type Suite } from "./edition.ts";
 import { engineCounts } from "./engine/run.ts";
+import { dexSuite, keycloakSuite } from "./issuers/run.ts";
 import { keyStoreSuite } from "./key-store/run.ts";
 import { limitsSuite } from "./limits/run.ts";
 import { openResponsesSuite } from "./open-responses/run.ts";
@@ -50,6 +53,8 @@ const suites: Record<string, Suite> = {
   "sign-in": signInSuite,
   terminal: terminalSuite,
   "key-store": keyStoreSuite,
+  keycloak: keycloakSuite,
+  dex: dexSuite,
   pi: piSuite,
   ai: aiSuite,
   limits: limitsSuite,

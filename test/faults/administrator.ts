@@ -2,7 +2,8 @@
 // that hold a snapshot, clients that take every connection, and a clock that is set. All over connections of their own.
 
 import { connect, type Socket } from "node:net";
-import { type Database, DatabaseError } from "../../src/postgres/database.ts";
+import type { Database } from "../../src/postgres/database.ts";
+import { DatabaseError } from "../../src/postgres/database-error.ts";
 import { ledger } from "../../src/postgres/ledger.ts";
 import { people } from "../../src/postgres/people.ts";
 import { peopleAdministration } from "../../src/postgres/people-administration.ts";
