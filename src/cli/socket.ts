@@ -54,10 +54,10 @@ export async function adminSocket(options: {
   }
   const server = listen(path, (request) => {
     server.timeout(request, call_ms / 1000);
-    const { tryAs, failed } = options;
+    const { actAs, tryAs } = options;
     if (tryAs && new URL(request.url).pathname === tryPath)
       return tried(request, connectionOf(server, request), (claimed) => tryAs(actorOf(owner, claimed)));
-    return answer(request, { actAs: (claimed) => options.actAs(actorOf(owner, claimed)), failed });
+    return answer(request, { ...options, actAs: (claimed) => actAs(actorOf(owner, claimed)) });
   });
   chmodSync(path, 0o600);
   return { path, stop: () => server.stop() };

@@ -64,7 +64,7 @@ test("an operator tries a model as a key, by its ID and without its secret", asy
 test("on the machine of a node with the embedded database, the socket needs no token", async () => {
   await using ending = new AsyncDisposableStack();
   const local = await startSluice({ store: "pglite" });
-  ending.defer(() => local.stop());
+  ending.defer(async () => void (await local.stop()));
   const { id } = await local.json<{ id: string }>("key", "create", "--org", local.organization, "--name", "tried");
   const said = await local.json<{ text: string; receipt: object }>("try", model, "--key", id);
   expect(said).toMatchObject({ text: expect.stringMatching(/\S/), receipt: { key_id: id, outcome: "completed" } });

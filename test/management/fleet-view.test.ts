@@ -165,7 +165,10 @@ test("the fleet is the sum of the nodes that live, and says what somebody should
 test("certificates that end within 14 days are a warning, by their day", () => {
   const nodes = nodesOf(
     ["2026-12-15", "2026-12-14T23:59:59Z", "2026-12-14", "2026-12-01", null, undefined].map((at, number) =>
-      storedReport({ name: `node-${number}:443`, certificateExpiresAt: at && new Date(at).toISOString() }),
+      storedReport({
+        name: `node-${number}:443`,
+        ...(at === undefined ? {} : { certificateExpiresAt: at && new Date(at).toISOString() }),
+      }),
     ),
   );
   expect(nodes.map(({ certificateExpiresAt: at }) => at?.getUTCDate())).toEqual([15, 14, 14, 1, undefined, undefined]);
