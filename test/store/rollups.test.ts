@@ -574,13 +574,12 @@ for (const [name, runs] of [
         await served({ units: 500, keyId: keys[2]!, organizationId: owners[1]! });
         await readAll();
       }
-      // All but the first month, all but the last, and so few that their own totals are read.
-      for (const span of [spanOf(2, 6), spanOf(1, 5), spanOf(3, 5)]) await equalsRecords(span);
+      // All but the first month, and all but the last.
+      for (const span of [spanOf(2, 6), spanOf(1, 5)]) await equalsRecords(span);
       await agrees();
       await untotalled();
       // All months add up to nothing yet, and days come to it one by one.
       await store.db.query("select usage_total_all()");
-      await equalsRecords(spanOf(2, 6));
       await readAll();
       await equalsRecords(spanOf(2, 6));
 
