@@ -87,7 +87,11 @@ export async function socketTry({
   const headers = { [actorHeader]: actor, "content-type": "application/json" };
   return (keyId, body) =>
     fetch(`${origin}${tryPath}?key=${encodeURIComponent(keyId)}`, {
-      ...{ method: "POST", headers, body, unix: path, keepalive: false },
+      method: "POST",
+      headers,
+      body,
+      unix: path,
+      keepalive: false,
       signal: AbortSignal.timeout(answer_ms),
     });
 }

@@ -69,7 +69,7 @@ function overHttp(
   };
 }
 
-/** Whoever may open the socket of the running server administers it, and needs no token. */
+/** The socket of the running server needs no token: the file system lets in who administers it. */
 async function onThisMachine(services: Services, key: string, at: string | undefined): Promise<TryEntrance> {
   const storage = services.storage();
   const [manage, complete] =

@@ -39,7 +39,7 @@ export interface PreparedListeners {
 
 export interface Listeners {
   url: string;
-  /** Of the one that clients are shown now; null: none is. */
+  /** The end of the certificate that clients are shown now; null: none is. */
   certificateExpiresAt(): Date | null;
   /** Has the console listen, if it does not yet, and there is one. */
   openConsole(): void;

@@ -54,7 +54,7 @@ async function totalDays(db: Database, lane: Lane): Promise<void> {
   } while (performance.now() < until_ms);
 }
 
-/** What all months of a key add up to, after an upgrade, and whenever the totals of a month are gone. */
+/** Adds up all months of each key, after an upgrade, and whenever the totals of a month are gone. */
 async function totalAllMonths(db: Database, lane: Lane): Promise<void> {
   const [found] = await lane.query<{ has: boolean }>("select has_key_all as has from usage_audit");
   if (!found!.has) await db.transaction((tx) => tx.query("select usage_total_all()"), { statement_ms: long_ms });

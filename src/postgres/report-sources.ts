@@ -82,7 +82,7 @@ export function sourcesOf(query: ReportQuery, rolled: readonly Rolled[], months:
   return { total: { kind, ranges: total, others: isMost ? besides(total) : null }, rollUp: { table, ranges: left } };
 }
 
-/** What is before, between and after the ranges. */
+/** The ranges before, between and after these. */
 function besides(ranges: readonly Range[]): Range[] {
   const starts = [beginning, ...ranges.map(({ to }) => to)];
   const ends = [...ranges.map(({ from }) => from), end];

@@ -30,7 +30,7 @@ const ofKind = {
   organization: "and s.kind = 'organization'",
   key: "and s.kind = 'key'",
 };
-/** What all months of a key add up to stands at no instant. */
+/** The sums of all months of a key stand at no instant. */
 const always = "s.starts_at = 'infinity' and s.kind = 'key_all'";
 
 /** A number is read several times as fast as an instant. */
