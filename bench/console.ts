@@ -42,10 +42,12 @@ const name = `bench-${Date.now()}`;
 const { token } = await sluice.json<{ token: string }>("operator", "create", name, "--role", "admin");
 
 const lastMonth = new Date(Date.now() - 32 * 86_400_000).toISOString().slice(0, 7);
+const yearAgo = new Date(Date.now() - 365 * 86_400_000).toISOString().slice(0, 7);
 const pages = [
   "/",
   "/usage",
   "/usage?by=key",
+  `/usage?by=key&from=${yearAgo}`,
   "/usage?by=model",
   `/usage?by=day&from=${lastMonth}`,
   "/usage?by=key&organization=org-0",
