@@ -54,7 +54,7 @@ export function Keys({ organization, teams }: { organization: string; teams: Tea
 
 type OwnKey = ItemOf<"pageKeys">;
 
-/** A member's keys: she sets neither their team nor limits. */
+/** A member's keys. A member sets neither team nor limits. */
 export function OwnKeys({ organization }: { organization: string }) {
   return (
     <KeySection title="Your keys" organization={organization} teams={[]}>

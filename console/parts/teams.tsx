@@ -74,7 +74,7 @@ const limitsOfTeam = [
     label: "New keys",
     says: "Each new key of the team gets these. Keys that exist keep theirs.",
   },
-  { member: "member_limits", label: "Members", says: "Each person of the team without limits of her own has these." },
+  { member: "member_limits", label: "Members", says: "Each person of the team without limits of their own has these." },
 ] as const;
 
 function TeamActs({ of: team, changed }: { of: Team; changed: () => void }) {

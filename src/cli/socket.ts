@@ -1,7 +1,7 @@
 /**
  * The management socket of a running server: a Unix socket in the data folder that only its owner can open. The
  * embedded database admits one process, so the CLI sends its verbs to the server that holds it. JSON over HTTP: the name
- * of a verb and its input go in, its answer or a refusal comes out. Whoever can open the socket can do everything: the file system is
+ * of a verb and its input go in, its answer or a refusal comes out. Everybody who can open the socket can do everything: the file system is
  * the guard.
  */
 import { chmodSync, lstatSync, mkdirSync, unlinkSync } from "node:fs";
@@ -43,7 +43,7 @@ export async function adminSocket(options: {
   actAs: (actor: string) => Transport;
   /** Tries models for this actor; absent: nobody can. */
   tryAs?: (actor: string) => Serve;
-  /** Called with outages; the caller is told of them too. */
+  /** Called with outages, which the caller gets as well. */
   failed?: (cause: unknown) => void;
 }): Promise<{ path: string; stop(): Promise<void> }> {
   const { folder, path } = socketPath(options.dataDir);

@@ -121,10 +121,10 @@ function receiptFacts(request: string | null, receipt: RequestReceipt | null): (
 }
 
 const help = `
-As whoever is signed in (sluice login), with a person's limits or those of the
-key that was kept. With --key, an operator tries a model as a key of an
-organization, whose secret is not needed: on the machine of a running server
-with the embedded database, or with --server. It is charged like any request.
+The request counts for whoever is signed in (sluice login): a person, or the
+stored key. With --key, an operator tries a model as a key of an organization,
+without needing its secret: on the machine of a running server with the
+embedded database, or with --server. It is charged like any request.
 
 Examples:
   $ sluice try

@@ -2,7 +2,7 @@
 import type { Actor } from "../store/directory.ts";
 import type { Operator, Role } from "../store/operators.ts";
 
-/** A `member` sees herself alone, and comes by a session of the console; all others see more. */
+/** A `member` sees only their own data, through a session of the console; all others see more. */
 export type CallerRole = Role | "member";
 
 export interface Caller {

@@ -101,7 +101,7 @@ export const Fleet = Type.Object(
     configurations: Type.Array(Type.Object({ configuration: Type.String(), nodes: count("How many.") }), {
       description: "The hashes of the configurations in force. More than one is a warning.",
     }),
-    warnings: Type.Array(Type.String(), { description: "What somebody should look at, in words." }),
+    warnings: Type.Array(Type.String(), { description: "Warnings, as text." }),
     ...figures,
     ...engineFields,
     nearest: Type.Array(NearOrganization, {

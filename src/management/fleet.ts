@@ -61,7 +61,7 @@ export const fleetVerbs = [
     route: "GET /fleet",
     summary: "Sum up the fleet",
     description:
-      "All nodes together: their load, what they see of the engines, and what somebody should look at. With `format=events` it is followed. Nodes that are silent count nowhere else.",
+      "All nodes together: their load, their view of the engines, and warnings. With `format=events`, the answer is a stream of updates. Silent nodes are left out of all sums.",
     roles: ["admin", "viewer"],
     faults: [],
     takes: Type.Object({}),

@@ -7,7 +7,7 @@ import type { Reloadable } from "../config/reload.ts";
 import { type Log, logTo } from "../http/log.ts";
 import { compact } from "../inference/compact.ts";
 import { client } from "../management/client.ts";
-import { planUse } from "../postgres/plan-use.ts";
+import { hasOrganizations, planUse } from "../postgres/plan-use.ts";
 import { systemClock } from "../time/clock.ts";
 import type { Member } from "../workers/member.ts";
 import type { Foundation, Serving } from "./foundation.ts";
@@ -106,8 +106,9 @@ function warmingOf({ settings, log }: Foundation, node: Node, stopping: Promise<
   };
 }
 
-function demoOf({ configuration, isTerminal }: Serving, node: Node): Promise<Demo | null> {
+function demoOf({ configuration, database, isTerminal }: Serving, node: Node): Promise<Demo | null> {
   return createDemo({
+    hasOrganizations: () => hasOrganizations(database),
     manage: client(node.actAs("service")),
     catalog: node.dependencies.catalog(),
     dataDir: configuration.current().storage.dataDir,

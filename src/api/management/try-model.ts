@@ -1,5 +1,5 @@
 /**
- * Tries a model: one chat completion that this process runs for whoever administers a key, as that key, with its limits and
+ * Tries a model: one chat completion that this process runs for an administrator of a key, as that key, with its limits and
  * a receipt. So nobody needs the key itself. It is no verb, since its answer is that of the API.
  */
 import Type from "typebox";
