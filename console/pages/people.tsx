@@ -94,6 +94,7 @@ function Memberships({ of: person, changed }: Of) {
         { head: "From", cell: ({ source }) => (source === "hand" ? "given by hand" : "a rule") },
         may("takeMembership") && {
           head: "Acts",
+          areActs: true,
           cell: (one) =>
             one.source === "hand" && (
               <span class="acts">
@@ -148,6 +149,7 @@ function PersonLimits({ of: { id, version, memberships, limits }, changed }: Of)
         { head: "Used", cell: ({ found }) => <Share of={found?.standing ?? null} /> },
         may("updatePersonLimits") && {
           head: "Acts",
+          areActs: true,
           cell: ({ organization, found }) => (
             <span class="acts">
               <Act

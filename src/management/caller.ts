@@ -29,3 +29,8 @@ export function operatorCaller({ id, name, role, organizationId }: Operator): Ca
     noted: { operator: id },
   };
 }
+
+/** Who administers the node on its own machine. */
+export function localCaller(actor: Actor): Caller {
+  return { role: "admin", name: actor, actor, within: null, person: null, noted: { operator: actor } };
+}

@@ -51,7 +51,7 @@ export const fleetVerbs = [
       takes: {},
       columns: nodeColumns,
       none: "No node serves.\n",
-      after: (nodes) => warningsOf(nodes).join("\n") || null,
+      after: (nodes, now_ms) => warningsOf(nodes, now_ms).join("\n") || null,
       parts: "one",
     },
     act: async ({ fleet }) => ({ data: nodesOf(await fleet.listProcesses()), nextCursor: null }),
@@ -68,6 +68,9 @@ export const fleetVerbs = [
     answers: Fleet,
     example: { takes: {}, answer: exampleFleet },
     live: { event: "fleet", every_ms: 300 },
-    act: async ({ fleet, nearest }) => fleetOf(...(await Promise.all([fleet.listProcesses(), nearest()]))),
+    act: async ({ fleet, nearest, now_ms }) => {
+      const [reports, nearestOrganizations] = await Promise.all([fleet.listProcesses(), nearest()]);
+      return fleetOf(reports, nearestOrganizations, now_ms());
+    },
   }),
 ] as const;
