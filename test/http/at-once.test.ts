@@ -10,7 +10,7 @@ import type { RequestReceipt } from "../../src/management/receipt-shape.ts";
 import { busyness } from "../harness/busyness.ts";
 import { isDeep } from "../harness/depth.ts";
 import { says as saying } from "../harness/engine.ts";
-import { freshDatabase } from "../harness/services.ts";
+import { migratedDatabase } from "../harness/migrated-database.ts";
 import { type Simulator, startSimulator } from "../harness/simulator.ts";
 import { type Sluice, startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
@@ -59,7 +59,7 @@ interface Fleet {
 
 async function startFleet(store: "pglite" | "postgres", engine: Simulator): Promise<Fleet> {
   const folder = mkdtempSync(join(tmpdir(), "sluice-at-once-"));
-  const database = store === "postgres" ? await freshDatabase() : null;
+  const database = store === "postgres" ? await migratedDatabase() : null;
   const file = (node: number) => join(folder, `sluice-${node}.yaml`);
   const rewrite = (node: number, gold: string) => writeFileSync(file(node), configTo(engine.url, gold));
   const nodes: Sluice[] = [];
