@@ -1,15 +1,17 @@
 // `npm run bench`: what a request, a streamed event and a stream cost, against a process that only passes requests on. The
-// executable on Postgres and Redis with every limit on, and on the embedded database; an engine and a driver that checks
-// every answer. Targets take turns, round by round; of the rounds the best counts. CPU is the process's own. Prints a table
+// executable on Postgres and Redis with every limit on, and on the embedded database; nginx and Envoy; an engine and a
+// driver that checks every answer. Targets take turns, round by round; of the rounds the best counts. CPU is the process's own. Prints a table
 // in Markdown, and writes it to bench/results. docs/performance.md says how to read it.
 //   --quick    the most telling rows, in two minutes; written only with --write. Exits with 1 if a ratio has grown to more
 //              than 1.5 times what the newest of bench/results says. Any run does if an answer was wrong
 //   --others   Portkey and LiteLLM too, from their packages
-//   --only W   scenarios whose id has this word, or the row of the first requests (cold); not written
+//   --only W   scenarios whose id has this word, or one of several with commas between them; the row of the first requests
+//              (cold); the most streamed events (capacity). Written only with --write, as a part
 //   --note T   what else was going on, for the result
 //   --profile  the node on Postgres runs from source and says in which parts its time goes; with --only. Not written
 // TEST_SLUICE names an executable; otherwise one is built from this checkout. TEST_SLUICE_BEFORE names an older one, which
-// takes turns with it, on a database of its own.
+// takes turns with it, on a database of its own. TEST_BUSBAR and TEST_BIFROST name executables of those, which take part
+// with a key, a budget and limits.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -17,7 +19,11 @@ import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { startPostgres, startRedis } from "../test/harness/services.ts";
 import { until } from "../test/harness/until.ts";
+import { capacityLines } from "./speed/capacity.ts";
 import { pool } from "./speed/client.ts";
+import { startEnvoy } from "./speed/envoy.ts";
+import { startBifrost, startBusbar } from "./speed/governed.ts";
+import { hostSpeed, hostText } from "./speed/host.ts";
 import { executable, machineOf, versionsOf } from "./speed/machine.ts";
 import { versions as othersVersions, startLitellm, startPortkey } from "./speed/others.ts";
 import { busyCores, pinOthers } from "./speed/process.ts";
@@ -29,6 +35,7 @@ import { askerOf, sliceOf } from "./speed/slice.ts";
 import { startLines } from "./speed/start.ts";
 import { databaseBeside, recordsOf, type Stores, storesOf } from "./speed/stores.ts";
 import {
+  askedWhole,
   type NodeOptions,
   startEngineProcess,
   startNginx,
@@ -39,6 +46,25 @@ import {
 import { coldLine, type Driven, warmed } from "./speed/warming.ts";
 
 const ours: readonly string[] = [names.postgres, names.embedded, names.workers];
+
+interface Options {
+  quick: boolean;
+  write: boolean;
+  others: boolean;
+  only: string;
+  note: string;
+  profile: boolean;
+}
+
+/** What a run finds out, and how it tells how far it is. */
+interface Run {
+  options: Options;
+  program: string;
+  lines: Line[];
+  failures: string[];
+  versions: Record<string, string>;
+  say(text: string): void;
+}
 
 async function main(): Promise<number> {
   const { values: options } = parseArgs({
@@ -52,25 +78,63 @@ async function main(): Promise<number> {
   const busy_before = await busyCores();
   const program = await executable();
   pinOthers();
-  await using ending = new AsyncDisposableStack();
-  const profiles = options.profile ? mkdtempSync(join(tmpdir(), "sluice-bench-profile-")) : null;
-  const { driven, stores, databaseUrl } = await started(program, { isWithOthers: options.others, profiles }, ending);
-  const suited = options.quick ? scenarios.filter(({ isQuick }) => isQuick).map(shortened) : scenarios;
-  const chosen = suited.filter(({ id }) => id.includes(options.only));
+  const host_before = await hostSpeed();
   const say = (text: string) => console.error(`${Math.round((performance.now() - began) / 1000)} s: ${text}`);
-  const cold = await coldLine(driven, say);
-  await warmed(driven, options.quick ? 3 : 10, say);
-  const lines: Line[] = [];
-  const failures: string[] = [];
-  const failed = (what: string) => (cause: unknown) => {
+  const run: Run = { options, program, lines: [], failures: [], versions: {}, say };
+  const { lines, failures } = run;
+  const isWhole = options.only === "";
+  if (isWhole || isAsked(options, "cold") || scenariosOf(options).length > 0) await measureScenarios(run);
+  if (isWhole ? !options.quick : isAsked(options, "capacity")) {
+    const wanted = { program, isWithOthers: options.others, targets: null };
+    const more = await capacityLines(wanted, say).catch(failing(run, "capacity"));
+    lines.push(...(more ?? []));
+  }
+  if (isWhole) lines.push(...(await startLines(program)));
+  const host = { before: host_before, after: await hostSpeed() };
+  lines.push({ id: "host", name: hostText(host.before, host.after), unit: "µs", as: null, budget: null, cells: {} });
+
+  const result: Result = {
+    ...{ date: new Date().toISOString(), isQuick: options.quick, note: options.note },
+    ...(isWhole ? {} : { only: options.only }),
+    took_s: Math.round((performance.now() - began) / 1000),
+    versions: await versionsOf(program, run.versions),
+    ...{ machine: machineOf(busy_before), host, failures, lines },
+  };
+  const recorded = newest();
+  if (options.write || (isWhole && !options.quick)) say(`written to ${write(result)}`);
+  console.log(markdown(lines, Object.values(names), ours));
+  console.log(`\n${JSON.stringify({ ...result, lines: undefined })}`);
+  const worse = options.quick && recorded ? grown(lines, recorded.lines) : [];
+  for (const line of worse) console.error(`slower: ${line}`);
+  return worse.length + failures.length === 0 ? 0 : 1;
+}
+
+const isAsked = ({ only }: Options, id: string) => only.split(",").some((word) => id.includes(word));
+
+function scenariosOf(options: Options): Scenario[] {
+  const suited = options.quick ? scenarios.filter(({ isQuick }) => isQuick).map(shortened) : scenarios;
+  return suited.filter(({ id }) => isAsked(options, id));
+}
+
+const failing =
+  ({ failures }: Run, what: string) =>
+  (cause: unknown) => {
     failures.push(`${what}: ${String(cause)}`);
     console.error(failures.at(-1));
   };
-  for (const scenario of chosen) {
+
+async function measureScenarios(run: Run): Promise<void> {
+  const { options, program, lines, say } = run;
+  await using ending = new AsyncDisposableStack();
+  const profiles = options.profile ? mkdtempSync(join(tmpdir(), "sluice-bench-profile-")) : null;
+  const { driven, stores, databaseUrl } = await started(program, { isWithOthers: options.others, profiles }, ending);
+  run.versions = { ...stores.versions, ...(options.others ? othersVersions : {}) };
+  const cold = await coldLine(driven, say);
+  await warmed(driven, options.quick ? 3 : 10, say);
+  for (const scenario of scenariosOf(options)) {
     say(scenario.id);
-    const slices = await rounds(scenario, driven, { stores, warming_s: options.quick ? 0.5 : warming_s }).catch(
-      failed(scenario.id),
-    );
+    const measuring = { stores, warming_s: options.quick ? 0.5 : warming_s };
+    const slices = await rounds(scenario, driven, measuring).catch(failing(run, scenario.id));
     if (slices) lines.push(...linesOf(scenario, slices));
   }
   if (profiles) {
@@ -79,28 +143,9 @@ async function main(): Promise<number> {
     console.log(`${profileTable(profiles)}\n`);
     rmSync(profiles, { recursive: true });
   }
-  say("books and starts");
-  await checkBooks(driven, databaseUrl).catch(failed("the books"));
-  if (cold.id.includes(options.only)) lines.push(cold);
-  if (options.only === "") lines.push(...(await startLines(program)));
-
-  const result: Result = {
-    date: new Date().toISOString(),
-    isQuick: options.quick,
-    note: options.note,
-    took_s: Math.round((performance.now() - began) / 1000),
-    versions: await versionsOf(program, { ...stores.versions, ...(options.others ? othersVersions : {}) }),
-    machine: machineOf(busy_before),
-    failures,
-    lines,
-  };
-  const recorded = newest();
-  if (options.only === "" && (!options.quick || options.write)) say(`written to ${write(result)}`);
-  console.log(markdown(lines, Object.values(names), ours));
-  console.log(`\n${JSON.stringify({ ...result, lines: undefined })}`);
-  const worse = options.quick && recorded ? grown(lines, recorded.lines) : [];
-  for (const line of worse) console.error(`slower: ${line}`);
-  return worse.length + failures.length === 0 ? 0 : 1;
+  say("books");
+  await checkBooks(driven, databaseUrl).catch(failing(run, "the books"));
+  if (isAsked(options, cold.id)) lines.push(cold);
 }
 
 interface Starting {
@@ -135,14 +180,17 @@ async function started(executable: string, { isWithOthers, profiles }: Starting,
     return target ? [target] : [];
   };
   const targets: Target[] = [
-    ...(await ended(one(startPasser(engine.url)))),
+    ...(await ended(startBothPassers(engine.url))),
     ...(await ended(one(startNginx(engine.url)))),
+    ...(await ended(one(startEnvoy(engine.url)))),
     ...(await ended(startNode({ ...node, ...profiled, stores: on, plans }))),
     ...(await ended(startBefore(node, on))),
     ...(await ended(startPair(node, on))),
     ...(await ended(startNode({ ...node, stores: null, plans: [{ name: names.embedded, plan: "on" }] }))),
     ...(isWithOthers ? await ended(one(startPortkey(engine.url))) : []),
     ...(isWithOthers ? await ended(one(startLitellm(engine.url))) : []),
+    ...(await ended(one(startBusbar(node)))),
+    ...(await ended(one(startBifrost(node)))),
   ];
   const driven = targets.map((target): Driven => {
     const connections = pool(target.url);
@@ -150,6 +198,11 @@ async function started(executable: string, { isWithOthers, profiles }: Starting,
     return { target, connections, count: { asked: 0, answered: 0 } };
   });
   return { driven, stores: await storesOf(postgres.url, redis.url), databaseUrl: postgres.url };
+}
+
+async function startBothPassers(engineUrl: string): Promise<Target[]> {
+  const passer = await startPasser(engineUrl);
+  return [passer, askedWhole(passer)];
 }
 
 async function startPair(node: Omit<NodeOptions, "stores" | "plans">, on: NonNullable<NodeOptions["stores"]>) {

@@ -84,7 +84,7 @@ function noteOf(slices: readonly Slice[], isStoring: boolean, { unit }: Row, sce
       0.5,
     ) / paced_ms;
   if (load.kind === "spread" && slowed > 1.15) notes.push(`streams took ${slowed.toFixed(1)} times their pace`);
-  if (isStoring && unit === "µs" && load.kind === "closely") {
+  if (isStoring && unit === "µs" && load.kind !== "spread") {
     const [postgres, redis] = [sum((slice) => slice.postgres_us) / requests, sum((slice) => slice.redis_us) / requests];
     notes.push(`Postgres ${postgres.toFixed(0)}, Redis ${redis.toFixed(0)}`);
   }

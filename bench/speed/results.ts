@@ -2,17 +2,21 @@
 
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
+import type { HostSpeed } from "./host.ts";
 import type { Machine, Versions } from "./machine.ts";
 import type { Line } from "./report.ts";
 
 export interface Result {
   date: string;
   isQuick: boolean;
+  /** The words that chose its rows; absent: it has all of them. */
+  only?: string;
   /** What else went on. */
   note: string;
   took_s: number;
   versions: Versions;
   machine: Machine;
+  host?: { before: HostSpeed; after: HostSpeed };
   /** What went wrong: an answer that was not the one asked for, say. Its rows are missing. */
   failures: string[];
   lines: Line[];
@@ -25,7 +29,7 @@ const folder = join(root, "bench/results");
 export function newest(): Result | null {
   mkdirSync(folder, { recursive: true });
   const name = readdirSync(folder)
-    .filter((one) => one.endsWith(".json"))
+    .filter((one) => one.endsWith(".json") && !one.endsWith("-part.json"))
     .sort()
     .at(-1);
   return name === undefined ? null : (JSON.parse(readFileSync(join(folder, name), "utf8")) as Result);
@@ -35,7 +39,8 @@ export function newest(): Result | null {
 export function write(result: Result): string {
   mkdirSync(folder, { recursive: true });
   const moment = result.date.slice(0, 16).replace(":", "");
-  const path = join(folder, `${moment}${result.isQuick ? "-quick" : ""}.json`);
+  const kind = result.only ? "-part" : result.isQuick ? "-quick" : "";
+  const path = join(folder, `${moment}${kind}.json`);
   writeFileSync(path, `${JSON.stringify(result, null, 1)}\n`);
   return relative(root, path);
 }

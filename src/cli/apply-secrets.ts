@@ -7,7 +7,7 @@ import { accessSync, appendFileSync, constants, existsSync, readFileSync, rmSync
 import { join } from "node:path";
 import type { Saver } from "../management/apply/perform.ts";
 import type { Step } from "../management/apply/step.ts";
-import type { Key } from "../management/keys.ts";
+import type { Key } from "../management/key.ts";
 import { writeWhole } from "./write-whole.ts";
 
 export interface SecretsFolder {

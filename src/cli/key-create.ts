@@ -1,6 +1,6 @@
 /** `sluice key create`: prints the key, once. */
 import type { Command } from "commander";
-import { NewKey } from "../management/keys.ts";
+import { NewKey } from "../management/key.ts";
 import type { LimitChanges } from "../management/limits.ts";
 import { allOf } from "../management/page.ts";
 import { verbNamed } from "../management/verbs.ts";

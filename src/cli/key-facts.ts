@@ -2,7 +2,7 @@
 
 import type { BudgetedKey } from "../management/budgets.ts";
 import type { Column } from "../management/command.ts";
-import type { Key, NewKey } from "../management/keys.ts";
+import type { Key, NewKey } from "../management/key.ts";
 import { limitsInWords } from "../management/limits.ts";
 import { raiseFacts } from "../management/raise.ts";
 import { standingFacts } from "../management/standing.ts";

@@ -2,7 +2,7 @@
 
 import type { Command } from "commander";
 import { BudgetedKey } from "../management/budgets.ts";
-import { Key, NewKey } from "../management/keys.ts";
+import { Key, NewKey } from "../management/key.ts";
 import { encode } from "../schema/codec.ts";
 import { withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";

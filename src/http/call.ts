@@ -63,6 +63,7 @@ export class Call implements Caller {
   #isBodyRead = false;
   #left = false;
   #isKeptOpen = false;
+  #errorHeaders: Readonly<Record<string, string>> = {};
   /** The code with which its run ended. */
   #runCode: string | null = null;
   #memory: Reservation | null = null;
@@ -142,6 +143,15 @@ export class Call implements Caller {
   requested({ model, stream }: Pick<CallNotes, "model" | "stream">): void {
     if (model !== undefined) this.#notes.model = model;
     if (stream !== undefined) this.#notes.stream = stream;
+  }
+
+  /** The headers that an error answer has beside those of its fault: what it is to say about the model. */
+  get errorHeaders(): Readonly<Record<string, string>> {
+    return this.#errorHeaders;
+  }
+
+  warnsWith(headers: Readonly<Record<string, string>>): void {
+    this.#errorHeaders = headers;
   }
 
   bodyRead(): void {

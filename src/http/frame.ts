@@ -181,6 +181,7 @@ function answerFault(call: Call, fault: Fault, { faultBody, faultHeaders }: Fram
   return json(fault.status, faultBody(fault, call.requestId, call.request), {
     ...(isFinal(fault) ? { "x-should-retry": "false" } : {}),
     ...(retryAfterSeconds === undefined ? {} : { "retry-after": String(Math.ceil(retryAfterSeconds)) }),
+    ...call.errorHeaders,
     ...headers,
     ...faultHeaders?.(fault, call.request),
   });

@@ -4,7 +4,7 @@ import type { Value } from "../schema/codec.ts";
 import { type Budget, noBudget, type KeyBudget as StoredBudget } from "../store/budget.ts";
 import type { Organization, Key as StoredKey } from "../store/directory.ts";
 import { type ManagementContext, noKey } from "./context.ts";
-import { exampleKey, keyFields } from "./keys.ts";
+import { exampleKey, keyFields } from "./key.ts";
 import { changedLimits, differencesOf } from "./limits.ts";
 import { staleOrganization } from "./organizations.ts";
 import { partFrom } from "./page.ts";
@@ -23,9 +23,10 @@ import {
   words,
 } from "./shapes.ts";
 import { exampleStanding, standing, withStanding, withStandings } from "./standing.ts";
-import { allowed, keyDefaultOf, noTeam, overtaken, teamNamed } from "./teams.ts";
+import { noTeam, teamNamed } from "./team.ts";
+import { allowed, keyDefaultOf } from "./team-limits.ts";
 import { verbsOf } from "./verb.ts";
-import { conflict, lastChange, stale } from "./version.ts";
+import { conflict, lastChange, overtaken, stale } from "./version.ts";
 
 const verb = verbsOf("Keys");
 
@@ -97,7 +98,7 @@ export const budgetVerbs = [
     name: "findKeyBudget",
     route: "GET /keys/{id}/budget",
     summary: "Show the team and the limits of a key",
-    description: "With what it has used of them, and all else of the key, but never its secret.",
+    description: "With what it has used of them, and everything else about the key except its secret.",
     roles: readers,
     faults: ["resource_not_found"],
     takes: Type.Object(oneKey),
@@ -112,7 +113,7 @@ export const budgetVerbs = [
     name: "updateKeyBudget",
     route: "PATCH /keys/{id}/budget",
     summary: "Change the team or the limits of a key",
-    description: "They count at once, for running requests too. What runs goes on counting where it was admitted.",
+    description: "They count at once, for running requests too. Running requests count where they were admitted.",
     roles: managers,
     kind: "change",
     faults: ["resource_not_found", "wrong_state", "version_conflict"],

@@ -2,107 +2,40 @@
 
 import Type from "typebox";
 import { key_random_bytes, newKey, secretOf } from "../auth/key.ts";
-import type { Value } from "../schema/codec.ts";
 import { keyKinds, keyStates, type Organization, scopes } from "../store/directory.ts";
 import { idOf } from "../store/ids.ts";
-import { day } from "../time/written.ts";
-import { type Column, flag } from "./command.ts";
+import { flag } from "./command.ts";
 import { isClosed, type ManagedCatalog, type ManagementContext, noKey, reusedKey } from "./context.ts";
 import { fail } from "./error.ts";
+import { exampleKey, exampleNew, exampleNow, Key, KeyStanding, keyColumns, NewKey } from "./key.ts";
 import { changeOf, newKeyOf } from "./key-change.ts";
 import { byOrganization, partFrom } from "./page.ts";
 import * as parse from "./parse.ts";
-import { raiseColumn, raiseNow } from "./raise.ts";
 import {
   duration,
-  exampleSecret,
   examples,
-  id,
-  instant,
   keepers,
-  life,
   limitChanges,
   limitIn,
   managers,
   moment,
   name,
   nullable,
-  once,
   oneOf,
   owners,
   partOf,
   partOfIds,
-  Secret,
-  version,
   words,
 } from "./shapes.ts";
-import { exampleStanding, over, overFlag, standing, standingColumn, withStanding, withStandings } from "./standing.ts";
-import { newKeyBudget, noTeam } from "./teams.ts";
+import { over, overFlag, withStanding, withStandings } from "./standing.ts";
+import { noTeam } from "./team.ts";
+import { newKeyBudget } from "./team-limits.ts";
 import { someChange, verbsOf } from "./verb.ts";
 import { lastChange, stale } from "./version.ts";
 
 const verb = verbsOf("Keys");
 
-const { id: keyId, ...keyRest } = {
-  id: id("key"),
-  organization_id: id("org"),
-  organization: Type.String({ description: "The organization's slug." }),
-  name: Type.String(),
-  scopes: Type.Array(oneOf([...scopes])),
-  allowed_models: nullable(Type.Array(Type.String(), { description: "Null: every model." })),
-  ...life,
-  last_used_from: nullable(Type.String({ description: "An address; of IPv6, its /64." })),
-  created_by: nullable(Type.String({ description: "`operator:<name>`, `cli:<user>` or `service`." })),
-  owner: nullable(Type.String()),
-  person_id: nullable(id("per")),
-  labels: Type.Record(Type.String(), Type.String()),
-  allowed_addresses: nullable(Type.Array(Type.String(), { description: "Null: every address." })),
-  state: oneOf([...keyStates], { description: "When this was read." }),
-  ends_at: nullable(
-    instant(
-      "When it ended or will, as things stand: revoked, expired, older or longer unused than its organization allows.",
-    ),
-  ),
-  version: version(),
-  secrets: Type.Array(Secret, { description: "Newest first." }),
-};
-export const keyFields = { id: keyId, ...keyRest };
-export const Key = Type.Object(keyFields, { $id: "Key" });
-export type Key = Value<typeof Key>;
-const KeyStanding = Type.Object({ ...keyFields, standing: standing(), raise: raiseNow() }, { $id: "KeyStanding" });
-type KeyStanding = Value<typeof KeyStanding>;
-export const NewKey = Type.Object(
-  { id: keyId, key: nullable(Type.String({ description: `The key. ${once}` })), ...keyRest },
-  { $id: "NewKey" },
-);
-export type NewKey = Value<typeof NewKey>;
-
-export const exampleKey: Key = {
-  id: examples.key,
-  organizationId: examples.organization,
-  organization: "acme",
-  name: "build server",
-  scopes: ["inference:create"],
-  allowedModels: null,
-  createdAt: examples.at,
-  expiresAt: null,
-  revokedAt: null,
-  lastUsedAt: null,
-  lastUsedFrom: null,
-  createdBy: "operator:ann",
-  owner: null,
-  personId: null,
-  labels: {},
-  allowedAddresses: null,
-  state: "active",
-  endsAt: null,
-  version: 1,
-  secrets: [{ prefix: "slk_3fJk", ...exampleSecret }],
-};
-const exampleNow: KeyStanding = { ...exampleKey, standing: exampleStanding, raise: null };
-const exampleNew: NewKey = { ...exampleKey, key: `slk_${"x".repeat(38)}` };
-
-const owner = Type.Optional(nullable(name("A person or a team, in any words.")));
+const owner = Type.Optional(nullable(name("The owner, as free text.")));
 const addresses = Type.Optional(
   nullable(
     Type.Array(Type.String({ minLength: 1, maxLength: 64 }), {
@@ -128,27 +61,6 @@ const labels = (options: { description?: string; maxProperties?: number }) =>
   );
 const oneKey = { id: words("ID of the key.") };
 
-const keyColumns: Column<KeyStanding>[] = [
-  { head: "ID", cell: (key) => key.id },
-  { head: "ORG", cell: (key) => key.organization },
-  { head: "NAME", cell: (key) => key.name, breaks: true },
-  { head: "STATE", cell: (key) => key.state },
-  standingColumn,
-  raiseColumn,
-  {
-    head: "KEY",
-    optional: true,
-    cell: (key) =>
-      key.secrets
-        .slice(0, 1)
-        .map((one) => `${one.prefix}…${one.suffix}`)
-        .join(""),
-  },
-  { head: "SCOPES", cell: (key) => key.scopes.join(" "), breaks: true, optional: true },
-  { head: "LAST USED", optional: true, cell: (key) => (key.lastUsedAt ? day(key.lastUsedAt) : "never") },
-  { head: "ENDS", optional: true, cell: (key) => (key.endsAt ? day(key.endsAt) : "never") },
-];
-
 export const keyVerbs = [
   verb({
     name: "pageKeys",
@@ -170,15 +82,17 @@ export const keyVerbs = [
       kind: Type.Optional(
         oneOf([...keyKinds], {
           description:
-            "`key`, unless it is given. `sign-in`: devices of people. `jwt`: workloads with tokens of their own.",
+            "`key`, unless it is given. `sign-in`: devices of people. `jwt`: callers with an issuer's tokens.",
           "x-must-be": "key, sign-in or jwt",
         }),
       ),
       unused_for: Type.Optional(
-        duration("Such as `30d`: only keys not used for so long. One that was never used counts from its creation."),
+        duration(
+          "Such as `30d`: only keys not used for this long. A key that was never used counts from its creation.",
+        ),
       ),
       ends_within: Type.Optional(
-        duration("Such as `14d`: only keys that work now and end within so long, by their own date or by a policy."),
+        duration("Such as `14d`: only active keys that end within this time, by their own expiry or by a policy."),
       ),
       over,
     }),
@@ -190,15 +104,12 @@ export const keyVerbs = [
       takes: {
         organization: flag("--org <org>", "slug or ID of the organization"),
         state: flag("--state <state>", `only keys in this state: ${keyStates.join(", ")}`),
-        kind: flag(
-          "--kind <kind>",
-          "sign-in: devices of people; jwt: workloads with tokens of their own (default: key)",
-        ),
+        kind: flag("--kind <kind>", "sign-in: devices of people; jwt: callers with an issuer's tokens (default: key)"),
         unusedFor: flag(
           "--unused-for <time>",
-          "only keys not used for so long, such as 30d; or never, and made so long ago",
+          "only keys not used for this long, such as 30d; an unused key counts from its creation",
         ),
-        endsWithin: flag("--ends-within <time>", "only keys that work and end within so long, such as 14d"),
+        endsWithin: flag("--ends-within <time>", "only active keys that end within this time, such as 14d"),
         over: overFlag("keys"),
       },
       columns: keyColumns,
@@ -230,7 +141,7 @@ export const keyVerbs = [
     route: "POST /keys",
     summary: "Create a key",
     description:
-      "The answer has the key, this once. A `member` makes one for herself: with an end, in the team of her membership, and within what that allows.",
+      "The answer has the key, this once. A `member` makes one for themselves: with an expiry, in the team of the membership, and within its scopes and models.",
     roles: keepers,
     kind: "creation",
     faults: ["resource_not_found", "already_exists", "idempotency_key_reused", "wrong_state"],
@@ -402,7 +313,7 @@ export const keyVerbs = [
 
 const day_ms = 86_400_000;
 
-/** Refuses what somebody may not choose for a key of her own. */
+/** Refuses fields that people may not choose for their own keys. */
 function refuseChoices(input: { [Member in "expires" | "team" | "limits" | "owner" | "person"]?: unknown }): void {
   for (const member of ["team", "limits", "owner", "person"] as const)
     if (input[member] != null) fail(`A key of your own has no '${member}' that you choose. Leave it out.`);
@@ -427,7 +338,7 @@ function cannotRotate(id: string, why: string): string {
   return `The key ${id} ${why} and cannot be rotated. Create a new one.`;
 }
 
-/** The person whose a new key is, and her team in the organization; null: it is nobody's. */
+/** The person of a new key, and the person's team in the organization; null: the key is nobody's. */
 async function holderOf(
   context: ManagementContext,
   { id, slug }: Organization,

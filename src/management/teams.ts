@@ -1,24 +1,18 @@
 /** Teams: groups of an organization's keys, with limits of their own (docs/design/usage.md, Budgets). */
 import Type from "typebox";
-import type { Value } from "../schema/codec.ts";
-import { type Budget, noBudget, type Team as StoredTeam } from "../store/budget.ts";
+import { noBudget, type Team as StoredTeam } from "../store/budget.ts";
 import type { Organization } from "../store/directory.ts";
 import { idOf } from "../store/ids.ts";
-import { instant as instantWritten } from "../time/written.ts";
-import { type Column, type Facts, flag, required } from "./command.ts";
+import { flag, required } from "./command.ts";
 import type { ManagementContext } from "./context.ts";
 import { reusedKey } from "./context.ts";
 import { fail } from "./error.ts";
-import { changedLimits, differencesOf, type LimitChanges, limitsInWords, withinPlan } from "./limits.ts";
+import { changedLimits, differencesOf } from "./limits.ts";
 import { byOrganization, partFrom } from "./page.ts";
 import * as parse from "./parse.ts";
-import { exampleRaise, raiseColumn, raiseFacts, raiseNow } from "./raise.ts";
+import { raiseFacts } from "./raise.ts";
 import {
-  count,
   examples,
-  id,
-  instant,
-  Limits,
   limitChanges,
   limitIn,
   managers,
@@ -27,55 +21,25 @@ import {
   partOf,
   partOfIds,
   readers,
-  version,
   words,
 } from "./shapes.ts";
+import { over, overFlag, standingFacts, withStanding, withStandings } from "./standing.ts";
 import {
-  exampleStanding,
-  over,
-  overFlag,
-  standing,
-  standingColumn,
-  standingFacts,
-  withStanding,
-  withStandings,
-} from "./standing.ts";
+  noTeam,
+  research,
+  researchNow,
+  Team,
+  TeamStanding,
+  teamColumns,
+  teamFacts,
+  teamNamed,
+  teamRecord,
+} from "./team.ts";
+import { allowed, defaultAfter, keyDefaultOf } from "./team-limits.ts";
 import { verbsOf } from "./verb.ts";
-import { conflict, lastChange, stale } from "./version.ts";
+import { conflict, lastChange, overtaken, stale } from "./version.ts";
 
 const verb = verbsOf("Teams");
-
-const fields = {
-  id: id("team"),
-  organization_id: id("org"),
-  organization: Type.String({ description: "The organization's slug." }),
-  name: Type.String({ description: "Unique in its organization." }),
-  keys: count(),
-  limits: Limits,
-  key_limits: nullable(Limits),
-  member_limits: nullable(Limits),
-  created_at: instant("When it was created."),
-  version: version(),
-};
-export const Team = Type.Object(fields, { $id: "Team" });
-const TeamStanding = Type.Object({ ...fields, standing: standing(), raise: raiseNow() }, { $id: "TeamStanding" });
-type TeamStanding = Value<typeof TeamStanding>;
-export type Team = Value<typeof Team>;
-
-const research: Team = {
-  id: examples.team,
-  organizationId: examples.organization,
-  organization: "acme",
-  name: "research",
-  keys: 3,
-  limits: { ...noBudget, week: 2_000_000_000 },
-  keyLimits: null,
-  memberLimits: null,
-  createdAt: examples.at,
-  version: 1,
-};
-
-const researchNow: TeamStanding = { ...research, standing: exampleStanding, raise: exampleRaise };
 
 const named = {
   team: words("ID of the team, or with `organization` its name."),
@@ -99,34 +63,8 @@ const keyLimits = () =>
 
 const memberLimits = () =>
   Type.Optional(
-    nullable(
-      limitChanges("What each person of the team can use who has no limits of their own, with all keys together."),
-    ),
+    nullable(limitChanges("What each person of the team without limits of their own can use, with all keys together.")),
   );
-
-const teamColumns: Column<TeamStanding>[] = [
-  { head: "ID", cell: (team) => team.id },
-  { head: "ORG", cell: (team) => team.organization },
-  { head: "NAME", cell: (team) => team.name, breaks: true },
-  { head: "KEYS", cell: (team) => String(team.keys), optional: true },
-  standingColumn,
-  { head: "LIMITS", cell: (team) => limitsInWords(team.limits) ?? "", breaks: true, optional: true },
-  raiseColumn,
-];
-
-function teamFacts(team: Team): Facts {
-  return [
-    ["id", team.id],
-    ["organization", team.organization],
-    ["name", team.name],
-    ["keys", String(team.keys)],
-    ["limits", limitsInWords(team.limits) ?? "none of its own"],
-    ["new keys get", limitsInWords(team.keyLimits) ?? "what the organization gives"],
-    ["each person gets", limitsInWords(team.memberLimits) ?? "what the organization gives"],
-    ["created", instantWritten(team.createdAt)],
-    ["version", String(team.version)],
-  ];
-}
 
 export const teamVerbs = [
   verb({
@@ -304,7 +242,7 @@ Examples:
     name: "removeTeam",
     route: "POST /teams/{team}/remove",
     summary: "Remove a team",
-    description: "Its keys stay and work, in no team. What ran goes on counting where it was admitted.",
+    description: "Its keys stay and work, without a team. Running requests count where they were admitted.",
     roles: managers,
     kind: "act",
     faults: ["resource_not_found", "wrong_state"],
@@ -328,10 +266,6 @@ Examples:
   }),
 ] as const;
 
-function teamRecord({ budget, keyDefault, memberDefault, ...team }: StoredTeam & { organization: string }): Team {
-  return { ...team, limits: budget, keyLimits: keyDefault, memberLimits: memberDefault };
-}
-
 interface NamedTeam {
   team: string;
   organization?: string | null;
@@ -349,77 +283,5 @@ async function ownedTeam(context: ManagementContext, input: NamedTeam) {
   return { team, organization: owner ?? (await organizationOf(team.organizationId)) };
 }
 
-/**
- * Finds a team by its ID, or among the teams of this organization by its name. A team of another organization is refused
- * by name; to an actor who does not see that organization, it does not exist.
- */
-export async function teamNamed(
-  { administration, isInSight }: Pick<ManagementContext, "administration" | "isInSight">,
-  given: string,
-  organization: Organization | null,
-): Promise<StoredTeam> {
-  const found = await administration.findTeam(given);
-  const byId = found && isInSight(found.organizationId) ? found : null;
-  if (byId && organization && byId.organizationId !== organization.id)
-    fail(`The team ${byId.id} belongs to another organization than ${organization.slug}.`);
-  if (byId) return byId;
-  if (!organization) return noTeam(given);
-  const teams = await administration.listTeams(organization.id);
-  return teams.find((team) => team.name === given) ?? noTeam(given);
-}
-
-export function noTeam(given: string): never {
-  return fail(
-    `There is no team '${parse.excerpt(given)}'. To list all teams, run: sluice team list`,
-    "resource_not_found",
-  );
-}
-
-/** Refuses limits above those of the organization's plan. */
-export async function allowed(
-  { catalog }: ManagementContext,
-  { plan }: Organization,
-  budget: Budget,
-  whose: string,
-): Promise<Budget> {
-  return withinPlan(budget, plan === null ? null : ((await catalog()).plans.get(plan) ?? null), whose);
-}
-
-/** The limits of new keys after a change; null where none is left. */
-export const keyDefaultOf = (
-  context: ManagementContext,
-  owner: Organization,
-  changes: LimitChanges | null | undefined,
-  before: Budget | null,
-): Promise<Budget | null> => defaultAfter(context, owner, changes, { before, whose: "new key" });
-
-/** Limits that somebody gets who has none otherwise, after a change; null where none is left. */
-export async function defaultAfter(
-  context: ManagementContext,
-  owner: Organization,
-  changes: LimitChanges | null | undefined,
-  { before, whose }: { before: Budget | null; whose: "new key" | "person" },
-): Promise<Budget | null> {
-  if (changes == null) return before;
-  const budget = await allowed(context, owner, changedLimits(changes, before ?? noBudget), whose);
-  return Object.values(budget).every((limit) => limit === null) ? null : budget;
-}
-
-/** The limits of a new key: those that are given, on top of what its team or its organization gives. */
-export async function newKeyBudget(
-  context: ManagementContext,
-  organization: Organization,
-  input: { team?: string | null | undefined; limits?: LimitChanges | null | undefined },
-): Promise<{ teamId: string | null; budget: Budget }> {
-  const team = input.team == null ? null : await teamNamed(context, input.team, organization);
-  const inherited = team?.keyDefault ?? (await context.administration.keyDefault(organization.id)) ?? noBudget;
-  const budget = changedLimits(input.limits, inherited);
-  if (input.limits != null) await allowed(context, organization, budget, "key");
-  return { teamId: team?.id ?? null, budget };
-}
-
 const nameTaken = ({ slug }: Organization, given: string) =>
   `${slug} already has a team '${parse.excerpt(given)}'. Choose another name.`;
-
-export const overtaken = (what: string, differences: readonly string[]) =>
-  `Somebody else has changed this ${what} meanwhile: ${differences.join(", ")}. Nothing was changed. Look at it again, and repeat your change if it is still right.`;

@@ -32,3 +32,6 @@ export async function lastChange(
   const [last] = await listAudit({ organizationId: id, subject, limit: 1 });
   return last ? ` The last change was ${last.action} by ${last.actor}, at ${last.at.toISOString()}.` : "";
 }
+
+export const overtaken = (what: string, differences: readonly string[]) =>
+  `Somebody else has changed this ${what} meanwhile: ${differences.join(", ")}. Nothing was changed. Look at it again, and repeat your change if it is still right.`;

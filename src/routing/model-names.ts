@@ -11,7 +11,7 @@ import type { Catalog, CatalogModel } from "./catalog.ts";
 export interface NamedModel {
   /** The model that answers. */
   model: CatalogModel;
-  /** The response headers that tell of a retirement. */
+  /** The response headers that announce a retirement. */
   headers: Record<string, string>;
 }
 
@@ -37,7 +37,7 @@ export function answeringModel(catalog: Catalog, name: string, now_ms: number): 
     if (!next) throw retired(catalog, name, model, now_ms);
     model = next;
   }
-  return { model, headers: named.retirement ? retirementHeaders(named.retirement) : noHeaders };
+  return { model, headers: headersOf(named) };
 }
 
 /**
@@ -62,6 +62,12 @@ export function allowedModel(
     );
   }
   return named;
+}
+
+/** The headers that announce the retirement of the model with this name, whether or not it still answers. */
+export function retirementHeadersOf(catalog: Catalog, name: string): Record<string, string> {
+  const named = modelNamed(catalog, name);
+  return named ? headersOf(named) : noHeaders;
 }
 
 /** The model that answers, without a refusal. */
@@ -108,6 +114,10 @@ function servedReplacementOf(catalog: Catalog, model: CatalogModel, now_ms: numb
 }
 
 const noHeaders = {};
+
+function headersOf({ retirement }: CatalogModel): Record<string, string> {
+  return retirement ? retirementHeaders(retirement) : noHeaders;
+}
 
 /** The headers of RFC 9745 and RFC 8594, and the link of RFC 5829. */
 function retirementHeaders({ at_ms, deprecatedAt_ms, replacedBy }: Retirement): Record<string, string> {

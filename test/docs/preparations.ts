@@ -134,6 +134,10 @@ export const preparations: Record<string, Preparation> = {
     writeFileSync(join(reader.folder, "sluice.yaml"), reports);
     await acme(reader);
   },
-  "docs/start.md": started,
+  "docs/start.md": async (reader) => {
+    await started(reader);
+    const { id } = await reader.json<{ id: string }>("key create --org demo --name laptop");
+    reader.values.push(["key_…", id]);
+  },
   "docs/tour/developer.md": started,
 };

@@ -4,6 +4,7 @@
 import type { Answer, ClockRange, Command, Grow, WindowKind } from "../../src/store/ledger.ts";
 import type { Clock } from "../../src/time/clock.ts";
 import { LedgerModel } from "../store/ledger-model.ts";
+import { keptMutations } from "./kept-mutations.ts";
 import { apart, givesUpInSilence, ledgerOf, type Mutation, mutations, OneByOne } from "./mutations.ts";
 import { raiseMutations } from "./raise-mutations.ts";
 import type { NodeLedger } from "./wire.ts";
@@ -189,4 +190,9 @@ const changeMutations: Record<string, Mutation> = {
   },
 };
 
-export const allMutations: Record<string, Mutation> = { ...mutations, ...changeMutations, ...raiseMutations };
+export const allMutations: Record<string, Mutation> = {
+  ...mutations,
+  ...changeMutations,
+  ...raiseMutations,
+  ...keptMutations,
+};

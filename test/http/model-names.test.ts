@@ -1,7 +1,11 @@
 /** Aliases and retirements over real sockets: which model a name means, at every door, and what clients are told. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { RequestReceipt } from "../../src/management/receipt-shape.ts";
 import { type Sluice, startSluice } from "../harness/sluice.ts";
+import { until } from "../harness/until.ts";
 import { talk } from "../harness/websocket.ts";
 
 setDefaultTimeout(60_000);
@@ -185,6 +189,78 @@ describe("a model that is to be retired", () => {
       retires_at: "2999-12-31T00:00:00.000Z",
       replaced_by: "acme/writer-2",
     });
+  });
+});
+
+describe("an error", () => {
+  const leaving = [
+    "@1769817600",
+    "Tue, 31 Dec 2999 00:00:00 GMT",
+    '</v1/models/acme%2Fwriter-2>; rel="successor-version"',
+  ];
+
+  test.each(each)("tells at %s that its model is to be retired", async (_, door) => {
+    const refused = await door.ask("acme/leaving", await keyFor("acme/writer-2"));
+    expect([refused.status, ...told(refused)]).toEqual([403, ...leaving]);
+    const gone = await door.ask("acme/gone");
+    expect([gone.status, ...told(gone)]).toEqual([
+      ...[404, "@1582977600", "Sat, 29 Feb 2020 12:00:00 GMT", '</v1/models/acme%2Fbetween>; rel="successor-version"'],
+    ]);
+    const unknown = await door.ask("acme/unknown");
+    expect([unknown.status, ...told(unknown)]).toEqual([404, null, null, null]);
+  });
+
+  test("about a field, of an engine and of a retrieved model tells it too; one about the key knows no model", async () => {
+    const ask = { model: "acme/soon", messages: says };
+    const refused = await service.post("/v1/chat/completions", { ...ask, top_q: 3 });
+    expect([refused.status, ...told(refused)]).toEqual([400, ...leaving]);
+    const failing = [{ role: "user", content: "[simulator: status=500]" }];
+    const failed = await service.post("/v1/chat/completions", { ...ask, messages: failing });
+    expect([failed.status, ...told(failed)]).toEqual([503, ...leaving]);
+    const gone = await service.fetch("/v1/models/acme/gone");
+    expect([gone.status, told(gone)[0]]).toEqual([404, "@1582977600"]);
+    const nobody = await service.post("/v1/chat/completions", ask, { key: null });
+    expect([nobody.status, ...told(nobody)]).toEqual([401, null, null, null]);
+  });
+
+  test("over a WebSocket tells it in its headers", async () => {
+    using client = await talk(service.url, { authorization: `Bearer ${service.key}` });
+    const events = await client.create({ model: "acme/leaving", input: "x", temperature: 9 });
+    expect(events.at(-1)).toMatchObject({ type: "error", status: 400, headers: { deprecation: leaving[0] } });
+  });
+});
+
+describe("a reload", () => {
+  test("changes aliases and retirements, and streams that were asked for by an old alias go on", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "sluice-names-"));
+    const file = join(folder, "sluice.yaml");
+    const saved = (...models: object[]) => writeFileSync(file, `models: ${JSON.stringify(models)}\n`);
+    saved(modelOf("acme/first", { aliases: ["acme/best"] }), modelOf("acme/second", { aliases: ["acme/other"] }));
+    const node = await startSluice({ env: { SLUICE_CONFIG: file } });
+    const ask = (model: string, more = {}) => node.post("/v1/chat/completions", { model, messages: says, ...more });
+    const answerer = async (model: string) => {
+      const response = await ask(model);
+      if (response.status !== 200) return response.status;
+      return ((await (await node.fetch(`/v1/service/requests/${idOf(response)}`)).json()) as RequestReceipt).model;
+    };
+    expect(await Promise.all(["acme/best", "acme/other"].map(answerer))).toEqual(["acme/first", "acme/second"]);
+    const slow = [{ role: "user", content: "[simulator: tps=30 tokens=60]" }];
+    const running = await ask("acme/best", { messages: slow, stream: true });
+    saved(
+      modelOf("acme/first", { retires_at: "2020-03-01", replaced_by: "acme/second", redirect: true }),
+      modelOf("acme/second", { aliases: ["acme/best"] }),
+    );
+    node.signal("SIGHUP");
+    await until(() => node.stderr().includes("configuration_reloaded"), 10_000, "the reload");
+    expect(await Promise.all(["acme/best", "acme/other", "acme/first"].map(answerer))).toEqual([
+      ...["acme/second", 404, "acme/second"],
+    ]);
+    expect(told(await ask("acme/first"))[0]).toBe("@1583020800");
+    const text = await running.text();
+    expect(text.endsWith("data: [DONE]\n\n")).toBe(true);
+    expect(text).toContain('"model":"acme/best"');
+    await node.stop();
+    rmSync(folder, { recursive: true });
   });
 });
 

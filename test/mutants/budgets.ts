@@ -271,7 +271,7 @@ export const budgets: Mutant[] = [
   },
   {
     name: "a team of another organization is joined",
-    file: "src/management/teams.ts",
+    file: "src/management/team.ts",
     find: "if (byId && organization && byId.organizationId !== organization.id)",
     replace: "if (false)",
     caughtBy: ["test/http/budgets.test.ts > what cannot be"],

@@ -32,7 +32,7 @@ export const management: Mutant[] = [
   },
   {
     name: "an organization-admin is told of a team of another organization",
-    file: "src/management/teams.ts",
+    file: "src/management/team.ts",
     find: "const byId = found && isInSight(found.organizationId) ? found : null;",
     replace: "const byId = found;",
     caughtBy: [`${served} > a team of another organization is not there`],

@@ -37,6 +37,14 @@ export const routing: Mutant[] = [
     rule: "docs/engines.md, Priority and sessions",
   },
   {
+    name: "an error says nothing of its model's retirement",
+    file: "src/http/frame.ts",
+    find: "    ...call.errorHeaders,\n",
+    replace: "",
+    caughtBy: [`${names} > an error`],
+    rule: "docs/routing.md, Aliases and retirements",
+  },
+  {
     name: "a retired model is still served",
     file: "src/routing/model-names.ts",
     find: "return retirement !== undefined && now_ms >= retirement.at_ms;",

@@ -207,6 +207,22 @@ export const upstream: Mutant[] = [
     rule: "docs/performance.md, Pauses under load",
   },
   {
+    name: "a connection is freed while its socket is paused",
+    file: "src/upstream/http1/connection.ts",
+    find: "    if (this.#pause) this.#endPause();\n    this.#served += 1;",
+    replace: "    this.#served += 1;",
+    caughtBy: ["test/upstream/http1/connection.test.ts > a connection whose answer ends"],
+    rule: "docs/performance.md, Pauses under load",
+  },
+  {
+    name: "a connection that may not serve again is left to the engine to close",
+    file: "src/upstream/http1/connection.ts",
+    find: "      this.#end(null);\n      return;\n    }\n    this.kept_ms",
+    replace: "      return;\n    }\n    this.kept_ms",
+    caughtBy: ["test/upstream/http1/connection.test.ts > a connection that may not"],
+    rule: "docs/design/runtime.md, Towards engines",
+  },
+  {
     name: "a late process pauses for as long as a punctual one",
     file: "src/upstream/http1/read-pauses.ts",
     find: "window_ms - this.#late_ms",

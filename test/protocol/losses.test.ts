@@ -88,8 +88,8 @@ describe.each([
     });
 });
 
-describe("What asks for a capability", () => {
-  const rows = table("What asks for a capability");
+describe("What requires a capability", () => {
+  const rows = table("What requires a capability");
   const ticked = (cell: string) => [...cell.matchAll(/`([^`]+)`/g)].map(([, word]) => word!);
 
   test("the table is that of the code", () => {
@@ -109,7 +109,7 @@ describe("What asks for a capability", () => {
   });
 
   test("what merely hints at one asks for nothing, and is not told to a model without it", () => {
-    const hints = table("What merely hints at a capability");
+    const hints = table("Hints, which require no capability");
     expect([...hints.keys()]).toEqual(Object.keys(hintProbes));
     for (const [hint, { capability, bodies }] of Object.entries(hintProbes)) {
       expect(ticked(hints.get(hint)![3]!)).toEqual([capability]);

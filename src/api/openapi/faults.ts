@@ -5,7 +5,7 @@ import { MessagesError } from "../../protocol/anthropic-messages/contract.ts";
 import { ChatError } from "../../protocol/openai-chat/contract.ts";
 import { ResponsesError } from "../../protocol/openai-responses/contract.ts";
 import type { FaultShape, Operation } from "../operation.ts";
-import type { HeaderName } from "./headers.ts";
+import { type HeaderName, retirementHeaderNames } from "./headers.ts";
 
 export const faultMeanings: Record<FaultCode, string> = {
   invalid_json: "the body is not JSON, or did not arrive completely in time",
@@ -86,9 +86,14 @@ export function faultHeaders(status: number): HeaderName[] {
 }
 
 /** The headers of an operation's fault. Faults whose status it does not list share one answer, `default`. */
-export function faultHeadersOf({ limitRefusalHeaders = [] }: Operation, status: number | "default"): HeaderName[] {
-  if (status === "default") return ["retry-after", "x-should-retry", ...limitRefusalHeaders];
-  return [...faultHeaders(status), ...(status === 429 ? limitRefusalHeaders : [])];
+export function faultHeadersOf(
+  { limitRefusalHeaders = [], success }: Operation,
+  status: number | "default",
+): HeaderName[] {
+  // A credential is refused before anybody has read which model is asked for.
+  const ofModel = success.headers.includes("deprecation") && status !== 401 ? retirementHeaderNames : [];
+  if (status === "default") return ["retry-after", "x-should-retry", ...limitRefusalHeaders, ...ofModel];
+  return [...faultHeaders(status), ...(status === 429 ? limitRefusalHeaders : []), ...ofModel];
 }
 
 /** The faults of an authenticated operation before its handler runs. */

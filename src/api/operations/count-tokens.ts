@@ -5,7 +5,7 @@
 
 import { json } from "../../http/json.ts";
 import { CountTokensRequest, TokenEstimate } from "../../protocol/anthropic-messages/contract.ts";
-import { allowedModel } from "../../routing/model-names.ts";
+import { allowedModel, retirementHeadersOf } from "../../routing/model-names.ts";
 import { credentialFaults } from "../openapi/faults.ts";
 import { retirementHeaderNames } from "../openapi/headers.ts";
 import { operation } from "../operation.ts";
@@ -43,6 +43,7 @@ export const countTokens = operation({
       tokenizers: tokenizersOf(catalog, now_ms),
     };
     const found = await dependencies.tokenCounter.examine(asked);
+    call.warnsWith(retirementHeadersOf(catalog, found.model));
     const { model, headers } = allowedModel(catalog, found.model, principal.key.allowedModels, now_ms);
     call.requested({ model: model.id });
     return json(200, { input_tokens: inputTokensOf(dependencies, model, found, bytes) }, headers);

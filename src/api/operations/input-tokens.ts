@@ -2,7 +2,7 @@
 
 import { json } from "../../http/json.ts";
 import { InputTokens, InputTokensRequest } from "../../protocol/openai-responses/contract.ts";
-import { allowedModel } from "../../routing/model-names.ts";
+import { allowedModel, retirementHeadersOf } from "../../routing/model-names.ts";
 import { credentialFaults } from "../openapi/faults.ts";
 import { retirementHeaderNames } from "../openapi/headers.ts";
 import { operation } from "../operation.ts";
@@ -39,6 +39,7 @@ export const countInputTokens = operation({
     const asked = { of: "responses" as const, options: {}, tokenizers: tokenizersOf(catalog, now_ms) };
     let bytes = body.byteLength;
     let examined = await tokenCounter.examine({ ...asked, body });
+    call.warnsWith(retirementHeadersOf(catalog, examined.model));
     const { model, headers } = allowedModel(catalog, examined.model, principal.key.allowedModels, now_ms);
     call.requested({ model: model.id });
     if (examined.refers) {

@@ -2,7 +2,13 @@
 import Type from "typebox";
 import { json } from "../../http/json.ts";
 import type { Retirement } from "../../inference/model.ts";
-import { answeringModel, isAllowed, type ServedName, servedNames } from "../../routing/model-names.ts";
+import {
+  answeringModel,
+  isAllowed,
+  retirementHeadersOf,
+  type ServedName,
+  servedNames,
+} from "../../routing/model-names.ts";
 import { codexModels } from "../codex-models.ts";
 import { credentialFaults } from "../openapi/faults.ts";
 import { retirementHeaderNames } from "../openapi/headers.ts";
@@ -136,9 +142,11 @@ export const retrieveModel = operation({
       contentType: jsonType,
     },
   ],
-  handle(dependencies, _call, { params, headers }) {
+  handle(dependencies, call, { params, headers }) {
     const name = decoded(params.id);
-    const { model, headers: modelHeaders } = answeringModel(dependencies.catalog(), name, Date.now());
+    const catalog = dependencies.catalog();
+    call.warnsWith(retirementHeadersOf(catalog, name));
+    const { model, headers: modelHeaders } = answeringModel(catalog, name, Date.now());
     const served = { name, model };
     return json(200, forMessages(headers) ? messagesRecord(served) : details(served), modelHeaders);
   },

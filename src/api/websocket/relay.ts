@@ -29,7 +29,8 @@ const refusalHeaders = ["retry-after", "x-should-retry", "x-request-id", "x-code
 
 async function refusalIn(response: Response, streamId: string | null): Promise<string> {
   const { error } = (await response.json()) as { error: JsonObject };
-  return errorEvent({ status: response.status, error, headers: picked(response, refusalHeaders) }, streamId);
+  const headers = picked(response, [...refusalHeaders, ...retirementHeaders]);
+  return errorEvent({ status: response.status, error, headers }, streamId);
 }
 
 function picked({ headers }: Response, names: readonly string[]): Record<string, string> {

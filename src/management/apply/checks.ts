@@ -7,7 +7,7 @@ import type { BudgetedKey } from "../budgets.ts";
 import { ManagementError } from "../error.ts";
 import { changedLimits, type LimitChanges, withinPlan } from "../limits.ts";
 import { plan_default } from "../organizations.ts";
-import type { Team } from "../teams.ts";
+import type { Team } from "../team.ts";
 import { inheritedLimits, type PersonState } from "./state.ts";
 import type { Step } from "./step.ts";
 import { type Inside, type Look, ownOf } from "./wanted.ts";

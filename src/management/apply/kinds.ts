@@ -10,7 +10,7 @@ import { type Organization, plan_default } from "../organizations.ts";
 import * as parse from "../parse.ts";
 import type { Plan } from "../plans.ts";
 import { type LimitName, limitChanges, limitNames, name, nullable, oneOf } from "../shapes.ts";
-import type { Team } from "../teams.ts";
+import type { Team } from "../team.ts";
 import { type VerbName, verbNamed } from "../verbs.ts";
 import { type Field, type Kind, type RemovableKind, setBy } from "./kind.ts";
 

@@ -1,6 +1,6 @@
 /** Makes the steps of a difference, and says of each whether it was done. */
 import { ManagementError } from "../error.ts";
-import type { NewKey } from "../keys.ts";
+import type { NewKey } from "../key.ts";
 import { type Management, verbNamed } from "../verbs.ts";
 import type { Call } from "./kind.ts";
 import { pooled } from "./pooled.ts";

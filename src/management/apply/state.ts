@@ -7,7 +7,7 @@ import type { Organization } from "../organizations.ts";
 import { allOf } from "../page.ts";
 import type { Person } from "../people.ts";
 import type { Plan } from "../plans.ts";
-import type { Team } from "../teams.ts";
+import type { Team } from "../team.ts";
 import type { Management } from "../verbs.ts";
 import type { WholeOrganization } from "./kinds.ts";
 import { pooled } from "./pooled.ts";

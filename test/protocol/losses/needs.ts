@@ -1,4 +1,4 @@
-/** What asks for a capability (inference/needs.ts), by the fields that docs/protocols.md names: a body, and their path. */
+/** What requires a capability (inference/needs.ts), by the fields that docs/protocols.md names: a body, and their path. */
 
 import type { Use } from "../../../src/inference/needs.ts";
 import type { Capability } from "../../../src/inference/request.ts";
@@ -113,7 +113,7 @@ const many = { tools: [chatTool], parallel_tool_calls: true };
 const listed = { tools: [responsesTool], parallel_tool_calls: true };
 
 export const hintProbes: Record<string, { capability: Capability; bodies: Fields<Hinting> }> = {
-  "effort of an adapter": {
+  "reasoning effort of Messages and Responses": {
     capability: "reasoning",
     bodies: {
       messages: {
@@ -123,7 +123,7 @@ export const hintProbes: Record<string, { capability: Capability; bodies: Fields
       responses: { reasoning: [{ reasoning: { effort: "low", summary: "auto" } }, {}] },
     },
   },
-  "leave to call in parallel": {
+  "permission to call in parallel": {
     capability: "parallel_tools",
     bodies: {
       chat: { parallel_tool_calls: [many, { tools: many.tools }] },

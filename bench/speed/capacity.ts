@@ -1,0 +1,219 @@
+// How many streamed events a second one core bears, and what each costs: so many streams at any time, whose starts are
+// spread, at an engine over plain sockets that bears far more. Every answer is checked.
+
+import { startPostgres, startRedis } from "../../test/harness/services.ts";
+import { smallBody } from "../agent-body.ts";
+import type { Behaviour } from "./asks.ts";
+import { pool } from "./client.ts";
+import { startEnvoy } from "./envoy.ts";
+import { startBifrost, startBusbar } from "./governed.ts";
+import { startLitellm, startPortkey } from "./others.ts";
+import { percentile } from "./percentile.ts";
+import { cpu_us } from "./process.ts";
+import type { Cell, Line } from "./report.ts";
+import { names } from "./scenarios.ts";
+import { type Asker, askerOf } from "./slice.ts";
+import { databaseBeside } from "./stores.ts";
+import { type NodeOptions, startEngineProcess, startNginx, startNode, startPasser, type Target } from "./targets.ts";
+
+const longestPause_ms = 100;
+const addedFirst_ms_max = 100;
+const addedGap_ms_max = 150;
+/** In this time the node finds its level, and code gets warm. */
+const settling_ms = 4500;
+const measured_ms = 3500;
+/** About how long an answer takes. */
+const answer_ms = 2500;
+const streams_first = 200;
+const streams_min = 8;
+/** The search ends where the most streams that are borne and the fewest that are not lie as close. */
+const closeness = 1.12;
+/** Of its core, what a target is asked to use next, where it says how much an event costs. */
+const aimed_share = 0.95;
+
+export const paces_ms = [25, 8];
+
+export const behaviourAt = (every_ms: number): Behaviour => ({
+  ...{ wait_ms: 20, tokens: Math.ceil(answer_ms / every_ms), every_ms, inputTokens: 20 },
+});
+
+export interface Flow {
+  streams: number;
+  events_per_s: number;
+  cpu_us: number;
+  first_ms: { p50: number; p99: number };
+  gap_ms: { p50: number; p99: number };
+}
+
+/** A target, and how it is asked for such streams. */
+export interface Flowing {
+  target: Target;
+  at(behaviour: Behaviour): Asker;
+}
+
+/** So many streams at any time. */
+export async function flow(target: Target, ask: Asker, behaviour: Behaviour, streams: number): Promise<Flow> {
+  const firsts_ms: number[] = [];
+  const gaps_ms: number[] = [];
+  let tokens = 0;
+  let isMeasured = false;
+  let isOver = false;
+  const one = async (delay_ms: number) => {
+    await Bun.sleep(delay_ms);
+    while (!isOver) {
+      const reply = await ask();
+      if (reply === null) throw new Error(`${target.name} refused`);
+      if (!isMeasured || isOver) continue;
+      tokens += behaviour.tokens;
+      if (reply.marked_ms !== null) firsts_ms.push(reply.marked_ms);
+      for (const gap_ms of reply.gaps_ms) gaps_ms.push(gap_ms);
+    }
+  };
+  const all = Promise.all(Array.from({ length: streams }, (_, at) => one((answer_ms * at) / streams)));
+  const ended = all.then(() => {});
+  await Promise.race([Bun.sleep(settling_ms), ended]);
+  isMeasured = true;
+  const [cpu_before, began_ms] = [cpu_us(target.pid), performance.now()];
+  await Promise.race([Bun.sleep(measured_ms), ended]);
+  const [spent_us, took_ms] = [cpu_us(target.pid) - cpu_before, performance.now() - began_ms];
+  isOver = true;
+  await ended;
+  return {
+    streams,
+    events_per_s: (tokens / took_ms) * 1000,
+    cpu_us: spent_us / tokens,
+    first_ms: { p50: percentile(firsts_ms, 0.5), p99: percentile(firsts_ms, 0.99) },
+    gap_ms: { p50: percentile(gaps_ms, 0.5), p99: percentile(gaps_ms, 0.99) },
+  };
+}
+
+export function isBorne({ first_ms, gap_ms }: Flow, { wait_ms, every_ms }: Behaviour): boolean {
+  return first_ms.p99 <= wait_ms + addedFirst_ms_max && gap_ms.p99 < every_ms + longestPause_ms + addedGap_ms_max;
+}
+
+export function told({ streams, events_per_s, cpu_us: event_us, first_ms, gap_ms }: Flow): string {
+  const times = ({ p50, p99 }: { p50: number; p99: number }) => `${p50.toFixed(0)} and ${p99.toFixed(0)} ms`;
+  return `${streams} streams, ${Math.round(events_per_s)} events/s, ${event_us.toFixed(1)} µs an event, first token ${times(first_ms)}, gap ${times(gap_ms)}`;
+}
+
+/** The flow of the most streams that are borne, by a search between one that is and one that is not; null: not even few are. */
+export async function mostBorne(
+  seenAt: (streams: number) => Promise<Flow>,
+  behaviour: Behaviour,
+): Promise<Flow | null> {
+  let best: Flow | null = null;
+  let broke = Number.POSITIVE_INFINITY;
+  let streams = streams_first;
+  while (streams >= streams_min && broke / (best?.streams ?? 1) > closeness) {
+    const seen = await seenAt(streams);
+    if (isBorne(seen, behaviour)) best = seen;
+    else broke = streams;
+    streams = nextCount(seen, best, broke);
+    // Nothing lies between small counts.
+    if (streams === best?.streams || streams === broke) break;
+  }
+  return best;
+}
+
+function nextCount(seen: Flow, best: Flow | null, broke: number): number {
+  if (Number.isFinite(broke)) return best ? Math.round(Math.sqrt(best.streams * broke)) : Math.floor(broke / 2);
+  const share = (seen.cpu_us * seen.events_per_s) / 1e6;
+  return Math.ceil(seen.streams * Math.min(3, Math.max(1.25, aimed_share / share)));
+}
+
+export interface Wanted {
+  program: string;
+  /** Portkey and LiteLLM too. */
+  isWithOthers: boolean;
+  /** Null: all of them. */
+  targets: readonly string[] | null;
+  paces?: readonly number[];
+}
+
+/** The targets that bear streams, ended with `ending`. With pauses and without, a node is another one. */
+export async function flowing(
+  { program, isWithOthers, targets, paces = paces_ms }: Wanted,
+  ending: AsyncDisposableStack,
+): Promise<Flowing[]> {
+  const engine = await startEngineProcess("flow-engine.ts");
+  ending.defer(() => engine.stop());
+  const postgres = await startPostgres();
+  ending.defer(() => postgres.stop());
+  const redis = await startRedis();
+  ending.defer(() => redis.stop());
+  const behaviours = paces.map(behaviourAt);
+  const node = { program: [program], engineUrl: engine.url, behaviours };
+  const stores = { databaseUrl: postgres.url, redisUrl: redis.url };
+  const beside = { ...stores, databaseUrl: await databaseBeside(postgres.url, "unpaused") };
+  const gateway = { engineUrl: engine.url, behaviours };
+  const without = { read_pause_ms_max: 0 };
+  const starts: [string, () => Promise<Target | null>][] = [
+    [names.passed, () => startPasser(engine.url)],
+    [names.nginx, () => startNginx(engine.url)],
+    [names.envoy, () => startEnvoy(engine.url)],
+    [names.postgres, () => startOne({ ...node, stores, plans: [{ name: names.postgres, plan: "on" }] })],
+    [
+      names.unpaused,
+      () => startOne({ ...node, stores: beside, plans: [{ name: names.unpaused, plan: "on" }], server: without }),
+    ],
+    [names.portkey, () => (isWithOthers ? startPortkey(engine.url) : Promise.resolve(null))],
+    [names.litellm, () => (isWithOthers ? startLitellm(engine.url) : Promise.resolve(null))],
+    [names.busbar, () => startBusbar(gateway)],
+    [names.bifrost, () => startBifrost(gateway)],
+  ];
+  const flows: Flowing[] = [];
+  for (const [name, start] of starts) {
+    if (targets && !targets.includes(name)) continue;
+    const target = await start();
+    if (!target) continue;
+    ending.defer(() => target.stop());
+    flows.push(flowingTo(target, ending));
+  }
+  return flows;
+}
+
+async function startOne(node: NodeOptions): Promise<Target | null> {
+  return (await startNode(node))[0] ?? null;
+}
+
+function flowingTo(target: Target, ending: AsyncDisposableStack): Flowing {
+  const connections = pool(target.url);
+  ending.defer(() => connections.close());
+  const count = { asked: 0, answered: 0 };
+  const of = { caller: "chat", engine: "chat", isStreamed: true, body: smallBody, cap: 256 } as const;
+  const more = { rounds: 1, targets: [], probe: null, isQuick: false, id: "capacity" };
+  return {
+    target,
+    at: (behaviour) => askerOf(target, connections, { ...of, ...more, behaviour }, count),
+  };
+}
+
+/** A row for each pace. */
+export async function capacityLines(wanted: Wanted, say: (text: string) => void): Promise<Line[]> {
+  await using ending = new AsyncDisposableStack();
+  const targets = await flowing(wanted, ending);
+  const lines: Line[] = [];
+  for (const every_ms of paces_ms) {
+    const behaviour = behaviourAt(every_ms);
+    const cells: Record<string, Cell> = {};
+    for (const { target, at } of targets) {
+      const seenAt = async (streams: number) => {
+        const seen = await flow(target, at(behaviour), behaviour, streams);
+        say(`capacity at ${every_ms} ms, ${target.name}: ${told(seen)}`);
+        return seen;
+      };
+      cells[target.name] = cellOf(await mostBorne(seenAt, behaviour).catch((failure: unknown) => String(failure)));
+    }
+    const name = `streamed events a second that a core bears, ${every_ms} ms a token`;
+    lines.push({ id: `capacity-${every_ms}`, name, unit: "/s", as: null, budget: null, cells });
+  }
+  return lines;
+}
+
+function cellOf(most: Flow | string | null): Cell {
+  if (most === null || typeof most === "string")
+    return { value: null, compared: null, note: most ?? "not even a few streams" };
+  const { events_per_s, cpu_us: event_us, first_ms, gap_ms } = most;
+  const note = `${event_us.toFixed(1)} µs an event, first token p99 ${first_ms.p99.toFixed(0)} ms, gap p99 ${gap_ms.p99.toFixed(0)} ms`;
+  return { value: events_per_s, compared: null, note };
+}

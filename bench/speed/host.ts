@@ -1,0 +1,73 @@
+// How fast the host itself is, with nothing of ours on it: the same piece of work before and after a run, on the core that
+// targets get. Where one table has a host that is half as fast as another's, their absolute figures cannot be compared.
+// As a program it prints what it measured.
+
+import { agentBody } from "../agent-body.ts";
+import { percentile } from "./percentile.ts";
+import { pinned } from "./process.ts";
+
+export interface HostSpeed {
+  /** CPU to parse a body of 66 KB and write it again. */
+  body_us: number;
+  /** CPU of a turn of a socket: a byte is written, read, written back and read. */
+  turn_us: number;
+}
+
+export async function hostSpeed(): Promise<HostSpeed> {
+  const child = Bun.spawn(pinned([process.execPath, import.meta.path]), { stdout: "pipe", stderr: "inherit" });
+  return JSON.parse(await child.stdout.text()) as HostSpeed;
+}
+
+export function hostText(before: HostSpeed, after: HostSpeed): string {
+  const figures = (of: (speed: HostSpeed) => number) => `${of(before).toFixed(0)} and ${of(after).toFixed(0)} µs`;
+  const body = `to parse and write 66 KB takes ${figures(({ body_us }) => body_us)}`;
+  return `the host itself, before and after: ${body}, a turn of a socket ${figures(({ turn_us }) => turn_us)}`;
+}
+
+const rounds = 9;
+const bodies = 100;
+const turns = 2000;
+
+const body = agentBody("hello", { protocol: "chat", model: "any", isStreamed: false, cap: 256 });
+
+/** The middle of all rounds, of which each says what one of `count` costs. */
+async function middle(count: number, work: () => unknown): Promise<number> {
+  const seen: number[] = [];
+  for (let round = 0; round < rounds; round++) {
+    const before = process.cpuUsage();
+    await work();
+    const { user, system } = process.cpuUsage(before);
+    seen.push((user + system) / count);
+  }
+  return percentile(seen, 0.5);
+}
+
+function writtenAnew(): number {
+  let characters = 0;
+  for (let at = 0; at < bodies; at++) characters += JSON.stringify(JSON.parse(body)).length;
+  return characters;
+}
+
+async function turned(): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let left = turns;
+  const echo = { data: (socket: { write(bytes: Uint8Array): number }, bytes: Uint8Array) => void socket.write(bytes) };
+  const server = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: echo });
+  const client = await Bun.connect({
+    hostname: "127.0.0.1",
+    port: server.port,
+    socket: {
+      data(socket, bytes) {
+        if (--left > 0) socket.write(bytes);
+        else resolve();
+      },
+    },
+  });
+  client.write("x");
+  await promise;
+  client.end();
+  server.stop(true);
+}
+
+if (import.meta.main)
+  console.log(JSON.stringify({ body_us: await middle(bodies, writtenAnew), turn_us: await middle(turns, turned) }));

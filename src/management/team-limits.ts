@@ -1,0 +1,50 @@
+/** The limits of teams, and those that a new key or a person inherits. */
+
+import { type Budget, noBudget } from "../store/budget.ts";
+import type { Organization } from "../store/directory.ts";
+import type { ManagementContext } from "./context.ts";
+import { changedLimits, type LimitChanges, withinPlan } from "./limits.ts";
+import { teamNamed } from "./team.ts";
+
+/** Refuses limits above those of the organization's plan. */
+export async function allowed(
+  { catalog }: ManagementContext,
+  { plan }: Organization,
+  budget: Budget,
+  whose: string,
+): Promise<Budget> {
+  return withinPlan(budget, plan === null ? null : ((await catalog()).plans.get(plan) ?? null), whose);
+}
+
+/** The limits of new keys after a change; null where none is left. */
+export const keyDefaultOf = (
+  context: ManagementContext,
+  owner: Organization,
+  changes: LimitChanges | null | undefined,
+  before: Budget | null,
+): Promise<Budget | null> => defaultAfter(context, owner, changes, { before, whose: "new key" });
+
+/** Limits that somebody gets who has none otherwise, after a change; null where none is left. */
+export async function defaultAfter(
+  context: ManagementContext,
+  owner: Organization,
+  changes: LimitChanges | null | undefined,
+  { before, whose }: { before: Budget | null; whose: "new key" | "person" },
+): Promise<Budget | null> {
+  if (changes == null) return before;
+  const budget = await allowed(context, owner, changedLimits(changes, before ?? noBudget), whose);
+  return Object.values(budget).every((limit) => limit === null) ? null : budget;
+}
+
+/** The limits of a new key: those that are given, on top of what its team or its organization gives. */
+export async function newKeyBudget(
+  context: ManagementContext,
+  organization: Organization,
+  input: { team?: string | null | undefined; limits?: LimitChanges | null | undefined },
+): Promise<{ teamId: string | null; budget: Budget }> {
+  const team = input.team == null ? null : await teamNamed(context, input.team, organization);
+  const inherited = team?.keyDefault ?? (await context.administration.keyDefault(organization.id)) ?? noBudget;
+  const budget = changedLimits(input.limits, inherited);
+  if (input.limits != null) await allowed(context, organization, budget, "key");
+  return { teamId: team?.id ?? null, budget };
+}
