@@ -1,7 +1,6 @@
 // What tests are run with: a real Postgres and a real Redis, started once, and no setting of whoever runs them.
 
 import { type Service, startPostgres, startRedis } from "../test/harness/services.ts";
-import { patientDatabase } from "../test/harness/short-lived.ts";
 
 export type Environment = Record<string, string | undefined>;
 
@@ -19,6 +18,5 @@ export async function environmentWith(services: Service[]): Promise<Environment>
   ]);
   const own = Object.keys(process.env).filter((name) => name.startsWith("SLUICE_"));
   const cleared = ["DATABASE_URL", "REDIS_URL", "PORT", "HOST", ...own].map((name) => [name, undefined]);
-  const found = { TEST_DATABASE_URL: database, TEST_REDIS_URL: redis };
-  return { ...Object.fromEntries(cleared), ...found, ...patientDatabase };
+  return { ...Object.fromEntries(cleared), TEST_DATABASE_URL: database, TEST_REDIS_URL: redis };
 }
