@@ -1,7 +1,6 @@
-// What .ci/run does once the packages are installed: the tests, the checks, the build, the compiled binary. Every step runs,
-// even if an earlier one fails; the last line counts all of them.
+// What .ci/run does once the packages are installed: the build, the tests, the checks, the pages. Every step runs, even
+// if an earlier one fails; the last line counts all of them.
 
-import { existsSync } from "node:fs";
 import { type CommandOptions, command, type Outcome } from "./command.ts";
 import { type Counts, close, failuresOf } from "./counts.ts";
 
@@ -31,10 +30,17 @@ const binary = { TEST_SLUICE: `${process.cwd()}/dist/sluice` };
 /** Tests of HTTP that choose their database themselves, or that no database can change. */
 const notAgain = ["at-once", "learned", "tls", "warm-up"].map((name) => `test/http/${name}.test.ts`);
 
-const steps: Step[] = [
-  { name: "tests", words: [...npm, "test"], options: { limit_ms: 41 * minute_ms }, counts: true },
-  { name: "check", words: [...npm, "check"], options: { limit_ms: 3 * minute_ms }, counts: false },
-  { name: "build", words: [...npm, "build"], options: { limit_ms: 3 * minute_ms }, counts: false },
+const build: Step = { name: "build", words: [...npm, "build"], options: { limit_ms: 3 * minute_ms }, counts: false };
+
+const tests: Step = {
+  name: "tests",
+  words: [...npm, "test"],
+  options: { limit_ms: 41 * minute_ms, environment: binary },
+  counts: true,
+};
+
+const checks: Step[] = [
+  { name: "check", words: [...npm, "check"], options: { limit_ms: 4 * minute_ms }, counts: false },
   { name: "mutants", words: mutants, options: { limit_ms: 4 * minute_ms }, counts: true },
   {
     name: "drawn mutants",
@@ -43,25 +49,34 @@ const steps: Step[] = [
     counts: false,
     isOptional: true,
   },
+];
+
+const pages: Step[] = [
   { name: "the console", words: [...npm, "console:check"], options: { limit_ms: 8 * minute_ms }, counts: false },
   { name: "the site", words: [...npm, "site:check"], options: { limit_ms: 8 * minute_ms }, counts: false },
   { name: "the binary", words: [...npm, "smoke"], options: { limit_ms: 2 * minute_ms }, counts: true },
-  {
-    name: "deeper",
-    words: [process.execPath, "scripts/deep.ts", "--commit"],
-    options: { limit_ms: 12 * minute_ms, environment: binary },
-    counts: true,
-  },
 ];
-// The tests of HTTP again, against the binary and on the other database.
-if (existsSync("test/http")) {
-  steps.push({
-    name: "the binary on Postgres",
-    words: [process.execPath, "scripts/test.ts", ...onPostgres()],
-    options: { limit_ms: 12 * minute_ms, environment: { ...binary, TEST_STORE: "postgres" } },
-    counts: true,
-  });
-}
+
+const deeper: Step = {
+  name: "deeper",
+  words: [process.execPath, "scripts/deep.ts", "--commit"],
+  options: { limit_ms: 12 * minute_ms, environment: binary },
+  counts: true,
+};
+
+/** The tests of HTTP again, on the other database. */
+const postgres: Step = {
+  name: "the binary on Postgres",
+  words: [process.execPath, "scripts/test.ts", ...onPostgres()],
+  options: { limit_ms: 12 * minute_ms, environment: { ...binary, TEST_STORE: "postgres" } },
+  counts: true,
+};
+
+/**
+ * One after the other. A stage has lists of steps that run side by side: a browser and a compiler each leave a core idle
+ * for long. The tests fill both, and have them alone.
+ */
+const stages: Step[][][] = [[[build]], [[tests]], [checks, pages], [[deeper]], [[postgres]]];
 
 function onPostgres(): string[] {
   const files = [...new Bun.Glob("test/http/*.test.ts").scanSync()].sort();
@@ -72,19 +87,35 @@ async function main(): Promise<void> {
   const total: Counts = { passed: 0, failed: 0, skipped: 0 };
   const told: string[] = [];
   const failures: string[] = [];
-  for (const step of steps) {
-    console.log(`\n== ${step.name}: ${step.words.slice(-2).join(" ")}`);
-    const outcome = await command(step.words, { ...step.options, grace_ms: 3000 });
-    const counts = countsOfStep(step, outcome);
-    told.push(`${counts.failed === 0 ? "ok    " : "FAILED"} ${step.name}, ${(outcome.took_ms / 1000).toFixed(1)} s`);
-    failures.push(...failuresOf(outcome.output));
-    total.passed += counts.passed;
-    total.failed += counts.failed;
-    total.skipped += counts.skipped;
+  for (const lanes of stages) {
+    const isAlone = lanes.length === 1;
+    const lane = async (steps: Step[]) => {
+      for (const step of steps) {
+        const outcome = await ran(step, isAlone);
+        const counts = countsOfStep(step, outcome);
+        told.push(
+          `${counts.failed === 0 ? "ok    " : "FAILED"} ${step.name}, ${(outcome.took_ms / 1000).toFixed(1)} s`,
+        );
+        failures.push(...failuresOf(outcome.output));
+        total.passed += counts.passed;
+        total.failed += counts.failed;
+        total.skipped += counts.skipped;
+      }
+    };
+    await Promise.all(lanes.map(lane));
   }
   for (const failure of failures) console.log(`\n${failure}`);
   console.log(`\n${told.join("\n")}`);
   await close(total);
+}
+
+/** What a step prints that runs beside another is shown when it has ended. */
+async function ran(step: Step, isAlone: boolean): Promise<Outcome> {
+  const title = `\n== ${step.name}: ${step.words.slice(-2).join(" ")}`;
+  if (isAlone) console.log(title);
+  const outcome = await command(step.words, { ...step.options, quiet: !isAlone, grace_ms: 3000 });
+  if (!isAlone) console.log(`${title}\n${outcome.output}`);
+  return outcome;
 }
 
 function countsOfStep(step: Step, { code, output }: Outcome): Counts {

@@ -10,11 +10,14 @@ import { command } from "./command.ts";
 import { compiled } from "./compiled.ts";
 import { type Counts, close, countsOf } from "./counts.ts";
 import { type Environment, environmentWith } from "./test-environment.ts";
+import { longestFirst } from "./test-order.ts";
 import { costs, recorded, servicesCpu_s } from "./test-times.ts";
 
 const limit_ms = 40 * 60_000;
 /** For one test: far more than a quiet machine needs, so that a busy one doesn't fail. */
 const test_ms = 60_000;
+/** One more than a small machine has cores: half of its time, a file waits for a node to start, a lease to lapse, a page. */
+const workers = 3;
 
 async function main(): Promise<void> {
   const words = process.argv.slice(2);
@@ -53,7 +56,7 @@ async function tested(parts: string[], environment: Environment, times: boolean)
   const reports = ["--reporter=junit", "--reporter-outfile=.cache/junit.xml"];
   if (times) reports.push("--preload=./test/harness/times.ts");
   // Each worker is a process group of its own; without --no-orphans, what its tests started would outlive it.
-  const modes = ["--parallel=2", "--no-orphans", `--timeout=${test_ms}`];
+  const modes = [`--parallel=${workers}`, "--no-orphans", `--timeout=${test_ms}`, ...longestFirst()];
   const words = [process.execPath, "test", ...modes, ...reports, ...parts];
   const outcome = await command(words, { limit_ms, environment });
   if (outcome.code === 124) console.error(`The tests took longer than ${limit_ms / 60_000} minutes and were ended.`);

@@ -2,14 +2,13 @@
 // these is answered, and how long it waits beside one on a node that nobody attacks.
 
 import { connect } from "node:net";
-import { migrate } from "../../db/migrate.ts";
 import { key_random_bytes, newKey, secretOf } from "../../src/auth/key.ts";
 import { administration } from "../../src/postgres/administration.ts";
 import { serverDatabase } from "../../src/postgres/server.ts";
 import { noBudget } from "../../src/store/budget.ts";
 import { idOf } from "../../src/store/ids.ts";
 import { freePort } from "../harness/daemon.ts";
-import { freshDatabase } from "../harness/services.ts";
+import { migratedDatabase } from "../harness/migrated-database.ts";
 import { type Sluice, startSluice } from "../harness/sluice.ts";
 import { startForgers } from "./forging-addresses.ts";
 
@@ -40,7 +39,7 @@ export interface Attackers {
 /** Two starts on one database with keys of their own: one alone, one under attack. Each key is used once. */
 export async function firstUses(attackers: Attackers, keys = 20): Promise<Rounds> {
   const { addresses, per_second, honestAddress, failures_max = 300 } = attackers;
-  const database = await freshDatabase();
+  const database = await migratedDatabase();
   const startNode = (port = 0): Promise<Sluice> =>
     startSluice({
       ...{ store: "pglite", env: { DATABASE_URL: database.url, PORT: String(port) }, dataDir: "unused" },
@@ -66,7 +65,6 @@ export async function firstUses(attackers: Attackers, keys = 20): Promise<Rounds
 async function madeKeys(url: string, count: number): Promise<string[]> {
   const db = await serverDatabase(url);
   try {
-    await migrate(db);
     const store = administration(db);
     const organizationId = idOf(Bun.randomUUIDv7(), "org_");
     await store.createOrganization({ id: organizationId, slug: "acme", name: "Acme", plan: null, actor: "test" });

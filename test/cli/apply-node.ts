@@ -2,7 +2,7 @@
 import { writeFileSync } from "node:fs";
 import type { Management } from "../../src/management/verbs.ts";
 import { type OperatorPort, operatorPort } from "../http/operator-port.ts";
-import type { kinds, Owned } from "../postgres/databases.ts";
+import { type Owned, openDatabase } from "../postgres/databases.ts";
 import { type Shell, shell } from "./shell.ts";
 
 export interface ApplyNode extends AsyncDisposable {
@@ -14,8 +14,8 @@ export interface ApplyNode extends AsyncDisposable {
   apply(file: string, text: string, more: readonly string[]): ReturnType<Shell["typed"]>;
 }
 
-export async function applyNode(kind: (typeof kinds)[number]): Promise<ApplyNode> {
-  const owned = await kind.open();
+export async function applyNode(): Promise<ApplyNode> {
+  const owned = await openDatabase();
   const port = await operatorPort(owned);
   const environment = { SLUICE_SERVER: port.url, SLUICE_OPERATOR_TOKEN: port.tokens.admin };
   const cli = shell({ now_ms: Date.now, environment });

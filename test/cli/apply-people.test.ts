@@ -12,7 +12,6 @@ import { people } from "../../src/postgres/people.ts";
 import { type Scope, scopes } from "../../src/store/directory.ts";
 import { idOf } from "../../src/store/ids.ts";
 import { cases, times } from "../harness/depth.ts";
-import { kinds } from "../postgres/databases.ts";
 import { type ApplyNode, applyNode } from "./apply-node.ts";
 
 setDefaultTimeout(120_000);
@@ -24,10 +23,8 @@ const file = join(folder, "organizations.yaml");
 const issuer = "https://login.example";
 const asTheFile = "Everything is as the file says.\n";
 
-const node = () => applyNode(kinds[0]!);
-
 beforeAll(async () => {
-  [here, there] = await Promise.all([node(), node()]);
+  [here, there] = await Promise.all([applyNode(), applyNode()]);
 });
 afterAll(async () => {
   for (const one of [here, there]) await one?.[Symbol.asyncDispose]();

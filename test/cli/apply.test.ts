@@ -17,7 +17,6 @@ import type { Management } from "../../src/management/verbs.ts";
 import { directory } from "../../src/postgres/directory.ts";
 import { cases, times } from "../harness/depth.ts";
 import { listKeys, listTeams } from "../management/lists.ts";
-import { kinds } from "../postgres/databases.ts";
 import { type ApplyNode, applyNode } from "./apply-node.ts";
 import { shell } from "./shell.ts";
 
@@ -30,10 +29,8 @@ const file = join(folder, "organizations.yaml");
 let folders = 0;
 const freshFolder = () => mkdtempSync(join(folder, `secrets-${folders++}-`));
 
-const node = () => applyNode(kinds.find(({ kind }) => kind === "postgres")!);
-
 beforeAll(async () => {
-  [here, there] = await Promise.all([node(), node()]);
+  [here, there] = await Promise.all([applyNode(), applyNode()]);
 });
 afterAll(async () => {
   for (const one of [here, there]) await one?.[Symbol.asyncDispose]();

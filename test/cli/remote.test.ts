@@ -13,7 +13,7 @@ import { administration } from "../../src/postgres/administration.ts";
 import { ledger } from "../../src/postgres/ledger.ts";
 import { refusedRequests } from "../../src/postgres/refused.ts";
 import { type OperatorPort, operatorPort } from "../http/operator-port.ts";
-import { kinds, type Owned } from "../postgres/databases.ts";
+import { type Owned, openDatabase } from "../postgres/databases.ts";
 import { type Shell, shell } from "./shell.ts";
 
 setDefaultTimeout(120_000);
@@ -30,7 +30,7 @@ const ends: (() => Promise<void>)[] = [];
 const still = (answer: unknown): string => JSON.stringify(answer).replace(/\\?"session\\?":\{[^}]*\}/g, "");
 
 beforeAll(async () => {
-  owned = await kinds.find(({ kind }) => kind === "pglite")!.open();
+  owned = await openDatabase();
   port = await operatorPort(owned);
   const { db } = owned;
   const book = ledger(db, { recovery: "checkpoint" });

@@ -6,11 +6,11 @@ import { join } from "node:path";
 import { type Migration, migrate, migrations } from "../../db/migrate.ts";
 import { serverDatabase } from "../../src/postgres/server.ts";
 import { freshDatabase } from "../harness/services.ts";
-import { startSluice } from "../harness/sluice.ts";
+import { shortLived } from "../harness/short-lived.ts";
+import { program, startSluice } from "../harness/sluice.ts";
 
 setDefaultTimeout(60_000);
 
-const main = join(import.meta.dir, "../../src/main.ts");
 const folder = mkdtempSync(join(tmpdir(), "sluice-schema-"));
 const ends: (() => Promise<void>)[] = [async () => rmSync(folder, { recursive: true, force: true })];
 afterAll(async () => {
@@ -31,8 +31,15 @@ async function database(known: readonly Migration[] = migrations.slice(0, -1)) {
 }
 
 async function sluice(url: string, ...words: string[]) {
-  const env = { PATH: process.env.PATH ?? "", HOME: folder, DATABASE_URL: url, PORT: "0", SLUICE_DATA_DIR: folder };
-  const run = Bun.spawn([process.execPath, main, ...words], { cwd: folder, env, stdout: "pipe", stderr: "pipe" });
+  const env = {
+    PATH: process.env.PATH ?? "",
+    HOME: folder,
+    DATABASE_URL: url,
+    PORT: "0",
+    SLUICE_DATA_DIR: folder,
+    ...shortLived,
+  };
+  const run = Bun.spawn([...program, ...words], { cwd: folder, env, stdout: "pipe", stderr: "pipe" });
   const [out, err, code] = await Promise.all([run.stdout.text(), run.stderr.text(), run.exited]);
   return { code, out, err };
 }

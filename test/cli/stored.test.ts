@@ -17,7 +17,7 @@ import { ledger } from "../../src/postgres/ledger.ts";
 import { refusedRequests } from "../../src/postgres/refused.ts";
 import { revocations } from "../../src/postgres/revocations.ts";
 import { serverDatabase } from "../../src/postgres/server.ts";
-import { freshDatabase } from "../harness/services.ts";
+import { migratedDatabase } from "../harness/migrated-database.ts";
 import { until } from "../harness/until.ts";
 import { shell } from "./shell.ts";
 
@@ -141,11 +141,10 @@ describe("the life of a key on the stores that we ship", () => {
   }, 60_000);
 
   test("on a Postgres server, from a process that is not the server", async () => {
-    const { url, drop } = await freshDatabase();
+    const { url, drop } = await migratedDatabase();
     ends.push(drop);
     const db = await serverDatabase(url);
     ends.push(() => db.close());
-    await migrate(db);
     const auth = await serving(db);
     const it = shell({
       now_ms: Date.now,

@@ -9,7 +9,7 @@ import { meteredOperations } from "../../src/store/ledger.ts";
 import type { Chance } from "../faults/chance.ts";
 import { Browser } from "../harness/browser.ts";
 import { freePort } from "../harness/daemon.ts";
-import { freshDatabase } from "../harness/services.ts";
+import { migratedDatabase } from "../harness/migrated-database.ts";
 import { type Sluice, startSluice } from "../harness/sluice.ts";
 import { admitOf, settleOf, storeOf } from "../store/ledger-stores.ts";
 
@@ -38,7 +38,7 @@ export interface Owner {
 }
 
 export async function startBooks(chance: Chance): Promise<Books> {
-  const { url: database, drop } = await freshDatabase();
+  const { url: database, drop } = await migratedDatabase();
   const port = await freePort();
   const sluice = await startSluice({ env: { DATABASE_URL: database, SLUICE_CONSOLE_PORT: String(port) } });
   const url = `http://127.0.0.1:${port}`;

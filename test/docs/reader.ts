@@ -4,6 +4,7 @@ import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlin
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { freePort } from "../harness/daemon.ts";
+import { shortLived } from "../harness/short-lived.ts";
 import { startSimulator } from "../harness/simulator.ts";
 import { gathered, program } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
@@ -58,6 +59,7 @@ export async function startReader(): Promise<Reader> {
       HOME: folder,
       PORT: port,
       SLUICE_WARM_UP_MS: "0",
+      ...shortLived,
       NO_PROXY: "*",
     },
     values: [

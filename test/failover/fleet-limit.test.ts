@@ -8,7 +8,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Redis } from "ioredis";
 import { busyness } from "../harness/busyness.ts";
-import { freshDatabase, type Service, startRedis } from "../harness/services.ts";
+import { migratedDatabase } from "../harness/migrated-database.ts";
+import { type Service, startRedis } from "../harness/services.ts";
 import { type Sluice, startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
 import { bodyOf } from "./callers.ts";
@@ -18,7 +19,7 @@ setDefaultTimeout(180_000);
 
 const slots = 32;
 const folder = mkdtempSync(join(tmpdir(), "sluice-fleet-limit-"));
-let database: Awaited<ReturnType<typeof freshDatabase>>;
+let database: Awaited<ReturnType<typeof migratedDatabase>>;
 let redis: Service;
 let redisPid: number;
 let engine: Engine;
@@ -47,7 +48,7 @@ async function startNode(at: number): Promise<Sluice> {
 }
 
 beforeAll(async () => {
-  database = await freshDatabase();
+  database = await migratedDatabase();
   redis = await startRedis();
   const client = new Redis(redis.url);
   redisPid = Number(/process_id:(\d+)/.exec(await client.info("server"))![1]);

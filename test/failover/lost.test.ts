@@ -1,7 +1,7 @@
 /** A grant that is lost between two attempts, in the ledger itself: one record, one clear error, and no further attempt. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { SQL } from "bun";
-import { freshDatabase } from "../harness/services.ts";
+import { migratedDatabase } from "../harness/migrated-database.ts";
 import { until } from "../harness/until.ts";
 import { asks } from "./callers.ts";
 import { type Rig, startRig } from "./rig.ts";
@@ -9,7 +9,7 @@ import { type Rig, startRig } from "./rig.ts";
 let rig: Rig;
 let sql: SQL;
 beforeAll(async () => {
-  const database = await freshDatabase();
+  const database = await migratedDatabase();
   sql = new SQL(database.url);
   const routes = [{ wall: 0, model: "s01-lost" }];
   const settings = "metering: { lease_s: 1.5, checkpoint_s: 0.3, sweep_s: 0.05 }\n";

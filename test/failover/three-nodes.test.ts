@@ -11,7 +11,8 @@ import type { Fleet, Node } from "../../src/management/fleet-shape.ts";
 import { SseDecoder } from "../../src/sse/decode.ts";
 import { busyness } from "../harness/busyness.ts";
 import { freePort } from "../harness/daemon.ts";
-import { freshDatabase, redisUrl } from "../harness/services.ts";
+import { migratedDatabase } from "../harness/migrated-database.ts";
+import { redisUrl } from "../harness/services.ts";
 import { type Simulator, startSimulator } from "../harness/simulator.ts";
 import { type Sluice, startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
@@ -22,7 +23,7 @@ type Sum = Static<typeof Fleet>;
 
 const folder = mkdtempSync(join(tmpdir(), "sluice-three-nodes-"));
 const model = "acme/writer";
-let database: Awaited<ReturnType<typeof freshDatabase>>;
+let database: Awaited<ReturnType<typeof migratedDatabase>>;
 let engines: Simulator[];
 let nodes: (Sluice & { operator: string })[];
 let token: string;
@@ -39,7 +40,7 @@ models:
 ${more}`;
 
 beforeAll(async () => {
-  database = await freshDatabase();
+  database = await migratedDatabase();
   engines = await Promise.all([startSimulator({ directives: "echo" }), startSimulator({ directives: "echo" })]);
   nodes = [];
   for (const [at, more] of ["", "", "metrics: { organizations_max: 3 }\n"].entries()) {

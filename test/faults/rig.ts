@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "../harness/daemon.ts";
+import { shortLived } from "../harness/short-lived.ts";
 import { type Simulator, startSimulator } from "../harness/simulator.ts";
 import { program } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
@@ -88,7 +89,12 @@ export async function startRig(options: RigOptions): Promise<Rig> {
   }
   const database = `postgres://postgres@127.0.0.1:${postgres.port}/postgres`;
   const command = async <T>(...words: string[]): Promise<T> => {
-    const env = { PATH: process.env.PATH ?? "", DATABASE_URL: database, SLUICE_CONFIG: join(folder, "sluice.yaml") };
+    const env = {
+      PATH: process.env.PATH ?? "",
+      DATABASE_URL: database,
+      SLUICE_CONFIG: join(folder, "sluice.yaml"),
+      ...shortLived,
+    };
     const run = Bun.spawn([...program, ...words, "--json"], { cwd: folder, env, stdout: "pipe", stderr: "pipe" });
     const [out, err, code] = await Promise.all([run.stdout.text(), run.stderr.text(), run.exited]);
     if (code !== 0) throw new Error(`sluice ${words.join(" ")}: ${err}`);
@@ -166,6 +172,7 @@ async function nodeOf(
     ...(isWithoutRedis ? {} : { REDIS_URL: `redis://127.0.0.1:${redis.port}` }),
     // What is tried begins when a node serves; it starts hundreds of times.
     SLUICE_WARM_UP_MS: "0",
+    ...shortLived,
     FAULTS_CLOCK: join(folder, `${name}.clock`),
     // An executable reads this as well, and takes no such option of its own.
     BUN_OPTIONS: `--preload=${join(import.meta.dir, "stepped-clock.ts")}`,

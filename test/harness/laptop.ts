@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Browser } from "./browser.ts";
 import type { PeopleNode } from "./people-node.ts";
+import { shortLived } from "./short-lived.ts";
 import { program } from "./sluice.ts";
 import { until } from "./until.ts";
 
@@ -30,7 +31,11 @@ export interface Laptop extends Disposable {
 export function laptop(): Laptop {
   const folder = mkdtempSync(join(tmpdir(), "sluice-laptop-"));
   // The key store of whoever runs the tests is not theirs.
-  return laptopIn(folder, { PATH: process.env.PATH ?? "", HOME: folder, SLUICE_TOKEN_STORE: "file" }, "");
+  return laptopIn(
+    folder,
+    { PATH: process.env.PATH ?? "", HOME: folder, SLUICE_TOKEN_STORE: "file", ...shortLived },
+    "",
+  );
 }
 
 function laptopIn(folder: string, env: Record<string, string>, input: string): Laptop {

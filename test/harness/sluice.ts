@@ -6,7 +6,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { contractProblems } from "./contract.ts";
-import { freshDatabase } from "./services.ts";
+import { migratedDatabase } from "./migrated-database.ts";
+import { shortLived } from "./short-lived.ts";
 import { until } from "./until.ts";
 
 export interface SluiceOptions {
@@ -62,7 +63,7 @@ export async function startSluice(options: SluiceOptions = {}): Promise<Sluice> 
   const store = options.store ?? standardStore;
   const folder = mkdtempSync(join(tmpdir(), "sluice-test-"));
   const dataDir = options.dataDir ?? join(folder, "data");
-  const database = store === "postgres" ? await freshDatabase() : null;
+  const database = store === "postgres" ? await migratedDatabase() : null;
   const env: Record<string, string> = {
     PATH: process.env.PATH ?? "",
     HOME: folder,
@@ -70,6 +71,7 @@ export async function startSluice(options: SluiceOptions = {}): Promise<Sluice> 
     SLUICE_DATA_DIR: dataDir,
     // Hundreds of nodes start in a run, and each would take a second of the machine; test/http/warm-up.test.ts has others.
     SLUICE_WARM_UP_MS: "0",
+    ...shortLived,
     ...(database ? { DATABASE_URL: database.url } : {}),
     ...options.env,
   };

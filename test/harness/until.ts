@@ -1,5 +1,7 @@
 import { busyness } from "./busyness.ts";
 
+const dear_ms = 500;
+
 /**
  * Waits for a condition, never for a time, and fails loudly when the deadline passes. The deadline is that of a quiet
  * machine; a busy one gets more. `what` names the condition.
@@ -10,10 +12,14 @@ export async function until(
   what = String(holds),
 ): Promise<void> {
   const began = performance.now();
-  while (!(await holds())) {
-    const waited_ms = performance.now() - began;
+  for (;;) {
+    const asked = performance.now();
+    if (await holds()) return;
+    const now = performance.now();
+    const waited_ms = now - began;
     if (waited_ms > deadline_ms && waited_ms > deadline_ms * busyness())
       throw new Error(`waited ${Math.round(waited_ms)} ms for ${what}`);
-    await Bun.sleep(10);
+    // Half of the time at most goes to a condition that is dear, such as one that runs a command.
+    await Bun.sleep(Math.max(10, Math.min(now - asked, dear_ms)));
   }
 }

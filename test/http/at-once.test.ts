@@ -10,7 +10,7 @@ import type { RequestReceipt } from "../../src/management/receipt-shape.ts";
 import { busyness } from "../harness/busyness.ts";
 import { isDeep } from "../harness/depth.ts";
 import { says as saying } from "../harness/engine.ts";
-import { freshDatabase } from "../harness/services.ts";
+import { migratedDatabase } from "../harness/migrated-database.ts";
 import { type Simulator, startSimulator } from "../harness/simulator.ts";
 import { type Sluice, startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
@@ -29,6 +29,8 @@ const bodies: Record<string, object> = {
 };
 /** The units of a limit: more than a test's streams use before a command has set it. */
 const limit = 20_000;
+/** That many streams together come to the limit in less than two seconds, however many nodes have them. */
+const towardsLimit = (streams: number) => ({ messages: saying(`tokens=16000 ${pace(1200 / streams)}`) });
 
 const configTo = (url: string, gold: string) => `upstreams:
   main: { url: "${url}" }
@@ -59,7 +61,7 @@ interface Fleet {
 
 async function startFleet(store: "pglite" | "postgres", engine: Simulator): Promise<Fleet> {
   const folder = mkdtempSync(join(tmpdir(), "sluice-at-once-"));
-  const database = store === "postgres" ? await freshDatabase() : null;
+  const database = store === "postgres" ? await migratedDatabase() : null;
   const file = (node: number) => join(folder, `sluice-${node}.yaml`);
   const rewrite = (node: number, gold: string) => writeFileSync(file(node), configTo(engine.url, gold));
   const nodes: Sluice[] = [];
@@ -171,7 +173,8 @@ describe.each(["pglite", "postgres"] as const)("on %s", (store) => {
 
   test("a plan that is lowered ends what runs at its new limit, on nodes with an older file too", async () => {
     const { key } = await fleet.member("gold");
-    const running = fleet.nodes.flatMap((node) => [1, 2].map(() => run(node, key, "/v1/chat/completions", true)));
+    const body = towardsLimit(2 * fleet.nodes.length);
+    const running = fleet.nodes.flatMap((node) => [1, 2].map(() => run(node, key, "/v1/chat/completions", true, body)));
     await Promise.all(running.map(({ begun }) => begun));
     fleet.rewrite(0, `{ session: ${limit} }`);
     fleet.nodes[0]!.signal("SIGHUP");
@@ -200,7 +203,8 @@ describe.each(["pglite", "postgres"] as const)("on %s", (store) => {
     const [first] = fleet.nodes;
     await first!.json("plan", "create", "made");
     const { key } = await fleet.member("made");
-    const running = fleet.nodes.map((node) => run(node, key, "/v1/chat/completions", true));
+    const body = towardsLimit(fleet.nodes.length);
+    const running = fleet.nodes.map((node) => run(node, key, "/v1/chat/completions", true, body));
     await Promise.all(running.map(({ begun }) => begun));
     await first!.json("plan", "update", "made", "--limit", `session=${limit}`);
     let charged = 0;
@@ -296,7 +300,8 @@ describe.each(["pglite", "postgres"] as const)("on %s", (store) => {
       const name = `a limit of the ${whose} that is ${isFirst ? "its first" : "lowered"} ends what runs where it stands`;
       test(name, async () => {
         const { member, set } = await begin(isFirst);
-        const running = fleet.nodes.flatMap((node) => [1, 2].map(() => run(node, member.key, chat, true)));
+        const body = towardsLimit(2 * fleet.nodes.length);
+        const running = fleet.nodes.flatMap((node) => [1, 2].map(() => run(node, member.key, chat, true, body)));
         await Promise.all(running.map(({ begun }) => begun));
         await set(limit);
         let charged = 0;

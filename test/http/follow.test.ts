@@ -10,7 +10,7 @@ import type { SseMessage } from "../../src/sse/message.ts";
 import { idOf } from "../../src/store/ids.ts";
 import { until } from "../harness/until.ts";
 import { reportOf } from "../management/fleet-reports.ts";
-import { kinds, type Owned } from "../postgres/databases.ts";
+import { type Owned, openDatabase } from "../postgres/databases.ts";
 import { type OperatorPort, operatorPort } from "./operator-port.ts";
 
 setDefaultTimeout(60_000);
@@ -36,7 +36,7 @@ describe("over HTTP", () => {
   let owned: Owned;
   let port: OperatorPort;
   beforeAll(async () => {
-    owned = await kinds.find(({ kind }) => kind === "pglite")!.open();
+    owned = await openDatabase();
     port = await operatorPort(owned);
   });
   afterAll(async () => {

@@ -2,7 +2,7 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { freshDatabase } from "../harness/services.ts";
+import { migratedDatabase } from "../harness/migrated-database.ts";
 import { startSluice } from "../harness/sluice.ts";
 import { temporaryFolder } from "../postgres/databases.ts";
 
@@ -46,6 +46,6 @@ async function newKey({ json }: Awaited<ReturnType<typeof startSluice>>): Promis
 test("a service that starts again on the same embedded database counts as before", () => afterRestart({}));
 
 test("a service that starts again on the same Postgres counts as before", async () => {
-  const { url, drop } = await freshDatabase();
+  const { url, drop } = await migratedDatabase();
   await afterRestart({ DATABASE_URL: url }).finally(drop);
 });

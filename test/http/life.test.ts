@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { eventsOf, model, says, startService, words } from "../harness/engine.ts";
 import { linesOf, linesThen } from "../harness/log-lines.ts";
-import { freshDatabase } from "../harness/services.ts";
+import { migratedDatabase } from "../harness/migrated-database.ts";
 import { startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
 
@@ -171,7 +171,7 @@ describe("a plan that organizations are on", () => {
     writeFileSync(file, "plans: { gold: {}, silver: {} }");
     const env = { SLUICE_CONFIG: file };
     const dataDir = join(folder, "data");
-    const database = await freshDatabase();
+    const database = await migratedDatabase();
     const start = () => startSluice({ dataDir, store: "pglite", env: { ...env, DATABASE_URL: database.url } });
     const first = await start();
     for (const [slug, plan] of [

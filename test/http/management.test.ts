@@ -15,7 +15,7 @@ import { refusedRequests } from "../../src/postgres/refused.ts";
 import { scopes } from "../../src/store/directory.ts";
 import { idOf } from "../../src/store/ids.ts";
 import { roles } from "../../src/store/operators.ts";
-import { kinds, type Owned } from "../postgres/databases.ts";
+import { type Owned, openDatabase } from "../postgres/databases.ts";
 import { type OperatorPort, operatorPort } from "./operator-port.ts";
 
 setDefaultTimeout(120_000);
@@ -25,7 +25,7 @@ let port: OperatorPort;
 /** Things of `globex`, which an administrator of `acme` does not see. */
 let foreign: Record<string, string>;
 beforeAll(async () => {
-  owned = await kinds.find(({ kind }) => kind === "pglite")!.open();
+  owned = await openDatabase();
   port = await operatorPort(owned);
   const key = await port.manage.createKey({ organization: "globex", name: "foreign" });
   const own = await port.manage.createKey({ organization: "acme", name: "own" });

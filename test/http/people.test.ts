@@ -3,14 +3,14 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { people } from "../../src/postgres/people.ts";
 import { scopes } from "../../src/store/directory.ts";
 import { idOf } from "../../src/store/ids.ts";
-import { kinds, type Owned } from "../postgres/databases.ts";
+import { type Owned, openDatabase } from "../postgres/databases.ts";
 import { type OperatorPort, operatorPort } from "./operator-port.ts";
 
 setDefaultTimeout(60_000);
 let owned: Owned;
 let port: OperatorPort;
 beforeAll(async () => {
-  owned = await kinds[0]!.open();
+  owned = await openDatabase();
   port = await operatorPort(owned);
 });
 afterAll(async () => {

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import type { ResponseObject } from "../../src/protocol/openai-responses/contract.ts";
 import { errorOf, model, type Service, startService } from "../harness/engine.ts";
 import { until } from "../harness/until.ts";
-import { kinds, type Owned } from "../postgres/databases.ts";
+import { type Owned, openDatabase } from "../postgres/databases.ts";
 import { type OperatorPort, operatorPort } from "./operator-port.ts";
 
 setDefaultTimeout(120_000);
@@ -14,7 +14,7 @@ setDefaultTimeout(120_000);
 let owned: Owned;
 let port: OperatorPort;
 beforeAll(async () => {
-  owned = await kinds.find(({ kind }) => kind === "pglite")!.open();
+  owned = await openDatabase();
   port = await operatorPort(owned);
 });
 afterAll(async () => {

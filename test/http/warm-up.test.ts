@@ -6,7 +6,8 @@ import postgres from "postgres";
 import { busyness } from "../harness/busyness.ts";
 import { model, says, startService } from "../harness/engine.ts";
 import { type Logging, lineOf, linesOf } from "../harness/log-lines.ts";
-import { freshDatabase, startRedis } from "../harness/services.ts";
+import { migratedDatabase } from "../harness/migrated-database.ts";
+import { startRedis } from "../harness/services.ts";
 import { program, type Sluice, startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
 import { startWorkers } from "../workers/node.ts";
@@ -54,7 +55,7 @@ function startAgain(database: { url: string }, env: Record<string, string>): Pro
 }
 
 async function migrated() {
-  const database = await freshDatabase();
+  const database = await migratedDatabase();
   await (await startSluice({ store: "pglite", env: { DATABASE_URL: database.url } })).stop();
   return database;
 }
@@ -65,7 +66,7 @@ describe("on Postgres and Redis", async () => {
 
   /** What a node leaves behind by its start. */
   async function left(env: Record<string, string>) {
-    const database = await freshDatabase();
+    const database = await migratedDatabase();
     const spans: string[] = [];
     const collector = Bun.serve({
       port: 0,

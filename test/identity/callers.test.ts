@@ -17,7 +17,7 @@ import { idOf } from "../../src/store/ids.ts";
 import { identityParts } from "../harness/identity-parts.ts";
 import { forged, issuerKey, startIssuer, type TestIssuer } from "../harness/issuer.ts";
 import { until } from "../harness/until.ts";
-import { kinds, type Owned } from "../postgres/databases.ts";
+import { type Owned, openDatabase } from "../postgres/databases.ts";
 
 setDefaultTimeout(30_000);
 const audience = "sluice-api";
@@ -66,7 +66,7 @@ function startNode() {
 }
 
 beforeAll(async () => {
-  owned = await kinds[0]!.open();
+  owned = await openDatabase();
   const acme = { id: idOf(Bun.randomUUIDv7(), "org_"), slug: "acme", name: "Acme", plan: null, actor };
   await administration(owned.db).createOrganization(acme);
   await administration(owned.db).createTeam({

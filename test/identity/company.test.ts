@@ -16,7 +16,7 @@ import { idOf } from "../../src/store/ids.ts";
 import { times } from "../harness/depth.ts";
 import { identityParts, serviceUrl, settingsOf } from "../harness/identity-parts.ts";
 import { startIssuer, type TestIssuer } from "../harness/issuer.ts";
-import { kinds } from "../postgres/databases.ts";
+import { openDatabase } from "../postgres/databases.ts";
 
 setDefaultTimeout(120_000);
 const redirectUri = `${serviceUrl}/oauth/callback`;
@@ -30,7 +30,7 @@ const staff = new Map<string, string[]>();
 const organizations: Record<string, string> = {};
 
 beforeAll(async () => {
-  ({ db, drop } = await kinds[0]!.open());
+  ({ db, drop } = await openDatabase());
   issuer = await startIssuer();
   for (const slug of ["research", "product"]) {
     const id = idOf(Bun.randomUUIDv7(), "org_");

@@ -8,7 +8,7 @@ import { beginSignIn, finishSignIn } from "../../src/identity/sign-in.ts";
 import type { Database } from "../../src/postgres/database.ts";
 import { consoleUrl, identityParts, settingsOf } from "../harness/identity-parts.ts";
 import { forged, issuerKey, type SignOptions, startIssuer, type TestIssuer } from "../harness/issuer.ts";
-import { kinds } from "../postgres/databases.ts";
+import { openDatabase } from "../postgres/databases.ts";
 
 setDefaultTimeout(60_000);
 const redirectUri = `${consoleUrl}/oauth/callback`;
@@ -20,7 +20,7 @@ let issuer: TestIssuer;
 let other: TestIssuer;
 let parts: IdentityParts;
 beforeAll(async () => {
-  ({ db, drop } = await kinds[0]!.open());
+  ({ db, drop } = await openDatabase());
   [issuer, other] = await Promise.all([startIssuer(), startIssuer()]);
 });
 afterAll(async () => {

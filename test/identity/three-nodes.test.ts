@@ -3,16 +3,16 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { Browser } from "../harness/browser.ts";
 import { busyness } from "../harness/busyness.ts";
 import { freePort } from "../harness/daemon.ts";
+import { migratedDatabase } from "../harness/migrated-database.ts";
 import { peopleConfig, secretKey } from "../harness/people-node.ts";
 import { startProvider } from "../harness/provider.ts";
-import { freshDatabase } from "../harness/services.ts";
 import { startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
 
 setDefaultTimeout(90_000);
 
 test("a leaver's running streams end within a second of a back-channel logout, on three nodes", async () => {
-  const [database, port] = [await freshDatabase(), await freePort()];
+  const [database, port] = [await migratedDatabase(), await freePort()];
   const serviceUrl = `http://127.0.0.1:${port}`;
   await using provider = await startProvider({
     redirectUris: [`${serviceUrl}/oauth/callback`],

@@ -14,7 +14,7 @@ import { directory } from "../../src/postgres/directory.ts";
 import { idOf } from "../../src/store/ids.ts";
 import { identityParts, serviceUrl, settingsOf } from "../harness/identity-parts.ts";
 import { forged, type SignOptions, startIssuer, type TestIssuer } from "../harness/issuer.ts";
-import { kinds, withClock } from "../postgres/databases.ts";
+import { openDatabase, withClock } from "../postgres/databases.ts";
 
 setDefaultTimeout(60_000);
 const redirectUri = `${serviceUrl}/oauth/callback`;
@@ -43,7 +43,7 @@ const rules = (name: string) => [
 ];
 
 beforeAll(async () => {
-  ({ db, drop } = await kinds[0]!.open());
+  ({ db, drop } = await openDatabase());
   [issuer, other] = await Promise.all([startIssuer(), startIssuer()]);
   organizationId = idOf(Bun.randomUUIDv7(), "org_");
   const input = { id: organizationId, slug: "acme", name: "Acme", plan: null, actor: "cli:ann" };

@@ -11,7 +11,7 @@ import { managementPath } from "../../src/api/management/gate.ts";
 import { verbs } from "../../src/management/verbs.ts";
 import { type Schema, valuesOf } from "../harness/schema-values.ts";
 import { type OperatorPort, operatorPort } from "../http/operator-port.ts";
-import { kinds as databases, type Owned } from "../postgres/databases.ts";
+import { type Owned, openDatabase } from "../postgres/databases.ts";
 
 setDefaultTimeout(120_000);
 
@@ -75,7 +75,7 @@ let port: OperatorPort;
 /** What stands in the place of the id, so that the verb is reached. */
 let ids: Record<string, string>;
 beforeAll(async () => {
-  owned = await databases.find(({ kind }) => kind === "pglite")!.open();
+  owned = await openDatabase();
   port = await operatorPort(owned);
   const key = await port.manage.createKey({ organization: "acme", name: "app" });
   const team = await port.manage.createTeam({ organization: "acme", name: "research" });

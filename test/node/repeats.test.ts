@@ -8,7 +8,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { RequestReceipt } from "../../src/management/receipt-shape.ts";
 import { model, type Service, says, startService } from "../harness/engine.ts";
-import { freshDatabase, redisUrl } from "../harness/services.ts";
+import { migratedDatabase } from "../harness/migrated-database.ts";
+import { redisUrl } from "../harness/services.ts";
 import type { Sluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
 
@@ -23,13 +24,13 @@ const paths = Object.keys(bodies);
 const metering = "{ lease_s: 2, checkpoint_s: 0.3, sweep_s: 0.3 }";
 
 describe.each(["the database", "Redis"])("with logs in %s", (place) => {
-  let database: Awaited<ReturnType<typeof freshDatabase>>;
+  let database: Awaited<ReturnType<typeof migratedDatabase>>;
   let first: Service;
   let second: Service;
   let env: Record<string, string>;
   let folder: string;
   beforeAll(async () => {
-    database = await freshDatabase();
+    database = await migratedDatabase();
     folder = mkdtempSync(join(tmpdir(), "sluice-repeats-"));
     env = { DATABASE_URL: database.url, ...(place === "Redis" ? { REDIS_URL: await redisUrl() } : {}) };
     const options = {

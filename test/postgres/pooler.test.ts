@@ -6,7 +6,7 @@ import { serverDatabase } from "../../src/postgres/server.ts";
 import { whyNoSessions } from "../../src/postgres/sessions.ts";
 import { type PoolerOptions, startPooler } from "../harness/pooler.ts";
 import { freshDatabase } from "../harness/services.ts";
-import { startSluice } from "../harness/sluice.ts";
+import { program, startSluice } from "../harness/sluice.ts";
 
 setDefaultTimeout(120_000);
 
@@ -41,7 +41,7 @@ for (const sessions_max of [1, 20]) {
       if (sessions_max === 1) return;
       await expect(node(url)).rejects.toThrow("pool_mode = statement");
       const env = { ...process.env, DATABASE_URL: url };
-      const doctor = Bun.spawn([process.execPath, "src/main.ts", "doctor", "--json"], { env, stderr: "ignore" });
+      const doctor = Bun.spawn([...program, "doctor", "--json"], { env, stderr: "ignore" });
       const findings = (await new Response(doctor.stdout).json()) as { check: string; status: string; says: string }[];
       const found = findings.find(({ check }) => check === "database");
       expect(found).toMatchObject({ status: "problem", says: expect.stringContaining("pool_mode = statement") });

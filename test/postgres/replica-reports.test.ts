@@ -1,18 +1,18 @@
 // Reports are read from a replica that follows its primary: what docs/scale.md says of replicas.
 
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { join } from "node:path";
 import { migrate } from "../../db/migrate.ts";
 import { ledger } from "../../src/postgres/ledger.ts";
 import { serverDatabase } from "../../src/postgres/server.ts";
 import { uuidOf } from "../../src/store/ids.ts";
 import { type Pair, startPair } from "../harness/replica.ts";
+import { shortLived } from "../harness/short-lived.ts";
+import { program } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
 import { admitOf, newHex, settleOf } from "../store/ledger-stores.ts";
 
 setDefaultTimeout(120_000);
 
-const root = join(import.meta.dir, "../..");
 let pair: Pair;
 beforeAll(async () => {
   pair = await startPair();
@@ -20,8 +20,8 @@ beforeAll(async () => {
 afterAll(() => pair.stop());
 
 async function sluice(url: string, ...words: string[]) {
-  const env = { PATH: process.env.PATH ?? "", HOME: "/nonexistent", DATABASE_URL: url };
-  const run = Bun.spawn([process.execPath, join(root, "src/main.ts"), ...words], {
+  const env = { PATH: process.env.PATH ?? "", HOME: "/nonexistent", DATABASE_URL: url, ...shortLived };
+  const run = Bun.spawn([...program, ...words], {
     env,
     stdout: "pipe",
     stderr: "pipe",

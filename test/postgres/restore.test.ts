@@ -7,7 +7,8 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { postgresProgram } from "../harness/binaries.ts";
 import { lineOf } from "../harness/log-lines.ts";
-import { freshDatabase, redisUrl, startPostgres } from "../harness/services.ts";
+import { migratedDatabase } from "../harness/migrated-database.ts";
+import { redisUrl, startPostgres } from "../harness/services.ts";
 import { type Sluice, type SluiceOptions, startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
 import { temporaryFolder } from "./databases.ts";
@@ -63,7 +64,7 @@ async function runs(name: string, ...words: string[]): Promise<void> {
 }
 
 test("a dump of Postgres, restored on another server", async () => {
-  const fresh = await freshDatabase();
+  const fresh = await migratedDatabase();
   ending.push(fresh.drop);
   const env = { REDIS_URL: await redisUrl() };
   const before = await node({ env: { ...env, DATABASE_URL: fresh.url } });

@@ -1,7 +1,6 @@
 // Which secrets there are, read in pieces, on both kinds of database; and a node that missed the announcement of one.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { migrate } from "../../db/migrate.ts";
 import { administration } from "../../src/postgres/administration.ts";
 import { existingSecretsIn } from "../../src/postgres/existing-secrets.ts";
 import { serverDatabase } from "../../src/postgres/server.ts";
@@ -9,7 +8,7 @@ import { noBudget } from "../../src/store/budget.ts";
 import type { NewSecret } from "../../src/store/directory.ts";
 import { idOf } from "../../src/store/ids.ts";
 import { metricIn, metricsOf } from "../attacks/talk.ts";
-import { freshDatabase } from "../harness/services.ts";
+import { migratedDatabase } from "../harness/migrated-database.ts";
 import { startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
 import { kinds, type Owned } from "../postgres/databases.ts";
@@ -101,9 +100,8 @@ describe.each(kinds.map((one) => [one.kind, one] as const))("%s", (_kind, { open
 });
 
 test("a node reads them again when it may have missed an announcement", async () => {
-  const fresh = await freshDatabase();
+  const fresh = await migratedDatabase();
   const db = await serverDatabase(fresh.url);
-  await migrate(db);
   const owned: Owned = { db, drop: () => db.close().finally(fresh.drop) };
   const sluice = await startSluice({ store: "pglite", dataDir: "unused", env: { DATABASE_URL: fresh.url } });
   try {

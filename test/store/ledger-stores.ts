@@ -10,7 +10,7 @@ import { embeddedDatabase } from "../../src/postgres/embedded.ts";
 import { serverDatabase } from "../../src/postgres/server.ts";
 import { uuidOf } from "../../src/store/ids.ts";
 import type { Admit, RequestFacts, Settle, UsageLimits } from "../../src/store/ledger.ts";
-import { freshDatabase } from "../harness/services.ts";
+import { migratedDatabase } from "../harness/migrated-database.ts";
 
 export interface Store {
   db: Database;
@@ -38,7 +38,7 @@ export const stores: Record<"pglite" | "postgres", () => Promise<Store>> = {
     });
   },
   async postgres() {
-    const { url, drop } = await freshDatabase();
+    const { url, drop } = await migratedDatabase();
     const databases = [await serverDatabase(url)];
     return open(databases[0]!, {
       async another() {

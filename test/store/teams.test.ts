@@ -1,7 +1,6 @@
 // Teams and limits as an administrator sets them: two at once, what was removed, and what the log keeps.
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { migrate } from "../../db/migrate.ts";
 import { hashKey } from "../../src/auth/key.ts";
 import { management } from "../../src/management/client.ts";
 import { allOf } from "../../src/management/page.ts";
@@ -10,7 +9,7 @@ import type { Database } from "../../src/postgres/database.ts";
 import { directory } from "../../src/postgres/directory.ts";
 import { serverDatabase } from "../../src/postgres/server.ts";
 import { noLimits } from "../../src/store/plan.ts";
-import { freshDatabase } from "../harness/services.ts";
+import { migratedDatabase } from "../harness/migrated-database.ts";
 import { emptyLedger } from "../management/empty-ledger.ts";
 import { listKeys, listTeams } from "../management/lists.ts";
 
@@ -18,10 +17,9 @@ let db: Database;
 let drop: () => Promise<void>;
 let organizations = 0;
 beforeAll(async () => {
-  const fresh = await freshDatabase();
+  const fresh = await migratedDatabase();
   drop = fresh.drop;
   db = await serverDatabase(fresh.url);
-  await migrate(db);
 }, 60_000);
 afterAll(async () => {
   await db.close();

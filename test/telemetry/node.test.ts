@@ -2,7 +2,8 @@
 import { expect, test } from "bun:test";
 import { serverDatabase } from "../../src/postgres/server.ts";
 import { freePort } from "../harness/daemon.ts";
-import { freshDatabase, redisUrl } from "../harness/services.ts";
+import { migratedDatabase } from "../harness/migrated-database.ts";
+import { redisUrl } from "../harness/services.ts";
 import { type Sluice, startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
 
@@ -111,7 +112,7 @@ test("stores, admission, process and the largest organizations, for the operator
 const lockWait = "admission_batch_lock_wait_seconds";
 
 test("a batch tells how long it waited for the locks of its organizations", async () => {
-  const database = await freshDatabase();
+  const database = await migratedDatabase();
   const service = await startSluice({ store: "postgres", env: { DATABASE_URL: database.url } });
   const other = await serverDatabase(database.url);
   try {

@@ -5,7 +5,7 @@ import type { Database } from "../../src/postgres/database.ts";
 import { serverDatabase } from "../../src/postgres/server.ts";
 import { model, plainModel, type Service, startService } from "../harness/engine.ts";
 import { newMember } from "../harness/members.ts";
-import { freshDatabase } from "../harness/services.ts";
+import { migratedDatabase } from "../harness/migrated-database.ts";
 import { until } from "../harness/until.ts";
 
 setDefaultTimeout(120_000);
@@ -40,7 +40,7 @@ const person: Record<string, string> = {};
 const keys: Record<string, Key & { person: string | null; team: string | null }> = {};
 
 beforeAll(async () => {
-  const database = await freshDatabase();
+  const database = await migratedDatabase();
   drop = database.drop;
   service = await startService({
     plans: { wide: "{ month: 1000000000, concurrent_requests: 50 }" },

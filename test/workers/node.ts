@@ -4,7 +4,8 @@ import { existsSync, readFileSync } from "node:fs";
 import postgres from "postgres";
 import { startService } from "../harness/engine.ts";
 import { type Logging, lineOf, linesOf } from "../harness/log-lines.ts";
-import { freshDatabase, redisUrl } from "../harness/services.ts";
+import { migratedDatabase } from "../harness/migrated-database.ts";
+import { redisUrl } from "../harness/services.ts";
 import { type Sluice, startSluice } from "../harness/sluice.ts";
 
 export interface WorkersNode extends Sluice {
@@ -18,7 +19,7 @@ type Options = Parameters<typeof startService>[0] & { workers?: string; env?: Re
 
 /** In front of an engine of its own, unless SLUICE_CONFIG says what it serves. */
 export async function startWorkers({ workers = "2", env = {}, ca, ...options }: Options = {}): Promise<WorkersNode> {
-  const database = await freshDatabase();
+  const database = await migratedDatabase();
   const settings = { SLUICE_WORKERS: workers, DATABASE_URL: database.url, REDIS_URL: await redisUrl(), ...env };
   const sluice = { store: "pglite", env: settings, ...(ca ? { ca } : {}) } as const;
   const starting = env.SLUICE_CONFIG ? startSluice(sluice) : startService({ ...options, sluice });

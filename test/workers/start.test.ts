@@ -4,7 +4,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "../harness/daemon.ts";
-import { freshDatabase, redisUrl } from "../harness/services.ts";
+import { migratedDatabase } from "../harness/migrated-database.ts";
+import { redisUrl } from "../harness/services.ts";
 import { program } from "../harness/sluice.ts";
 
 setDefaultTimeout(60_000);
@@ -62,7 +63,7 @@ test("a database that is away is said once, whatever the number of workers", asy
 });
 
 test("a port that somebody has is not shared with them", async () => {
-  const database = await freshDatabase();
+  const database = await migratedDatabase();
   const taken = Bun.serve({
     port: await freePort(),
     hostname: "127.0.0.1",
