@@ -20,8 +20,8 @@ const longestPause_ms = 100;
 const addedFirst_ms_max = 100;
 const addedGap_ms_max = 150;
 /** In this time the node finds its level, and code gets warm. */
-const settling_ms = 3500;
-const measured_ms = 3000;
+const settling_ms = 4500;
+const measured_ms = 3500;
 /** About how long an answer takes. */
 const answer_ms = 2500;
 const streams_first = 200;

@@ -1,7 +1,6 @@
 /**
  * Gathers one node's commands for the ledger into batches. A batch leaves at once, unless less than `gap_ms` has passed
- * since the last. Settlements ride along, and wait a little for something to ride with: nobody waits for them, and on a
- * node with few requests they would be half of all batches. A failed batch is sent again, because every verb is idempotent: an admission
+ * since the last; settlements ride along. A failed batch is sent again, because every verb is idempotent: an admission
  * until its deadline, a settlement until it succeeds, a checkpoint never (the next one says more). If batch after batch
  * fails, the store is at fault. A batch that fails among others that succeed holds a command that no store will ever
  * take, and queue.ts keeps it from holding up the others.
@@ -14,8 +13,6 @@ import { commandQueue, type Item } from "./queue.ts";
 export interface BatcherSettings {
   /** The least time between the departures of two batches. */
   gap_ms: number;
-  /** How long a settlement waits for another command that it can leave with. */
-  settlement_wait_ms: number;
   batch_commands_max: number;
   /** The most batches on their way at a time. */
   batches_max: number;
@@ -31,7 +28,6 @@ export interface BatcherSettings {
 
 export const batcherSettings: BatcherSettings = {
   gap_ms: 5,
-  settlement_wait_ms: 20,
   batch_commands_max: 256,
   batches_max: 2,
   settlements_waiting_max: 20_000,
@@ -174,9 +170,6 @@ export function batcher(parts: BatcherParts, settings: BatcherSettings = batcher
     if (settlementsWaiting === 0) for (const told of idle) told();
   }
 
-  const leavesAt_ms = ({ verb }: Command) =>
-    verb === "settle" && !stopped ? clock.now_ms() + settings.settlement_wait_ms : Number.NEGATIVE_INFINITY;
-
   const nothingWaits = () => underway === 0 && queue.isEmpty();
 
   return {
@@ -195,7 +188,7 @@ export function batcher(parts: BatcherParts, settings: BatcherSettings = batcher
         cancelDeadline: null,
         done: false,
         failures: 0,
-        notBefore_ms: leavesAt_ms(command),
+        notBefore_ms: Number.NEGATIVE_INFINITY,
       };
       if (deadline_ms !== undefined)
         item.cancelDeadline = clock.after(deadline_ms - clock.now_ms(), () => tooLate(item));
@@ -209,8 +202,6 @@ export function batcher(parts: BatcherParts, settings: BatcherSettings = batcher
     silence_ms: () => (nothingWaits() ? 0 : clock.now_ms() - lastAnswer_ms),
     async stop(within_ms) {
       stopped = true;
-      queue.hurry();
-      pumpSoon();
       if (settlementsWaiting > 0) {
         const { promise, resolve } = Promise.withResolvers<void>();
         idle.add(resolve);

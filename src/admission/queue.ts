@@ -24,8 +24,6 @@ export interface CommandQueue {
   next_ms(now_ms: number): number;
   /** Removes and returns the commands that leave together now. */
   take(now_ms: number): Item[];
-  /** What has not failed waits for nothing any more. */
-  hurry(): void;
   /** The store was away, and is back: no command is suspected, and none has to wait. */
   forgive(): void;
 }
@@ -76,10 +74,6 @@ export function commandQueue(batch_commands_max: number): CommandQueue {
       if (retriesTurn) return retries();
       const batch = pick((item) => item.failures === 0, 0);
       return batch.length > 0 || failures === 0 ? batch : retries();
-    },
-    hurry() {
-      for (const item of [...urgent, ...settlements])
-        if (item.failures === 0) item.notBefore_ms = Number.NEGATIVE_INFINITY;
     },
     forgive() {
       for (const item of [...urgent, ...settlements]) {

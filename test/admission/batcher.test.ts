@@ -40,32 +40,6 @@ test("a batch leaves at once with all that was submitted together; the next leav
   await Promise.all(later);
 });
 
-test("a settlement leaves with the next command, and alone when none has come for 20 ms", async () => {
-  const { clock, ledger, commands } = setting();
-  const verbs = () => ledger.batches.map((batch) => batch.map(({ verb }) => verb).join("+"));
-  const [one, other] = [admit(), admit()];
-  await Promise.all([commands.submit(one), commands.submit(other), clock.advance(10)]);
-  const riding = commands.submit(settleOf(one, 5));
-  await clock.advance(15);
-  expect(verbs()).toEqual(["admit+admit"]);
-  const third = admit();
-  await commands.submit(third);
-  expect(await riding).toMatchObject({ answer: "settled" });
-  expect(verbs()).toEqual(["admit+admit", "admit+settle"]);
-
-  const alone = commands.submit(settleOf(other, 5));
-  await clock.advance(19);
-  expect(verbs()).toHaveLength(2);
-  await clock.advance(1);
-  expect(await alone).toMatchObject({ answer: "settled" });
-  expect(verbs().at(-1)).toBe("settle");
-
-  await clock.advance(10);
-  commands.submit(settleOf(third, 5));
-  expect(await commands.stop(1_000)).toBe(0);
-  expect(verbs()).toHaveLength(4);
-});
-
 test("what is done but unanswered is sent again, and done once", async () => {
   const { clock, ledger, commands } = setting();
   const request = admit();

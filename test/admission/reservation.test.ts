@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { batcher, batcherSettings } from "../../src/admission/batcher.ts";
+import { batcher } from "../../src/admission/batcher.ts";
 import { type EntranceSettings, entrance } from "../../src/admission/entrance.ts";
 import { HeardChanges } from "../../src/admission/limit-changes.ts";
 import type { Reservation, Settlement } from "../../src/admission/reservation.ts";
@@ -47,8 +47,7 @@ const ending: Settlement = {
 function node(change: Partial<EntranceSettings> = {}, changes = new HeardChanges()) {
   const clock = new VirtualClock();
   const ledger = new CutLedger(clock);
-  // A settlement waits for company in batcher.test.ts.
-  const commands = batcher({ ledger, clock, random: () => 1 }, { ...batcherSettings, settlement_wait_ms: 0 });
+  const commands = batcher({ ledger, clock, random: () => 1 });
   const confirmed: SettleAnswer[] = [];
   const unrated = entrance(
     { batcher: commands, clock, changes, settled: (answer) => confirmed.push(answer) },

@@ -225,22 +225,6 @@ export const admission: Mutant[] = [
     rule: "docs/design/metering.md, Batches",
   },
   {
-    name: "a settlement waits for nothing to ride with",
-    file: "src/admission/batcher.ts",
-    find: 'verb === "settle" && !stopped ? clock.now_ms() + settings.settlement_wait_ms',
-    replace: 'verb === "settle" && !stopped ? clock.now_ms()',
-    caughtBy: [`${batcher} > a settlement leaves`],
-    rule: "docs/design/metering.md, Batches",
-  },
-  {
-    name: "a drain waits for settlements that wait for company",
-    file: "src/admission/batcher.ts",
-    find: "      queue.hurry();\n",
-    replace: "",
-    caughtBy: [`${batcher} > a settlement leaves`],
-    rule: "docs/design/metering.md, Batches",
-  },
-  {
     name: "batches leave without a gap between them",
     file: "src/admission/batcher.ts",
     find: "lastFlush_ms + settings.gap_ms",
