@@ -14,7 +14,7 @@ test("a flow is borne up to 100 ms more until the first token, and up to pace + 
   expect(isBorne(flowAt(10, { gap: 275 }), behaviour)).toBe(false);
 });
 
-test("the most that is borne is found to an eighth, from wherever it lies, in two dozen flows at most", async () => {
+test("the most that is borne is found to an eighth, from wherever it lies, in thirty flows at most", async () => {
   await fc.assert(
     fc.asyncProperty(fc.integer({ min: 8, max: 4000 }), fc.integer({ min: 3, max: 200 }), async (bears, cpu_us) => {
       const seen: number[] = [];
@@ -23,13 +23,20 @@ test("the most that is borne is found to an eighth, from wherever it lies, in tw
         return flowAt(streams, { cpu_us, first: streams <= bears ? 60 : 400 });
       };
       const most = await mostBorne(seenAt, behaviour);
-      expect(seen.length).toBeLessThanOrEqual(22);
+      expect(seen.length).toBeLessThanOrEqual(30);
       if (most === null) return expect(bears).toBeLessThan(16);
       expect(most.streams).toBeLessThanOrEqual(bears);
       // Between small counts there is nothing.
       expect(most.streams * 1.13 + 1).toBeGreaterThanOrEqual(bears);
     }),
   );
+});
+
+test("a flow that something else disturbed is asked once more", async () => {
+  let asked = 0;
+  const seenAt = async (streams: number) => flowAt(streams, { first: streams > 500 || asked++ % 2 === 0 ? 400 : 60 });
+  const most = await mostBorne(seenAt, behaviour);
+  expect(most!.streams).toBeGreaterThan(440);
 });
 
 test("of a target that bears nothing, nothing is said", async () => {
