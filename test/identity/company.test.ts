@@ -18,7 +18,7 @@ import { identityParts, serviceUrl, settingsOf } from "../harness/identity-parts
 import { startIssuer, type TestIssuer } from "../harness/issuer.ts";
 import { openDatabase } from "../postgres/databases.ts";
 
-setDefaultTimeout(120_000);
+setDefaultTimeout(times(120_000, 600_000));
 const redirectUri = `${serviceUrl}/oauth/callback`;
 
 let db: Database;

@@ -123,6 +123,14 @@ export const identity: Mutant[] = [
     rule: consoleRule,
   },
   {
+    name: "another host of the domain can set the cookie of a session",
+    file: "src/api/people/cookies.ts",
+    find: "(isSecure(origin) ? `__Host-${name}` : name)",
+    replace: "(isSecure(origin) ? name : name)",
+    caughtBy: ["test/identity/cookies.test.ts"],
+    rule: consoleRule,
+  },
+  {
     name: "text of an issuer is HTML",
     file: "src/api/people/html.ts",
     find: "escaped(String(part))",
