@@ -10,7 +10,7 @@ import { isDeep } from "../harness/depth.ts";
 import { program } from "../harness/sluice.ts";
 
 const minutes_max = 8;
-const load = { streams: 100, requests_per_second: 20, stream_s: 6, settle_ms: 3000 };
+const load = { streams: 100, requests_per_second: 20, stream_s: 8, settle_ms: 5000 };
 /** A busy machine may be late for a request; a stream that began is never cut. */
 const failed_share_max = 0.02;
 
@@ -30,7 +30,7 @@ test.skipIf(release === null)(
   "a fleet of the release before is upgraded and taken back under 100 streams, of which none is cut",
   async () => {
     const old = [await executableOf(release!)];
-    const drain = { drain_delay_ms: 4000, drain_ms: 25_000 };
+    const drain = { drain_delay_ms: 5000, drain_ms: 25_000 };
     const fleet = await startFleet({ count: 3, workers: "1", words: old, ...drain });
     try {
       const ports = fleet.nodes.map(({ port }) => port);
