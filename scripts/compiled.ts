@@ -8,7 +8,7 @@ const limit_ms = 5 * 60_000;
 // src must not have a top-level await: the binary would run part of its entry and exit 0 (oven-sh/bun#37770). And a binary
 // must not read .env or bunfig.toml from the folder in which it is started.
 
-const flags = ["--compile", "--minify", "--bytecode", "--format=esm", "--sourcemap"];
+const flags = ["--compile", "--minify", "--bytecode", "--splitting", "--format=esm", "--sourcemap"];
 const closed = ["--no-compile-autoload-dotenv", "--no-compile-autoload-bunfig"];
 
 export interface Compilation {

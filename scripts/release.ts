@@ -72,7 +72,7 @@ async function started(target: Target, executable: string): Promise<string> {
 
 /** The words before the executable. Null: it can't be started here. */
 async function runnerOf({ os, cpu, libc }: Target): Promise<string[] | null> {
-  // Besides musl it needs a libstdc++ for it, which only a system on musl has.
+  // Besides musl it needs a libstdc++ for it, which only a system on musl has; `npm run release:try` makes one.
   if (os !== process.platform || (libc === "musl" && !existsSync("/etc/alpine-release"))) return null;
   if (cpu === process.arch) return [];
   return cpu === "arm64" ? emulatorOfArm64().catch(() => null) : null;

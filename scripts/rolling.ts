@@ -8,7 +8,7 @@ import Table from "cli-table3";
 import { programs } from "../bench/programs.ts";
 import { isName, kinds, type Name, startBalancer } from "./rolling/balancer.ts";
 import { type Fleet, startFleet } from "./rolling/fleet.ts";
-import { startLoad, type Tally } from "./rolling/load.ts";
+import { differences, roll } from "./rolling/roll.ts";
 
 const { values, positionals } = parseArgs({
   args: Bun.argv.slice(2),
@@ -20,10 +20,12 @@ const { values, positionals } = parseArgs({
   },
 });
 const drain = { drain_delay_ms: 5000, drain_ms: 25_000 };
-/** Within the drain, and longer than its delay. */
-const stream_s = 8;
-/** So that a node takes part before the next one goes. */
-const settle_ms = 5000;
+const load = {
+  streams: Number(values.streams),
+  requests_per_second: Number(values.requests),
+  stream_s: 8,
+  settle_ms: 5000,
+};
 
 async function main(): Promise<void> {
   const name = positionals[0];
@@ -61,40 +63,19 @@ async function rollThrough(
   let broken = false;
   try {
     for (const [what, words] of Object.entries(rolls)) {
-      const { tally, took_ms } = await roll(balancer.url, fleet, words);
+      const { tally, took_ms } = await roll(fleet, { url: balancer.url, words, ...load, tell: console.log });
       const { streams, cut, requests, failed, silence_ms_max } = tally;
       table.push([what, (took_ms / 1000).toFixed(0), streams, cut, requests, failed, silence_ms_max.toFixed(0)]);
       for (const problem of tally.problems) console.log(problem);
       broken ||= cut + failed > 0;
     }
     console.log(`${balancer.version}\n${table.toString()}`);
-    const differences = (await fleet.json<unknown[]>(newest, "usage", "check")).length;
-    console.log(`windows that differ from their records: ${differences}`);
-    return broken || differences > 0;
+    const differ = await differences(fleet, newest);
+    console.log(`windows that differ from their records: ${differ}`);
+    return broken || differ > 0;
   } finally {
     await balancer.stop();
   }
-}
-
-async function roll(url: string, fleet: Fleet, words: string[]): Promise<{ tally: Tally; took_ms: number }> {
-  const began = performance.now();
-  const load = startLoad({
-    ...{ url, key: fleet.key, stream_s },
-    streams: Number(values.streams),
-    requests_per_second: Number(values.requests),
-  });
-  await Bun.sleep(stream_s * 1000);
-  for (const [index, node] of fleet.nodes.entries()) {
-    const asked = performance.now();
-    await node.stop();
-    const stopped = performance.now();
-    await node.start(words);
-    const [drained_s, started_s] = [stopped - asked, performance.now() - stopped].map((ms) => (ms / 1000).toFixed(1));
-    console.log(`node ${index + 1}: drained in ${drained_s} s, ready again in ${started_s} s`);
-    await Bun.sleep(settle_ms);
-  }
-  await load.stop();
-  return { tally: load.tally, took_ms: performance.now() - began };
 }
 
 await main();

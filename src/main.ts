@@ -5,10 +5,12 @@
 
 async function main(): Promise<void> {
   const words = Bun.argv.slice(2);
+  const isServing = words[0] === "serve";
+  const early = isServing ? (await import("./node/early.ts")).beginEarly(process.env) : null;
   const [{ run }, { services }] = await Promise.all([import("./cli/run.ts"), import("./node/services.ts")]);
-  process.exitCode = await run(words, services(process.env));
+  process.exitCode = await run(words, services(process.env, early));
   // Everything is settled, written and closed: nothing that still ticks may keep a stopped node alive.
-  if (words[0] === "serve") process.exit();
+  if (isServing) process.exit();
 }
 
 void main();

@@ -4,6 +4,8 @@ import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync }
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { command } from "../command.ts";
+import { emulatorOfArm64 } from "./emulator.ts";
+import { fillWithMusl } from "./musl.ts";
 
 export interface Try {
   about: string;
@@ -82,7 +84,43 @@ async function debian(version: string): Promise<Try> {
   return inChroot(root, "/usr/bin/sluice", `apt install ./${name} in a new Debian ${suite}`);
 }
 
-export const tries: Record<string, (version: string) => Promise<Try>> = { npx, npm, debian };
+/** The executable for musl, in a root that has little but musl. */
+async function musl(version: string): Promise<Try> {
+  mustBeRoot();
+  if (process.arch !== "x64") throw new CannotTry("It needs an x64 processor.");
+  for (const needed of ["mmdebstrap", "python3"])
+    if (Bun.which(needed) === null) throw new CannotTry(`It needs ${needed}.`);
+  const root = chrootFolder("musl");
+  await fillWithMusl(root).catch((failure: Error) => {
+    rmSync(root, { recursive: true, force: true });
+    throw new CannotTry(`A root with musl cannot be had. ${failure.message}`);
+  });
+  mkdirSync(join(root, "usr/bin"), { recursive: true });
+  await done(["tar", "-xzf", file(`sluice-${version}-linux-x64-musl.tar.gz`), "-C", join(root, "usr/bin"), "sluice"]);
+  return inChroot(root, "/usr/bin/sluice", "the executable for musl, in a root with musl, libstdc++ and libgcc");
+}
+
+/** The executable for another processor, emulated: everything takes twenty times as long. */
+async function arm64(version: string): Promise<Try> {
+  if (process.platform !== "linux") throw new CannotTry("It needs Linux.");
+  const archive = file(`sluice-${version}-linux-arm64.tar.gz`);
+  const emulator = process.arch === "arm64" ? [] : await emulatorOfArm64().catch(cannotEmulate);
+  const folder = chrootFolder("arm64");
+  await done(["tar", "-xzf", archive, "-C", folder, "sluice"]);
+  return {
+    about: emulator.length === 0 ? "the executable for arm64" : "the executable for arm64, under qemu-user",
+    words: [...emulator, join(folder, "sluice")],
+    options: ["--patience=10"],
+    environment: {},
+    end: () => rmSync(folder, { recursive: true, force: true }),
+  };
+}
+
+function cannotEmulate(failure: Error): never {
+  throw new CannotTry(`qemu-user cannot be had. ${failure.message}`);
+}
+
+export const tries: Record<string, (version: string) => Promise<Try>> = { npx, npm, debian, musl, arm64 };
 
 /** With what every system has mounted, and nothing of it left afterwards. */
 const entered = 'mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" && exec chroot "$0" "$@"';

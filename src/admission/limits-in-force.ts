@@ -62,8 +62,13 @@ export async function limitsInForce(parts: {
     changes.hear(changed.subjects);
   }
 
-  const unlisten = await store.listen(() => void read().catch(failed));
-  await read();
+  let heard: Promise<void> | null = null;
+  const unlisten = await store.listen(() => {
+    heard = read();
+    heard.catch(failed);
+  });
+  // A store that begins to listen says at once that changes may have been missed: one reading is enough.
+  await (heard ?? read());
   looks.ask(next_ms());
   return {
     plans: () => plans,

@@ -4,8 +4,8 @@
  * describes the valid values. A parameter with a default may be left out.
  */
 import type { Static, TObject } from "typebox";
-import { Compile } from "typebox/compile";
 import { Fault } from "../inference/fault.ts";
+import { checkOf } from "../schema/check.ts";
 
 export interface Parameter {
   type?: string;
@@ -36,7 +36,7 @@ export function guard<Schema extends TObject>(schema: Schema): Guard<Schema> {
     name,
     parameter,
     isRequired,
-    check: Compile(schema.properties[name]!),
+    check: checkOf(schema.properties[name]!),
   }));
   return (textOf) => {
     const values: Record<string, unknown> = {};
@@ -44,7 +44,7 @@ export function guard<Schema extends TObject>(schema: Schema): Guard<Schema> {
       const text = textOf(name);
       if (text !== null) {
         const value = typedAs(text, parameter.type);
-        if (!check.Check(value))
+        if (!check(value))
           throw wrongParameter(name, parameter["x-must-be"] ?? "the value that the contract describes");
         values[name] = value;
       } else if (isRequired) {

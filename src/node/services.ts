@@ -21,20 +21,21 @@ import { needsSimulator, withSimulatorAt } from "../config/simulator.ts";
 import { fileAge_ms, type ReadFile, readFileBounded } from "../config/source.ts";
 import { type Room, workersIn } from "../config/workers.ts";
 import type { Database } from "../postgres/database.ts";
+import type { DatabaseThread } from "../postgres/embedded-thread.ts";
 import type { Simulator } from "../simulator/server.ts";
 import type { Member } from "../workers/member.ts";
+import { builtVersion, isCompiled } from "./build.ts";
+import type { Early } from "./early.ts";
 import { processSignals, type Signals } from "./signals.ts";
 import { isContainer } from "./welcome.ts";
 
-/** The build sets it to the version and the commit. */
-declare const SLUICE_BUILD: string | undefined;
-const isCompiled = typeof SLUICE_BUILD !== "undefined";
 const program: readonly [string, ...string[]] = isCompiled
   ? [process.execPath]
   : [process.execPath, ...process.execArgv, Bun.main];
 
-export function services(environment: NodeJS.ProcessEnv): Services {
-  const version = typeof SLUICE_BUILD === "undefined" ? packageJson.version : SLUICE_BUILD;
+/** `early`: what this start has begun already. */
+export function services(environment: NodeJS.ProcessEnv, early: Early | null = null): Services {
+  const version = builtVersion ?? packageJson.version;
   const terminal = processTerminal(environment);
   const signals = processSignals();
   return {
@@ -140,10 +141,13 @@ export function services(environment: NodeJS.ProcessEnv): Services {
         return supervised({ environment, configuration: first, workers, migrate, signals, say: terminal.out });
       }
       const { storage, server } = first;
-      // The embedded database opens in a thread of its own, which begins first. Meanwhile this one loads the service.
+      // The embedded database opens in its own thread. Meanwhile this one loads the service.
       if (!storage.databaseUrl) await import("../postgres/embedded.ts");
       const [database, { configuration, stop }, { serve }] = await Promise.all([
-        openForServing(storage, migrate && server.migrates, member?.workers ?? 1),
+        openForServing(storage, migrate && server.migrates, {
+          workers: member?.workers ?? 1,
+          thread: early?.databaseThread,
+        }),
         configurationInForce(environment, first, readFile),
         setImmediate().then(() => import("./serve.ts")),
       ]);
@@ -252,7 +256,11 @@ async function openForCommand(storage: StorageSettings): Promise<Database> {
   });
 }
 
-async function openForServing(storage: StorageSettings, mayMigrate: boolean, workers: number): Promise<Database> {
+async function openForServing(
+  storage: StorageSettings,
+  mayMigrate: boolean,
+  connecting: Connecting,
+): Promise<Database> {
   const isNew = creates(storage);
   const prepare = async (database: Database) => {
     const [{ prepareToServe }, { whyNoSessions }] = await Promise.all([
@@ -263,15 +271,15 @@ async function openForServing(storage: StorageSettings, mayMigrate: boolean, wor
     if (problem) throw new Error(`cannot use the database: ${problem}`);
     await prepareToServe(database, mayMigrate || isNew);
   };
-  return opened(storage, prepare, workers);
+  return opened(storage, prepare, connecting);
 }
 
 async function opened(
   storage: StorageSettings,
   prepare: (database: Database) => Promise<void>,
-  workers = 1,
+  connecting: Connecting = {},
 ): Promise<Database> {
-  const database = await connected(storage, workers);
+  const database = await connected(storage, connecting);
   try {
     await prepare(database);
     return database;
@@ -288,11 +296,18 @@ function creates({ databaseUrl, dataDir }: StorageSettings): boolean {
 
 const embeddedFolder = (dataDir: string) => join(dataDir, "postgres");
 
-/** `workers`: how many processes share the connections of a node. */
-async function connected(storage: StorageSettings, workers = 1): Promise<Database> {
+interface Connecting {
+  /** How many processes share the connections of a node. */
+  workers?: number;
+  /** One that has begun already. */
+  thread?: DatabaseThread | null | undefined;
+}
+
+async function connected(storage: StorageSettings, { workers = 1, thread = null }: Connecting = {}): Promise<Database> {
   if (storage.databaseUrl) {
     const { poolShare, serverDatabase } = await import("../postgres/server.ts");
     return serverDatabase(storage.databaseUrl, { connections_max: poolShare(workers) });
   }
-  return (await import("../postgres/embedded.ts")).embeddedDatabase(embeddedFolder(storage.dataDir), { isCompiled });
+  const { embeddedDatabase } = await import("../postgres/embedded.ts");
+  return embeddedDatabase(embeddedFolder(storage.dataDir), { isCompiled, thread });
 }

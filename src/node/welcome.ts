@@ -14,6 +14,8 @@ const demo_plan = "pro";
 const demo_days = 30;
 
 export interface DemoSettings {
+  /** Asked at every start, so it must cost little. */
+  hasOrganizations(): Promise<boolean>;
   manage: Management;
   catalog: Catalog;
   dataDir: string;
@@ -34,7 +36,7 @@ export interface Demo {
 /** Creates the demo organization and its key; null if there is an organization already. */
 export async function createDemo(settings: DemoSettings): Promise<Demo | null> {
   const { manage, catalog, dataDir, now_ms, isTerminal } = settings;
-  if ((await manage.pageOrganizations({ limit: 1 })).data.length > 0) return null;
+  if (await settings.hasOrganizations()) return null;
   const plan = catalog.plans.has(demo_plan) ? demo_plan : [...catalog.plans.keys()][0];
   await manage.createOrganization({ slug: demo_slug, name: "Demo organization", ...compact({ plan }) });
   const expiresAt = new Date(now_ms + demo_days * 86_400_000).toISOString();

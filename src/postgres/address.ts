@@ -4,7 +4,7 @@
  * of libpq.
  */
 import type postgres from "postgres";
-import { DatabaseError } from "./database.ts";
+import { DatabaseError } from "./database-error.ts";
 import { type Security, securityOf } from "./tls.ts";
 
 export type Place = { host: string; port: number; label: string } | { path: string; label: string };

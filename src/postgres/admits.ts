@@ -1,5 +1,6 @@
 /** Checks that a database accepts the writes of an admission. */
-import { answeredWithin, type Database, DatabaseError } from "./database.ts";
+import { answeredWithin, type Database } from "./database.ts";
+import { DatabaseError } from "./database-error.ts";
 
 /**
  * Returns null, or the reason why nothing can be admitted. It answers within `timeout_ms` and never rejects. One

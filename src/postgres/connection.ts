@@ -9,7 +9,8 @@ import postgres from "postgres";
 import type { StoreWatcher } from "../store/watcher.ts";
 import { Countdown } from "../time/countdown.ts";
 import type { Address } from "./address.ts";
-import { DatabaseError, faultOf, type Session } from "./database.ts";
+import type { Session } from "./database.ts";
+import { DatabaseError, faultOf } from "./database-error.ts";
 import { dialled } from "./dial.ts";
 import { parameter, parsers } from "./values.ts";
 

@@ -8,6 +8,7 @@ import { drizzle, type PgRemoteDatabase } from "drizzle-orm/pg-proxy";
 import * as schema from "../../db/schema.ts";
 import type { ConnectionsInUse, StoreWatcher } from "../store/watcher.ts";
 import { within } from "../time/deadline.ts";
+import { DatabaseError } from "./database-error.ts";
 
 type ResultKind = PgRemoteDatabase extends PgDatabase<infer Kind> ? Kind : never;
 /** Drizzle, typed on db/schema.ts. Its own `transaction` is not available: use the database's. */
@@ -84,28 +85,6 @@ export async function rolledBack(
   await worked.catch((error: unknown) => {
     if (error !== over) throw error;
   });
-}
-
-/** The failure of a query. The message never contains a password. */
-export class DatabaseError extends Error {
-  override name = "DatabaseError";
-  constructor(
-    message: string,
-    /**
-     * A SQLSTATE such as `23505`, or one of ours: `unavailable` (no connection, or it was lost), `silent` (no answer in
-     * time), `in_use` (another process holds the data folder).
-     */
-    readonly code: string,
-    options?: { cause?: unknown },
-  ) {
-    super(message, options);
-  }
-}
-
-/** Whose fault it is: the connection's, or the statement's. */
-export function faultOf(error: unknown): "connection" | "statement" {
-  const isAway = error instanceof DatabaseError && (error.code === "unavailable" || error.code === "silent");
-  return isAway ? "connection" : "statement";
 }
 
 /** One session of either driver. Errors are DatabaseErrors. */

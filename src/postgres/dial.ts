@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { within } from "../time/deadline.ts";
 import type { Address, Place } from "./address.ts";
-import { DatabaseError } from "./database.ts";
+import { DatabaseError } from "./database-error.ts";
 import { type Security, secured } from "./tls.ts";
 
 /**

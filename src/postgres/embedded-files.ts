@@ -7,27 +7,31 @@
 import { existsSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { PGlite } from "@electric-sql/pglite";
-import { DatabaseError } from "./database.ts";
-import { type Engine, initialise, loadEngine } from "./engine.ts";
-import { unpackSeed } from "./seed.ts";
+import { DatabaseError } from "./database-error.ts";
+import { type Engine, initialise } from "./engine.ts";
 
 /**
  * Opens the database in `folder`. If it does not exist, it is made, from the seed if that is allowed and there is one.
  */
-export async function openFiles(folder: string, maySeed: boolean): Promise<PGlite> {
-  const engine = await loadEngine();
+export async function openFiles(engine: Engine, folder: string, maySeed: boolean): Promise<PGlite> {
   const files = join(folder, "database");
   const partial = `${files}.partial`;
   rmSync(partial, { recursive: true, force: true });
   if (existsSync(files)) assertOurs(files, engine);
   else {
-    if (!(maySeed && (await unpackSeed(engine, partial)))) {
+    if (!(maySeed && (await isSeeded(engine, partial)))) {
       rmSync(partial, { recursive: true, force: true });
       await initialise(engine, partial);
     }
     renameSync(partial, files);
   }
   return engine.open(files);
+}
+
+/** The seed comes with all migrations, which an existing database does not need here. */
+async function isSeeded(engine: Engine, partial: string): Promise<boolean> {
+  const { unpackSeed } = await import("./seed.ts");
+  return unpackSeed(engine, partial);
 }
 
 function assertOurs(files: string, engine: Engine): void {

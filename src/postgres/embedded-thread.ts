@@ -1,6 +1,7 @@
 /** The interface to the thread of the embedded database: questions are sent to it, and answers come back by number. */
 import { together } from "../time/together.ts";
-import { DatabaseError, type Session } from "./database.ts";
+import type { Session } from "./database.ts";
+import { DatabaseError } from "./database-error.ts";
 
 export interface Statement {
   text: string;
@@ -40,8 +41,10 @@ interface Waiting {
   reject(error: DatabaseError): void;
 }
 
+/** The thread loads its engine at once. Until it is asked to open a folder, it keeps no process alive. */
 export function startDatabaseThread(isCompiled: boolean): DatabaseThread {
   const worker = startWorker(isCompiled);
+  worker.unref();
   const waiting = new Map<number, Waiting>();
   let asked = 0;
   let notify: (channel: string, payload: string) => void = () => {};

@@ -4,9 +4,10 @@
  * one after another, in their order. This is an entry point (scripts/build.ts).
  */
 import type { PGlite } from "@electric-sql/pglite";
-import { DatabaseError } from "./database.ts";
+import { DatabaseError } from "./database-error.ts";
 import { openFiles } from "./embedded-files.ts";
 import type { Answer, Failure, Question, Statement } from "./embedded-thread.ts";
+import { loadEngine } from "./engine.ts";
 import { parsers } from "./values.ts";
 
 declare const self: {
@@ -15,13 +16,16 @@ declare const self: {
 };
 
 function main(): void {
+  // Compiling it takes longest, and needs no folder. Whoever asks to open one is told why it failed.
+  const engine = loadEngine();
+  engine.catch(() => {});
   let pglite: PGlite | undefined;
   let last: Promise<void> = Promise.resolve();
 
   async function answered({ number, ...question }: Question): Promise<Answer> {
     try {
       if (question.ask === "open") {
-        pglite = await openFiles(question.folder, question.maySeed);
+        pglite = await openFiles(await engine, question.folder, question.maySeed);
         pglite.onNotification((channel, payload) => self.postMessage({ channel, payload }));
         return { number, value: null };
       }

@@ -5,9 +5,10 @@
  *   database/           Postgres's files (embedded-files.ts)
  */
 import { mkdirSync } from "node:fs";
-import { type Database, DatabaseError } from "./database.ts";
+import type { Database } from "./database.ts";
+import { DatabaseError } from "./database-error.ts";
 import { exitAfter } from "./deadline.ts";
-import { startDatabaseThread } from "./embedded-thread.ts";
+import { type DatabaseThread, startDatabaseThread } from "./embedded-thread.ts";
 import { holdFolder } from "./lock.ts";
 import { databaseOver, isEngineFailure } from "./pglite.ts";
 import { keepUp, type UpkeepLimits, upkeepLimits } from "./upkeep.ts";
@@ -15,6 +16,8 @@ import { keepUp, type UpkeepLimits, upkeepLimits } from "./upkeep.ts";
 export interface EmbeddedOptions {
   /** True in the executable. */
   isCompiled?: boolean;
+  /** One that was started before, and has opened nothing. */
+  thread?: DatabaseThread | null;
   /** The time that a start may take. After that, the process exits with code 1 and a message. */
   start_ms?: number;
   /** Lets a first start use the seed; otherwise it runs initdb. */
@@ -36,7 +39,7 @@ export async function embeddedDatabase(folder: string, options: EmbeddedOptions 
     `the embedded database in ${folder} did not start within ${start_ms} ms, so this process ends. Try again; when it ` +
       "stays so, its files are damaged: move the folder away to begin with an empty one.",
   );
-  const thread = startDatabaseThread(options.isCompiled ?? false);
+  const thread = options.thread ?? startDatabaseThread(options.isCompiled ?? false);
   try {
     await thread.open(folder, options.seed ?? true);
   } catch (error) {

@@ -1,5 +1,6 @@
 /** Work that one node of the fleet does at a time. */
-import { type Database, DatabaseError, type Lane } from "./database.ts";
+import type { Database, Lane } from "./database.ts";
+import { DatabaseError } from "./database-error.ts";
 
 interface Terms {
   /** How long to wait for another node that does the work; not at all by default. */

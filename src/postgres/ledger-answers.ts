@@ -18,7 +18,7 @@ import {
   windowKinds,
 } from "../store/ledger.ts";
 import { raisedTo } from "../store/raise.ts";
-import { DatabaseError } from "./database.ts";
+import { DatabaseError } from "./database-error.ts";
 
 type Numbers = (number | null)[];
 /**

@@ -9,7 +9,7 @@ import { Database as LockFile } from "bun:sqlite";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
-import { DatabaseError } from "./database.ts";
+import { DatabaseError } from "./database-error.ts";
 
 export interface Hold {
   /** Releases the lock. Calling it again has no effect. */

@@ -4,7 +4,8 @@ import { apiKey, noticeHook, organization, organizationSlug } from "../../db/sch
 import type { Administration, Policies } from "../store/directory.ts";
 import { uuidOf } from "../store/ids.ts";
 import { storeNow } from "./acts.ts";
-import { type Database, DatabaseError, type Transaction } from "./database.ts";
+import type { Database, Transaction } from "./database.ts";
+import { DatabaseError } from "./database-error.ts";
 import { purgeKept } from "./kept.ts";
 import { anchored, changing, setOrganization } from "./organization-change.ts";
 import { purge } from "./responses.ts";

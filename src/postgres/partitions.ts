@@ -5,7 +5,8 @@
  * (docs/design/metering.md, Partitions).
  */
 import type { Upkeep } from "../store/ledger.ts";
-import { type Database, DatabaseError, type Lane } from "./database.ts";
+import type { Database, Lane } from "./database.ts";
+import { DatabaseError } from "./database-error.ts";
 import { onOneNode } from "./fleet.ts";
 import { forgetClosed } from "./organization-life.ts";
 

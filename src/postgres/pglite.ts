@@ -8,14 +8,13 @@ import { nobody } from "../store/watcher.ts";
 import {
   answeredWithin,
   type Database,
-  DatabaseError,
-  faultOf,
   inTransaction,
   rolledBack,
   type Session,
   statementsOn,
   type Transaction,
 } from "./database.ts";
+import { DatabaseError, faultOf } from "./database-error.ts";
 import type { DatabaseThread } from "./embedded-thread.ts";
 import { takingTurns } from "./turns.ts";
 import { parameter } from "./values.ts";

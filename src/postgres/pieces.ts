@@ -2,7 +2,7 @@
  * Reads the records of transactions in many short statements: fewer transactions in one if it takes long, more if it is
  * quick.
  */
-import { DatabaseError } from "./database.ts";
+import { DatabaseError } from "./database-error.ts";
 
 export interface Pace {
   quick_ms: number;

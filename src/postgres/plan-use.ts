@@ -1,4 +1,4 @@
-/** Which plans organizations are on. */
+/** Which plans organizations are on, and whether there are any organizations. */
 import type { PlanUse } from "../store/plan.ts";
 import type { Database } from "./database.ts";
 
@@ -10,4 +10,8 @@ export async function planUse(db: Pick<Database, "query">): Promise<PlanUse[]> {
     `select plan, count(*)::int as organizations, (array_agg(slug order by slug))[1:${named_max}] as slugs
      from organization where plan is not null group by plan order by plan`,
   );
+}
+
+export async function hasOrganizations(db: Pick<Database, "query">): Promise<boolean> {
+  return (await db.query("select from organization limit 1")).length > 0;
 }

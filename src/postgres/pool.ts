@@ -3,7 +3,8 @@
  * has one for itself. A lost connection is dropped, and the next statement makes a new one.
  */
 import type { Connection } from "./connection.ts";
-import { answeredWithin, DatabaseError } from "./database.ts";
+import { answeredWithin } from "./database.ts";
+import { DatabaseError } from "./database-error.ts";
 
 export interface Pool {
   /** `ask` sends one statement, at once: a moment later the connection may be in another transaction. */

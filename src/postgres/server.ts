@@ -9,12 +9,12 @@ import { type Connection, connectionTo, type Dialing } from "./connection.ts";
 import {
   answeredWithin,
   type Database,
-  DatabaseError,
   inTransaction,
   rolledBack,
   statementsOn,
   type Transaction,
 } from "./database.ts";
+import { DatabaseError } from "./database-error.ts";
 import { listenerOn } from "./listener.ts";
 import { poolOf } from "./pool.ts";
 

@@ -3,7 +3,8 @@
  * A pooler that gives each transaction any free session breaks that without an error. It is recognised by its
  * behaviour: a free session goes to the next connection that asks.
  */
-import { type Database, DatabaseError, type Lane } from "./database.ts";
+import type { Database, Lane } from "./database.ts";
+import { DatabaseError } from "./database-error.ts";
 
 /** Under load another session may happen to be free: each try is another chance to see it. */
 const tries_max = 4;

@@ -5,7 +5,7 @@
  * milliseconds) · date, timestamp → string · bytea → Uint8Array · json, jsonb → parsed · arrays of these → arrays · all
  * else → string · null → null.
  */
-import { DatabaseError } from "./database.ts";
+import { DatabaseError } from "./database-error.ts";
 
 /** A parameter as text. Objects become JSON; an array becomes an array literal (for jsonb, give the JSON text). */
 export function parameter(value: unknown): string | null {

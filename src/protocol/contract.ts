@@ -3,7 +3,7 @@
  * then walked beside its schema, to find its first offence in document order and to explain that one.
  */
 import type { Static, TSchema } from "typebox";
-import { Compile } from "typebox/compile";
+import { checkOf } from "../schema/check.ts";
 import { closestName } from "../schema/closest.ts";
 import type { Shape } from "../schema/shape.ts";
 import { type Fits, kindOf, type Offence, offences } from "../schema/walk.ts";
@@ -29,12 +29,12 @@ export function contract<Schema extends TSchema>(
 ): Contract<Static<Schema>> {
   // The rules between fields are published with the shape, and checked after it (rules.ts).
   const { dependentSchemas, ...shape } = schema as Shape & { dependentSchemas?: unknown };
-  const check = Compile(shape as Schema);
+  const check = checkOf(shape as Schema);
   const fits = compiledFits();
   const known = options.topLevel === "closed" ? new Set(Object.keys(shape.properties ?? {})) : null;
   return {
     satisfied: (value, extra = none): value is Static<Schema> => {
-      if (!check.Check(value)) return false;
+      if (!check(value)) return false;
       if (known === null) return true;
       for (const key of Object.keys(value as object)) if (!known.has(key) && !extra.includes(key)) return false;
       return true;
@@ -53,8 +53,7 @@ function compiledFits(): Fits {
   return (shape, value) => {
     let check = checks.get(shape);
     if (!check) {
-      const compiled = Compile(shape as TSchema);
-      check = (one) => compiled.Check(one);
+      check = checkOf(shape as TSchema);
       checks.set(shape, check);
     }
     return check(value);

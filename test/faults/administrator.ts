@@ -2,7 +2,8 @@
 // that hold a snapshot, clients that take every connection, and a clock that is set. All over connections of their own.
 
 import { connect, type Socket } from "node:net";
-import { type Database, DatabaseError } from "../../src/postgres/database.ts";
+import type { Database } from "../../src/postgres/database.ts";
+import { DatabaseError } from "../../src/postgres/database-error.ts";
 import { ledger } from "../../src/postgres/ledger.ts";
 import { people } from "../../src/postgres/people.ts";
 import { peopleAdministration } from "../../src/postgres/people-administration.ts";
@@ -114,7 +115,7 @@ export function administrator(port: number, firstPlan: Plan): Administrator {
         const plan: Plan = { ...firstPlan, session };
         // Whether or not the answer comes: it may count from here on.
         planChanges.push({ at_ms: Date.now(), session });
-        await plans(db).publish([plan], 0);
+        await plans(db).publish([plan, keptPlan], 0);
       }),
     changeLimit: (chance) =>
       withLedger(async ({ db }) => {
@@ -313,6 +314,9 @@ interface Book {
 
 /** Never reached: so that Redis is asked for each request. */
 export const requests_per_minute = 1_000_000;
+
+/** Of those whose answers are kept: without limits. */
+const keptPlan: Plan = { ...noLimits, name: "kept" };
 
 export const faultsPlan = (session: number | null, concurrentRequests: number | null): Plan => ({
   ...noLimits,

@@ -42,7 +42,9 @@ async function welcomed(isTerminal: boolean, prepare: (file: string) => void = (
   });
   let said = "";
   const again = async () => {
-    const demo = await createDemo({ manage, catalog, dataDir, now_ms: directory.clock.now_ms, isTerminal });
+    const hasOrganizations = async () => (await manage.pageOrganizations({})).data.length > 0;
+    const now_ms = directory.clock.now_ms;
+    const demo = await createDemo({ hasOrganizations, manage, catalog, dataDir, now_ms, isTerminal });
     if (demo) said += welcomeText(demo, "http://localhost:1");
   };
   await again();

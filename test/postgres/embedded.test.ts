@@ -8,6 +8,7 @@ import { pendingMigrations } from "../../db/migrate.ts";
 import { makeSeed } from "../../db/seed.ts";
 import type { Database } from "../../src/postgres/database.ts";
 import { type EmbeddedOptions, embeddedDatabase } from "../../src/postgres/embedded.ts";
+import { type DatabaseThread, startDatabaseThread } from "../../src/postgres/embedded-thread.ts";
 import { seedFits } from "../../src/postgres/seed.ts";
 import { until } from "../harness/until.ts";
 import { temporaryFolder } from "./databases.ts";
@@ -33,6 +34,25 @@ async function using<T>(folder: string, work: (db: Database) => Promise<T>, opti
     await db.close();
   }
 }
+
+test("a thread that was started before opens the folder", async () => {
+  const started = startDatabaseThread(false);
+  const asked: string[] = [];
+  const open: DatabaseThread["open"] = (folder, maySeed) => {
+    asked.push(folder);
+    return started.open(folder, maySeed);
+  };
+  const folder = newFolder();
+  const rows = await using(folder, (db) => db.query("select 1 as one"), { thread: { ...started, open } });
+  expect([rows, asked]).toEqual([[{ one: 1 }], [folder]]);
+});
+
+test("a thread that is asked for nothing keeps no process alive", async () => {
+  const module = join(import.meta.dir, "../../src/postgres/embedded-thread.ts");
+  const code = `(await import(${JSON.stringify(module)})).startDatabaseThread(false)`;
+  const child = Bun.spawn([process.execPath, "-e", code], { stdout: "ignore", stderr: "inherit", timeout: 50_000 });
+  expect(await child.exited).toBe(0);
+});
 
 test("long statements don't hold up the event loop: timers and connections go on meanwhile", async () => {
   await using(newFolder(), async (db) => {

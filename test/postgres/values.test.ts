@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
-import { DatabaseError } from "../../src/postgres/database.ts";
+import { DatabaseError } from "../../src/postgres/database-error.ts";
 import { kinds, type Open, type Owned } from "./databases.ts";
 
 // Starting a database takes half a second, and many times that on a machine that does much else.

@@ -1,0 +1,16 @@
+/**
+ * The work that a start begins before it has loaded anything else. The embedded database compiles its engine for longer
+ * than the service takes to load, and needs no configuration for that.
+ */
+import { type DatabaseThread, startDatabaseThread } from "../postgres/embedded-thread.ts";
+import { isCompiled } from "./build.ts";
+
+export interface Early {
+  /** Null: the database is no embedded one. */
+  databaseThread: DatabaseThread | null;
+}
+
+export function beginEarly(environment: NodeJS.ProcessEnv): Early {
+  const isServer = environment.DATABASE_URL?.trim() || environment.DATABASE_URL_FILE?.trim();
+  return { databaseThread: isServer ? null : startDatabaseThread(isCompiled) };
+}
