@@ -13,7 +13,11 @@ import { Time } from "../parts/time.tsx";
 
 type Listed = ItemOf<"pageRequests">;
 
-const operations = ["chat.completions", "messages", "responses"];
+const operations = Object.keys({
+  "chat.completions": true,
+  messages: true,
+  responses: true,
+} satisfies Record<Listed["operation"], true>);
 const outcomes = ["running", "completed", "cancelled", "failed", "refused"];
 const filters: readonly Filter[] = [
   { name: "organization", label: "Organization", hint: "slug or ID" },

@@ -53,7 +53,10 @@ interface Declared<
   headers?: Headers;
   request?: RequestBody<Body>;
   success: Success;
-  /** Every code with which it may refuse or fail. Each status among them is one JSON answer. */
+  /**
+   * Every code with which its handler or its body may refuse or fail; those of the credential follow from `scope`. Each
+   * status among them is one JSON answer.
+   */
   faults: readonly FaultCode[];
   /** Whether other error statuses, in the same shape, are described by `default`. */
   otherFaults: boolean;
@@ -97,6 +100,21 @@ export type Operation = Declared<RequiredScope, TObject, TObject, TObject, unkno
 
 type Nothing = TObject<Record<never, never>>;
 
+/** The faults before the handler runs. */
+function credentialFaults(scope: RequiredScope): readonly FaultCode[] {
+  if (scope === null) return [];
+  return [
+    "missing_api_key",
+    "invalid_api_key",
+    "expired_api_key",
+    "revoked_api_key",
+    ...(scope === "any" ? [] : ["missing_scope" as const]),
+    "organization_suspended",
+    "person_suspended",
+    "address_not_allowed",
+  ];
+}
+
 /** The handler's types follow from the declaration; the list does not need to know them. */
 export function operation<
   Required extends RequiredScope,
@@ -105,7 +123,8 @@ export function operation<
   Headers extends TObject = Nothing,
   Body = null,
 >(declared: Declared<Required, Params, Query, Headers, Body>): Operation {
-  return declared as unknown as Operation;
+  const faults = [...credentialFaults(declared.scope), ...declared.faults];
+  return { ...declared, faults } as unknown as Operation;
 }
 
 /**

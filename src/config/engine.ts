@@ -4,7 +4,7 @@
  * only where they have the right form.
  */
 import type { Capability } from "../inference/request.ts";
-import type { UpstreamProtocol } from "../upstream/codecs.ts";
+import { type UpstreamProtocol, upstreamCodecs } from "../upstream/codecs.ts";
 import { parseLarge } from "../upstream/engine-json.ts";
 import { record } from "./record.ts";
 import { checkedUrl } from "./upstream-url.ts";
@@ -67,11 +67,7 @@ interface Answer {
 type Ask = (url: string, body?: Record<string, unknown>) => Promise<Answer>;
 
 function asker(key: string | null, fetch: Fetch, protocol: UpstreamProtocol): Ask {
-  const headers: Record<string, string> = { accept: "application/json" };
-  if (protocol === "anthropic-messages") {
-    headers["anthropic-version"] = "2023-06-01";
-    if (key) headers["x-api-key"] = key;
-  } else if (key) headers.authorization = `Bearer ${key}`;
+  const headers = { accept: "application/json", ...upstreamCodecs[protocol].headers(key || null) };
   return async (url, body) => {
     const signal = AbortSignal.timeout(answer_ms);
     const post = body && {

@@ -85,6 +85,8 @@ export interface CallerCodec<Wire, Reply> {
 export interface UpstreamCodec {
   /** The path below the upstream's base URL. */
   path: string;
+  /** The protocol's own headers of every request. `key` is null for an engine that needs none. */
+  headers(key: string | null): Record<string, string>;
   request: {
     /** Throws the fault of `refusal`, if there is one. */
     encode(request: InferenceRequest, ask: UpstreamAsk): Readonly<JsonObject>;

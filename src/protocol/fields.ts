@@ -9,8 +9,11 @@ import { textOf } from "./json.ts";
 /** A field that an engine named, as a fault carries it. */
 export type NamedField = Required<Pick<FaultDetails, "param" | "engineProtocol">>;
 
-/** Each row has a column for each of `protocols`. A null, or the end of a shorter row, means that it has no such field. */
-const fields: readonly (readonly (string | null)[])[] = [
+type Columns<Named extends readonly string[]> = { readonly [Place in keyof Named]: string | null };
+/** A column for each of `protocols`; null for one that has no such field. */
+type Row = Columns<typeof protocols>;
+
+const fields: readonly Row[] = [
   ["messages", "messages", "input"],
   ["max_tokens", "max_tokens", "max_output_tokens"],
   ["max_completion_tokens", "max_tokens", "max_output_tokens"],

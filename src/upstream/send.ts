@@ -77,7 +77,7 @@ function whereOf(upstream: Upstream, codec: UpstreamCodec): Where {
     "content-type": "application/json",
     accept: "text/event-stream, application/json",
     "user-agent": "sluice",
-    ...credentials(upstream),
+    ...codec.headers(upstream.apiKey),
     ...upstream.headers,
   };
   for (const name of Object.values(upstream.identityHeaders ?? {})) delete headers[name];
@@ -99,11 +99,4 @@ function headersOf({ upstream, traceHeaders, identified }: Sending): Record<stri
   const rank = upstream.priorities?.[identified.plan];
   if (priority && rank !== undefined) headers[priority] = String(rank);
   return headers;
-}
-
-export function credentials(upstream: Upstream): Record<string, string> {
-  if (upstream.apiKey === null) return {};
-  return upstream.protocol === "anthropic-messages"
-    ? { "x-api-key": upstream.apiKey, "anthropic-version": "2023-06-01" }
-    : { authorization: `Bearer ${upstream.apiKey}` };
 }

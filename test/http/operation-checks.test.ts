@@ -158,6 +158,11 @@ describe.each(served.map((one) => [one.operationId, one] as const))("%s", (_, op
     });
   });
 
+  test("says that it can refuse a credential, and that a scope can be missing only if it needs one", () => {
+    expect(operation.faults.includes("invalid_api_key")).toBe(operation.scope !== null);
+    expect(operation.faults.includes("missing_scope")).toBe(operation.scope !== null && operation.scope !== "any");
+  });
+
   test("asks then for its parameters, and names the wrong one", async () => {
     for (const { param, query } of wrongQueries(operation)) {
       const answer = await ask(operation, { ...wrongBody, scopes: enough(operation), query });

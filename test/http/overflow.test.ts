@@ -7,22 +7,19 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { words } from "../harness/engine.ts";
 import { type ResponsesEngine, startResponsesEngine } from "../harness/responses-engine.ts";
 import { type Sluice, startSluice } from "../harness/sluice.ts";
-import { type Answer, engines, type Name, wires } from "../protocol/pairs/wires.ts";
+import { type Answer, engines, type Name, names, wires } from "../protocol/pairs/wires.ts";
 
 setDefaultTimeout(60_000);
 
 const contextTokens = 4096;
 const engineWords = "canary-words-of-the-engine";
-const protocols = { chat: "openai-chat", messages: "anthropic-messages", responses: "openai-responses" } as const;
-const paths = { chat: "/v1/chat/completions", messages: "/v1/messages", responses: "/v1/responses" } as const;
-const names: Name[] = ["chat", "messages", "responses"];
 const plain: Answer = { reasoning: "", text: "Hello there", calls: [], end: "stop" };
 
 let engine: ResponsesEngine;
 let service: Sluice;
 beforeAll(async () => {
   engine = startResponsesEngine();
-  const upstream = (name: Name) => `  canary-${name}: { url: "${engine.url}", protocol: ${protocols[name]} }`;
+  const upstream = (name: Name) => `  canary-${name}: { url: "${engine.url}", protocol: ${wires[name].protocol} }`;
   const entry = (name: Name) => `
   - id: acme/${name}-1
     created: 1790000000
@@ -44,7 +41,7 @@ afterAll(async () => {
 
 const post = (caller: Name, behind: Name, stream: boolean, question = "hello") =>
   service.post(
-    paths[caller],
+    wires[caller].path,
     JSON.parse(
       JSON.stringify({
         ...wires[caller].body({ instructions: "Be brief.", question }),

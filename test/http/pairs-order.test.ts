@@ -6,27 +6,15 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { type ResponsesEngine, startResponsesEngine } from "../harness/responses-engine.ts";
 import { type Sluice, startSluice } from "../harness/sluice.ts";
 import { answerOf, answers, framesOf, kindsTold, messagesOf, orderProblem, orders } from "../protocol/pairs/parts.ts";
-import { type Name, wires } from "../protocol/pairs/wires.ts";
+import { type Name, names, wires } from "../protocol/pairs/wires.ts";
 
 setDefaultTimeout(60_000);
-
-const protocols: Record<Name, string> = {
-  chat: "openai-chat",
-  messages: "anthropic-messages",
-  responses: "openai-responses",
-};
-const paths: Record<Name, string> = {
-  chat: "/v1/chat/completions",
-  messages: "/v1/messages",
-  responses: "/v1/responses",
-};
-const names: Name[] = ["chat", "messages", "responses"];
 
 let engine: ResponsesEngine;
 let service: Sluice;
 beforeAll(async () => {
   engine = startResponsesEngine();
-  const upstream = (name: Name) => `  ${name}: { url: "${engine.url}", protocol: ${protocols[name]} }`;
+  const upstream = (name: Name) => `  ${name}: { url: "${engine.url}", protocol: ${wires[name].protocol} }`;
   const entry = (name: Name) => `  - id: acme/${name}
     created: 1790000000
     context_window: 131072
@@ -50,7 +38,7 @@ describe.each(names.flatMap((client) => names.map((of) => [client, of] as const)
         engine.plays({ stream: framesOf(of, parts, order).join(""), whole: null });
         const ask = { instructions: "Be brief.", question: "Go on.", tools: ["f0", "f1", "f2", "f3", "f4"] };
         const body = { ...wires[client].body(ask), model: `acme/${of}`, stream: true };
-        const response = await service.post(paths[client], body);
+        const response = await service.post(wires[client].path, body);
         const frames = messagesOf(await response.text());
         expect(orderProblem[client](frames)).toBeNull();
         expect(wires[client].readFrames(frames)).toEqual(answerOf(parts, "tool_calls"));

@@ -8,7 +8,7 @@ import { model, type Service, startService } from "../harness/engine.ts";
 import { type ResponsesEngine, startResponsesEngine } from "../harness/responses-engine.ts";
 import { type Sluice, startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
-import { type Answer, type Ask, engines, type Json, type Name, wires } from "../protocol/pairs/wires.ts";
+import { type Answer, type Ask, engines, type Json, type Name, names, wires } from "../protocol/pairs/wires.ts";
 
 setDefaultTimeout(60_000);
 
@@ -67,8 +67,6 @@ afterAll(async () => {
   }
 });
 
-const names: Name[] = ["chat", "messages", "responses"];
-const paths = { chat: "/v1/chat/completions", messages: "/v1/messages", responses: "/v1/responses" };
 const question: Ask = { instructions: "INSTRUCTION", question: "QUESTION" };
 const plain: Answer = { reasoning: "", text: "Hello wörld 🌍", calls: [], end: "stop" };
 const twoCalls = [
@@ -91,7 +89,7 @@ function reporting(usage: object) {
 function posted(name: Name, body: object, stream: boolean, init: RequestInit = {}): Promise<Response> {
   const usage = name === "chat" && stream ? { stream_options: { include_usage: true } } : {};
   const sent = { model: front, ...body, stream, ...usage };
-  return service.post(paths[name], JSON.parse(JSON.stringify(sent)), init);
+  return service.post(wires[name].path, JSON.parse(JSON.stringify(sent)), init);
 }
 const post = (name: Name, ask: Ask, stream: boolean, init: RequestInit = {}) =>
   posted(name, { ...wires[name].body(ask), model: front }, stream, init);

@@ -5,10 +5,9 @@
 import { describe, expect, test } from "bun:test";
 import { grammarProblem } from "./grammar.ts";
 import { answerOf, answers, framesOf, kindsTold, orderProblem, orders, runnable } from "./pairs/parts.ts";
-import { type Ask, callers, engines, type Name, wires } from "./pairs/wires.ts";
+import { type Ask, callers, engines, type Name, names, wires } from "./pairs/wires.ts";
 import { bytes, decodedBy } from "./reading.ts";
 
-const names: Name[] = ["chat", "messages", "responses"];
 const pairs = names.flatMap((client) => names.map((engine) => [client, engine] as [Name, Name]));
 const ask: Ask = { instructions: "Be brief.", question: "Go on.", tools: ["f0", "f1", "f2", "f3", "f4"] };
 const kinds = Object.keys(answers).flatMap((what) => Object.keys(orders).map((order) => [what, order] as const));

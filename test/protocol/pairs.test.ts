@@ -7,14 +7,13 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { Fault } from "../../src/inference/fault.ts";
 import type { InferenceRequest } from "../../src/inference/request.ts";
 import { grammarProblem } from "./grammar.ts";
-import { type Answer, type Ask, type Caller, callers, type Engine, engines, type Name } from "./pairs/wires.ts";
+import { type Answer, type Ask, type Caller, callers, type Engine, engines, type Name, names } from "./pairs/wires.ts";
 import { bytes, decodedBy, folded } from "./reading.ts";
 
 type Cell = string;
 const survives = "survives";
 const noWords = "–";
 
-const names: Name[] = ["chat", "messages", "responses"];
 const image = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
 const plain: Answer = { reasoning: "", text: "Hello wörld 🌍", calls: [], end: "stop" };
 const twoCalls = [

@@ -8,9 +8,7 @@ import { compact } from "../../src/inference/compact.ts";
 import { Fault } from "../../src/inference/fault.ts";
 import { inputTooLong, withOverflow } from "../../src/inference/overflow.ts";
 import { refusalFault } from "../../src/protocol/refusal.ts";
-import { callers, engines, type Name } from "./pairs/wires.ts";
-
-const names: Name[] = ["chat", "messages", "responses"];
+import { callers, engines, type Name, names } from "./pairs/wires.ts";
 
 interface Rendered {
   error: { message: string; param?: string | null };

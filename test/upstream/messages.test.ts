@@ -79,6 +79,11 @@ test("is asked at its own path, with its own headers and the cap that it demands
   expect(body).toMatchObject({ model: "engine-model", max_tokens: 777, stream: true });
 });
 
+test("is told the version of the protocol without a key, too", () => {
+  const told = upstreamCodecs["anthropic-messages"].headers(null);
+  expect(told).toEqual({ "anthropic-version": "2023-06-01" });
+});
+
 test("what its protocol has no words for is the caller's to change, and is not asked", async () => {
   const before = seen.length;
   const [last] = await events("anthropic-messages", { sampling: { presencePenalty: 1 } });

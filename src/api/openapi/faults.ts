@@ -96,18 +96,6 @@ export function faultHeadersOf(
   return [...faultHeaders(status), ...(status === 429 ? limitRefusalHeaders : []), ...ofModel];
 }
 
-/** The faults of an authenticated operation before its handler runs. */
-export const credentialFaults = [
-  "missing_api_key",
-  "invalid_api_key",
-  "expired_api_key",
-  "revoked_api_key",
-  "missing_scope",
-  "organization_suspended",
-  "person_suspended",
-  "address_not_allowed",
-] as const satisfies FaultCode[];
-
 /**
  * Faults that belong to no operation, because they are answered before one is chosen. They are described once for the
  * whole contract.
@@ -121,10 +109,15 @@ export const commonFaults = [
 
 /** The schemas of a refusal's body, by the shape that its operation names. */
 export function faultSchemas(shape: FaultShape = "error"): TSchema[] {
-  if (shape === "messages") return [MessagesError];
-  if (shape === "responses") return [ResponsesError];
-  return shape === "error" ? [ChatError] : [ChatError, MessagesError];
+  return schemas[shape];
 }
+
+const schemas: Record<FaultShape, TSchema[]> = {
+  error: [ChatError],
+  messages: [MessagesError],
+  responses: [ResponsesError],
+  client: [ChatError, MessagesError],
+};
 
 /** An example of an error body, for the document. */
 export function faultExample(code: FaultCode, message: string, param: string | null = null): unknown {

@@ -6,7 +6,6 @@ import type { Adapter } from "../adapter.ts";
 import { infer } from "../infer.ts";
 import { inferenceBody } from "../inference-body.ts";
 import { keyHeaders } from "../kept/key.ts";
-import { credentialFaults } from "../openapi/faults.ts";
 import {
   limitHeaderNames,
   limitRefusalHeaderNames,
@@ -66,7 +65,6 @@ export const createChatCompletion = operation({
     "context_length_exceeded",
     "idempotency_key_reused",
     "idempotency_answer_lost",
-    ...credentialFaults,
     "no_active_plan",
     "model_not_allowed",
     "model_not_found",

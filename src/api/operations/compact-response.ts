@@ -6,7 +6,6 @@ import type { Adapter } from "../adapter.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { infer } from "../infer.ts";
 import { inferenceBody } from "../inference-body.ts";
-import { credentialFaults } from "../openapi/faults.ts";
 import { limitHeaderNames, limitRefusalHeaderNames, usageHeaderNames } from "../openapi/headers.ts";
 import { operation } from "../operation.ts";
 import { resolveReferences } from "../stored-responses.ts";
@@ -40,7 +39,7 @@ export const compactResponse = operation({
     headers: [...usageHeaderNames, "x-service-usage-source", ...limitHeaderNames],
     content: { [jsonType]: { schema: CompactedResponse, example: compacted } },
   },
-  faults: [...credentialFaults, "model_not_allowed"],
+  faults: ["model_not_allowed"],
   otherFaults: true,
   limitRefusalHeaders: limitRefusalHeaderNames,
   faultShape: "responses",

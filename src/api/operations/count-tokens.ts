@@ -6,7 +6,6 @@
 import { json } from "../../http/json.ts";
 import { CountTokensRequest, TokenEstimate } from "../../protocol/anthropic-messages/contract.ts";
 import { allowedModel, retirementHeadersOf } from "../../routing/model-names.ts";
-import { credentialFaults } from "../openapi/faults.ts";
 import { retirementHeaderNames } from "../openapi/headers.ts";
 import { operation } from "../operation.ts";
 import { countedBody, inputTokensOf, tokenizersOf } from "../token-count.ts";
@@ -28,7 +27,7 @@ export const countTokens = operation({
     headers: retirementHeaderNames,
     content: { [jsonType]: { schema: TokenEstimate, example: { input_tokens: 19 } } },
   },
-  faults: [...credentialFaults.filter((code) => code !== "missing_scope"), "model_not_allowed"],
+  faults: ["model_not_allowed"],
   otherFaults: true,
   faultShape: "messages",
   examples: countRequests,

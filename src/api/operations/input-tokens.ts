@@ -3,7 +3,6 @@
 import { json } from "../../http/json.ts";
 import { InputTokens, InputTokensRequest } from "../../protocol/openai-responses/contract.ts";
 import { allowedModel, retirementHeadersOf } from "../../routing/model-names.ts";
-import { credentialFaults } from "../openapi/faults.ts";
 import { retirementHeaderNames } from "../openapi/headers.ts";
 import { operation } from "../operation.ts";
 import { findReferences } from "../stored-responses.ts";
@@ -28,7 +27,7 @@ export const countInputTokens = operation({
       [jsonType]: { schema: InputTokens, example: { object: "response.input_tokens", input_tokens: 19 } },
     },
   },
-  faults: [...credentialFaults.filter((code) => code !== "missing_scope"), "model_not_allowed"],
+  faults: ["model_not_allowed"],
   otherFaults: true,
   faultShape: "responses",
   examples: countRequests,

@@ -8,7 +8,6 @@ import type { Dependencies } from "../dependencies.ts";
 import { infer } from "../infer.ts";
 import { inferenceBody } from "../inference-body.ts";
 import { keyHeaders } from "../kept/key.ts";
-import { credentialFaults } from "../openapi/faults.ts";
 import {
   messagesLimitHeaderNames,
   messagesLimitRefusalHeaderNames,
@@ -59,7 +58,7 @@ export const createMessage = operation({
       },
     },
   },
-  faults: [...credentialFaults, "model_not_allowed"],
+  faults: ["model_not_allowed"],
   otherFaults: true,
   limitRefusalHeaders: messagesLimitRefusalHeaderNames,
   faultShape: "messages",

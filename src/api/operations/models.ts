@@ -10,7 +10,6 @@ import {
   servedNames,
 } from "../../routing/model-names.ts";
 import { codexModels } from "../codex-models.ts";
-import { credentialFaults } from "../openapi/faults.ts";
 import { retirementHeaderNames } from "../openapi/headers.ts";
 import { anyModel, operation } from "../operation.ts";
 import { MessagesModel, MessagesModelList, ModelDetails, ModelList } from "../shapes.ts";
@@ -53,7 +52,7 @@ export const listModels = operation({
       },
     },
   },
-  faults: [...credentialFaults],
+  faults: [],
   otherFaults: true,
   faultShape: "client",
   examples: [
@@ -113,7 +112,7 @@ export const retrieveModel = operation({
     headers: retirementHeaderNames,
     content: { [jsonType]: { schema: Type.Union([ModelDetails, MessagesModel]) } },
   },
-  faults: [...credentialFaults, "model_not_found"],
+  faults: ["model_not_found"],
   otherFaults: true,
   faultShape: "client",
   examples: [

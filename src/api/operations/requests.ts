@@ -8,7 +8,6 @@ import { receiptShown, refusedShown } from "../../management/receipt.ts";
 import { RequestReceipt } from "../../management/receipt-shape.ts";
 import { uuidOf } from "../../store/ids.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { credentialFaults } from "../openapi/faults.ts";
 import { operation } from "../operation.ts";
 import { jsonType } from "./examples.ts";
 
@@ -73,7 +72,7 @@ export const getRequest = operation({
       },
     },
   },
-  faults: [...credentialFaults, "request_not_found"],
+  faults: ["request_not_found"],
   otherFaults: true,
   // Requests make their own ids, so no example works as written.
   examples: [],

@@ -9,7 +9,6 @@ import type { Dependencies } from "../dependencies.ts";
 import { infer } from "../infer.ts";
 import { inferenceBody } from "../inference-body.ts";
 import { keyHeaders } from "../kept/key.ts";
-import { credentialFaults } from "../openapi/faults.ts";
 import {
   limitHeaderNames,
   responsesLimitRefusalHeaderNames,
@@ -75,7 +74,7 @@ export const createResponse = operation({
       },
     },
   },
-  faults: [...credentialFaults, "model_not_allowed"],
+  faults: ["model_not_allowed"],
   otherFaults: true,
   limitRefusalHeaders: responsesLimitRefusalHeaderNames,
   faultShape: "responses",

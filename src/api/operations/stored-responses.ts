@@ -23,7 +23,6 @@ import type { Dependencies } from "../dependencies.ts";
 import { cancelled, followed as followedLog } from "../kept/background.ts";
 import { currentResponse } from "../kept/current-response.ts";
 import { replayed } from "../kept/replay.ts";
-import { credentialFaults } from "../openapi/faults.ts";
 import { operation } from "../operation.ts";
 import { wrongParameter } from "../parameters.ts";
 import { lookUp } from "../stored-responses.ts";
@@ -38,7 +37,7 @@ const ofStored = {
   params: Type.Object({
     id: Type.String({ description: "The response's id.", pattern: "^resp_[0-9a-f]{32}$", example: id }),
   }),
-  faults: [...credentialFaults, "response_not_found"],
+  faults: ["response_not_found"],
   otherFaults: true,
   faultShape: "responses",
   // Responses make their own ids, so no example works as written.

@@ -5,7 +5,6 @@ import { percentOf } from "../../inference/amounts.ts";
 import { type SubjectReading, type WindowReading, windowKinds } from "../../store/ledger.ts";
 import { noLimits } from "../../store/plan.ts";
 import type { RateReading, RateReadings } from "../../store/rates.ts";
-import { credentialFaults } from "../openapi/faults.ts";
 import { operation } from "../operation.ts";
 import { type BudgetWindows, UsageRecord } from "../shapes.ts";
 import { jsonType } from "./examples.ts";
@@ -34,7 +33,7 @@ export const getUsage = operation({
       },
     },
   },
-  faults: [...credentialFaults],
+  faults: [],
   otherFaults: true,
   examples: [
     {

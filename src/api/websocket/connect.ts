@@ -1,7 +1,6 @@
 /** GET /v1/responses with an upgrade: a WebSocket for many responses. */
 import { Socket } from "../../http/socket.ts";
 import { Fault } from "../../inference/fault.ts";
-import { credentialFaults } from "../openapi/faults.ts";
 import { operation } from "../operation.ts";
 import { path } from "../operations/responses-examples.ts";
 import { ResponsesConnection } from "./connection.ts";
@@ -16,7 +15,7 @@ export const connectResponses = operation({
     "Upgrades the connection to a WebSocket, on which many responses are created. Send `response.create` with the fields of `POST /v1/responses` beside `type`, as a text message; each event of the response is a message. Each response is a request of its own: it is checked, limited, metered and recorded like one, and its first event has the `request_id`, and in `headers` those that tell of its model's retirement. `stream_id` names a lane: responses of a lane follow one another, and up to 16 lanes run side by side. `generate: false` only takes the conversation. `previous_response_id` also continues the newest response of a lane of this connection, though it is not stored. A refusal is an event `error` with the `status` and the `error` of the same refusal over HTTP. After 60 minutes, and when the service restarts, the connection closes once what runs has its answer.",
   scope: "inference:create",
   success: { status: 101, description: "The connection is a WebSocket.", headers: [], content: {} },
-  faults: credentialFaults,
+  faults: [],
   otherFaults: true,
   faultShape: "responses",
   refusedAs: (fault) => (fault.status === 429 || fault.status === 503 ? noRoom(fault) : fault),

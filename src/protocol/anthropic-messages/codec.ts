@@ -25,6 +25,7 @@ export function anthropicMessagesCaller(options: MessagesOptions = {}): CallerCo
 
 export const anthropicMessagesUpstream: UpstreamCodec = {
   path: "/messages",
+  headers: (key) => ({ "anthropic-version": "2023-06-01", ...(key !== null && { "x-api-key": key }) }),
   request: { encode: encodeRequest, refusal: refusalOf, forms: messagesForms },
   response: { decode: decodeReply },
   stream: { decoder: streamDecoder },

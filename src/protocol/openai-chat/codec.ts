@@ -1,4 +1,5 @@
 /** OpenAI chat completions, both ways. */
+import { bearer } from "../bearer.ts";
 import type { CallerCodec, UpstreamCodec } from "../codec.ts";
 import { singleForms } from "../wire-forms.ts";
 import type { ChatCompletion, ChatCompletionRequest } from "./contract.ts";
@@ -23,6 +24,7 @@ function remainder(wire: ChatCompletionRequest): ChatCompletionRequest {
 
 export const openaiChatUpstream: UpstreamCodec = {
   path: "/chat/completions",
+  headers: bearer,
   request: { encode: encodeRequest, refusal: refusalOf, forms: singleForms },
   response: { decode: decodeReply },
   stream: { decoder: streamDecoder },

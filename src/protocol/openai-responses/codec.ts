@@ -1,4 +1,5 @@
 /** OpenAI Responses, both ways. */
+import { bearer } from "../bearer.ts";
 import type { CallerCodec, UpstreamCodec } from "../codec.ts";
 import { brokenStream } from "./broken-stream.ts";
 import type { CompactedResponse, ResponseObject, ResponsesRequest } from "./contract.ts";
@@ -35,6 +36,7 @@ export const openaiCompactCaller: CallerCodec<ResponsesRequest, CompactedRespons
 
 export const openaiResponsesUpstream: UpstreamCodec = {
   path: "/responses",
+  headers: bearer,
   request: { encode: encodeRequest, refusal: refusalOf, forms: responsesForms },
   response: { decode: decodeReply },
   stream: { decoder: streamDecoder },

@@ -2,10 +2,11 @@
 import { expect } from "bun:test";
 import { join } from "node:path";
 import { Fault } from "../../../src/inference/fault.ts";
+import { type Name, names } from "../pairs/wires.ts";
 
 /** Kinds of engine, or of client, in the order of the columns. */
-export const columns = ["chat", "messages", "responses"] as const;
-export type Column = (typeof columns)[number];
+export const columns = names;
+export type Column = Name;
 /** `–`: there is no such thing on that side. */
 export type Verdict = "carried" | "refused" | "left out" | "–";
 

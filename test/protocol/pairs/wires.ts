@@ -3,7 +3,7 @@
  * under test: a conversation in no protocol's words (`Ask`, `Answer`) on one side, raw wire on the other.
  */
 import type { InferenceEvent } from "../../../src/inference/event.ts";
-import type { InferenceRequest } from "../../../src/inference/request.ts";
+import type { InferenceRequest, Protocol } from "../../../src/inference/request.ts";
 import type { Result } from "../../../src/inference/result.ts";
 import { anthropicMessagesCaller, anthropicMessagesUpstream } from "../../../src/protocol/anthropic-messages/codec.ts";
 import { validateMessagesRequest } from "../../../src/protocol/anthropic-messages/validate.ts";
@@ -14,7 +14,15 @@ import { openaiResponsesCaller, openaiResponsesUpstream } from "../../../src/pro
 import { validateResponsesRequest } from "../../../src/protocol/openai-responses/validate.ts";
 import type { SseMessage } from "../../../src/sse/message.ts";
 
-export type Name = "chat" | "messages" | "responses";
+/** The name of each protocol here. */
+const nameOf = {
+  "openai-chat": "chat",
+  "anthropic-messages": "messages",
+  "openai-responses": "responses",
+} as const satisfies Record<Protocol, string>;
+export type Name = (typeof nameOf)[Protocol];
+/** Every test of pairs takes its clients and its engines from here. */
+export const names: readonly Name[] = Object.values(nameOf);
 
 interface Called {
   id: string;
@@ -78,6 +86,8 @@ export interface Caller {
 }
 
 export interface Wire {
+  protocol: Protocol;
+  path: string;
   idPrefix: string;
   body(ask: Ask): object;
   readFrames(frames: { event?: string; data: string }[]): Answer;
@@ -112,6 +122,8 @@ const grammar = { syntax: "lark", definition: "GRAMMAR" };
 const dataUrl = (image: string) => `data:image/png;base64,${image}`;
 
 const chatWire: Wire = {
+  protocol: "openai-chat",
+  path: "/v1/chat/completions",
   idPrefix: "chatcmpl-",
   body: (ask) => ({
     model,
@@ -215,6 +227,8 @@ const messagesEnds: Record<string, Answer["end"]> = {
 };
 
 const messagesWire: Wire = {
+  protocol: "anthropic-messages",
+  path: "/v1/messages",
   idPrefix: "msg_",
   body: (ask) => ({
     model,
@@ -299,6 +313,8 @@ function messagesImage(data: string) {
 }
 
 const responsesWire: Wire = {
+  protocol: "openai-responses",
+  path: "/v1/responses",
   idPrefix: "resp_",
   body: (ask) => ({
     model,
