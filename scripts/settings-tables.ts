@@ -64,6 +64,7 @@ function rowOf(cells: string[]): string {
 function defaultOf(row: Row): string {
   if (row.isRequired) return "required";
   if (row.absent) return row.absent;
+  if (Array.isArray(row.default) && row.default.length > 0) return row.default.map((one) => `\`${one}\``).join(", ");
   if (row.default === undefined || typeof row.default === "object") return row.properties ? "" : "none";
   return String(row.default);
 }

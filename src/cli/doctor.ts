@@ -7,13 +7,14 @@ import type { WorkersWanted } from "../config/settings/sections.ts";
 import { type Room, tooSmall, workersIn } from "../config/workers.ts";
 import { issuerClients } from "../identity/issuer-clients.ts";
 import { judged } from "./certificates.ts";
-import { runningServer } from "./connect.ts";
+import { runningServer, withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
 import { engineSays } from "./engine-check.ts";
 import { healthOf, localUrl } from "./healthcheck.ts";
 import { issuerSays } from "./issuer-check.ts";
 import { type JsonFlag, jsonOption, printJson } from "./option.ts";
 import { consolePortSays, operatorPortSays } from "./port-check.ts";
+import { rulesSay } from "./rules-check.ts";
 import type { Inspection, Services } from "./services.ts";
 import { oneLine, painted, type Terminal } from "./terminal.ts";
 import { Warning } from "./warning.ts";
@@ -80,7 +81,11 @@ async function examine(services: Services): Promise<Finding[]> {
       return found.says;
     });
     const { schema } = found ?? {};
+    const { rules = [] } = configuration?.identity ?? {};
     if (schema) await inspect("schema", async () => schemaSays(schema, configuration?.server.migrates ?? true));
+    const isReadable = found !== undefined && (schema === undefined || schema.is === "current");
+    if (rules.length > 0 && isReadable && (settings.databaseUrl || hasData(settings.dataDir)))
+      await inspect("rules", () => withManagement(services, (manage) => rulesSay(rules, manage)));
     await inspect("redis", async () => redis(services, databaseUrl ?? null, redisUrl));
   }
   await Promise.all(
@@ -160,7 +165,7 @@ function metrics(settings: ServerSettings, addresses: readonly string[]): string
   const { host, operator } = settings;
   if (operator) return operatorPortSays(settings, addresses);
   if (loopback.test(host)) return "/metrics on the port of the API, which only this machine reaches";
-  throw new Warning("/metrics is public: whoever reaches the API reads it; set SLUICE_OPERATOR_PORT");
+  throw new Warning("/metrics is public: everybody who reaches the API can read it; set SLUICE_OPERATOR_PORT");
 }
 
 function workers(wanted: WorkersWanted, room: Room): string {

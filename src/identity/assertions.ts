@@ -9,8 +9,8 @@ import { checked, issuerIn } from "./verified.ts";
 export interface Assertion {
   issuer: Issuer;
   claims: Claims;
-  /** How long it still holds. */
-  lasts_ms: number;
+  /** When it ends, by the clock of the node. */
+  ends_ms: number;
 }
 
 const assertion_ms_max = 24 * 3_600_000;
@@ -35,8 +35,9 @@ export async function verifiedAssertion(
     throw new IssuerRefused("a logout token is no assertion");
   if (idTokenClaims.some((name) => Object.hasOwn(claims, name)))
     throw new IssuerRefused("an ID token is for the client that signed somebody in, and no assertion");
-  const lasts_ms = (claims.exp as number) * 1000 - parts.now_ms();
+  const ends_ms = (claims.exp as number) * 1000;
+  const lasts_ms = ends_ms - parts.now_ms();
   if (lasts_ms > assertion_ms_max) throw new IssuerRefused("the assertion lasts longer than 24 hours");
   if (lasts_ms <= 0) throw new IssuerRefused("the assertion has expired");
-  return { issuer, claims, lasts_ms };
+  return { issuer, claims, ends_ms };
 }

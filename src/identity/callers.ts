@@ -32,7 +32,7 @@ export function callerTokens(parts: IdentityParts): TokenVerifier {
 async function callerOf(parts: IdentityParts, token: string): Promise<VerifiedToken> {
   const { people, newUuid } = parts;
   const identity = identityOf(parts);
-  const { issuer, claims, lasts_ms } = await verifiedAssertion(parts, token);
+  const { issuer, claims, ends_ms } = await verifiedAssertion(parts, token);
   const rule = judged(identity, issuer, claims).calling;
   if (!rule) throw new IssuerRefused("no rule admits the token");
   const { person, memberships } = await confirmPerson({ people, identity, newUuid }, issuer, claims);
@@ -46,7 +46,7 @@ async function callerOf(parts: IdentityParts, token: string): Promise<VerifiedTo
     team: found.team?.id ?? null,
   });
   if (!key) throw new IssuerRefused(`the organization ${organization} is gone`);
-  return { keyHash: key.secretHash, issuedAt_ms: (claims.iat as number) * 1000, lasts_ms };
+  return { keyHash: key.secretHash, issuedAt_ms: (claims.iat as number) * 1000, lasts_ms: ends_ms - parts.now_ms() };
 }
 
 /** The same words, whatever was wrong; the cause goes to the log alone. */

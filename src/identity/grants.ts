@@ -103,7 +103,7 @@ async function userInfo(client: IssuerClient, accessToken: string, subject: stri
   return asked(client, () => fetchUserInfo(client.configuration, accessToken, subject));
 }
 
-/** The issuer's own page for leaving; null if it has none. No token stands in the address, so the page may ask. */
+/** The issuer's logout page; null if it has none. The address holds no token, so the page may ask for confirmation. */
 export function endSessionUrl({ configuration, metadata }: IssuerClient, returnTo: string): URL | null {
   if (!metadata.end_session_endpoint) return null;
   return buildEndSessionUrl(configuration, { post_logout_redirect_uri: returnTo });
@@ -113,9 +113,18 @@ async function asked<Answer>({ issuer }: IssuerClient, ask: () => Promise<Answer
   try {
     return await ask();
   } catch (cause) {
-    const message = `${issuer.issuer}: ${reasonOf(cause)}`;
+    const message = `${issuer.issuer}: ${saidBy(cause) ?? reasonOf(cause)}`;
     throw isRefusal(cause) ? new IssuerRefused(message, { cause }) : new IssuerAway(message, { cause });
   }
+}
+
+const said_chars_max = 300;
+
+/** An error of OAuth in the issuer's own words, on one line; null: it is none. */
+function saidBy(cause: unknown): string | null {
+  if (!(cause instanceof ResponseBodyError || cause instanceof AuthorizationResponseError)) return null;
+  const words = [cause.error, cause.error_description].filter((one) => one !== undefined).join(": ");
+  return `it said "${words.replace(/\s+/g, " ").slice(0, said_chars_max)}"`;
 }
 
 /** Answers that mean something else when they come again: not an outage. */

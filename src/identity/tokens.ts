@@ -40,7 +40,7 @@ type Refusal =
   | "expired_token"
   | "temporarily_unavailable";
 
-/** A refusal in the words of RFC 6749 and RFC 8628. `isExpected`: it says nothing against whoever asked. */
+/** A refusal in the words of RFC 6749 and RFC 8628. `isExpected`: it doesn't count against the caller. */
 export class TokenRefused extends Error {
   constructor(
     readonly error: Refusal,
@@ -83,7 +83,11 @@ export async function byDeviceCode(parts: IdentityParts, code: string): Promise<
   if (answer.is !== "approved") throw notApproved(answer);
   const known = await parts.people.findPerson(answer.personId);
   const rights = known && rightsIn(known, answer.organizationId);
-  if (!known || !rights) throw new TokenRefused("access_denied", "Whoever approved may do nothing there any more.");
+  if (!known || !rights)
+    throw new TokenRefused(
+      "access_denied",
+      "The person who approved this sign-in no longer has rights in the organization.",
+    );
   const { issuer, email, isEmailVerified } = known.person;
   const tokens = await begun(parts, answer, rights, issuer);
   return { ...tokens, email: isEmailVerified ? email : null };
@@ -209,7 +213,7 @@ async function refreshed(
  */
 export async function byAssertion(parts: IdentityParts, assertion: string): Promise<Tokens> {
   const identity = identityOf(parts);
-  const { issuer, claims, lasts_ms } = await verifiedAssertion(parts, assertion).catch((cause) => {
+  const { issuer, claims, ends_ms } = await verifiedAssertion(parts, assertion).catch((cause) => {
     throw cause instanceof IssuerRefused ? unknownAssertion() : cause;
   });
   const rule = judged(identity, issuer, claims).calling;
@@ -220,8 +224,8 @@ export async function byAssertion(parts: IdentityParts, assertion: string): Prom
   const { organization, team, scopes, models } = rule;
   const id = idOf(parts.newUuid(), "key_");
   const key = await parts.people.tokenKey({ id, personId: known.person.id, organization, team });
-  const { token, access } = accessFor(parts, Math.min(access_ms, lasts_ms));
-  const given = key && (await parts.signIns.addAccessToken(key.id, access, { scopes, models }));
+  const { token, access } = accessFor(parts, Math.min(access_ms, ends_ms - parts.now_ms()));
+  const given = key && access.lasts_ms > 0 && (await parts.signIns.addAccessToken(key.id, access, { scopes, models }));
   if (!given) throw unknownAssertion();
   return { accessToken: token, lasts_s: Math.floor(access.lasts_ms / 1000), refreshToken: null, scopes: given };
 }

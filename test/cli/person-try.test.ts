@@ -88,3 +88,24 @@ test("doctor says of an issuer whether it responds, signs with an allowed algori
   expect((await findings(withIdentity({ groups_claim: "roles" }))).status).toBe("problem");
   issuer.away = false;
 });
+
+test("doctor says which organizations and teams of the rules are not there, until somebody creates them", async () => {
+  const own = withIdentity({});
+  const rules = async () => {
+    const { out } = await own.typed("doctor --json");
+    const findings = JSON.parse(out) as { check: string; status: string; says: string }[];
+    const { status, says } = findings.find(({ check }) => check === "rules")!;
+    return { status, says };
+  };
+  expect(await rules()).toEqual({
+    status: "warning",
+    says: "rules 2, 3 give nothing while there is no organization 'acme': sluice org create acme",
+  });
+  await own.typed("org create acme --plan unlimited");
+  expect(await rules()).toEqual({
+    status: "warning",
+    says: "rule 2 gives nothing while acme has no team 'lab': sluice team create --org acme --name 'lab'",
+  });
+  await own.typed("team create --org acme --name lab");
+  expect(await rules()).toEqual({ status: "ok", says: "3 rules; their organizations and teams are there" });
+});

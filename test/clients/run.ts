@@ -10,11 +10,14 @@
 //   npm run test:clients -- sign-in         Claude Code, Codex and opencode, from npm, by a person's sign-in from nothing on
 //   npm run test:clients -- terminal        Claude Code, from npm, in a terminal: signs in, works, is limited, is signed out
 //   npm run test:clients -- key-store       GNOME's keyring, from Debian, as the key store of `sluice login`
+//   npm run test:clients -- keycloak        Keycloak, from Maven, as the issuer by which people come in, in a browser
+//   npm run test:clients -- dex             Dex, compiled from its Go module, as the same
 //   npm run test:clients -- pi              pi, from npm, in front of the service, by each of the three protocols
 //   npm run test:clients -- ai              the AI SDK and the OpenAI Agents SDK, from npm, in front of the service
 //   npm run test:clients -- limits          the AI SDK's majors, LangChain for JS and opencode: a request that can never pass
 //   npm run test:clients -- litellm         LiteLLM for Python, by all three protocols: an input too long
 //   npm run test:clients -- langchain       LangChain for Python, by all three protocols: an input too long, or that never fits
+//   npm run test:clients -- open-responses  what the tests of Open Responses ask, held to their published schema
 //   npm run test:clients -- refusals        Node, Python and curl, refused while they write a large body
 //   npm run test:clients -- engine          llama.cpp's own server behind the service
 //   npm run test:clients -- transformers    the server that comes with transformers behind the service (3 GB to fetch)
@@ -28,8 +31,10 @@ import { claudeSuite } from "./claude-code/run.ts";
 import { codexSuite, codexTurnsSuite } from "./codex/run.ts";
 import { CannotRun, type Edition, editions, onlyPinned, type Suite } from "./edition.ts";
 import { engineCounts } from "./engine/run.ts";
+import { dexSuite, keycloakSuite } from "./issuers/run.ts";
 import { keyStoreSuite } from "./key-store/run.ts";
 import { limitsSuite } from "./limits/run.ts";
+import { openResponsesSuite } from "./open-responses/run.ts";
 import { piSuite } from "./pi/run.ts";
 import { langchainSuite, litellmSuite } from "./python/overflow.ts";
 import { anthropicSuite, frameworkSuite, pythonSuite } from "./python/run.ts";
@@ -48,11 +53,14 @@ const suites: Record<string, Suite> = {
   "sign-in": signInSuite,
   terminal: terminalSuite,
   "key-store": keyStoreSuite,
+  keycloak: keycloakSuite,
+  dex: dexSuite,
   pi: piSuite,
   ai: aiSuite,
   limits: limitsSuite,
   litellm: litellmSuite,
   langchain: langchainSuite,
+  "open-responses": openResponsesSuite,
   refusals: refusalsSuite,
   engine: onlyPinned("llama.cpp", engineCounts),
   transformers: onlyPinned("transformers", transformersCounts),

@@ -34,6 +34,12 @@ describe("docs/configuration.md", () => {
     expect(documentation).toContain("| `first_part_ms` | 120000 | 10 to 86400000 |");
   });
 
+  test("shows a default that is a list", () => {
+    expect(withTables("<!-- settings: identity.issuers --><!-- end -->".replace("--><", "-->\n<"))).toContain(
+      "| `scopes` | `openid`, `profile`, `email`, `offline_access` | 1 to 32 |",
+    );
+  });
+
   test("shows the default plans with their limits", () => {
     const rows = [...documentation.matchAll(/^\| `(starter|pro|unlimited)`.*$/gm)].map(([row]) =>
       row

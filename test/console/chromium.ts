@@ -69,9 +69,14 @@ export class Tab {
     await this.page.waitForSelector(".rail");
   }
 
+  /** Its requests are no requests to another host from now on. */
+  leaveFor({ issuer }: { issuer: string }): void {
+    this.#issuer = issuer;
+  }
+
   /** By the link of the page to the issuer, which knows who comes, and back. */
   async signInBy({ issuer }: { issuer: string }): Promise<void> {
-    this.#issuer = issuer;
+    this.leaveFor({ issuer });
     await this.page.goto(`${this.url}/`);
     await this.page.getByRole("link", { name: /^Sign in with / }).click();
     await this.page.waitForSelector(".rail");

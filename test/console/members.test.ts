@@ -1,5 +1,6 @@
 // A member in the console: she sees herself alone, makes keys for herself, and raises nothing; over real sockets.
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { type VerbName, verbNamed } from "../../src/management/verbs.ts";
 import { Browser, type Call } from "../harness/browser.ts";
 import { type PeopleNode, startPeopleNode } from "../harness/people-node.ts";
 import { until } from "../harness/until.ts";
@@ -153,6 +154,26 @@ describe("a member", () => {
     }
     for (const path of ["/organizations", "/operators", "/audit", "/people", "/fleet", "/plans", "/teams"])
       expect([path, (await ann.manage(path)).code]).toEqual([path, "missing_role"]);
+  });
+
+  test("raises nothing by any field of what she may do: each is known here, and those that could are refused", async () => {
+    const harmless: Record<string, string[]> = {
+      createKey: ["organization", "name", "own_name", "scopes", "models", "expires", "labels", "addresses"],
+      rotateKey: ["id", "grace"],
+      revokeKey: ["id", "old"],
+    };
+    const refused = { team: "research", limits: { month: 1 }, owner: "bob", person: bob.id };
+    const writable = ann.verbs.flatMap((name) => {
+      // It is no value of the list; a test above has what it takes.
+      if (name === "tryModel") return [];
+      const { kind, input } = verbNamed(name as VerbName);
+      const known = [...(harmless[name] ?? []), ...(name === "createKey" ? Object.keys(refused) : [])];
+      const fields = kind === undefined ? [] : Object.keys(input.properties);
+      return fields.filter((field) => !known.includes(field)).map((field) => `${name}: ${field}`);
+    });
+    expect(writable).toEqual([]);
+    for (const [field, value] of [...Object.entries(refused), ["person", ann.id] as const])
+      expect([field, await keyFor(ann, { [field]: value })]).toMatchObject([field, { status: 400 }]);
   });
 
   test("who administers her organization changes no limits that count for herself", async () => {

@@ -23,6 +23,8 @@ export interface Laptop extends Disposable {
   signInFile(url: string): string;
   /** `sluice login`, approved in a browser by whoever the provider says. */
   signIn(node: PeopleNode): Promise<Typed>;
+  /** `sluice login`, whose code somebody approves. */
+  signInBy(serviceUrl: string, approve: (code: string) => Promise<void>): Promise<Typed>;
 }
 
 export function laptop(): Laptop {
@@ -48,8 +50,11 @@ function laptopIn(folder: string, env: Record<string, string>, input: string): L
     typing: (text) => laptopIn(folder, env, text),
     signInFile: (url) =>
       join(env.XDG_CONFIG_HOME ?? join(folder, ".config"), "sluice/sign-ins", `${encodeURIComponent(url)}.json`),
-    async signIn(node) {
-      const child = started(["login", node.serviceUrl]);
+    signIn(node) {
+      return this.signInBy(node.serviceUrl, (code) => approve(node, code));
+    },
+    async signInBy(serviceUrl, approved) {
+      const child = started(["login", serviceUrl]);
       let stderr = "";
       const reading = (async () => {
         const decoder = new TextDecoder();
@@ -57,7 +62,7 @@ function laptopIn(folder: string, env: Record<string, string>, input: string): L
       })();
       const code = () => /Code {2}(\S+)/.exec(stderr)?.[1];
       await until(() => code() !== undefined || child.exitCode !== null, 10_000, "the code");
-      if (code() !== undefined) await approve(node, code()!);
+      if (code() !== undefined) await approved(code()!);
       const [stdout, exitCode] = await Promise.all([child.stdout.text(), child.exited, reading]);
       return { code: exitCode, stdout, stderr };
     },

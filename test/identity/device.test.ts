@@ -193,6 +193,18 @@ describe("a device", () => {
     expect((await poll(begun.device_code)).error).toBe("authorization_pending");
   });
 
+  test("is shown to its person as it says it is: what others wrote is text on the page, and no markup", async () => {
+    const markup = `<img src=x onerror=alert(1)>"'&lt;`;
+    node.provider.claims.set("ann", { name: markup, email: `${markup}@x.test`, groups: ["research"] });
+    const begun = await authorize({ surface: markup });
+    const decision = await toDecision(begun);
+    const wrong = await browser.submit(decision, "/device/decision", { decision: "approve", organization: markup });
+    for (const { text } of [await browser.visit(begun.verification_uri_complete), decision, wrong]) {
+      expect(text).not.toContain("<img");
+      expect(text).toContain("&lt;img src=x onerror=alert(1)&gt;&quot;&#39;&amp;lt;");
+    }
+  });
+
   test("wrong codes are few: ten for a person and an address, then a wait", async () => {
     let page = await browser.visit(`${node.serviceUrl}/device`);
     for (let count = 0; count < 10; count++) page = await browser.submit(page, "/device", { user_code: "BBBB-BBBB" });

@@ -85,6 +85,24 @@ describe("a sign-in", () => {
     expect(asked?.get("redirect_uri")).toBe(redirectUri);
   });
 
+  test.each([[["plain"]], [[]], [undefined]])(
+    "asks with S256 an issuer that says %p of PKCE (downgrade)",
+    async (methods) => {
+      const { issuer: base } = issuer;
+      const [authorization_endpoint, token_endpoint, jwks_uri] = ["authorize", "token", "jwks"].map(
+        (at) => `${base}/${at}`,
+      );
+      const said = { issuer: base, authorization_endpoint, token_endpoint, jwks_uri };
+      issuer.answer("/.well-known/openid-configuration", () =>
+        Response.json({ ...said, code_challenge_methods_supported: methods }),
+      );
+      const { url } = await beginSignIn(parts, { kind: "console", issuer: base, redirectUri, returnTo: "/" });
+      issuer.answer("/.well-known/openid-configuration", null);
+      expect(url.searchParams.get("code_challenge_method")).toBe("S256");
+      expect(url.searchParams.get("code_challenge")).toMatch(/^[A-Za-z0-9_-]{43}$/);
+    },
+  );
+
   const lies: Record<string, Saying> = {
     "another nonce": { claims: { nonce: "another" } },
     "no nonce": { claims: { nonce: undefined } },
@@ -124,6 +142,25 @@ describe("a sign-in", () => {
     await refused(() => signIn({}, { iss: other.issuer }));
     await refused(() => signIn({}, { state: "another" }));
     await refused(() => signIn({}, { error: "access_denied" }));
+  });
+
+  test("that the issuer refuses says in the log what the issuer said, however long that is", async () => {
+    const begun = () => beginSignIn(parts, { kind: "console", issuer: issuer.issuer, redirectUri, returnTo: "/" });
+    const answers = (body: object) => issuer.answer("/token", () => Response.json(body, { status: 400 }));
+    const { cookie, url } = await begun();
+    answers({ error: "not_allowed", error_description: "Offline tokens not allowed\nfor the client" });
+    const state = url.searchParams.get("state")!;
+    const back = (more: Record<string, string>) => new URL(`${redirectUri}?${new URLSearchParams({ state, ...more })}`);
+    const finished = (answer: URL, by: string) => finishSignIn(parts, { kind: "console", answer, cookie: by });
+    await expect(finished(back({ code: "c" }), cookie)).rejects.toThrow(
+      `${issuer.issuer}: it said "not_allowed: Offline tokens not allowed for the client"`,
+    );
+    const next = await begun();
+    const denied = { error: "access_denied", error_description: "x".repeat(5000) };
+    const answer = back({ ...denied, state: next.url.searchParams.get("state")! });
+    const thrown = (await finished(answer, next.cookie).catch((cause: unknown) => cause)) as Error;
+    expect(thrown.message).toStartWith(`${issuer.issuer}: it said "access_denied: xxx`);
+    expect(thrown.message.length).toBeLessThan(500);
   });
 
   test("is refused with the cookie of another place, a changed one, and none", async () => {

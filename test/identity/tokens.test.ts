@@ -210,6 +210,24 @@ describe("an assertion of a workload", () => {
     expect((await directory(db).credential(hashKey(again.accessToken)))?.key.id).toBe(found.key.id);
   });
 
+  test("never outlives it, however long the way to the token was", async () => {
+    let later_ms = 0;
+    const slow = {
+      ...parts,
+      now_ms: () => Date.now() + later_ms,
+      people: {
+        ...parts.people,
+        async tokenKey(of: Parameters<typeof parts.people.tokenKey>[0]) {
+          later_ms += 100_000;
+          return parts.people.tokenKey(of);
+        },
+      },
+    };
+    const soon = () => Math.floor(Date.now() / 1000) + 120;
+    expect((await byAssertion(slow, await assertion({ exp: soon() }))).lasts_s).toBeWithin(10, 21);
+    expect(await error(byAssertion(slow, await assertion({ exp: soon() })))).toBe("invalid_grant");
+  });
+
   const now = () => Math.floor(Date.now() / 1000);
   const wrong: Record<string, () => Promise<string>> = {
     "for another audience": () => assertion({ aud: "another" }),

@@ -107,11 +107,11 @@ export const identity: Mutant[] = [
     rule: consoleRule,
   },
   {
-    name: "a form of any origin signs out",
+    name: "a form of any origin approves a device",
     file: "src/api/people/place.ts",
     find: 'if (request.headers.get("origin") === origin) return;',
     replace: 'if (request.headers.get("origin") === origin || origin) return;',
-    caughtBy: [`${console} > signs out by its own form`],
+    caughtBy: [`${device} > is approved from the page alone`],
     rule: devicesRule,
   },
   {
@@ -127,8 +127,8 @@ export const identity: Mutant[] = [
     file: "src/api/people/html.ts",
     find: "escaped(String(part))",
     replace: "String(part)",
-    caughtBy: [`${console} > says who one is`],
-    rule: consoleRule,
+    caughtBy: [`${device} > what others wrote is text`],
+    rule: devicesRule,
   },
   {
     name: "a refresh uses a token up while the issuer is away",
@@ -165,7 +165,7 @@ export const identity: Mutant[] = [
   {
     name: "an access token outlives the token that it was given for",
     file: "src/identity/tokens.ts",
-    find: "Math.min(access_ms, lasts_ms)",
+    find: "Math.min(access_ms, ends_ms - parts.now_ms())",
     replace: "access_ms",
     caughtBy: [`${tokens} > never outlives it`],
     rule: "docs/identity.md, Workloads",

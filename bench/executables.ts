@@ -1,0 +1,103 @@
+// What executables of Sluice cost beside each other: `bun bench/executables.ts [--seconds N] NAME=PATH NAME=PATH …`. Each is a
+// node on Postgres and Redis, with every limit on; in each round all take a turn of small requests and one of streams, until
+// the seconds since the start are over. It prints the CPU of a request and of a streamed token, and the median of the ratios
+// to the first one of the same round. Name the first one twice: what two processes of one program differ by is nothing that
+// a change did.
+
+import { resolve } from "node:path";
+import { parseArgs } from "node:util";
+import Table from "cli-table3";
+import { startPostgres, startRedis } from "../test/harness/services.ts";
+import { pool } from "./speed/client.ts";
+import { percentile } from "./speed/percentile.ts";
+import { busyCores, cpu_us, pinOthers } from "./speed/process.ts";
+import { type Scenario, scenarios, warmStream } from "./speed/scenarios.ts";
+import { askerOf } from "./speed/slice.ts";
+import { databaseBeside } from "./speed/stores.ts";
+import { startEngineProcess, startNode } from "./speed/targets.ts";
+import { type Driven, warmed } from "./speed/warming.ts";
+import { closely } from "./steady.ts";
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { seconds: { type: "string", default: "300" } },
+});
+const connections_count = 64;
+const slice_s = 1;
+const warming_s = 6;
+const small = scenarios.find(({ id }) => id === "small-chat")!;
+const kinds: Record<string, Scenario> = {
+  "a small request": small,
+  "a streamed token": { ...small, behaviour: warmStream, isStreamed: true },
+};
+
+interface Cost {
+  name: string;
+  kind: string;
+  us: number;
+}
+
+async function main(): Promise<void> {
+  const programs = positionals.map((word) => word.split("=", 2) as [string, string]);
+  const busy = await busyCores();
+  pinOthers();
+  await using ending = new AsyncDisposableStack();
+  const engine = await startEngineProcess();
+  ending.defer(() => engine.stop());
+  const [postgres, redis] = await Promise.all([startPostgres(), startRedis()]);
+  ending.defer(() => postgres.stop());
+  ending.defer(() => redis.stop());
+  const driven = new Map<string, Driven>();
+  for (const [index, [name, path]] of programs.entries()) {
+    const databaseUrl = await databaseBeside(postgres.url, `program_${index}`);
+    const redisUrl = `${redis.url}/${index}`;
+    const [target] = await startNode({
+      ...{ program: [resolve(path)], engineUrl: engine.url, behaviours: [small.behaviour, warmStream] },
+      ...{ stores: { databaseUrl, redisUrl }, plans: [{ name, plan: "on" }] },
+    });
+    ending.defer(() => target!.stop());
+    const connections = pool(target!.url);
+    ending.defer(() => connections.close());
+    driven.set(name, { target: target!, connections, count: { asked: 0, answered: 0 } });
+  }
+  await warmed([...driven.values()], warming_s, (text) => console.error(text));
+  const costs: Cost[][] = [];
+  while (costs.length === 0 || performance.now() < Number(values.seconds) * 1000)
+    costs.push(await roundOf(driven, costs.length));
+  console.log(tableOf(costs, [...driven.keys()]));
+  console.log(`${busy.toFixed(2)} cores were busy before, ${costs.length} rounds`);
+}
+
+/** Each begins a round in turn. */
+async function roundOf(driven: ReadonlyMap<string, Driven>, round: number): Promise<Cost[]> {
+  const all = [...driven];
+  const ordered = all.map((_, at) => all[(at + round) % all.length]!);
+  const costs: Cost[] = [];
+  for (const [kind, scenario] of Object.entries(kinds))
+    for (const [name, { target, connections, count }] of ordered) {
+      const asker = askerOf(target, connections, scenario, count);
+      const latencies: number[] = [];
+      const before = cpu_us(target.pid);
+      await closely(asker, { length_s: slice_s, connections: connections_count, latencies });
+      const tokens = scenario.isStreamed ? scenario.behaviour.tokens : 1;
+      costs.push({ name, kind, us: (cpu_us(target.pid) - before) / latencies.length / tokens });
+    }
+  return costs;
+}
+
+function tableOf(rounds: readonly Cost[][], names: readonly string[]): string {
+  const table = new Table({
+    head: ["CPU of", "node", "µs, median", "to the first, median", "middle half"],
+    style: { head: [], border: [] },
+  });
+  for (const kind of Object.keys(kinds))
+    for (const name of names) {
+      const of = (who: string) => rounds.map((costs) => costs.find((one) => one.kind === kind && one.name === who)!.us);
+      const ratios = of(name).map((us, at) => us / of(names[0]!)[at]!);
+      const [low, middle, high] = [0.25, 0.5, 0.75].map((share) => percentile(ratios, share).toFixed(3));
+      table.push([kind, name, percentile(of(name), 0.5).toFixed(2), `x ${middle}`, `${low} to ${high}`]);
+    }
+  return table.toString();
+}
+
+await main();
