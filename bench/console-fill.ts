@@ -23,7 +23,9 @@ const beside = [
    from usage_hour h group by 1, 2, 3, 4, 5, 6, 7 order by 1`,
   `insert into usage_rolled
    select starts_at, 3, 3, sum(records)::bigint, now(), true, false from usage_day group by 1 on conflict do nothing`,
-  "select usage_total_day(starts_at) from (select starts_at from usage_rolled order by 1) day",
+  "insert into usage_total select * from usage_totals_of('-infinity', 'infinity', false) order by starts_at",
+  "update usage_rolled set is_totalled = true",
+  "select usage_total_all()",
   `alter table usage_day add ${rollUpKey}`,
   "update organization set plan = 'pro', name = 'Organization ' || slug where slug like 'org-%'",
   `insert into team (id, organization_id, name)

@@ -1,8 +1,10 @@
-// How the console fares with 10,000 organizations and 13 months of records: `bun bench/console.ts URL [records] [watched s]`. A
-// database without records is filled first (bench/console-fill.ts; 20 million unless said: 11 GB, and 15 to 40 minutes). A
-// node serves it, and a real browser opens each page anew, several times, and the next part of each list: milliseconds until
-// all of the page is there, the usual and the longest. At last 20 watchers follow the fleet, and the CPU of the node is compared
-// with its CPU without them.
+// How the console fares with 10,000 organizations and 13 months of records:
+// `bun bench/console.ts URL [records] [watched s] [words of paths]`. A database without records is filled first
+// (bench/console-fill.ts; 20 million unless said: 11 GB, and 15 to 40 minutes). A node serves it, and a real browser opens each
+// page anew, several times, and the next part of each list: milliseconds until all of the page is there, the usual and the
+// longest; of the longest next part also what the store took (if it has pg_stat_statements), the node besides, and the
+// browser. At last 20 people, each with a session of her own, follow the fleet, and the CPU of the node is compared with its
+// CPU without them.
 
 import Table from "cli-table3";
 import { migrate } from "../db/migrate.ts";
@@ -10,15 +12,14 @@ import { serverDatabase } from "../src/postgres/server.ts";
 import { launchBrowser, openTab, type Tab } from "../test/console/chromium.ts";
 import { Browser } from "../test/harness/browser.ts";
 import { cpuOf_s } from "../test/harness/cpu.ts";
-import { freePort } from "../test/harness/daemon.ts";
-import { startSluice } from "../test/harness/sluice.ts";
+import { type PeopleNode, startPeopleNode } from "../test/harness/people-node.ts";
 import { fillConsole } from "./console-fill.ts";
 import { steadily } from "./steady.ts";
 
-const [, , url, records = "20000000", watched_s = "60"] = process.argv;
-if (!url) throw new Error("usage: bun bench/console.ts URL [records] [seconds with watchers]");
+const [, , url, records = "20000000", watched_s = "60", words = ""] = process.argv;
+if (!url) throw new Error("usage: bun bench/console.ts URL [records] [seconds with watchers] [words of paths]");
 const organizations = 10_000;
-const turns = 5;
+const turns = Number(process.env.TURNS ?? 5);
 const watchers = 20;
 
 const db = await serverDatabase(url, { statement_ms: 3_600_000 });
@@ -34,19 +35,19 @@ await db.query("update organization set slug = 'test-' || extract(epoch from now
 const [{ id: request }] = (await db.query<{ id: string }>(
   "select 'req_' || replace(request_id::text, '-', '') as id from usage_record order by request_id desc limit 1",
 )) as [{ id: string }];
-await db.close();
 
-const port = await freePort();
-const sluice = await startSluice({ env: { DATABASE_URL: url, SLUICE_CONSOLE_PORT: String(port) } });
-const origin = `http://127.0.0.1:${port}`;
+const node = await startPeopleNode({ env: { DATABASE_URL: url } });
+const { sluice, consoleUrl: origin } = node;
 const name = `bench-${Date.now()}`;
 const { token } = await sluice.json<{ token: string }>("operator", "create", name, "--role", "admin");
 
 const lastMonth = new Date(Date.now() - 32 * 86_400_000).toISOString().slice(0, 7);
+const yearAgo = new Date(Date.now() - 365 * 86_400_000).toISOString().slice(0, 7);
 const pages = [
   "/",
   "/usage",
   "/usage?by=key",
+  `/usage?by=key&from=${yearAgo}`,
   "/usage?by=model",
   `/usage?by=day&from=${lastMonth}`,
   "/usage?by=key&organization=org-0",
@@ -69,31 +70,39 @@ const pages = [
 ];
 
 /**
- * Milliseconds from the click to the frame with the other rows; null: there is no next part. It is an expression for the
- * page, since to click as a driver does takes some 50 ms by itself.
+ * From the click to the frame with the other rows, and how much of it the requests took; null: there is no next part. It is an
+ * expression for the page, since to click as a driver does takes some 50 ms by itself.
  */
 const nextPart = `new Promise((resolve) => {
+  performance.clearResourceTimings();
   const first = () => document.querySelector("main tbody tr")?.textContent;
   const link = document.querySelector("a[rel=next]");
   if (!link) return resolve(null);
   const [before, began_ms] = [first(), performance.now()];
   const look = () => {
     const isThere = first() !== before && document.querySelector("[aria-busy=true], .waiting") === null;
-    if (isThere) resolve(performance.now() - began_ms);
-    else requestAnimationFrame(look);
+    if (!isThere) return requestAnimationFrame(look);
+    const whole_ms = performance.now() - began_ms;
+    const asked = performance.getEntriesByType("resource").filter(({ name }) => name.includes("/management/"));
+    const ends = asked.map(({ responseEnd }) => responseEnd);
+    const http_ms = asked.length === 0 ? 0 : Math.max(...ends) - Math.min(...asked.map(({ startTime }) => startTime));
+    resolve({ whole_ms, http_ms });
   };
   requestAnimationFrame(look);
   link.click();
 })`;
 
-const browser = await launchBrowser();
-const tab = await openTab(origin, { theme: "light", width: 1440 }, browser);
-await tab.signIn(token);
-console.log(`first load: ${(await firstLoad_bytes()) / 1000} KB (gzip)`);
-await printPages(tab);
-await browser.close();
-await printWatchers(Number(watched_s));
-await sluice.stop();
+if (words !== "none") {
+  const browser = await launchBrowser();
+  const tab = await openTab(origin, { theme: "light", width: 1440 }, browser);
+  await tab.signIn(token);
+  console.log(`first load: ${(await firstLoad_bytes()) / 1000} KB (gzip)`);
+  await printPages(tab);
+  await browser.close();
+}
+if (Number(watched_s) > 0) await printWatchers(node, Number(watched_s));
+await node[Symbol.asyncDispose]();
+await db.close();
 
 async function firstLoad_bytes(): Promise<number> {
   const headers = { "accept-encoding": "gzip", accept: "text/html" };
@@ -105,22 +114,49 @@ async function firstLoad_bytes(): Promise<number> {
   return sizes.reduce((sum, size) => sum + size, 0);
 }
 
+interface Took {
+  whole_ms: number;
+  http_ms: number;
+  store_ms: number;
+}
+
 async function printPages(of: Tab): Promise<void> {
-  const head = ["page", "usual, ms", "longest, ms", "next part: usual", "longest"];
+  const head = ["page", "usual, ms", "longest, ms", "next part: usual", "longest", "store, node, browser"];
   const table = new Table({ head, style: { head: [], border: [] } });
-  for (const path of pages) {
+  for (const path of pages.filter((one) => words.split(",").some((word) => one.includes(word)))) {
     const opened: number[] = [];
-    const next: number[] = [];
+    const next: Took[] = [];
     for (let turn = 0; turn < turns; turn++) {
       opened.push(await timed(() => of.visit(path)));
-      const took = await of.page.evaluate<number | null>(nextPart);
-      if (took !== null) next.push(took);
+      const before_ms = await store_ms();
+      const took = await of.page.evaluate<Pick<Took, "whole_ms" | "http_ms"> | null>(nextPart);
+      if (took !== null) next.push({ ...took, store_ms: (await store_ms()) - before_ms });
     }
-    table.push([path, ...rendered(opened), ...rendered(next)]);
-    console.error([path, ...rendered(opened), ...rendered(next)].join("  "));
+    const longest = next.toSorted((one, other) => other.whole_ms - one.whole_ms)[0];
+    const row = [path, ...rendered(opened), ...rendered(next.map(({ whole_ms }) => whole_ms)), partsOf(longest)];
+    table.push(row);
+    console.error(row.join("  "));
   }
   console.log(table.toString());
   if (of.found.length > 0) console.log(of.found.join("\n"));
+}
+
+function partsOf(took: Took | undefined): string {
+  if (!took) return "";
+  const { whole_ms, http_ms, store_ms } = took;
+  return [store_ms, http_ms - store_ms, whole_ms - http_ms].map((ms) => ms.toFixed(0)).join(", ");
+}
+
+/** What all statements have taken there so far; 0 where nothing counts it. */
+async function store_ms(): Promise<number> {
+  const [{ has }] = (await db.query<{ has: boolean }>(
+    "select to_regclass('pg_stat_statements') is not null as has",
+  )) as [{ has: boolean }];
+  if (!has) return 0;
+  const [sum] = await db.query<{ ms: number }>(
+    "select sum(total_exec_time)::float8 as ms from pg_stat_statements where query ~ 'usage_|request|organization'",
+  );
+  return sum!.ms;
 }
 
 async function timed(act: () => Promise<unknown>): Promise<number> {
@@ -137,28 +173,42 @@ function rendered(took: number[]): string[] {
 }
 
 /** Requests run all the while, so that what is followed changes with every report. */
-async function printWatchers(length_s: number): Promise<void> {
-  const page = { url: new URL(origin) };
-  const who = new Browser();
-  const { body } = await who.call(page, "/session/operator", { method: "POST", body: { token } });
-  const headers = {
-    cookie: `sluice-console=${who.cookie("sluice-console")}`,
-    "x-sluice-console": String(body!.secret),
-  };
-  const without = await busy_percent(length_s);
-  const stop = new AbortController();
-  let events = 0;
-  const following = Array.from({ length: watchers }, async () => {
-    const stream = await fetch(`${origin}/management/v1/fleet?format=events`, { headers, signal: stop.signal });
-    for await (const _ of stream.body!) events += 1;
-  }).map((one) => one.catch(() => {}));
-  const withThem = await busy_percent(length_s);
-  stop.abort();
-  await Promise.all(following);
-  const perSecond = (events / watchers / length_s).toFixed(2);
-  console.log(
-    `the node: ${without.toFixed(2)} % of a core without watchers, ${withThem.toFixed(2)} % with ${watchers} (${perSecond} events a second to each)`,
-  );
+async function printWatchers({ provider }: PeopleNode, length_s: number): Promise<void> {
+  const sessions = [];
+  for (let number = 0; number < watchers; number++) {
+    provider.account = `watcher-${number}`;
+    const email = `${provider.account}@example.com`;
+    provider.claims.set(provider.account, { name: email, email, email_verified: true, groups: ["platform"] });
+    const browser = new Browser();
+    const secret = await browser.redeem(await browser.visit(`${origin}/sign-in`));
+    sessions.push({
+      cookie: `sluice-console=${browser.cookie("sluice-console")}`,
+      "x-sluice-console": secret,
+    });
+  }
+  for (const part of [1, 2]) {
+    const without = await busy_percent(length_s);
+    const stop = new AbortController();
+    let events = 0;
+    const following = sessions
+      .map(async (headers) => {
+        const stream = await fetch(`${origin}/management/v1/fleet?format=events`, { headers, signal: stop.signal });
+        if (!stream.ok) throw new Error(`the stream was refused: ${await stream.text()}`);
+        for await (const _ of stream.body!) events += 1;
+      })
+      .map((one) =>
+        one.catch((thrown) => {
+          if (!stop.signal.aborted) throw thrown;
+        }),
+      );
+    const withThem = await busy_percent(length_s);
+    stop.abort();
+    await Promise.all(following);
+    const perSecond = (events / watchers / length_s).toFixed(2);
+    console.log(
+      `${part}: the node takes ${without.toFixed(2)} % of a core without watchers, ${withThem.toFixed(2)} % with ${watchers} people (${perSecond} events a second to each)`,
+    );
+  }
 }
 
 async function busy_percent(length_s: number): Promise<number> {

@@ -64,7 +64,7 @@ function PageShown({ page, id, first }: { page: PageEntry | undefined; id: strin
   );
 }
 
-/** The page of an address, and the thing on it. Who may not see the first page gets the first that she may see. */
+/** The page of an address, and the thing on it. Without the right to see the first page, one gets the first visible one. */
 function pageAt(path: string, seen: readonly PageEntry[]): [page: PageEntry | undefined, id: string] {
   const [, first = "", ...rest] = path.split("/");
   const found = seen.find((one) => one.path === `/${first}`);

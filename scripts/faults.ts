@@ -76,6 +76,12 @@ function report(runs: Run[]): void {
     { "reports not believed": sum((run) => run.verdict.rejected) },
     { "of limited people": sum((run) => run.verdict.ofPeople) },
     { "answers that a failover forgot": sum((run) => run.verdict.forgotten) },
+    { "with an idempotency key, asked again": sum((run) => run.kept.repeated) },
+    { "with an idempotency key, left for good": sum((run) => run.kept.left) },
+    { "background responses": sum((run) => run.kept.background) },
+    { "repeats of another answer": sum((run) => run.kept.replays) },
+    { "of these, ended by their node's end": sum((run) => run.kept.failures) },
+    { "of these, gone for good": sum((run) => run.kept.lost) },
     { "tokens delivered": sum((run) => run.verdict.tokens) },
     { "promises broken": sum((run) => run.verdict.broken.length) },
   );

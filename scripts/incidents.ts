@@ -9,6 +9,7 @@ import { parse } from "yaml";
 import { until } from "../test/harness/until.ts";
 import type { Incident, Sign } from "./incidents/incident.ts";
 import { trickle } from "./incidents/load.ts";
+import { ofAnswers } from "./incidents/of-answers.ts";
 import { ofEngines } from "./incidents/of-engines.ts";
 import { ofNodes } from "./incidents/of-nodes.ts";
 import { ofStores } from "./incidents/of-stores.ts";
@@ -27,6 +28,7 @@ const groups: Incident[][] = [
   // The runbook is followed with commands, which need connections of their own.
   [ofStores.connectionsEnded],
   [ofStores.redisAway],
+  [ofAnswers.logsForgotten, ofAnswers.manyKept, ofAnswers.manySockets],
   [ofNodes.connectionsLeftOpen],
   [ofNodes.halted],
   [ofNodes.otherConfiguration, ofEngines.forgotten],

@@ -34,9 +34,10 @@ async function everyPage(node: ConsoleNode, browser: Browser, place: string): Pr
   for (const role of ["admin", "member"] as const) {
     const paths = [...(await pathsOf(node, role)), ...(role === "admin" ? ["/organizations/acme"] : [])];
     for (const [theme, width] of [
-      ["light", 1200],
-      ["dark", 1200],
+      ["light", 1440],
+      ["dark", 1440],
       ["light", 320],
+      ["dark", 320],
     ] as const) {
       const tab = await openTab(node.url, { theme, width }, browser);
       await tab.page.goto(node.url);

@@ -91,6 +91,9 @@ async function seen({ query }: Prometheus): Promise<number> {
 const mayBeEmpty = [
   /without a healthy route/,
   /Refused for room/,
+  /Answers not kept/,
+  // Of an upstream with `scope: fleet`.
+  /^One limit for all nodes$/,
   /not believed/,
   /^Resolutions with a problem$/,
   /Reported ÷ counted/,

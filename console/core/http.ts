@@ -3,7 +3,7 @@
 import { signal } from "@preact/signals";
 import { keepSecret, secret } from "./secret.ts";
 
-/** The organization in which a person acts, where she is in several. */
+/** The organization in which a person who is in several acts. */
 export const actsIn = signal<string | null>(sessionStorage.getItem("sluice-organization"));
 
 /** A refusal, in the words of the server. */

@@ -8,7 +8,7 @@ const filters: readonly Filter[] = [
   { name: "organization", label: "Organization" },
   { name: "actor", label: "Who", hint: "operator:ann" },
   { name: "action", label: "Did", hint: "key.revoke" },
-  { name: "order", label: "Order", choices: ["newest", "oldest"] },
+  { name: "order", label: "Order", choices: ["newest", "oldest"], fallback: "newest" },
 ];
 
 export function AuditPage() {

@@ -51,7 +51,7 @@ export function ConnectPage() {
   );
 }
 
-/** The models and keys that one may use there; a member has her own keys alone. */
+/** The models and keys that one may use there; a member has only their own keys. */
 function Own({ of: { organization, organization_id } }: { of: Membership }) {
   return (
     <>

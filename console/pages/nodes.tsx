@@ -54,6 +54,14 @@ function NodeTable({ of }: { of: readonly Node[] }) {
           ),
         },
         { head: "Started", cell: ({ started_at }) => <Distance at={started_at} /> },
+        ...(of.some(({ certificate_expires_at }) => certificate_expires_at !== null)
+          ? [
+              {
+                head: "Certificate ends",
+                cell: ({ certificate_expires_at }: Node) => <Distance at={certificate_expires_at} />,
+              },
+            ]
+          : []),
         { head: "Workers", isNumber: true, cell: ({ workers, workers_wanted }) => `${workers} of ${workers_wanted}` },
         {
           head: "Running",

@@ -34,7 +34,7 @@ export function OperatorsPage() {
               { head: "From", cell: ({ last_used_from }) => last_used_from ?? "–" },
               { head: "Expires", cell: ({ expires_at }) => <Distance at={expires_at} none="never" /> },
               { head: "Made by", cell: ({ created_by }) => created_by },
-              { head: "Acts", cell: (operator) => <Acts of={operator} changed={reload} /> },
+              { head: "Acts", areActs: true, cell: (operator) => <Acts of={operator} changed={reload} /> },
             ]}
           />
         )}

@@ -94,6 +94,7 @@ function Memberships({ of: person, changed }: Of) {
         { head: "From", cell: ({ source }) => (source === "hand" ? "given by hand" : "a rule") },
         may("takeMembership") && {
           head: "Acts",
+          areActs: true,
           cell: (one) =>
             one.source === "hand" && (
               <span class="acts">
@@ -120,7 +121,7 @@ function Take({ person: { id, version }, membership: { organization, role }, cha
       given={{ person: id, version, ...(organization === null ? {} : { organization }) }}
       ends={{
         name: organization ?? role,
-        what: "Ends this membership, with her keys and tokens there, unless a rule gives her one in its place.",
+        what: "Ends this membership, with the person's keys and tokens there, unless a rule gives another.",
       }}
       done="The membership was taken."
       onDone={changed}
@@ -128,10 +129,10 @@ function Take({ person: { id, version }, membership: { organization, role }, cha
   );
 }
 
-/** A row for each organization in which she has a membership. */
+/** A row for each organization in which the person has a membership. */
 function PersonLimits({ of: { id, version, memberships, limits }, changed }: Of) {
   const organizations = memberships.flatMap(({ organization }) => organization ?? []);
-  if (organizations.length === 0) return <Empty>She is in no organization, so no limits are hers.</Empty>;
+  if (organizations.length === 0) return <Empty>This person is in no organization, so there are no limits.</Empty>;
   const rows = organizations.map((organization) => ({
     organization,
     found: limits.find((one) => one.organization === organization) ?? null,
@@ -144,10 +145,11 @@ function PersonLimits({ of: { id, version, memberships, limits }, changed }: Of)
       columns={[
         { head: "Organization", cell: ({ organization }) => <OrganizationLink slug={organization} /> },
         { head: "Limits", cell: ({ found }) => <LimitWords of={found?.limits ?? null} none="none" /> },
-        { head: "From", cell: ({ found }) => (found ? (found.is_own ? "her own" : "those of members") : "–") },
+        { head: "From", cell: ({ found }) => (found ? (found.is_own ? "their own" : "those of members") : "–") },
         { head: "Used", cell: ({ found }) => <Share of={found?.standing ?? null} /> },
         may("updatePersonLimits") && {
           head: "Acts",
+          areActs: true,
           cell: ({ organization, found }) => (
             <span class="acts">
               <Act
@@ -155,7 +157,7 @@ function PersonLimits({ of: { id, version, memberships, limits }, changed }: Of)
                 verb="updatePersonLimits"
                 given={{ person: id, organization, version }}
                 fields={limitFields("limits", found?.is_own ? found.limits : null)}
-                says="All her keys and sign-ins in the organization share these. Without any, those of members count again."
+                says="All keys and sign-ins of the person in the organization share these. Without any, those of members count again."
                 done="The limits were changed."
                 onDone={changed}
               />
@@ -209,8 +211,8 @@ function Acts({ of: { id, name, email, state, version, memberships }, changed }:
         state={state}
         given={given}
         name={called}
-        ends={`Ends her sessions and tokens, stops her keys in ${memberships.length} organizations, and ends what runs by them, within a second.`}
-        resumes="She may sign in again, and her keys work."
+        ends={`Ends the person's sessions and tokens, stops the keys in ${memberships.length} organizations, and ends their running requests, within a second.`}
+        resumes="The person may sign in again, and the keys work."
         changed={changed}
       />
       {state !== "forgotten" && (
@@ -220,7 +222,7 @@ function Acts({ of: { id, name, email, state, version, memberships }, changed }:
           given={given}
           ends={{
             name: called,
-            what: "Erases her name, e-mail, subject and groups for good, takes her memberships, and revokes her keys. Her usage stays under the ID.",
+            what: "Erases name, e-mail, subject and groups for good, ends the memberships, and revokes the keys. Usage is kept under the ID.",
           }}
           done="She is forgotten."
           onDone={changed}

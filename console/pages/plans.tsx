@@ -19,6 +19,11 @@ type Plan = ItemOf<"listPlans">;
 const limitOf = (limit: number | null) =>
   limit === null ? <span class="fine">none</span> : <span title={grouped(limit)}>{compacted(limit)}</span>;
 
+/** Windows are limited in units; the names of the others say what they count. */
+const limitWords = (limit: string) =>
+  limit === "session" || limit === "week" || limit === "month" ? `units per ${limit}` : wordsOf(limit);
+const headOf = (limit: string) => limitWords(limit).replace(/^./, (letter) => letter.toUpperCase());
+
 export function PlansPage() {
   const asked = useAnswer("listPlans", {});
   return (
@@ -47,7 +52,7 @@ export function PlansPage() {
               columns={[
                 { head: "Plan", cell: ({ name }) => <a href={`/plans/${encodeURIComponent(name)}`}>{name}</a> },
                 ...limitNames.map((limit) => ({
-                  head: wordsOf(limit),
+                  head: headOf(limit),
                   isNumber: true,
                   cell: (plan: Plan) => limitOf(plan[limit]),
                 })),
@@ -96,9 +101,9 @@ export function PlanPage({ id }: PageProps) {
           <>
             <Facts
               of={[
-                ...limitNames.map((name) => [wordsOf(name), limitOf(plan[name])] as const),
+                ...limitNames.map((name) => [limitWords(name), limitOf(plan[name])] as const),
                 ["comes from", plan.source === "file" ? "sluice.yaml: change it there" : "management"],
-                ["changed", <Time key="c" at={plan.changed_at} />],
+                ["in force since", <Time key="c" at={plan.changed_at} />],
               ]}
             />
             <p class="sum">

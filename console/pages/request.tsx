@@ -55,6 +55,9 @@ function Why({ request: { outcome, error_code } }: { request: Request }) {
   );
 }
 
+/** It counts from the arrival, so it may be more than the request ran. */
+const firstToken_words = (ms: number | null) => (ms === null ? null : `${milliseconds(ms)} after the request came`);
+
 function factsOf(request: Request) {
   const { organization, key_id, person_id, model, operation, stream, route, billing_source, replay_of } = request;
   const notes = (["continued", "recovered", "detached"] as const).filter((name) => request[name]);
@@ -66,8 +69,8 @@ function factsOf(request: Request) {
     ["operation", `${operation}${stream ? ", streamed" : ""}`],
     ["admitted", <Time key="c" at={request.created_at} />],
     ["ended", <Time key="e" at={request.ended_at} none="it runs" />],
-    ["took", milliseconds(request.duration_ms)],
-    ["first token", milliseconds(route?.first_part_ms ?? null)],
+    ["ran", request.duration_ms === null ? null : `${milliseconds(request.duration_ms)} from admission to end`],
+    ["first token", firstToken_words(route?.first_part_ms ?? null)],
     ["engine", route?.upstream],
     ["charged to", billing_source],
     ["stopped by", request.stopped_by && wordsOf(request.stopped_by)],
@@ -131,7 +134,8 @@ function WindowsOf({ windows }: { windows: NonNullable<Request["windows"]> }) {
           {
             head: "Share",
             isNumber: true,
-            cell: ({ limit, usage_percent_after: after }) => (limit === null || after === null ? "–" : percent(after)),
+            cell: ({ limit, used_after }) =>
+              limit === null || used_after === null ? "–" : percent((used_after / limit) * 100),
           },
           { head: "Resets", cell: ({ reset_at }) => <Time at={reset_at} /> },
         ]}

@@ -93,7 +93,7 @@ function inputTokens({ input_tokens, cached_input_tokens, cache_write_tokens }: 
 function Outcome({ of: { outcome, error_code, stopped_by } }: { of: Listed }) {
   const why = error_code ?? stopped_by;
   return (
-    <span class="nowrap">
+    <span>
       {outcome === "completed" ? outcome : <State of={outcome} />} {why && <span class="fine">{wordsOf(why)}</span>}
     </span>
   );

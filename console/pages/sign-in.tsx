@@ -31,7 +31,7 @@ export function SignIn() {
           ))}
         </div>
       )}
-      {ways?.operator && <WithToken />}
+      {ways?.operator && <WithToken isOnlyWay={ways.issuers.length === 0} />}
       {ways?.embedded && (
         <div class="fine">
           <p>On the machine that it runs on, this command prints a link that signs you in:</p>
@@ -42,7 +42,7 @@ export function SignIn() {
   );
 }
 
-function WithToken() {
+function WithToken({ isOnlyWay }: { isOnlyWay: boolean }) {
   const [token, setToken] = useState("");
   const [isBusy, setBusy] = useState(false);
   const submit = async (event: Event) => {
@@ -68,7 +68,7 @@ function WithToken() {
           onInput={(event) => setToken(event.currentTarget.value)}
         />
       </div>
-      <button type="submit" class="primary" disabled={isBusy}>
+      <button type="submit" class={isOnlyWay ? "primary" : undefined} disabled={isBusy}>
         Sign in
       </button>
     </form>

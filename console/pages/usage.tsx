@@ -71,7 +71,7 @@ export function UsagePage() {
                     <a href={withQuery({ rows: String(Math.min(rows_max, largest * 2)) })}>More rows</a>
                   </nav>
                 )}
-                <p class="fine">
+                <p class="fine sum">
                   Entries of operators are in the sums, and are no requests:{" "}
                   <a href={withQuery({ by: "operation" })}>by operation</a> they have a row.
                 </p>
@@ -148,16 +148,16 @@ function Totals({ report: { total, running, price } }: { report: Report }) {
         more={`${grouped(running.requests)} still run, with ${compacted(running.held_units)} units held`}
       />
       <Total
-        name="Input"
+        name="Input tokens"
         figure={compacted(input)}
         title={`${grouped(input)} tokens`}
-        more={`${compacted(total.cached_input_tokens)} tokens from caches`}
+        more={`${compacted(total.cached_input_tokens)} of them from caches`}
       />
       <Total
-        name="Output"
+        name="Output tokens"
         figure={compacted(total.output_tokens)}
         title={`${grouped(total.output_tokens)} tokens`}
-        more={`${compacted(total.reasoning_tokens)} tokens of reasoning`}
+        more={`${compacted(total.reasoning_tokens)} of them reasoning`}
       />
       {total.cost !== undefined && (
         <Total

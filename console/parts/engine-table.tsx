@@ -25,7 +25,7 @@ export function EngineTable({ engines, drains, acts }: Props) {
       rows={engines}
       keyOf={nameOf}
       columns={[
-        { head: "Engine", cell: nameOf, foot: "Total" },
+        { head: "Engine", cell: nameOf, foot: "Sum" },
         { head: "Routes", cell: (engine) => <Routes of={engine} drain={drainOf(engine, drains)} /> },
         {
           head: "In flight",
@@ -36,7 +36,7 @@ export function EngineTable({ engines, drains, acts }: Props) {
         },
         { head: "Tokens", isNumber: true, cell: ({ tokens }) => grouped(tokens), foot: sum((one) => one.tokens) },
         { head: "Waiting", isNumber: true, cell: ({ waiting }) => grouped(waiting), foot: sum((one) => one.waiting) },
-        acts ? { head: "Acts", cell: (engine) => acts(engine, drainOf(engine, drains)) } : null,
+        acts ? { head: "Acts", areActs: true, cell: (engine) => acts(engine, drainOf(engine, drains)) } : null,
       ]}
     />
   );

@@ -43,7 +43,7 @@ export function Keys({ organization, teams }: { organization: string; teams: Tea
               { head: "Limits", cell: ({ limits, raise }) => <RaisedLimits of={limits} raise={raise} /> },
               { head: "Last used", cell: ({ last_used_at }) => <Distance at={last_used_at} none="never" /> },
               { head: "Ends", cell: ({ ends_at }) => <Distance at={ends_at} none="never" /> },
-              { head: "Acts", cell: (key) => <KeyActs of={key} teams={teams} changed={reload} /> },
+              { head: "Acts", areActs: true, cell: (key) => <KeyActs of={key} teams={teams} changed={reload} /> },
             ]}
           />
         )}
@@ -54,7 +54,7 @@ export function Keys({ organization, teams }: { organization: string; teams: Tea
 
 type OwnKey = ItemOf<"pageKeys">;
 
-/** A member's keys: she sets neither their team nor limits. */
+/** A member's keys. A member sets neither team nor limits. */
 export function OwnKeys({ organization }: { organization: string }) {
   return (
     <KeySection title="Your keys" organization={organization} teams={[]}>
@@ -71,7 +71,11 @@ export function OwnKeys({ organization }: { organization: string }) {
               { head: "Used", cell: ({ standing }) => <Share of={standing} /> },
               { head: "Last used", cell: ({ last_used_at }) => <Distance at={last_used_at} none="never" /> },
               { head: "Ends", cell: ({ ends_at }) => <Distance at={ends_at} none="never" /> },
-              { head: "Acts", cell: (key) => key.state !== "revoked" && <KeyEnd of={key} changed={reload} /> },
+              {
+                head: "Acts",
+                areActs: true,
+                cell: (key) => key.state !== "revoked" && <KeyEnd of={key} changed={reload} />,
+              },
             ]}
           />
         )}
@@ -199,6 +203,7 @@ function KeyActs({ of: key, teams, changed }: { of: Key; teams: Teams; changed: 
   if (key.state === "revoked") return null;
   return (
     <span class="acts">
+      <RaiseActs verb="raiseKey" given={{ id: key.id }} raise={key.raise} limits={key.limits} changed={changed} />
       <Act
         label="Limit"
         verb="updateKeyBudget"
@@ -230,7 +235,6 @@ function KeyActs({ of: key, teams, changed }: { of: Key; teams: Teams; changed: 
         done="The key was changed."
         onDone={changed}
       />
-      <RaiseActs verb="raiseKey" given={{ id: key.id }} raise={key.raise} limits={key.limits} changed={changed} />
       <KeyEnd of={key} changed={changed} />
     </span>
   );

@@ -37,7 +37,7 @@ function eventsOf({ outcome, route, duration_ms, units }: Request): Event[] {
     held,
     ...attemptsOf(route),
     // The wait for admission belongs to the time that the client waited for the first part.
-    ...(first === null ? [] : [{ name: "first part", at_ms: first, since: "after it came" }]),
+    ...(first === null ? [] : [{ name: "first part", at_ms: first, since: "after the request came" }]),
     outcome === "running"
       ? { name: "it runs", at_ms: null }
       : { name: `${outcome} and settled`, at_ms: duration_ms, isBad: outcome === "failed" },

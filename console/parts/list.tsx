@@ -34,7 +34,13 @@ export function List<Name extends VerbName>({
         const { data, next_cursor } = answer as unknown as { data: RowOf<Name>[]; next_cursor: string | null };
         return (
           <>
-            {data.length === 0 ? <Empty>{none}</Empty> : children(data, asked.reload)}
+            {data.length > 0 ? (
+              children(data, asked.reload)
+            ) : (
+              <Empty>
+                {next_cursor === null ? none : "None among those that this part looked at. More may follow."}
+              </Empty>
+            )}
             <Pages cursor={cursor} isLater={after !== null} next={next_cursor} />
           </>
         );

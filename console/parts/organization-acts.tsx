@@ -236,7 +236,7 @@ const defaults = {
   },
   Member: {
     label: "Members",
-    says: "What each person can use who has no limits of her own, unless her team says otherwise. It counts at once.",
+    says: "What each person without limits of their own can use, unless their team says otherwise. It counts at once.",
   },
 } as const;
 

@@ -5,6 +5,8 @@ export interface Column<Row> {
   head: string;
   cell: (row: Row) => ComponentChildren;
   isNumber?: boolean;
+  /** Buttons, which end on one line however many there are. */
+  areActs?: boolean;
   /** Its total stands below the column, and is the sum of it. */
   foot?: ComponentChildren;
 }
@@ -26,9 +28,9 @@ export function Table<Row>({ caption, columns, rows, keyOf }: Props<Row>) {
         <caption class="hidden">{caption}</caption>
         <thead>
           <tr>
-            {seen.map(({ head, isNumber }) => (
-              <th key={head} scope="col" class={isNumber ? "number" : undefined}>
-                {head}
+            {seen.map((column) => (
+              <th key={column.head} scope="col" class={classOf(column)}>
+                {column.head}
               </th>
             ))}
           </tr>
@@ -36,9 +38,9 @@ export function Table<Row>({ caption, columns, rows, keyOf }: Props<Row>) {
         <tbody>
           {rows.map((row, at) => (
             <tr key={keyOf(row, at)}>
-              {seen.map(({ head, cell, isNumber }) => (
-                <td key={head} data-head={head} class={isNumber ? "number" : undefined}>
-                  {cell(row)}
+              {seen.map((column) => (
+                <td key={column.head} data-head={column.head} class={classOf(column)}>
+                  {column.cell(row)}
                 </td>
               ))}
             </tr>
@@ -47,9 +49,9 @@ export function Table<Row>({ caption, columns, rows, keyOf }: Props<Row>) {
         {hasFoot && (
           <tfoot>
             <tr>
-              {seen.map(({ head, foot, isNumber }) => (
-                <td key={head} data-head={head} class={isNumber ? "number" : undefined}>
-                  {foot}
+              {seen.map((column) => (
+                <td key={column.head} data-head={column.head} class={classOf(column)}>
+                  {column.foot}
                 </td>
               ))}
             </tr>
@@ -58,4 +60,9 @@ export function Table<Row>({ caption, columns, rows, keyOf }: Props<Row>) {
       </table>
     </section>
   );
+}
+
+function classOf({ isNumber, areActs }: Pick<Column<never>, "isNumber" | "areActs">): string | undefined {
+  if (isNumber) return "number";
+  return areActs ? "end" : undefined;
 }

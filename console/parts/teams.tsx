@@ -40,7 +40,11 @@ export function Teams({ organization, changed }: { organization: string; changed
               { head: "Limits", cell: ({ limits, raise }) => <RaisedLimits of={limits} raise={raise} /> },
               { head: "New keys get", cell: ({ key_limits }) => <LimitWords of={key_limits} none="–" /> },
               { head: "Members get", cell: ({ member_limits }) => <LimitWords of={member_limits} none="–" /> },
-              { head: "Acts", cell: (team) => <TeamActs of={team} changed={() => [reload(), changed()]} /> },
+              {
+                head: "Acts",
+                areActs: true,
+                cell: (team) => <TeamActs of={team} changed={() => [reload(), changed()]} />,
+              },
             ]}
           />
         )}
@@ -70,12 +74,13 @@ const limitsOfTeam = [
     label: "New keys",
     says: "Each new key of the team gets these. Keys that exist keep theirs.",
   },
-  { member: "member_limits", label: "Members", says: "Each person of the team without limits of her own has these." },
+  { member: "member_limits", label: "Members", says: "Each person of the team without limits of their own has these." },
 ] as const;
 
 function TeamActs({ of: team, changed }: { of: Team; changed: () => void }) {
   return (
     <span class="acts">
+      <RaiseActs verb="raiseTeam" given={{ team: team.id }} raise={team.raise} limits={team.limits} changed={changed} />
       {limitsOfTeam.map(({ member, label, says }) => (
         <Act
           key={member}
@@ -88,7 +93,6 @@ function TeamActs({ of: team, changed }: { of: Team; changed: () => void }) {
           onDone={changed}
         />
       ))}
-      <RaiseActs verb="raiseTeam" given={{ team: team.id }} raise={team.raise} limits={team.limits} changed={changed} />
       <Act
         label="Remove"
         verb="removeTeam"

@@ -18,7 +18,7 @@ export function Distance({ at, none = "–" }: { at: string | null | undefined; 
   const instant = new Date(at);
   return (
     <time dateTime={instant.toISOString()} title={`${local(instant)} here, ${utc(instant)}`}>
-      {distance(instant, now.value)}
+      {distance(instant, new Date(Math.max(now.value.getTime(), Date.now())))}
     </time>
   );
 }

@@ -106,7 +106,12 @@ function KeyChoice({ value, change }: { value: string | null; change: (key: stri
       </div>
       <div class="filter">
         <label for={ids[1]}>As key</label>
-        <select id={ids[1]} value={value ?? ""} onChange={(event) => change(event.currentTarget.value)}>
+        <select
+          id={ids[1]}
+          aria-busy={keys.isLoading}
+          value={value ?? ""}
+          onChange={(event) => change(event.currentTarget.value)}
+        >
           {usable.map(({ id, name }) => (
             <option key={id} value={id}>
               {name}

@@ -11,6 +11,8 @@ export const usageAudit = pgTable("usage_audit", {
   lookedAt: instant("looked_at"),
   differing: integer("differing").notNull().default(0),
   unsealed: integer("unsealed").notNull().default(0),
+  /** Whether there are totals of all months of each key. */
+  hasKeyAll: boolean("has_key_all").notNull().default(false),
 });
 
 const auditedWindow = {

@@ -7,13 +7,19 @@ export interface Asking {
   /** To the simulator: what the answer is like. */
   directives: string;
   stream?: boolean;
+  /** With an idempotency key of its own. */
+  isKept?: boolean;
 }
 
 export async function asking({ url, key }: Pick<Node, "url" | "key">, what: Asking): Promise<void> {
-  const { model, directives, stream = false } = what;
+  const { model, directives, stream = false, isKept = false } = what;
   const messages = [{ role: "user", content: `Say it. [simulator: ${directives}]` }];
   const body = JSON.stringify({ model, stream, messages });
-  const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+  const headers = {
+    authorization: `Bearer ${key}`,
+    "content-type": "application/json",
+    ...(isKept && { "idempotency-key": crypto.randomUUID() }),
+  };
   try {
     await (await fetch(`${url}/v1/chat/completions`, { method: "POST", headers, body })).text();
   } catch {

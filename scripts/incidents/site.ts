@@ -37,6 +37,8 @@ export interface Node {
 export interface NodeOptions {
   database?: string;
   limits?: string;
+  /** As sluice.yaml writes them. */
+  answers?: string;
   descriptors?: number;
   workers?: number;
   /** The file that has the first engine's key. */
@@ -66,12 +68,19 @@ export async function startSite(): Promise<Site> {
   const tell = () => writeFileSync(join(folder, "others.json"), JSON.stringify([{ targets }]));
 
   async function node(name: string, options: NodeOptions = {}) {
-    const { database = "postgres", limits = "{}", descriptors = 0, workers = 1, engineKeyFile } = options;
+    const {
+      database = "postgres",
+      limits = "{}",
+      answers = "{}",
+      descriptors = 0,
+      workers = 1,
+      engineKeyFile,
+    } = options;
     const [port, operatorPort] = [await freePort(), await freePort()];
     const own = join(folder, name);
     mkdirSync(own);
     const configuration = join(own, "sluice.yaml");
-    writeFileSync(configuration, configurationOf(engines, limits, engineKeyFile));
+    writeFileSync(configuration, configurationOf(engines, { limits, answers, engineKeyFile }));
     const env = {
       ...{ PATH: process.env.PATH ?? "", HOME: own, PORT: String(port), SLUICE_CONFIG: configuration },
       SLUICE_OPERATOR_PORT: String(operatorPort),
@@ -113,7 +122,10 @@ export async function startSite(): Promise<Site> {
   };
 }
 
-function configurationOf(engines: EngineFront[], limits: string, engineKeyFile?: string): string {
+function configurationOf(
+  engines: EngineFront[],
+  { limits, answers, engineKeyFile }: { limits: string; answers: string; engineKeyFile: string | undefined },
+): string {
   const key = engineKeyFile ? `, api_key: "\${file:${engineKeyFile}}"` : "";
   const upstreams = engines.map(
     ({ port }, at) => `  engine-${at}: { url: "http://127.0.0.1:${port}/v1"${at === 0 ? key : ""} }`,
@@ -129,6 +141,7 @@ function configurationOf(engines: EngineFront[], limits: string, engineKeyFile?:
   return `upstreams:\n${upstreams.join("\n")}\nmodels:\n${models.join("\n")}
 metering: { lease_s: 2, checkpoint_s: 0.2, sweep_s: 0.3 }
 limits: ${limits}
+answers: ${answers}
 `;
 }
 

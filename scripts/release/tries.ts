@@ -97,7 +97,8 @@ async function musl(version: string): Promise<Try> {
   });
   mkdirSync(join(root, "usr/bin"), { recursive: true });
   await done(["tar", "-xzf", file(`sluice-${version}-linux-x64-musl.tar.gz`), "-C", join(root, "usr/bin"), "sluice"]);
-  return inChroot(root, "/usr/bin/sluice", "the executable for musl, in a root with musl, libstdc++ and libgcc");
+  const about = "the executable for musl, in a root with musl, libstdc++ and libgcc";
+  return { ...inChroot(root, "/usr/bin/sluice", about), options: ["--patience=3"] };
 }
 
 /** The executable for another processor, emulated: everything takes twenty times as long. */

@@ -1,6 +1,6 @@
 /**
  * One admitted request, from its grant to its settlement: the room of its hold (room.ts), its lease (lease.ts), its
- * sliding rates (rates.ts), and its end, which the ledger is told once.
+ * sliding rates (rates.ts), and its end, which is sent to the ledger once.
  */
 import { promptTokens, type Usage } from "../inference/usage.ts";
 import { type Granted, type RequestFacts, type Settle, type SettleAnswer, units_max } from "../store/ledger.ts";

@@ -119,7 +119,7 @@ function sizeOf({ parts }: Result): number {
   return parts.reduce((sum, { text, logprobs }) => sum + text.length + 1024 * (logprobs?.length ?? 0), 0);
 }
 
-/** Unix seconds of the first time that it is asked, by whoever tells it. */
+/** Unix seconds of the first call. */
 function clockedOnce(): () => number {
   let at: number | undefined;
   return () => {

@@ -63,7 +63,7 @@ export interface Authenticator {
    * Throws Fault: 401, 403 `organization_suspended`, 429 `rate_limit_exceeded`, 503 `storage_unavailable` or `overloaded`.
    */
   authenticate(headers: HeaderSource, address: string): Promise<Principal>;
-  /** The same of a secret that is known by its hash. No client can send one. */
+  /** The same, for a secret of which only the hash is known. No client can send one. */
   authenticateSecret(secretHash: Uint8Array, address: string): Promise<Principal>;
   /**
    * The directory's answer for a secret that was valid before, at most one second old. Rejects if the directory cannot be

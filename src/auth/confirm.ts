@@ -1,6 +1,6 @@
 /**
- * Lets somebody in whose issuer vouches for her: at each sign-in, refresh and hourly question, and for each new identity
- * token. The caller has verified the claims. The rules in force turn them into her memberships.
+ * Admits a person whom an issuer confirms: at each sign-in, refresh and hourly question, and for each new identity token.
+ * The caller has verified the claims. The rules in force turn them into memberships.
  */
 import { idOf } from "../store/ids.ts";
 import type { Confirmed, People } from "../store/people.ts";

@@ -10,7 +10,7 @@ import { hashKey } from "./key.ts";
 import { type UnknownCredentialLimits, unknownCredentials } from "./unknown-credentials.ts";
 import type { Verdict } from "./verdict.ts";
 
-/** A valid token, as the key for which it stands. */
+/** A valid token, and the key that it represents. */
 export interface VerifiedToken {
   keyHash: Uint8Array;
   issuedAt_ms: number;

@@ -16,7 +16,7 @@ export interface Identity {
   /** How long a session of the console lasts without use, and in all. */
   sessionIdle_ms: number;
   sessionMax_ms: number;
-  /** How long a person's keys work after her issuer last vouched for her. */
+  /** How long a person's keys work after the issuer last confirmed the person. */
   confirmedMax_ms: number;
   /** Whether sign-ins of Claude Code take their models from here. */
   claudeCodeSettings: boolean;
@@ -55,5 +55,5 @@ export interface Rule {
   models: readonly string[] | null;
 }
 
-/** The claims of a token or of the issuer's answer, as they came. */
+/** The unchanged claims of a token or of the issuer's answer. */
 export type Claims = Readonly<Record<string, unknown>>;

@@ -48,12 +48,12 @@ export function isKey(text: string): boolean {
   return isSecret("slk_", text) || isSecret("slt_", text);
 }
 
-/** The same of a token of a person. */
+/** Whether this text has the form and the checksum of a person's token. */
 export function isToken(kind: "slt_" | "slr_", text: string): boolean {
   return isSecret(kind, text);
 }
 
-/** The same of an operator's token. */
+/** Whether this text has the form and the checksum of an operator's token. */
 export function isOperatorToken(text: string): boolean {
   return isSecret("slo_", text);
 }

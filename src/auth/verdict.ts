@@ -34,7 +34,7 @@ export type Refusal = Extract<Verdict, { refusal: string }>["refusal"];
 
 /** The settings for the keys of people. */
 export interface PeoplePolicy {
-  /** How long a person's keys work after her issuer last vouched for her. */
+  /** How long a person's keys work after the issuer last confirmed the person. */
   confirmedMax_ms: number;
   keysOfLeavers: "revoke" | "keep";
 }
@@ -112,7 +112,7 @@ export function issuedAt(verdict: Verdict, issuedAt_ms: number): Verdict {
   return { ...verdict, principal };
 }
 
-/** A person's key may do no more than her membership allows. */
+/** A person's key may do no more than the membership allows. */
 function keyOf({ key, person }: Credential): Credential["key"] {
   if (!person?.rights) return key;
   const { scopes, models } = person.rights;

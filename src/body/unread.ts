@@ -21,7 +21,7 @@ export interface UnreadLimits extends ReadingBounds {
   readings_of_one_address_max: number;
 }
 
-/** Twice the limit of a body, so that the client of a body that is somewhat too large can still be told. */
+/** Twice the limit of a body, so that the client of a body that is somewhat too large still gets an answer. */
 export function unreadLimits(body_bytes_max: number): UnreadLimits {
   return {
     bytes_max: Math.max(64 * 1024 * 1024, 2 * body_bytes_max),

@@ -34,9 +34,7 @@ const wouldChange_code = 3;
 export function addApplyCommand(program: Command, { services, exitWith }: CommandContext): void {
   program
     .command("apply")
-    .description(
-      "create and change organizations, teams, keys, plans and what people have so that they are as a file says",
-    )
+    .description("make organizations, teams, keys, plans and people's memberships match a file")
     .requiredOption("-f, --file <file>", "YAML file of organizations; sluice export writes one")
     .option("--dry-run", "show what would change, and change nothing")
     .option("--exit-code", "with --dry-run: end with code 3 if something would change")
@@ -161,9 +159,9 @@ const nothing: Needs = { keyLimits: false, memberLimits: false, notices: false, 
 
 const help = `
 The file has organizations by their slugs, plans, teams and keys by their names,
-and people by a verified e-mail address or by issuer and subject. What is left
-out stays as it is: a field, a thing (unless --prune takes it away), and each
-name in limits, labels, notices and memberships.
+and people by a verified e-mail address, or by issuer and subject. All that is
+left out stays as it is: fields, objects (unless --prune removes them), and
+single names in limits, labels, notices and memberships.
 
   plans:                              # those made here, not in sluice.yaml
     gold: { week: 20000000, concurrent_requests: 16 }

@@ -12,7 +12,7 @@ import type { KnownPlan, Plan } from "../store/plan.ts";
 import type { RemoteServer } from "./remote.ts";
 import { safeUrl } from "./safe-url.ts";
 import type { OpenStore, Services } from "./services.ts";
-import { socketManagement } from "./socket.ts";
+import { type SocketCaller, socketManagement } from "./socket.ts";
 
 /**
  * How long a command waits for a data folder that is in use and has no socket: a server opens its socket last when it
@@ -75,7 +75,12 @@ function readToken(file: string): string {
 /** The server that holds the data folder, if there is one. With DATABASE_URL, no server has to be asked. */
 export async function runningServer(services: Services, storage: StorageSettings): Promise<Management | null> {
   if (storage.databaseUrl) return null;
-  return socketManagement({ dataDir: storage.dataDir, actor: actorOf(services) });
+  return socketManagement(socketCaller(services, storage));
+}
+
+/** How this user calls the server that holds the data folder. */
+export function socketCaller(services: Services, { dataDir }: StorageSettings): SocketCaller {
+  return { dataDir, actor: actorOf(services) };
 }
 
 /** Null if the data folder is in use and there is time to try again. */

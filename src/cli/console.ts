@@ -8,7 +8,7 @@ import { type JsonFlag, jsonOption, printJson } from "./option.ts";
 export function addConsoleCommand(program: Command, { services }: CommandContext): void {
   program
     .command("console")
-    .description("print a link that opens the console, signed in, once; for a server on this machine")
+    .description("print a link that opens the console once, signed in; for a server on this machine")
     .addOption(jsonOption())
     .action(async (options: JsonFlag) => {
       const { url, expiresAt } = await withManagement(services, (manage) => manage.createConsoleLink());

@@ -165,7 +165,7 @@ function metrics(settings: ServerSettings, addresses: readonly string[]): string
   const { host, operator } = settings;
   if (operator) return operatorPortSays(settings, addresses);
   if (loopback.test(host)) return "/metrics on the port of the API, which only this machine reaches";
-  throw new Warning("/metrics is public: whoever reaches the API reads it; set SLUICE_OPERATOR_PORT");
+  throw new Warning("/metrics is public: everybody who reaches the API can read it; set SLUICE_OPERATOR_PORT");
 }
 
 function workers(wanted: WorkersWanted, room: Room): string {

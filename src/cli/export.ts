@@ -1,4 +1,4 @@
-/** `sluice export`: writes the file of `sluice apply` from what stands. */
+/** `sluice export`: writes the file of `sluice apply` from the current state. */
 import { writeFileSync } from "node:fs";
 import type { Command } from "commander";
 import { organizationsYaml } from "../config/organizations-file.ts";
@@ -20,7 +20,7 @@ interface ExportOptions extends JsonFlag {
 export function addExportCommand(program: Command, { services }: CommandContext): void {
   program
     .command("export")
-    .description("write the file of sluice apply, so that it says what there is")
+    .description("write the current state as a file for sluice apply")
     .option(
       "--org <list>",
       "slugs of organizations (default: all that are not closed, the plans made here, and people)",

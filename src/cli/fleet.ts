@@ -20,7 +20,7 @@ const every_ms = 1_000;
 export function addFleetCommand(program: Command, { services }: CommandContext): void {
   program
     .command("fleet")
-    .description("sum up all nodes that serve: load, engines, and what somebody should look at")
+    .description("sum up all serving nodes: load, engines, and warnings")
     .option("--watch", "show it anew whenever it changes, until it is stopped")
     .addOption(jsonOption())
     .action(async ({ watch, json }: JsonFlag & { watch?: true }) => {

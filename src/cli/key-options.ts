@@ -8,7 +8,7 @@ export interface KeyOptions {
   allowFrom?: string[];
 }
 
-export const ownerOption = () => new Option("--owner <owner>", "a person or a team, in any words");
+export const ownerOption = () => new Option("--owner <owner>", "the owner, as free text");
 
 export const labelOption = (description: string) =>
   new Option("--label <name=text>", `${description}; can be repeated`).argParser(labelChanges);

@@ -52,7 +52,7 @@ export interface VersionFlag {
 }
 
 export function versionOption(what: string): Option {
-  return new Option("--if-version <n>", `only if the ${what} has this version still`).argParser(
+  return new Option("--if-version <n>", `only if the ${what} still has this version`).argParser(
     wholeNumber(1, 999_999_999),
   );
 }

@@ -64,7 +64,7 @@ function endedBy({ slug, keyLifetimeMaxDays, keyUnusedMaxDays }: Organization): 
 export function addClose(org: Command, { services }: CommandContext): void {
   org
     .command("close")
-    .description("close an organization for good: its keys are revoked, and its records stay for their time")
+    .description("close an organization for good: its keys are revoked; its records are kept for 13 months")
     .argument(...argument)
     .option("-y, --yes", "skip the confirmation prompt")
     .addOption(versionOption("organization"))

@@ -17,7 +17,7 @@ export function addOrganizationCommands(program: Command, context: CommandContex
   const org = program
     .command("org")
     .alias("organization")
-    .description("manage organizations, what they can use, and what they ask of keys");
+    .description("manage organizations, their limits, and their policies for keys");
   addVerbCommands(org, context, [
     addCreate,
     "list",

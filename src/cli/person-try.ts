@@ -20,7 +20,7 @@ interface Options extends JsonFlag {
 export function addPersonTryCommand(group: Command, { services }: CommandContext): void {
   group
     .command("try")
-    .description("say what a token or an e-mail address would become by the identity settings here; changes nothing")
+    .description("show what the identity settings here would give a token or an e-mail address; changes nothing")
     .argument("<who>", "an e-mail address, or the file of a token (- for standard input)")
     .option("--issuer <url>", "with an e-mail address: the issuer that verified it, where there are several")
     .option("--group <group>", "with an e-mail address: a group; repeatable", (one, all: string[]) => [...all, one], [])

@@ -20,7 +20,7 @@ export function operatorPortSays({ operator }: ServerSettings, addresses: readon
   if (seen === null) return `/metrics on ${host}, port ${port}`;
   const tokens = tls === "proxy" ? ", and operators' tokens that pass no proxy can be read on the way" : "";
   throw new Warning(
-    `port ${port} is public at ${seen}: whoever reaches it reads /metrics${tokens}; set SLUICE_OPERATOR_HOST to a private address`,
+    `port ${port} is public at ${seen}: everybody who reaches it can read /metrics${tokens}; set SLUICE_OPERATOR_HOST to a private address`,
   );
 }
 

@@ -101,9 +101,11 @@ export function commands(of: Services, exitWith: (code: number) => void): Comman
   addUsageCommands(program, context);
   addRequestCommands(program, context);
   addAuditCommands(program, context);
-  group("notice", "tell organizations by webhook what they used, and which keys expire", ["set"]);
+  group("notice", "manage webhooks that report usage and expiring keys", ["set"]);
   group("operator", "manage operators, who may administer over HTTP", ["create"]);
-  const person = program.command("person").description("show, suspend and forget the people who came in by an issuer");
+  const person = program
+    .command("person")
+    .description("show, limit, suspend and forget people who signed in through an issuer");
   addVerbCommands(person, context, ["list", "show", addPersonTryCommand]);
   group("membership", "give people memberships by hand, and take them", ["give"]);
   addApplyCommand(program, context);

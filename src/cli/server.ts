@@ -49,7 +49,7 @@ export function addServerCommands(program: Command, { services, exitWith }: Comm
   program
     .command("openapi")
     .description("print the OpenAPI 3.1 document of the API")
-    .option("--management", "of the management interface instead")
+    .option("--management", "print that of the management interface instead")
     .option("--write [file]", "write it to a file instead (default: openapi.json, or management.json)")
     .action(async ({ write, management }: { write?: string | true; management?: true }) => {
       const of = management ? "management" : "api";

@@ -69,7 +69,7 @@ export interface Services {
 export interface Inspection {
   /** One sentence. */
   says: string;
-  /** How the schema stands to this build's; `problem` is null where it is the same. */
+  /** How the schema compares with this build's; `problem` is null where it is the same. */
   schema: { is: "current" | "older" | "newer" | "other"; problem: string | null };
 }
 

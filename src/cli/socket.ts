@@ -1,11 +1,13 @@
 /**
  * The management socket of a running server: a Unix socket in the data folder that only its owner can open. The
  * embedded database admits one process, so the CLI sends its verbs to the server that holds it. JSON over HTTP: the name
- * of a verb and its input go in, its answer or a refusal comes out. Whoever can open the socket can do everything: the file system is
+ * of a verb and its input go in, its answer or a refusal comes out. Everybody who can open the socket can do everything: the file system is
  * the guard.
  */
 import { chmodSync, lstatSync, mkdirSync, unlinkSync } from "node:fs";
 import { join, resolve } from "node:path";
+import type { Connection } from "../http/call.ts";
+import type { Serve } from "../http/frame.ts";
 import { client, type Transport } from "../management/client.ts";
 import { ManagementError, refusalFrom } from "../management/error.ts";
 import type { Verb } from "../management/verb.ts";
@@ -17,7 +19,10 @@ const protocol_version = 2;
 const body_bytes_max = 64 * 1024;
 const call_ms = 30_000;
 const probe_ms = 2000;
-const address = "http://sluice/";
+const answer_ms = 15 * 60_000;
+const origin = "http://sluice";
+const tryPath = "/try";
+const actorHeader = "x-sluice-actor";
 const actorForm = /^cli:[\w.@+-]{1,64}$/;
 
 type Reply = { version: number } & ({ result: unknown } | { refusal: string; code?: string } | { failure: string });
@@ -36,7 +41,9 @@ export async function adminSocket(options: {
   dataDir: string;
   /** Acts for this actor: the folder's owner, and the name that the client gave. */
   actAs: (actor: string) => Transport;
-  /** Called with outages; the caller is told of them too. */
+  /** Tries models for this actor; absent: nobody can. */
+  tryAs?: (actor: string) => Serve;
+  /** Called with outages, which the caller gets as well. */
   failed?: (cause: unknown) => void;
 }): Promise<{ path: string; stop(): Promise<void> }> {
   const { folder, path } = socketPath(options.dataDir);
@@ -47,8 +54,10 @@ export async function adminSocket(options: {
   }
   const server = listen(path, (request) => {
     server.timeout(request, call_ms / 1000);
-    const actAs = (claimed: string) => options.actAs(actorOf(owner, claimed));
-    return answer(request, { ...options, actAs });
+    const { actAs, tryAs } = options;
+    if (tryAs && new URL(request.url).pathname === tryPath)
+      return tried(request, connectionOf(server, request), (claimed) => tryAs(actorOf(owner, claimed)));
+    return answer(request, { ...options, actAs: (claimed) => actAs(actorOf(owner, claimed)) });
   });
   chmodSync(path, 0o600);
   return { path, stop: () => server.stop() };
@@ -58,12 +67,40 @@ export async function adminSocket(options: {
  * The same verbs through the socket of a running server; null if none is running there. Throws a ManagementError if the
  * socket is not this user's own or its server is another version.
  */
-export async function socketManagement(options: { dataDir: string; actor: string }): Promise<Management | null> {
-  const { folder, path } = socketPath(options.dataDir);
+export async function socketManagement(options: SocketCaller): Promise<Management | null> {
+  const path = await liveSocket(options.dataDir);
+  return path === null ? null : client((verb, input) => call(path, options.actor, verb, input));
+}
+
+export interface SocketCaller {
+  dataDir: string;
+  actor: string;
+}
+
+/** A completion that the running server makes as this key, as the API answers it; null and errors as above. */
+export async function socketTry({
+  dataDir,
+  actor,
+}: SocketCaller): Promise<((keyId: string, body: string) => Promise<Response>) | null> {
+  const path = await liveSocket(dataDir);
+  if (path === null) return null;
+  const headers = { [actorHeader]: actor, "content-type": "application/json" };
+  return (keyId, body) =>
+    fetch(`${origin}${tryPath}?key=${encodeURIComponent(keyId)}`, {
+      method: "POST",
+      headers,
+      body,
+      unix: path,
+      keepalive: false,
+      signal: AbortSignal.timeout(answer_ms),
+    });
+}
+
+async function liveSocket(dataDir: string): Promise<string | null> {
+  const { folder, path } = socketPath(dataDir);
   if (!isSocket(path)) return null;
   assertOwn(folder, path);
-  if (!(await isLive(path))) return null;
-  return client((verb, input) => call(path, options.actor, verb, input));
+  return (await isLive(path)) ? path : null;
 }
 
 /** Answers the owner's name. */
@@ -113,6 +150,21 @@ function listen(path: string, fetch: (request: Request) => Promise<Response>): B
     if (codeOf(cause) !== "ENAMETOOLONG") throw cause;
     throw new Error(`the data folder's path is too long for a socket: choose a shorter SLUICE_DATA_DIR`, { cause });
   }
+}
+
+/** Who is on this machine has its address. */
+function connectionOf(server: Bun.Server<undefined>, request: Request): Connection {
+  return {
+    address: () => "127.0.0.1",
+    isLocal: () => true,
+    keepOpen: (isKept) => server.timeout(request, isKept ? 0 : call_ms / 1000),
+  };
+}
+
+async function tried(request: Request, connection: Connection, tryAs: (claimed: string) => Serve): Promise<Response> {
+  const claimed = request.headers.get(actorHeader) ?? "";
+  if (!actorForm.test(claimed)) return reply(400, { failure: "the actor is malformed" });
+  return tryAs(claimed)(request, connection);
 }
 
 async function answer(
@@ -180,7 +232,7 @@ async function call(path: string, actor: string, { name }: Verb, input: unknown)
 }
 
 async function exchange(path: string, init: BunFetchRequestInit, wait_ms: number): Promise<Reply> {
-  const response = await fetch(address, {
+  const response = await fetch(`${origin}/`, {
     ...init,
     unix: path,
     keepalive: false,

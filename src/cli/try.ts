@@ -1,39 +1,22 @@
 /** `sluice try`: one message to a model, with its answer and receipt, as who is signed in or as a key that one administers. */
 import type { Command } from "commander";
-import { managementPath } from "../api/management/gate.ts";
 import { grouped } from "../inference/amounts.ts";
 import type { RequestReceipt } from "../management/receipt-shape.ts";
 import { SseDecoder } from "../sse/decode.ts";
 import { windowKinds } from "../store/ledger.ts";
-import { agentModels } from "./agents/models.ts";
 import { jsonOf } from "./calling.ts";
-import { remoteServer } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
 import { type JsonFlag, jsonOption, printJson } from "./option.ts";
-import type { Services } from "./services.ts";
-import { accessTo } from "./sign-in/access.ts";
-import { serverAt } from "./sign-in/commands.ts";
-import { asked } from "./sign-in/service.ts";
 import { facts } from "./table.ts";
+import { type TryEntrance, type TryPlace, tryEntrance } from "./try-entrance.ts";
 
-interface TryOptions extends JsonFlag {
+interface TryOptions extends JsonFlag, TryPlace {
   message: string;
-  at?: string;
-  key?: string;
 }
 
 /** The receipt is complete when the request is settled, a moment after its answer. */
 const settled_ms_max = 10_000;
 const again_ms = 100;
-const answer_ms_max = 15 * 60_000;
-
-/** Where a message goes, and where its receipt is. */
-interface Entrance {
-  url: string;
-  secret: string;
-  completions: string;
-  receipts: string;
-}
 
 export function addTryCommand(program: Command, { services }: CommandContext): void {
   program
@@ -42,11 +25,11 @@ export function addTryCommand(program: Command, { services }: CommandContext): v
     .argument("[model]", "ID of the model (default: the first that the server lists)")
     .option("--message <text>", "the message", "Say hello in one sentence.")
     .option("--at <url>", "the server (default: where you signed in last)")
-    .option("--key <id>", "with --server: ID of the key as which the model is tried")
+    .option("--key <id>", "ID of the key as which an operator tries the model, here or with --server")
     .addOption(jsonOption())
     .addHelpText("after", help)
     .action(async (named: string | undefined, options: TryOptions) => {
-      const entrance = await entranceOf(services, options);
+      const entrance = await tryEntrance(services, options);
       const model = named ?? (await firstModel(entrance));
       const { terminal } = services;
       const said = await answered(entrance, { model, ...options }, (text) => {
@@ -59,25 +42,10 @@ export function addTryCommand(program: Command, { services }: CommandContext): v
     });
 }
 
-async function entranceOf(services: Services, { key, at }: TryOptions): Promise<Entrance> {
-  const server = remoteServer(services);
-  if (server && at !== undefined) throw new Error("Give --server or --at, not both: --at is for who is signed in.");
-  if (server && key === undefined)
-    throw new Error("An operator tries a model as a key: name it with --key. To list keys, run: sluice key list");
-  if (server) {
-    const completions = `${managementPath}/try?key=${encodeURIComponent(key!)}`;
-    const receipts = `${managementPath}/requests/`;
-    return { url: server.url.replace(/\/+$/, ""), secret: server.token, completions, receipts };
-  }
-  if (key !== undefined) throw new Error("--key is for operators, who name a node with --server.");
-  const { url, secret } = await accessTo(services, at === undefined ? undefined : serverAt(at));
-  return { url, secret, completions: "/v1/chat/completions", receipts: "/v1/service/requests/" };
-}
-
-async function firstModel({ url, secret, receipts }: Entrance): Promise<string> {
-  const [first] = receipts.startsWith(managementPath) ? [] : await agentModels({ url, secret, kind: "key" });
-  if (!first) throw new Error("Name a model: sluice try MODEL");
-  return first.id;
+async function firstModel(entrance: TryEntrance): Promise<string> {
+  const first = await entrance.firstModel();
+  if (first === null) throw new Error("Name a model: sluice try MODEL");
+  return first;
 }
 
 interface Said {
@@ -89,15 +57,15 @@ interface Said {
 
 /** The answer, part by part. Throws an Error where the request is refused. */
 async function answered(
-  entrance: Entrance,
+  entrance: TryEntrance,
   { model, message }: { model: string; message: string },
   heard: (text: string) => void,
 ): Promise<Said> {
   const body = JSON.stringify({ model, stream: true, messages: [{ role: "user", content: message }] });
-  const headers = { authorization: `Bearer ${entrance.secret}`, "content-type": "application/json" };
-  const response = await asked(entrance.url, entrance.completions, { method: "POST", headers, body }, answer_ms_max);
+  const response = await entrance.complete(body);
   const request = response.headers.get("x-service-request-id");
-  if (!response.ok || !response.body) throw new Error(refusalIn(await jsonOf(response), response.status, entrance.url));
+  if (!response.ok || !response.body)
+    throw new Error(refusalIn(await jsonOf(response), response.status, entrance.server));
   const decoder = new SseDecoder();
   let text = "";
   for await (const chunk of response.body)
@@ -112,20 +80,19 @@ async function answered(
   return { text, request, failure: "The answer broke off." };
 }
 
-function refusalIn(body: unknown, status: number, url: string): string {
+function refusalIn(body: unknown, status: number, server: string): string {
   const { error } = (body ?? {}) as { error?: { message?: unknown } };
-  return typeof error?.message === "string" ? error.message : `${url} answered ${status}.`;
+  return typeof error?.message === "string" ? error.message : `${server} answered ${status}.`;
 }
 
 /** Null where it may not be read. */
-async function receiptOf(entrance: Entrance, request: string | null): Promise<RequestReceipt | null> {
-  const headers = { authorization: `Bearer ${entrance.secret}` };
+async function receiptOf(entrance: TryEntrance, request: string | null): Promise<RequestReceipt | null> {
   const until_ms = performance.now() + settled_ms_max;
   while (request !== null) {
-    const response = await asked(entrance.url, entrance.receipts + request, { headers });
-    if (response.status !== 404 && !response.ok) return null;
-    const receipt = response.ok ? ((await jsonOf(response)) as RequestReceipt | null) : null;
-    if ((receipt && receipt.outcome !== "running") || performance.now() > until_ms) return receipt;
+    const receipt = await entrance.receiptOf(request);
+    if (receipt === "forbidden") return null;
+    if (receipt !== "unsettled") return receipt;
+    if (performance.now() > until_ms) return null;
     await Bun.sleep(again_ms);
   }
   return null;
@@ -154,12 +121,13 @@ function receiptFacts(request: string | null, receipt: RequestReceipt | null): (
 }
 
 const help = `
-As whoever is signed in (sluice login), with a person's limits or those of the
-key that was kept. With --server, an operator tries a model as a key of an
-organization, whose secret is not needed. Either way it is charged like any
-request.
+The request counts for whoever is signed in (sluice login): a person, or the
+stored key. With --key, an operator tries a model as a key of an organization,
+without needing its secret: on the machine of a running server with the
+embedded database, or with --server. It is charged like any request.
 
 Examples:
   $ sluice try
   $ sluice try acme/writer-1 --message "What is a token?"
+  $ sluice try acme/writer-1 --key key_0192f0c1d2e37a4b8c9d0e1f2a3b4c5d
   $ sluice --server https://sluice.example:9090 try acme/writer-1 --key key_0192f0c1d2e37a4b8c9d0e1f2a3b4c5d`;

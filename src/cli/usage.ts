@@ -75,7 +75,7 @@ function onTrust({ windows, records, days, dayRecords }: Sealed): string {
   return taken.length === 0 ? "" : `Taken on trust: ${taken.join("; ")}. --full reads their records.\n`;
 }
 
-/** The loss is said on stderr: it is no difference, and yet not all is well. */
+/** The loss is reported on stderr, because it is no difference. */
 function onLost({ receipts, units, noticedAt, movedAt }: Lost): string {
   const moved = movedAt ? `The database was promoted or restored; a node noticed at ${instant(movedAt)}.\n` : "";
   if (receipts === 0) return moved;
@@ -135,13 +135,14 @@ const differenceColumns: Column<Difference>[] = [
 const checkHelp = `
 Exits with 1 if any total differs. A running service seals windows and days
 that have ended and agreed. The check trusts their seals, and reads the records
-since. With --full it reads every record of the past year, piece by piece. The
-windows hour and day are the roll-ups of a day, and total those of a month, with
-units as USED and RECORDED, and tokens as HELD and HOLDING. If a replica took
-over without the last commits, or a backup was restored, the check says on
-stderr what was lost: no total can show that.
+since. With --full it reads every record of the past year, piece by piece. If a
+replica took over without the last commits, or a backup was restored, the check
+says on stderr what was lost, because no total can show that.
 
---full also compares the records with what the audit log has said of them, once
-an hour. Of a pass, USED and HELD are units and records as its entry says, and
-RECORDED and HOLDING as they are now; chain says that the log was changed. Keep
-heads of the log elsewhere: sluice audit verify proves it by them.`;
+The windows hour and day are the roll-ups of a day, and total those of a month.
+Their units are in USED and RECORDED, and their tokens in HELD and HOLDING.
+
+--full also compares the records with the hourly entries (passes) of the audit
+log. For a pass, USED and HELD are the units and records by its entry, and
+RECORDED and HOLDING those of now. The window chain means that the log itself
+was changed. Keep heads of the log elsewhere, for sluice audit verify.`;

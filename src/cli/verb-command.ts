@@ -98,7 +98,7 @@ function print({ terminal, now_ms }: Services, flags: JsonFlag, verb: Verb, give
   const { data } = answer as { data: unknown[] };
   const none = typeof spec.none === "string" ? spec.none : spec.none(given);
   const words = data.length === 0 ? none : table(terminal, spec.columns, data, now_ms());
-  const after = spec.after?.(data) ?? null;
+  const after = spec.after?.(data, now_ms()) ?? null;
   tell(terminal, flags, (json as { data: unknown[] }).data, after === null ? words : `${words}\n${after}\n`);
 }
 

@@ -28,7 +28,7 @@ export interface EnvironmentSettings {
 
 export type Overrides = { [Name in keyof typeof sections]?: Written<(typeof sections)[Name]["properties"]> };
 
-/** The returned `environment` has the secrets that stand in files. */
+/** The returned `environment` includes the secrets from files. */
 export function readEnvironment(
   written: Environment,
   readFile: ReadFile,

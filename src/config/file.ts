@@ -10,7 +10,7 @@ import { readYaml } from "./yaml.ts";
 
 export interface FileText {
   bytes: Uint8Array;
-  /** The path as the operator wrote it. It stands before every problem. */
+  /** The path as the operator wrote it, with which every problem begins. */
   path: string;
   environment: Environment;
   /** Reads the files that `${file:…}` names. */

@@ -54,7 +54,7 @@ export interface OrganizationsFile {
   linesOf(problems: readonly Problem[]): string[];
 }
 
-/** `path` stands before every problem. Throws ConfigurationError. */
+/** Every problem begins with `path`. Throws ConfigurationError. */
 export function readOrganizationsFile(bytes: Uint8Array, path: string): OrganizationsFile {
   const problems = new Problems(path);
   const yaml = readYaml(bytes, { environment: {}, readFile: () => null }, problems, organizationsFile_bytes_max);
@@ -75,7 +75,7 @@ export function readOrganizationsFile(bytes: Uint8Array, path: string): Organiza
   };
 }
 
-/** The text of a file, which reads as the same again. `people`: what stands beside their names, for whoever reads it. */
+/** The text of a file, which reads as the same again. `people`: comments beside their names. */
 export function organizationsYaml(file: WantedFile, comment: string, people: ReadonlyMap<string, string>): string {
   const document = new Document(file, { aliasDuplicateObjects: false });
   document.commentBefore = comment;

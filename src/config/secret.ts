@@ -1,4 +1,4 @@
-/** Texts that stand in files of their own: secrets, certificates. Messages name the file, never what is in it. */
+/** Texts in files of their own: secrets, certificates. Messages name the file, never what is in it. */
 import { secretVariables } from "./settings/variables.ts";
 import { type ReadFile, reasonOf } from "./source.ts";
 

@@ -1,4 +1,4 @@
-/** Bytes of a file → plain values, and for each of them where it stands and how it was written. */
+/** Parses the bytes of a file into plain values, each with its position and how it was written. */
 import {
   isAlias,
   isMap,

@@ -3,7 +3,7 @@ export function json(status: number, body: unknown, headers: Record<string, stri
   return jsonText(status, JSON.stringify(body), headers);
 }
 
-/** The same of a body that is JSON text already. */
+/** The same, for a body that is already JSON text. */
 export function jsonText(status: number, text: string, headers: Record<string, string> = {}): Response {
   const response = new Response(gathered(text), { status, headers: common });
   // The headers are set one by one: the runtime would take an object apart and copy it first.

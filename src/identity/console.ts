@@ -125,7 +125,7 @@ async function begun({ sessions, random }: ConsoleParts, of: OperatorSession["of
   return { cookie, secret };
 }
 
-/** Ends what this cookie names, whoever it is. */
+/** Ends the session of this cookie, a person's or an operator's. */
 export async function endConsoleSession({ people, sessions }: ConsoleParts, cookie: string | null): Promise<void> {
   if (cookie === null) return;
   const hash = hashOf(cookie);

@@ -88,7 +88,7 @@ export function placesOf({ known }: Pick<CurrentSession, "known">): Membership[]
   return known.memberships.filter(({ organizationId }) => organizationId !== null);
 }
 
-/** False: nothing waits under this code, or she is not of this organization. The session ends, since its tokens go on to the device. */
+/** False: nothing waits under this code, or the person is not a member of this organization. The session ends, since its tokens go on to the device. */
 export async function approveDevice(
   { devices, sessions }: IdentityParts,
   current: CurrentSession,

@@ -103,7 +103,7 @@ async function userInfo(client: IssuerClient, accessToken: string, subject: stri
   return asked(client, () => fetchUserInfo(client.configuration, accessToken, subject));
 }
 
-/** The issuer's own page for leaving; null if it has none. No token stands in the address, so the page may ask. */
+/** The issuer's logout page; null if it has none. The address holds no token, so the page may ask for confirmation. */
 export function endSessionUrl({ configuration, metadata }: IssuerClient, returnTo: string): URL | null {
   if (!metadata.end_session_endpoint) return null;
   return buildEndSessionUrl(configuration, { post_logout_redirect_uri: returnTo });

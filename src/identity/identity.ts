@@ -34,7 +34,7 @@ export interface IdentityParts {
 /** Nobody can come in here: it is not configured. */
 export class NotConfigured extends Error {}
 
-/** Somebody is known and may not come in; the message is for her. */
+/** A known person who may not sign in. The person sees the message. */
 export class NotAdmitted extends Error {}
 
 /** Throws NotConfigured. */
@@ -96,7 +96,7 @@ export function requireAdmission({ person, memberships }: KnownPerson): void {
 }
 
 /**
- * Asks the issuer whether somebody is still hers. Throws IssuerRefused, IssuerAway, NotAdmitted. `tokens`: what is kept from
+ * Asks the issuer whether it still confirms somebody. Throws IssuerRefused, IssuerAway, NotAdmitted. `tokens`: what is kept from
  * now on.
  */
 export async function confirmedAgain(
@@ -112,10 +112,10 @@ export async function confirmedAgain(
   return { known, tokens: sealedTokens(parts, answer.kept)! };
 }
 
-/** The issuer said yes and no more: her memberships stay. */
+/** The issuer confirmed the person without new claims: the memberships stay. */
 async function vouchedFor(parts: IdentityParts, personId: string): Promise<KnownPerson> {
   const found = await parts.people.findPerson(personId);
-  if (!found || found.person.subject === null) throw new IssuerRefused("she is not known any more");
+  if (!found || found.person.subject === null) throw new IssuerRefused("the person is not known any more");
   const { issuer, subject, kind } = found.person;
   const id = idOf(parts.newUuid(), "per_");
   const known = await parts.people.confirm({ id, issuer, subject, kind, memberships: null });

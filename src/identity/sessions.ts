@@ -98,8 +98,8 @@ export async function endSession(parts: IdentityParts, secret: string, returnTo:
 }
 
 /**
- * The issuer says that somebody has left. With `sid`, what was begun under that session there ends; with `sub` alone, all of
- * hers, and nothing that was issued to her before counts. Throws NotConfigured, IssuerRefused, IssuerAway.
+ * A back-channel logout. With `sid`, the sessions and sign-ins of that session of the issuer end; with `sub` alone, all of
+ * the person's, and nothing that was issued to the person before counts. Throws NotConfigured, IssuerRefused, IssuerAway.
  */
 export async function leave(parts: IdentityParts, token: string): Promise<{ sessions: number; signIns: number }> {
   const issuer = issuerNamed(identityOf(parts), issuerIn(token));

@@ -40,7 +40,7 @@ type Refusal =
   | "expired_token"
   | "temporarily_unavailable";
 
-/** A refusal in the words of RFC 6749 and RFC 8628. `isExpected`: it says nothing against whoever asked. */
+/** A refusal in the words of RFC 6749 and RFC 8628. `isExpected`: it doesn't count against the caller. */
 export class TokenRefused extends Error {
   constructor(
     readonly error: Refusal,
@@ -83,7 +83,11 @@ export async function byDeviceCode(parts: IdentityParts, code: string): Promise<
   if (answer.is !== "approved") throw notApproved(answer);
   const known = await parts.people.findPerson(answer.personId);
   const rights = known && rightsIn(known, answer.organizationId);
-  if (!known || !rights) throw new TokenRefused("access_denied", "Whoever approved may do nothing there any more.");
+  if (!known || !rights)
+    throw new TokenRefused(
+      "access_denied",
+      "The person who approved this sign-in no longer has rights in the organization.",
+    );
   const { issuer, email, isEmailVerified } = known.person;
   const tokens = await begun(parts, answer, rights, issuer);
   return { ...tokens, email: isEmailVerified ? email : null };

@@ -38,7 +38,7 @@ export function isSystem(turn: Turn): turn is SystemTurn {
   return turn.role === "system" || turn.role === "developer";
 }
 
-/** The instructions that stand before everything else, and the rest. */
+/** The instructions at the head, and the rest. */
 export function headInstructions(turns: readonly Turn[]): { parts: TextPart[]; rest: Turn[] } {
   let at = 0;
   const parts: TextPart[] = [];

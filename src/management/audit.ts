@@ -108,7 +108,7 @@ export const auditVerbs = [
   verb({
     name: "auditHead",
     route: "GET /audit/head",
-    summary: "Read where the chain of the audit log stands",
+    summary: "Read the head of the audit log's chain",
     description:
       "Keep it somewhere else: with it, `sluice audit verify` proves later that no entry up to this one was changed, removed or added.",
     roles: ["admin", "viewer"],
@@ -118,7 +118,7 @@ export const auditVerbs = [
     example: { takes: {}, answer: { number: 42, hash: examples.hash } },
     command: {
       words: "audit head",
-      description: "print where the chain of the log stands; keep it elsewhere, for audit verify",
+      description: "print the head of the log's chain; keep it elsewhere, for audit verify",
       takes: {},
       says: ({ number, hash }) => `${number}:${hash}\n`,
     },

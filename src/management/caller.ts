@@ -2,7 +2,7 @@
 import type { Actor } from "../store/directory.ts";
 import type { Operator, Role } from "../store/operators.ts";
 
-/** A `member` sees herself alone, and comes by a session of the console; all others see more. */
+/** A `member` sees only their own data, through a session of the console; all others see more. */
 export type CallerRole = Role | "member";
 
 export interface Caller {
@@ -28,4 +28,9 @@ export function operatorCaller({ id, name, role, organizationId }: Operator): Ca
     person: null,
     noted: { operator: id },
   };
+}
+
+/** Who administers the node on its own machine. */
+export function localCaller(actor: Actor): Caller {
+  return { role: "admin", name: actor, actor, within: null, person: null, noted: { operator: actor } };
 }

@@ -64,7 +64,7 @@ export interface ListCommand<Given, Item> extends Declared<Given> {
   /** The text that is printed in the place of an empty table. */
   none: string | ((given: Given) => string);
   /** A sentence below the table; null: there is nothing to add. */
-  after?: (items: readonly Item[]) => string | null;
+  after?: (items: readonly Item[], now_ms: number) => string | null;
   /** `all` gets part after part, in this order; `enough` does so until there are as many as the limit says. */
   parts: "all" | "enough" | "one";
   order?: (items: readonly Item[]) => Item[];

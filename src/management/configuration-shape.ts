@@ -63,7 +63,7 @@ export const ShownConfiguration = Type.Object(
         }),
       }),
     ),
-    notices: Type.Array(Type.String(), { description: "What somebody should look at." }),
+    notices: Type.Array(Type.String(), { description: "Warnings." }),
   },
   { $id: "Configuration" },
 );

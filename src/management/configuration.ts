@@ -42,7 +42,7 @@ export const configurationVerbs = [
     route: "GET /configuration",
     summary: "Show the configuration in force",
     description:
-      "Of the node that answers, after its last reload, with the defaults; of secrets only whether there is one. Nodes are compared by `hash` (`listNodes`).",
+      "The answering node's configuration after its last reload, with the defaults. Of secrets it says only whether there is one. Compare nodes by `hash` (`listNodes`).",
     roles: ["admin", "viewer"],
     faults: ["wrong_state"],
     takes: Type.Object({}),

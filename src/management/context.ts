@@ -57,13 +57,13 @@ export interface ManagementOptions {
   people: PeopleAdministration;
   /** The one in force, without secrets. Absent: none is known here. */
   configuration?: () => ShownConfiguration | Promise<ShownConfiguration>;
-  /** Null or absent: whoever acts is not on the machine of a node that has links. */
+  /** Null or absent: the actor is not on the machine of a node that has links. */
   console?: ConsoleLinking | null;
   /** The actor of the audit log: `operator:<name>`, `cli:<user>` or `service`. */
   actor: Actor;
   /** The one organization that the actor sees; null or absent: all. */
   within?: string | null | undefined;
-  /** The one person whose things the actor sees, within her organization; null or absent: everybody's. */
+  /** The only person whose data the actor sees, within the actor's organization; null or absent: everybody's. */
   person?: string | null | undefined;
   /** The idempotency key of a creation. */
   repeatKey?: string | null | undefined;
@@ -137,8 +137,8 @@ export function managementContext(options: ManagementOptions) {
     /** Whether it is a key of the one person whose things the actor sees, or the actor sees everybody's. */
     isKeyInSight: async (id: string) => person === null || (await administration.findKey(id))?.personId === person,
     /**
-     * Refuses an organization's administrator who changes limits that count for herself: her own, those of her key, or of
-     * her team. She could raise them.
+     * Refuses an organization's administrator who changes limits that apply to themselves: their own, those of their key, or
+     * of their team. They could raise them.
      */
     async refuseOwnLimits({ personId = null, teamId = null }: LimitsOwner): Promise<void> {
       const self =

@@ -60,6 +60,9 @@ export const Node = Type.Object(
     configuration: Type.String({ description: "The hash of the configuration in force." }),
     configuration_differs: Type.Boolean({ description: "Whether most nodes serve another one." }),
     started_at: instant("When it was started."),
+    certificate_expires_at: nullable(
+      instant("When the certificate that it shows to clients expires. Null: it shows none."),
+    ),
     silent_ms: count("The time since its last report."),
     workers: count("The processes that report."),
     workers_wanted: count("The processes that it should have."),
@@ -98,7 +101,7 @@ export const Fleet = Type.Object(
     configurations: Type.Array(Type.Object({ configuration: Type.String(), nodes: count("How many.") }), {
       description: "The hashes of the configurations in force. More than one is a warning.",
     }),
-    warnings: Type.Array(Type.String(), { description: "What somebody should look at, in words." }),
+    warnings: Type.Array(Type.String(), { description: "Warnings, as text." }),
     ...figures,
     ...engineFields,
     nearest: Type.Array(NearOrganization, {
@@ -118,6 +121,7 @@ export const exampleNode: Node = {
   configuration: "7d9f3c1a2b4e5f60",
   configurationDiffers: false,
   startedAt: examples.at,
+  certificateExpiresAt: null,
   silent_ms: 800,
   workers: 1,
   workersWanted: 1,

@@ -11,7 +11,7 @@ export function nodesOf(reports: readonly StoredReport[]): Node[] {
   return nodes.map((node) => ({ ...node, configurationDiffers: node.configuration !== usual }));
 }
 
-export function fleetOf(reports: readonly StoredReport[], nearest: Fleet["nearest"]): Fleet {
+export function fleetOf(reports: readonly StoredReport[], nearest: Fleet["nearest"], now_ms: number): Fleet {
   const nodes = nodesOf(reports);
   const live = nodes.filter(isLive);
   const live_reports = liveReports(reports);
@@ -29,7 +29,7 @@ export function fleetOf(reports: readonly StoredReport[], nearest: Fleet["neares
       configuration,
       nodes: count,
     })),
-    warnings: warningsOf(nodes),
+    warnings: warningsOf(nodes, now_ms),
     ...figuresOf(live_reports),
     engines: engines.slice(0, engines_max),
     enginesLeftOut: enginesLeftOut + Math.max(0, engines.length - engines_max),
@@ -39,9 +39,12 @@ export function fleetOf(reports: readonly StoredReport[], nearest: Fleet["neares
 
 const engines_max = 512;
 const named_max = 5;
+const day_ms = 86_400_000;
+/** As `sluice doctor` has it. */
+const expiry_days = 14;
 
 /** Sentences that stay the same while nothing changes. */
-export function warningsOf(nodes: readonly Node[]): string[] {
+export function warningsOf(nodes: readonly Node[], now_ms: number): string[] {
   const one = (some: readonly Node[], sentence: (names: string, isOne: boolean) => string) =>
     some.length > 0 ? [sentence(named(some), some.length === 1)] : [];
   return [
@@ -58,7 +61,23 @@ export function warningsOf(nodes: readonly Node[]): string[] {
       .filter(({ state }) => state === "not_ready")
       .slice(0, named_max)
       .map(({ name, problems }) => `${name} is not ready: ${problems.join("; ")}.`),
+    ...certificateWarnings(nodes.filter(isLive), now_ms),
   ];
+}
+
+/** Nodes whose certificates end on the same day mostly have the same one. */
+function certificateWarnings(nodes: readonly Node[], now_ms: number): string[] {
+  const expiring = nodes.flatMap(({ name, certificateExpiresAt: at }) =>
+    at !== null && at.getTime() - now_ms < expiry_days * day_ms ? [{ name, at }] : [],
+  );
+  const days = Map.groupBy(expiring, ({ at }) => at.toISOString().slice(0, 10));
+  return [...days]
+    .sort()
+    .slice(0, named_max)
+    .map(([day, some]) => {
+      const has = some.some(({ at }) => at.getTime() <= now_ms) ? "expired" : "expires";
+      return `The certificate of ${named(some)} ${has} on ${day}. Put a new one in the place of its files.`;
+    });
 }
 
 function named(nodes: readonly Pick<Node, "name">[]): string {
@@ -96,12 +115,18 @@ function nodeOf(all: readonly StoredReport[]): Omit<Node, "configurationDiffers"
     version: newest.version,
     configuration: newest.configuration,
     startedAt: node.startedAt,
+    certificateExpiresAt: earliest(reports.map(({ certificateExpiresAt: at }) => at ?? null)),
     silent_ms: newest.age_ms,
     workers: live.length,
     workersWanted,
     ...figuresOf(reports),
     ...enginesOf(reports),
   };
+}
+
+function earliest(instants: readonly (string | null)[]): Date | null {
+  const [first] = instants.filter((one) => one !== null).sort();
+  return first === undefined ? null : new Date(first);
 }
 
 function stateOf(reports: readonly StoredReport[], problems: readonly string[]): NodeState {

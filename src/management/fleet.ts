@@ -51,7 +51,7 @@ export const fleetVerbs = [
       takes: {},
       columns: nodeColumns,
       none: "No node serves.\n",
-      after: (nodes) => warningsOf(nodes).join("\n") || null,
+      after: (nodes, now_ms) => warningsOf(nodes, now_ms).join("\n") || null,
       parts: "one",
     },
     act: async ({ fleet }) => ({ data: nodesOf(await fleet.listProcesses()), nextCursor: null }),
@@ -61,13 +61,16 @@ export const fleetVerbs = [
     route: "GET /fleet",
     summary: "Sum up the fleet",
     description:
-      "All nodes together: their load, what they see of the engines, and what somebody should look at. With `format=events` it is followed. Nodes that are silent count nowhere else.",
+      "All nodes together: their load, their view of the engines, and warnings. With `format=events`, the answer is a stream of updates. Silent nodes are left out of all sums.",
     roles: ["admin", "viewer"],
     faults: [],
     takes: Type.Object({}),
     answers: Fleet,
     example: { takes: {}, answer: exampleFleet },
     live: { event: "fleet", every_ms: 300 },
-    act: async ({ fleet, nearest }) => fleetOf(...(await Promise.all([fleet.listProcesses(), nearest()]))),
+    act: async ({ fleet, nearest, now_ms }) => {
+      const [reports, nearestOrganizations] = await Promise.all([fleet.listProcesses(), nearest()]);
+      return fleetOf(reports, nearestOrganizations, now_ms());
+    },
   }),
 ] as const;

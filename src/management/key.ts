@@ -25,9 +25,7 @@ const { id: keyId, ...keyRest } = {
   allowed_addresses: nullable(Type.Array(Type.String(), { description: "Null: every address." })),
   state: oneOf([...keyStates], { description: "When this was read." }),
   ends_at: nullable(
-    instant(
-      "When it ended or will, as things stand: revoked, expired, older or longer unused than its organization allows.",
-    ),
+    instant("When it ended, or will end: revoked, expired, older or longer unused than its organization allows."),
   ),
   version: version(),
   secrets: Type.Array(Secret, { description: "Newest first." }),

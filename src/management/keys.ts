@@ -35,7 +35,7 @@ import { lastChange, stale } from "./version.ts";
 
 const verb = verbsOf("Keys");
 
-const owner = Type.Optional(nullable(name("A person or a team, in any words.")));
+const owner = Type.Optional(nullable(name("The owner, as free text.")));
 const addresses = Type.Optional(
   nullable(
     Type.Array(Type.String({ minLength: 1, maxLength: 64 }), {
@@ -82,15 +82,17 @@ export const keyVerbs = [
       kind: Type.Optional(
         oneOf([...keyKinds], {
           description:
-            "`key`, unless it is given. `sign-in`: devices of people. `jwt`: workloads with tokens of their own.",
+            "`key`, unless it is given. `sign-in`: devices of people. `jwt`: callers with an issuer's tokens.",
           "x-must-be": "key, sign-in or jwt",
         }),
       ),
       unused_for: Type.Optional(
-        duration("Such as `30d`: only keys not used for so long. One that was never used counts from its creation."),
+        duration(
+          "Such as `30d`: only keys not used for this long. A key that was never used counts from its creation.",
+        ),
       ),
       ends_within: Type.Optional(
-        duration("Such as `14d`: only keys that work now and end within so long, by their own date or by a policy."),
+        duration("Such as `14d`: only active keys that end within this time, by their own expiry or by a policy."),
       ),
       over,
     }),
@@ -102,15 +104,12 @@ export const keyVerbs = [
       takes: {
         organization: flag("--org <org>", "slug or ID of the organization"),
         state: flag("--state <state>", `only keys in this state: ${keyStates.join(", ")}`),
-        kind: flag(
-          "--kind <kind>",
-          "sign-in: devices of people; jwt: workloads with tokens of their own (default: key)",
-        ),
+        kind: flag("--kind <kind>", "sign-in: devices of people; jwt: callers with an issuer's tokens (default: key)"),
         unusedFor: flag(
           "--unused-for <time>",
-          "only keys not used for so long, such as 30d; or never, and made so long ago",
+          "only keys not used for this long, such as 30d; an unused key counts from its creation",
         ),
-        endsWithin: flag("--ends-within <time>", "only keys that work and end within so long, such as 14d"),
+        endsWithin: flag("--ends-within <time>", "only active keys that end within this time, such as 14d"),
         over: overFlag("keys"),
       },
       columns: keyColumns,
@@ -142,7 +141,7 @@ export const keyVerbs = [
     route: "POST /keys",
     summary: "Create a key",
     description:
-      "The answer has the key, this once. A `member` makes one for herself: with an end, in the team of her membership, and within what that allows.",
+      "The answer has the key, this once. A `member` makes one for themselves: with an expiry, in the team of the membership, and within its scopes and models.",
     roles: keepers,
     kind: "creation",
     faults: ["resource_not_found", "already_exists", "idempotency_key_reused", "wrong_state"],
@@ -314,7 +313,7 @@ export const keyVerbs = [
 
 const day_ms = 86_400_000;
 
-/** Refuses what somebody may not choose for a key of her own. */
+/** Refuses fields that people may not choose for their own keys. */
 function refuseChoices(input: { [Member in "expires" | "team" | "limits" | "owner" | "person"]?: unknown }): void {
   for (const member of ["team", "limits", "owner", "person"] as const)
     if (input[member] != null) fail(`A key of your own has no '${member}' that you choose. Leave it out.`);
@@ -339,7 +338,7 @@ function cannotRotate(id: string, why: string): string {
   return `The key ${id} ${why} and cannot be rotated. Create a new one.`;
 }
 
-/** The person whose a new key is, and her team in the organization; null: it is nobody's. */
+/** The person of a new key, and the person's team in the organization; null: the key is nobody's. */
 async function holderOf(
   context: ManagementContext,
   { id, slug }: Organization,

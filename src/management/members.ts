@@ -113,7 +113,7 @@ Examples:
     name: "updateMemberDefault",
     route: "PATCH /organizations/{organization}/member-limits",
     summary: "Change the limits of people without limits of their own",
-    description: "They count at once, for everybody whose team says nothing else, and for running requests too.",
+    description: "They count at once, for everybody whose team has no other limits, and for running requests too.",
     roles: managers,
     kind: "change",
     faults: ["resource_not_found", "wrong_state", "version_conflict"],

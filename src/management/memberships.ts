@@ -20,7 +20,7 @@ export const membershipVerbs = [
     route: "PUT /people/{person}/membership",
     summary: "Give a membership",
     description:
-      "By hand: it stays until it is taken, and counts before one by a rule in the same organization. One by hand that is there is replaced.",
+      "By hand: it stays until it is taken, and counts before one by a rule in the same organization. It replaces an earlier one by hand.",
     roles: admins,
     kind: "change",
     faults: ["resource_not_found", "wrong_state", "version_conflict"],
@@ -91,7 +91,7 @@ Examples:
     name: "takeMembership",
     route: "POST /people/{person}/membership/take",
     summary: "Take a membership",
-    description: "One that was given by hand; one by a rule in the same organization then counts again.",
+    description: "Takes one that was given by hand; one by a rule in the same organization then counts again.",
     roles: admins,
     kind: "change",
     faults: ["resource_not_found", "wrong_state", "version_conflict"],

@@ -69,7 +69,7 @@ function noticeFacts(hook: Notices): Facts {
     ["organization", hook.organization],
     ["url", hook.url],
     ["shares", hook.shares.map((share) => `${share} %`).join(", ") || "none"],
-    ["keys expire", hook.keyExpiryDays === 0 ? "not told" : `told ${hook.keyExpiryDays} days before`],
+    ["keys expire", hook.keyExpiryDays === 0 ? "no notice" : `notice ${hook.keyExpiryDays} days before`],
     ["waiting", String(hook.waiting)],
     ["problem", hook.problem ?? "none"],
   ];
@@ -87,7 +87,7 @@ export const noticeVerbs = [
     name: "pageNotices",
     route: "GET /notices",
     summary: "List the webhooks of organizations",
-    description: "What they are told, and whether the last notice arrived; never a secret.",
+    description: "Their settings, and whether the last notice arrived; never a secret.",
     roles: readers,
     faults: [],
     takes: Type.Object({
@@ -126,7 +126,7 @@ export const noticeVerbs = [
     name: "findNotices",
     route: "GET /organizations/{organization}/notices",
     summary: "Show the webhook of an organization",
-    description: "What it is told, and whether the last notice arrived; never the secret.",
+    description: "Its settings, and whether the last notice arrived; never the secret.",
     roles: readers,
     faults: ["resource_not_found"],
     takes: Type.Object(one),
@@ -148,7 +148,7 @@ export const noticeVerbs = [
     route: "PUT /organizations/{organization}/notices",
     summary: "Set the webhook of an organization",
     description:
-      "What is left out stays, or of a new one has its default. A new webhook gets a secret that signs what it is sent.",
+      "What is left out stays, or has its default in a new webhook. A new webhook gets a secret that signs its notices.",
     roles: admins,
     kind: "act",
     faults: ["resource_not_found", "wrong_state"],
@@ -164,7 +164,7 @@ export const noticeVerbs = [
       shares: Type.Optional(
         Type.Array(Type.Integer({ minimum: 1, maximum: 100 }), {
           maxItems: 10,
-          description: "Percentages of a window's limit at which to tell; 80 and 100 unless set.",
+          description: "Percentages of a window's limit at which to notify; 80 and 100 unless set.",
         }),
       ),
       key_expiry_days: Type.Optional(
@@ -187,7 +187,7 @@ export const noticeVerbs = [
       takes: {
         organization: organizationFlag,
         url: flag("--url <url>", "where to send notices; begins with https://"),
-        shares: flag("--shares <list>", "percentages of a window at which to tell (default: 80,100)"),
+        shares: flag("--shares <list>", "percentages of a window at which to notify (default: 80,100)"),
         keyExpiryDays: flag("--key-expiry-days <n>", "days before a key expires; 0: never (default: 14)"),
         newSecret: flag("--new-secret", "give it a new secret"),
       },
@@ -215,7 +215,7 @@ export const noticeVerbs = [
     name: "removeNotices",
     route: "POST /organizations/{organization}/notices/remove",
     summary: "Remove the webhook of an organization",
-    description: "What waits to be sent is dropped.",
+    description: "Waiting notices are dropped.",
     roles: admins,
     kind: "act",
     faults: ["resource_not_found", "wrong_state"],
@@ -224,7 +224,7 @@ export const noticeVerbs = [
     example: { takes: { organization: "acme" }, answer: example },
     command: {
       words: "notice remove",
-      description: "remove the webhook of an organization; what waits to be sent is dropped",
+      description: "remove the webhook of an organization; waiting notices are dropped",
       takes: { organization: organizationFlag },
       says: ({ organization }) => `Removed the webhook of ${organization}.\n`,
     },

@@ -28,7 +28,7 @@ export const organizationChangeVerbs = [
     name: "suspendOrganization",
     route: "POST /organizations/{organization}/suspend",
     summary: "Suspend an organization",
-    description: "Its requests are refused, and what runs ends, until it is resumed.",
+    description: "Ends its running requests, and refuses new ones until it is resumed.",
     roles: admins,
     kind: "change",
     faults: ["resource_not_found", "wrong_state", "version_conflict"],
@@ -67,7 +67,7 @@ export const organizationChangeVerbs = [
     route: "PATCH /organizations/{organization}",
     summary: "Rename an organization",
     description:
-      "What is left out stays. Its ID stays, and with it its keys, records and reports. Its old slug names it no more, and is never another organization's.",
+      "What is left out stays. Its ID, keys, records and reports stay too. Its old slug stops working, and is never given to another organization.",
     roles: admins,
     kind: "change",
     faults: ["resource_not_found", "already_exists", "wrong_state", "version_conflict"],
@@ -89,7 +89,7 @@ export const organizationChangeVerbs = [
       description: "change the slug or the name of an organization; its ID, keys and records stay",
       takes: {
         organization: organizationFlag,
-        slug: flag("--slug <slug>", "new short name; the old one names it no more, and is never another's"),
+        slug: flag("--slug <slug>", "new short name; the old one stops working, and is never given to another"),
         name: flag("--name <name>", "new display name"),
       },
       needsOneOf: "--slug or --name",
@@ -108,9 +108,9 @@ export const organizationChangeVerbs = [
   verb({
     name: "updatePolicies",
     route: "PATCH /organizations/{organization}/policies",
-    summary: "Change what an organization asks of its keys, and whether content is kept",
+    summary: "Change how long an organization's keys live, and whether content is kept",
     description:
-      "What is left out stays; null lifts a limit. Limits count at once, for the keys that there are, too; those that a limit ended work again when it is lifted. Once it keeps no content, its stored responses are deleted before this is answered.",
+      "What is left out stays; null removes a limit. Limits apply at once, to existing keys too; keys that a limit ended work again when it is removed. If content is not kept, stored responses are deleted before this is answered.",
     roles: admins,
     kind: "change",
     faults: ["resource_not_found", "wrong_state", "version_conflict"],
@@ -148,7 +148,7 @@ export const organizationChangeVerbs = [
     route: "POST /organizations/{organization}/close",
     summary: "Close an organization",
     description:
-      "For good. Its keys are revoked, what runs ends, and nothing can be made or changed in it. Its records and reports stay for their time, 13 months; 15 months after, all that is left of it goes, but for the audit log and its slug, which is never another's. Repeating it changes nothing.",
+      "Permanent. Its keys are revoked, running requests end, and nothing can be created or changed in it. Its records and reports are kept for 13 months. After 15 months, everything is deleted except the audit log and its slug, which is never given to another. Repeating it changes nothing.",
     roles: admins,
     kind: "change",
     faults: ["resource_not_found", "wrong_state", "version_conflict"],

@@ -62,7 +62,7 @@ const fields = {
   extra_usage: Type.Object({ enabled: Type.Boolean(), cap_units: nullable(units()) }),
   key_lifetime_max_days: days("How long a key works from when it is made or rotated. Null: no limit."),
   key_unused_max_days: days("How long a key works from its last use. Null: no limit."),
-  keeps_content: Type.Boolean({ description: "False: no word of a request or an answer is stored." }),
+  keeps_content: Type.Boolean({ description: "False: no text of a request or an answer is stored." }),
   created_at: instant("When it was created."),
   closed_at: nullable(instant("When it was closed.")),
   version: version(),
@@ -146,7 +146,7 @@ export const organizationVerbs = [
     name: "pageOrganizations",
     route: "GET /organizations",
     summary: "List organizations",
-    description: "In the order in which they were created. An `organization-admin` sees only their own.",
+    description: "Oldest first. An `organization-admin` sees only their own.",
     roles: readers,
     faults: [],
     takes: Type.Object({

@@ -129,8 +129,7 @@ export const personVerbs = [
     name: "pagePeople",
     route: "GET /people",
     summary: "List people",
-    description:
-      "In the order in which they came. An `organization-admin` sees those with a membership in their own organization.",
+    description: "Oldest first. An `organization-admin` sees those with a membership in their own organization.",
     roles: readers,
     faults: ["resource_not_found"],
     takes: Type.Object({
@@ -156,7 +155,7 @@ export const personVerbs = [
     example: { takes: {}, answer: { data: [examplePerson], nextCursor: null } },
     command: {
       words: "person list",
-      description: "list the people who came in by an issuer",
+      description: "list people who signed in through an issuer",
       takes: {
         organization: flag("--org <org>", "only people with a membership in this organization"),
         search: flag("--search <text>", "a part of a name or an e-mail address"),
@@ -190,7 +189,7 @@ export const personVerbs = [
     route: "GET /people/{person}",
     summary: "Show a person",
     description:
-      "With the memberships in force, the limits that count, and what is used of them. A `member` sees herself.",
+      "With the memberships in force, the limits that count, and what is used of them. A `member` sees only themselves.",
     roles: owners,
     faults: ["resource_not_found"],
     takes: Type.Object(one),
@@ -291,7 +290,7 @@ export async function personOf(context: ManagementContext, name: string): Promis
 const visible = ({ within }: ManagementContext, { memberships }: KnownPerson) =>
   within === null ? memberships : memberships.filter(({ organizationId }) => organizationId === within);
 
-/** The person as the actor may see her: an organization's administrator does not learn about other organizations. */
+/** The person as the actor may see them: an organization's administrator does not learn about other organizations. */
 function personIn(context: ManagementContext, known: KnownPerson): Person {
   const { person } = known;
   const { id, issuer, subject, kind, email, isEmailVerified, name, createdAt, confirmedAt, version } = person;

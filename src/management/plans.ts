@@ -228,7 +228,7 @@ Examples:
     name: "removePlan",
     route: "POST /plans/{name}/remove",
     summary: "Remove a plan",
-    description: "Refused while an organization is on it. The answer is the plan as it was.",
+    description: "Refused while an organization is on it. Returns the plan as it was.",
     roles: admins,
     kind: "change",
     faults: ["resource_not_found", "wrong_state", "version_conflict"],
@@ -259,8 +259,7 @@ Examples:
     name: "planHistory",
     route: "GET /plans/{name}/history",
     summary: "Read the history of a plan",
-    description:
-      "The entries of the audit log about it, newest first: what was in force when, also of a plan of sluice.yaml or one that was removed.",
+    description: "The audit log's entries about it, newest first, also of a plan of sluice.yaml or a removed one.",
     roles: ["admin", "viewer"],
     faults: ["resource_not_found"],
     takes: Type.Object({ ...one, ...partOfNumbers() }),
@@ -286,7 +285,7 @@ Examples:
     },
     command: {
       words: "plan history",
-      description: "show what was in force when, newest first",
+      description: "show the changes of a plan, newest first",
       takes: {
         name: flag("<name>", "name of the plan, also of one that was removed"),
         limit: flag("--limit <n>", "number of changes, 1 to 1000 (default: 100)"),

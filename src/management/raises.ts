@@ -38,7 +38,7 @@ const raising = {
   ),
   until: Type.Optional(nullable(moment("When the raise ends: ISO 8601 with a time zone, or a date in UTC."))),
   end: Type.Optional(
-    nullable(Type.Boolean({ description: "True: the raise that there is ends now. Nothing else is given with it." })),
+    nullable(Type.Boolean({ description: "True: ends the current raise now. Send nothing else with it." })),
   ),
 };
 const raisingSchema = Type.Object(raising);
@@ -47,11 +47,11 @@ type Raising = Value<typeof raisingSchema>;
 const raisingFlags = (whose: string) => ({
   limits: flag("--limit", `what ${whose} can use until then`),
   until: flag("--until <instant>", `when it ends: ISO 8601 with a time zone, or a date in UTC`),
-  end: flag("--end", "end the raise that there is, now"),
+  end: flag("--end", "end the current raise now"),
 });
 
 const description = (whose: string) =>
-  `Until an instant, ${whose} counts at once, for running requests too, where it is above the limit that counts otherwise. From that instant on the others count again, by the database's clock. Another raise takes the place of the one before. Limits that are changed meanwhile stand below it.`;
+  `Until an instant, ${whose} counts at once, for running requests too, if it is above the usual limit. From that instant on the usual limits count again, by the database's clock. Another raise replaces this one. Limits that are changed meanwhile count when it ends, or at once if they are above it.`;
 
 const example: RaisedLimits = {
   organizationId: examples.organization,
@@ -81,7 +81,7 @@ export const raiseVerbs = [
     },
     command: {
       words: "org raise",
-      description: "raise the limits of an organization's plan until an instant; or end that, with --end",
+      description: "raise the limits of an organization's plan until an instant; --end ends it now",
       takes: { organization: organizationFlag, ...raisingFlags("the organization") },
       says: raisedFacts,
       help: `
@@ -116,7 +116,7 @@ Examples:
     example: { takes: { team: examples.team, ...sent }, answer: example },
     command: {
       words: "team raise",
-      description: "raise the limits of a team until an instant; or end that, with --end",
+      description: "raise the limits of a team until an instant; --end ends it now",
       takes: {
         team: flag("<team>", "ID of the team, or with --org its name"),
         organization: flag("--org <org>", "slug or ID of the organization"),
@@ -148,7 +148,7 @@ Examples:
     },
     command: {
       words: "key raise",
-      description: "raise the limits of a key until an instant; or end that, with --end",
+      description: "raise the limits of a key until an instant; --end ends it now",
       takes: { id: flag("<id>", "ID of the key"), ...raisingFlags("the key") },
       says: raisedFacts,
     },
@@ -164,7 +164,7 @@ Examples:
     name: "raisePerson",
     route: "PUT /people/{person}/raise",
     summary: "Raise the limits of a person in an organization until an instant",
-    description: description("more than the person's limits there, whoever gives them,"),
+    description: description("more than the person's limits there"),
     roles: managers,
     kind: "act",
     faults,
@@ -176,7 +176,7 @@ Examples:
     },
     command: {
       words: "person raise",
-      description: "raise what a person can use in an organization until an instant; or end that, with --end",
+      description: "raise what a person can use in an organization until an instant; --end ends it now",
       takes: {
         person: personFlag,
         organization: required("--org <org>", "slug or ID of the organization"),

@@ -35,7 +35,7 @@ const Row = Type.Object(
     team: Type.Optional(nullable(Type.String({ description: "Name. Null: no team." }))),
     person_id: Type.Optional(nullable(Type.String({ description: "Null: the key is nobody's." }))),
     person: Type.Optional(
-      nullable(Type.String({ description: "Name, else e-mail address. Null: nobody's, or she is forgotten." })),
+      nullable(Type.String({ description: "Name, else e-mail address. Null: nobody's, or forgotten." })),
     ),
     key_id: Type.Optional(nullable(Type.String({ description: "Null: an entry of an operator." }))),
     key: Type.Optional(nullable(Type.String({ description: "Name. Null: the key is gone." }))),

@@ -52,9 +52,9 @@ export const reportVerbs = [
   verb({
     name: "reportUsage",
     route: "GET /usage/report",
-    summary: "Add up what was used in a span of time",
+    summary: "Add up usage in a period",
     description:
-      "By any groups; equal to the records to the unit. What still runs is in `running`, and in no row. An `organization-admin` reads that of their own organization.",
+      "By any groups; equal to the records to the unit. Running requests are in `running`, and in no row. An `organization-admin` reads that of their own organization.",
     roles: owners,
     faults: ["resource_not_found"],
     takes: Type.Object({
@@ -73,7 +73,7 @@ export const reportVerbs = [
           minimum: 1,
           maximum: rows_max,
           description:
-            "Only so many rows, those with the most units. `total` is of all, `rows_left_out` counts the others.",
+            "Only this many rows, those with the most units. `total` covers all rows, and `rows_left_out` counts the others.",
         }),
       ),
     }),
@@ -142,7 +142,7 @@ async function reported(context: ManagementContext, input: Asked): Promise<Repor
     fail(`The report has more than ${rows_max} rows. Choose a shorter span, fewer groups, or one organization.`);
   }
   if (found.total === null) {
-    fail("The total is beyond 2^53 - 1 and cannot be told exactly. Choose a shorter span, or one organization.");
+    fail("The total is beyond 2^53 - 1 and cannot be reported exactly. Choose a shorter period, or one organization.");
   }
   const { pricing = null } = await catalog();
   const costOf = pricing && costsAt(pricing.price_per_million_units);
@@ -190,9 +190,9 @@ async function withStanding(
 ): Promise<Row[]> {
   const subject = subjects.find((one) => by.includes(one));
   if (!isUntilNow || !subject || !by.every(isSubject)) return rows;
-  // A person counts in each organization by herself.
+  // A person counts separately in each organization.
   if (subject === "person" && organizationId === null && !by.includes("organization")) return rows;
-  // A member sees what is left of her own and of her keys alone.
+  // A member sees only the usage of their own limits and keys.
   if (context.person !== null && subject !== "key" && subject !== "person") return rows;
   const ids = subject === "person" ? await memberIds(context, organizationId, rows) : rows.map(idOf[subject]);
   const standings = await standingsOf(

@@ -122,7 +122,7 @@ export const requestListVerbs = [
     route: "GET /requests",
     summary: "List requests",
     description:
-      "Inference requests, the newest first: those that run, those that ended, and those that were refused. A part reads a bounded number of rows, so it can have fewer than `limit`, or none, though `next_cursor` says that more may follow.",
+      "Inference requests, newest first: running, ended and refused ones. A page reads a limited number of rows, so it can have fewer than `limit` items, or none, although `next_cursor` says that more may follow.",
     roles: owners,
     faults: ["resource_not_found"],
     takes: Type.Object({
@@ -133,7 +133,7 @@ export const requestListVerbs = [
       person: Type.Optional(words("Only requests with keys or sign-ins of this person, by the ID.")),
       model: Type.Optional(words("Only requests for this model.")),
       operation: Type.Optional(oneOf([...meteredOperations], { description: "Only requests of this operation." })),
-      outcome: Type.Optional(oneOf(listedOutcomes, { description: "Only requests that ended so, or run." })),
+      outcome: Type.Optional(oneOf(listedOutcomes, { description: "Only requests with this outcome." })),
       upstream: Type.Optional(words("Only ended requests that this upstream was asked for last.")),
       from: Type.Optional(moment("Only requests that were admitted, or refused, then or later.")),
       to: Type.Optional(moment("Only requests that were admitted, or refused, before.")),
@@ -150,7 +150,7 @@ export const requestListVerbs = [
         person: flag("--person <person>", "list only requests with keys or sign-ins of this person (the ID)"),
         model: flag("--model <model>", "list only requests for this model"),
         operation: { ...flag("--operation <operation>", "list only requests of this operation"), hasChoices: true },
-        outcome: { ...flag("--outcome <outcome>", "list only requests that ended so, or run"), hasChoices: true },
+        outcome: { ...flag("--outcome <outcome>", "list only requests with this outcome"), hasChoices: true },
         upstream: flag("--upstream <name>", "list only ended requests that this upstream was asked for last"),
         from: flag("--from <instant>", "list only requests that were admitted, or refused, then or later"),
         to: flag("--to <instant>", "list only requests that were admitted, or refused, before"),

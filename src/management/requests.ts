@@ -48,7 +48,7 @@ export const Request = Type.Object(
         ),
       }),
     ),
-    report_rejected: Type.Unknown({ description: "What an engine reported and was not believed; else null." }),
+    report_rejected: Type.Unknown({ description: "The engine's report that Sluice did not believe; else null." }),
     duration_ms: nullable(Type.Number()),
   },
   { $id: "Request", description: "The receipt that the key's owner reads, and what only operators see." },

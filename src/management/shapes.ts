@@ -91,7 +91,7 @@ export function partOf<Item extends TSchema>(item: Item, $id: string) {
   return Type.Object(
     {
       data: Type.Array(item),
-      next_cursor: Type.Union([Type.String(), Type.Null()], { description: "Null: this was the last part." }),
+      next_cursor: Type.Union([Type.String(), Type.Null()], { description: "Null: this was the last page." }),
     },
     { $id },
   );
@@ -112,7 +112,7 @@ export function part(cursorForm: RegExp) {
       }),
     ),
     cursor: Type.Optional(
-      formed(cursorForm, "the `next_cursor` of the part before", "`next_cursor` of the part before."),
+      formed(cursorForm, "the `next_cursor` of the part before", "`next_cursor` of the previous page."),
     ),
   };
 }
@@ -160,9 +160,9 @@ export const exampleSecret = { suffix: "x7Qd", createdAt: examples.at, expiresAt
 /** Who may read what is one organization's. */
 export const readers = ["admin", "viewer", "organization-admin"] as const satisfies readonly Role[];
 /** Who may change it. */
-/** Beside the readers, a `member`, for what is her own. */
+/** The readers, and a `member` for their own data. */
 export const owners = [...readers, "member"] as const satisfies readonly CallerRole[];
-/** Beside the managers, a `member`, for what is her own. */
+/** The managers, and a `member` for their own data. */
 export const keepers = ["admin", "organization-admin", "member"] as const satisfies readonly CallerRole[];
 export const managers = ["admin", "organization-admin"] as const satisfies readonly Role[];
 export const admins = ["admin"] as const satisfies readonly Role[];

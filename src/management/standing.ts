@@ -66,7 +66,7 @@ export const over = Type.Optional(
   }),
 );
 export const overFlag = (things: string) =>
-  flag("--over <percent>", `only ${things} that have used this much of a limit, or more, such as 80`);
+  flag("--over <percent>", `only ${things} that have used at least this percentage of a limit, such as 80`);
 
 export function windowShown({ used, limit, ...bounds }: WindowReading): Window {
   const { held, startsAt, resetAt } = bounds;

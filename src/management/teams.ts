@@ -63,9 +63,7 @@ const keyLimits = () =>
 
 const memberLimits = () =>
   Type.Optional(
-    nullable(
-      limitChanges("What each person of the team can use who has no limits of their own, with all keys together."),
-    ),
+    nullable(limitChanges("What each person of the team without limits of their own can use, with all keys together.")),
   );
 
 export const teamVerbs = [
@@ -244,7 +242,7 @@ Examples:
     name: "removeTeam",
     route: "POST /teams/{team}/remove",
     summary: "Remove a team",
-    description: "Its keys stay and work, in no team. What ran goes on counting where it was admitted.",
+    description: "Its keys stay and work, without a team. Running requests count where they were admitted.",
     roles: managers,
     kind: "act",
     faults: ["resource_not_found", "wrong_state"],

@@ -56,7 +56,7 @@ export const upstreamVerbs = [
     name: "listDrains",
     route: "GET /upstreams/drained",
     summary: "List drained engines",
-    description: "The engines that get no new requests because somebody drained them.",
+    description: "The engines that get no new requests because an operator drained them.",
     roles: ["admin", "viewer"],
     faults: [],
     takes: Type.Object({}),
@@ -77,7 +77,7 @@ export const upstreamVerbs = [
     route: "POST /upstreams/{upstream}/drain",
     summary: "Drain an engine",
     description:
-      "It gets no new requests on any node within a second; what runs there is finished. It lasts over restarts, until it is resumed or its time has come. Drained again, it gets the new time.",
+      "Within a second no node sends it new requests; running ones finish. The drain outlasts restarts, and ends when it is resumed or at `until`. Draining again sets a new `until`.",
     roles: admins,
     kind: "act",
     faults: ["resource_not_found"],
@@ -86,7 +86,7 @@ export const upstreamVerbs = [
     example: { takes: { upstream: "gpu-1" }, answer: example },
     command: {
       words: "upstream drain",
-      description: "give an engine no new requests, on every node; what runs there is finished",
+      description: "stop sending new requests to an engine, on every node; running ones finish",
       takes: {
         upstream: upstreamFlag,
         replica: replicaFlag,
@@ -117,7 +117,7 @@ Examples:
     example: { takes: { upstream: "gpu-1" }, answer: { data: [example], nextCursor: null } },
     command: {
       words: "upstream resume",
-      description: "give a drained engine requests again",
+      description: "send requests to a drained engine again",
       takes: { upstream: upstreamFlag, replica: replicaFlag },
       columns: drainColumns,
       none: "No engine was resumed.\n",

@@ -54,7 +54,7 @@ const UsageCheck = Type.Object(
     differences: Type.Array(Difference, { description: "Empty: every total equals the sum of its records." }),
     trusted: Type.Object(
       { windows: count(), records: count(), days: count(), day_records: count() },
-      { description: "What was taken on trust: sealed windows and days, and their records." },
+      { description: "What was not read again: sealed windows and days, and their records." },
     ),
     lost: Type.Object(
       {
@@ -63,7 +63,7 @@ const UsageCheck = Type.Object(
         noticed_at: nullable(instant("When the last of them was noticed.")),
         moved_at: nullable(instant("When another server was met last.")),
       },
-      { description: "Confirmed settlements that the database did not have any more." },
+      { description: "Settlements that the database had confirmed and no longer had." },
     ),
   },
   { $id: "UsageCheck" },
@@ -221,7 +221,7 @@ Examples:
     name: "checkUsage",
     route: "POST /usage/check",
     summary: "Compare every total with its records",
-    description: "Of the past year. It takes its time on much data; with `full`, more.",
+    description: "Of the past year. It can take minutes on much data, and longer with `full`.",
     roles: ["admin", "viewer"],
     kind: "act",
     faults: ["wrong_state"],

@@ -51,7 +51,7 @@ export interface Declared<Name extends string, How extends Kind, Takes extends T
   route: `${Method} /${string}`;
   summary: string;
   description: string;
-  /** Who may use it. An `organization-admin` sees only what belongs to their own organization, a `member` only herself. */
+  /** Who may use it. An `organization-admin` sees only their own organization, a `member` only their own data. */
   roles: readonly [CallerRole, ...CallerRole[]];
   /** Absent: it only reads. */
   kind?: How;

@@ -43,7 +43,7 @@ function fileSeen(whose: string, file: string | undefined, host: string | null):
   return read && "text" in read ? seen(whose, host, read.text) : null;
 }
 
-/** The certificate of a peer, whoever signed it. Nothing is sent. */
+/** The certificate of a peer, signed by any authority. Nothing is sent. */
 function peerSeen(whose: string, url: string, usualPort: number, own: object): Promise<SeenCertificate | null> {
   const { hostname, port } = new URL(url);
   const host = hostname.replace(/^\[|\]$/g, "");

@@ -39,6 +39,8 @@ export interface PreparedListeners {
 
 export interface Listeners {
   url: string;
+  /** The end of the certificate that clients are shown now; null: none is. */
+  certificateExpiresAt(): Date | null;
   /** Has the console listen, if it does not yet, and there is one. */
   openConsole(): void;
   /** The certificate stays as it is. */
@@ -110,6 +112,7 @@ function started(
   onReload(() => certificate?.look());
   return {
     url: listening.url,
+    certificateExpiresAt: () => certificate?.expiresAt() ?? null,
     openConsole: opened.open,
     keep: async () => certificate?.stop(),
     refuse: listening.refuse,

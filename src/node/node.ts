@@ -5,6 +5,7 @@
 import { arrivals } from "../admission/arrivals.ts";
 import type { Dependencies } from "../api/dependencies.ts";
 import { documentation } from "../api/documentation.ts";
+import { tryingHere } from "../api/management/try-model.ts";
 import { type Readiness, readinessOf } from "../api/readiness.ts";
 import { unreadBodies, unreadLimits } from "../body/unread.ts";
 import type { Configuration } from "../config/configuration.ts";
@@ -32,6 +33,7 @@ import { followDrains } from "./draining.ts";
 import { type Engines, engines } from "./engines.ts";
 import { disposable, type Foundation } from "./foundation.ts";
 import { inferenceRuns } from "./inference-runs.ts";
+import type { Listeners } from "./listeners.ts";
 import { problemOf, workersChecks, workersReadings } from "./membership.ts";
 import { readinessChecks, routesCheck } from "./readiness-checks.ts";
 import { readings } from "./readings.ts";
@@ -83,6 +85,8 @@ export async function startNode(foundation: Foundation) {
     dependencies,
     ...administering,
     people,
+    /** Tries models for who administers it on its own machine. */
+    tryAs: tryingHere(dependencies, administering.entrance) ?? undefined,
     console: ending.use(
       startConsole(foundation, { people, files: await consoleFiles(), typedToken: administering.typedToken }),
     ),
@@ -102,9 +106,10 @@ export async function startNode(foundation: Foundation) {
       routes: engines.routes,
     },
     /** Reports to the fleet, from now on until it is disposed. */
-    startReporting: (url: string) =>
+    startReporting: ({ url, certificateExpiresAt }: Pick<Listeners, "url" | "certificateExpiresAt">) =>
       startReporting({
         ...parts,
+        certificateExpiresAt,
         admission: parts.admitting.admission,
         metrics,
         identity: serving.member?.identity ?? newIdentity(),

@@ -31,7 +31,9 @@ export function readings(metrics: Metrics, parts: Read): void {
   read("http_open_requests", () => lifecycle.openCount);
   read("http_open_streams", () => lifecycle.streamCount);
   read("http_open_websockets", () => bounds.sockets.size);
+  read("http_open_websockets_max", () => bounds.sockets.limits.node_max);
   read("http_kept_answers", () => stores.kept.open.size);
+  read("http_kept_answers_max", () => stores.kept.settings().open_max);
   read("http_memory_in_flight_bytes", () => bounds.memory.bytes);
   read("authentication_absent_keys", authentication.authentication.absent);
   read("authentication_existing_secrets", authentication.existing.count);

@@ -8,6 +8,8 @@ import { repeating } from "../time/repeating.ts";
 export interface Renewal {
   /** Looks at once. */
   look(): void;
+  /** When the certificate that is served expires. */
+  expiresAt(): Date;
   stop(): Promise<void>;
 }
 
@@ -20,6 +22,7 @@ export function renewal(
   { readFile, listening, log }: { readFile: ReadFile; listening: Pick<Listening, "renew">; log: Pick<Log, "event"> },
 ): Renewal {
   let current = first;
+  let expiresAt = described(first.certificate).expires;
   /** Logged once, and not at each look. */
   let refused: string | null = null;
 
@@ -43,10 +46,11 @@ export function renewal(
     }
     current = identity;
     const { names, expires } = described(identity.certificate);
+    expiresAt = expires;
     log.event("info", "certificate_renewed", { names, expires: expires.toISOString() });
     return null;
   }
 
   const { stop } = repeating(async () => look(), { every: look_ms });
-  return { look, stop };
+  return { look, expiresAt: () => expiresAt, stop };
 }

@@ -37,6 +37,7 @@ export interface Reported {
   version: string;
   /** The URL where the node serves. */
   url: string;
+  certificateExpiresAt(): Date | null;
   configuration: Pick<Reloadable, "hash">;
   readiness: Pick<Readiness, "results">;
   lifecycle: Pick<Lifecycle, "draining">;
@@ -105,6 +106,7 @@ function reporter(parts: Reported, clock: Pick<Clock, "now_ms">): () => ProcessR
       configuration: configuration.hash(),
       workersWanted: member?.workers ?? 1,
       isDraining: lifecycle.draining,
+      certificateExpiresAt: parts.certificateExpiresAt()?.toISOString() ?? null,
       problems: failing
         .slice(0, problems_max)
         .map(({ name, problem }) => `${name}: ${problem}`.slice(0, problem_chars_max)),

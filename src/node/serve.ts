@@ -5,6 +5,7 @@ import { adminSocket } from "../cli/socket.ts";
 import { engineNames } from "../config/engine-names.ts";
 import type { Reloadable } from "../config/reload.ts";
 import { type Log, logTo } from "../http/log.ts";
+import { compact } from "../inference/compact.ts";
 import { client } from "../management/client.ts";
 import { hasOrganizations, planUse } from "../postgres/plan-use.ts";
 import { systemClock } from "../time/clock.ts";
@@ -44,7 +45,12 @@ async function served(foundation: Foundation, node: Node, ending: AsyncDisposabl
     const { dataDir } = settings.storage;
     const linking = node.console.linking(() => started.listeners?.openConsole());
     const actAs = (actor: string) => node.actAs(actor, started.listeners && linking);
-    const socket = await adminSocket({ dataDir, actAs, failed: outage("administration_failed") });
+    const socket = await adminSocket({
+      dataDir,
+      actAs,
+      ...compact({ tryAs: node.tryAs }),
+      failed: outage("administration_failed"),
+    });
     ending.defer(() => socket.stop());
   }
   const use = () => planUse(database);
@@ -70,7 +76,7 @@ async function served(foundation: Foundation, node: Node, ending: AsyncDisposabl
   const demo = isEmbedded ? await demoOf(serving, node) : null;
   const listening = prepared.listen();
   started.listeners = listening;
-  ending.use(node.startReporting(listening.url));
+  ending.use(node.startReporting(listening));
   const needs = { use, prepareNames: node.prepareNames };
   const reloaded = () => reload(configuration, needs, node.publishing, member?.agree).then(node.inForce.read);
   serving.onReload(() => void reloaded().catch(outage("limits_unread")));

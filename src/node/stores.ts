@@ -99,6 +99,7 @@ function startKept({ serving, outage }: Foundation, redis: RedisConnection | nul
   const { database, configuration } = serving;
   const settings = () => configuration.current().answers;
   const answers = keptAnswers(database, { kept_hours: () => settings().kept_hours });
+  const grant_ms = () => configuration.current().limits.grant_ms;
   const kept_ms = () => settings().kept_hours * 3_600_000;
   const logs = redis ? redisLogs(redis, { kept_ms }) : databaseLogs(database);
   const rounds = forgetting({
@@ -109,7 +110,7 @@ function startKept({ serving, outage }: Foundation, redis: RedisConnection | nul
     },
     failed: outage("answers_unforgotten"),
   });
-  const parts: KeptParts = { answers, logs, settings, open: new Set() };
+  const parts: KeptParts = { answers, logs, settings, grant_ms, clock: systemClock(), open: new Set() };
   const cancels = repeating(() => followCancels(parts).catch(outage("cancels_unread")), { every: cancels_ms });
   return { parts, stop: () => Promise.all([rounds.stop(), cancels.stop()]).then(() => {}) };
 }

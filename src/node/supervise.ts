@@ -37,7 +37,7 @@ export async function supervise(parts: Supervising): Promise<number> {
     log,
     readFile,
     now_ms: () => performance.now(),
-    // Checks that nobody else uses them: a port that can be shared would be shared with a stranger, too.
+    // Checks that nobody else uses them: a port that can be shared would be shared with other programs, too.
     port: freePort(server),
     operatorPort: server.operator && freePort(server.operator),
     start(worker, hear) {

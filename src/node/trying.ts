@@ -1,4 +1,4 @@
-/** As which key somebody who administers one tries a model; a person without one by a key of her own that is made at first sight. */
+/** The key with which an administrator tries a model; for a person without one, a key that is made at the first try. */
 import type { Trying } from "../api/management/trying.ts";
 import type { Authenticator } from "../auth/authenticate.ts";
 import type { Caller } from "../management/caller.ts";
@@ -32,7 +32,7 @@ async function secretOf(database: Database, { keyOf }: ManagementContext, keyId:
   return hash;
 }
 
-/** The secret of the key as which her identity tokens call, too. No list has that key. */
+/** The secret of the key that the person's identity tokens use, too. No list has that key. */
 async function ownSecret(database: Database, { noted, within }: Caller): Promise<Uint8Array> {
   const all = people(database);
   const known = "person" in noted ? await all.findPerson(noted.person) : null;

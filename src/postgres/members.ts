@@ -52,7 +52,7 @@ export async function setMemberLimit(tx: Statements, owner: string, person: stri
 const isOf = (owner: string, person: string) =>
   and(eq(memberLimit.organizationId, owner), eq(memberLimit.personId, person));
 
-/** The limits of each member of a team or an organization without limits of her own; null if none are set. */
+/** The limits of each member of a team or an organization without limits of their own; null if none are set. */
 export async function memberDefaultOf(tx: Pick<Statements, "drizzle">, owner: string): Promise<Budget | null> {
   const [row] = await tx.drizzle.select().from(memberDefault).where(eq(memberDefault.ownerId, owner));
   return row ? budgetOf(row) : null;

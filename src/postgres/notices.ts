@@ -129,7 +129,7 @@ const prefixes = Object.entries({ ...standingSubjects, person: "per_" }).map(
 
 /**
  * Settled use, as the percentages that clients read, of organizations, their teams, people and keys. The largest shares
- * come first, so that they are told if there is no room for all.
+ * come first, so that they are sent if there is no room for all.
  */
 const shares = `
   with reached as materialized (

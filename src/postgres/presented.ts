@@ -1,4 +1,4 @@
-/** The certificate of a Postgres server, whoever signed it, for `sluice doctor`. */
+/** The certificate of a Postgres server, signed by any authority, for `sluice doctor`. */
 import { TLSSocket } from "node:tls";
 import { addressOf } from "./address.ts";
 import { dialled } from "./dial.ts";

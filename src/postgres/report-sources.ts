@@ -17,7 +17,8 @@ export interface Rolled {
 }
 
 export interface Sources {
-  total: { kind: TotalKind; ranges: Range[] };
+  /** `others`: the ranges to take off what all months of a key add up to, if that is read in place of `ranges`; else null. */
+  total: { kind: TotalKind; ranges: Range[]; others: Range[] | null };
   rollUp: { table: "usage_day" | "usage_hour"; ranges: Range[] };
 }
 
@@ -42,34 +43,50 @@ export function totalFor({ by, organizationId, personId }: ReportQuery): TotalKi
   return kinds.find((kind) => by.every((group) => groupsOf[kind].includes(group))) ?? null;
 }
 
+/** No totals are outside of these instants, but those of all months. */
+const beginning = new Date(0);
+const end = new Date("9999-01-01T00:00:00Z");
+
 /**
  * `rolled`: the days with roll-ups of all months that the span touches, the earliest first; any other has no usage. A
  * total counts if all days that it has are in the span: so that of this month does, although the month goes on.
+ * `months`: how many there are, if what all months of a key add up to is there; else null.
  */
-export function sourcesOf(query: ReportQuery, rolled: readonly Rolled[]): Sources {
+export function sourcesOf(query: ReportQuery, rolled: readonly Rolled[], months: number | null = null): Sources {
   const { from, to, by } = query;
   const areDays = !by.includes("hour") && [from, to].every((at) => at.getTime() % day_ms === 0);
   const table = areDays ? "usage_day" : "usage_hour";
   const kind = totalFor(query);
-  if (kind === null) return { total: { kind: "day", ranges: [] }, rollUp: { table, ranges: [{ from, to }] } };
+  if (kind === null)
+    return { total: { kind: "day", ranges: [], others: null }, rollUp: { table, ranges: [{ from, to }] } };
   const periodOf = kind === "day" ? dayOf : monthOf;
   const isWhole = (day: Rolled) => day.isTotalled && day.startsAt >= from && dayOf(day.startsAt).to <= to;
   const parts = new Set(rolled.filter((day) => !isWhole(day)).map((day) => periodOf(day.startsAt).from.getTime()));
   const total: Range[] = [];
   const left: Range[] = [];
+  const whole = new Set<number>();
   let last: Range[] | null = null;
   for (const { startsAt } of rolled) {
     const period = periodOf(startsAt);
     const isTotal = !parts.has(period.from.getTime());
     const range = isTotal ? period : common(dayOf(startsAt), query);
     if (!range) continue;
+    if (isTotal) whole.add(period.from.getTime());
     const ranges = isTotal ? total : left;
     // Nothing lies between two days that follow one another here.
     if (last === ranges) ranges.at(-1)!.to = range.to;
     else ranges.push(range);
     last = ranges;
   }
-  return { total: { kind, ranges: total }, rollUp: { table, ranges: left } };
+  const isMost = kind === "key" && !by.includes("month") && months !== null && months - whole.size + 1 < whole.size;
+  return { total: { kind, ranges: total, others: isMost ? besides(total) : null }, rollUp: { table, ranges: left } };
+}
+
+/** The ranges before, between and after these. */
+function besides(ranges: readonly Range[]): Range[] {
+  const starts = [beginning, ...ranges.map(({ to }) => to)];
+  const ends = [...ranges.map(({ from }) => from), end];
+  return starts.map((from, at) => ({ from, to: ends[at]! }));
 }
 
 function common(one: Range, other: Range): Range | null {

@@ -30,6 +30,8 @@ const ofKind = {
   organization: "and s.kind = 'organization'",
   key: "and s.kind = 'key'",
 };
+/** The sums of all months of a key stand at no instant. */
+const always = "s.starts_at = 'infinity' and s.kind = 'key_all'";
 
 /** A number is read several times as fast as an instant. */
 const second = (instant: string) => `date_part('epoch', ${instant})`;
@@ -73,7 +75,7 @@ async function read(tx: Transaction, query: ReportQuery): Promise<UsageReport> {
      set local work_mem = '${memory_kB}kB'`,
   );
   const { from, to, rows_max, largest } = query;
-  const { text, values } = statementOf(query, sourcesOf(query, await rolledDays(tx, query)));
+  const { text, values } = statementOf(query, sourcesOf(query, await rolledDays(tx, query), await totalMonthsOf(tx)));
   const found = await tx.query<Row>(text, values);
   const [open] = await tx.query<{ at: Date; requests: number; units: number }>(
     `select store_now() as at, count(h.*) as requests, coalesce(sum(h.units), 0)::bigint as units
@@ -118,6 +120,16 @@ async function rolledDays(tx: Transaction, query: ReportQuery): Promise<readonly
   );
 }
 
+/** How many months have roll-ups, if what all months of a key add up to is there; else null. */
+async function totalMonthsOf(tx: Transaction): Promise<number | null> {
+  const [found] = await tx.query<{ months: number | null }>(
+    `select case when has_key_all then (
+       select count(distinct date_trunc('month', starts_at at time zone 'UTC')) from usage_rolled
+     ) end as months from usage_audit`,
+  );
+  return found!.months;
+}
+
 /**
  * Each source is summed by itself, so that the server can read the larger one in parallel; by person, it is summed by
  * key, and then each key's person is looked up. Names are looked up afterwards, each once. Pure.
@@ -139,8 +151,9 @@ function statementOf(query: ReportQuery, sources: Sources): { text: string; valu
   const others = by.filter((group) => group !== "person");
   const summed = isByPerson && !others.includes("key") ? [...others, "key" as const] : others;
   const grouped = summed.map((group) => columns[group]).map(([name, expression]) => `${expression} as ${name}`);
-  const added = Object.entries(sums).map(([name, column]) => `usage_sum(s.${column}) as "${name}"`);
-  const single = Object.entries(sums).map(([name, column]) => `s.${column} as "${name}"`);
+  const counted = [["records", "records"] as const, ...Object.entries(sums)];
+  const added = counted.map(([name, column]) => `usage_sum(s.${column}) as "${name}"`);
+  const single = (sign: "" | "-") => counted.map(([name, column]) => `${sign}s.${column} as "${name}"`);
   const addedAgain = Object.keys(sums).map((name) => `usage_sum(u."${name}") as "${name}"`);
   const names = others.map((group) => columns[group][0]);
   const groupedAgain = names.map((name) => `u.${name}`);
@@ -148,25 +161,27 @@ function statementOf(query: ReportQuery, sources: Sources): { text: string; valu
     names.push("person_id");
     groupedAgain.push(`coalesce(k.person_id, '${none}') as person_id`);
   }
+  const rowsOf = (source: string, condition: string) => `from ${source} s where ${condition} ${only}`;
+  const listed = (source: string, condition: string, sign: "" | "-" = "") =>
+    `select ${[...grouped, ...single(sign)].join(", ")} ${rowsOf(source, condition)}`;
   const part = (source: string, ranges: readonly Range[], condition = "", areSummed = true) => {
     if (ranges.length === 0) return [];
-    const rows = `from ${source} s where (${within(ranges)}) ${condition} ${only}`;
+    const rows = `(${within(ranges)}) ${condition}`;
     return areSummed
-      ? `select ${[...grouped, ...added].join(", ")} ${rows} ${groupingOf(grouped)} having count(*) > 0`
-      : `select ${[...grouped, ...single].join(", ")} ${rows}`;
+      ? `select ${[...grouped, ...added].join(", ")} ${rowsOf(source, rows)} ${groupingOf(grouped)} having count(*) > 0`
+      : listed(source, rows);
   };
   const { total, rollUp } = sources;
   const unread = `usage_recorded_hours((select read_until from usage_audit), 9223372036854775807, ${value(from)}, ${value(to)})`;
-  const parts = [
-    // A key has about one total a month, so that to sum them by key would be work for nothing.
-    part("usage_total", total.ranges, ofKind[total.kind], !summed.includes("key")),
-    part(rollUp.table, rollUp.ranges),
-    part(unread, [{ from, to }]),
-  ];
+  const fromTotals = total.others
+    ? [listed("usage_total", always), listed("usage_total", `(${within(total.others)}) ${ofKind.key}`, "-")]
+    : // A key has about one total a month, so that to sum them by key would be work for nothing.
+      part("usage_total", total.ranges, ofKind[total.kind], !summed.includes("key"));
+  const parts = [fromTotals, part(rollUp.table, rollUp.ranges), part(unread, [{ from, to }])];
   const report = `
     select ${[...groupedAgain, ...addedAgain].join(", ")} from (${parts.flat().join(" union all ")}) u
     ${isByPerson ? "left join api_key k on k.id = u.key_id" : ""}
-    ${groupingOf(groupedAgain)} having count(*) > 0`;
+    ${groupingOf(groupedAgain)} having usage_sum(u.records) <> 0`;
   if (largest === undefined)
     return { text: `select null as groups, r.* from (${report}) r limit ${value(rows_max + 1)}`, values };
   const totals = Object.keys(sums).map((name) => exact(`usage_sum(r."${name}")`));

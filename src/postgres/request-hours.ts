@@ -56,15 +56,23 @@ const matches = `($2::uuid is null or h.key_id = $2) and ($3::uuid is null or h.
     and ($4::text is null or h.model = $4) and ($5::text is null or h.outcome = $5) and h.operation <> 'adjustment'
     and ${isOfPerson("h", "$10")} and ($11::text is null or h.operation = $11)`;
 
-/** Where the roll-ups that are read do not reach the end, their last hour counts as one that matches: there the list goes on. */
+const reading = `
+    select h.starts_at, ${matches} as matches from usage_hour h where ${isInTime}`;
+
+/**
+ * Roll-ups are read until there are enough hours. Where those that are read do not reach the end, their last hour counts as one
+ * that matches: there the list goes on.
+ */
 const listing = `
   with rolled as materialized (
-    select h.starts_at, ${matches} as matches from usage_hour h where ${isInTime}
-    order by h.starts_at desc limit $9
+    select distinct r.starts_at from (${reading} order by h.starts_at desc limit $9) r
+    where r.matches order by r.starts_at desc limit $8
   ), bottom as materialized (
-    select min(starts_at) as starts_at from rolled having count(*) = $9
+    select min(r.starts_at) as starts_at from (
+      ${reading} and (select count(*) from rolled) < $8 order by h.starts_at desc limit $9
+    ) r having count(*) = $9
   ), hours as (
-    select starts_at from rolled where matches
+    select starts_at from rolled
     union
     select starts_at from bottom
     union

@@ -20,7 +20,7 @@ export interface RequestListBounds {
 }
 /** How far the time in an id, of the node's clock at its arrival, may be from the time of its admission, of the store's. */
 const slack_ms = 600_000;
-const usualBounds: RequestListBounds = { scanned_max: 5_000, page_ms: 100 };
+const usualBounds: RequestListBounds = { scanned_max: 5_000, page_ms: 75 };
 
 type Queries = Pick<Database, "query">;
 

@@ -50,7 +50,7 @@ function engineIsFull(cause: unknown): Fault {
 }
 
 /**
- * Whether a 503 means that the engine's queue is full while the engine is well, as vLLM, SGLang and Dynamo say it:
+ * Whether a 503 means that the engine's queue is full while the engine is healthy, as vLLM, SGLang and Dynamo say it:
  * docs/engines.md, Engines that are full.
  */
 function saysItIsFull(message: string): boolean {

@@ -51,7 +51,7 @@ else
   away = 0
 end
 
--- The order of the processes has to stay the same, for whoever asks.
+-- The order of the processes has to stay the same, whichever process asks.
 local all, gone, place_of_mine, number = {}, {}, nil, known(ARGV[3])
 for _, one in ipairs(found) do
   if one.name == me then

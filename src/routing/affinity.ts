@@ -33,7 +33,7 @@ function textsOf({ parts }: Turn): string[] {
 
 const end_codeUnits = 2048;
 
-/** Long texts are told apart by their two ends and their length; they differ where the user's words begin or end. */
+/** Long texts are distinguished by their two ends and their length; they differ where the user's words begin or end. */
 function ends(text: string): string {
   if (text.length <= 2 * end_codeUnits) return text;
   return `${text.length} ${text.slice(0, end_codeUnits)}${text.slice(-end_codeUnits)}`;

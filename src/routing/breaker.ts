@@ -1,7 +1,7 @@
 /**
  * Decides from the results of attempts whether a route may be asked. It opens after several failures in a row, or when
  * a share of the latest attempts failed. After a probation it lets one request at a time through as a probe, which
- * shows whether the engine is well again. Pure: a state and an event give the next state.
+ * shows whether the engine has recovered. Pure: a state and an event give the next state.
  */
 import type { AttemptKind } from "../upstream/attempt.ts";
 

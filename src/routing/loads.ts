@@ -42,7 +42,7 @@ export function loads({ client, health, upstreams, now_ms }: LoadParts): Repeati
     // A reload may have removed the engine meanwhile, or its name may lead elsewhere.
     const endpoint = endpointOf(upstream);
     if (!next_ms.has(endpoint)) return;
-    // An engine that reports nothing counts as idle. Whether it is well is for the health checks to find out.
+    // An engine that reports nothing counts as idle. Whether it is healthy, the health checks find out.
     health.crowded(endpoint, load !== null && isCrowded(load, reading.waiting_max));
     next_ms.set(endpoint, now_ms() + reading.interval_ms);
   }

@@ -11,7 +11,7 @@ import type { Catalog, CatalogModel } from "./catalog.ts";
 export interface NamedModel {
   /** The model that answers. */
   model: CatalogModel;
-  /** The response headers that tell of a retirement. */
+  /** The response headers that announce a retirement. */
   headers: Record<string, string>;
 }
 
@@ -64,7 +64,7 @@ export function allowedModel(
   return named;
 }
 
-/** The headers that tell of the retirement of the model with this name, whether or not it still answers. */
+/** The headers that announce the retirement of the model with this name, whether or not it still answers. */
 export function retirementHeadersOf(catalog: Catalog, name: string): Record<string, string> {
   const named = modelNamed(catalog, name);
   return named ? headersOf(named) : noHeaders;

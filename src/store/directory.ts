@@ -130,7 +130,7 @@ export interface Credential {
 export const keyKinds = ["key", "sign-in", "jwt"] as const;
 export type KeyKind = (typeof keyKinds)[number];
 
-/** The person of a key, as far as the key depends on her. */
+/** The person of a key, as far as the key depends on the person. */
 export interface KeyPerson {
   /** `per_` + UUIDv7 hex. */
   id: string;
@@ -138,9 +138,9 @@ export interface KeyPerson {
   suspendedAt: Date | null;
   /** Tokens that were issued before this instant do not count; null: all do. */
   notBefore: Date | null;
-  /** When her issuer last vouched for her. */
+  /** When the issuer last confirmed the person. */
   confirmedAt: Date;
-  /** The rights of her membership in the key's organization; null: she has none there. */
+  /** The rights of the membership in the key's organization; null: there is none. */
   rights: { scopes: Scope[]; models: string[] | null } | null;
 }
 
@@ -260,7 +260,7 @@ export interface Administration extends BudgetAdministration, RaiseAdministratio
       },
   ): Promise<PageOf<Key>>;
   /**
-   * Sets the given fields; the others stay, whoever changes them meanwhile. A call that changes nothing writes nothing.
+   * Sets the given fields; the others stay, even if others change them meanwhile. A call that changes nothing writes nothing.
    */
   updateKey(id: string, change: KeyChange, actor: Actor, version?: number | null): Promise<Key | Stale<Key> | null>;
   findKey(id: string): Promise<Key | null>;

@@ -25,6 +25,8 @@ export interface ReportDetails {
   /** The conditions of exact admission that fail, in words. Empty: the process is ready. */
   problems: string[];
   figures: Figures;
+  /** When the certificate that clients are shown expires (RFC 3339); null: none is. Reports of 0.2.0 don't have it. */
+  certificateExpiresAt?: string | null;
   /** At most `engines_max`. */
   engines: EngineSeen[];
   /** The number of further engines. */

@@ -142,7 +142,7 @@ export interface Settle extends RequestFacts {
     /** Each attempt. Left out if there was one, at an engine that its upstream's name identifies. */
     tried?: readonly { upstream: string; replica?: string; outcome: string; ms: number; continued?: boolean }[];
   } | null;
-  /** The engine's report if it was not accepted as it came, for operators. */
+  /** The engine's report if it was not accepted unchanged, for operators. */
   reportRejected: RejectedReport | null;
 }
 export type Command = Admit | Grow | Checkpoint | Settle;

@@ -23,7 +23,7 @@ export interface NoticeHook extends NoticeHookSettings {
 
 export interface NoticeHookQuery extends Page {
   organizationId?: string | undefined;
-  /** Only webhooks to which a notice of late could not be delivered. */
+  /** Only webhooks to which a recent notice could not be delivered. */
   isUndelivered?: boolean | undefined;
 }
 

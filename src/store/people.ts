@@ -1,7 +1,7 @@
 /**
- * PEOPLE: who comes in by an issuer, and what she may do where. A person is one subject of one issuer; a membership is her
- * role in an organization, or for the service. Rules give memberships anew each time the issuer confirms her; what was
- * given by hand stays. Implemented by `postgres`; docs/identity.md tells it to operators.
+ * PEOPLE: those who sign in through an issuer, and their rights. A person is one subject of one issuer; a membership is a
+ * role in an organization, or for the service. Rules give memberships anew each time the issuer confirms the person;
+ * those given by hand stay. Implemented by `postgres`; docs/identity.md describes it for operators.
  *
  * To let somebody in, call `confirmPerson` of src/auth/confirm.ts, which asks the rules in force and then `confirm` here.
  */
@@ -28,7 +28,7 @@ export interface Person {
   subject: string | null;
   kind: PersonKind;
   email: string | null;
-  /** Whether the issuer says that the address is hers. */
+  /** Whether the issuer says that the address is the person's. */
   isEmailVerified: boolean;
   name: string | null;
   /** The groups of the last answer that had them. */
@@ -36,13 +36,13 @@ export interface Person {
   /** The instant of that answer; null: there was none. */
   groupsAt: Date | null;
   createdAt: Date;
-  /** When her issuer last vouched for her. */
+  /** When the issuer last confirmed the person. */
   confirmedAt: Date;
-  /** Null: she is not suspended. */
+  /** Null: not suspended. */
   suspendedAt: Date | null;
   /** Sign-ins, sessions and tokens that were issued before this instant no longer count; null: all do. */
   notBefore: Date | null;
-  /** Null: she is not forgotten. */
+  /** Null: not forgotten. */
   forgottenAt: Date | null;
   /** Rises with each change by an administrator. */
   version: number;
@@ -56,7 +56,7 @@ export interface Membership {
   organization: string | null;
   team: { id: string; name: string } | null;
   role: PersonRole;
-  /** The most that her tokens and her keys there may do. */
+  /** The most that the person's tokens and keys there may do. */
   scopes: Scope[];
   /** Public ids of models; null: every model. */
   models: string[] | null;
@@ -84,7 +84,7 @@ export interface KnownPerson {
   readAt: Date;
 }
 
-/** The word of an issuer about somebody. Undefined fields stay as they were. */
+/** The claims of an issuer about somebody. Undefined fields stay as they were. */
 export interface Confirmation {
   /** `per_` + UUIDv7 hex, for somebody who is new. */
   id: string;
@@ -97,9 +97,9 @@ export interface Confirmation {
   groups?: readonly string[] | undefined;
   /** When the issuer said so; absent: now. A confirmation never goes back. */
   at?: Date | undefined;
-  /** The memberships by rules, of which the first in an organization counts. Null: those that she has stay. */
+  /** The memberships by rules, of which the first in an organization counts. Null: the memberships stay. */
   memberships: readonly NamedMembership[] | null;
-  /** Her keys in an organization to which she comes back after longer than this are revoked. Null: they work again. */
+  /** If the person returns to an organization after longer than this, the old keys there are revoked. Null: they work again. */
   keysEndAfter_ms?: number | null | undefined;
 }
 
@@ -114,11 +114,11 @@ export interface People {
   findPerson(id: string): Promise<KnownPerson | null>;
   personOf(issuer: string, subject: string): Promise<KnownPerson | null>;
   /**
-   * Finds the person, or makes her, and notes what her issuer says. Memberships by rules become those that are named; one
+   * Finds or creates the person, and stores what the issuer says. Memberships by rules become those that are named; one
    * that is lost ends what runs by it, on every node. A suspended person is confirmed and stays suspended.
    */
   confirm(confirmation: Confirmation): Promise<Confirmed>;
-  /** From now on, nothing that was issued to her before counts. Null: there is no such person. */
+  /** From now on, nothing that was issued to the person before counts. Null: there is no such person. */
   endIssued(id: string, actor: Actor): Promise<Person | null>;
   /**
    * Deletes some of those who came in, never had a membership, a key, a limit or a suspension, and whose issuer has not
@@ -126,7 +126,7 @@ export interface People {
    */
   deleteVisitors(): Promise<number>;
   /**
-   * The key as which her identity tokens call in this organization and team, made at first sight. Null: she, the
+   * The key of a person's identity tokens in this organization and team, made at first use. Null: the person, the
    * organization or the team is gone.
    */
   tokenKey(input: {
@@ -154,7 +154,7 @@ export interface PersonQuery extends Page, OverShare {
 }
 
 /**
- * A person as she is after a change, or why nothing changed. `last_admin`: she did it herself, and nobody who comes in by
+ * The person after a change, or why nothing changed. `last_admin`: the actor is that person, and nobody who comes in by
  * an issuer or with an operator's token could administer any more.
  */
 export type PersonChanged = KnownPerson | Stale<KnownPerson> | "last_admin" | null;
@@ -162,15 +162,15 @@ export type PersonChanged = KnownPerson | Stale<KnownPerson> | "last_admin" | nu
 export interface PeopleAdministration extends Pick<People, "findPerson" | "personOf" | "endIssued"> {
   /** Pages through people in the order in which they came. */
   pagePeople(query: PersonQuery): Promise<PageOf<KnownPerson>>;
-  /** Her keys and tokens get 403 `person_suspended` on every node within a second, and what runs by them ends. */
+  /** The person's keys and tokens get 403 `person_suspended` on every node within a second, and running requests end. */
   suspendPerson(id: string, actor: Actor, version?: number | null): Promise<PersonChanged>;
   resumePerson(id: string, actor: Actor, version?: number | null): Promise<PersonChanged>;
   /**
-   * Erases who she is: subject, e-mail, name and groups. Her memberships go, and her keys are revoked. Her issuer's next
-   * word brings her back under the same ID, without what was given by hand; if she is suspended, she stays so.
+   * Erases the identity: subject, e-mail, name and groups. The memberships end, and the keys are revoked. If the issuer
+   * confirms the person again, the same ID returns, without what was given by hand; a suspension stays.
    */
   forgetPerson(id: string, actor: Actor, version?: number | null): Promise<PersonChanged>;
-  /** Gives a membership by hand, in the place of one by hand that she has there. */
+  /** Gives a membership by hand, in place of an earlier one by hand there. */
   giveMembership(
     id: string,
     membership: NamedMembership,

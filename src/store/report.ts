@@ -61,7 +61,7 @@ export interface ReportRow extends ReportMeasures {
   organization: { id: string; slug: string | null; name: string | null } | null;
   /** The key's team when the request was admitted. `id` is null if it was in none. */
   team: { id: string | null; name: string | null } | null;
-  /** The person whose key it is. `id` is null if it is nobody's; `name` is her name, else her address, null if she is forgotten. */
+  /** The person whose key it is. `id` is null if it is nobody's; `name` is the name, else the address; null if forgotten. */
   person: { id: string | null; name: string | null } | null;
   /** `id` is null in entries of an operator, and so is `name` if the key no longer exists. `labels` are those of now. */
   key: { id: string | null; name: string | null; labels: Record<string, string> } | null;

@@ -9,7 +9,7 @@ import { type SubjectReading, type WindowKind, windowKinds } from "./ledger.ts";
 
 /**
  * The subjects that the ledger counts, by the prefix of their ids. `mem_` names a person in one organization: the ledger
- * counts her there, whichever keys she has.
+ * counts the person there, across all keys.
  */
 export const standingSubjects = {
   organization: "org_",

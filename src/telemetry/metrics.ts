@@ -25,6 +25,10 @@ export interface Metrics extends StoreWatcher {
   unauthenticated(code: string): void;
   /** A request was refused because the node's memory or descriptors are used up. */
   shed(what: Shed): void;
+  /** The log of an answer is whole, and has so many bytes. */
+  kept(bytes: number): void;
+  /** An answer could not be kept to its end. */
+  unkept(why: Unkept): void;
   /** A request got the answer of an earlier one. */
   replayed(): void;
   /**
@@ -70,6 +74,9 @@ export interface Metrics extends StoreWatcher {
   render(format: Format): Promise<string>;
   values: Instruments["values"];
 }
+
+/** Why an answer could not be kept: it was too large, or the store of its log was away or had forgotten it. */
+export type Unkept = LabelsOf<"http_answers_unkept_total">["why"];
 
 export interface EndedRequest {
   /** The path as routed. */
@@ -135,6 +142,8 @@ export function prometheusMetrics({ version, isPrivate, organizations_max }: Met
       observe("upstream_time_to_first_part_seconds", { upstream: named(upstream) }, seconds),
     waited: ({ model, outcome, ms }) => observe("upstream_queue_wait_seconds", { model, outcome }, ms / 1000),
     unauthenticated: (code) => inc("authentication_failures_total", { code }),
+    kept: (bytes) => inc("http_kept_bytes_total", {}, bytes),
+    unkept: (why) => inc("http_answers_unkept_total", { why }),
     replayed: () => inc("http_replays_total", {}),
     shed: (full) => inc("http_shed_total", { full }),
     decision: (decision, reason) => inc("admission_decisions_total", { decision, reason }),

@@ -1,6 +1,6 @@
 /**
  * A look-up by name that answers all who ask in one turn with one look, in which each name stands once. It keeps nothing:
- * whoever asks in a later turn is looked for anew.
+ * a question in a later turn is looked up anew.
  */
 export function batched<Asked, Found>(
   nameOf: (asked: Asked) => string,

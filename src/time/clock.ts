@@ -6,6 +6,13 @@ export interface Clock {
   after(delay_ms: number, run: () => void): () => void;
 }
 
+/** Resolves after this time. */
+export function passed(clock: Pick<Clock, "after">, delay_ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    clock.after(delay_ms, resolve);
+  });
+}
+
 /** A clock whose timers keep no process alive. */
 export function idleClock(): Clock {
   return {

@@ -1,4 +1,4 @@
-/** How one attempt at one engine ended, for whoever decides whether another is asked. */
+/** How one attempt at one engine ended, which decides whether another engine is asked. */
 import type { StopReason } from "../inference/event.ts";
 import { Fault } from "../inference/fault.ts";
 import type { Usage } from "../inference/usage.ts";
@@ -115,7 +115,7 @@ export function tooSlow(waitedFor: string): Fault {
 }
 
 /**
- * Seconds. At most a minute is relayed: agents wait as long as they are told, and an engine's "one day" is not ours to
+ * Seconds. At most a minute is relayed: agents wait as long as the header says, and an engine's "one day" is not ours to
  * promise.
  */
 export function retryAfterOf({

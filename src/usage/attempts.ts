@@ -248,7 +248,7 @@ export class Attempts implements EngineAnswer, EngineEvents {
     }
   }
 
-  /** An engine that has begun to answer is well, however long the answer takes, unless its peers begin far sooner. */
+  /** An engine that has begun to answer is healthy, however long the answer takes, unless its peers begin far sooner. */
   #wasShown(route: Route): void {
     const { health, now_ms, late_ms, firstPart, replicas } = this.#parts;
     const ms = now_ms() - this.#begun_ms;

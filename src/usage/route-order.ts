@@ -84,7 +84,7 @@ export class RouteOrder implements Visit, Claim {
     return this.#key;
   }
 
-  /** The name of the conversation for engines, of which a client's own words cannot be told. Null if it has none. */
+  /** The name of the conversation for engines, which reveals nothing of the client's own name. Null if it has none. */
   session(): string | null {
     return this.key()?.toString(16) ?? null;
   }

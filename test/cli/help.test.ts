@@ -43,7 +43,7 @@ With \`--server URL\` or \`SLUICE_SERVER\`, a command acts on another node, thro
 ([management.md](management.md)). It needs an operator token in \`SLUICE_OPERATOR_TOKEN\`, or in the file that
 \`SLUICE_OPERATOR_TOKEN_FILE\` names, and no database.
 
-Else it finds the data on its own. With \`DATABASE_URL\`, it connects to that database. Otherwise, it uses the data
+Otherwise it finds the data on its own. With \`DATABASE_URL\`, it connects to that database. Otherwise, it uses the data
 folder (\`SLUICE_DATA_DIR\`): through the socket of the server that runs there, which only its owner can open, or, if no
 server runs, by opening the embedded database.
 

@@ -60,3 +60,21 @@ test("an operator tries a model as a key, by its ID and without its secret", asy
   expect((await shell.run("try", "--key", id)).stderr).toContain("Name a model");
   expect((await home.run("try", "--key", id)).stderr).toContain("--key is for operators");
 });
+
+test("on the machine of a node with the embedded database, the socket needs no token", async () => {
+  await using ending = new AsyncDisposableStack();
+  const local = await startSluice({ store: "pglite" });
+  ending.defer(async () => void (await local.stop()));
+  const { id } = await local.json<{ id: string }>("key", "create", "--org", local.organization, "--name", "tried");
+  const said = await local.json<{ text: string; receipt: object }>("try", model, "--key", id);
+  expect(said).toMatchObject({ text: expect.stringMatching(/\S/), receipt: { key_id: id, outcome: "completed" } });
+  const shown = await local.cli("try", model, "--key", id);
+  expect([shown.code, shown.stderr]).toEqual([0, ""]);
+  expect(shown.stdout).toMatch(/\S\n\nrequest +req_[0-9a-f]{32}\n/);
+  const refused = await local.cli("try", "acme/nothing", "--key", id);
+  expect([refused.code, refused.stdout, refused.stderr]).toEqual([1, "", expect.stringContaining("acme/nothing")]);
+  const unknown = await local.cli("try", model, "--key", `key_${"0".repeat(32)}`);
+  expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringContaining("There is no key")]);
+  await local.json("key", "revoke", id, "--yes");
+  expect((await local.cli("try", model, "--key", id)).code).toBe(1);
+});

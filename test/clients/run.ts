@@ -17,6 +17,7 @@
 //   npm run test:clients -- limits          the AI SDK's majors, LangChain for JS and opencode: a request that can never pass
 //   npm run test:clients -- litellm         LiteLLM for Python, by all three protocols: an input too long
 //   npm run test:clients -- langchain       LangChain for Python, by all three protocols: an input too long, or that never fits
+//   npm run test:clients -- open-responses  what the tests of Open Responses ask, held to their published schema
 //   npm run test:clients -- refusals        Node, Python and curl, refused while they write a large body
 //   npm run test:clients -- engine          llama.cpp's own server behind the service
 //   npm run test:clients -- transformers    the server that comes with transformers behind the service (3 GB to fetch)
@@ -33,6 +34,7 @@ import { engineCounts } from "./engine/run.ts";
 import { dexSuite, keycloakSuite } from "./issuers/run.ts";
 import { keyStoreSuite } from "./key-store/run.ts";
 import { limitsSuite } from "./limits/run.ts";
+import { openResponsesSuite } from "./open-responses/run.ts";
 import { piSuite } from "./pi/run.ts";
 import { langchainSuite, litellmSuite } from "./python/overflow.ts";
 import { anthropicSuite, frameworkSuite, pythonSuite } from "./python/run.ts";
@@ -58,6 +60,7 @@ const suites: Record<string, Suite> = {
   limits: limitsSuite,
   litellm: litellmSuite,
   langchain: langchainSuite,
+  "open-responses": openResponsesSuite,
   refusals: refusalsSuite,
   engine: onlyPinned("llama.cpp", engineCounts),
   transformers: onlyPinned("transformers", transformersCounts),

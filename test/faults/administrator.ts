@@ -115,7 +115,7 @@ export function administrator(port: number, firstPlan: Plan): Administrator {
         const plan: Plan = { ...firstPlan, session };
         // Whether or not the answer comes: it may count from here on.
         planChanges.push({ at_ms: Date.now(), session });
-        await plans(db).publish([plan], 0);
+        await plans(db).publish([plan, keptPlan], 0);
       }),
     changeLimit: (chance) =>
       withLedger(async ({ db }) => {
@@ -314,6 +314,9 @@ interface Book {
 
 /** Never reached: so that Redis is asked for each request. */
 export const requests_per_minute = 1_000_000;
+
+/** Of those whose answers are kept: without limits. */
+const keptPlan: Plan = { ...noLimits, name: "kept" };
 
 export const faultsPlan = (session: number | null, concurrentRequests: number | null): Plan => ({
   ...noLimits,

@@ -5,8 +5,16 @@ import type { Chance } from "./chance.ts";
 import { type Injury, type InjuryName, injuries, type Scene } from "./injuries.ts";
 import { lease_s, type Rig } from "./rig.ts";
 
+/** From when to when something was broken. */
+export interface Spell {
+  breaks: readonly string[];
+  from_ms: number;
+  to_ms: number;
+}
+
 export interface Injector {
   readonly counts: ReadonlyMap<InjuryName, number>;
+  readonly spells: readonly Spell[];
   readonly forgotten: Scene["forgotten"];
   /** Resolves when `count` injuries have been done, and all is mended. */
   run(count: number, gap_ms: number): Promise<void>;
@@ -16,6 +24,7 @@ export interface Injector {
 export function injector(rig: Rig, administrator: Administrator, chance: Chance, only = ""): Injector {
   const counts = new Map<InjuryName, number>();
   const forgotten: Scene["forgotten"] = [];
+  const spells: Spell[] = [];
   const drawn = (Object.keys(injuries) as InjuryName[])
     .filter((name) => only.split(",").some((word) => name.includes(word)))
     .flatMap((name) => Array.from({ length: injuries[name].weight }, () => name));
@@ -32,15 +41,19 @@ export function injector(rig: Rig, administrator: Administrator, chance: Chance,
     if (breaks.some((what) => broken.has(what))) return;
     for (const what of breaks) broken.add(what);
     counts.set(name, (counts.get(name) ?? 0) + 1);
+    const spell: Spell = { breaks, from_ms: Date.now(), to_ms: Number.POSITIVE_INFINITY };
+    spells.push(spell);
     try {
       await injury.work(scene);
     } finally {
+      spell.to_ms = Date.now();
       for (const what of breaks) broken.delete(what);
     }
   }
 
   return {
     counts,
+    spells,
     forgotten,
     async run(count, gap_ms) {
       const underway = new Set<Promise<void>>();

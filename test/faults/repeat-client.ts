@@ -1,12 +1,15 @@
 // A client with an idempotency key whose connection is cut at a random byte, and that asks again at another node until it
 // has a whole answer. It writes down every answer that it got.
 
+import { until } from "../harness/until.ts";
 import type { Chance } from "./chance.ts";
 import { protocols, type Spoken } from "./protocols.ts";
 import { model, type Node } from "./rig.ts";
 
 /** The words of the failure with which an answer ends whose node is gone. */
 export const goneWords = "node that wrote it is gone";
+/** The words of the failure of one whose log is gone. */
+export const lostWords = "is no longer there";
 
 export interface Answer {
   node: string;
@@ -19,9 +22,9 @@ export interface Answer {
   body: string;
   /**
    * `failed`: without an answer, or by the end of its node. `broken`: by a node that lost its lease: a failure that is part
-   * of the answer. `cut`: its connection broke, or the client broke it.
+   * of the answer. `cut`: its connection broke, or the client broke it. `lost`: refused for good, as its log is gone.
    */
-  end: "whole" | "failed" | "broken" | "cut";
+  end: "whole" | "failed" | "broken" | "cut" | "lost";
   took_ms: number;
 }
 
@@ -32,10 +35,14 @@ export interface Client {
   /** The tokens that its engine is asked for. */
   wanted: number;
   answers: Answer[];
+  began_ms: number;
+  ended_ms: number;
   /** Whether its node was killed. */
   isNodeKilled: boolean;
-  /** Whether it had a whole answer in the end, or one whose failure is part of it. */
+  /** Whether it had a whole answer in the end, or one whose failure is part of it; or was refused for good. */
   isServed: boolean;
+  /** It left for good, or its limits refused it for so long that it gave up. */
+  hasGivenUp: boolean;
 }
 
 interface Asking {
@@ -51,43 +58,63 @@ const token_bytes = 220;
 /** Longer than a claim whose node died before its grant can last. */
 const patience_ms = 90_000;
 const retry_ms = 100;
-/** More than any client needs. */
-const answers_max = 30;
+/** More than any client needs, whatever is away meanwhile. */
+const answers_max = 300;
+/** How long a client believes that its limits may have room again. */
+const refused_ms_max = 3_000;
 
 export interface RepeatOptions {
   nodes: readonly Node[];
   key: string;
   marker: string;
   chance: Chance;
-  /** Kills the node, if others are left, and starts it again later. */
-  kill(node: Node): Promise<void>;
+  /** Kills the node, if others are left, and starts it again later. Absent: no round kills one. */
+  kill?(node: Node): Promise<void>;
+  /** It is cut off, and never asks again. */
+  leavesForGood?: boolean;
 }
 
 /** One round. Its node is killed one time in four, when its client has been cut off. */
-export async function repeatRound({ nodes, key, marker, chance, kill }: RepeatOptions): Promise<Client> {
+export async function repeatRound(options: RepeatOptions): Promise<Client> {
+  const { nodes, key, marker, chance, kill, leavesForGood = false } = options;
   const protocol = chance.pick(protocols);
   const [stream, wanted] = [chance.next() < 0.7, 10 + chance.below(60)];
-  const isNodeKilled = chance.next() < 0.25;
-  const client = { marker, path: protocol.path, stream, wanted, answers: [], isNodeKilled, isServed: false };
+  const isNodeKilled = chance.next() < 0.25 && kill !== undefined;
+  const client: Client = {
+    ...{ marker, path: protocol.path, stream, wanted, answers: [], isNodeKilled },
+    ...{ began_ms: Date.now(), ended_ms: Number.POSITIVE_INFINITY, isServed: false, hasGivenUp: leavesForGood },
+  };
   const prompt = `[simulator: tps=${tokensPerSecond} tokens=${wanted}] ${marker}`;
   const asking = { client, key, protocol, body: JSON.stringify({ model, stream, ...protocol.body(prompt) }) };
   const cutAt = () => cutOf(chance, stream, wanted);
-  let node = chance.pick(nodes.filter(({ running }) => running));
+  const running = () => nodes.filter((other) => other.running);
+  await until(() => running().length > 0, patience_ms, "a node that runs");
+  let node = chance.pick(running());
   await ask(node, asking, cutAt());
   if (isNodeKilled) await kill(node);
   const until_ms = performance.now() + patience_ms;
   // It may be cut off a second time.
   let cut = chance.next() < 0.25 ? cutAt() : uncut;
-  while (!client.isServed && client.answers.length < answers_max && performance.now() < until_ms) {
-    const others = nodes.filter((other) => other.running && other !== node);
+  while (isWaiting(client) && client.answers.length < answers_max && performance.now() < until_ms) {
+    const others = running().filter((other) => other !== node);
     if (others.length > 0) {
       node = chance.pick(others);
       await ask(node, asking, cut);
       cut = uncut;
     }
-    if (!client.isServed) await Bun.sleep(retry_ms);
+    client.hasGivenUp = isRefused(client);
+    if (isWaiting(client)) await Bun.sleep(retry_ms);
   }
+  client.ended_ms = Date.now();
   return client;
+}
+
+const isWaiting = ({ isServed, hasGivenUp }: Client) => !isServed && !hasGivenUp;
+
+/** Its limits have refused it for so long, and there is no answer to come back to. */
+function isRefused({ answers }: Client): boolean {
+  const refused = answers.slice(answers.findLastIndex(({ status }) => status !== 429) + 1);
+  return refused.length * retry_ms >= refused_ms_max;
 }
 
 interface Cut {
@@ -136,7 +163,7 @@ async function ask(node: Node, { client, key, protocol, body }: Asking, cut: Cut
       }
     }
     answer.end = endOf(answer, client.stream, protocol);
-    client.isServed = answer.end === "whole" || answer.end === "broken";
+    client.isServed = answer.end !== "failed" && answer.end !== "cut";
   } catch {
     // The client was cut off, or the node is gone.
   } finally {
@@ -147,9 +174,13 @@ async function ask(node: Node, { client, key, protocol, body }: Asking, cut: Cut
 }
 
 function endOf({ status, body }: Answer, isStream: boolean, protocol: Spoken): Answer["end"] {
+  if (body.includes(lostWords)) return "lost";
   if (status !== 200) return "failed";
   if (!isStream) return "whole";
   if (body.includes(goneWords)) return "failed";
-  if (body.includes('"storage_unavailable"')) return "broken";
+  if (failure.test(body)) return "broken";
   return protocol.end.test(body) ? "whole" : "cut";
 }
+
+/** The end of an answer that failed, in any of the protocols. */
+const failure = /^event: (error|response\.failed)$|^data: \{"error":\{/m;

@@ -2,7 +2,7 @@
 // the key is free; one run is charged at most; and each has one record.
 
 import { uuidOf } from "../../src/store/ids.ts";
-import { type Answer, type Client, goneWords } from "./repeat-client.ts";
+import { type Answer, type Client, goneWords, lostWords } from "./repeat-client.ts";
 import { price, type Rig } from "./rig.ts";
 import { ask } from "./stores.ts";
 
@@ -14,7 +14,20 @@ export interface Charge {
   charged: number;
   uncharged: number;
   input_tokens: number;
+  outcome: string;
+  /** A window ended it. */
+  stopped_by: string | null;
 }
+
+/** What befell the nodes and stores while a client asked. */
+export interface Befallen {
+  /** A store or a node was away, so that a log may be lost, and with it the answer for good. */
+  mayLose: boolean;
+  /** A failover has forgotten something, claims too. */
+  isForgotten: boolean;
+}
+
+const nothing: Befallen = { mayLose: false, isForgotten: false };
 
 export interface Round {
   client: Client;
@@ -26,41 +39,52 @@ export interface Round {
 export async function chargesOf(rig: Rig): Promise<Map<string, Charge[]>> {
   const rows = await ask(rig.postgres.port, async (db) => [
     ...(await db.query<Charge & { key_id: string }>(`
-      select key_id, request_id, recovered, output_tokens::int, input_tokens::int, charged::int, uncharged::int
+      select key_id, request_id, recovered, outcome, stopped_by, output_tokens::int, input_tokens::int, charged::int, uncharged::int
       from usage_record where operation <> 'adjustment'`)),
   ]);
   return Map.groupBy(rows, ({ key_id }) => key_id);
 }
 
 /** Sentences, each of which says what was broken. */
-export function objectionsTo(client: Client, charges: readonly Charge[]): string[] {
+export function objectionsTo(client: Client, charges: readonly Charge[], befallen = nothing): string[] {
   const name = `${client.marker} (${client.path}${client.stream ? ", streamed" : ""})`;
   const said = client.answers
     .slice(0, 8)
     .map(({ node, status, end, took_ms }) => `${status} ${end} at ${node} in ${took_ms} ms`)
     .join(", ");
-  return [...ofAnswers(client), ...ofCharges(client, charges)].map((broken) => `${name}: ${broken} [${said}]`);
+  const broken = [
+    ...ofAnswers(client, befallen),
+    ...(befallen.isForgotten ? [] : ofCharges(client, charges, befallen)),
+  ];
+  return broken.map((sentence) => `${name}: ${sentence} [${said}]`);
 }
 
-function ofAnswers({ answers, isServed }: Client): string[] {
+function ofAnswers({ answers, isServed, hasGivenUp }: Client, { mayLose, isForgotten }: Befallen): string[] {
   const last = answers.at(-1);
-  const broken = isServed ? [] : [`it got no whole answer; the last one was ${last?.status} ${last?.body.slice(-400)}`];
-  for (const { status, body } of answers)
-    if (status === 400) broken.push(`it was refused for good: ${body.slice(0, 300)}`);
+  const broken =
+    isServed || hasGivenUp
+      ? []
+      : [`it got no whole answer; the last one was ${last?.status} ${last?.body.slice(-400)}`];
+  for (const { status, body, end } of answers)
+    if ((status === 400 || end === "lost") && !(end === "lost" && mayLose))
+      broken.push(`it was refused for good: ${body.slice(-300)}`);
   const delivered = answers.filter(({ status }) => status === 200);
   for (const [run, all] of Map.groupBy(delivered, runOf)) {
-    const texts = all.map(textOf);
+    // A node that was away for long ends its answer with a failure that is in no log.
+    const ends = mayLose ? [goneWords, lostWords, '"storage_unavailable"'] : [goneWords];
+    const texts = all.map((answer) => textOf(answer, ends));
     const longest = texts.reduce((one, other) => (other.length > one.length ? other : one), "");
     if (texts.some((text) => !longest.startsWith(text))) broken.push(`the answers of ${run} differ`);
-    const wholes = all.filter(isOver).map(textOf);
+    const wholes = all.filter(isOver).map((answer) => textOf(answer, ends));
     if (wholes.some((text) => text !== longest)) broken.push(`a whole answer of ${run} is shorter than another`);
     const failed = all.findIndex(({ body }) => body.includes(goneWords));
-    if (failed >= 0 && failed < all.length - 1) broken.push(`${run} was repeated after its failure was read`);
+    if (failed >= 0 && failed < all.length - 1 && !isForgotten)
+      broken.push(`${run} was repeated after its failure was read`);
   }
   return broken;
 }
 
-function ofCharges({ answers, wanted }: Client, charges: readonly Charge[]): string[] {
+function ofCharges({ answers, wanted }: Client, charges: readonly Charge[], { mayLose }: Befallen): string[] {
   const broken: string[] = [];
   const ids = new Set(charges.map(({ request_id }) => request_id));
   if (ids.size < charges.length) broken.push("a request has two records");
@@ -68,11 +92,12 @@ function ofCharges({ answers, wanted }: Client, charges: readonly Charge[]): str
   for (const run of new Set(delivered.map(runOf)))
     if (!ids.has(uuidOf(run, "req_") ?? "")) broken.push(`${run} has no record`);
   const charged = charges.filter((one) => one.charged + one.uncharged > 0);
+  if (!mayLose && charges.some(({ outcome }) => outcome === "cancelled")) broken.push("it ended with its client");
   if (charged.length > 1) broken.push(`it was charged ${charged.length} times`);
   const last = delivered.find(isOver);
   for (const one of charged) {
     if (last && one.request_id !== uuidOf(runOf(last), "req_")) broken.push("it was charged for another answer");
-    if (last?.end === "whole" && one.output_tokens !== wanted)
+    if (last?.end === "whole" && one.output_tokens !== wanted && one.stopped_by === null)
       broken.push(`it was charged ${one.output_tokens} of ${wanted} tokens`);
     if (one.charged + one.uncharged !== one.input_tokens * price.input + one.output_tokens * price.output)
       broken.push(`${one.charged} and ${one.uncharged} units are not what its tokens cost`);
@@ -90,11 +115,14 @@ function runOf({ replayOf, requestId }: Answer): string {
   return replayOf ?? requestId;
 }
 
-/** The part that the first client can have got too: without a repeat's comments, and without the failure at its end. */
-function textOf({ body }: Answer): string {
+/**
+ * The part that the first client can have got too: without a repeat's comments, and without a failure at its end that
+ * has one of these words.
+ */
+function textOf({ body }: Answer, failures: readonly string[]): string {
   const said = body.replaceAll(": waiting\n\n", "");
   const frames = said.split(/(?<=\n\n)/);
-  const failure = frames.findIndex((frame) => frame.includes(goneWords));
+  const failure = frames.findIndex((frame) => failures.some((words) => frame.includes(words)));
   if (failure >= 0) return frames.slice(0, failure).join("");
   // A comment may have been cut.
   return /^:[^\n]*\n?$/.test(frames.at(-1) ?? "") ? frames.slice(0, -1).join("") : said;

@@ -1,16 +1,11 @@
 // Many clients with idempotency keys on three nodes, which are killed one time in four; and then the judge.
 
-import { key_random_bytes, newKey, secretOf } from "../../src/auth/key.ts";
-import { keys } from "../../src/postgres/keys.ts";
-import { noBudget } from "../../src/store/budget.ts";
-import { scopes } from "../../src/store/directory.ts";
-import { bare, idOf } from "../../src/store/ids.ts";
 import { chanceOf } from "./chance.ts";
 import { judge } from "./judge.ts";
 import { goneWords, repeatRound } from "./repeat-client.ts";
 import { chargesOf, objectionsTo, type Round } from "./repeat-judge.ts";
 import { type Node, type Rig, startRig } from "./rig.ts";
-import { ask } from "./stores.ts";
+import { roundKeys } from "./round-keys.ts";
 
 export type LogPlace = "Redis" | "the database";
 
@@ -52,7 +47,7 @@ export async function repeatRun(options: {
   });
   try {
     const killer = killerOf(rig);
-    const made = await apiKeys(rig, options.rounds);
+    const made = await roundKeys(rig, "faults-0", options.rounds);
     const rounds: Round[] = [];
     const worker = async () => {
       for (let one = made.shift(); one; one = made.shift()) {
@@ -89,36 +84,6 @@ export async function repeatRun(options: {
   } finally {
     await rig.stop();
   }
-}
-
-/** An API key for each round, so that its records are known. */
-async function apiKeys(rig: Rig, count: number): Promise<{ key: string; id: string }[]> {
-  const { id: organizationId } = await rig.command<{ id: string }>("org", "show", "faults-0");
-  return ask(rig.postgres.port, async (db) => {
-    const made = [];
-    for (let number = 0; number < count; number++) {
-      const id = idOf(Bun.randomUUIDv7(), "key_");
-      const key = newKey(crypto.getRandomValues(new Uint8Array(key_random_bytes)));
-      const unlimited = {
-        allowedModels: null,
-        expiresAt: null,
-        allowedAddresses: null,
-        teamId: null,
-        budget: noBudget,
-      };
-      const names = {
-        id,
-        organizationId,
-        name: `round ${number}`,
-        owner: null,
-        labels: {},
-        actor: "cli:faults",
-      } as const;
-      await keys(db).createKey({ ...names, ...unlimited, scopes: [...scopes], secret: secretOf(key) });
-      made.push({ key, id: bare(id, "key_") });
-    }
-    return made;
-  });
 }
 
 /** Kills nodes while one is left, and starts each again. */

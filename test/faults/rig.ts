@@ -140,6 +140,7 @@ models:
     routes: [${routes.join(", ")}]
 plans:
   faults: ${plan}
+  kept: {}
 metering: { lease_s: ${lease_s}, checkpoint_s: ${checkpoint_s}, sweep_s: 0.3, unstreamed_tokens_max: ${unstreamed_tokens_max} }
 `;
 }

@@ -8,6 +8,7 @@ import { chanceOf } from "./chance.ts";
 import { injector } from "./injector.ts";
 import type { InjuryName } from "./injuries.ts";
 import { judge, type Verdict } from "./judge.ts";
+import { type KeptVerdict, startKeptLoad } from "./kept-load.ts";
 import { startLoad } from "./load.ts";
 import { type Rig, startRig } from "./rig.ts";
 import { ask } from "./stores.ts";
@@ -16,11 +17,14 @@ export interface Run {
   seed: number;
   injuries: ReadonlyMap<InjuryName, number>;
   verdict: Verdict;
+  /** Of the clients whose answers are kept. What they object to is in the verdict. */
+  kept: KeptVerdict;
   took_ms: number;
 }
 
 const tokensPerSecond = 150;
 const organizations = 3;
+const kept_clients = 8;
 
 export async function faultRun(options: {
   seed: number;
@@ -55,14 +59,21 @@ export async function faultRun(options: {
       chance: chanceOf(seed + 1),
       tokensPerSecond,
     });
+    await rig.command("org", "create", "faults-kept", "--plan", "kept");
+    const keptLoad = await startKeptLoad({
+      ...{ rig, organization: "faults-kept", clients: kept_clients, rounds_max: 20 * options.injuries },
+      chance: chanceOf(seed + 2),
+    });
     const others = administrator(rig.postgres.port, faultsPlan(plan.session ?? null, plan.concurrent_requests ?? null));
     const injuries = injector(rig, others, chance, options.only);
     await injuries.run(options.injuries, options.gap_ms);
-    await load.stop();
+    await Promise.all([load.stop(), keptLoad.stop()]);
     const { forgotten } = injuries;
     const { planChanges, limitChanges, raises, mistakes } = others;
     const verdict = await judge(rig, load.received, { planChanges, limitChanges, raises, mistakes, forgotten });
-    return { seed, injuries: injuries.counts, verdict, took_ms: performance.now() - started };
+    const kept = await keptLoad.judged(injuries);
+    verdict.broken.push(...kept.broken);
+    return { seed, injuries: injuries.counts, verdict, kept, took_ms: performance.now() - started };
   } catch (failure) {
     throw new Error(
       `${failure instanceof Error ? failure.message : failure}\n${rig.nodes.map((node) => `${node.name}: ${node.lastWords().slice(-1500)}`).join("\n")}`,

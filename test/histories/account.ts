@@ -65,6 +65,11 @@ export interface Account {
   /** The prompt's cost as its node knows it. */
   promptUnits: number;
   ending: Ending | null;
+  endedAt_ms: number;
+  /** There was no log for an answer that was to be kept: it ends before it is read. */
+  hasNoLog: boolean;
+  /** What was written of an answer that is kept. */
+  text: string;
   /** When the store woke up in a past that lacks something that it had said of this request. */
   setBackAt_ms: number | null;
   /** Refused, or its settlement is confirmed. */
@@ -115,6 +120,9 @@ export function accountOf(plan: RequestPlan, node: Node, organization: Organizat
     deliveredAt_ms: 0,
     promptUnits: promptUnitsOf(plan),
     ending: null,
+    endedAt_ms: Number.POSITIVE_INFINITY,
+    hasNoLog: false,
+    text: "",
     setBackAt_ms: null,
     over: false,
   };

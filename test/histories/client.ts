@@ -8,6 +8,7 @@ import { noUsage } from "../../src/inference/usage.ts";
 import type { CatalogModel } from "../../src/routing/catalog.ts";
 import type { Plan } from "../../src/store/plan.ts";
 import { Cancellation, type Signal } from "../../src/time/cancellation.ts";
+import { passed } from "../../src/time/clock.ts";
 import { defaultTimeouts } from "../../src/upstream/target.ts";
 import { finishing, type Signals } from "../../src/usage/departure.ts";
 import { type EngineProgress, nowhereYet } from "../../src/usage/engine-answer.ts";
@@ -16,6 +17,7 @@ import { type Caller, type Run, type RunRequest, runs } from "../../src/usage/ru
 import type { Account } from "./account.ts";
 import { keyIdOf } from "./budgets.ts";
 import type { Judge } from "./judge.ts";
+import type { KeptRun } from "./kept-client.ts";
 import type { Node } from "./node.ts";
 import { principalOf } from "./office.ts";
 import { personOf } from "./people.ts";
@@ -105,7 +107,14 @@ function followed({ defects }: World, planNow: () => Plan): { planNow?: () => Pl
   return { planNow: defects.hidesChange ? () => Object.assign(same, planNow()) : planNow };
 }
 
-export async function request(world: World, judge: Judge, node: Node, plan: RequestPlan): Promise<void> {
+/** `kept`: it has an idempotency key. */
+export async function request(
+  world: World,
+  judge: Judge,
+  node: Node,
+  plan: RequestPlan,
+  kept: KeptRun | null = null,
+): Promise<void> {
   const organization = world.scenario.organizations[plan.organization]!;
   if (world.office.revokedAt_ms(organization.id) !== null) return;
   const call = new Cancellation();
@@ -119,6 +128,12 @@ export async function request(world: World, judge: Judge, node: Node, plan: Requ
   function leave(): void {
     if (account.over) return;
     world.tell(() => `the client of ${plan.id} leaves`);
+    kept?.leave();
+    if (!kept || world.defects.isNeverDetached) endWithClient();
+  }
+
+  function endWithClient(): void {
+    if (left || account.over) return;
     left = true;
     account.leftAt_ms = world.time.now_ms;
     call.abort(new Fault("internal_error", "The client closed the connection."));
@@ -139,7 +154,10 @@ export async function request(world: World, judge: Judge, node: Node, plan: Requ
     elapsed_ms: () => 0,
     keepsText: () => true,
     granted() {},
-    ended: (ending) => judge.ended(account, ending),
+    ended(ending) {
+      kept?.ended(ending);
+      judge.ended(account, ending, kept && { isLeft: kept.isLeft, isKept: kept.keeping.isKept });
+    },
   };
   const running = runs({
     admission: {
@@ -186,21 +204,41 @@ export async function request(world: World, judge: Judge, node: Node, plan: Requ
   });
   using _standing = node.knows.standings?.begin(principalOf(organization), caller.end);
   try {
-    run = await running.start(runRequestOf(world, node, plan, organization), caller);
+    const asked = runRequestOf(world, node, plan, organization);
+    run = await running.start({ ...asked, isRepeatable: kept !== null }, caller);
   } catch (thrown) {
     node.open -= 1;
     judge.refused(account, asFault(thrown));
     return;
   }
   const { events } = run;
+  if (kept && !(await opened(kept, judge, node, plan))) return run[Symbol.asyncDispose]();
   for (;;) {
     const next = await events.next();
     if (next.done) break;
     judge.forwards(account, next.value);
     const leaves = plan.stream ? "part-delta" : "response-end";
     if (next.value.some(({ type }) => type === leaves)) world.in(plan.write_ms, () => judge.written(account));
+    await kept?.writes(account, next.value);
+    // What can no longer be kept follows its client.
+    if (kept?.isLeft && !kept.keeping.isKept) endWithClient();
   }
+  if (kept && world.defects.endsLogLate) await passed(node.clock, 2_000);
+  await kept?.keeping.end();
   if (!plan.stream) await run[Symbol.asyncDispose]();
+}
+
+/** Whether there is a log, before anything of the answer is read. */
+async function opened(kept: KeptRun, judge: Judge, node: Node, plan: RequestPlan): Promise<boolean> {
+  try {
+    await kept.keeping.open({ stream: plan.stream, headers: {} });
+    return true;
+  } catch (thrown) {
+    const account = judge.accounts.get(plan.id)!;
+    account.hasNoLog = true;
+    judge.refusedToRepeat({ plan, node, at_ms: account.askedAt_ms }, asFault(thrown));
+    return false;
+  }
 }
 
 /** Tries them as `Attempts` does (src/usage/attempts.ts): another after one that broke off what nobody streams. */

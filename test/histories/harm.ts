@@ -74,6 +74,7 @@ export function harm(world: World, judge: Judge, fault: FaultPlan, start: (index
     case "rates-flush":
       world.tell(() => "the store of the rates is flushed");
       world.rates = world.freshRates();
+      world.logs.flush();
       judge.ratesFlushed();
       return;
     default:

@@ -7,11 +7,12 @@ import { request } from "./client.ts";
 import type { Counts } from "./counts.ts";
 import { calm, harm } from "./harm.ts";
 import { Judge } from "./judge.ts";
+import { keyedRequest } from "./kept-client.ts";
 import type { Defects } from "./mutations.ts";
 import { Node } from "./node.ts";
 import { prices } from "./prices.ts";
 import type { Violation } from "./rules.ts";
-import { type FaultPlan, type Scenario, scenarioOf } from "./scenario.ts";
+import { type FaultPlan, type RequestPlan, type Scenario, scenarioOf } from "./scenario.ts";
 import { type Keep, noWeather, World } from "./world.ts";
 
 export interface HistoryOptions {
@@ -34,8 +35,8 @@ export interface History {
   kept: Required<Keep>;
 }
 
-/** A history that is not over so long after the last harm never will be. */
-const patience_ms = 60_000;
+/** A history that is not over so long after the last harm never will be. What is asked again last may run anew. */
+const patience_ms = 100_000;
 
 export function runHistory(seed: number, options: HistoryOptions = {}): History {
   const { keep = {}, defects = {}, traced = false, only } = options;
@@ -54,8 +55,14 @@ export function runHistory(seed: number, options: HistoryOptions = {}): History 
   for (const plan of scenario.requests) {
     world.in(plan.at_ms, () => {
       const node = world.nodes[plan.node];
-      if (node?.runs && !node.drains) void request(world, judge, node, plan);
+      if (!isServing(node)) return;
+      void (plan.repeats ? keyedRequest : request)(world, judge, node, plan);
     });
+    for (const [time, repeat] of (plan.repeats ?? []).entries())
+      world.in(plan.at_ms + repeat.after_ms, () => {
+        const node = [world.nodes[repeat.node], ...world.nodes].find(isServing);
+        if (node) void keyedRequest(world, judge, node, repeatOf(plan, time + 1, node.index));
+      });
   }
   for (const fault of scenario.faults) world.in(fault.at_ms, () => harm(world, judge, fault, start));
   world.time.in(scenario.quiet_ms, () => calm(world, start));
@@ -81,6 +88,16 @@ export function runHistory(seed: number, options: HistoryOptions = {}): History 
     },
   };
 }
+
+const isServing = (node: Node | undefined): node is Node => node?.runs === true && !node.drains;
+
+/** The same once more, by a client that stays. */
+const repeatOf = (plan: RequestPlan, time: number, node: number): RequestPlan => ({
+  ...plan,
+  id: `req_${plan.index + 1 + 1_000 * time}`,
+  node,
+  leaves_ms: null,
+});
 
 function less(scenario: Scenario, { requests, parts, faults }: Keep): Scenario {
   const among = (kept: readonly number[] | undefined) => (one: { index: number }) => !kept || kept.includes(one.index);

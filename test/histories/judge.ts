@@ -12,6 +12,8 @@ import { Books } from "./books.ts";
 import { BudgetBooks, type BudgetChange } from "./budgets.ts";
 import { type Counts, noCounts } from "./counts.ts";
 import { judgeLimits, judgeStanding } from "./decisions.ts";
+import type { Asked } from "./kept-client.ts";
+import { KeptJudge } from "./kept-judge.ts";
 import type { Node } from "./node.ts";
 import { prices } from "./prices.ts";
 import { endedSince } from "./raises.ts";
@@ -40,10 +42,13 @@ export class Judge {
   readonly accounts = new Map<string, Account>();
   readonly #books: Books;
   readonly #budgets: BudgetBooks;
+  readonly #kept: KeptJudge;
   #flushes = 0;
 
   constructor(readonly world: World) {
     this.#budgets = new BudgetBooks(world.budgets, this.accounts, this.say);
+    const { accounts, counts, say } = this;
+    this.#kept = new KeptJudge({ world, accounts, counts, say, flushes: () => this.#flushes });
     this.#books = new Books(world, this.accounts, this.say, (account, record) => this.#recorded(account, record));
   }
 
@@ -164,9 +169,12 @@ export class Judge {
       this.say("available", `${plan.id} lost its lease, and nothing stood in its way`);
   }
 
-  ended(account: Account, ending: Ending): void {
+  ended(account: Account, ending: Ending, kept: { isLeft: boolean; isKept: boolean } | null): void {
     account.ending = ending;
-    if (ending.errorCode === "internal_error") this.say("available", `${account.plan.id} was ended by a defect`);
+    account.endedAt_ms = this.world.time.now_ms;
+    if (kept) this.#kept.ended(account, ending, kept);
+    if (ending.errorCode === "internal_error" && !account.hasNoLog)
+      this.say("available", `${account.plan.id} was ended by a defect`);
     if (ending.reportRejected) this.counts["reports that were not believed"] += 1;
     if (ending.stoppedBy) this.counts["cut short at a window's end"] += 1;
     if (ending.errorCode === "revoked_api_key") this.counts["ended by a revocation"] += 1;
@@ -185,6 +193,24 @@ export class Judge {
 
   settled(account: Account): void {
     account.over = true;
+  }
+
+  // What who has an idempotency key gets.
+
+  asksWithKey(asked: Asked): void {
+    this.#kept.asks(asked);
+  }
+
+  hasItsAnswer(asked: Asked): void {
+    this.#kept.isAnswered(asked);
+  }
+
+  repeated(asked: Asked, runId: string, got: Parameters<KeptJudge["repeated"]>[2]): void {
+    this.#kept.repeated(asked, runId, got);
+  }
+
+  refusedToRepeat(asked: Asked, fault: Fault): void {
+    this.#kept.refused(asked, fault);
   }
 
   // What a store does.
@@ -295,6 +321,7 @@ export class Judge {
   // The end.
 
   finish(): void {
+    this.#kept.finish();
     const { holds, records } = this.world.store.model;
     if (holds.size > 0) this.say("holds", `${[...holds.keys()].join(", ")}: held for ever`);
     for (const account of this.accounts.values()) {

@@ -4,6 +4,7 @@
 import type { Answer, ClockRange, Command, Grow, WindowKind } from "../../src/store/ledger.ts";
 import type { Clock } from "../../src/time/clock.ts";
 import { LedgerModel } from "../store/ledger-model.ts";
+import { keptMutations } from "./kept-mutations.ts";
 import { apart, givesUpInSilence, ledgerOf, type Mutation, mutations, OneByOne } from "./mutations.ts";
 import { raiseMutations } from "./raise-mutations.ts";
 import type { NodeLedger } from "./wire.ts";
@@ -124,7 +125,7 @@ const changeMutations: Record<string, Mutation> = {
     seenAs: ["limit"],
   },
   "a node hears of no revocation": {
-    rule: "docs/design/keys.md, What runs ends too",
+    rule: "docs/design/keys.md, Running requests end too",
     under: ["revoke"],
     defects: { followsNobody: true },
     seenAs: ["standing"],
@@ -189,4 +190,9 @@ const changeMutations: Record<string, Mutation> = {
   },
 };
 
-export const allMutations: Record<string, Mutation> = { ...mutations, ...changeMutations, ...raiseMutations };
+export const allMutations: Record<string, Mutation> = {
+  ...mutations,
+  ...changeMutations,
+  ...raiseMutations,
+  ...keptMutations,
+};

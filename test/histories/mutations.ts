@@ -3,6 +3,7 @@
 
 import type { Reservation } from "../../src/admission/reservation.ts";
 import { noUsage } from "../../src/inference/usage.ts";
+import type { KeptAnswers } from "../../src/store/kept.ts";
 import type { Answer, Checkpoint, ClockRange, Command, Settle, WindowReadings } from "../../src/store/ledger.ts";
 import type { Rates } from "../../src/store/rates.ts";
 import type { Clock } from "../../src/time/clock.ts";
@@ -23,6 +24,12 @@ export interface Defects {
   /** Stands between the meter and the reservation. */
   hold?(reservation: Reservation): Partial<Hold>;
   rates?(rates: Rates): Rates;
+  /** Stands between a node and the rows of answers that are kept. */
+  kept?(answers: KeptAnswers): Partial<KeptAnswers>;
+  /** A run is settled some seconds before its log is whole. */
+  endsLogLate?: boolean;
+  /** A run that is kept ends with its client. */
+  isNeverDetached?: boolean;
   /** Who runs knows the plan of its admission alone. */
   keepsPlan?: boolean;
   /** A plan that changes stays the same object. */

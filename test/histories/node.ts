@@ -2,8 +2,10 @@
 
 import { type Admission, admission } from "../../src/admission/admission.ts";
 import { recovery } from "../../src/admission/recovery.ts";
+import type { KeepingNeeds } from "../../src/api/kept/needs.ts";
 import { chanceFor, kindOf } from "./chances.ts";
 import type { Judge } from "./judge.ts";
+import { keepingNeedsOf } from "./kept-stores.ts";
 import { type Knowledge, knowledgeOf } from "./office.ts";
 import { ratesOf } from "./rates.ts";
 import { checkpoint_ms, lease_ms, type NodePlan, sweep_ms } from "./scenario.ts";
@@ -22,6 +24,8 @@ export class Node {
   /** What stood between it and what an administrator has decided. */
   readonly askingTroubles: Trouble[] = [];
   readonly knows: Knowledge;
+  /** Of answers that are kept. */
+  readonly keeps: KeepingNeeds;
   readonly #messages = new Map<string, number>();
   /** Batches on their way, and requests that have not ended. */
   underway = 0;
@@ -42,6 +46,7 @@ export class Node {
     const ledger = defects.ledger?.(wire, this.clock) ?? wire;
     const believed_ms = defects.believedLease_ms ?? lease_ms;
     this.knows = knowledgeOf(world, this);
+    this.keeps = keepingNeedsOf(world, this);
     this.admission = admission({
       changes: this.knows.changes,
       ledger: believed_ms === lease_ms ? ledger : withLease(ledger),

@@ -51,7 +51,7 @@ export function ratesOf(world: World, judge: Judge, node: Node): Rates {
 }
 
 /** There and back; `act` answers nothing where its store is away. */
-function carried<Result>(
+export function carried<Result>(
   world: World,
   node: Node,
   about: string,

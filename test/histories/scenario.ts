@@ -49,6 +49,10 @@ export interface RequestPlan {
   leaves_ms: number | null;
   /** From the permission to forward a part until its bytes are out. */
   write_ms: number;
+  /** It has an idempotency key: when, after it, its client asks again, and where. Null: it has none. */
+  repeats: readonly { after_ms: number; node: number }[] | null;
+  /** The request whose key it has; its own id if it is the first. */
+  first: string;
 }
 
 /** More output than the model can write, none of what was written, less each time, no output at all, or no such input. */
@@ -100,8 +104,11 @@ export const sweep_ms = 1_500;
 
 const comes_ms_max = 15_000;
 const harm_ms_max = 22_000;
+/** After every harm. */
+const repeat_last_ms = 34_000;
 /** The number of the fault that is there beside the others. */
 const cut_alone = 50;
+const frozen_with_claim = 60;
 /** What changes is counted from here, behind all faults. */
 const first_change = 100;
 const anchor_ms = Date.UTC(2026, 0, 31, 10);
@@ -125,7 +132,11 @@ export function scenarioOf(seed: number): Scenario {
   );
   const nodes = Array.from({ length: between(2, 3) }, (_, index) => nodeOf(chanceFor(seed, kindOf.node, index)));
   const requests = Array.from({ length: spread(chance, 3, 16) }, (_, index) =>
-    requestOf(chanceFor(seed, kindOf.request, index), index, nodes.length, organizations.length),
+    keptOf(
+      chanceFor(seed, kindOf.kept, index),
+      requestOf(chanceFor(seed, kindOf.request, index), index, nodes.length, organizations.length),
+      nodes.length,
+    ),
   );
   const ratesMayFail = chance.next() < 0.3;
   const faults = Array.from({ length: chance.next() < 0.15 ? 0 : between(1, 5) }, (_, index) =>
@@ -145,7 +156,12 @@ export function scenarioOf(seed: number): Scenario {
     organizations,
     nodes,
     requests,
-    faults: [...faults, ...cutAlone(chanceFor(seed, kindOf.fault, cut_alone), nodes.length), ...changes],
+    faults: [
+      ...faults,
+      ...cutAlone(chanceFor(seed, kindOf.fault, cut_alone), nodes.length),
+      ...frozenWithClaim(chanceFor(seed, kindOf.kept, frozen_with_claim), requests),
+      ...changes,
+    ],
     weather,
     recovery,
     flush_ms_max,
@@ -211,8 +227,22 @@ function requestOf(chance: Chance, index: number, nodes: number, organizations: 
     stream: engine !== "whole",
     again: null,
     ends_ms: 1,
+    repeats: null,
+    first: `req_${index + 1}`,
   };
   return chance.next() < 0.35 || !plan.stream ? unstreamed(plan, chance, part) : plan;
+}
+
+/** One request in five has a key: then its client leaves more often, and asks again, the last time when all is quiet. */
+function keptOf(chance: Chance, plan: RequestPlan, nodes: number): RequestPlan {
+  if (chance.next() >= 0.2) return plan;
+  const between = betweenOf(chance);
+  const leaves_ms = chance.next() < 0.5 ? spread(chance, 1, 12_000) : plan.leaves_ms;
+  const repeats = Array.from({ length: between(1, 3) }, () => ({
+    after_ms: spread(chance, 50, 20_000),
+    node: chance.below(nodes),
+  }));
+  return { ...plan, leaves_ms, repeats: [...repeats, { after_ms: repeat_last_ms, node: chance.below(nodes) }] };
 }
 
 /** Its engine breaks off more often, and another may answer in its place; and what comes whole may come late. */
@@ -226,6 +256,16 @@ function unstreamed(plan: RequestPlan, chance: Chance, part: () => RequestPlan["
   const isLate = isWhole && chance.next() < 0.3;
   const parts = isLate ? plan.parts.map(({ tokens }) => ({ tokens, wait_ms: between(5_000, 16_000) })) : plan.parts;
   return { ...plan, stream: false, parts, breaksOff, again, ends_ms };
+}
+
+/** In one of ten histories a node freezes for long when it has taken a key, most often before its grant. */
+function frozenWithClaim(chance: Chance, requests: readonly RequestPlan[]): FaultPlan[] {
+  const claiming = requests.find(({ repeats }) => repeats !== null);
+  if (!claiming || chance.next() >= 0.1) return [];
+  const at_ms = claiming.at_ms + 2 + chance.below(20);
+  return [
+    { index: frozen_with_claim, kind: "freeze", at_ms, node: claiming.node, for_ms: 10_000 + chance.below(6_000) },
+  ];
 }
 
 /** In two of five histories one node is cut off past its lease while it streams, so that another settles what it runs. */

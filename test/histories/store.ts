@@ -6,6 +6,7 @@ import type { Plan } from "../../src/store/plan.ts";
 import type { OwnLimits } from "../store/budget-model.ts";
 import { LedgerModel, type ModelOrganization } from "../store/ledger-model.ts";
 import { type Anchor, withAnchor } from "../store/windows-model.ts";
+import { KeptModel } from "./kept-model.ts";
 import type { Time } from "./time.ts";
 
 /** One transaction. */
@@ -33,6 +34,8 @@ export interface StoreDefects {
   readsBeforeLock?: boolean;
   /** A window is found by the clock of the node that asks. */
   nodeClockDecides?: boolean;
+  /** The ledger is not told what a key can ask for again. */
+  hidesClaims?: boolean;
   /** Anchors after a new one was set. */
   withAnchor?: (anchors: readonly Anchor[], anchor_ms: number, now_ms: number) => Anchor[];
 }
@@ -42,6 +45,8 @@ const written_ms = 600;
 
 export class Store {
   model: LedgerModel;
+  /** The rows of answers that are kept. */
+  kept: KeptModel;
   readonly log: Entry[] = [];
   /** Until then it answers nobody. */
   downUntil_ms = 0;
@@ -67,6 +72,7 @@ export class Store {
     readonly defects: StoreDefects,
   ) {
     this.#organizations = organizations;
+    this.kept = new KeptModel(() => this.clock_ms);
     this.model = this.#fresh();
   }
 
@@ -127,6 +133,12 @@ export class Store {
     return { result: { settled, at: new Date(this.now_ms) }, entry };
   }
 
+  /** A statement about answers that are kept. */
+  keep<Result>(requestIds: readonly string[], flush_ms: number, act: (kept: KeptModel) => Result) {
+    const { answers, entry } = this.#enter(this.now_ms, this.time.now_ms + flush_ms, requestIds, () => act(this.kept));
+    return { result: answers, entry };
+  }
+
   adjust(entryId: string, organizationId: string, kind: WindowKind | "extra", units: number): Entry {
     const act = (model: LedgerModel) => model.adjust(entryId, organizationId, kind, units);
     return this.#enter(this.now_ms, this.time.now_ms, [], act).entry;
@@ -172,6 +184,7 @@ export class Store {
     const { log, time } = this;
     while (log.length > this.#primed && log.at(-1)!.durableAt_ms > time.now_ms - lost_ms) undone.push(log.pop()!);
     for (const entry of undone) entry.lost = true;
+    this.kept = new KeptModel(() => this.clock_ms);
     const model = this.#fresh();
     for (const entry of log) {
       this.#show(entry.organizations);
@@ -185,7 +198,9 @@ export class Store {
   #fresh(): LedgerModel {
     const Model = this.defects.model ?? LedgerModel;
     this.#show(this.#organizations);
-    return new Model(this.#seen, () => this.clock_ms, this.recovery === "hold");
+    const model = new Model(this.#seen, () => this.clock_ms, this.recovery === "hold");
+    if (!this.defects.hidesClaims) model.isClaimed = (requestId) => this.kept.isClaimed(requestId);
+    return model;
   }
 
   #change(organizationId: string, change: (organization: ModelOrganization) => ModelOrganization): void {

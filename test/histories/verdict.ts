@@ -79,6 +79,7 @@ export function judgeCharge(world: World, account: Account, record: ModelRecord,
 /** Of a request that was recovered and then settled by its own node: what both say of it. */
 export function judgeLate({ store }: World, account: Account, late: ModelRecord, say: Say): void {
   const record = store.model.records.get(account.plan.id)!;
+  if (account.plan.repeats !== null) say("key", `${account.plan.id} has a key, and was charged late`);
   if (!record.recovered || !account.plan.stream)
     say("late", `${account.plan.id} was settled late, and never recovered`);
   judgeUsage(account, bothOf(record, late), (_, sentence) => say("late", sentence));
@@ -87,7 +88,15 @@ export function judgeLate({ store }: World, account: Account, late: ModelRecord,
 /** Of a request that was recovered, in the end: its node has said what it had forwarded, and was answered. */
 export function judgeBooked({ store, scenario }: World, account: Account, record: ModelRecord, say: Say): void {
   const { plan, ending, settlementKnown, setBackAt_ms } = account;
-  if (!plan.stream || !settlementKnown || setBackAt_ms !== null || !ending || scenario.recovery === "hold") return;
+  if (
+    !plan.stream ||
+    plan.repeats !== null ||
+    !settlementKnown ||
+    setBackAt_ms !== null ||
+    !ending ||
+    scenario.recovery === "hold"
+  )
+    return;
   const late = store.model.records.get(lateIdOf(plan.id));
   const booked = record.charged + record.uncharged + (late ? late.charged + late.uncharged : 0);
   const owed = priceOf(ending.usage, prices);
@@ -155,8 +164,11 @@ export function judgeRecovery(world: World, account: Account, record: ModelRecor
     say("checkpoint", `${plan.id} forwarded ${delivered} tokens and is charged for ${outputTokens}`);
   if (outputTokens < checkpointKnown)
     say("checkpoint", `${plan.id} is charged for ${outputTokens} tokens, after a checkpoint at ${checkpointKnown}`);
+  const cost = record.charged + record.uncharged;
+  // While a key can ask for it again, it costs nothing.
+  if (plan.repeats !== null && cost === 0) return;
   const units = world.scenario.recovery === "hold" ? account.heldUnits : priceOf(record.usage, prices);
-  if (record.charged + record.uncharged !== units)
+  if (cost !== units)
     say(
       "checkpoint",
       `${plan.id} is charged ${record.charged} and not charged ${record.uncharged}, in all not ${units}`,

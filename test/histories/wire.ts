@@ -64,6 +64,17 @@ export function wireOf(world: World, judge: Judge, node: Node): NodeLedger {
   };
 }
 
+/** A statement that is sent once, whatever comes of it: it may be carried out after nobody waits for it any more. */
+export async function carriedOnce<Result>(
+  world: World,
+  node: Node,
+  about: string,
+  act: (flush_ms: number) => Done<Result>,
+): Promise<Result> {
+  const carry = (fate: Fate) => act(fate.flush_ms);
+  return (await passage(world, node, about, () => about, carry, { isSentOnce: true })).result;
+}
+
 /** One message and its answer. */
 function passage<Result>(
   world: World,
@@ -71,9 +82,11 @@ function passage<Result>(
   about: string,
   what: () => string,
   act: Act<Result>,
+  { isSentOnce = false } = {},
 ): Promise<Done<Result>> {
   const { time, store } = world;
-  const fate = world.fate(node.nextMessage(about));
+  const drawn = world.fate(node.nextMessage(about));
+  const fate = isSentOnce ? { ...drawn, again_ms: null } : drawn;
   const trouble: Trouble = { from_ms: time.now_ms, to_ms: Number.POSITIVE_INFINITY };
   if (fate.harmed || node.cut) node.troubles.push(trouble);
   world.tell(() => `node ${node.name} sends ${fate.id}: ${what()}${inWordsOf(fate)}`);

@@ -4,6 +4,7 @@ import { memoryRates } from "../../src/memory/rates.ts";
 import type { Rates } from "../../src/store/rates.ts";
 import { type Budgets, budgetsOf } from "./budgets.ts";
 import { chanceFor, kindOf } from "./chances.ts";
+import { LogsModel } from "./logs.ts";
 import type { Defects } from "./mutations.ts";
 import type { Node } from "./node.ts";
 import { Office } from "./office.ts";
@@ -56,6 +57,8 @@ export class World {
   readonly budgets: ReadonlyMap<string, Budgets>;
   /** The sliding rates that all nodes share, in a store of their own, and those of the database. */
   rates: Rates;
+  /** Of answers that are kept, beside the rates. */
+  readonly logs = new LogsModel();
   ratesAwayUntil_ms = 0;
   readonly standbyRates: Rates;
   /** By index; one that a replay leaves out has a hole. */

@@ -1,9 +1,16 @@
-/** The writer of an answer's log, before a store that is slow. */
+/** The writer of an answer's log, before a store that is slow; and a claim that another node has freed. */
 import { expect, test } from "bun:test";
+import { Keeping } from "../../src/api/kept/keeping.ts";
 import { LogWriter } from "../../src/api/kept/log-writer.ts";
+import type { KeepingNeeds } from "../../src/api/kept/needs.ts";
+import type { Principal } from "../../src/auth/verdict.ts";
+import type { Call } from "../../src/http/call.ts";
+import type { ResponseObject } from "../../src/protocol/openai-responses/contract.ts";
 import type { LogEntry } from "../../src/store/answer-log.ts";
+import { systemClock } from "../../src/time/clock.ts";
 
 const name = { requestId: "req_1", organizationId: "org_1" };
+const clock = systemClock();
 const text = "x".repeat(100_000);
 
 test("an answer waits for a store that is slower than its engine, and nothing of it is lost", async () => {
@@ -17,7 +24,13 @@ test("an answer waits for a store that is slower than its engine, and nothing of
   };
   const logs = { append, read: async () => [], remove: async () => {} };
   const lost: unknown[] = [];
-  const writer = new LogWriter({ logs, name, bytes_max: 16 * 1024 * 1024, lost: (cause) => void lost.push(cause) });
+  const writer = new LogWriter({
+    logs,
+    name,
+    bytes_max: 16 * 1024 * 1024,
+    clock,
+    lost: (_, cause) => void lost.push(cause),
+  });
   isOpen = true;
   await writer.open("head");
   isOpen = false;
@@ -38,9 +51,25 @@ test("an answer waits for a store that is slower than its engine, and nothing of
 
 test("an answer whose log is lost waits for nothing", async () => {
   const logs = { append: async () => "appended" as const, read: async () => [], remove: async () => {} };
-  const writer = new LogWriter({ logs, name, bytes_max: 1_000_000, lost: () => {} });
+  const writer = new LogWriter({ logs, name, bytes_max: 1_000_000, clock, lost: () => {} });
   await writer.open("head");
   for (let time = 0; time < 20; time++) writer.write(text);
   await writer.room();
   expect(writer.isLost).toBeTrue();
+});
+
+test("a node whose claim was freed meanwhile begins no background response", async () => {
+  const answers = { begin: async () => "begun", makeRoom: async () => [], respond: async () => false };
+  const logs = { append: async () => "appended", read: async () => [], remove: async () => {} };
+  const kept = { answers, logs, settings: () => ({ open_max: 1, organization_bytes_max: 1 }), open: new Set(), clock };
+  const organization = { id: name.organizationId, keepsContent: true };
+  const keeping = new Keeping(
+    { kept, log: { event() {} } } as unknown as KeepingNeeds,
+    { requestId: name.requestId } as Call,
+    { organization } as Principal,
+    { claim: { key: "00", body: "00" }, isBackground: true, isStream: false },
+  );
+  expect(await keeping.begin()).toBeNull();
+  const begun = keeping.respond({ id: "resp_1" } as ResponseObject);
+  expect(await begun.catch(({ code }) => code)).toBe("storage_unavailable");
 });

@@ -95,8 +95,11 @@ test("of TLS 1.2 it has no suite without authenticated encryption, also after a 
 
 describe("a new certificate", () => {
   test("is served after SIGHUP, and a running stream goes on", async () => {
-    const [first, second] = [ours.issue(["localhost"]), ours.issue(["localhost"])];
+    const [first, second] = [ours.issue(["localhost"], { to: daysFromNow(3) }), ours.issue(["localhost"])];
     const service = await https("renewed", first).start();
+    const warned = async () => (await service.json<{ warnings: string[] }>("fleet")).warnings;
+    await until(async () => (await warned()).length > 0, 20_000, "the warning");
+    expect(await warned()).toEqual([expect.stringMatching(/^The certificate of \S+ expires on \d{4}-\d\d-\d\d\. /)]);
     const model = ((await (await service.fetch("/v1/models")).json()) as { data: { id: string }[] }).data[0]!.id;
     const messages = [{ role: "user", content: "@sim tps=4\nHello" }];
     const stream = await service.post("/v1/chat/completions", { model, messages, stream: true });
@@ -110,6 +113,7 @@ describe("a new certificate", () => {
     expect(text).toContain("data: [DONE]");
     expect((await service.fetch("/v1/models")).status).toBe(200);
     await until(() => service.stderr().includes('"event":"certificate_renewed"'), 20_000, "the log");
+    await until(async () => (await warned()).length === 0, 20_000, "no warning");
     expect(await service.stop()).toBe(0);
   });
 

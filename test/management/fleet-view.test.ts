@@ -40,10 +40,10 @@ describe("configurations", () => {
     nodesOf(hashes.map((configuration, at) => storedReport({ configuration, name: `node-${at}:8080` })));
 
   test("that differ are a warning with the names of the few", () => {
-    expect(warningsOf(nodes("a", "a", "a"))).toEqual([]);
-    expect(warningsOf(nodes("a", "b", "a"))[0]).toStartWith("Configurations differ: node-1:8080 serves another");
-    expect(warningsOf(nodes("a", "b", "b"))[0]).toContain("node-0:8080 serves");
-    expect(warningsOf(nodes("a", "b"))[0]).toContain("node-1:8080 serves");
+    expect(warningsOf(nodes("a", "a", "a"), 0)).toEqual([]);
+    expect(warningsOf(nodes("a", "b", "a"), 0)[0]).toStartWith("Configurations differ: node-1:8080 serves another");
+    expect(warningsOf(nodes("a", "b", "b"), 0)[0]).toContain("node-0:8080 serves");
+    expect(warningsOf(nodes("a", "b"), 0)[0]).toContain("node-1:8080 serves");
   });
 
   test("of nodes that are gone decide nothing", () => {
@@ -126,6 +126,7 @@ test("an engine may have as many requests as all processes together; one without
         }),
       ),
       [],
+      0,
     ).engines[0]?.requests_max;
   expect(limitOf(32)).toBe(32);
   expect(limitOf(11, 11, 10)).toBe(32);
@@ -142,7 +143,7 @@ test("the fleet is the sum of the nodes that live, and says what somebody should
     storedReport({ ...seen, name: "c:80", configuration: "two", isDraining: true }),
     storedReport({ ...seen, name: "d:80", configuration: "three", age_ms: 20_000 }),
   ];
-  expect(fleetOf(reports, [])).toMatchObject({
+  expect(fleetOf(reports, [], 0)).toMatchObject({
     nodes: { ready: 1, notReady: 1, draining: 1, silent: 1 },
     configurations: [
       { configuration: "one", nodes: 2 },
@@ -152,13 +153,30 @@ test("the fleet is the sum of the nodes that live, and says what somebody should
     requestsPerSecond: 4.5,
     engines: [{ upstream: "gpu-1", requests: 9, states: [{ state: "closed", routes: 3 }] }],
   });
-  const { warnings } = fleetOf(reports, []);
+  const { warnings } = fleetOf(reports, [], 0);
   expect(warnings.map((warning) => warning.split(/(?<=[:.]) /)[0])).toEqual([
     "Configurations differ:",
     "d:80 does not report any more.",
     "b:80 is not ready:",
   ]);
   expect(warnings[0]).toContain("c:80 serves another one");
+});
+
+test("certificates that end within 14 days are a warning, by their day", () => {
+  const nodes = nodesOf(
+    ["2026-12-15", "2026-12-14T23:59:59Z", "2026-12-14", "2026-12-01", null, undefined].map((at, number) =>
+      storedReport({
+        name: `node-${number}:443`,
+        ...(at === undefined ? {} : { certificateExpiresAt: at && new Date(at).toISOString() }),
+      }),
+    ),
+  );
+  expect(nodes.map(({ certificateExpiresAt: at }) => at?.getUTCDate())).toEqual([15, 14, 14, 1, undefined, undefined]);
+  expect(warningsOf(nodes, Date.parse("2026-12-01"))).toEqual([
+    "The certificate of node-3:443 expired on 2026-12-01. Put a new one in the place of its files.",
+    "The certificate of node-1:443, node-2:443 expires on 2026-12-14. Put a new one in the place of its files.",
+  ]);
+  expect(warningsOf(nodes, Date.parse("2026-11-01"))).toEqual([]);
 });
 
 test("a summary is bounded, whatever is reported", () => {
@@ -169,7 +187,7 @@ test("a summary is bounded, whatever is reported", () => {
   const reports = Array.from({ length: 20 }, (_, worker) =>
     storedReport({ engines: engines(worker), problems: ["database: away"], configuration: `${worker}` }),
   );
-  const summary = fleetOf(reports, []);
+  const summary = fleetOf(reports, [], 0);
   expect(summary.engines).toHaveLength(512);
   expect(summary.enginesLeftOut).toBe(20 * 256 - 512);
   expect(summary.warnings).toHaveLength(6);

@@ -3,6 +3,7 @@ import type { Mutant } from "./mutant.ts";
 const repeats = "test/http/idempotency.test.ts";
 const background = "test/http/background.test.ts";
 const logs = "test/store/answer-log.test.ts";
+const units = "test/http/kept-log.test.ts";
 const rule = "docs/protocols.md, Repeating a request";
 
 export const kept: Mutant[] = [
@@ -61,5 +62,13 @@ export const kept: Mutant[] = [
     replace: "?? Infinity) >= number)",
     caughtBy: [`${background} > without a gap`],
     rule: "docs/protocols.md, Background responses",
+  },
+  {
+    name: "a background response begins whose claim was freed",
+    file: "src/api/kept/keeping.ts",
+    find: "if (!isOpen) throw claimGone();",
+    replace: "",
+    caughtBy: [`${units} > begins no background response`],
+    rule,
   },
 ];

@@ -23,6 +23,7 @@ function started() {
     member: { number: 2, workers: 3 },
     version: "1.2.3",
     url: "https://localhost",
+    certificateExpiresAt: () => new Date("2026-12-31T00:00:00Z"),
     configuration: { hash: () => now.hash },
     readiness: { results: () => now.results },
     lifecycle: now,
@@ -54,6 +55,7 @@ test("the report says who it is, how it does, and what it sees, within bounds", 
     ...{ node: identity, worker: 2, workersWanted: 3, version: "1.2.3", configuration: "a", isDraining: false },
     figures: { running: 7, waiting: 4, inputTokensPerSecond: 0 },
     enginesLeftOut: 44,
+    certificateExpiresAt: "2026-12-31T00:00:00.000Z",
   });
   expect(reports[0]!.name).toEndWith(":443");
   expect(reports[0]!.engines).toHaveLength(256);

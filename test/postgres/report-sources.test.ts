@@ -70,6 +70,46 @@ describe("a report by organization reads", () => {
   });
 });
 
+describe("a report by key reads", () => {
+  const byKey = (from: string, to: string, by: ReportQuery["by"] = ["key"]) => asked(from, to, { by });
+  const rolled = days("2025-03-01", 245);
+
+  test("what all months add up to, less the others, where those are fewer", () => {
+    const { total } = sourcesOf(byKey("2025-04-01", "2025-11-01"), rolled, 8);
+    expect(total.others).toEqual([
+      { from: new Date(0), to: at("2025-04-01") },
+      { from: at("2025-11-01"), to: at("9999-01-01") },
+    ]);
+    const gap = days("2025-03-01", 92).concat(days("2025-06-01", 1, false), days("2025-07-01", 123));
+    expect(sourcesOf(byKey("2025-03-01", "2025-11-01"), gap, 8)).toEqual({
+      total: {
+        kind: "key",
+        ranges: [range("2025-03-01", "2025-06-01"), range("2025-07-01", "2025-11-01")],
+        others: [
+          { from: new Date(0), to: at("2025-03-01") },
+          range("2025-06-01", "2025-07-01"),
+          { from: at("2025-11-01"), to: at("9999-01-01") },
+        ],
+      },
+      rollUp: { table: "usage_day", ranges: [range("2025-06-01", "2025-06-02")] },
+    });
+  });
+
+  test("its months where they are fewer, by month, and while nothing adds all of them up", () => {
+    const othersOf = (query: ReportQuery, months: number | null) =>
+      sourcesOf(
+        query,
+        rolled.filter(({ startsAt }) => startsAt >= query.from),
+        months,
+      ).total.others;
+    expect(othersOf(byKey("2025-07-01", "2025-11-01"), 8)).toBeNull();
+    expect(othersOf(byKey("2025-06-01", "2025-11-01"), 8)).not.toBeNull();
+    expect(othersOf(byKey("2025-03-01", "2025-11-01", ["key", "month"]), 8)).toBeNull();
+    expect(othersOf(byKey("2025-03-01", "2025-11-01"), null)).toBeNull();
+    expect(othersOf(asked("2025-03-01", "2025-11-01"), 8)).toBeNull();
+  });
+});
+
 test("a report by day reads totals of the days that have them", () => {
   const rolled = [...days("2026-01-01", 3, false), ...days("2026-01-04", 2), ...days("2026-01-09", 1)];
   expect(sources(asked("2026-01-02", "2026-01-20", { by: ["day"] }), rolled)).toEqual({

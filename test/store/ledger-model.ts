@@ -98,6 +98,8 @@ export class LedgerModel {
   readonly holds = new Map<string, Hold>();
   readonly records = new Map<string, ModelRecord>();
   readonly budgets = new BudgetModel();
+  /** Whether an idempotency key can ask for its answer again: then a recovery charges nothing. */
+  isClaimed: (requestId: string) => boolean = () => false;
   /** The holds of requests that were recovered at their last checkpoint. */
   readonly #recovered = new Map<string, Hold>();
   readonly #accounts = new Map<string, Account>();
@@ -145,7 +147,8 @@ export class LedgerModel {
       .sort((a, b) => a.leaseUntil_ms - b.leaseUntil_ms)
       .slice(0, limit);
     for (const hold of lapsed) {
-      const units = this.chargeHolds && hold.facts.stream ? hold.units : costOf(hold.usage, hold);
+      const cost = this.chargeHolds && hold.facts.stream ? hold.units : costOf(hold.usage, hold);
+      const units = this.isClaimed(hold.facts.requestId) ? 0 : cost;
       const { limits } = this.organizations.get(hold.facts.organizationId)!;
       this.#end(hold, limits ?? hold.limits, hold.usage, units, "failed", true);
       if (units === costOf(hold.usage, hold)) this.#recovered.set(hold.facts.requestId, hold);

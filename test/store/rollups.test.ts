@@ -558,6 +558,66 @@ for (const [name, runs] of [
       expect(sum).toEqual({ units: 2975 });
     });
 
+    test("what all months of a key add up to, less other months, is what its requests were", async () => {
+      await readAll();
+      const days_before = (month: number) => (Date.UTC(2026, month) - Date.UTC(2026, 1, 26)) / (24 * hour_ms);
+      const spanOf = (first: number, end: number): [number, number] => [
+        days_before(first) * 24,
+        (days_before(end) - days_before(first)) * 24,
+      ];
+      for (const [number, month_ms] of [
+        start_ms,
+        ...[2, 3, 4, 5].map((month) => Date.UTC(2026, month, 10)),
+      ].entries()) {
+        await at(month_ms);
+        await served({ units: 5 + number, keyId: keys[number % 2]! });
+        await served({ units: 500, keyId: keys[2]!, organizationId: owners[1]! });
+        await readAll();
+      }
+      // All but the first month, and all but the last.
+      for (const span of [spanOf(2, 6), spanOf(1, 5)]) await equalsRecords(span);
+      await agrees();
+      await untotalled();
+      // All months add up to nothing yet, and days come to it one by one.
+      await store.db.query("select usage_total_all()");
+      await readAll();
+      await equalsRecords(spanOf(2, 6));
+
+      const units = async () => {
+        const [first, length] = spanOf(2, 6);
+        const from = new Date(Date.UTC(2026, 1, 26) + first * hour_ms);
+        const time = { from, to: new Date(from.getTime() + length * hour_ms) };
+        return (await node().report({ ...time, by: ["key"], organizationId: null, rows_max: 10 })).total!.units;
+      };
+      const before = await units();
+      await store.db.exec("update usage_total set units = units + 1 where kind = 'key_all'");
+      expect((await units()) - before).toBe(3);
+      const wrong = (await node().check(true)).map(({ kind, used, recorded }) => [kind, used - recorded]);
+      expect(wrong).toEqual(Array(3).fill(["total", 1]));
+      await store.db.exec("update usage_total set units = units - 1 where kind = 'key_all'");
+      await agrees();
+    });
+
+    test("what all months of a key add up to is made anew when the totals of a month are gone", async () => {
+      await served({ units: 5 });
+      await readAll();
+      await at(Date.UTC(2026, 3, 10));
+      await served({ units: 70 });
+      await readAll();
+      const all = async () =>
+        (
+          await store.db.query(
+            "select has_key_all as has, (select sum(units)::bigint from usage_total where kind = 'key_all') as units from usage_audit",
+          )
+        )[0];
+      expect(await all()).toEqual({ has: true, units: 75 });
+      await store.db.exec("delete from usage_total where kind = 'key' and starts_at < '2026-03-01Z'");
+      expect(await all()).toEqual({ has: false, units: 75 });
+      await served({ units: 900 });
+      await readAll();
+      expect(await all()).toEqual({ has: true, units: 970 });
+    });
+
     test("of another organization nothing is told", async () => {
       await served({ units: 5, organizationId: owners[1]! });
       await readAll();

@@ -4,11 +4,10 @@ import { Fault } from "../../inference/fault.ts";
 import type { ResponseObject } from "../../protocol/openai-responses/contract.ts";
 import type { LogName } from "../../store/answer-log.ts";
 import type { Kept } from "../../store/kept.ts";
+import { passed } from "../../time/clock.ts";
 import { failedResponse } from "./failed-response.ts";
-import { answerLost, available, type KeepingNeeds, poll_ms } from "./needs.ts";
+import { answerLost, available, isUngranted, type KeepingNeeds, poll_ms } from "./needs.ts";
 
-/** The time from the start of a response to its grant, or its end, with a margin. */
-const granted_ms_max = 30_000;
 /** How long after its settlement a response may still say that it runs. */
 const settled_ms_max = 10_000;
 
@@ -51,23 +50,24 @@ export async function endedAsGone(
 export async function earlierResponse(needs: KeepingNeeds, call: Call, kept: Kept): Promise<EarlierResponse | null> {
   const { answers } = needs.kept;
   for (;;) {
-    const now = await available(answers.find(kept.requestId));
+    const now = await available(needs, answers.find(kept.requestId));
     if (now === null || now.body === null) return null;
     if (now.state === "lost") throw answerLost();
-    const response = await available(currentResponse(needs, now));
+    const response = await available(needs, currentResponse(needs, now));
     if (response) return response.status === "failed" ? null : new EarlierResponse(now, response);
-    if (await available(isAbandoned(needs, now))) await available(answers.free(now.requestId));
+    if (await available(needs, isAbandoned(needs, now))) await available(needs, answers.free(now.requestId));
     if (call.request.signal.aborted) call.leave();
     call.signal.throwIfAborted();
-    await Bun.sleep(poll_ms);
+    await passed(needs.kept.clock, poll_ms);
   }
 }
 
-async function isAbandoned({ ledger }: KeepingNeeds, { organizationId, requestId, age_ms }: Kept): Promise<boolean> {
-  const receipt = await ledger.receipt(organizationId, requestId);
-  if (receipt === null) return age_ms > granted_ms_max;
+async function isAbandoned(needs: KeepingNeeds, { organizationId, requestId, age_ms }: Kept): Promise<boolean> {
+  const receipt = await needs.ledger.receipt(organizationId, requestId);
+  if (receipt === null) return isUngranted(needs, age_ms);
   if (receipt.endedAt === null) return false;
-  return receipt.recovered || age_ms - (receipt.endedAt.getTime() - receipt.createdAt.getTime()) > settled_ms_max;
+  const ran_ms = receipt.endedAt.getTime() - receipt.createdAt.getTime();
+  return receipt.recovered || Math.abs(age_ms - ran_ms) > settled_ms_max;
 }
 
 export function gone(): Fault {

@@ -6,13 +6,12 @@ import type { Call } from "../../http/call.ts";
 import type { ResponseObject } from "../../protocol/openai-responses/contract.ts";
 import type { LogEntry, LogName } from "../../store/answer-log.ts";
 import type { Kept } from "../../store/kept.ts";
+import { passed } from "../../time/clock.ts";
 import { endedAsGone } from "./current-response.ts";
-import { answerLost, available, type KeepingNeeds, type LogHead, poll_ms } from "./needs.ts";
+import { answered, answerLost, available, isUngranted, type KeepingNeeds, type LogHead, poll_ms } from "./needs.ts";
 
 /** How often a reader without news finds out whether the writer is still there. */
 const look_ms = 2_000;
-/** The time from a claim to its grant, or its end, with a margin. */
-const granted_ms_max = 30_000;
 /** How long after a settlement a log may still be without its end. */
 const settled_ms_max = 10_000;
 
@@ -26,7 +25,7 @@ export class Follower {
   readonly #needs: KeepingNeeds;
   readonly #call: Call;
   readonly #kept: Kept;
-  readonly #began_ms = performance.now();
+  readonly #began_ms: number;
   #next = 0;
   #head: LogHead | null = null;
   /** Entries that were read but not taken. */
@@ -38,10 +37,15 @@ export class Follower {
     this.#needs = needs;
     this.#call = call;
     this.#kept = kept;
+    this.#began_ms = this.#now_ms;
   }
 
   get name(): LogName {
     return this.#kept;
+  }
+
+  get #now_ms(): number {
+    return this.#needs.kept.clock.now_ms();
   }
 
   get head(): LogHead {
@@ -59,7 +63,7 @@ export class Follower {
     this.#unread = first;
     if (first.length > 0) return true;
     const hold_ms = this.#head.stream ? this.#needs.limits.first_event_hold_ms : Number.POSITIVE_INFINITY;
-    const entries = await this.read(performance.now() + hold_ms);
+    const entries = await this.read(this.#now_ms + hold_ms);
     if (typeof entries === "string") return this.#over(entries);
     this.#unread = entries;
     return true;
@@ -82,13 +86,13 @@ export class Follower {
     for (;;) {
       if (this.#call.request.signal.aborted) this.#call.leave();
       this.#call.signal.throwIfAborted();
-      const entries = await available(logs.read(this.#kept, this.#next));
+      const entries = await available(this.#needs, logs.read(this.#kept, this.#next));
       if (entries === "lost") return "lost";
       this.#next += entries.length;
-      if (entries.length > 0 || performance.now() >= until_ms) return entries;
-      const fate = await available(this.#fate());
+      if (entries.length > 0 || this.#now_ms >= until_ms) return entries;
+      const fate = await available(this.#needs, this.#fate());
       if (fate !== null) return this.#last(fate);
-      await Bun.sleep(poll_ms);
+      await passed(this.#needs.kept.clock, poll_ms);
     }
   }
 
@@ -111,20 +115,28 @@ export class Follower {
    */
   async bury(failure: string): Promise<void> {
     const { answers, logs } = this.#needs.kept;
-    const kept = await available(answers.find(this.#kept.requestId));
+    const kept = await available(this.#needs, answers.find(this.#kept.requestId));
     if (kept?.response) {
-      await available(endedAsGone(this.#needs, kept, JSON.parse(kept.response) as ResponseObject));
-      await logs.append(kept, this.#next, { text: failure, isEnd: true });
+      await available(this.#needs, endedAsGone(this.#needs, kept, JSON.parse(kept.response) as ResponseObject));
+      await this.#unneeded(logs.append(kept, this.#next, { text: failure, isEnd: true }));
     } else {
-      await available(answers.free(this.#kept.requestId));
-      await logs.remove([this.#kept]);
+      await available(this.#needs, answers.free(this.#kept.requestId));
+      await this.#unneeded(logs.remove([this.#kept]));
     }
+  }
+
+  /** The failure has been decided; its log is a copy. */
+  async #unneeded(work: Promise<unknown>): Promise<void> {
+    await answered(this.#needs.kept.clock, work).catch((cause) =>
+      this.#needs.log.event("warn", "answer_unkept", { request_id: this.#kept.requestId, cause: String(cause) }),
+    );
   }
 
   async #over(fate: Fate): Promise<false> {
     if (fate === "dead") await this.bury("");
     if (fate === "lost") {
-      await this.#needs.kept.answers.end(this.#kept.requestId, { state: "lost", bytes: 0 });
+      const { answers } = this.#needs.kept;
+      await available(this.#needs, answers.end(this.#kept.requestId, { state: "lost", bytes: 0 }));
       // The claim of an answer whose log is whole says `ended`, and stays.
       throw answerLost();
     }
@@ -133,7 +145,7 @@ export class Follower {
 
   /** Entries may have come before the fate was known. */
   async #last(fate: Fate): Promise<LogEntry[] | Fate> {
-    const entries = await this.#needs.kept.logs.read(this.#kept, this.#next);
+    const entries = await available(this.#needs, this.#needs.kept.logs.read(this.#kept, this.#next));
     if (entries === "lost" || entries.length === 0) return fate;
     this.#next += entries.length;
     return entries;
@@ -141,7 +153,7 @@ export class Follower {
 
   /** Null while the writer may go on. */
   async #fate(): Promise<Fate | null> {
-    const now_ms = performance.now();
+    const now_ms = this.#now_ms;
     if (now_ms - this.#looked_ms < look_ms) return null;
     this.#looked_ms = now_ms;
     const { requestId, organizationId, age_ms } = this.#kept;
@@ -150,7 +162,7 @@ export class Follower {
     if (kept.state === "lost" || (this.#kept.state === "ended" && this.#kept.responseId === null)) return "lost";
     if (kept.state === "ended") return this.#isLate(now_ms) ? "lost" : null;
     const receipt = await this.#needs.ledger.receipt(organizationId, requestId);
-    if (receipt === null) return age_ms + now_ms - this.#began_ms > granted_ms_max ? "dead" : null;
+    if (receipt === null) return isUngranted(this.#needs, age_ms + now_ms - this.#began_ms) ? "dead" : null;
     if (receipt.endedAt === null) return null;
     if (receipt.recovered) return receipt.units.charged === 0 || kept.responseId !== null ? "dead" : "lost";
     // Its node has settled it, and is about to say how it ended.

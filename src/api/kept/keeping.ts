@@ -8,12 +8,12 @@ import { asFault, Fault } from "../../inference/fault.ts";
 import type { ResponseObject } from "../../protocol/openai-responses/contract.ts";
 import type { LogName } from "../../store/answer-log.ts";
 import type { Claim, Kept } from "../../store/kept.ts";
-import { within } from "../../time/deadline.ts";
+import type { Unkept } from "../../telemetry/metrics.ts";
 import { type EarlierResponse, earlierResponse } from "./current-response.ts";
 import { failedResponse } from "./failed-response.ts";
 import { Follower } from "./follower.ts";
 import { LogWriter } from "./log-writer.ts";
-import { answerLost, available, claim_ms_max, type KeepingNeeds, type LogHead, unavailable } from "./needs.ts";
+import { answered, answerLost, available, type KeepingNeeds, type LogHead, unavailable } from "./needs.ts";
 import type { OpenAnswer } from "./parts.ts";
 
 interface KeptAs {
@@ -66,7 +66,9 @@ export class Keeping implements AsyncDisposable, OpenAnswer {
   /** Makes it a background response, which others can read from now on. */
   async respond(begun: ResponseObject): Promise<void> {
     this.#begun = begun;
-    await available(this.#needs.kept.answers.respond(this.requestId, begun.id, JSON.stringify(begun)));
+    const { answers } = this.#needs.kept;
+    const isOpen = await available(this.#needs, answers.respond(this.requestId, begun.id, JSON.stringify(begun)));
+    if (!isOpen) throw claimGone();
   }
 
   /** Ends the background response. False if it was cancelled before. */
@@ -75,7 +77,7 @@ export class Keeping implements AsyncDisposable, OpenAnswer {
     const text = JSON.stringify(response);
     const bytes = this.#writer?.bytes ?? text.length;
     const ending = this.#needs.kept.answers.end(this.requestId, { state: "ended", bytes, response: text, freesClaim });
-    return within(ending, claim_ms_max, "the store of answers").catch((cause) => {
+    return answered(this.#needs.kept.clock, ending).catch((cause) => {
       this.#failed(cause);
       return false;
     });
@@ -98,7 +100,7 @@ export class Keeping implements AsyncDisposable, OpenAnswer {
     if (open.size >= settings().open_max) throw tooMany();
     open.add(this);
     for (;;) {
-      const earlier = await available(answers.begin({ ...this.#name, claim: this.#kept.claim }));
+      const earlier = await available(this.#needs, answers.begin({ ...this.#name, claim: this.#kept.claim }));
       if (earlier === "begun") {
         this.#isClaimed = true;
         void this.#makeRoom().catch(this.#failed);
@@ -126,18 +128,17 @@ export class Keeping implements AsyncDisposable, OpenAnswer {
 
   /** Writes the head of the log, before anything of the answer is read. Throws Faults. */
   async open(head: LogHead): Promise<void> {
-    const { answers, logs, settings } = this.#needs.kept;
+    const { answers, logs, settings, clock } = this.#needs.kept;
     const { answer_bytes_max } = settings();
     const writer = new LogWriter({
       logs,
       name: this.#name,
       bytes_max: answer_bytes_max,
-      lost: (cause) => this.#lost(cause),
+      clock,
+      lost: (why, cause) => this.#lost(why, cause),
     });
-    // If this node was away for so long that another one has freed the claim, this answer must not be delivered.
-    if ((await available(answers.find(this.#name.requestId))) === null)
-      throw unavailable(new Error("the claim is gone"));
-    await available(writer.open(JSON.stringify(head)));
+    if ((await available(this.#needs, answers.find(this.#name.requestId))) === null) throw claimGone();
+    await available(this.#needs, writer.open(JSON.stringify(head)));
     this.#writer = writer;
   }
 
@@ -165,7 +166,9 @@ export class Keeping implements AsyncDisposable, OpenAnswer {
     const writer = this.#writer;
     if (!writer || writer.isLost) return;
     await writer.end();
-    if (!writer.isLost) await this.#ended("ended", writer.bytes);
+    if (writer.isLost) return;
+    this.#needs.metrics.kept(writer.bytes);
+    await this.#ended("ended", writer.bytes);
   }
 
   /** A key is free again if its request was refused, or failed before the first part of its answer. */
@@ -196,8 +199,9 @@ export class Keeping implements AsyncDisposable, OpenAnswer {
     return outcome === "failed" && stream !== true;
   }
 
-  #lost(cause: unknown): void {
+  #lost(why: Unkept, cause: unknown): void {
     this.#failed(cause);
+    this.#needs.metrics.unkept(why);
     // A background response goes on: it can be fetched without its log.
     void (this.isBackground ? Promise.resolve() : this.#ended("lost", 0))
       .then(() => this.#needs.kept.logs.remove([this.#name]))
@@ -206,12 +210,17 @@ export class Keeping implements AsyncDisposable, OpenAnswer {
 
   async #ended(state: "ended" | "lost", bytes: number): Promise<void> {
     const work = this.#needs.kept.answers.end(this.#name.requestId, { state, bytes });
-    await within(work, claim_ms_max, "the store of answers").catch(this.#failed);
+    await answered(this.#needs.kept.clock, work).catch(this.#failed);
   }
 
   readonly #failed = (cause: unknown): void => {
     this.#needs.log.event("warn", "answer_unkept", { request_id: this.#name.requestId, cause: String(cause) });
   };
+}
+
+/** This node was away for so long that another one has freed the claim: this answer must not be delivered. */
+function claimGone(): Fault {
+  return unavailable(new Error("the claim is gone"));
 }
 
 function tooMany(): Fault {

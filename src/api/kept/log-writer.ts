@@ -3,6 +3,8 @@
  * while; then the log is lost, and the answer goes on without it.
  */
 import type { AnswerLogs, LogEntry, LogName } from "../../store/answer-log.ts";
+import type { Unkept } from "../../telemetry/metrics.ts";
+import { type Clock, passed } from "../../time/clock.ts";
 import { within } from "../../time/deadline.ts";
 
 /** How long text waits for more. */
@@ -21,8 +23,9 @@ export interface LogWriting {
   logs: AnswerLogs;
   name: LogName;
   bytes_max: number;
+  clock: Clock;
   /** Called once, if the log is lost. */
-  lost(cause: unknown): void;
+  lost(why: Unkept, cause: unknown): void;
 }
 
 export class LogWriter {
@@ -32,7 +35,7 @@ export class LogWriter {
   #bytes = 0;
   #isEnding = false;
   #isLost = false;
-  #timer: ReturnType<typeof setTimeout> | undefined;
+  #cancelTimer: (() => void) | null = null;
   #sending: Promise<void> | null = null;
 
   constructor(writing: LogWriting) {
@@ -52,7 +55,7 @@ export class LogWriter {
   async open(text: string): Promise<void> {
     const { logs, name } = this.#writing;
     const work = logs.append(name, 0, { text, isEnd: false });
-    const appended = await within(work, end_ms_max, "the log of the answer");
+    const appended = await this.#inTime(work);
     if (appended !== "appended") throw new Error(`the log of the answer is ${appended}`);
     this.#number = 1;
     this.#bytes = Buffer.byteLength(text);
@@ -63,12 +66,12 @@ export class LogWriter {
     if (this.#isLost || text === "") return;
     this.#bytes += Buffer.byteLength(text);
     if (this.#bytes > this.#writing.bytes_max) {
-      this.#lose(new Error(`larger than ${this.#writing.bytes_max} bytes`));
+      this.#lose("size", new Error(`larger than ${this.#writing.bytes_max} bytes`));
       return;
     }
     this.#waiting += text;
     if (this.#waiting.length >= entry_max) this.#send();
-    else this.#timer ??= setTimeout(() => this.#send(), batch_ms);
+    else this.#cancelTimer ??= this.#writing.clock.after(batch_ms, () => this.#send());
   }
 
   /** Resolves when there is room for more: an engine may be faster than the store. */
@@ -82,15 +85,19 @@ export class LogWriter {
     this.#isEnding = true;
     this.#send();
     try {
-      await within(this.#sending ?? Promise.resolve(), end_ms_max, "the log of the answer");
+      await this.#inTime(this.#sending ?? Promise.resolve());
     } catch (cause) {
-      this.#lose(cause);
+      this.#lose("store", cause);
     }
   }
 
+  #inTime<Value>(work: Promise<Value>): Promise<Value> {
+    return within(work, end_ms_max, "the log of the answer", undefined, this.#writing.clock);
+  }
+
   #send(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
+    this.#cancelTimer?.();
+    this.#cancelTimer = null;
     this.#sending ??= this.#sendAll().finally(() => {
       this.#sending = null;
     });
@@ -108,26 +115,26 @@ export class LogWriter {
   }
 
   async #append(entry: LogEntry): Promise<void> {
-    const { logs, name } = this.#writing;
-    const until_ms = performance.now() + patience_ms;
+    const { logs, name, clock } = this.#writing;
+    const until_ms = clock.now_ms() + patience_ms;
     while (!this.#isLost) {
       try {
         const appended = await logs.append(name, this.#number, entry);
-        if (appended !== "appended") this.#lose(new Error(`the log is ${appended}`));
+        if (appended !== "appended") this.#lose("store", new Error(`the log is ${appended}`));
         this.#number += 1;
         return;
       } catch (cause) {
-        if (performance.now() >= until_ms) return this.#lose(cause);
-        await Bun.sleep(retry_ms);
+        if (clock.now_ms() >= until_ms) return this.#lose("store", cause);
+        await passed(clock, retry_ms);
       }
     }
   }
 
-  #lose(cause: unknown): void {
+  #lose(why: Unkept, cause: unknown): void {
     if (this.#isLost) return;
     this.#isLost = true;
     this.#waiting = "";
-    clearTimeout(this.#timer);
-    this.#writing.lost(cause);
+    this.#cancelTimer?.();
+    this.#writing.lost(why, cause);
   }
 }

@@ -1,14 +1,26 @@
 /** Types and faults that the writers and the readers of kept answers share. */
 import { Fault } from "../../inference/fault.ts";
+import type { Clock } from "../../time/clock.ts";
 import { within } from "../../time/deadline.ts";
 import type { Dependencies } from "../dependencies.ts";
 
 /** How long a request waits for the stores. */
-export const claim_ms_max = 3_000;
+const claim_ms_max = 3_000;
 /** How often a reader asks for more. */
 export const poll_ms = 100;
 
-export type KeepingNeeds = Pick<Dependencies, "kept" | "ledger" | "limits" | "log">;
+/** The time from the claim to the admission, with a margin. */
+const admission_ms = 5_000;
+
+/**
+ * Whether a claim that has no grant at this age never gets one: its node is gone. A node that was only slow finds its claim
+ * gone before it delivers anything. A claim of the future is as old: the store's clock was set back.
+ */
+export function isUngranted({ kept }: Pick<KeepingNeeds, "kept">, age_ms: number): boolean {
+  return Math.abs(age_ms) > kept.grant_ms() + admission_ms;
+}
+
+export type KeepingNeeds = Pick<Dependencies, "kept" | "ledger" | "limits" | "log" | "metrics">;
 
 /** The first entry of a log. */
 export interface LogHead {
@@ -24,10 +36,15 @@ export function answerLost(): Fault {
   );
 }
 
+/** Throws if the store does not answer in time. */
+export function answered<Value>(clock: Clock, work: Promise<Value>): Promise<Value> {
+  return within(work, claim_ms_max, "the store of answers", undefined, clock);
+}
+
 /** The fault that a client gets while the stores are away. */
-export async function available<Value>(work: Promise<Value>): Promise<Value> {
+export async function available<Value>({ kept }: Pick<KeepingNeeds, "kept">, work: Promise<Value>): Promise<Value> {
   try {
-    return await within(work, claim_ms_max, "the store of answers");
+    return await answered(kept.clock, work);
   } catch (cause) {
     throw unavailable(cause);
   }

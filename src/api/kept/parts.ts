@@ -1,11 +1,15 @@
 /** The parts of a node that kept answers need, and their limits. */
 import type { AnswerLogs } from "../../store/answer-log.ts";
 import type { KeptAnswers } from "../../store/kept.ts";
+import type { Clock } from "../../time/clock.ts";
 
 export interface KeptParts {
   answers: KeptAnswers;
   logs: AnswerLogs;
   settings(): KeptLimits;
+  /** How long an admission may take. */
+  grant_ms(): number;
+  clock: Clock;
   /** The answers that this node keeps and that have not ended. */
   open: Set<OpenAnswer>;
 }

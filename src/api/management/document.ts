@@ -60,21 +60,21 @@ const tags: [Tag, string][] = [
   ["Plans", "The limits of organizations, by name."],
   ["Upstreams", "The engines that are out of service."],
   ["Fleet", "The nodes that serve."],
-  ["Usage", "What organizations used."],
+  ["Usage", "Usage of organizations."],
   ["Requests", "Single inference requests."],
-  ["Audit", "Who did what, chained by hash."],
-  ["Notices", "What organizations are told by webhook: docs/notices.md."],
+  ["Audit", "The log of administrative actions, chained by hash."],
+  ["Notices", "Webhooks that report usage and expiring keys: docs/notices.md."],
   ["Operators", "Who may use this interface."],
-  ["People", "Who came in by an issuer, and their memberships."],
+  ["People", "People who signed in through an issuer, and their memberships."],
   ["Console", "The pages for people: docs/console.md."],
 ];
 
 const introduction = [
-  "Administers a Sluice service: what the commands of the same names do. It is served on the operator's port only.",
-  "**Authentication.** Send `Authorization: Bearer <token>` with an operator token (`slo_…`). `sluice operator create` on the node makes the first one. An `admin` may do all, a `viewer` reads, and an `organization-admin` reads and manages what is of one organization; to it, nothing else exists. An API key opens nothing here, and an operator token infers nothing.",
-  "**Lists** come in parts, in a stable order: send `next_cursor` as `cursor` until it is null.",
-  "**Repeats are harmless.** A creation takes an `idempotency-key`: the same request with the same key, within 7 days, answers what was made the first time, without its secret. Changes set values; revocations can be repeated. Only rotations and adjustments of usage act anew each time.",
-  "**Two at once.** What has a `version` sends it as `etag`. A change with `if-match` is refused with 412 if the version is another one by now; the error's `current` is what would have been overwritten.",
+  "Administers a Sluice service, like the commands of the same names. It is served on the operator's port only.",
+  "**Authentication.** Send `Authorization: Bearer <token>` with an operator token (`slo_…`). `sluice operator create` on the node makes the first one. An `admin` may do everything, a `viewer` may read everything except operators, and an `organization-admin` reads and manages one organization and sees no other. API keys don't work here, and operator tokens don't work on the API.",
+  "**Lists** come in pages, in a stable order: send `next_cursor` as `cursor` until it is null.",
+  "**Repeats.** A creation takes an `idempotency-key`: the same request with the same key, within 7 days, returns what was created the first time, without its secret. Changes set values, so they can be repeated, and revocations too. Only rotations and adjustments of usage take effect each time.",
+  "**Concurrent changes.** An object with a `version` also sends it as `etag`. A change with `if-match` is refused with 412 if the object has another version by now; the error's `current` is what would have been overwritten.",
   "**Errors** have five keys, always present: `code` is for programs, `message` for people. Fields and parameters that do not exist are refused.",
 ].join("\n\n");
 

@@ -1,5 +1,5 @@
 /**
- * THE GATE of management stands before every verb over HTTP, and no verb is mounted without it. It checks, in this
+ * THE GATE of management comes before every verb over HTTP, and no verb is mounted without it. It checks, in this
  * order: TLS; the caller, an operator or a session of the console; the role; parameters; body. Then the verb acts, for what
  * the caller may see.
  */

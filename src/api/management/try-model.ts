@@ -1,5 +1,5 @@
 /**
- * Tries a model: one chat completion that this process runs for whoever administers a key, as that key, with its limits and
+ * Tries a model: one chat completion that this process runs for an administrator of a key, as that key, with its limits and
  * a receipt. So nobody needs the key itself. It is no verb, since its answer is that of the API.
  */
 import Type from "typebox";
@@ -7,10 +7,12 @@ import { planOf } from "../../admission/allowance.ts";
 import { requireScope } from "../../auth/authenticate.ts";
 import type { Principal } from "../../auth/verdict.ts";
 import type { Call } from "../../http/call.ts";
-import type { CallerRole } from "../../management/caller.ts";
+import type { Serve } from "../../http/frame.ts";
+import { type CallerRole, localCaller } from "../../management/caller.ts";
 import { keepers } from "../../management/shapes.ts";
 import { ChatCompletionRequest } from "../../protocol/openai-chat/contract.ts";
 import { validateChatRequest } from "../../protocol/openai-chat/validate.ts";
+import type { Actor } from "../../store/directory.ts";
 import { raisedRates } from "../../store/raise.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { infer } from "../infer.ts";
@@ -18,6 +20,7 @@ import { inferenceBody } from "../inference-body.ts";
 import { type Operation, operation } from "../operation.ts";
 import { chatAdapter, createChatCompletion } from "../operations/chat.ts";
 import { queryOf } from "../path.ts";
+import { serveOperation } from "../serve-operation.ts";
 import { admitted, type ManagementEntrance, managementPath, refuseUnknown, requireTls } from "./gate.ts";
 import type { Trying } from "./trying.ts";
 
@@ -57,6 +60,18 @@ export function tryModel(entrance: ManagementEntrance, trying: Trying): Operatio
       return infer(dependencies, call, { principal, body: await body.read(dependencies, call) }, chatAdapter);
     },
   });
+}
+
+/**
+ * Tries models for who administers the node on its own machine: the file system has let them in. Null: nobody tries one.
+ */
+export function tryingHere(dependencies: Dependencies, entrance: ManagementEntrance): ((actor: Actor) => Serve) | null {
+  const { trying } = entrance;
+  if (!trying) return null;
+  return (actor) => {
+    const authenticate = async () => localCaller(actor);
+    return serveOperation(dependencies, tryModel({ ...entrance, authenticate }, trying));
+  };
 }
 
 /** Makes the checks that a request with the key itself would pass (serve-operation.ts). */

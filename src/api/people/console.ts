@@ -1,4 +1,4 @@
-/** The console's port: its pages, signing in and out, and the verbs of management for whoever is signed in. */
+/** The console's port: its pages, signing in and out, and the verbs of management for people and operators who are signed in. */
 import type { ConsoleFiles } from "../../console/files.ts";
 import type { Framed } from "../../http/frame.ts";
 import { type ConsoleParts, endConsoleSession } from "../../identity/console.ts";

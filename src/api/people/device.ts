@@ -112,7 +112,7 @@ function decisionForm(session: CurrentSession, code: string, { agent, address, c
 ${places}</select>
 <p><button class="main" name="decision" value="approve">Approve</button> <button name="decision" value="deny">Deny</button></p>
 </form>
-<p class="note">Approve only if you see this code on a device of yours. Whoever sent you a link to this page gets in as you.</p>`;
+<p class="note">Approve only if you see this code on a device of yours. If somebody sent you a link to this page, they would be signed in as you.</p>`;
 }
 
 async function decided(visit: Visit, session: CurrentSession, fields: Fields): Promise<Response> {

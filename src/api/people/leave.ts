@@ -25,7 +25,7 @@ export function backchannelLogout(parts: IdentityParts): Operation {
         if (thrown instanceof NotConfigured) throw notThere(call);
         if (!(thrown instanceof IssuerRefused || thrown instanceof IssuerAway)) throw thrown;
         log.event("warn", "issuer_logout_refused", { request_id: call.requestId, cause: thrown.message });
-        // The same words for all: whoever sent it learns nothing.
+        // The same message for all causes, so that a sender learns nothing.
         return thrown instanceof IssuerAway
           ? json(
               503,

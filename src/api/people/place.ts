@@ -76,7 +76,7 @@ export function forBrowsers(parts: IdentityParts, kind: SessionKind, { id, metho
   });
 }
 
-/** An operation that is served and stands in no contract. */
+/** An operation that is served and is in no contract. */
 export function unlisted(served: {
   id: string;
   method: "get" | "post" | "delete";

@@ -1,7 +1,7 @@
 /**
- * As whom a session of the console calls the verbs of management. A person acts by one membership at a time: as an `admin` of
- * the service always by that one, else by the one in the organization that the request names, else by her role for the
- * service, else by her first membership. Pure.
+ * The caller that a session of the console stands for in the verbs of management. A person acts by one membership at a
+ * time: always by that of an `admin` of the service, else by the one in the organization that the request names, else by
+ * a role for the service, else by the first membership. Pure.
  */
 import type { ConsoleSession } from "../../identity/console.ts";
 import { Fault } from "../../inference/fault.ts";

@@ -19,7 +19,7 @@ export function addAgentCommands(program: Command, { services, exitWith }: Comma
     program
       .command(agent.name)
       .description(`start ${agent.title} with the models of a server, signed in as you`)
-      .argument("[words...]", `what ${agent.title} gets, as you would type it there`)
+      .argument("[words...]", `arguments for ${agent.title}`)
       .option("--at <url>", "the server (default: where you signed in last)")
       .addHelpText("after", helpOf(agent))
       .action(async (words: string[], { at }: { at?: string }) => exitWith(await started(services, agent, words, at)));

@@ -26,7 +26,7 @@ export interface Case {
 
 export interface Suite {
   protocol: Protocol;
-  /** Where the rules stand. */
+  /** The source of the rules. */
   source: string;
   /** The first one shows whether the protocol is served at all. */
   cases: readonly Case[];

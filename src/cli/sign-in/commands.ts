@@ -20,7 +20,7 @@ export function addSignInCommands(program: Command, { services }: CommandContext
   const { terminal } = services;
   program
     .command("login")
-    .description("sign in at a server, in a browser on any machine; or keep a key for it")
+    .description("sign in to a server, with a browser on any machine; or store a key for it")
     .argument("<url>", "what clients call: https://sluice.example")
     .option("--key", "keep a key instead, from SLUICE_KEY or standard input")
     .addOption(new Option("--store <place>", "where to keep the refresh token or key").choices(storeNames))
@@ -49,7 +49,7 @@ export function addSignInCommands(program: Command, { services }: CommandContext
 
   program
     .command("logout")
-    .description("end the sign-in at a server, here and there")
+    .description("sign out of a server, and delete the sign-in here")
     .argument("[url]", "the server (default: where you signed in last)")
     .addOption(jsonOption())
     .action(async (typed: string | undefined, options: JsonFlag) => {
@@ -73,7 +73,7 @@ export function addSignInCommands(program: Command, { services }: CommandContext
 
   program
     .command("token")
-    .description("print an access token for a server, or the key kept for it; renews the token where needed")
+    .description("print an access token for a server, renewed if needed, or the stored key")
     .argument("[url]", "the server (default: where you signed in last)")
     .addHelpText("after", tokenHelp)
     .action(async (typed: string | undefined) => {
@@ -159,7 +159,7 @@ async function revokedThere(url: string, token: string): Promise<void> {
   await revokedAt(url, token).catch((cause) => {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new Error(
-      `Signed out here, but ${url} could not be told, and this sign-in goes on there: ${why} Ask your administrator to end it.`,
+      `Signed out here, but ${url} did not get the message, and this sign-in goes on there: ${why} Ask your administrator to end it.`,
       { cause },
     );
   });

@@ -19,20 +19,20 @@ const issuer = group(
   {
     issuer: url(
       { isRequired: true },
-      "Its address, as its discovery document and its tokens have it to the letter; `https`, but on loopback.",
+      "Its URL, exactly as in its discovery document and its tokens; `https`, except on loopback.",
     ),
     client_id: text(
-      { minLength: 1, maxLength: 512, absent: "nobody signs in by it" },
-      "The client that Sluice is there.",
+      { minLength: 1, maxLength: 512, absent: "nobody signs in through it" },
+      "Sluice's client ID at this issuer.",
     ),
     client_secret: text(
       { minLength: 1, maxLength: 4096, writeOnly: true },
-      `Its secret, from the environment: \`"\${OIDC_CLIENT_SECRET}"\`.`,
+      `The client's secret, from the environment: \`"\${OIDC_CLIENT_SECRET}"\`.`,
     ),
     scopes: list(
       text({ pattern: "^[\\x21\\x23-\\x5b\\x5d-\\x7e]{1,256}$", patternErrorMessage: "must be a scope of OAuth" }, ""),
       { minItems: 1, maxItems: 32, uniqueItems: true, default: ["openid", "profile", "email", "offline_access"] },
-      "Scopes that a sign-in asks for. Without `offline_access`, most issuers cannot be asked again, and a sign-in lasts 24 hours.",
+      "Scopes that a sign-in requests. Without `offline_access`, Sluice cannot ask most issuers again, and a sign-in lasts 24 hours.",
     ),
     parameters: mapping(
       text({ maxLength: 1024 }, ""),
@@ -47,17 +47,17 @@ const issuer = group(
     audiences: list(
       text({ minLength: 1, maxLength: 512 }, ""),
       { maxItems: 32, uniqueItems: true, default: [] },
-      "Audiences (`aud`) of its access tokens that callers may send in place of a key. Never a client id. None: no token is accepted.",
+      "Audiences (`aud`) of its access tokens that callers may send in place of a key. Never a client ID. Without any, no token is accepted.",
     ),
     algorithms: list(
       choice(algorithms, {}, ""),
       { minItems: 1, maxItems: algorithms.length, uniqueItems: true, default: ["RS256", "PS256", "ES256", "EdDSA"] },
-      `Signatures that are accepted: any of ${algorithms.map((one) => `\`${one}\``).join(", ")}.`,
+      `Accepted signature algorithms: any of ${algorithms.map((one) => `\`${one}\``).join(", ")}.`,
     ),
     subject: list(
       claim({}, ""),
       { minItems: 1, maxItems: 4, uniqueItems: true, default: ["sub"] },
-      "The claims that together say who somebody is. For Entra ID `[tid, oid]`, because its `sub` differs from application to application.",
+      "The claims that together identify a person. For Entra ID `[tid, oid]`, because its `sub` differs from application to application.",
     ),
     groups_claim: claim({ default: "groups" }, "The claim with a person's groups."),
   },
@@ -66,19 +66,19 @@ const issuer = group(
 
 const rule = group(
   {
-    issuer: url({ absent: "the only one" }, "The issuer that says so. Needed where there are several."),
+    issuer: url({ absent: "the only one" }, "The issuer of the claim. Needed if there are several issuers."),
     claim: claim(
       { isRequired: true },
-      "The name of the claim, or a path with dots (`realm_access.roles`). `email` counts only if the issuer has verified it, in any case.",
+      "The name of the claim, or a path with dots (`realm_access.roles`). `email` counts only if the issuer has verified it; upper and lower case are the same.",
     ),
-    has: text({ minLength: 1, maxLength: 500 }, "The claim is a list, and has this text."),
-    is: text({ minLength: 1, maxLength: 500 }, "The claim is this text."),
+    has: text({ minLength: 1, maxLength: 500 }, "Matches if the claim is a list that has this text."),
+    is: text({ minLength: 1, maxLength: 500 }, "Matches if the claim is this text."),
     role: choice(
       personRoles,
       { isRequired: true },
       "`member` or `organization-admin` of `organization`; or `viewer` or `admin` of the service.",
     ),
-    organization: text({ minLength: 1, maxLength: 100 }, "Slug or ID."),
+    organization: text({ minLength: 1, maxLength: 100 }, "Slug or ID of the organization."),
     team: text({ minLength: 1, maxLength: 200 }, "Name or ID of a team of the organization."),
     scopes: list(
       choice(scopes, {}, ""),
@@ -90,21 +90,31 @@ const rule = group(
       { minItems: 1, maxItems: 1000, uniqueItems: true, absent: "every model" },
       "The only models that they may use.",
     ),
-    kind: choice(personKinds, { default: "person" }, "`service`: it is a workload."),
+    kind: choice(personKinds, { default: "person" }, "`service` marks a workload."),
   },
-  "Whoever comes from the issuer with the claim gets the role. In one organization, the first rule that matches counts.",
+  "Gives a role to everybody with the claim. In one organization, the first rule that matches counts.",
 );
 
 export const identity = group(
   {
-    service_url: url({}, "What clients call: `https://sluice.example`. `https`, but on loopback. Needed for sign-ins."),
-    console_url: url({}, "The same of the console, which listens on `SLUICE_CONSOLE_PORT`."),
+    service_url: url(
+      {},
+      "The URL that clients call, such as `https://sluice.example`; `https`, except on loopback. Needed for sign-ins.",
+    ),
+    console_url: url(
+      {},
+      "The URL of the console, which listens on `SLUICE_CONSOLE_PORT`; `https`, except on loopback.",
+    ),
     issuers: list(
       issuer,
       { maxItems: 16, default: [] },
-      "Whom Sluice trusts to say who somebody is. Without any, only operators sign in to the console.",
+      "The issuers that Sluice trusts. Without any, only operators can sign in to the console.",
     ),
-    rules: list(rule, { maxItems: 1000, default: [] }, "Who gets which role, in the order in which they count."),
+    rules: list(
+      rule,
+      { maxItems: 1000, default: [] },
+      "Rules that say who gets which role; the first that matches counts.",
+    ),
     groups_max_age_h: whole(
       { minimum: 0, maximum: 720, default: 24 },
       "How long a person's last groups count when an answer has none.",
@@ -112,16 +122,16 @@ export const identity = group(
     keys_of_leavers: choice(
       ["revoke", "keep"],
       { default: "revoke" },
-      "`revoke`: a person's keys stop with her membership, work again if she regains it, and end for good after `confirmed_max_days`. `keep`: they stay; her tokens stop.",
+      "`revoke`: a person's keys stop when the membership ends, work again if it is regained, and end for good after `confirmed_max_days`. `keep`: the keys stay, and only tokens stop.",
     ),
     session_idle_h: whole(
       { minimum: 1, maximum: 720, default: 8 },
       "How many hours a session of the console lasts without use.",
     ),
-    session_max_h: whole({ minimum: 1, maximum: 720, default: 24 }, "How many hours it lasts in all."),
+    session_max_h: whole({ minimum: 1, maximum: 720, default: 24 }, "How many hours a session lasts in all."),
     confirmed_max_days: whole(
       { minimum: 1, maximum: 365, default: 30 },
-      "How many days a person's keys work after her issuer last vouched for her.",
+      "How many days a person's keys work after the issuer last confirmed the person.",
     ),
     claude_code_settings: flag(
       { default: false },

@@ -37,11 +37,11 @@ const route = group(
     ),
     continue: flag(
       { default: false },
-      "Whether this engine goes on with a streamed answer in whose middle another engine has failed. It must be vLLM or SGLang, or know their fields `continue_final_message` and `add_generation_prompt`, and speak `openai-chat`. Not for models that reason: a text is continued only if nothing came before it.",
+      "Whether this engine continues a streamed answer that another engine broke off in the middle. It must be vLLM or SGLang, or know their fields `continue_final_message` and `add_generation_prompt`, and speak `openai-chat`. Not for models that reason: a text is continued only if nothing came before it.",
     ),
     context_window: whole(
       { ...tokens, absent: "the model's" },
-      "The engine's own context, where it is smaller than the model's.",
+      "The engine's own context, if it is smaller than the model's.",
     ),
     concurrent_max: { ...capacity.concurrent_max, absent: "the upstream's" },
     tokens_in_flight_max: { ...capacity.tokens_in_flight_max, absent: "the upstream's" },
@@ -81,15 +81,15 @@ export const Model = group(
     aliases: list(
       text(id, ""),
       { maxItems: 64, uniqueItems: true, default: [] },
-      "Other names of the same form that requests may use, such as an earlier id. They are listed, and answers repeat them; limits of keys, receipts and reports have the id.",
+      "Other names of the same form that requests may use, such as an earlier id. `GET /v1/models` lists them, and answers repeat them; limits of keys, receipts and reports use the id.",
     ),
     deprecated_at: text(
       { ...instant, absent: "`retires_at`" },
-      "When clients were or are to stop using the model: a date (its first moment in UTC), or an instant such as `2030-01-31T12:00:00Z`. Needs `retires_at`.",
+      "When clients should stop using the model: a date (its first moment in UTC), or an instant such as `2030-01-31T12:00:00Z`. Needs `retires_at`.",
     ),
     retires_at: text(
       { ...instant, absent: "never" },
-      "From when on the id and its aliases are no longer served, in the same form. Answers tell of it [beforehand](routing.md#aliases-and-retirements).",
+      "From when the id and its aliases are no longer served, in the same form. Answers announce it [beforehand](routing.md#aliases-and-retirements).",
     ),
     replaced_by: text(
       { ...id, absent: "none" },
@@ -97,7 +97,7 @@ export const Model = group(
     ),
     redirect: flag(
       { default: false },
-      "Whether that model answers requests for the retired id. Keys that are limited to certain models need it among them. Needs `replaced_by`.",
+      "Whether that model answers requests for the retired id. A key that is limited to certain models must allow it. Needs `replaced_by`.",
     ),
     owned_by: text(
       { minLength: 1, maxLength: 256, absent: "the id's vendor" },
@@ -112,13 +112,13 @@ export const Model = group(
     capabilities: list(
       choice(capabilities, {}, ""),
       { maxItems: capabilities.length, uniqueItems: true, default: [] },
-      `What the model can do: any of ${capabilities.map((name) => `\`${name}\``).join(", ")}. \`parallel_tools\` needs \`tools\`. A request that needs one that is not listed is refused with \`unsupported_feature\`.`,
+      `What the model can do: any of ${capabilities.map((name) => `\`${name}\``).join(", ")}. \`parallel_tools\` needs \`tools\`. A request that needs another capability is refused with \`unsupported_feature\`.`,
     ),
     prices,
     tokenizer: choice(
       tokenizerNames,
       { absent: "estimates" },
-      "The vocabulary and chat template that `count_tokens` counts with: `o200k_harmony` (OpenAI's gpt-oss) or `llama3` (Llama 3.1, 3.2 and 3.3 Instruct, text only). Without it, counts are estimates from the size of the text, corrected by what the engine reports.",
+      "The vocabulary and chat template for counting tokens: `o200k_harmony` (OpenAI's gpt-oss) or `llama3` (Llama 3.1, 3.2 and 3.3 Instruct, text only). Without it, counts are estimates from the size of the text, corrected by what the engine reports.",
     ),
     extra_params: list(
       text(

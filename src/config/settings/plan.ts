@@ -14,11 +14,11 @@ export const Plan = group(
     concurrent_requests: whole({ minimum: 1, maximum: 1_000_000 }, "Requests that run at the same time."),
     queue_weight: whole(
       { minimum: 1, maximum: 1000, default: 1 },
-      "Its organizations' share of tokens, beside others that wait for a full engine. Each node takes it from its own file.",
+      "The share of tokens that its organizations get of a full engine, relative to others that wait. Each node takes it from its own file.",
     ),
     queue_priority: whole(
       { minimum: 0, maximum: 9, default: 0 },
-      "Where requests wait for a full engine, those of a lower number go before all of a higher one. Each node takes it from its own file.",
+      "When requests wait for a full engine, a lower number goes before all higher ones. Each node takes it from its own file.",
     ),
   },
   "What an organization may use. A limit that you leave out does not limit.",

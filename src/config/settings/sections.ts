@@ -35,7 +35,7 @@ const workers: Row<WorkersWanted, "defaulted"> = {
   default: 1,
   variable: "SLUICE_WORKERS",
   description:
-    "How many processes serve: a number, or `auto` for as many as there are cores and memory for ([workers](#workers)). More than one need Postgres and Redis.",
+    "How many processes serve: a number, or `auto` for as many as there are cores and memory for ([workers](#workers)). More than one needs Postgres and Redis.",
 };
 
 const server = group(
@@ -43,7 +43,7 @@ const server = group(
     workers,
     warm_up_ms: whole(
       { minimum: 0, maximum: 60_000, default: 2000, variable: "SLUICE_WARM_UP_MS" },
-      "How long a node may [warm up](#warming-up) with requests to itself, of which nothing stays: on Postgres before it is ready, on the embedded database in idle moments. With 0 it does not.",
+      "How long a node may [warm up](#warming-up) with requests to itself, which leave no trace: on Postgres before it is ready, on the embedded database in idle moments. 0: not at all.",
     ),
     read_pause_ms_max: whole(
       { minimum: 0, maximum: 100, default: 100 },
@@ -62,11 +62,11 @@ const metering = group(
   {
     lease_s: number(
       { minimum: 0.1, maximum: 3600, default: 60 },
-      "How long after its last checkpoint a running request of a dead node is settled by another node.",
+      "How long after the last checkpoint another node settles a running request of a dead node.",
     ),
     checkpoint_s: number(
       { minimum: 0.02, maximum: 600, default: 2 },
-      "How often a running request saves what it has used. It must be shorter than the lease. If you set only a short lease, it is a third of that.",
+      "How often a running request saves what it has used. It must be shorter than the lease. If you set only a short lease, it defaults to a third of that.",
     ),
     sweep_s: number({ minimum: 0.02, maximum: 600, default: 5 }, "How often a node looks for lapsed leases."),
     unstreamed_tokens_max: whole(
@@ -76,7 +76,7 @@ const metering = group(
     recovery: choice(
       ["checkpoint", "hold"],
       { default: "checkpoint" },
-      "What a stream of a dead node is charged: its last checkpoint, or everything that was held for it. An answer that isn't streamed is charged nothing.",
+      "What a dead node's stream is charged: usage up to its last checkpoint, or everything that was held for it. An answer that isn't streamed is charged nothing.",
     ),
     end_revoked: flag(
       { default: true },
@@ -115,27 +115,27 @@ const limits = group(
     ),
     body_ratio_max: whole(
       { minimum: 10, maximum: 100_000, default: 100 },
-      "How many times its size a compressed body may unpack to; more gets 413. Up to 1 MiB, any ratio is fine.",
+      "The largest ratio of a body's decompressed to its compressed size; more gets 413. Up to 1 MiB, any ratio is fine.",
     ),
     memory_bytes: whole(
       { minimum: 0, maximum: tebibyte, default: 0 },
-      "Above so many resident bytes of the process ([workers](#workers) have a share each), new inference gets 503 `overloaded`. 0: 85 % of the container's limit, or half of the machine's memory.",
+      "When the process has more resident bytes than this ([workers](#workers) have a share each), new inference gets 503 `overloaded`. 0: 85 % of the container's limit, or half of the machine's memory.",
     ),
     in_flight_bytes_max: whole(
       { minimum: 0, maximum: tebibyte, default: 0 },
-      "How many bytes of bodies, stored conversations and streams the requests of a node may hold together. Beyond, they get 503 `overloaded`. 0: a quarter of `memory_bytes`, and two of the largest bodies at least.",
+      "How many bytes of bodies, stored conversations and streams the requests of a node may hold together. Beyond that, requests get 503 `overloaded`. 0: a quarter of `memory_bytes`, and two of the largest bodies at least.",
     ),
     key_in_flight_bytes_max: whole(
       { minimum: 0, maximum: tebibyte, default: 0 },
-      "How many of these bytes the requests of one key may hold. Beyond, they get 429 `concurrency_limit_exceeded`. 0: an eighth of the node's, and four of the largest bodies at least.",
+      "How many of these bytes the requests of one key may hold. Beyond that, they get 429 `concurrency_limit_exceeded`. 0: an eighth of the node's, and four of the largest bodies at least.",
     ),
     websocket_frame_bytes_max: whole(
       { minimum: 0, maximum: gibibyte, default: 4 * mebibyte },
-      "The largest message of a WebSocket, and the most bytes of conversations that one keeps in memory. A larger message ends its connection with 1009. A node has at most 2,000 WebSockets, and no more than such messages fit into half of `in_flight_bytes_max`; a key has at most 64. Beyond, and with 0, an upgrade gets 426, and clients use POST.",
+      "The largest message of a WebSocket, and the most bytes of conversations that one keeps in memory. A larger message ends its connection with 1009. A node has at most 2,000 WebSockets, and no more than such messages fit into half of `in_flight_bytes_max`; a key has at most 64. Beyond that, and with 0, an upgrade gets 426, and clients use POST.",
     ),
     failed_authentications_per_minute: whole(
       { minimum: 1, maximum: 1_000_000, default: 300 },
-      "How many requests without a valid key one client address may send a minute. Beyond, keys that the node doesn't know get 429.",
+      "How many requests without a valid key one client address may send a minute. Beyond that, keys that the node doesn't know get 429.",
     ),
     // Longer than the idle timeout of common balancers, 60 s: the side that sends requests should be the one that closes.
     idle_ms: whole(
@@ -160,7 +160,7 @@ const limits = group(
     ),
     drain_ms: whole(
       { minimum: 0, maximum: day_ms, default: 25_000 },
-      "After that, how long running requests may take to finish before they are ended with their protocol's error.",
+      "How long running requests may then take to finish before they end with their protocol's error.",
     ),
   },
   "Limits on requests and connections.",
@@ -200,7 +200,7 @@ const answers = group(
     ),
     answer_bytes_max: whole(
       { minimum: kibibyte, maximum: 256 * mebibyte, default: 16 * mebibyte },
-      "How large the log of one answer may become. A larger one isn't kept: it ends if its client leaves, and can't be read again.",
+      "How large the log of one answer may become. A larger answer isn't kept: it ends if its client leaves, and can't be read again.",
     ),
     organization_bytes_max: whole(
       { minimum: kibibyte, maximum: tebibyte, default: 256 * mebibyte },
@@ -218,10 +218,10 @@ const reload = group(
   {
     force: flag(
       { default: false },
-      "Whether a reload may take away a plan that organizations are on. Their inference then gets 402 until you give them another plan.",
+      "Whether a reload may remove a plan that organizations are on. Their inference then gets 402 until you give them another plan.",
     ),
   },
-  "How a new file comes into force.",
+  "Rules of a reload.",
 );
 
 const log = group(
@@ -290,14 +290,14 @@ const telemetry = group(
       { minLength: 1, maxLength: 255, default: "sluice" },
       "`service.name` of everything that is sent.",
     ),
-    sample_ratio: number({ minimum: 0, maximum: 1, default: 0.01 }, "The share of requests that is traced."),
+    sample_ratio: number({ minimum: 0, maximum: 1, default: 0.01 }, "The share of requests that are traced."),
     follow_callers: flag(
       { default: true },
       "Whether a caller's `traceparent` decides instead. Set it to false if callers that you don't trust could have everything traced; their trace ids stay.",
     ),
     caller_ids: flag(
       { default: false },
-      "Whether spans of a request have `sluice.organization.id`, `sluice.key.id` and, once it is admitted, `sluice.team.id`. Whoever reads the traces then sees whose each request is.",
+      "Whether spans of a request have `sluice.organization.id`, `sluice.key.id` and, once it is admitted, `sluice.team.id`. Readers of the traces can then tell whose each request is.",
     ),
     metrics_ms: whole({ minimum: 0, maximum: hour_ms, default: 60_000 }, "How often metrics are sent. 0: never."),
   },
@@ -320,7 +320,7 @@ const images = group(
         "",
       ),
       { maxItems: 1000, uniqueItems: true, default: [] },
-      "Hosts from which no image may come, each with all below it.",
+      "Hosts from which no image may come, each with its subdomains.",
     ),
   },
   "Which images an engine may be asked to fetch.",
@@ -358,7 +358,7 @@ const reports = group(
         patternErrorMessage: "must be text on one line",
         default: "Sluice",
       },
-      "Who bills, in FOCUS reports.",
+      "The name of the provider in FOCUS reports.",
     ),
   },
   "What units cost in reports. Nothing else depends on it.",

@@ -9,9 +9,10 @@ const day_ms = 24 * hour_ms;
 
 const timeoutRows: Record<keyof UpstreamTimeouts, string> = {
   connect_ms: "How long the name, TCP and TLS may take.",
-  first_part_ms: "From there, how long until the first part of the answer; and 1 s for each 2,000 tokens of input.",
+  first_part_ms:
+    "How long it may then take until the first part of the answer, plus 1 s for each 2,000 tokens of input.",
   first_part_spare_ms:
-    "The same, where another healthy route of the model stands ready: then that one is asked instead. Never longer than `first_part_ms`.",
+    "The same while another healthy route of the model is ready, which is then asked instead. Never longer than `first_part_ms`.",
   idle_ms: "The longest silence between two parts of an answer.",
   total_ms: "The longest that a whole answer may take, all attempts together.",
 };
@@ -33,11 +34,11 @@ export const timeouts = (defaults: Partial<UpstreamTimeouts>, description: strin
 export const capacity = {
   concurrent_max: whole(
     { minimum: 1, maximum: 1_000_000, absent: "no limit" },
-    "How many requests **each process** of Sluice may have at the engine at once, or all of them together with `scope: fleet`. Further ones wait: [routing.md](routing.md#when-engines-are-full). Replicas and addresses have it each.",
+    "How many requests **each process** of Sluice may have at the engine at once, or all of them together with `scope: fleet`. Further ones wait: [routing.md](routing.md#when-engines-are-full). Each replica and each address has this limit.",
   ),
   tokens_in_flight_max: whole(
     { minimum: 1, maximum: 1_000_000_000, absent: "no limit" },
-    "How many tokens those requests may have together: their inputs, and at most 1,024 for each answer. Per process too.",
+    "How many tokens those requests may have together: their inputs, and at most 1,024 for each answer. Always per process.",
   ),
 };
 
@@ -49,7 +50,7 @@ const tls = group(
     certificate_file: file("The certificate that Sluice shows to the engine, in PEM. Needs `key_file`."),
     key_file: file("Its private key, in PEM."),
   },
-  "For `https`: whom Sluice trusts, and who it is. The files are read at the start and on SIGHUP.",
+  "For `https`: the authorities that Sluice trusts, and the certificate that it shows. The files are read at the start and on SIGHUP.",
 );
 
 const headerName = (description: string) =>
@@ -66,13 +67,13 @@ const identityHeaders = group(
     organization: headerName("The header that has the organization's id."),
     plan: headerName("The header that has the name of its plan."),
     session: headerName(
-      "The header that names the conversation, the same for each of its turns and never the client's own name for it: `X-Session-ID` for vLLM, `X-Dynamo-Session-ID` for Dynamo. Absent where nothing identifies one.",
+      "The header that names the conversation, the same for each of its turns and never the client's own name for it: `X-Session-ID` for vLLM, `X-Dynamo-Session-ID` for Dynamo. Not sent if nothing identifies the conversation.",
     ),
     priority: headerName(
       "The header that has the priority of the request's plan, from `priorities`: `X-Vllm-Priority` for vLLM, `x-override-priority` for SGLang.",
     ),
   },
-  "For a scheduler between Sluice and the engines: the headers that say for whom a request is. For llm-d 0.8, `x-llm-d-inference-fairness-id` and `x-llm-d-inference-objective`; later versions call them `x-gateway-inference-…`.",
+  "For a scheduler between Sluice and the engines: the headers that say whose a request is. For llm-d 0.8, `x-llm-d-inference-fairness-id` and `x-llm-d-inference-objective`; later versions call them `x-gateway-inference-…`.",
 );
 
 const rootPath = (path: string, description: string) =>
@@ -89,33 +90,33 @@ export const check = group(
   {
     path: rootPath(
       "/health",
-      "What is asked, from the root of the engine's host. Any status from 200 to 299 says that it is well.",
+      "The path to ask, from the root of the engine's host. Any status from 200 to 299 means healthy.",
     ),
     interval_ms: whole(
       { minimum: 100, maximum: hour_ms, default: 5000 },
-      "How often it is asked. It has 5 s to answer.",
+      "How often the engine is asked. It has 5 s to answer.",
     ),
   },
-  "Asks the engine from time to time whether it is well. While it isn't, it gets no requests.",
+  "Checks the engine's health at intervals. An unhealthy engine gets no requests.",
 );
 
 export const load = group(
   {
-    path: rootPath("/metrics", "Where the engine's metrics are, from the root of its host."),
-    interval_ms: whole({ minimum: 100, maximum: hour_ms, default: 1000 }, "From one reading to the next."),
+    path: rootPath("/metrics", "The path of the engine's metrics, from the root of its host."),
+    interval_ms: whole({ minimum: 100, maximum: hour_ms, default: 1000 }, "How often the metrics are read."),
     waiting_max: whole(
       { minimum: 0, maximum: 1_000_000, default: 4 },
-      "With more requests that wait in the engine, or more than 95 % of its cache taken, it is crowded.",
+      "An engine is crowded if more requests than this wait in it, or if more than 95 % of its cache is used.",
     ),
   },
-  "Reads how busy the engine is from its own metrics (vLLM, SGLang, llama.cpp with `--metrics`). A crowded one gets no new requests while another engine of the model is not.",
+  "Reads from the engine's metrics how busy it is (vLLM, SGLang, llama.cpp with `--metrics`). A crowded engine gets no new requests while another engine of the model is not crowded.",
 );
 
 export const queue = group(
   {
     length_max: whole(
       { minimum: 0, maximum: 1_000_000, default: 1000 },
-      "How many requests may wait for one engine. An organization may take as many places as are still free. Beyond, they get 429 `capacity_exceeded`.",
+      "How many requests may wait for one engine. An organization may take as many places as are still free. Further requests get 429 `capacity_exceeded`.",
     ),
     wait_ms_max: whole(
       { minimum: 0, maximum: hour_ms, default: 30_000 },
@@ -123,34 +124,34 @@ export const queue = group(
     ),
     reserved_percent: whole(
       { minimum: 0, maximum: 50, default: 0 },
-      "How much of `concurrent_max` and `tokens_in_flight_max` is kept for organizations that have less than that at the engine, so that theirs need not wait. At least one request, unless this is 0.",
+      "How much of `concurrent_max` and `tokens_in_flight_max` is kept for organizations that use less than that of the engine, so that their requests need not wait. At least one request, unless this is 0.",
     ),
   },
-  "How requests wait where the engine is full. Per process.",
+  "How requests wait when the engine is full. Per process.",
 );
 
 export const resolve = group(
   {
     interval_ms: whole(
       { minimum: 100, maximum: hour_ms, default: 5000 },
-      "How often the name is resolved anew. It is resolved sooner if a DNS server of `servers` says that its answer holds for less, but not more often than once a second.",
+      "How often the name is resolved. It is resolved sooner if a DNS server of `servers` gives a shorter time to live, but at most once a second.",
     ),
     addresses_max: whole(
       { minimum: 1, maximum: 256, default: 64 },
-      "How many addresses may be asked. If the name has more, the others get no requests, and the log says so.",
+      "How many addresses get requests. If the name has more, the log says so.",
     ),
     family: choice(
       addressFamilies,
       { default: "all" },
-      "Which addresses are engines. If each engine has an IPv4 and an IPv6 address, choose one, or each counts twice.",
+      "Which addresses are engines. If each engine has an IPv4 and an IPv6 address, choose one family; otherwise each engine counts twice.",
     ),
     servers: list(
       text({ minLength: 1, maxLength: 64 }, ""),
       { maxItems: 8, default: [] },
-      "DNS servers, such as `10.0.0.10`, or `127.0.0.1:8600` for Consul. They are asked for the name as it stands, in place of the system's way with its hosts file and search domains.",
+      "DNS servers, such as `10.0.0.10`, or `127.0.0.1:8600` for Consul. They are asked for the exact name, instead of the system's resolver with its hosts file and search domains.",
     ),
   },
-  "The name in `url` has several addresses, each of them an engine that serves the same, and they change: [routing.md](routing.md#names-with-several-addresses). `{}` resolves it with the defaults. Not with `replicas`.",
+  "For a name in `url` with several addresses, each of them an equal engine, that may change: [routing.md](routing.md#names-with-several-addresses). `{}` uses the defaults. Not with `replicas`.",
 );
 
 export const Upstream = group(
@@ -162,7 +163,7 @@ export const Upstream = group(
     protocol: choice(
       upstreamProtocols,
       { default: "openai-chat" },
-      "What the engine speaks: `openai-chat` (asked at `/chat/completions` below the URL), `anthropic-messages` (`/messages`) or `openai-responses` (`/responses`).",
+      "The protocol that the engine speaks: `openai-chat` (asked at `/chat/completions` below the URL), `anthropic-messages` (`/messages`) or `openai-responses` (`/responses`).",
     ),
     api_key: text(
       { minLength: 1, maxLength: 4096, writeOnly: true },
@@ -174,23 +175,23 @@ export const Upstream = group(
       whole({ minimum: -2_147_483_648, maximum: 2_147_483_647 }, ""),
       "^.{1,64}$",
       { maxProperties: 1000, "x-key": "must be the name of a plan" },
-      "The priority of requests by the name of their plan, in the order that the engine has: in vLLM the lowest number goes first, in SGLang the highest unless it was started with `--schedule-low-priority-values-first`. Plans that are not named send none. Needs `identity_headers.priority`.",
+      "The priority of requests by the name of their plan, in the engine's order: in vLLM the lowest number goes first, in SGLang the highest unless it was started with `--schedule-low-priority-values-first`. Requests of other plans have none. Needs `identity_headers.priority`.",
     ),
     tls,
     replicas: list(
       text({ minLength: 1, maxLength: 2048 }, "The base URL of another engine that serves the same."),
       { maxItems: 63 },
-      "Base URLs of further engines that are the same. A session stays with one of them: [routing.md](routing.md#sessions-stay-at-home).",
+      "Base URLs of further, equal engines. A session stays with one of them: [routing.md](routing.md#sessions-stay-at-home).",
     ),
     resolve,
     cache_salt: flag(
       { default: false },
-      "Whether each organization gets a salt of its own in the engine's prefix cache (vLLM's field `cache_salt`), so that none can tell by time what another has there. Not for `anthropic-messages`.",
+      "Whether each organization gets a salt of its own in the engine's prefix cache (vLLM's field `cache_salt`), so that none can tell from response times what another has cached. Not for `anthropic-messages`.",
     ),
     running_usage: choice(
       ["off", "usage", "timings"],
       { default: "off" },
-      "Whether the engine is asked for its counts on every chunk of a stream, so that a caller who leaves is charged by what the engine had counted: `usage` for vLLM and SGLang (`stream_options.continuous_usage_stats`), `timings` for llama.cpp (`timings_per_token`). The chunks are larger. For `openai-chat` only.",
+      "Whether Sluice asks the engine for its counts on every chunk of a stream, so that a client that leaves is charged by the engine's last count: `usage` for vLLM and SGLang (`stream_options.continuous_usage_stats`), `timings` for llama.cpp (`timings_per_token`). The chunks are larger. For `openai-chat` only.",
     ),
     check,
     load,

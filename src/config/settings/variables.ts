@@ -105,7 +105,7 @@ export const environment = {
       ),
     ),
     { needs: "SLUICE_OPERATOR_PORT" },
-    "Names by which that second port may be asked, such as `sluice.internal, sluice-1`. It answers to addresses, `localhost` and `SLUICE_OPERATOR_HOST` in any case, and to any other `Host` with 403.",
+    "Names under which that second port answers, such as `sluice.internal, sluice-1`. It always answers to addresses, `localhost` and `SLUICE_OPERATOR_HOST`; any other `Host` gets 403.",
   ),
   SLUICE_CONSOLE_PORT: whole(
     port,
@@ -118,7 +118,7 @@ export const environment = {
   SLUICE_TRUSTED_PROXIES: list(
     items(form(isNetwork, "must list addresses or networks such as 10.0.0.0/8 or ::1")),
     { default: [] },
-    "Addresses and networks of your proxies, such as `10.0.0.0/8, ::1`. Only from them Sluice takes the client's address. Set it behind a load balancer: without it, all clients share the limits of one address.",
+    "Addresses and networks of your proxies, such as `10.0.0.0/8, ::1`. Sluice takes the client's address only from them. Set it behind a load balancer: without it, all clients share the limits of one address.",
   ),
   SLUICE_CLIENT_ADDRESS_HEADER: text(
     {
@@ -126,7 +126,7 @@ export const environment = {
       needs: "SLUICE_TRUSTED_PROXIES",
       problem: form((name) => /^[A-Za-z0-9-]{1,64}$/.test(name), "must name a header such as x-forwarded-for"),
     },
-    "The one header in which these proxies name their client, such as `x-real-ip` or `forwarded`. Each of them must write it, or append to it: a client that they don't name has no address, and passes no list of [allowed addresses](design/keys.md#from-some-addresses-only).",
+    "The one header in which these proxies name their client, such as `x-real-ip` or `forwarded`. Each proxy must write it, or append to it: a client that they don't name has no address, and matches no list of [allowed addresses](design/keys.md#from-some-addresses-only).",
   ),
   SLUICE_SECRET_KEY: text(
     {
@@ -136,7 +136,7 @@ export const environment = {
           ? null
           : "must be 32 bytes in base64, or two such keys, such as openssl rand -base64 32 prints",
     },
-    "The key that encrypts small secrets in the database, 32 bytes in base64; needed with `identity`. While it changes, two, the new one first: [identity.md](identity.md#the-secret-key).",
+    "The key that encrypts small secrets in the database, 32 bytes in base64; needed with `identity`. To change it, set two, the new one first: [identity.md](identity.md#the-secret-key).",
   ),
   SLUICE_TLS_CERTIFICATE_FILE: text(
     { needs: "SLUICE_TLS_KEY_FILE" },

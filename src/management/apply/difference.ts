@@ -1,5 +1,5 @@
 /**
- * The DIFFERENCE between a file of organizations and what stands, as steps in the order in which they are to be made, and
+ * The DIFFERENCE between a file of organizations and the current state, as steps in the order in which they are made, and
  * what is wrong with the file beside its schema: nothing is changed before the whole of it is known. Pure.
  */
 import type { Path } from "../../schema/walk.ts";

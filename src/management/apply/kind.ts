@@ -24,7 +24,7 @@ export interface Name {
 export interface Field<Now> {
   /** The schema of its value in the file. */
   schema: TSchema;
-  /** The value that stands, as the file would say it. */
+  /** The current value, in the form of the file. */
   read(now: Now): unknown;
   /** The value in a new thing that was created without one. */
   fresh: unknown;

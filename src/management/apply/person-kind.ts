@@ -41,11 +41,11 @@ export const personName = {
 /** An address in lower case. */
 export const normalName = (name: string) => (name.includes(" ") ? name : name.toLowerCase());
 
-/** The name that stays hers, whatever her address becomes; null: she is forgotten. */
+/** The person's lasting name, even if the address changes; null: the person is forgotten. */
 export const nameOf = ({ person: { issuer, subject } }: PersonState): string | null =>
   subject === null ? null : `${issuer} ${subject}`;
 
-/** All names by which a file may mean her. */
+/** All names by which a file may refer to the person. */
 export function namesOf(now: PersonState): string[] {
   const { email, isEmailVerified } = now.person;
   return [nameOf(now), isEmailVerified && email ? normalName(email) : null].filter((name) => name !== null);

@@ -1,4 +1,4 @@
-/** The file that says what stands: its comparison with the same state finds no difference. Pure. */
+/** The file that describes the current state: comparing the two finds no difference. Pure. */
 import { canonical } from "../../store/audit-chain.ts";
 import type { BudgetedKey } from "../budgets.ts";
 import { limitNames } from "../shapes.ts";
@@ -67,7 +67,7 @@ function peopleWritten(state: State, allFields: boolean) {
   return { people, addresses: new Map(addresses) };
 }
 
-/** A text of the issuer that may stand in a comment. */
+/** A text of the issuer, safe for a comment. */
 const isWord = /^[^\s\p{C}]+$/u;
 
 function personWritten(now: PersonState, allFields: boolean): WantedPerson {

@@ -54,7 +54,7 @@ export function openObject(options: Record<string, unknown> = {}, properties: TP
   return Type.Unsafe<Record<string, unknown>>(Type.Object(properties, { additionalProperties: true, ...options }));
 }
 
-/** An object of a union whose members are told apart by `type`. */
+/** An object of a union whose members are distinguished by `type`. */
 export function tagged<const Kind extends string, Keys extends TProperties>(
   type: Kind,
   keys: Keys,

@@ -31,10 +31,31 @@ export const requestMetrics = {
     help: "WebSockets that are open now. Each response on one is an open request too.",
     question: "How many clients keep a WebSocket?",
   },
+  http_open_websockets_max: {
+    type: "gauge",
+    help: "WebSockets that the node may have at once. A client beyond them gets 426, and uses POST.",
+    question: "How near is the node to sending clients to POST?",
+  },
   http_kept_answers: {
     type: "gauge",
     help: "Kept answers that the node writes or reads now: those of idempotency keys and background responses.",
     question: "How near is the node to `answers.open_max`?",
+  },
+  http_kept_answers_max: {
+    type: "gauge",
+    help: "Kept answers that the node may write or read at once: `answers.open_max`. A request beyond them gets 503.",
+    question: "How near is the node to refusing idempotency keys?",
+  },
+  http_kept_bytes_total: {
+    type: "counter",
+    help: "Bytes of the logs of ended answers that the node has written. Redis, or the database without one, keeps them for `answers.kept_hours`.",
+    question: "How much of Redis or the database do kept answers take?",
+  },
+  http_answers_unkept_total: {
+    type: "counter",
+    help: "Answers that could not be kept to their end: they were larger than `answers.answer_bytes_max`, or the store of their log was away or had forgotten it. Their clients got them all the same.",
+    question: "Can clients rely on their idempotency keys?",
+    labels: { why: ["size", "store"] },
   },
   http_replays_total: {
     type: "counter",

@@ -182,7 +182,7 @@ export class Connection implements Line, PausedLine {
   }
 
   #pauseAfterRead(): void {
-    // A TLS socket tells of several records of one read.
+    // A TLS socket reports several records of one read.
     this.#pause ??= this.#owner.pauses.begin(this);
     if (this.#pause) this.#socket.pause();
   }

@@ -1,0 +1,97 @@
+/** Where `sluice try` sends a message and finds its receipt: as who is signed in, by --server, or on the node's own machine. */
+import { managementPath } from "../api/management/gate.ts";
+import { ManagementError } from "../management/error.ts";
+import type { RequestReceipt } from "../management/receipt-shape.ts";
+import { Request } from "../management/requests.ts";
+import { encode } from "../schema/codec.ts";
+import { agentModels } from "./agents/models.ts";
+import { jsonOf } from "./calling.ts";
+import { remoteServer, runningServer, socketCaller } from "./connect.ts";
+import type { Services } from "./services.ts";
+import { accessTo } from "./sign-in/access.ts";
+import { serverAt } from "./sign-in/commands.ts";
+import { asked } from "./sign-in/service.ts";
+import { socketTry } from "./socket.ts";
+
+export interface TryEntrance {
+  /** In messages. */
+  server: string;
+  /** `body`: a chat completion. */
+  complete(body: string): Promise<Response>;
+  receiptOf(request: string): Promise<RequestReceipt | "unsettled" | "forbidden">;
+  /** Null where none is listed for who tries. */
+  firstModel(): Promise<string | null>;
+}
+
+export interface TryPlace {
+  /** The URL of a server where one is signed in; else that of the last sign-in. */
+  at?: string;
+  /** The ID of the key as which an operator tries. */
+  key?: string;
+}
+
+const answer_ms_max = 15 * 60_000;
+
+export async function tryEntrance(services: Services, { key, at }: TryPlace): Promise<TryEntrance> {
+  const server = remoteServer(services);
+  if (server && at !== undefined) throw new Error("Give --server or --at, not both: --at is for who is signed in.");
+  if (server && key === undefined)
+    throw new Error("An operator tries a model as a key: name it with --key. To list keys, run: sluice key list");
+  if (server) {
+    const completions = `${managementPath}/try?key=${encodeURIComponent(key!)}`;
+    const access = { url: server.url.replace(/\/+$/, ""), secret: server.token };
+    return { ...overHttp(access, completions, `${managementPath}/requests/`), firstModel: async () => null };
+  }
+  if (key !== undefined) return onThisMachine(services, key, at);
+  const access = await accessTo(services, at === undefined ? undefined : serverAt(at));
+  return {
+    ...overHttp(access, "/v1/chat/completions", "/v1/service/requests/"),
+    firstModel: async () => (await agentModels({ ...access, kind: "key" }))[0]?.id ?? null,
+  };
+}
+
+function overHttp(
+  { url, secret }: { url: string; secret: string },
+  completions: string,
+  receipts: string,
+): Pick<TryEntrance, "server" | "complete" | "receiptOf"> {
+  const authorization = `Bearer ${secret}`;
+  const headers = { authorization, "content-type": "application/json" };
+  return {
+    server: url,
+    complete: (body) => asked(url, completions, { method: "POST", headers, body }, answer_ms_max),
+    async receiptOf(request) {
+      const response = await asked(url, receipts + request, { headers: { authorization } });
+      if (!response.ok) return response.status === 404 ? "unsettled" : "forbidden";
+      const receipt = (await jsonOf(response)) as RequestReceipt | null;
+      return receipt && receipt.outcome !== "running" ? receipt : "unsettled";
+    },
+  };
+}
+
+/** The socket of the running server needs no token: the file system lets in who administers it. */
+async function onThisMachine(services: Services, key: string, at: string | undefined): Promise<TryEntrance> {
+  const storage = services.storage();
+  const [manage, complete] =
+    at === undefined && !storage.databaseUrl
+      ? [await runningServer(services, storage), await socketTry(socketCaller(services, storage))]
+      : [null, null];
+  if (!manage || !complete)
+    throw new Error(
+      "--key is for operators: on the machine of a running server with the embedded database, or with --server.",
+    );
+  return {
+    server: "The server of this machine",
+    complete: (body) => complete(key, body),
+    async receiptOf(id) {
+      try {
+        const found = encode(Request, await manage.findRequest({ id })) as RequestReceipt;
+        return found.outcome === "running" ? "unsettled" : found;
+      } catch (cause) {
+        if (cause instanceof ManagementError && cause.code === "resource_not_found") return "unsettled";
+        throw cause;
+      }
+    },
+    firstModel: async () => null,
+  };
+}

@@ -1,0 +1,147 @@
+// A client of background responses: it begins one, with an idempotency key or without, asks for it at any node until it
+// has an end, and may cancel it. With a key it may be cut off before it has its id, and then it asks with the key again.
+
+import { until } from "../harness/until.ts";
+import type { Chance } from "./chance.ts";
+import { model, type Node } from "./rig.ts";
+
+/** A response as a node told it. */
+export interface Told {
+  node: string;
+  status: string;
+  error: string | null;
+  outputTokens: number | null;
+  at_ms: number;
+}
+
+export interface BackgroundClient {
+  marker: string;
+  stream: boolean;
+  hasKey: boolean;
+  wanted: number;
+  /** Of its responses, in their order: a key begins another one after one that has failed. */
+  ids: string[];
+  /** Of the last one. */
+  told: Told[];
+  isCancelled: boolean;
+  /** It was refused, or its request was cut off and had no key. */
+  hasGivenUp: boolean;
+  began_ms: number;
+  ended_ms: number;
+}
+
+const tokensPerSecond = 100;
+const patience_ms = 90_000;
+const retry_ms = 100;
+const begin_ms_max = 10_000;
+/** Asked after its end, too: an end does not change. */
+const looks_after_end = 3;
+
+interface Round {
+  nodes: readonly Node[];
+  key: string;
+  marker: string;
+  chance: Chance;
+}
+
+export async function backgroundRound(round: Round): Promise<BackgroundClient> {
+  const { nodes, marker, chance } = round;
+  const client: BackgroundClient = {
+    ...{ marker, stream: chance.next() < 0.5, hasKey: chance.next() < 0.5, wanted: 20 + chance.below(200) },
+    ...{ ids: [], told: [], isCancelled: false, hasGivenUp: false },
+    ...{ began_ms: Date.now(), ended_ms: Number.POSITIVE_INFINITY },
+  };
+  const cancelsAfter_ms = chance.next() < 0.2 ? chance.below(1_500) : Number.POSITIVE_INFINITY;
+  const running = () => nodes.filter((node) => node.running);
+  await until(() => running().length > 0, patience_ms, "a node that runs");
+  const since_ms = performance.now();
+  const has = (passed_ms: number) => performance.now() - since_ms >= passed_ms;
+  while (client.ids.length === 0 && !client.hasGivenUp) await begin(round, client, running(), has(begin_ms_max));
+  let looks = 0;
+  while (!client.hasGivenUp && looks < looks_after_end && !has(patience_ms)) {
+    const node = running().length > 0 ? chance.pick(running()) : null;
+    if (node && !client.isCancelled && has(cancelsAfter_ms)) {
+      client.isCancelled = true;
+      await tell(node, round, client, "/cancel");
+    }
+    if (node) await tell(node, round, client);
+    if (isOver(client.told.at(-1))) looks += 1;
+    await Bun.sleep(retry_ms);
+  }
+  client.ended_ms = Date.now();
+  return client;
+}
+
+export function isOver(told: Told | undefined): boolean {
+  return told !== undefined && told.status !== "queued" && told.status !== "in_progress";
+}
+
+async function begin(
+  { key, marker, chance }: Round,
+  client: BackgroundClient,
+  nodes: readonly Node[],
+  isLast: boolean,
+): Promise<void> {
+  const { stream, hasKey, wanted } = client;
+  client.hasGivenUp = isLast;
+  if (nodes.length === 0) return void (await Bun.sleep(retry_ms));
+  const leaving = new AbortController();
+  const timer = setTimeout(() => leaving.abort(), hasKey && chance.next() < 0.3 ? chance.below(60) : begin_ms_max);
+  try {
+    const response = await fetch(`${chance.pick(nodes).url}/v1/responses`, {
+      method: "POST",
+      headers: { ...headersOf(key), ...(hasKey && { "idempotency-key": marker }) },
+      body: JSON.stringify({
+        ...{ model, stream, background: true },
+        input: `[simulator: tps=${tokensPerSecond} tokens=${wanted}] ${marker}`,
+      }),
+      signal: leaving.signal,
+    });
+    let text = "";
+    for await (const chunk of response.body!) {
+      text += Buffer.from(chunk).toString("latin1");
+      if (response.status === 200 && idWords.test(text)) break;
+    }
+    const id = idWords.exec(text)?.[1];
+    if (response.status === 200 && id) client.ids.push(id);
+    else if (response.status !== 503) client.hasGivenUp = true;
+  } catch {
+    // It was cut off, or its node is gone: without a key it has nothing to ask with.
+    client.hasGivenUp ||= !hasKey;
+  } finally {
+    clearTimeout(timer);
+    leaving.abort();
+  }
+  if (client.ids.length === 0) await Bun.sleep(retry_ms);
+}
+
+const idWords = /"id":"(resp_[0-9a-f]{32})"/;
+
+async function tell(node: Node, { key }: Round, client: BackgroundClient, act = ""): Promise<void> {
+  try {
+    const response = await fetch(`${node.url}/v1/responses/${client.ids.at(-1)}${act}`, {
+      method: act === "" ? "GET" : "POST",
+      headers: headersOf(key),
+      signal: AbortSignal.timeout(5_000),
+    });
+    const said = (await response.json()) as {
+      status?: string;
+      error?: { message: string } | null;
+      usage?: { output_tokens: number } | null;
+    };
+    if (response.status === 503) return;
+    client.told.push({
+      ...{ node: node.name, at_ms: Date.now(), status: said.status ?? `${response.status}` },
+      error: said.error?.message ?? null,
+      outputTokens: said.usage?.output_tokens ?? null,
+    });
+  } catch {
+    // Its node is gone or away.
+  }
+}
+
+const headersOf = (key: string) => ({
+  authorization: `Bearer ${key}`,
+  "content-type": "application/json",
+  connection: "close",
+});

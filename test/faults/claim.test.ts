@@ -1,0 +1,71 @@
+/**
+ * A node that dies between the claim of an idempotency key and its grant has begun nothing: whoever asks with that key again
+ * waits some seconds for it, and then gets an answer of its own.
+ */
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { until } from "../harness/until.ts";
+import { model, type Node, type Rig, startRig } from "./rig.ts";
+import { ask } from "./stores.ts";
+
+setDefaultTimeout(120_000);
+
+/** Of which a busy machine takes some. */
+const waits_ms_max = 14_000;
+
+let rig: Rig;
+beforeAll(async () => {
+  rig = await startRig({ nodes: 2, plan: "{}", requests_max: 100 });
+});
+afterAll(() => rig.stop());
+
+const post = (node: Node, key: string, background: boolean) =>
+  fetch(`${node.url}/v1/responses`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${rig.key}`, "content-type": "application/json", "idempotency-key": key },
+    body: JSON.stringify({ model, background, input: "[simulator: tps=500 tokens=5] hello" }),
+  });
+
+/** Nothing is granted meanwhile. What waits for a grant when it is over waits in vain. */
+async function withoutGrants(work: () => Promise<void>): Promise<void> {
+  await ask(rig.postgres.port, (db) =>
+    db.transaction(
+      async (tx) => {
+        await tx.query("lock table usage_hold in access exclusive mode");
+        await work();
+        await tx.query("select pg_terminate_backend(pid) from pg_stat_activity where wait_event_type = 'Lock'");
+      },
+      { statement_ms: 60_000 },
+    ),
+  );
+}
+
+const claims = () =>
+  ask(
+    rig.postgres.port,
+    async (db) => (await db.query<{ count: number }>("select count(*) from kept_answer"))[0]!.count,
+  );
+
+const waitsForGrant = () =>
+  ask(
+    rig.postgres.port,
+    async (db) => (await db.query("select 1 from pg_stat_activity where wait_event_type = 'Lock'")).length > 0,
+  );
+
+test.each([false, true])("its key is free within seconds (background: %p)", async (background) => {
+  const [dying, other] = rig.nodes as [Node, Node];
+  const key = `claimed ${background}`;
+  const before = await claims();
+  await withoutGrants(async () => {
+    const first = post(dying, key, background).catch(() => null);
+    await until(async () => (await claims()) > before && (await waitsForGrant()), 10_000, "a claim without a grant");
+    await dying.kill();
+    await first;
+  });
+  const began_ms = performance.now();
+  const again = await post(other, key, background);
+  const waited_ms = performance.now() - began_ms;
+  expect([again.status, again.headers.get("x-service-replay-of")]).toEqual([200, null]);
+  expect(waited_ms).toBeLessThan(waits_ms_max);
+  await again.text();
+  await dying.start();
+});

@@ -1,0 +1,110 @@
+// Clients whose answers are kept, among the others of a run: with idempotency keys, some of which never come back, and with
+// background responses. Each round has an API key of its own, so that its records are known.
+
+import { type BackgroundClient, backgroundRound } from "./background-client.ts";
+import { objectionsToBackground } from "./background-judge.ts";
+import { type Chance, chanceOf } from "./chance.ts";
+import type { Spell } from "./injector.ts";
+import { type Client, goneWords, repeatRound } from "./repeat-client.ts";
+import { type Befallen, chargesOf, objectionsTo } from "./repeat-judge.ts";
+import type { Rig } from "./rig.ts";
+import { type RoundKey, roundKeys } from "./round-keys.ts";
+
+export interface KeptLoad {
+  /** Begins no more rounds, and resolves when every client has what it came for. */
+  stop(): Promise<void>;
+  judged(happened: { spells: readonly Spell[]; forgotten: readonly Span[] }): Promise<KeptVerdict>;
+}
+
+interface Span {
+  from_ms: number;
+  to_ms: number;
+}
+
+export interface KeptVerdict {
+  /** Of clients that ask again until they have the answer; of those that never do; of background responses. */
+  repeated: number;
+  left: number;
+  background: number;
+  replays: number;
+  /** Answers that ended with their node. */
+  failures: number;
+  /** Answers that were gone for good when they were asked for. */
+  lost: number;
+  broken: string[];
+}
+
+export interface KeptLoadOptions {
+  rig: Rig;
+  organization: string;
+  clients: number;
+  rounds_max: number;
+  chance: Chance;
+}
+
+export async function startKeptLoad(options: KeptLoadOptions): Promise<KeptLoad> {
+  const { rig, chance } = options;
+  const keys = await roundKeys(rig, options.organization, options.rounds_max);
+  const repeated: { one: RoundKey; client: Client; leaves: boolean }[] = [];
+  const background: { one: RoundKey; client: BackgroundClient }[] = [];
+  let isGoing = true;
+
+  async function work(): Promise<void> {
+    for (let one = keys.shift(); one && isGoing; one = keys.shift()) {
+      const kind = chance.next();
+      const marker = `k${keys.length.toString(36).padStart(6, "0")}`;
+      const round = { nodes: rig.nodes, key: one.key, marker, chance: chanceOf(chance.below(2 ** 31)) };
+      if (kind < 0.3) background.push({ one, client: await backgroundRound(round) });
+      else {
+        const leavesForGood = kind < 0.5;
+        repeated.push({ one, leaves: leavesForGood, client: await repeatRound({ ...round, leavesForGood }) });
+      }
+    }
+  }
+
+  const workers = Array.from({ length: options.clients }, work);
+  return {
+    async stop() {
+      isGoing = false;
+      await Promise.all(workers);
+    },
+    async judged(happened) {
+      const charges = await chargesOf(rig);
+      const broken: string[] = [];
+      for (const { one, client } of repeated)
+        broken.push(...objectionsTo(client, charges.get(one.id) ?? [], befallenTo(client, happened)));
+      for (const { one, client } of background)
+        broken.push(...objectionsToBackground(client, charges.get(one.id) ?? [], befallenTo(client, happened)));
+      const answers = repeated.flatMap(({ client }) => client.answers);
+      return {
+        repeated: repeated.filter(({ leaves }) => !leaves).length,
+        left: repeated.filter(({ leaves }) => leaves).length,
+        background: background.length,
+        replays: answers.filter(({ replayOf }) => replayOf !== null).length,
+        failures: answers.filter(({ body }) => body.includes(goneWords)).length,
+        lost: answers.filter(({ end }) => end === "lost").length,
+        broken,
+      };
+    },
+  };
+}
+
+/** What a run that was left goes on for; and its settlement, which waits for outages. */
+const after_ms = 2_000;
+const settled_ms = 8_000;
+/** Of a node that was cut off for long, or of a store. */
+const harmful = ["postgres", "redis", "node", "connections", "table", "clock"];
+
+function befallenTo(
+  { began_ms, ended_ms }: Pick<Client, "began_ms" | "ended_ms">,
+  { spells, forgotten }: { spells: readonly Spell[]; forgotten: readonly Span[] },
+): Befallen {
+  const over_ms = Number.isFinite(ended_ms) ? ended_ms : began_ms + after_ms;
+  const meets = ({ from_ms, to_ms }: Span, more_ms: number) =>
+    from_ms <= over_ms + more_ms && to_ms >= began_ms - after_ms;
+  const isHarmful = ({ breaks }: Spell) => breaks.some((what) => harmful.some((word) => what.includes(word)));
+  return {
+    mayLose: spells.some((spell) => isHarmful(spell) && meets(spell, after_ms)),
+    isForgotten: forgotten.some((span) => meets(span, settled_ms)),
+  };
+}

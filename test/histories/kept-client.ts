@@ -1,0 +1,123 @@
+// A request with an idempotency key: the product's own parts claim the key, write the log, and follow it for whoever asks
+// again (src/api/kept).
+
+import { Follower } from "../../src/api/kept/follower.ts";
+import { Keeping } from "../../src/api/kept/keeping.ts";
+import type { Principal } from "../../src/auth/verdict.ts";
+import type { Call } from "../../src/http/call.ts";
+import type { InferenceEvent } from "../../src/inference/event.ts";
+import { asFault, Fault } from "../../src/inference/fault.ts";
+import { Cancellation } from "../../src/time/cancellation.ts";
+import type { Ending } from "../../src/usage/meter.ts";
+import type { Account } from "./account.ts";
+import { request } from "./client.ts";
+import type { Judge } from "./judge.ts";
+import type { Node } from "./node.ts";
+import type { RequestPlan } from "./scenario.ts";
+import type { World } from "./world.ts";
+
+/** What the parts of kept answers ask of a call. */
+class KeyedCall {
+  readonly signal = new Cancellation();
+  readonly client = new Cancellation();
+  readonly notes: { outcome?: string; firstPart_ms?: number; stream: boolean };
+  readonly request = { signal: this.client };
+
+  constructor(
+    readonly requestId: string,
+    stream: boolean,
+  ) {
+    this.notes = { stream };
+  }
+
+  leave(fault = new Fault("internal_error", "The client closed the connection.")): void {
+    this.signal.abort(fault);
+  }
+}
+
+/** A run whose answer is kept, as its client in a history sees it (client.ts). */
+export class KeptRun {
+  readonly keeping: Keeping;
+  readonly #call: KeyedCall;
+
+  constructor(
+    readonly world: World,
+    readonly judge: Judge,
+    node: Node,
+    readonly plan: RequestPlan,
+  ) {
+    this.#call = new KeyedCall(plan.id, plan.stream);
+    const organization = { id: world.scenario.organizations[plan.organization]!.id, keepsContent: true };
+    const claim = { key: plan.first, body: plan.first };
+    const keptAs = { claim, isBackground: false, isStream: plan.stream };
+    this.keeping = new Keeping(node.keeps, this.call, { organization } as Principal, keptAs);
+  }
+
+  get call(): Call {
+    return this.#call as unknown as Call;
+  }
+
+  get isLeft(): boolean {
+    return this.#call.client.aborted;
+  }
+
+  leave(): void {
+    this.#call.client.abort(new Fault("internal_error", "The client closed the connection."));
+  }
+
+  ended({ outcome }: Ending): void {
+    this.#call.notes.outcome = outcome;
+  }
+
+  /** What src/api/kept/first-client.ts and whole.ts do with what has passed the meter. */
+  async writes(account: Account, batch: readonly InferenceEvent[]): Promise<void> {
+    const { plan, keeping, world } = this;
+    if (batch.some(({ type }) => type === "part-start")) this.#call.notes.firstPart_ms = 1;
+    const last = batch.at(-1)?.type;
+    const isOver = last === "response-end" || last === "response-failed";
+    if (plan.stream || last === "response-end") {
+      const text = `${plan.id} ${account.passed}${isOver ? " over" : ""};`;
+      account.text += text;
+      keeping.write(text);
+    }
+    if (!isOver) return keeping.room();
+    if (!world.defects.endsLogLate && (plan.stream || last === "response-end")) await keeping.end();
+  }
+}
+
+export async function keyedRequest(world: World, judge: Judge, node: Node, plan: RequestPlan): Promise<void> {
+  const run = new KeptRun(world, judge, node, plan);
+  const asked = { plan, node, at_ms: world.time.now_ms };
+  node.open += 1;
+  judge.asksWithKey(asked);
+  try {
+    const earlier = await run.keeping.begin();
+    if (earlier instanceof Follower) await follow(judge, asked, earlier);
+    else await request(world, judge, node, plan, run);
+  } catch (thrown) {
+    judge.refusedToRepeat(asked, asFault(thrown));
+  } finally {
+    await run.keeping[Symbol.asyncDispose]();
+    node.open -= 1;
+    judge.hasItsAnswer(asked);
+  }
+}
+
+export interface Asked {
+  plan: RequestPlan;
+  node: Node;
+  at_ms: number;
+}
+
+async function follow(judge: Judge, asked: Asked, earlier: Follower): Promise<void> {
+  let text = "";
+  for (;;) {
+    const entries = await earlier.read();
+    if (typeof entries === "string") {
+      if (entries === "dead") await earlier.bury("");
+      return judge.repeated(asked, earlier.name.requestId, { text, end: entries });
+    }
+    text += entries.map((entry) => entry.text).join("");
+    if (entries.at(-1)?.isEnd) return judge.repeated(asked, earlier.name.requestId, { text, end: "whole" });
+  }
+}

@@ -1,0 +1,62 @@
+// Idempotency keys (docs/protocols.md, Repeating a request), each without one of the things that hold of them.
+
+import type { Command } from "../../src/store/ledger.ts";
+import type { Mutation } from "./mutations.ts";
+
+const rule = "repeats";
+
+/** Settlements do not say that a key can ask for the answer again. */
+const asIfWithoutKey = (commands: readonly Command[]): Command[] =>
+  commands.map((command) => {
+    if (command.verb !== "settle") return command;
+    const { isRepeatable: _, ...settle } = command;
+    return settle;
+  });
+
+export const keptMutations: Readonly<Record<string, Mutation>> = {
+  "a key is taken by each that asks": {
+    rule,
+    defects: {
+      kept: (answers) => ({
+        begin: (kept) => answers.begin({ ...kept, claim: { key: kept.requestId, body: kept.claim!.body } }),
+      }),
+    },
+    seenAs: ["key"],
+  },
+  "a recovery charges what a key can ask for again": {
+    rule,
+    defects: { store: { hidesClaims: true } },
+    seenAs: ["key", "repeat"],
+  },
+  "a late settlement charges what a key can ask for again": {
+    rule,
+    defects: { ledger: (ledger) => ({ ...ledger, run: (commands) => ledger.run(asIfWithoutKey(commands)) }) },
+    seenAs: ["key"],
+  },
+  "a kept answer ends with its client": { rule, defects: { isNeverDetached: true }, seenAs: ["detached"] },
+  "a run is settled before its log is whole": {
+    rule,
+    under: ["crash"],
+    defects: { endsLogLate: true },
+    seenAs: ["repeat"],
+  },
+  "a key stays taken after the failure of its node was read": {
+    rule,
+    defects: { kept: () => ({ free: async () => true }) },
+    seenAs: ["repeat", "available"],
+  },
+  "who has lost a claim goes on": {
+    rule,
+    under: ["freeze"],
+    defects: {
+      kept: (answers) => ({
+        find: async (requestId) =>
+          (await answers.find(requestId)) ?? {
+            ...{ requestId, organizationId: "org_1", state: "open", body: null },
+            ...{ responseId: null, response: null, age_ms: 0 },
+          },
+      }),
+    },
+    seenAs: ["key", "available", "repeat"],
+  },
+};

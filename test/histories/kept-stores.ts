@@ -1,0 +1,67 @@
+// What a node asks of the database about answers that are kept, over a wire that may fail; and the product's own parts over it.
+
+import type { KeepingNeeds } from "../../src/api/kept/needs.ts";
+import type { KeptParts } from "../../src/api/kept/parts.ts";
+import type { KeptAnswers } from "../../src/store/kept.ts";
+import type { Ledger } from "../../src/store/ledger.ts";
+import { lateIdOf } from "../store/ledger-model.ts";
+import { logsOf } from "./logs.ts";
+import type { Node } from "./node.ts";
+import { carriedOnce } from "./wire.ts";
+import type { World } from "./world.ts";
+
+type Receipt = NonNullable<Awaited<ReturnType<Ledger["receipt"]>>>;
+
+function keptPartsOf(world: World, node: Node): KeptParts {
+  const statement = <Result>(
+    about: string,
+    requestIds: readonly string[],
+    act: (kept: World["store"]["kept"]) => Result,
+  ): Promise<Result> =>
+    carriedOnce(world, node, `${about}-${requestIds[0]}`, (flush_ms) => world.store.keep(requestIds, flush_ms, act));
+  const answers: Pick<KeptAnswers, "begin" | "find" | "end" | "free" | "makeRoom" | "writeNote"> = {
+    begin: (kept) => statement("claim", [kept.requestId], (rows) => rows.begin(kept)),
+    find: (requestId) => statement("find", [requestId], (rows) => rows.find(requestId)),
+    end: (requestId, end) => statement("end", [requestId], (rows) => rows.end(requestId, end)),
+    free: (requestId) => statement("free", [requestId], (rows) => rows.free(requestId)),
+    makeRoom: async () => [],
+    writeNote: async () => {},
+  };
+  return {
+    answers: { ...answers, ...world.defects.kept?.(answers as KeptAnswers) } as KeptAnswers,
+    logs: logsOf(world, node),
+    settings: () => ({ answer_bytes_max: 1e9, organization_bytes_max: 1e9, open_max: 1e9 }),
+    grant_ms: () => 3_000,
+    clock: node.clock,
+    open: new Set(),
+  };
+}
+
+export function keepingNeedsOf(world: World, node: Node): KeepingNeeds {
+  return {
+    kept: keptPartsOf(world, node),
+    ledger: receiptsOf(world, node) as Ledger,
+    limits: { first_event_hold_ms: 5_000 } as KeepingNeeds["limits"],
+    metrics: { kept() {}, unkept() {} } as unknown as KeepingNeeds["metrics"],
+    log: { event() {} } as unknown as KeepingNeeds["log"],
+  };
+}
+
+/** What a reader of another answer needs of a receipt. */
+function receiptsOf(world: World, node: Node): Pick<Ledger, "receipt"> {
+  const receipt = (requestId: string): Receipt | null => {
+    const { holds, records } = world.store.model;
+    const hold = holds.get(requestId);
+    const record = records.get(requestId);
+    if (!hold && !record) return null;
+    const charged = (record?.charged ?? 0) + (records.get(lateIdOf(requestId))?.charged ?? 0);
+    const seen = { endedAt: record ? new Date(world.store.now_ms) : null, recovered: record?.recovered ?? false };
+    return { ...seen, units: { charged } } as Receipt;
+  };
+  return {
+    receipt: (_, requestId) =>
+      carriedOnce(world, node, `receipt-${requestId}`, (flush_ms) =>
+        world.store.keep([], flush_ms, () => receipt(requestId)),
+      ),
+  };
+}
