@@ -1,7 +1,8 @@
 /**
- * STANDING: whether those whose requests run may go on. A key that is revoked, an organization that is suspended or loses
- * its plan, and a person who is suspended, signed out or no longer a member end what runs (docs/design/keys.md, What runs
- * ends too). Asked when a message says that a key, an organization or a person changed, and once a second for every key with a running request.
+ * STANDING: whether running requests may go on. They end when their key is revoked, when their organization is suspended
+ * or loses its plan, and when their person is suspended, signed out or no longer a member (docs/design/keys.md, Running
+ * requests end too). It looks when a message says that a key, an organization or a person changed, and once a second for
+ * every key with a running request.
  */
 import type { Fault } from "../inference/fault.ts";
 import type { Clock } from "../time/clock.ts";

@@ -65,7 +65,7 @@ export interface EngineRequest {
 /** The most that counts as an ordinary answer. Caps are far above that and would hide the inputs. */
 const answer_tokens = 1024;
 
-/** docs/design/usage.md, Answers that nobody streams. */
+/** docs/design/usage.md, Answers that aren't streamed. */
 const unstreamed_gather_ms = 100;
 
 export function engineRequestOf(

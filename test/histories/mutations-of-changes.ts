@@ -125,7 +125,7 @@ const changeMutations: Record<string, Mutation> = {
     seenAs: ["limit"],
   },
   "a node hears of no revocation": {
-    rule: "docs/design/keys.md, What runs ends too",
+    rule: "docs/design/keys.md, Running requests end too",
     under: ["revoke"],
     defects: { followsNobody: true },
     seenAs: ["standing"],

@@ -1,4 +1,4 @@
-/** An answer that nobody streams is what its events add up to: docs/design/usage.md, Answers that nobody streams. */
+/** An answer that nobody streams is what its events add up to: docs/design/usage.md, Answers that aren't streamed. */
 import { expect, test } from "bun:test";
 import type { InferenceEvent } from "../../src/inference/event.ts";
 import { collect } from "../../src/inference/result.ts";

@@ -84,7 +84,7 @@ export const found: Mutant[] = [
     find: " && holders.get(holder.principal.secretHash) === holder) forget",
     replace: ") forget",
     caughtBy: ["test/auth/standing.test.ts > is not lost sight of"],
-    rule: "docs/design/keys.md, What runs ends too",
+    rule: "docs/design/keys.md, Running requests end too",
   },
   {
     name: "one address too many forgets the failures of all",

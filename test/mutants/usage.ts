@@ -69,7 +69,7 @@ export const usage: Mutant[] = [
     find: "    this.#count = new Tally(this.#metering);\n    this.#metering.hold.restart();\n",
     replace: "    this.#metering.hold.restart();\n",
     caughtBy: [meter],
-    rule: "docs/design/usage.md, Answers that nobody streams",
+    rule: "docs/design/usage.md, Answers that aren't streamed",
   },
   {
     name: "an answer that begins anew has what it said before",
@@ -77,7 +77,7 @@ export const usage: Mutant[] = [
     find: "        this.#parts.length = 0;\n        this.#pieces.length = 0;\n",
     replace: "",
     caughtBy: ["test/inference/result.test.ts"],
-    rule: "docs/design/usage.md, Answers that nobody streams",
+    rule: "docs/design/usage.md, Answers that aren't streamed",
   },
   {
     name: "a hold that an answer anew has is used up already",
@@ -85,7 +85,7 @@ export const usage: Mutant[] = [
     find: "  restart(): void {\n    this.#wanted = 0;\n",
     replace: "  restart(): void {\n",
     caughtBy: ["test/admission/reservation.test.ts"],
-    rule: "docs/design/usage.md, Answers that nobody streams",
+    rule: "docs/design/usage.md, Answers that aren't streamed",
   },
   {
     name: "a checkpoint tells of what was not delivered",
@@ -165,7 +165,7 @@ export const usage: Mutant[] = [
     find: "this.#attemptRequest.request.stream || !this.#order.hasSpare",
     replace: "this.#attemptRequest.request.stream || route !== null",
     caughtBy: [attempts],
-    rule: "docs/design/usage.md, Answers that nobody streams",
+    rule: "docs/design/usage.md, Answers that aren't streamed",
   },
   {
     name: "a stream is begun anew after its first part",
@@ -181,7 +181,7 @@ export const usage: Mutant[] = [
     find: "if (progress.isFinal && !progress.isNeededToTheEnd && !tokenizing?.hasPrompt)",
     replace: "if (!progress.isNeededToTheEnd && !tokenizing?.hasPrompt)",
     caughtBy: [run],
-    rule: "docs/design/usage.md, Answers that nobody streams",
+    rule: "docs/design/usage.md, Answers that aren't streamed",
   },
   {
     name: "names and settings of a body count as its text",

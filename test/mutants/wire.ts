@@ -164,7 +164,7 @@ export const upstream: Mutant[] = [
     find: "if (this.#unread.length > 0) this.#wake();\n    else this.#reader",
     replace: "this.#reader",
     caughtBy: [gathering],
-    rule: "docs/design/usage.md, Answers that nobody streams",
+    rule: "docs/design/usage.md, Answers that aren't streamed",
   },
   {
     name: "the end of an answer waits with what was gathered",
@@ -172,7 +172,7 @@ export const upstream: Mutant[] = [
     find: "this.#failure !== null || this.#parser.isOver ||",
     replace: "this.#failure !== null ||",
     caughtBy: [gathering],
-    rule: "docs/design/usage.md, Answers that nobody streams",
+    rule: "docs/design/usage.md, Answers that aren't streamed",
   },
   {
     name: "whoever waits for an answer is woken before the others of its poll",
