@@ -1,9 +1,8 @@
 -- What all months of a key add up to, as long as they are kept: a report by key of most of them then reads a row for each key,
 -- and not one for each of its months (docs/design/metering.md, Totals).
 
--- Whether the totals of kind `key_all` are there: those of kind `key` over all months. Where they are not, the pass makes them.
-alter table usage_audit add column has_key_all boolean not null default false;
-update usage_audit set has_key_all = not exists (select from usage_total);
+-- The column that the functions read comes last, since it locks the row that every pass takes.
+set local check_function_bodies = off;
 
 -- Adds what these transactions recorded, as 0032 does, and to what all months of a key add up to.
 create or replace function usage_roll_up(since bigint, until bigint) returns void
@@ -114,9 +113,6 @@ create function usage_total_gone() returns trigger
     end if;
     return null;
   end $$;
-create trigger usage_total_gone after delete on usage_total
-  referencing old table as gone for each statement execute function usage_total_gone();
-
 -- Adds up all months of each key. The pass waits meanwhile.
 create function usage_total_all() returns void
   language plpgsql volatile
@@ -198,3 +194,10 @@ create function usage_key_all_differences()
       or usage_sum(case t.kind when 'key' then -t.output_units else t.output_units end) <> 0
     order by 1
   $$;
+
+create trigger usage_total_gone after delete on usage_total
+  referencing old table as gone for each statement execute function usage_total_gone();
+
+-- Whether the totals of kind `key_all` are there: those of kind `key` over all months. Where they are not, the pass makes them.
+alter table usage_audit add column has_key_all boolean not null default false;
+update usage_audit set has_key_all = not exists (select from usage_total);
