@@ -73,3 +73,21 @@ test("a node whose claim was freed meanwhile begins no background response", asy
   const begun = keeping.respond({ id: "resp_1" } as ResponseObject);
   expect(await begun.catch(({ code }) => code)).toBe("storage_unavailable");
 });
+
+test("an answer whose log cannot begin is not begun", async () => {
+  const answers = { begin: async () => "begun", makeRoom: async () => [], find: async () => ({}) };
+  const append = () => Promise.reject(new Error("away"));
+  const logs = { append, read: async () => [], remove: async () => {} };
+  const settings = () => ({ open_max: 1, organization_bytes_max: 1, answer_bytes_max: 1000 });
+  const organization = { id: name.organizationId, keepsContent: true };
+  const keeping = new Keeping(
+    { kept: { answers, logs, settings, open: new Set(), clock }, log: { event() {} } } as unknown as KeepingNeeds,
+    { requestId: name.requestId } as Call,
+    { organization } as Principal,
+    { claim: { key: "00", body: "00" }, isBackground: false, isStream: true },
+  );
+  expect(await keeping.begin()).toBeNull();
+  const opened = keeping.open({ stream: true, headers: {} });
+  expect(await opened.catch(({ code }) => code)).toBe("storage_unavailable");
+  expect(keeping.isKept).toBeFalse();
+});
