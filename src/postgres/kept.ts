@@ -60,6 +60,10 @@ export function keptAnswers(db: Pick<Database, "query">, { kept_hours }: KeptSet
       ]);
       return gone.length > 0;
     },
+    async abandon(requestId) {
+      const [row] = await db.query<{ is_free: boolean }>(abandoning, [bare(requestId, "req_")]);
+      return row!.is_free;
+    },
     async ended(requestIds) {
       if (requestIds.length === 0) return [];
       const rows = await db.query<{ request_id: string }>(
@@ -140,6 +144,15 @@ const ending = `
   update kept_answer set state = $2, bytes = $3, response = coalesce($4, response),
     claim = case when $5::boolean then null else claim end, body = case when $5::boolean then null else body end
   where request_id = $1 and state = 'open' returning request_id`;
+
+const abandoning = `
+  with gone as (
+    delete from kept_answer k where k.request_id = $1
+      and not exists (select from usage_hold h where h.request_id = $1)
+      and not exists (select from usage_record r where r.request_id = $1 and r.charged > 0)
+    returning k.request_id
+  )
+  select exists (select from gone) or not exists (select from kept_answer where request_id = $1) as is_free`;
 
 /** The claim of an answer whose log was given up stays, so that its key is never charged again. */
 const makingRoom = `

@@ -66,6 +66,11 @@ export interface KeptAnswers {
   respond(requestId: string, responseId: string, response: string): Promise<boolean>;
   /** Forgets an answer, so that its claim is free. Returns whether it existed. */
   free(requestId: string): Promise<boolean>;
+  /**
+   * Forgets an answer whose node is gone, so that its claim is free; not one that has a grant by now, or was charged: this
+   * may arrive late. Returns whether its claim is free.
+   */
+  abandon(requestId: string): Promise<boolean>;
   /** Those of these that are not open any more. */
   ended(requestIds: readonly string[]): Promise<string[]>;
   /**

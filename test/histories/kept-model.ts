@@ -36,6 +36,11 @@ export class KeptModel {
     return this.#rows.delete(requestId);
   }
 
+  abandon(requestId: string): boolean {
+    this.#rows.delete(requestId);
+    return true;
+  }
+
   isClaimed(requestId: string): boolean {
     return (this.#rows.get(requestId)?.claim ?? null) !== null;
   }

@@ -42,7 +42,7 @@ export const keptMutations: Readonly<Record<string, Mutation>> = {
   },
   "a key stays taken after the failure of its node was read": {
     rule,
-    defects: { kept: () => ({ free: async () => true }) },
+    defects: { kept: () => ({ abandon: async () => true }) },
     seenAs: ["repeat", "available"],
   },
   "who has lost a claim goes on": {

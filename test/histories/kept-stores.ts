@@ -4,7 +4,8 @@ import type { KeepingNeeds } from "../../src/api/kept/needs.ts";
 import type { KeptParts } from "../../src/api/kept/parts.ts";
 import type { KeptAnswers } from "../../src/store/kept.ts";
 import type { Ledger } from "../../src/store/ledger.ts";
-import { lateIdOf } from "../store/ledger-model.ts";
+import { type LedgerModel, lateIdOf } from "../store/ledger-model.ts";
+import type { KeptModel } from "./kept-model.ts";
 import { logsOf } from "./logs.ts";
 import type { Node } from "./node.ts";
 import { carriedOnce } from "./wire.ts";
@@ -16,13 +17,18 @@ function keptPartsOf(world: World, node: Node): KeptParts {
   const statement = <Result>(
     about: string,
     requestIds: readonly string[],
-    act: (kept: World["store"]["kept"]) => Result,
+    act: (kept: KeptModel, model: LedgerModel) => Result,
   ): Promise<Result> =>
     carriedOnce(world, node, `${about}-${requestIds[0]}`, (flush_ms) => world.store.keep(requestIds, flush_ms, act));
-  const answers: Pick<KeptAnswers, "begin" | "find" | "end" | "free" | "makeRoom" | "writeNote"> = {
+  const answers: Pick<KeptAnswers, "begin" | "find" | "end" | "free" | "abandon" | "makeRoom" | "writeNote"> = {
     begin: (kept) => statement("claim", [kept.requestId], (rows) => rows.begin(kept)),
     find: (requestId) => statement("find", [requestId], (rows) => rows.find(requestId)),
     end: (requestId, end) => statement("end", [requestId], (rows) => rows.end(requestId, end)),
+    abandon: (requestId) =>
+      statement("abandon", [requestId], (rows, { holds, records }) => {
+        const goesOn = holds.has(requestId) || (records.get(requestId)?.charged ?? 0) > 0;
+        return goesOn ? rows.find(requestId) === null : rows.abandon(requestId);
+      }),
     free: (requestId) => statement("free", [requestId], (rows) => rows.free(requestId)),
     makeRoom: async () => [],
     writeNote: async () => {},

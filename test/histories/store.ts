@@ -40,6 +40,8 @@ export interface StoreDefects {
   withAnchor?: (anchors: readonly Anchor[], anchor_ms: number, now_ms: number) => Anchor[];
 }
 
+type KeptAct<Result> = (kept: KeptModel, model: LedgerModel) => Result;
+
 /** Without a barrier Postgres writes its log every 200 ms, and may take three rounds. */
 const written_ms = 600;
 
@@ -134,8 +136,9 @@ export class Store {
   }
 
   /** A statement about answers that are kept. */
-  keep<Result>(requestIds: readonly string[], flush_ms: number, act: (kept: KeptModel) => Result) {
-    const { answers, entry } = this.#enter(this.now_ms, this.time.now_ms + flush_ms, requestIds, () => act(this.kept));
+  keep<Result>(requestIds: readonly string[], flush_ms: number, act: KeptAct<Result>) {
+    const at_ms = this.time.now_ms + flush_ms;
+    const { answers, entry } = this.#enter(this.now_ms, at_ms, requestIds, (model) => act(this.kept, model));
     return { result: answers, entry };
   }
 

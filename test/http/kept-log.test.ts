@@ -1,8 +1,9 @@
 /** The writer of an answer's log, before a store that is slow; and a claim that another node has freed. */
 import { expect, test } from "bun:test";
+import { Follower } from "../../src/api/kept/follower.ts";
 import { Keeping } from "../../src/api/kept/keeping.ts";
 import { LogWriter } from "../../src/api/kept/log-writer.ts";
-import type { KeepingNeeds } from "../../src/api/kept/needs.ts";
+import { isUngranted, type KeepingNeeds } from "../../src/api/kept/needs.ts";
 import type { Principal } from "../../src/auth/verdict.ts";
 import type { Call } from "../../src/http/call.ts";
 import type { ResponseObject } from "../../src/protocol/openai-responses/contract.ts";
@@ -72,4 +73,42 @@ test("a node whose claim was freed meanwhile begins no background response", asy
   expect(await keeping.begin()).toBeNull();
   const begun = keeping.respond({ id: "resp_1" } as ResponseObject);
   expect(await begun.catch(({ code }) => code)).toBe("storage_unavailable");
+});
+
+test("an answer whose log cannot begin is not begun", async () => {
+  const answers = { begin: async () => "begun", makeRoom: async () => [], find: async () => ({}) };
+  const append = () => Promise.reject(new Error("away"));
+  const logs = { append, read: async () => [], remove: async () => {} };
+  const settings = () => ({ open_max: 1, organization_bytes_max: 1, answer_bytes_max: 1000 });
+  const organization = { id: name.organizationId, keepsContent: true };
+  const keeping = new Keeping(
+    { kept: { answers, logs, settings, open: new Set(), clock }, log: { event() {} } } as unknown as KeepingNeeds,
+    { requestId: name.requestId } as Call,
+    { organization } as Principal,
+    { claim: { key: "00", body: "00" }, isBackground: false, isStream: true },
+  );
+  expect(await keeping.begin()).toBeNull();
+  const opened = keeping.open({ stream: true, headers: {} });
+  expect(await opened.catch(({ code }) => code)).toBe("storage_unavailable");
+  expect(keeping.isKept).toBeFalse();
+});
+
+test("a claim without a grant is given up after a while, also one of a clock that was set back since", () => {
+  const needs = { kept: { grant_ms: () => 3_000 } } as KeepingNeeds;
+  expect([7_000, 9_000, -10, -3_600_000].map((age_ms) => isUngranted(needs, age_ms))).toEqual([
+    false,
+    true,
+    false,
+    true,
+  ]);
+});
+
+test("a repeat whose log cannot be read at its end is put off", async () => {
+  let reads = 0;
+  const read = async () => (reads++ === 0 ? [] : Promise.reject(new Error("away")));
+  const kept = { answers: { find: async () => null }, logs: { read }, clock };
+  const call = { request: { signal: { aborted: false } }, signal: { throwIfAborted() {} } };
+  const earlier = { ...name, state: "open", body: "00", responseId: null, response: null, age_ms: 0 } as const;
+  const follower = new Follower({ kept } as unknown as KeepingNeeds, call as unknown as Call, earlier);
+  expect(await follower.read().catch(({ code }) => code)).toBe("storage_unavailable");
 });

@@ -71,4 +71,20 @@ export const kept: Mutant[] = [
     caughtBy: [`${units} > begins no background response`],
     rule,
   },
+  {
+    name: "a key waits for a clock that was set back",
+    file: "src/api/kept/needs.ts",
+    find: "Math.abs(age_ms) > kept.grant_ms()",
+    replace: "age_ms > kept.grant_ms()",
+    caughtBy: [`${units} > set back since`],
+    rule,
+  },
+  {
+    name: "a store that is away at the end of a log is a defect",
+    file: "src/api/kept/follower.ts",
+    find: "await available(this.#needs, this.#needs.kept.logs.read(this.#kept, this.#next));",
+    replace: "await this.#needs.kept.logs.read(this.#kept, this.#next);",
+    caughtBy: [`${units} > is put off`],
+    rule,
+  },
 ];

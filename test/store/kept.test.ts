@@ -5,7 +5,7 @@ import { keptAnswers } from "../../src/postgres/kept.ts";
 import { ledger } from "../../src/postgres/ledger.ts";
 import { idOf } from "../../src/store/ids.ts";
 import type { KeptAnswers, NewKept } from "../../src/store/kept.ts";
-import { newRequestId, type Store, stores } from "./ledger-stores.ts";
+import { admitOf, newRequestId, type Store, settleOf, stores } from "./ledger-stores.ts";
 
 setDefaultTimeout(60_000);
 
@@ -71,6 +71,18 @@ for (const [kind, open] of Object.entries(stores)) {
       } finally {
         await store.setClock(null);
       }
+    });
+
+    test("an answer whose node is gone is given up, but not one that has a grant by now, or was charged", async () => {
+      const book = ledger(store.db, { recovery: "checkpoint" });
+      const gone = await begun(of("a"));
+      expect([await kept.abandon(gone.requestId), await kept.abandon(gone.requestId)]).toEqual([true, true]);
+      const { requestId } = await begun(of("a"));
+      const admit = admitOf(organizationId, { requestId });
+      await book.run([admit]);
+      expect(await another.abandon(requestId)).toBeFalse();
+      await book.run([settleOf(admit, 7)]);
+      expect([await another.abandon(requestId), (await kept.find(requestId))?.state]).toEqual([false, "open"]);
     });
 
     test("an answer ends once", async () => {

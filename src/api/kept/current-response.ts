@@ -6,7 +6,7 @@ import type { LogName } from "../../store/answer-log.ts";
 import type { Kept } from "../../store/kept.ts";
 import { passed } from "../../time/clock.ts";
 import { failedResponse } from "./failed-response.ts";
-import { answerLost, available, isUngranted, type KeepingNeeds, poll_ms } from "./needs.ts";
+import { abandoned, answerLost, available, isUngranted, type KeepingNeeds, poll_ms } from "./needs.ts";
 
 /** How long after its settlement a response may still say that it runs. */
 const settled_ms_max = 10_000;
@@ -55,7 +55,7 @@ export async function earlierResponse(needs: KeepingNeeds, call: Call, kept: Kep
     if (now.state === "lost") throw answerLost();
     const response = await available(needs, currentResponse(needs, now));
     if (response) return response.status === "failed" ? null : new EarlierResponse(now, response);
-    if (await available(needs, isAbandoned(needs, now))) await available(needs, answers.free(now.requestId));
+    if (await available(needs, isAbandoned(needs, now))) await abandoned(needs, now);
     if (call.request.signal.aborted) call.leave();
     call.signal.throwIfAborted();
     await passed(needs.kept.clock, poll_ms);

@@ -8,7 +8,16 @@ import type { LogEntry, LogName } from "../../store/answer-log.ts";
 import type { Kept } from "../../store/kept.ts";
 import { passed } from "../../time/clock.ts";
 import { endedAsGone } from "./current-response.ts";
-import { answered, answerLost, available, isUngranted, type KeepingNeeds, type LogHead, poll_ms } from "./needs.ts";
+import {
+  abandoned,
+  answered,
+  answerLost,
+  available,
+  isUngranted,
+  type KeepingNeeds,
+  type LogHead,
+  poll_ms,
+} from "./needs.ts";
 
 /** How often a reader without news finds out whether the writer is still there. */
 const look_ms = 2_000;
@@ -120,7 +129,7 @@ export class Follower {
       await available(this.#needs, endedAsGone(this.#needs, kept, JSON.parse(kept.response) as ResponseObject));
       await this.#unneeded(logs.append(kept, this.#next, { text: failure, isEnd: true }));
     } else {
-      await available(this.#needs, answers.free(this.#kept.requestId));
+      await abandoned(this.#needs, this.#kept);
       await this.#unneeded(logs.remove([this.#kept]));
     }
   }

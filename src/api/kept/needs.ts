@@ -1,5 +1,6 @@
 /** Types and faults that the writers and the readers of kept answers share. */
 import { Fault } from "../../inference/fault.ts";
+import type { LogName } from "../../store/answer-log.ts";
 import type { Clock } from "../../time/clock.ts";
 import { within } from "../../time/deadline.ts";
 import type { Dependencies } from "../dependencies.ts";
@@ -48,6 +49,12 @@ export async function available<Value>({ kept }: Pick<KeepingNeeds, "kept">, wor
   } catch (cause) {
     throw unavailable(cause);
   }
+}
+
+/** Frees the key of a node that is gone. Throws if that node has come back, and has a grant by now. */
+export async function abandoned(needs: Pick<KeepingNeeds, "kept">, { requestId }: LogName): Promise<void> {
+  if (!(await available(needs, needs.kept.answers.abandon(requestId))))
+    throw unavailable(new Error("the first request goes on"));
 }
 
 export function unavailable(cause: unknown): Fault {

@@ -1,0 +1,98 @@
+/** The judges of kept answers would notice: each broken promise is objected to, and what outages excuse is not. */
+import { expect, test } from "bun:test";
+import { bare, idOf } from "../../src/store/ids.ts";
+import type { BackgroundClient, Told } from "./background-client.ts";
+import { objectionsToBackground } from "./background-judge.ts";
+import type { Answer, Client } from "./repeat-client.ts";
+import { type Charge, objectionsTo } from "./repeat-judge.ts";
+import { price } from "./rig.ts";
+
+const calm = { mayLose: false, isForgotten: false };
+const [first, second] = [idOf(Bun.randomUUIDv7(), "req_"), idOf(Bun.randomUUIDv7(), "req_")];
+const wanted = 3;
+const frames = ["one", "two", "three"].map((text) => `data: {"choices":[{"delta":{"content":"${text}"}}]}\n\n`);
+const whole = `${frames.join("")}data: {"choices":[{"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n`;
+
+const answer = (fields: Partial<Answer>): Answer => ({
+  ...{ node: "node 0", status: 200, requestId: first, replayOf: null, body: whole, end: "whole", took_ms: 1 },
+  ...fields,
+});
+const client = (answers: Answer[], fields: Partial<Client> = {}): Client => ({
+  ...{ marker: "k000001", path: "/v1/chat/completions", stream: true, wanted, answers, isNodeKilled: false },
+  ...{ began_ms: 0, ended_ms: 1, isServed: true, hasGivenUp: false },
+  ...fields,
+});
+const charge = (id: string, fields: Partial<Charge> = {}): Charge => ({
+  ...{ request_id: bare(id, "req_"), recovered: false, outcome: "completed", stopped_by: null },
+  ...{ input_tokens: 5, output_tokens: wanted, charged: 5 * price.input + wanted * price.output, uncharged: 0 },
+  ...fields,
+});
+const cut = answer({ body: frames[0]!, end: "cut" });
+const repeat = answer({ requestId: second, replayOf: first });
+const lost = answer({ status: 400, body: "it is no longer there", end: "lost", requestId: second, replayOf: null });
+
+test("a client that was cut off and got the rest is content", () => {
+  expect(objectionsTo(client([cut, repeat]), [charge(first)])).toEqual([]);
+  expect(objectionsTo(client([cut], { isServed: false, hasGivenUp: true }), [charge(first)])).toEqual([]);
+});
+
+const repeats: [string, Client, Charge[], RegExp][] = [
+  ["a second charge", client([cut, repeat]), [charge(first), charge(second)], /charged 2 times/],
+  ["other bytes", client([cut, { ...repeat, body: whole.replace("one", "two") }]), [charge(first)], /differ/],
+  ["a repeat that is shorter", client([answer({}), { ...repeat, body: frames[0]! }]), [charge(first)], /is shorter/],
+  ["no record", client([cut, repeat]), [], /has no record/],
+  ["fewer tokens", client([answer({})]), [charge(first, { output_tokens: 2, charged: 205 })], /charged 2 of 3/],
+  [
+    "a run that ended with its client",
+    client([cut, repeat]),
+    [charge(first, { outcome: "cancelled" })],
+    /with its client/,
+  ],
+  ["a log that was lost for nothing", client([cut, lost]), [charge(first)], /refused for good/],
+  ["no answer", client([cut], { isServed: false }), [charge(first)], /no whole answer/],
+];
+test.each(repeats)("%s is objected to", (_, one, charges, said) => {
+  expect(objectionsTo(one, charges).join()).toMatch(said);
+});
+
+test("an outage excuses a lost log, and a failover what it has forgotten; neither excuses other bytes", () => {
+  const lossy = { mayLose: true, isForgotten: false };
+  expect(objectionsTo(client([cut, lost]), [charge(first)], lossy)).toEqual([]);
+  const forgetful = { mayLose: true, isForgotten: true };
+  expect(objectionsTo(client([cut, repeat]), [charge(first), charge(second)], forgetful)).toEqual([]);
+  const other = client([cut, { ...repeat, body: whole.replace("one", "two") }]);
+  expect(objectionsTo(other, [charge(first)], forgetful).join()).toMatch(/differ/);
+});
+
+const told = (status: string, outputTokens: number | null = null): Told => ({
+  ...{ node: "node 0", status, error: null, outputTokens, at_ms: 0 },
+});
+const background = (all: Told[], fields: Partial<BackgroundClient> = {}): BackgroundClient => ({
+  ...{ marker: "k000002", stream: false, hasKey: false, wanted, ids: ["resp_1"], told: all, isCancelled: false },
+  ...{ hasGivenUp: false, began_ms: 0, ended_ms: 1 },
+  ...fields,
+});
+const done = told("completed", wanted);
+
+test("a background response with one end and its charge is content", () => {
+  expect(objectionsToBackground(background([told("in_progress"), done, done]), [charge(first)], calm)).toEqual([]);
+});
+
+const responses: [string, BackgroundClient, Charge[], RegExp][] = [
+  ["no end", background([told("in_progress")]), [charge(first)], /no end/],
+  ["an end that changes", background([done, told("failed")]), [charge(first)], /end changed/],
+  ["a status that is none", background([told("404"), done]), [charge(first)], /said 404/],
+  ["fewer tokens than asked", background([told("completed", 2)]), [charge(first)], /2 of 3 tokens/],
+  ["a charge for more", background([done]), [charge(first, { output_tokens: 9 })], /charged 9/],
+  ["a second charge", background([done]), [charge(first), charge(second)], /charged 2 times/],
+  ["no record", background([done]), [], /no record/],
+  [
+    "a key that a recovery charged",
+    background([told("failed")], { hasKey: true }),
+    [charge(first, { recovered: true })],
+    /charged by a recovery/,
+  ],
+];
+test.each(responses)("a background response with %s is objected to", (_, one, charges, said) => {
+  expect(objectionsToBackground(one, charges, calm).join()).toMatch(said);
+});

@@ -1,0 +1,81 @@
+/** What befalls an answer with an idempotency key beside its being repeated: a limit refuses it, and its log is gone. */
+import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import type { RequestReceipt } from "../../src/management/receipt-shape.ts";
+import { serverDatabase } from "../../src/postgres/server.ts";
+import { model, type Service, says, startService } from "../harness/engine.ts";
+import { freshDatabase } from "../harness/services.ts";
+import { until } from "../harness/until.ts";
+
+setDefaultTimeout(60_000);
+
+let database: Awaited<ReturnType<typeof freshDatabase>>;
+let service: Service;
+beforeAll(async () => {
+  database = await freshDatabase();
+  service = await startService({
+    engine: { directives: "", namesModel: false },
+    sluice: { store: "postgres", env: { DATABASE_URL: database.url } },
+  });
+});
+afterAll(async () => {
+  await service.stop();
+  await database.drop();
+});
+/** None of the last test runs on. */
+beforeEach(() => until(() => service.engine.counts.active === 0, 10_000, "the engine to be idle"));
+
+const ask = (key: string, directives: string, more: { stream?: boolean; key?: string } = {}) => {
+  const { stream = true, ...init } = more;
+  const body = { model, messages: says(directives), stream };
+  return service.post("/v1/chat/completions", body, { ...init, headers: { "idempotency-key": key } });
+};
+const codeOf = async (response: Response) => ((await response.json()) as { error: { code: string } }).error.code;
+const idOf = (response: Response) => response.headers.get("x-service-request-id")!;
+const newKey = () => crypto.randomUUID();
+
+async function receiptOf(id: string, key = service.key): Promise<RequestReceipt> {
+  let receipt: RequestReceipt | null = null;
+  const settled = async () => {
+    const response = await service.fetch(`/v1/service/requests/${id}`, { key });
+    receipt = response.status === 200 ? ((await response.json()) as RequestReceipt) : null;
+    return receipt !== null && receipt.outcome !== "running";
+  };
+  await until(settled, 10_000, `the receipt of ${id}`);
+  return receipt!;
+}
+
+const created = (name: string) =>
+  service.json<{ id: string; key: string }>("key", "create", "--org", service.organization, "--name", name);
+
+test("one that a limit refuses leaves its key free", async () => {
+  const { id, key: apiKey } = await created("limited");
+  await service.json("key", "update", id, "--limit", "session=1");
+  const key = newKey();
+  const refused = await ask(key, "tokens=4", { key: apiKey });
+  expect(refused.status).toBe(429);
+  await refused.text();
+  await service.json("key", "update", id, "--limit", "session=none");
+  const served = async () => {
+    const response = await ask(key, "tokens=4", { key: apiKey });
+    await response.text();
+    return response.status === 200 && response.headers.get("x-service-replay-of") === null;
+  };
+  await until(served, 10_000, "the limit to be gone");
+});
+
+test("one whose log is gone is refused for good, and never charged again", async () => {
+  const key = newKey();
+  const first = await ask(key, "tokens=9");
+  await first.text();
+  const { units } = await receiptOf(idOf(first));
+  expect(units.charged).toBeGreaterThan(0);
+  const db = await serverDatabase(database.url);
+  await db.query("delete from kept_answer_entry");
+  await db.close();
+  const before = service.engine.counts.requests;
+  for (let time = 0; time < 2; time++) {
+    const again = await ask(key, "tokens=9");
+    expect([again.status, await codeOf(again)]).toEqual([400, "idempotency_answer_lost"]);
+  }
+  expect(service.engine.counts.requests).toBe(before);
+});
