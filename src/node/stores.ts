@@ -1,6 +1,7 @@
 /** The stores of a node, made once: the ledger, rates, refused and stored requests, what was learned of models. */
 import { standbyRates } from "../admission/standby-rates.ts";
 import type { KeptParts } from "../api/kept/parts.ts";
+import { roomOf } from "../api/kept/room.ts";
 import { tlsTexts } from "../config/certificate.ts";
 import { readFileBounded } from "../config/source.ts";
 import type { Log } from "../http/log.ts";
@@ -110,9 +111,11 @@ function startKept({ serving, outage }: Foundation, redis: RedisConnection | nul
     },
     failed: outage("answers_unforgotten"),
   });
-  const parts: KeptParts = { answers, logs, settings, grant_ms, clock: systemClock(), open: new Set() };
+  const organization_bytes_max = () => settings().organization_bytes_max;
+  const room = roomOf({ answers, logs, organization_bytes_max, failed: outage("answers_unforgotten") });
+  const parts: KeptParts = { answers, logs, settings, grant_ms, clock: systemClock(), open: new Set(), room };
   const cancels = repeating(() => followCancels(parts).catch(outage("cancels_unread")), { every: cancels_ms });
-  return { parts, stop: () => Promise.all([rounds.stop(), cancels.stop()]).then(() => {}) };
+  return { parts, stop: () => Promise.all([rounds.stop(), cancels.stop(), room.stop()]).then(() => {}) };
 }
 
 /** How often a node finds out which of its background responses were cancelled at another one. */

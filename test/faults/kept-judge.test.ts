@@ -36,6 +36,16 @@ test("a client that was cut off and got the rest is content", () => {
   expect(objectionsTo(client([cut], { isServed: false, hasGivenUp: true }), [charge(first)])).toEqual([]);
 });
 
+test("a failure that was cut before its words is no other answer", () => {
+  const responses = ["created", "output_text.delta"].map((type) => `event: response.${type}\ndata: {"n":1}\n\n`);
+  const failing = `${responses[0]}event: response.failed\ndata: {"type":"response.failed","response":{"id":"resp_`;
+  const failed = answer({ body: failing, end: "cut" });
+  const rest = { ...repeat, body: responses.join("") };
+  expect(objectionsTo(client([failed, rest]), [charge(first)])).toEqual([]);
+  const other = answer({ body: `${responses[0]}event: response.output_text.done\nda`, end: "cut" });
+  expect(objectionsTo(client([other, rest]), [charge(first)]).join()).toMatch(/differ: at byte/);
+});
+
 const repeats: [string, Client, Charge[], RegExp][] = [
   ["a second charge", client([cut, repeat]), [charge(first), charge(second)], /charged 2 times/],
   ["other bytes", client([cut, { ...repeat, body: whole.replace("one", "two") }]), [charge(first)], /differ/],

@@ -74,7 +74,8 @@ function ofAnswers({ answers, isServed, hasGivenUp }: Client, { mayLose, isForgo
     const ends = mayLose ? [goneWords, lostWords, '"storage_unavailable"'] : [goneWords];
     const texts = all.map((answer) => textOf(answer, ends));
     const longest = texts.reduce((one, other) => (other.length > one.length ? other : one), "");
-    if (texts.some((text) => !longest.startsWith(text))) broken.push(`the answers of ${run} differ`);
+    const other = texts.find((text) => !longest.startsWith(text));
+    if (other !== undefined) broken.push(`the answers of ${run} differ: ${differenceOf(longest, other)}`);
     const wholes = all.filter(isOver).map((answer) => textOf(answer, ends));
     if (wholes.some((text) => text !== longest)) broken.push(`a whole answer of ${run} is shorter than another`);
     const failed = all.findIndex(({ body }) => body.includes(goneWords));
@@ -93,7 +94,8 @@ function ofCharges({ answers, wanted }: Client, charges: readonly Charge[], { ma
     if (!ids.has(uuidOf(run, "req_") ?? "")) broken.push(`${run} has no record`);
   const charged = charges.filter((one) => one.charged + one.uncharged > 0);
   if (!mayLose && charges.some(({ outcome }) => outcome === "cancelled")) broken.push("it ended with its client");
-  if (charged.length > 1) broken.push(`it was charged ${charged.length} times`);
+  const paid = charges.filter((one) => one.charged > 0);
+  if (paid.length > 1) broken.push(`it was charged ${paid.length} times`);
   const last = delivered.find(isOver);
   for (const one of charged) {
     if (last && one.request_id !== uuidOf(runOf(last), "req_")) broken.push("it was charged for another answer");
@@ -115,15 +117,27 @@ function runOf({ replayOf, requestId }: Answer): string {
   return replayOf ?? requestId;
 }
 
+/** Both texts where they part. */
+function differenceOf(one: string, other: string): string {
+  const at = [...other].findIndex((character, place) => character !== one[place]);
+  const around = (text: string) => JSON.stringify(text.slice(Math.max(0, at - 60), at + 60));
+  return `at byte ${at} ${around(one)} became ${around(other)}`;
+}
+
+/** The beginning of a frame that was cut before it said why the answer failed. */
+const failureBegun = /^(event: (e|response\.f)|data: \{"e)/;
+
 /**
  * The part that the first client can have got too: without a repeat's comments, and without a failure at its end that
- * has one of these words.
+ * has one of these words or was cut before them.
  */
 function textOf({ body }: Answer, failures: readonly string[]): string {
   const said = body.replaceAll(": waiting\n\n", "");
   const frames = said.split(/(?<=\n\n)/);
   const failure = frames.findIndex((frame) => failures.some((words) => frame.includes(words)));
   if (failure >= 0) return frames.slice(0, failure).join("");
-  // A comment may have been cut.
-  return /^:[^\n]*\n?$/.test(frames.at(-1) ?? "") ? frames.slice(0, -1).join("") : said;
+  const last = frames.at(-1) ?? "";
+  // A comment or a failure may have been cut.
+  const isCut = !last.endsWith("\n\n") && (failureBegun.test(last) || /^:[^\n]*\n?$/.test(last));
+  return isCut ? frames.slice(0, -1).join("") : said;
 }

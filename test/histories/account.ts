@@ -44,6 +44,8 @@ export interface Account {
   /** Checkpoints that were carried out: what they said, and when they were sent. */
   checkpoints: { tokens: number; sentAt_ms: number; entry: Entry }[];
   ratesTakenAt_ms: number | null;
+  /** When the sliding rates answered last, whatever they answered. Its node may read that much later. */
+  ratesAskedAt_ms: number | null;
   refused: FaultCode | null;
   refusedAt_ms: number;
   /** Whether an engine was asked, and has not failed of itself since. */
@@ -107,6 +109,7 @@ export function accountOf(plan: RequestPlan, node: Node, organization: Organizat
     checkpointKnown: 0,
     checkpoints: [],
     ratesTakenAt_ms: null,
+    ratesAskedAt_ms: null,
     refused: null,
     refusedAt_ms: 0,
     engineAsked: false,

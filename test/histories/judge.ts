@@ -311,7 +311,9 @@ export class Judge {
 
   /** Where sliding rates are counted an answer was given. */
   counted(requestId: string, answer: RateAnswer): void {
-    if (answer.answer === "taken") this.accounts.get(requestId)!.ratesTakenAt_ms = this.world.time.now_ms;
+    const account = this.accounts.get(requestId)!;
+    account.ratesAskedAt_ms = this.world.time.now_ms;
+    if (answer.answer === "taken") account.ratesTakenAt_ms = this.world.time.now_ms;
   }
 
   ratesFlushed(): void {

@@ -107,9 +107,10 @@ export class KeptJudge {
     }
   }
 
+  /** Without what its limits had no room for: that costs nothing. */
   #costOf({ plan: { id } }: Account): number {
     const { records } = this.#parts.world.store.model;
     const both = [records.get(id), records.get(lateIdOf(id))];
-    return both.reduce((sum, record) => sum + (record?.charged ?? 0) + (record?.uncharged ?? 0), 0);
+    return both.reduce((sum, record) => sum + (record?.charged ?? 0), 0);
   }
 }

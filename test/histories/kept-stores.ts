@@ -40,6 +40,7 @@ function keptPartsOf(world: World, node: Node): KeptParts {
     grant_ms: () => 3_000,
     clock: node.clock,
     open: new Set(),
+    room: { ask() {} },
   };
 }
 

@@ -218,11 +218,11 @@ export function judgeRateRefusal(world: World, accounts: Iterable<Account>, acco
   const { plan, organization } = account;
   const { requestsPerMinute, tokensPerMinute } = organization.plan;
   if (tokensPerMinute !== null || world.rateTroubles.length + world.storeTroubles.length > 0) return;
-  const { now_ms } = world.time;
+  const asked_ms = account.ratesAskedAt_ms ?? world.time.now_ms;
   let counted = 0;
   for (const { organization: theirs, ratesTakenAt_ms: at_ms, refused, refusedAt_ms } of accounts) {
-    if (theirs !== organization || at_ms === null || at_ms <= now_ms - minute_ms) continue;
-    if (!refused || now_ms - refusedAt_ms < givenBack_ms) counted += 1;
+    if (theirs !== organization || at_ms === null || at_ms <= asked_ms - minute_ms) continue;
+    if (!refused || asked_ms - refusedAt_ms < givenBack_ms) counted += 1;
   }
   if (counted < (requestsPerMinute ?? Infinity))
     say("rates", `${plan.id} was refused for its rate, and ${counted} of ${requestsPerMinute} were counted`);

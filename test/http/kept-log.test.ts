@@ -4,6 +4,7 @@ import { Follower } from "../../src/api/kept/follower.ts";
 import { Keeping } from "../../src/api/kept/keeping.ts";
 import { LogWriter } from "../../src/api/kept/log-writer.ts";
 import { isUngranted, type KeepingNeeds } from "../../src/api/kept/needs.ts";
+import { roomOf } from "../../src/api/kept/room.ts";
 import type { Principal } from "../../src/auth/verdict.ts";
 import type { Call } from "../../src/http/call.ts";
 import type { ResponseObject } from "../../src/protocol/openai-responses/contract.ts";
@@ -60,9 +61,9 @@ test("an answer whose log is lost waits for nothing", async () => {
 });
 
 test("a node whose claim was freed meanwhile begins no background response", async () => {
-  const answers = { begin: async () => "begun", makeRoom: async () => [], respond: async () => false };
+  const answers = { begin: async () => "begun", respond: async () => false };
   const logs = { append: async () => "appended", read: async () => [], remove: async () => {} };
-  const kept = { answers, logs, settings: () => ({ open_max: 1, organization_bytes_max: 1 }), open: new Set(), clock };
+  const kept = { answers, logs, settings: () => ({ open_max: 1 }), open: new Set(), clock, room: { ask() {} } };
   const organization = { id: name.organizationId, keepsContent: true };
   const keeping = new Keeping(
     { kept, log: { event() {} } } as unknown as KeepingNeeds,
@@ -76,13 +77,14 @@ test("a node whose claim was freed meanwhile begins no background response", asy
 });
 
 test("an answer whose log cannot begin is not begun", async () => {
-  const answers = { begin: async () => "begun", makeRoom: async () => [], find: async () => ({}) };
+  const answers = { begin: async () => "begun", find: async () => ({}) };
   const append = () => Promise.reject(new Error("away"));
   const logs = { append, read: async () => [], remove: async () => {} };
-  const settings = () => ({ open_max: 1, organization_bytes_max: 1, answer_bytes_max: 1000 });
+  const settings = () => ({ open_max: 1, answer_bytes_max: 1000 });
+  const kept = { answers, logs, settings, open: new Set(), clock, room: { ask() {} } };
   const organization = { id: name.organizationId, keepsContent: true };
   const keeping = new Keeping(
-    { kept: { answers, logs, settings, open: new Set(), clock }, log: { event() {} } } as unknown as KeepingNeeds,
+    { kept, log: { event() {} } } as unknown as KeepingNeeds,
     { requestId: name.requestId } as Call,
     { organization } as Principal,
     { claim: { key: "00", body: "00" }, isBackground: false, isStream: true },
@@ -91,6 +93,45 @@ test("an answer whose log cannot begin is not begun", async () => {
   const opened = keeping.open({ stream: true, headers: {} });
   expect(await opened.catch(({ code }) => code)).toBe("storage_unavailable");
   expect(keeping.isKept).toBeFalse();
+});
+
+test("many new answers of an organization make the store look for room once, and those that follow once more", async () => {
+  const looks: string[] = [];
+  const removed: string[] = [];
+  const due: (() => void)[] = [];
+  const room = roomOf({
+    answers: {
+      async makeRoom(organizationId, bytes_max) {
+        looks.push(`${organizationId} ${bytes_max}`);
+        if (looks.length === 1) for (let time = 0; time < 10; time++) room.ask("org_1");
+        if (looks.length === 2) throw new Error("away");
+        return [{ requestId: "req_1", organizationId }];
+      },
+    },
+    logs: { remove: async (names) => void removed.push(...names.map(({ requestId }) => requestId)) },
+    organization_bytes_max: () => 7,
+    failed: (cause) => void removed.push(String(cause)),
+    clock: {
+      after(_, act) {
+        due.push(act);
+        return () => {};
+      },
+    },
+  });
+  const elapse = async () => {
+    due.shift()?.();
+    await new Promise(setImmediate);
+  };
+  for (let time = 0; time < 1_000; time++) room.ask("org_1");
+  room.ask("org_2");
+  await elapse();
+  expect([looks, removed]).toEqual([
+    ["org_1 7", "org_2 7"],
+    ["req_1", "Error: away"],
+  ]);
+  await elapse();
+  expect(looks).toEqual(["org_1 7", "org_2 7", "org_1 7"]);
+  expect(due).toEqual([]);
 });
 
 test("a claim without a grant is given up after a while, also one of a clock that was set back since", () => {

@@ -96,14 +96,14 @@ export class Keeping implements AsyncDisposable, OpenAnswer {
 
   /** Takes the claim, or returns the answer that another request with the same key has begun. Throws Faults. */
   async begin(): Promise<Follower | EarlierResponse | null> {
-    const { answers, open, settings } = this.#needs.kept;
+    const { answers, open, room, settings } = this.#needs.kept;
     if (open.size >= settings().open_max) throw tooMany();
     open.add(this);
     for (;;) {
       const earlier = await available(this.#needs, answers.begin({ ...this.#name, claim: this.#kept.claim }));
       if (earlier === "begun") {
         this.#isClaimed = true;
-        void this.#makeRoom().catch(this.#failed);
+        room.ask(this.#name.organizationId);
         return null;
       }
       if (earlier.body !== this.#kept.claim?.body) throw reused();
@@ -119,11 +119,6 @@ export class Keeping implements AsyncDisposable, OpenAnswer {
     if (isBackground && !isStream) return earlierResponse(this.#needs, this.#call, earlier);
     const follower = new Follower(this.#needs, this.#call, earlier);
     return (await follower.begun()) ? follower : null;
-  }
-
-  async #makeRoom(): Promise<void> {
-    const { answers, logs, settings } = this.#needs.kept;
-    await logs.remove(await answers.makeRoom(this.#name.organizationId, settings().organization_bytes_max));
   }
 
   /** Writes the head of the log, before anything of the answer is read. Throws Faults. */

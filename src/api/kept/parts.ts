@@ -2,6 +2,7 @@
 import type { AnswerLogs } from "../../store/answer-log.ts";
 import type { KeptAnswers } from "../../store/kept.ts";
 import type { Clock } from "../../time/clock.ts";
+import type { Room } from "./room.ts";
 
 export interface KeptParts {
   answers: KeptAnswers;
@@ -12,6 +13,7 @@ export interface KeptParts {
   clock: Clock;
   /** The answers that this node keeps and that have not ended. */
   open: Set<OpenAnswer>;
+  room: Pick<Room, "ask">;
 }
 
 export interface OpenAnswer {
