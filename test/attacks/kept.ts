@@ -2,7 +2,7 @@
 
 import type { Attack, Sent, Target } from "./attack.ts";
 import { mib } from "./body.ts";
-import { slowReaders } from "./slow-readers.ts";
+import { type Asking, slowReaders } from "./slow-readers.ts";
 
 const readers = 20;
 /** An answer may be kept so far, and what its client has not read waits in the memory of its key until then. */
@@ -15,7 +15,7 @@ const bodyOf = (model: string, stream: boolean) =>
   JSON.stringify({ model, stream, max_tokens: 5, messages: [{ role: "user", content: "Hello" }] });
 
 /** Each with a key of its own, so that none joins another. */
-function unread({ url, key, endlessModel }: Target): Uint8Array {
+function unread({ url, key, endlessModel }: Target): Asking {
   const body = JSON.stringify({
     ...{ model: endlessModel, stream: true },
     messages: [{ role: "user", content: "Hello" }],
@@ -28,7 +28,7 @@ function unread({ url, key, endlessModel }: Target): Uint8Array {
     `idempotency-key: ${crypto.randomUUID()}`,
     `content-length: ${body.length}`,
   ];
-  return Buffer.from(`${head.join("\r\n")}\r\n\r\n${body}`);
+  return { request: Buffer.from(`${head.join("\r\n")}\r\n\r\n${body}`) };
 }
 
 async function manyKeys({ url, key, model }: Target): Promise<Sent> {
