@@ -2,12 +2,14 @@
 
 import type { Attack, Sent, Target } from "./attack.ts";
 import { mib } from "./body.ts";
-import { slowReaders } from "./slow-readers.ts";
+import { type Asking, slowReaders } from "./slow-readers.ts";
 
 const readers = 20;
 /** An answer may be kept so far, and what its client has not read waits in the memory of its key until then. */
 const answer_bytes = 4 * mib;
-const reader_bytes = 4 * answer_bytes;
+const reader_bytes = 2 * answer_bytes;
+/** The embedded database leaves garbage of five times what is written. */
+const embedded_bytes = 8 * answer_bytes;
 const keys = 10_000;
 const at_once = 32;
 
@@ -15,7 +17,7 @@ const bodyOf = (model: string, stream: boolean) =>
   JSON.stringify({ model, stream, max_tokens: 5, messages: [{ role: "user", content: "Hello" }] });
 
 /** Each with a key of its own, so that none joins another. */
-function unread({ url, key, endlessModel }: Target): Uint8Array {
+function unread({ url, key, endlessModel }: Target): Asking {
   const body = JSON.stringify({
     ...{ model: endlessModel, stream: true },
     messages: [{ role: "user", content: "Hello" }],
@@ -28,7 +30,7 @@ function unread({ url, key, endlessModel }: Target): Uint8Array {
     `idempotency-key: ${crypto.randomUUID()}`,
     `content-length: ${body.length}`,
   ];
-  return Buffer.from(`${head.join("\r\n")}\r\n\r\n${body}`);
+  return { request: Buffer.from(`${head.join("\r\n")}\r\n\r\n${body}`) };
 }
 
 async function manyKeys({ url, key, model }: Target): Promise<Sent> {
@@ -53,14 +55,21 @@ async function manyKeys({ url, key, model }: Target): Promise<Sent> {
   return { bytes: keys * (body.length + 250), unpackedBytes: 0, answers, problems };
 }
 
-const node = { answers: `{ answer_bytes_max: ${answer_bytes} }` };
+const answers = `{ answer_bytes_max: ${answer_bytes} }`;
+const unreadName = `${readers} clients that read nothing of an endless answer with an idempotency key`;
 
 export const keptAnswers: readonly Attack[] = [
   {
-    name: `${readers} clients that read nothing of an endless answer with an idempotency key`,
-    node,
+    name: unreadName,
+    node: { answers, hasDatabase: true },
     run: (target) => slowReaders(target, readers, unread),
     bounds: () => ({ step_ms: 100, growth_bytes: 64 * mib + readers * reader_bytes }),
+  },
+  {
+    name: `${unreadName}, on the embedded database`,
+    node: { answers },
+    run: (target) => slowReaders(target, readers, unread),
+    bounds: () => ({ step_ms: 100, growth_bytes: 64 * mib + readers * embedded_bytes }),
   },
   {
     name: `${keys.toLocaleString("en")} idempotency keys`,

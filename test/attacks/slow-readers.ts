@@ -10,19 +10,27 @@ import { metricIn, metricsOf } from "./talk.ts";
 const quiet_ms = 1000;
 const patience_ms = 60_000;
 
-/** They leave when the engine is held back, and nothing may be held for them then. Each sends a request of its own. */
+/** What a client writes. */
+export interface Asking {
+  request: Uint8Array;
+  /** After the 101 that answers it: a client that writes on before has no WebSocket yet. */
+  frames?: Uint8Array;
+}
+
+/** They leave when the engine is held back, and nothing may be held for them then. Each asks for itself. */
 export async function slowReaders(
   target: Target,
   count: number,
-  requestOf: (target: Target) => Uint8Array = requestAt,
+  askingOf: (target: Target) => Asking = plainAsking,
 ): Promise<Sent> {
   const { hostname, port } = new URL(target.url);
   const answers: string[] = [];
   const sockets: Socket[] = [];
   let bytes = 0;
   for (let each = 0; each < count; each++) {
-    const request = requestOf(target);
-    bytes += request.length;
+    const { request, frames } = askingOf(target);
+    bytes += request.length + (frames?.length ?? 0);
+    let status = "";
     sockets.push(
       await Bun.connect({
         hostname,
@@ -30,8 +38,11 @@ export async function slowReaders(
         socket: {
           open: (socket) => void socket.write(request),
           data(socket, bytes) {
+            const isFirst = status === "";
+            status ||= bytes.toString("latin1").slice(9, 12);
+            if (isFirst && frames && status === "101") return void socket.write(frames);
             socket.pause();
-            answers.push(bytes.toString("latin1").slice(9, 12));
+            answers.push(status);
           },
         },
       }),
@@ -45,20 +56,23 @@ export async function slowReaders(
   }
   const holds = async () => metricIn(await metricsOf(target), "usage_holds");
   const isOver = async () => (await holds()) === 0;
-  const problems = await until(isOver, patience_ms, "the last hold").then(
+  const late = await until(isOver, patience_ms, "the last hold").then(
     () => [],
-    (late: unknown) => [String(late)],
+    (thrown: unknown) => [String(thrown)],
   );
+  const refused = answers.filter((status) => status !== "200" && status !== "101");
+  const problems = [...late, ...refused.map((status) => `a client got ${status}`)];
   return { bytes, unpackedBytes: 0, answers, problems };
 }
 
-function requestAt({ url, key, endlessModel }: Target): Uint8Array {
+function plainAsking({ url, key, endlessModel }: Target): Asking {
   const { hostname } = new URL(url);
   const messages = [{ role: "user", content: "Hello" }];
   const body = JSON.stringify({ model: endlessModel, stream: true, messages });
-  return Buffer.from(
+  const request = Buffer.from(
     `POST /v1/chat/completions HTTP/1.1\r\nhost: ${hostname}\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
   );
+  return { request };
 }
 
 /** Whether the process has used hardly any memory more, or less, for a while. */

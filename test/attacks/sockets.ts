@@ -77,7 +77,10 @@ export const socketAttacks: readonly Attack[] = [
   {
     name: `${readers} WebSockets that read nothing of a stream that does not end`,
     run: (target) =>
-      slowReaders(target, readers, () => Buffer.concat([Buffer.from(upgradeAt(target)), frameOf(endless(target))])),
+      slowReaders(target, readers, () => ({
+        request: Buffer.from(upgradeAt(target)),
+        frames: frameOf(endless(target)),
+      })),
     bounds: () => ({ step_ms: 100, growth_bytes: 64 * mib + readers * reader_bytes }),
   },
 ];

@@ -1,4 +1,7 @@
-/** What befalls an answer with an idempotency key beside its being repeated: a limit refuses it, and its log is gone. */
+/**
+ * What befalls an answer with an idempotency key beside its being repeated: a limit refuses it, the node keeps too many
+ * already, and its log is gone.
+ */
 import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 import type { RequestReceipt } from "../../src/management/receipt-shape.ts";
 import { serverDatabase } from "../../src/postgres/server.ts";
@@ -8,12 +11,14 @@ import { until } from "../harness/until.ts";
 
 setDefaultTimeout(60_000);
 
+const open_max = 2;
 let database: Awaited<ReturnType<typeof freshDatabase>>;
 let service: Service;
 beforeAll(async () => {
   database = await freshDatabase();
   service = await startService({
     engine: { directives: "", namesModel: false },
+    more: `answers: { open_max: ${open_max} }`,
     sluice: { store: "postgres", env: { DATABASE_URL: database.url } },
   });
 });
@@ -22,7 +27,12 @@ afterAll(async () => {
   await database.drop();
 });
 /** None of the last test runs on. */
-beforeEach(() => until(() => service.engine.counts.active === 0, 10_000, "the engine to be idle"));
+beforeEach(() => until(async () => (await keptNow()) === 0, 10_000, "no answer to be kept"));
+
+async function keptNow(): Promise<number> {
+  const metrics = await (await service.fetch("/metrics", { key: null })).text();
+  return Number(/http_kept_answers (\d+)/.exec(metrics)![1]);
+}
 
 const ask = (key: string, directives: string, more: { stream?: boolean; key?: string } = {}) => {
   const { stream = true, ...init } = more;
@@ -61,6 +71,40 @@ test("one that a limit refuses leaves its key free", async () => {
     return response.status === 200 && response.headers.get("x-service-replay-of") === null;
   };
   await until(served, 10_000, "the limit to be gone");
+});
+
+test("one more than answers.open_max gets 503, and a place is free when one ends", async () => {
+  const before = service.engine.counts.requests;
+  const running = await Promise.all(
+    Array.from({ length: open_max }, async () => {
+      const leaving = new AbortController();
+      const body = { model, messages: says("tokens=16000 tps=50"), stream: true, max_tokens: 16_000 };
+      const key = await created("open");
+      const headers = { "idempotency-key": newKey() };
+      const response = await service.post("/v1/chat/completions", body, {
+        key: key.key,
+        headers,
+        signal: leaving.signal,
+      });
+      return { response, leaving, keyId: key.id };
+    }),
+  );
+  const refused = await ask(newKey(), "tokens=4");
+  expect([refused.status, refused.headers.get("retry-after"), await codeOf(refused)]).toEqual([503, "5", "overloaded"]);
+  // Those that are not kept have no such limit.
+  const unkept = await service.post("/v1/chat/completions", { model, messages: says("tokens=4") });
+  expect([unkept.status, service.engine.counts.requests]).toEqual([200, before + open_max + 1]);
+  // A client that leaves frees no place: its answer goes on.
+  for (const { leaving } of running) leaving.abort();
+  expect((await ask(newKey(), "tokens=4")).status).toBe(503);
+  await service.json("key", "revoke", running[0]!.keyId);
+  const served = async () => {
+    const response = await ask(newKey(), "tokens=4");
+    await response.text();
+    return response.status === 200;
+  };
+  await until(served, 5_000, "a place to be free");
+  await service.json("key", "revoke", running[1]!.keyId);
 });
 
 test("one whose log is gone is refused for good, and never charged again", async () => {

@@ -4,6 +4,8 @@ const repeats = "test/http/idempotency.test.ts";
 const background = "test/http/background.test.ts";
 const logs = "test/store/answer-log.test.ts";
 const units = "test/http/kept-log.test.ts";
+const edges = "test/http/kept-edges.test.ts";
+const departed = "test/http/kept-departed.test.ts";
 const rule = "docs/protocols.md, Repeating a request";
 
 export const kept: Mutant[] = [
@@ -29,6 +31,22 @@ export const kept: Mutant[] = [
     find: "await answers.free(this.#name.requestId);",
     replace: "",
     caughtBy: [`${repeats} > fails before its answer`],
+    rule,
+  },
+  {
+    name: "a node keeps any number of answers at once",
+    file: "src/api/kept/keeping.ts",
+    find: "if (open.size >= settings().open_max) throw tooMany();",
+    replace: "",
+    caughtBy: [`${edges} > answers.open_max`],
+    rule: "docs/configuration.md, answers",
+  },
+  {
+    name: "a receipt says nothing of a client that had left where its key is free again",
+    file: "src/api/kept/keeping.ts",
+    find: "if (wentOn) await",
+    replace: "if (wentOn && !this.#freesClaim) await",
+    caughtBy: [`${departed} > its key is revoked, a whole answer`],
     rule,
   },
   {

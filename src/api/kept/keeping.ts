@@ -172,20 +172,23 @@ export class Keeping implements AsyncDisposable, OpenAnswer {
     open.delete(this);
     if (this.#begun) return this.fails(asFault(this.#call.signal.reason), false);
     if (!this.#isClaimed) return;
-    const { outcome, firstPart_ms } = this.#call.notes;
+    const { outcome } = this.#call.notes;
     try {
-      if (
-        !this.#writer ||
-        outcome === undefined ||
-        (outcome === "failed" && firstPart_ms === undefined) ||
-        this.#isUndelivered
-      ) {
+      if (this.#freesClaim) {
         await answers.free(this.#name.requestId);
         await logs.remove([this.#name]);
-      } else if (this.#call.request.signal.aborted) await answers.writeNote(this.#name, { kind: "detached" });
+      }
+      const wentOn = outcome !== undefined && this.#call.request.signal.aborted;
+      if (wentOn) await answers.writeNote(this.#name, { kind: "detached" });
     } catch (cause) {
       this.#failed(cause);
     }
+  }
+
+  get #freesClaim(): boolean {
+    const { outcome, firstPart_ms } = this.#call.notes;
+    if (!this.#writer || outcome === undefined) return true;
+    return (outcome === "failed" && firstPart_ms === undefined) || this.#isUndelivered;
   }
 
   /** An answer that was not streamed is delivered whole, or not at all. */
