@@ -60,5 +60,6 @@ async function run<Wire extends InferenceWire, Reply>(
   const planNow = () => planOf(dependencies.catalog().plans, standing.principal.organization) ?? prepared.plan;
   const isRepeatable = keeping?.isRepeatable ?? false;
   const running = call.begins(await dependencies.runs.start({ ...prepared, planNow, isRepeatable }, call));
+  keeping?.follows(running);
   return answer(dependencies, call, adapter, prepared, { run: running, keeping });
 }

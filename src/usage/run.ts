@@ -84,6 +84,8 @@ export interface Run extends AsyncDisposable {
   readonly rates: Reservation["rates"];
   /** The answer, as far as it is held and counted. Its last event is `response-end` or `response-failed`. */
   readonly events: Meter["events"];
+  /** Resolves when the ledger has confirmed the settlement, of a run that was disposed. */
+  confirmed(): Promise<void>;
 }
 
 export interface Runs {
@@ -169,6 +171,7 @@ class GrantedRun implements Run {
   #firstPart_ms: number | null = null;
   #total_ms = 0;
   #settled: Promise<void> | null = null;
+  #confirmed: Promise<void> = Promise.resolve();
   /** Its answer was read to the end, so no engine is working on it any more. */
   #isComplete = false;
 
@@ -231,6 +234,10 @@ class GrantedRun implements Run {
   }
 
   /** Releases the engine first: nothing else would wake the code that waits for it. */
+  confirmed(): Promise<void> {
+    return this.#confirmed;
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     if (!this.#settled) this.#caller.end(asFault(new Error("the run was given up before its end")));
     if (!this.#isComplete)
@@ -285,8 +292,8 @@ class GrantedRun implements Run {
 
   #settleWithLedger({ divergence: _, ...ending }: Ending, units: number): void {
     const recorded = this.#caller.trace?.settlement();
-    const confirmed = this.#reservation.settle({ ...ending, units, route: this.#servedBy() });
-    if (recorded) void confirmed.finally(recorded);
+    this.#confirmed = this.#reservation.settle({ ...ending, units, route: this.#servedBy() });
+    if (recorded) void this.#confirmed.finally(recorded);
   }
 
   /** The route as it is recorded: with each attempt, if that says more than the last one. */

@@ -212,6 +212,7 @@ export async function request(
     return;
   }
   const { events } = run;
+  kept?.keeping.follows(run);
   if (kept && !(await opened(kept, judge, node, plan))) return run[Symbol.asyncDispose]();
   for (;;) {
     const next = await events.next();

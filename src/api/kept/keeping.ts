@@ -9,6 +9,7 @@ import type { ResponseObject } from "../../protocol/openai-responses/contract.ts
 import type { LogName } from "../../store/answer-log.ts";
 import type { Claim, Kept } from "../../store/kept.ts";
 import type { Unkept } from "../../telemetry/metrics.ts";
+import type { Run } from "../../usage/run.ts";
 import { type EarlierResponse, earlierResponse } from "./current-response.ts";
 import { failedResponse } from "./failed-response.ts";
 import { Follower } from "./follower.ts";
@@ -33,6 +34,7 @@ export class Keeping implements AsyncDisposable, OpenAnswer {
   #end: Promise<void> | null = null;
   #begun: ResponseObject | null = null;
   #isFinished = false;
+  #run: Pick<Run, "confirmed"> | null = null;
 
   /** Throws the Fault of an organization that keeps no content. */
   constructor(needs: KeepingNeeds, call: Call, { organization }: Principal, kept: KeptAs) {
@@ -57,6 +59,11 @@ export class Keeping implements AsyncDisposable, OpenAnswer {
   /** Whether a key can ask for it again. */
   get isRepeatable(): boolean {
     return this.#kept.claim !== null;
+  }
+
+  /** Its run has begun. It is disposed before this is. */
+  follows(run: Pick<Run, "confirmed">): void {
+    this.#run = run;
   }
 
   get requestId(): string {
@@ -175,6 +182,8 @@ export class Keeping implements AsyncDisposable, OpenAnswer {
     const { outcome } = this.#call.notes;
     try {
       if (this.#freesClaim) {
+        // If this node died between the two, another one would charge what it recovers, beside the next run of the key.
+        await answered(this.#needs.kept.clock, this.#run?.confirmed() ?? Promise.resolve());
         await answers.free(this.#name.requestId);
         await logs.remove([this.#name]);
       }
