@@ -72,8 +72,15 @@ export class KeptJudge {
     world.tell(() => `${plan.id} with the key of ${plan.first} is refused: ${code}`);
     if (code === "idempotency_answer_lost") this.#lost(plan.id, plan.first);
     else if (code !== "storage_unavailable") say("available", `${plan.id} was refused as ${code}: ${message} ${cause}`);
-    else if (!isHindered(world, node, at_ms - retry_ms))
+    else if (!isHindered(world, node, at_ms - retry_ms) && !this.#isWriterBack(plan.first))
       say("available", `${plan.id} was refused as ${code}, and nothing stood in its way`);
+  }
+
+  /** A node that was frozen before its grant may get it just when its key is given up. */
+  #isWriterBack(first: string): boolean {
+    const { world, accounts } = this.#parts;
+    const run = accounts.get(first);
+    return run !== undefined && isHindered(world, run.node, run.askedAt_ms - retry_ms);
   }
 
   /** Only what befell the stores, or kept a writer from them, loses a log: not that a node is gone. */
