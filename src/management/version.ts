@@ -33,5 +33,6 @@ export async function lastChange(
   return last ? ` The last change was ${last.action} by ${last.actor}, at ${last.at.toISOString()}.` : "";
 }
 
+/** The refusal of a change that another one came between; `differences` in words. */
 export const overtaken = (what: string, differences: readonly string[]) =>
   `Somebody else has changed this ${what} meanwhile: ${differences.join(", ")}. Nothing was changed. Look at it again, and repeat your change if it is still right.`;

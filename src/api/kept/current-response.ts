@@ -6,10 +6,7 @@ import type { LogName } from "../../store/answer-log.ts";
 import type { Kept } from "../../store/kept.ts";
 import { passed } from "../../time/clock.ts";
 import { failedResponse } from "./failed-response.ts";
-import { abandoned, answerLost, available, isUngranted, type KeepingNeeds, poll_ms } from "./needs.ts";
-
-/** How long after its settlement a response may still say that it runs. */
-const settled_ms_max = 10_000;
+import { abandoned, answerLost, available, isUngranted, type KeepingNeeds, poll_ms, settled_ms_max } from "./needs.ts";
 
 /** The background response that an earlier request with the same key began. */
 export class EarlierResponse {

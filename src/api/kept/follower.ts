@@ -17,12 +17,11 @@ import {
   type KeepingNeeds,
   type LogHead,
   poll_ms,
+  settled_ms_max,
 } from "./needs.ts";
 
 /** How often a reader without news finds out whether the writer is still there. */
 const look_ms = 2_000;
-/** How long after a settlement a log may still be without its end. */
-const settled_ms_max = 10_000;
 
 /**
  * Why there will be no more entries: `free`: the first request was refused or failed, and its key is free. `dead`: its

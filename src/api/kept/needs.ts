@@ -9,6 +9,8 @@ import type { Dependencies } from "../dependencies.ts";
 const claim_ms_max = 3_000;
 /** How often a reader asks for more. */
 export const poll_ms = 100;
+/** How long after its settlement a log may still be without its end, and a response may still say that it runs. */
+export const settled_ms_max = 10_000;
 
 /** The time from the claim to the admission, with a margin. */
 const admission_ms = 5_000;
