@@ -122,14 +122,14 @@ export class Slots {
 
   /** Ends a request that was started in this part. */
   end(claim: Claim, room: Room, now_ms: number): void {
+    if (this.#queue.length > 0) {
+      this.#interval_ms = this.#meanWith(now_ms - this.#last_ms);
+      this.#last_ms = now_ms;
+    }
     room.requests -= 1;
     room.tokens -= claim.tokens;
     this.#queue.ended(claim.organizationId);
     this.#shared?.ended();
-    if (this.#queue.length === 0) return;
-    const interval_ms = now_ms - this.#last_ms;
-    this.#last_ms = now_ms;
-    this.#interval_ms = this.#meanWith(interval_ms);
     this.serve();
   }
 
@@ -162,10 +162,13 @@ export class Slots {
     return Math.max(this.#interval_ms ?? 0, this.#meanWith(since_ms)) * turns;
   }
 
-  /** The moving mean, had an interval of this length ended. */
+  /**
+   * The moving mean, had an interval of this length ended. Before the first end, the requests in flight began together:
+   * in the time that one of them takes, all of them end.
+   */
   #meanWith(interval_ms: number): number {
-    const mean_ms = this.#interval_ms ?? interval_ms;
-    return mean_ms + pace_share * (interval_ms - mean_ms);
+    if (this.#interval_ms === null) return interval_ms / Math.max(1, this.common.requests + this.reserved.requests);
+    return this.#interval_ms + pace_share * (interval_ms - this.#interval_ms);
   }
 
   /** Serves the next requests for as long as there is room. */

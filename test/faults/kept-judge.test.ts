@@ -3,7 +3,8 @@ import { expect, test } from "bun:test";
 import { bare, idOf } from "../../src/store/ids.ts";
 import type { BackgroundClient, Told } from "./background-client.ts";
 import { objectionsToBackground } from "./background-judge.ts";
-import type { Answer, Client } from "./repeat-client.ts";
+import { protocols } from "./protocols.ts";
+import { type Answer, type Client, endOf, unreadWords } from "./repeat-client.ts";
 import { type Charge, objectionsTo } from "./repeat-judge.ts";
 import { price } from "./rig.ts";
 
@@ -44,6 +45,23 @@ test("a failure that was cut before its words is no other answer", () => {
   expect(objectionsTo(client([failed, rest]), [charge(first)])).toEqual([]);
   const other = answer({ body: `${responses[0]}event: response.output_text.done\nda`, end: "cut" });
   expect(objectionsTo(client([other, rest]), [charge(first)]).join()).toMatch(/differ: at byte/);
+});
+
+test("a failure that was cut at any of its bytes is no other answer", () => {
+  const failing = `event: error\ndata: {"type":"error","error":{"type":"overloaded_error"}}\n\n`;
+  for (let bytes = 1; bytes < failing.length; bytes++) {
+    const failed = answer({ body: frames[0] + failing.slice(0, bytes), end: "cut" });
+    const rest = answer({ requestId: second, replayOf: first, body: frames[0]!, end: "broken" });
+    expect(objectionsTo(client([failed, rest]), [charge(first)])).toEqual([]);
+  }
+});
+
+test("a repeat that could not read on is asked again, and is not the whole answer", () => {
+  const body = `${frames[0]}data: {"error":{"message":"The service ${unreadWords}.","code":"storage_unavailable"}}\n\n`;
+  expect(endOf({ status: 200, body }, true, protocols[0]!)).toBe("failed");
+  const unread = { ...repeat, body, end: "failed" as const };
+  const lossy = { mayLose: true, isForgotten: false };
+  expect(objectionsTo(client([cut, unread, repeat]), [charge(first)], lossy)).toEqual([]);
 });
 
 const repeats: [string, Client, Charge[], RegExp][] = [

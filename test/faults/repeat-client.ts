@@ -8,6 +8,8 @@ import { model, type Node } from "./rig.ts";
 
 /** The words of the failure with which an answer ends whose node is gone. */
 export const goneWords = "node that wrote it is gone";
+/** The words of the failure with which a repeat ends that cannot read on: the answer itself may be whole. */
+export const unreadWords = "cannot keep an answer now";
 /** The words of the failure of one whose log is gone. */
 export const lostWords = "is no longer there";
 
@@ -21,7 +23,7 @@ export interface Answer {
   /** The bytes of its body that came, each as a character. */
   body: string;
   /**
-   * `failed`: without an answer, or by the end of its node. `broken`: by a node that lost its lease: a failure that is part
+   * `failed`: without an answer, by the end of its node, or by a store that the repeat could not read on from. `broken`: by a node that lost its lease: a failure that is part
    * of the answer. `cut`: its connection broke, or the client broke it. `lost`: refused for good, as its log is gone.
    */
   end: "whole" | "failed" | "broken" | "cut" | "lost";
@@ -173,11 +175,15 @@ async function ask(node: Node, { client, key, protocol, body }: Asking, cut: Cut
   }
 }
 
-function endOf({ status, body }: Answer, isStream: boolean, protocol: Spoken): Answer["end"] {
+export function endOf(
+  { status, body }: Pick<Answer, "status" | "body">,
+  isStream: boolean,
+  protocol: Spoken,
+): Answer["end"] {
   if (body.includes(lostWords)) return "lost";
   if (status !== 200) return "failed";
   if (!isStream) return "whole";
-  if (body.includes(goneWords)) return "failed";
+  if (body.includes(goneWords) || body.includes(unreadWords)) return "failed";
   if (failure.test(body)) return "broken";
   return protocol.end.test(body) ? "whole" : "cut";
 }

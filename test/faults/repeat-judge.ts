@@ -77,7 +77,9 @@ function ofAnswers({ answers, isServed, hasGivenUp }: Client, { mayLose, isForgo
     const other = texts.find((text) => !longest.startsWith(text));
     if (other !== undefined) broken.push(`the answers of ${run} differ: ${differenceOf(longest, other)}`);
     const wholes = all.filter(isOver).map((answer) => textOf(answer, ends));
-    if (wholes.some((text) => text !== longest)) broken.push(`a whole answer of ${run} is shorter than another`);
+    const short = wholes.find((text) => text !== longest);
+    if (short !== undefined)
+      broken.push(`a whole answer of ${run} is shorter than another by ${JSON.stringify(longest.slice(short.length))}`);
     const failed = all.findIndex(({ body }) => body.includes(goneWords));
     if (failed >= 0 && failed < all.length - 1 && !isForgotten)
       broken.push(`${run} was repeated after its failure was read`);
@@ -124,8 +126,9 @@ function differenceOf(one: string, other: string): string {
   return `at byte ${at} ${around(one)} became ${around(other)}`;
 }
 
-/** The beginning of a frame that was cut before it said why the answer failed. */
-const failureBegun = /^(event: (e|response\.f)|data: \{"e)/;
+/** Frames that say why an answer failed begin so, and are cut anywhere. */
+const failureHeads = ["event: error", "event: response.failed", 'data: {"error"'];
+const isFailureBegun = (cut: string) => failureHeads.some((head) => head.startsWith(cut) || cut.startsWith(head));
 
 /**
  * The part that the first client can have got too: without a repeat's comments, and without a failure at its end that
@@ -138,6 +141,6 @@ function textOf({ body }: Answer, failures: readonly string[]): string {
   if (failure >= 0) return frames.slice(0, failure).join("");
   const last = frames.at(-1) ?? "";
   // A comment or a failure may have been cut.
-  const isCut = !last.endsWith("\n\n") && (failureBegun.test(last) || /^:[^\n]*\n?$/.test(last));
+  const isCut = !last.endsWith("\n\n") && (isFailureBegun(last) || /^:[^\n]*\n?$/.test(last));
   return isCut ? frames.slice(0, -1).join("") : said;
 }

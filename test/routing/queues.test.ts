@@ -196,11 +196,11 @@ test("when to come back is what the engine's pace says, and a wait that would be
   const only = route("only", { concurrent_max: 4, queue_ms_max: 60_000 });
   const at = queues(() => now_ms);
   const there = Array.from({ length: 4 }, () => at.enter(only, claim("a")));
-  for (let count = 0; count < 44; count++)
+  for (let count = 0; count < 64; count++)
     void at.wait([only], claim("a")).slot.then((slot) => slot && there.push(slot));
   return (async () => {
     // One ends each two seconds.
-    for (let count = 0; count < 20; count++) {
+    for (let count = 0; count < 40; count++) {
       now_ms += 2_000;
       there.shift()!.release();
       await Promise.resolve();
@@ -232,6 +232,22 @@ test("a short pause of the engine refuses nobody, and an engine that ends nothin
   expect(codeOf(() => at.wait([only], claim("a")))).toBeNull();
   now_ms += 20_000;
   expect(codeOf(() => at.wait([only], claim("a")))?.code).toBe("capacity_exceeded");
+});
+
+test("before the first end nobody is refused for the requests in flight, which end together", async () => {
+  let now_ms = 0;
+  const only = route("only", { concurrent_max: 8, queue_ms_max: 30_000 });
+  const at = queues(() => now_ms);
+  const there = Array.from({ length: 8 }, () => at.enter(only, claim("a")));
+  for (let count = 0; count < 20; count++) void at.wait([only], claim("a"));
+  now_ms += 8_000;
+  // At best eight end now, and the next ones take as long: 24 s for three times eight.
+  expect(at.full([only], claim("a")).details.retryAfterSeconds).toBe(21);
+  expect(codeOf(() => at.wait([only], claim("a")))).toBeNull();
+  now_ms += 8_000;
+  expect(codeOf(() => at.wait([only], claim("a")))?.code).toBe("capacity_exceeded");
+  for (const slot of there) slot.release();
+  expect(codeOf(() => at.wait([only], claim("a")))).toBeNull();
 });
 
 test("a limit that a reload raises or lifts counts at once", async () => {
