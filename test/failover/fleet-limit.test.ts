@@ -154,7 +154,8 @@ test("a node that was frozen past its lease begins nothing on its return before 
   frozen.signal("SIGCONT");
   // It had some ten, and may have been about to send one or two of them.
   expect(await mostOf(slots)).toBeLessThanOrEqual(slots + 2);
-  expect(await mostOf(3 * slots)).toBe(slots);
+  expect(await mostOf(3 * slots)).toBeLessThanOrEqual(slots);
+  await until(isFull, 15_000, "the engine to be full again");
   await asking.over();
 });
 
@@ -168,7 +169,7 @@ test("while Redis is silent each node keeps its even share, and the metric says 
     (await Promise.all(nodes.map((node) => metric(node, "upstream_slots_apart")))).every((apart) => apart === wanted);
   await until(() => areApart(1), 15_000, "the nodes to notice");
   await until(async () => (await mostOf(slots)) === 30, 15_000, "each to have ten");
-  expect(await mostOf(3 * slots)).toBe(30);
+  expect(await mostOf(3 * slots)).toBeLessThanOrEqual(30);
   process.kill(redisPid, "SIGCONT");
   await until(() => areApart(0), 15_000, "the nodes to share again");
   await until(isFull, 15_000, "the engine to be full again");
@@ -191,6 +192,7 @@ test("a reload changes limit and scope under load: what runs ends, and the new l
   const held = async () =>
     (await Promise.all(nodes.map((node) => metric(node, "upstream_slots")))).reduce((sum, one) => sum + one);
   await until(async () => (await held()) <= 12 && engine.inFlight <= 12, 15_000, "the nodes to share twelve");
-  expect(await mostOf(3 * slots)).toBe(12);
+  expect(await mostOf(3 * slots)).toBeLessThanOrEqual(12);
+  await until(() => engine.inFlight === 12, 15_000, "the engine to have twelve");
   await asking.over();
 });
