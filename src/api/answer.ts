@@ -38,7 +38,6 @@ export async function answer<Wire extends InferenceWire, Reply>(
     ...usageHeaders(run.grant.windows, run.grant.source),
     ...limitHeaders(operation, run.rates, Date.now()),
     ...(operation === "messages" && isSignedIn(call.request.headers) ? standingHeaders(run.grant) : {}),
-    ...prepared.modelHeaders,
   };
   const begun = (keeping?.isBackground && adapter.background?.begun(wire, prepared.identity)) || null;
   if (begun) await keeping?.respond(begun);

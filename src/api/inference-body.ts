@@ -36,12 +36,12 @@ export function inferenceBody<Wire>(
 
 /**
  * Records, before the body is checked, what a refusal's receipt has: the model if it exists, and whether the request
- * was to stream. And the headers that the refusal has.
+ * was to stream. And the headers that its answer has.
  */
 function noteRequested(call: Call, catalog: Catalog, body: unknown): void {
   if (typeof body !== "object" || body === null) return;
   const { model, stream } = body as { model?: unknown; stream?: unknown };
-  if (typeof model === "string") call.warnsWith(retirementHeadersOf(catalog, model));
+  if (typeof model === "string") call.announces(retirementHeadersOf(catalog, model));
   const known = answeringNamed(catalog, model);
   call.requested(known ? { model: known.id, stream: stream === true } : { stream: stream === true });
 }

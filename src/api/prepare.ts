@@ -31,8 +31,6 @@ import { sessionOf } from "./session.ts";
 export interface Prepared<Wire> extends RunRequest {
   /** The part of the body that the answer needs, with stored items in place of references to them. */
   wire: Wire;
-  /** Tell that the model is going to be retired. */
-  modelHeaders: Record<string, string>;
 }
 
 /** An inference request from the frame: authorized, its body checked. */
@@ -65,7 +63,7 @@ export async function prepare<Wire extends InferenceWire, Reply>(
 ): Promise<Prepared<Wire> | Follower | EarlierResponse> {
   const { operation, codec } = adapter;
   const catalog = dependencies.catalog();
-  const { model, headers } = allowedModel(catalog, body.value.model, principal.key.allowedModels, Date.now());
+  const model = allowedModel(catalog, body.value.model, principal.key.allowedModels, Date.now());
   const resolved = adapter.resolve && (await adapter.resolve(body.value, principal.organization));
   const wire = resolved?.wire ?? body.value;
   const askedBytes = body.bytes + (resolved?.bytes ?? 0);
@@ -110,7 +108,6 @@ export async function prepare<Wire extends InferenceWire, Reply>(
       createdAtSeconds: Math.floor(Date.now() / 1000),
       model: body.value.model,
     },
-    modelHeaders: headers,
     affinity: { organizationId: principal.organization.id, session: sessionOf(call.request.headers) },
     rateHeaders: rateHeadersOf(operation),
     holdAnswer: answerHold(dependencies, call),

@@ -63,7 +63,7 @@ export class Call implements Caller {
   #isBodyRead = false;
   #left = false;
   #isKeptOpen = false;
-  #errorHeaders: Readonly<Record<string, string>> = {};
+  #headers: Readonly<Record<string, string>> = {};
   /** The code with which its run ended. */
   #runCode: string | null = null;
   #memory: Reservation | null = null;
@@ -145,13 +145,13 @@ export class Call implements Caller {
     if (stream !== undefined) this.#notes.stream = stream;
   }
 
-  /** The headers that an error answer has beside those of its fault: what it is to say about the model. */
-  get errorHeaders(): Readonly<Record<string, string>> {
-    return this.#errorHeaders;
+  /** The headers that its answer has whatever it will be, an error too: the retirement of the model that it names. */
+  get headers(): Readonly<Record<string, string>> {
+    return this.#headers;
   }
 
-  warnsWith(headers: Readonly<Record<string, string>>): void {
-    this.#errorHeaders = headers;
+  announces(headers: Readonly<Record<string, string>>): void {
+    this.#headers = headers;
   }
 
   bodyRead(): void {

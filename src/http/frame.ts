@@ -79,6 +79,7 @@ export function frame(dependencies: FrameDependencies, framed: Framed): Serve {
     }
     // So no connection is left that the end of the node could cut, and workers that share a port have equally many.
     if (dependencies.lifecycle.draining || dependencies.letsGo()) response.headers.set("connection", "close");
+    for (const name in call.headers) response.headers.set(name, call.headers[name]!);
     // This is the answer to a HEAD too: the runtime leaves out its body, and sends the length of GET's.
     return identified(response, call.requestId);
   };
@@ -181,7 +182,6 @@ function answerFault(call: Call, fault: Fault, { faultBody, faultHeaders }: Fram
   return json(fault.status, faultBody(fault, call.requestId, call.request), {
     ...(isFinal(fault) ? { "x-should-retry": "false" } : {}),
     ...(retryAfterSeconds === undefined ? {} : { "retry-after": String(Math.ceil(retryAfterSeconds)) }),
-    ...call.errorHeaders,
     ...headers,
     ...faultHeaders?.(fault, call.request),
   });

@@ -7,14 +7,6 @@ import { Fault } from "../inference/fault.ts";
 import type { Retirement } from "../inference/model.ts";
 import type { Catalog, CatalogModel } from "./catalog.ts";
 
-/** A model as a request named it. */
-export interface NamedModel {
-  /** The model that answers. */
-  model: CatalogModel;
-  /** The response headers that announce a retirement. */
-  headers: Record<string, string>;
-}
-
 /** Every alias, with the id that it means. */
 export function aliasesOf(models: Iterable<CatalogModel>): Map<string, string> {
   const ids = new Map<string, string>();
@@ -28,7 +20,7 @@ function modelNamed({ models, aliases }: Catalog, name: string): CatalogModel | 
 }
 
 /** The model that answers requests for this name at this time. Throws 404 if there is none. `now_ms` is since the epoch. */
-export function answeringModel(catalog: Catalog, name: string, now_ms: number): NamedModel {
+export function answeringModel(catalog: Catalog, name: string, now_ms: number): CatalogModel {
   const named = modelNamed(catalog, name);
   if (!named) throw notFound(name);
   let model = named;
@@ -37,7 +29,7 @@ export function answeringModel(catalog: Catalog, name: string, now_ms: number): 
     if (!next) throw retired(catalog, name, model, now_ms);
     model = next;
   }
-  return { model, headers: headersOf(named) };
+  return model;
 }
 
 /**
@@ -49,9 +41,8 @@ export function allowedModel(
   name: string,
   allowedModels: readonly string[] | null,
   now_ms: number,
-): NamedModel {
-  const named = answeringModel(catalog, name, now_ms);
-  const { model } = named;
+): CatalogModel {
+  const model = answeringModel(catalog, name, now_ms);
   if (!isAllowed(model, allowedModels)) {
     throw new Fault(
       "model_not_allowed",
@@ -61,19 +52,19 @@ export function allowedModel(
       },
     );
   }
-  return named;
+  return model;
 }
 
 /** The headers that announce the retirement of the model with this name, whether or not it still answers. */
 export function retirementHeadersOf(catalog: Catalog, name: string): Record<string, string> {
-  const named = modelNamed(catalog, name);
-  return named ? headersOf(named) : noHeaders;
+  const retirement = modelNamed(catalog, name)?.retirement;
+  return retirement ? retirementHeaders(retirement) : noHeaders;
 }
 
 /** The model that answers, without a refusal. */
 export function answeringModelOrNull(catalog: Catalog, name: string, now_ms: number): CatalogModel | null {
   try {
-    return answeringModel(catalog, name, now_ms).model;
+    return answeringModel(catalog, name, now_ms);
   } catch (thrown) {
     if (thrown instanceof Fault) return null;
     throw thrown;
@@ -114,10 +105,6 @@ function servedReplacementOf(catalog: Catalog, model: CatalogModel, now_ms: numb
 }
 
 const noHeaders = {};
-
-function headersOf({ retirement }: CatalogModel): Record<string, string> {
-  return retirement ? retirementHeaders(retirement) : noHeaders;
-}
 
 /** The headers of RFC 9745 and RFC 8594, and the link of RFC 5829. */
 function retirementHeaders({ at_ms, deprecatedAt_ms, replacedBy }: Retirement): Record<string, string> {

@@ -95,10 +95,10 @@ export const http: Mutant[] = [
   {
     name: "what a request refers to is looked up before its model",
     file: "src/api/prepare.ts",
-    find: `  const { model, headers } = allowedModel(catalog, body.value.model, principal.key.allowedModels, Date.now());
+    find: `  const model = allowedModel(catalog, body.value.model, principal.key.allowedModels, Date.now());
   const resolved = adapter.resolve && (await adapter.resolve(body.value, principal.organization));`,
     replace: `  const resolved = adapter.resolve && (await adapter.resolve(body.value, principal.organization));
-  const { model, headers } = allowedModel(catalog, body.value.model, principal.key.allowedModels, Date.now());`,
+  const model = allowedModel(catalog, body.value.model, principal.key.allowedModels, Date.now());`,
     caughtBy: ["test/http/responses-state.test.ts > a model that there is not is told first"],
     rule: "docs/design/service.md, Order of checks",
   },

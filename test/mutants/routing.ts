@@ -37,9 +37,9 @@ export const routing: Mutant[] = [
     rule: "docs/engines.md, Priority and sessions",
   },
   {
-    name: "an error says nothing of its model's retirement",
+    name: "an answer says nothing of its model's retirement",
     file: "src/http/frame.ts",
-    find: "    ...call.errorHeaders,\n",
+    find: "    for (const name in call.headers) response.headers.set(name, call.headers[name]!);\n",
     replace: "",
     caughtBy: [`${names} > an error`],
     rule: "docs/routing.md, Aliases and retirements",

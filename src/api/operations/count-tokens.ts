@@ -42,9 +42,9 @@ export const countTokens = operation({
       tokenizers: tokenizersOf(catalog, now_ms),
     };
     const found = await dependencies.tokenCounter.examine(asked);
-    call.warnsWith(retirementHeadersOf(catalog, found.model));
-    const { model, headers } = allowedModel(catalog, found.model, principal.key.allowedModels, now_ms);
+    call.announces(retirementHeadersOf(catalog, found.model));
+    const model = allowedModel(catalog, found.model, principal.key.allowedModels, now_ms);
     call.requested({ model: model.id });
-    return json(200, { input_tokens: inputTokensOf(dependencies, model, found, bytes) }, headers);
+    return json(200, { input_tokens: inputTokensOf(dependencies, model, found, bytes) });
   },
 });

@@ -38,8 +38,8 @@ export const countInputTokens = operation({
     const asked = { of: "responses" as const, options: {}, tokenizers: tokenizersOf(catalog, now_ms) };
     let bytes = body.byteLength;
     let examined = await tokenCounter.examine({ ...asked, body });
-    call.warnsWith(retirementHeadersOf(catalog, examined.model));
-    const { model, headers } = allowedModel(catalog, examined.model, principal.key.allowedModels, now_ms);
+    call.announces(retirementHeadersOf(catalog, examined.model));
+    const model = allowedModel(catalog, examined.model, principal.key.allowedModels, now_ms);
     call.requested({ model: model.id });
     if (examined.refers) {
       const { references, body } = examined.refers;
@@ -48,6 +48,6 @@ export const countInputTokens = operation({
       examined = await tokenCounter.examine({ ...asked, body, found });
     }
     const input_tokens = inputTokensOf(dependencies, model, examined, bytes);
-    return json(200, { object: "response.input_tokens", input_tokens }, headers);
+    return json(200, { object: "response.input_tokens", input_tokens });
   },
 });

@@ -144,10 +144,9 @@ export const retrieveModel = operation({
   handle(dependencies, call, { params, headers }) {
     const name = decoded(params.id);
     const catalog = dependencies.catalog();
-    call.warnsWith(retirementHeadersOf(catalog, name));
-    const { model, headers: modelHeaders } = answeringModel(catalog, name, Date.now());
-    const served = { name, model };
-    return json(200, forMessages(headers) ? messagesRecord(served) : details(served), modelHeaders);
+    call.announces(retirementHeadersOf(catalog, name));
+    const served = { name, model: answeringModel(catalog, name, Date.now()) };
+    return json(200, forMessages(headers) ? messagesRecord(served) : details(served));
   },
 });
 
