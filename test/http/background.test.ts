@@ -12,7 +12,7 @@ let client: OpenAI;
 beforeAll(async () => {
   service = await startService({
     engine: { directives: "", namesModel: false },
-    more: "answers: { answer_bytes_max: 65536 }",
+    more: "answers: { answer_bytes_max: 65536 }\nlimits: { first_event_hold_ms: 200 }",
   });
   client = new OpenAI({ apiKey: service.key, baseURL: `${service.url}/v1`, maxRetries: 0 });
 });
@@ -205,6 +205,23 @@ describe("with an idempotency key", () => {
     const refused = newKey();
     expect((await repeated(refused, "", { model: "acme/none" })).status).toBe(404);
     expect((await repeated(refused, "tokens=3")).status).toBe(200);
+  });
+
+  test("the key of a stream that failed before its first part is free, and the failed response can be fetched", async () => {
+    for (const directives of ["status=400", "slow-headers=500 status=400"]) {
+      const key = newKey();
+      const before = service.engine.counts.requests;
+      const text = await (await repeated(key, directives, { stream: true })).text();
+      const id = /"id":"(resp_[0-9a-f]{32})"/.exec(text)?.[1];
+      if (id) expect((await ended(id)).status).toBe("failed");
+      const isFree = async () => {
+        const again = await repeated(key, directives, { stream: true });
+        await again.text();
+        return replayOf(again) === null;
+      };
+      await until(isFree, 5_000, "the key to be free");
+      expect(service.engine.counts.requests).toBe(before + 2);
+    }
   });
 
   test("a cancelled one stays cancelled", async () => {

@@ -7,6 +7,7 @@ import { isUngranted, type KeepingNeeds } from "../../src/api/kept/needs.ts";
 import { roomOf } from "../../src/api/kept/room.ts";
 import type { Principal } from "../../src/auth/verdict.ts";
 import type { Call } from "../../src/http/call.ts";
+import { Fault } from "../../src/inference/fault.ts";
 import type { ResponseObject } from "../../src/protocol/openai-responses/contract.ts";
 import type { LogEntry } from "../../src/store/answer-log.ts";
 import { systemClock } from "../../src/time/clock.ts";
@@ -75,6 +76,43 @@ test("a node whose claim was freed meanwhile begins no background response", asy
   const begun = keeping.respond({ id: "resp_1" } as ResponseObject);
   expect(await begun.catch(({ code }) => code)).toBe("storage_unavailable");
 });
+
+for (const isBackground of [true, false])
+  test(`the key of ${isBackground ? "a background response" : "an answer"} that failed is free once its settlement is confirmed`, async () => {
+    const done: string[] = [];
+    const answers = {
+      begin: async () => "begun",
+      respond: async () => true,
+      end: async (_: string, { freesClaim }: { freesClaim?: boolean }) => {
+        done.push(freesClaim ? "freed" : "ended");
+        return true;
+      },
+      free: async () => void done.push("freed"),
+      writeNote: async () => {},
+    };
+    const logs = { append: async () => "appended", read: async () => [], remove: async () => {} };
+    const kept = { answers, logs, settings: () => ({ open_max: 1 }), open: new Set(), clock, room: { ask() {} } };
+    const organization = { id: name.organizationId, keepsContent: true };
+    const fault = new Fault("upstream_unavailable", "The engine failed.", { retryAfterSeconds: 1 });
+    const call = { ...name, notes: { outcome: "failed" }, signal: { reason: fault }, request: { signal: {} } };
+    const keeping = new Keeping(
+      { kept, log: { event() {} } } as unknown as KeepingNeeds,
+      call as unknown as Call,
+      { organization } as Principal,
+      { claim: { key: "00", body: "00" }, isBackground, isStream: false },
+    );
+    await keeping.begin();
+    const confirmation = Promise.withResolvers<void>();
+    keeping.follows({ confirmed: () => confirmation.promise });
+    if (isBackground) await keeping.respond({ id: "resp_1", output: [] } as unknown as ResponseObject);
+    await keeping.fails(fault, true);
+    const disposed = keeping[Symbol.asyncDispose]();
+    await new Promise(setImmediate);
+    expect(done).toEqual([]);
+    confirmation.resolve();
+    await disposed;
+    expect(done).toEqual(["freed"]);
+  });
 
 test("an answer whose log cannot begin is not begun", async () => {
   const answers = { begin: async () => "begun", find: async () => ({}) };

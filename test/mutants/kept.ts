@@ -34,6 +34,22 @@ export const kept: Mutant[] = [
     rule,
   },
   {
+    name: "a key is free before its settlement is confirmed",
+    file: "src/api/kept/keeping.ts",
+    find: "if (this.isRepeatable) await answered(clock, this.#run?.confirmed() ?? Promise.resolve());",
+    replace: "",
+    caughtBy: [`${units} > once its settlement is confirmed`],
+    rule,
+  },
+  {
+    name: "the log of a background response that failed ends it as it had begun",
+    file: "src/api/kept/keeping.ts",
+    find: 'if (!this.#begun) await this.#ended("ended", writer.bytes);',
+    replace: 'await this.#ended("ended", writer.bytes);',
+    caughtBy: [`${background} > failed before its first part`],
+    rule: "docs/protocols.md, Background responses",
+  },
+  {
     name: "a node keeps any number of answers at once",
     file: "src/api/kept/keeping.ts",
     find: "if (open.size >= settings().open_max) throw tooMany();",
@@ -44,8 +60,8 @@ export const kept: Mutant[] = [
   {
     name: "a receipt says nothing of a client that had left where its key is free again",
     file: "src/api/kept/keeping.ts",
-    find: "if (wentOn) await",
-    replace: "if (wentOn && !this.#freesClaim) await",
+    find: "if (wentOn && !this.#begun) await",
+    replace: "if (wentOn && !this.#begun && !this.#freesClaim) await",
     caughtBy: [`${departed} > its key is revoked, a whole answer`],
     rule,
   },

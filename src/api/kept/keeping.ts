@@ -35,6 +35,8 @@ export class Keeping implements AsyncDisposable, OpenAnswer {
   #begun: ResponseObject | null = null;
   #isFinished = false;
   #run: Pick<Run, "confirmed"> | null = null;
+  /** Why the background response has failed. */
+  #failure: Fault | null = null;
 
   /** Throws the Fault of an organization that keeps no content. */
   constructor(needs: KeepingNeeds, call: Call, { organization }: Principal, kept: KeptAs) {
@@ -79,7 +81,11 @@ export class Keeping implements AsyncDisposable, OpenAnswer {
   }
 
   /** Ends the background response. False if it was cancelled before. */
-  async finish(response: ResponseObject, freesClaim = false): Promise<boolean> {
+  finish(response: ResponseObject): Promise<boolean> {
+    return this.#finish(response, false);
+  }
+
+  async #finish(response: ResponseObject, freesClaim: boolean): Promise<boolean> {
     this.#isFinished = true;
     const text = JSON.stringify(response);
     const bytes = this.#writer?.bytes ?? text.length;
@@ -90,11 +96,15 @@ export class Keeping implements AsyncDisposable, OpenAnswer {
     });
   }
 
-  /** Ends the background response as failed. Its key stays taken if it was streamed and a part of it was there. */
+  /**
+   * Ends the background response as failed. Its key stays taken if it was streamed and a part of it was there; otherwise
+   * the response ends when its key is free.
+   */
   async fails(fault: Fault, hasPart: boolean): Promise<void> {
     if (!this.#begun || this.#isFinished) return;
-    const isKept = hasPart && this.#kept.isStream;
-    await this.finish(failedResponse(this.#begun, fault, this.requestId), !isKept);
+    this.#failure ??= fault;
+    const freesClaim = this.isRepeatable && !(hasPart && this.#kept.isStream);
+    if (!freesClaim) await this.#finish(failedResponse(this.#begun, fault, this.requestId), false);
   }
 
   cancel(): void {
@@ -170,31 +180,43 @@ export class Keeping implements AsyncDisposable, OpenAnswer {
     await writer.end();
     if (writer.isLost) return;
     this.#needs.metrics.kept(writer.bytes);
-    await this.#ended("ended", writer.bytes);
+    // A background response ends with its object.
+    if (!this.#begun) await this.#ended("ended", writer.bytes);
   }
 
   /** A key is free again if its request was refused, or failed before the first part of its answer. */
   async [Symbol.asyncDispose](): Promise<void> {
-    const { answers, logs, open } = this.#needs.kept;
+    const { answers, open } = this.#needs.kept;
     open.delete(this);
-    if (this.#begun) return this.fails(asFault(this.#call.signal.reason), false);
     if (!this.#isClaimed) return;
     const { outcome } = this.#call.notes;
     try {
-      if (this.#freesClaim) {
-        // If this node died between the two, another one would charge what it recovers, beside the next run of the key.
-        await answered(this.#needs.kept.clock, this.#run?.confirmed() ?? Promise.resolve());
-        await answers.free(this.#name.requestId);
-        await logs.remove([this.#name]);
-      }
+      if (this.#freesClaim) await this.#free();
       const wentOn = outcome !== undefined && this.#call.request.signal.aborted;
-      if (wentOn) await answers.writeNote(this.#name, { kind: "detached" });
+      if (wentOn && !this.#begun) await answers.writeNote(this.#name, { kind: "detached" });
     } catch (cause) {
       this.#failed(cause);
     }
   }
 
+  /**
+   * After the settlement is confirmed: if this node died before that, another one would charge what it recovers, beside the
+   * next run of the key.
+   */
+  async #free(): Promise<void> {
+    const { answers, logs, clock } = this.#needs.kept;
+    if (this.isRepeatable) await answered(clock, this.#run?.confirmed() ?? Promise.resolve());
+    if (this.#begun) {
+      const fault = this.#failure ?? asFault(this.#call.signal.reason);
+      await this.#finish(failedResponse(this.#begun, fault, this.requestId), true);
+    } else {
+      await answers.free(this.#name.requestId);
+      await logs.remove([this.#name]);
+    }
+  }
+
   get #freesClaim(): boolean {
+    if (this.#begun) return !this.#isFinished;
     const { outcome, firstPart_ms } = this.#call.notes;
     if (!this.#writer || outcome === undefined) return true;
     return (outcome === "failed" && firstPart_ms === undefined) || this.#isUndelivered;
