@@ -21,10 +21,20 @@ const said_chars_max = 1024 * 1024;
 /** The least code units that a token has on average. */
 const chars_token = 4;
 
+/**
+ * The fields of `extra_params` in which vLLM, SGLang and llama.cpp take a form. An engine that goes on would begin the form
+ * anew.
+ */
+const formFields = [
+  ...["structured_outputs", "guided_json", "guided_regex", "guided_choice", "guided_grammar"],
+  ...["json_schema", "regex", "ebnf", "structural_tag", "grammar"],
+];
+
 /** Reports whether an answer to this request may go on at another engine: a text without a form that it must have. */
 export function mayGoOn({ model, request }: Pick<AttemptRequest, "model" | "request">): boolean {
-  const { stream, format, toolChoice, compaction, turns } = request;
-  if (!stream || format || compaction || !model.routes.some(({ continues }) => continues)) return false;
+  const { stream, format, toolChoice, compaction, turns, extra } = request;
+  const hasForm = format !== undefined || formFields.some((name) => name in extra);
+  if (!stream || hasForm || compaction || !model.routes.some(({ continues }) => continues)) return false;
   const isForced = toolChoice?.kind === "required" || toolChoice?.kind === "tool";
   const mustCall = isForced || (toolChoice?.kind === "allowed" && toolChoice.mode === "required");
   return !mustCall && turns.at(-1)?.role !== "assistant";
@@ -101,6 +111,7 @@ export class Continuing implements EngineAnswer, EngineEvents {
     const end = tried.at(-1)?.outcome;
     if (this.#isOver || signal.aborted || this.#continuations === continuations_max) return null;
     if (!said.isText || end === undefined || nextAfter[end] !== "other") return null;
+    if (endsWithin(said.text.trimEnd(), request.stop)) return null;
     const rest = Math.min(request.outputTokens_max ?? room.allowed, room.allowed) - said.tokens;
     if (rest <= 0) return null;
     return {
@@ -113,6 +124,14 @@ export class Continuing implements EngineAnswer, EngineEvents {
       except: route,
     };
   }
+}
+
+/** Whether the text ends with the beginning of one of these: an engine that goes on does not see the end as part of it. */
+function endsWithin(text: string, stops: readonly string[]): boolean {
+  return stops.some((stop) => {
+    for (let length = stop.length - 1; length > 0; length--) if (text.endsWith(stop.slice(0, length))) return true;
+    return false;
+  });
 }
 
 /** A template may cut white space at the end of what was said, so it is not sent, and the engine writes it again. */

@@ -97,6 +97,15 @@ describe("sluice.yaml", () => {
     ]);
   });
 
+  test("only an engine that speaks openai-chat may continue an answer", () => {
+    const continuing = withModel({ routes: [{ upstream: "main", model: "m", continue: true }] });
+    expect(configured(continuing).catalog.models.get("acme/writer-1")?.routes[0]?.continues).toBe(true);
+    for (const protocol of ["anthropic-messages", "openai-responses"])
+      expect(problemsOf(continuing.replace('/v1"', `/v1", protocol: ${protocol}`))).toEqual([
+        expect.stringContaining("models[0].routes[0].continue: needs an engine that speaks openai-chat"),
+      ]);
+  });
+
   test("an engine may take instructions at the head alone", () => {
     const inside = (instructions: string) => {
       const routes = [{ upstream: "main", model: "writer", instructions }];

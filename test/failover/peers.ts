@@ -1,6 +1,7 @@
-// `npm run failover -- GATEWAY`, or `sluice --continue` for spares that go on in mid-answer where FailoverBench has one that can: the faults of FailoverBench in chat completions, asked of a gateway with its own settings for
-// a spare: the first engine fails and the second one is well. It prints what a client sees of each. docs/compared.md has
-// what it found.
+// `npm run failover -- GATEWAY`, or `sluice --continue` for spares that go on in mid-answer where FailoverBench has one that
+// can: the faults of FailoverBench in chat completions, asked of a gateway with its own settings for a spare: the first
+// engine fails and the second one is well. It prints what a client sees of each, and what FailoverBench's rules say of the
+// stream. docs/compared.md has what it found.
 
 import { ended, litellm, portkey, versions } from "../../bench/speed/others.ts";
 import { bodyOf, type Seen, seen } from "./callers.ts";
@@ -8,8 +9,11 @@ import { startRig } from "./rig.ts";
 import { canonical, startWall, type Wall } from "./wall.ts";
 
 const faults = "s01 s02 s03 s04 s05 s06 s07 s08 s09 s10 s11 s12 s13 s14 s16".split(" ");
+/** The engine that is down for a while, and comes back. */
+const flapping = "s15-streamed";
+const flaps = { requests: 20, interval_ms: 4_000, down_ms: 60_000, back_ms: 30_000 };
 /** A model of its own for each question, so that no answer depends on what was seen before. */
-const names = faults.flatMap((fault) => [`${fault}-streamed`, `${fault}-whole`]);
+const names = [...faults.flatMap((fault) => [`${fault}-streamed`, `${fault}-whole`]), flapping];
 /** How long a gateway waits for an engine, and how long its client waits. */
 const engine_ms = 2_000;
 const client_ms = 30_000;
@@ -55,7 +59,19 @@ async function startPortkey(first: Wall, spare: Wall): Promise<Gateway> {
 }
 
 /** What a client can make of it: the whole answer, an error that it is told, or something that looks whole and is not. */
-async function verdictOf({ url, headers, model }: Gateway, name: string, isStreamed: boolean): Promise<string> {
+interface Verdict {
+  words: string;
+  kind: "whole" | "error" | "untrue" | "nothing";
+  model: string | null;
+  took_ms: number;
+}
+
+async function verdictOf({ url, headers, model }: Gateway, name: string, isStreamed: boolean): Promise<Verdict> {
+  const began_ms = performance.now();
+  const verdict = (kind: Verdict["kind"], words: string, model: string | null = null): Verdict => ({
+    ...{ kind, words, model },
+    took_ms: performance.now() - began_ms,
+  });
   try {
     const response = await fetch(`${url}/v1/chat/completions`, {
       method: "POST",
@@ -63,11 +79,19 @@ async function verdictOf({ url, headers, model }: Gateway, name: string, isStrea
       body: JSON.stringify(bodyOf("chat", model(name), isStreamed)),
       signal: AbortSignal.timeout(client_ms),
     });
-    return worded(await seen(response));
+    const heard = await seen(response);
+    return verdict(kindOf(heard), worded(heard), heard.model);
   } catch (failure) {
     const isLate = failure instanceof DOMException && failure.name === "TimeoutError";
-    return isLate ? `nothing for ${client_ms / 1000} s` : "the connection broke off";
+    return isLate
+      ? verdict("nothing", `nothing for ${client_ms / 1000} s`)
+      : verdict("error", "the connection broke off");
   }
+}
+
+function kindOf({ status, text, code }: Seen): Verdict["kind"] {
+  if (status !== 200 || code !== null) return "error";
+  return text === canonical ? "whole" : "untrue";
 }
 
 function worded({ status, text, isComplete, code }: Seen): string {
@@ -76,6 +100,48 @@ function worded({ status, text, isComplete, code }: Seen): string {
   if (code !== null) return text === "" ? "error" : `error after ${text.split(" ").length} words`;
   const words = text === "" ? 0 : text.split(" ").length;
   return isComplete ? `NOT WHOLE, and said to be: ${words} words` : `ends after ${words} words without an error`;
+}
+
+type Score = "pass" | "partial" | "safe" | "fail";
+
+/**
+ * What the checks of FailoverBench (scenarios/catalogue.yaml, methodology 0.1) say of a stream: `partial` is whole but for
+ * advice, `safe` a clean error. `first`: how often the first engine was asked.
+ */
+function scoreOf(fault: string, { kind, model, took_ms }: Verdict, first: number): Score {
+  if (kind === "untrue" || kind === "nothing") return "fail";
+  if (["s02", "s04", "s16"].includes(fault) && first > 6) return "fail";
+  if (["s12", "s13"].includes(fault) && first !== 1) return "fail";
+  if (fault === "s13") return kind === "error" ? "pass" : "partial";
+  if (kind === "error") return "safe";
+  // The answer is to name the spare.
+  if (fault === "s16" && !model?.includes("ok-")) return "fail";
+  const isAdvised =
+    { s01: first > 1 && took_ms >= 1_800, s03: first > 1, s06: first === 1, s07: took_ms <= 15_000 }[fault] ?? true;
+  return isAdvised ? "pass" : "partial";
+}
+
+/** Each is answered while the first engine is down, and it is asked again soon after it is back. */
+async function flap(gateway: Gateway, first: Wall): Promise<{ words: string; score: Score }> {
+  const { requests, interval_ms, down_ms, back_ms } = flaps;
+  const asked = () => first.asked.filter((model) => model === flapping).length;
+  const began_ms = performance.now();
+  const verdicts: Verdict[] = [];
+  let back: { askedBefore: number; isUsed: boolean } | null = null;
+  for (let index = 0; index < requests; index++) {
+    await Bun.sleep(began_ms + index * interval_ms - performance.now());
+    if (!back && performance.now() - began_ms >= down_ms) {
+      first.set(flapping, "ok");
+      back = { askedBefore: asked(), isUsed: false };
+    }
+    verdicts.push(await verdictOf(gateway, flapping, true));
+    const isSoon = performance.now() - began_ms <= down_ms + back_ms;
+    if (back && isSoon && asked() > back.askedBefore) back.isUsed = true;
+  }
+  const whole = verdicts.filter(({ kind }) => kind === "whole").length;
+  const words = `${whole} of ${requests} whole, ${back?.isUsed ? "and" : "NOT"} back at the first`;
+  if (verdicts.some(({ kind }) => kind === "untrue" || kind === "nothing")) return { words, score: "fail" };
+  return { words, score: whole === requests && back?.isUsed ? "pass" : "fail" };
 }
 
 async function main([name, option]: readonly (string | undefined)[]): Promise<number> {
@@ -112,19 +178,26 @@ async function ours(isContinued: boolean): Promise<number> {
 }
 
 async function table(gateway: Gateway, walls: readonly Wall[]): Promise<void> {
-  console.log("fault  streamed | whole | engines asked, streamed and whole");
+  console.log("fault  streamed | whole | engines asked, streamed and whole | FailoverBench of the stream");
+  const scores: Score[] = [];
   for (const fault of faults) {
     const rows = [];
     for (const isStreamed of [true, false]) {
+      const name = `${fault}-${isStreamed ? "streamed" : "whole"}`;
       const before = walls.map(({ asked }) => asked.length);
-      const verdict = await verdictOf(gateway, `${fault}-${isStreamed ? "streamed" : "whole"}`, isStreamed);
+      const verdict = await verdictOf(gateway, name, isStreamed);
       rows.push({ verdict, asked: walls.map(({ asked }, at) => asked.length - before[at]!).slice(0, 2) });
     }
     const [streamed, whole] = rows;
-    console.log(
-      `${fault}    ${streamed!.verdict} | ${whole!.verdict} | ${rows.map(({ asked }) => asked.join("+")).join(", ")}`,
-    );
+    const score = scoreOf(fault, streamed!.verdict, streamed!.asked[0]!);
+    scores.push(score);
+    const askedInAll = rows.map(({ asked }) => asked.join("+")).join(", ");
+    console.log(`${fault}    ${streamed!.verdict.words} | ${whole!.verdict.words} | ${askedInAll} | ${score}`);
   }
+  const { words, score } = await flap(gateway, walls[0]!);
+  console.log(`s15    ${words} | | | ${score}`);
+  const counts = Map.groupBy([...scores, score], (one) => one);
+  console.log([...counts].map(([one, all]) => `${all.length} ${one}`).join(", "));
 }
 
 process.exitCode = await main(process.argv.slice(2));

@@ -22,7 +22,7 @@ const closed: InferenceEvent[] = [
 
 const asked = {
   model: { routes: [{ continues: true }] },
-  request: { stream: true, turns: [{ role: "user", parts: [] }] },
+  request: { stream: true, turns: [{ role: "user", parts: [] }], stop: [], extra: {} },
   room: { allowed: 1000, held: 1000 },
   inputTokens: 10,
   inputBytes: 40,
@@ -31,6 +31,10 @@ const asked = {
 
 /** Engines that play these batches, one after the other; each that ends in a failure broke off. */
 function playing(...engines: ((sent: AttemptRequest) => Batch[])[]) {
+  return playingFor(asked, ...engines);
+}
+
+function playingFor(attemptRequest: AttemptRequest, ...engines: ((sent: AttemptRequest) => Batch[])[]) {
   const sent: AttemptRequest[] = [];
   const answer = new Continuing((attemptRequest, progress): EngineAnswer => {
     const batches = engines[sent.length]?.(attemptRequest);
@@ -44,9 +48,12 @@ function playing(...engines: ((sent: AttemptRequest) => Batch[])[]) {
       }
     }
     return { progress: progress!, events: events() as unknown as EngineAnswer["events"] };
-  }, asked);
+  }, attemptRequest);
   return { answer, sent };
 }
+
+const askedWith = (more: object) =>
+  ({ ...asked, request: { ...(asked.request as object), ...more } }) as unknown as AttemptRequest;
 
 async function all({ events }: EngineAnswer): Promise<Batch> {
   const heard: Batch = [];
@@ -113,6 +120,60 @@ describe("an answer that goes on", () => {
   });
 });
 
+describe("an answer that goes on, as the caller asked for it:", () => {
+  const logprob = (token: string) => ({ token, logprob: -0.5, bytes: null, top_logprobs: [] });
+  const chances = (delta: string): InferenceEvent => ({
+    ...{ type: "part-delta", index: 0, delta },
+    logprobs: [logprob(delta)],
+  });
+
+  test("log probabilities follow its text; those of white space that was said are left out with it", async () => {
+    const { answer } = playingFor(
+      askedWith({ logprobs: { top: 0 } }),
+      () => [[start, text, chances("a"), chances("\n")], [failed]],
+      () => [[start, text, chances("\n"), chances("b")], closed],
+    );
+    const deltas = (await all(answer)).filter((event) => event.type === "part-delta");
+    expect(deltas.map(({ delta }) => delta)).toEqual(["a", "\n", "b"]);
+    expect(deltas.flatMap(({ logprobs = [] }) => logprobs.map(({ token }) => token))).toEqual(["a", "\n", "b"]);
+  });
+
+  test("stop sequences go to the next engine, which sees each whole", async () => {
+    for (const [said, goesOn] of [
+      ["one two", true],
+      ["one two\n", true],
+      ["one two\nUs", false],
+      ["one EN", false],
+    ] as const) {
+      const { answer, sent } = playingFor(
+        askedWith({ stop: ["\nUser:", "END"] }),
+        () => [[start, text, says(said)], [failed]],
+        () => [[start, text, says(" three")], closed],
+      );
+      expect([said, typesOf(await all(answer)).at(-1)]).toEqual([said, goesOn ? "response-end" : "response-failed"]);
+      expect(sent.at(1)?.request.stop).toEqual(goesOn ? ["\nUser:", "END"] : (undefined as never));
+    }
+  });
+
+  test("its cap counts what was said, and nothing follows when that has used it up", async () => {
+    for (const [outputTokens_max, rest] of [
+      [5, 2],
+      [4, 1],
+      [3, null],
+    ] as const) {
+      const { answer, sent } = playingFor(
+        askedWith({ outputTokens_max }),
+        () => [[start, text, says("a"), says("b"), says("c")], [failed]],
+        () => [[start, text, says("d")], closed],
+      );
+      const events = await all(answer);
+      expect(textOf(events)).toBe(rest === null ? "abc" : "abcd");
+      expect(events.at(-1)!.type).toBe(rest === null ? "response-failed" : "response-end");
+      expect(sent.at(1)?.request.outputTokens_max ?? null).toBe(rest);
+    }
+  });
+});
+
 describe("an answer that does not go on ends with the first failure", () => {
   test.each<[string, Batch]>([
     ["reasoning came first", [{ type: "part-start", index: 0, part: { kind: "reasoning" } }, says("hm")]],
@@ -149,11 +210,15 @@ test("only a streamed text without a form may go on, and only where an engine ca
   for (const more of [
     { stream: false },
     { format: { kind: "json_object" } },
+    { extra: { guided_json: {} } },
+    { extra: { structured_outputs: {} } },
+    { extra: { ebnf: "" } },
     { toolChoice: { kind: "required" } },
     { toolChoice: { kind: "allowed", mode: "required", names: [] } },
     { compaction: {} },
     { turns: [{ role: "assistant", parts: [] }] },
   ])
     expect([more, may(more)]).toEqual([more, false]);
+  expect(may({ extra: { min_p: 0.1 } })).toBe(true);
   expect(may({}, { routes: [{}] })).toBe(false);
 });
