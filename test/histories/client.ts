@@ -156,7 +156,7 @@ export async function request(
     granted() {},
     ended(ending) {
       kept?.ended(ending);
-      judge.ended(account, ending, kept && { isLeft: kept.isLeft, isKept: kept.keeping.isKept });
+      judge.ended(account, ending, kept && { isLeft: kept.isLeft, isKept: kept.goesOn });
     },
   };
   const running = runs({
@@ -222,17 +222,17 @@ export async function request(
     if (next.value.some(({ type }) => type === leaves)) world.in(plan.write_ms, () => judge.written(account));
     await kept?.writes(account, next.value);
     // What can no longer be kept follows its client.
-    if (kept?.isLeft && !kept.keeping.isKept) endWithClient();
+    if (kept?.isLeft && !kept.goesOn) endWithClient();
   }
   if (kept && world.defects.endsLogLate) await passed(node.clock, 2_000);
   await kept?.keeping.end();
   if (!plan.stream) await run[Symbol.asyncDispose]();
 }
 
-/** Whether there is a log, before anything of the answer is read. */
+/** Whether there is a log, or a background response, before anything of the answer is read. */
 async function opened(kept: KeptRun, judge: Judge, node: Node, plan: RequestPlan): Promise<boolean> {
   try {
-    await kept.keeping.open({ stream: plan.stream, headers: {} });
+    await kept.begins();
     return true;
   } catch (thrown) {
     const account = judge.accounts.get(plan.id)!;

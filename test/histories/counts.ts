@@ -26,6 +26,7 @@ export const noCounts = {
   "repeats that ran anew, as their first was refused, failed or gone": 0,
   "repeats that were refused for good, as the log was lost": 0,
   "repeats that ended with a node that was gone": 0,
+  "background responses that were fetched with their end": 0,
   "plans changed while requests ran": 0,
   "limits of keys and teams changed while requests ran": 0,
   "keys that changed their team while requests ran": 0,

@@ -209,6 +209,10 @@ export class Judge {
     this.#kept.repeated(asked, runId, got);
   }
 
+  fetched(asked: Asked, runId: string, response: Parameters<KeptJudge["fetched"]>[2]): void {
+    this.#kept.fetched(asked, runId, response);
+  }
+
   refusedToRepeat(asked: Asked, fault: Fault): void {
     this.#kept.refused(asked, fault);
   }

@@ -1,13 +1,17 @@
 // A request with an idempotency key: the product's own parts claim the key, write the log, and follow it for whoever asks
 // again (src/api/kept).
 
+import { currentResponse, EarlierResponse } from "../../src/api/kept/current-response.ts";
 import { Follower } from "../../src/api/kept/follower.ts";
 import { Keeping } from "../../src/api/kept/keeping.ts";
+import { answered } from "../../src/api/kept/needs.ts";
 import type { Principal } from "../../src/auth/verdict.ts";
 import type { Call } from "../../src/http/call.ts";
 import type { InferenceEvent } from "../../src/inference/event.ts";
 import { asFault, Fault } from "../../src/inference/fault.ts";
+import type { ResponseObject } from "../../src/protocol/openai-responses/contract.ts";
 import { Cancellation } from "../../src/time/cancellation.ts";
+import { passed } from "../../src/time/clock.ts";
 import type { Ending } from "../../src/usage/meter.ts";
 import type { Account } from "./account.ts";
 import { request } from "./client.ts";
@@ -49,7 +53,7 @@ export class KeptRun {
     this.#call = new KeyedCall(plan.id, plan.stream);
     const organization = { id: world.scenario.organizations[plan.organization]!.id, keepsContent: true };
     const claim = { key: plan.first, body: plan.first };
-    const keptAs = { claim, isBackground: false, isStream: plan.stream };
+    const keptAs = { claim, isBackground: plan.isBackground, isStream: plan.stream };
     this.keeping = new Keeping(node.keeps, this.call, { organization } as Principal, keptAs);
   }
 
@@ -59,6 +63,19 @@ export class KeptRun {
 
   get isLeft(): boolean {
     return this.#call.client.aborted;
+  }
+
+  /** Whether it goes on without its client. */
+  get goesOn(): boolean {
+    return this.plan.isBackground || this.keeping.isKept;
+  }
+
+  /** Before anything of the answer is read. Throws Faults. */
+  begins(): Promise<void> {
+    const { isBackground, stream } = this.plan;
+    return isBackground
+      ? this.keeping.respond(this.#response("in_progress"))
+      : this.keeping.open({ stream, headers: {} });
   }
 
   leave(): void {
@@ -74,6 +91,7 @@ export class KeptRun {
     const { plan, keeping, world } = this;
     if (batch.some(({ type }) => type === "part-start")) this.#call.notes.firstPart_ms = 1;
     const last = batch.at(-1)?.type;
+    if (plan.isBackground) return this.#goesOnTo(account, batch);
     const isOver = last === "response-end" || last === "response-failed";
     if (plan.stream || last === "response-end") {
       const text = `${plan.id} ${account.passed}${isOver ? " over" : ""};`;
@@ -82,6 +100,19 @@ export class KeptRun {
     }
     if (!isOver) return keeping.room();
     if (!world.defects.endsLogLate && (plan.stream || last === "response-end")) await keeping.end();
+  }
+
+  /** What src/api/kept/background.ts does. */
+  async #goesOnTo(account: Account, batch: readonly InferenceEvent[]): Promise<void> {
+    const last = batch.at(-1);
+    if (last?.type === "response-failed") await this.keeping.fails(last.fault, true);
+    if (last?.type !== "response-end") return;
+    account.text = `${this.plan.id} ${account.passed} over;`;
+    await this.keeping.finish(this.#response("completed", account.text));
+  }
+
+  #response(status: ResponseObject["status"], text = ""): ResponseObject {
+    return { id: `resp_${this.plan.id}`, status, output: text } as unknown as ResponseObject;
   }
 }
 
@@ -93,6 +124,7 @@ export async function keyedRequest(world: World, judge: Judge, node: Node, plan:
   try {
     const earlier = await run.keeping.begin();
     if (earlier instanceof Follower) await follow(judge, asked, earlier);
+    else if (earlier instanceof EarlierResponse) await poll(judge, asked, earlier);
     else await request(world, judge, node, plan, run);
   } catch (thrown) {
     judge.refusedToRepeat(asked, asFault(thrown));
@@ -119,5 +151,22 @@ async function follow(judge: Judge, asked: Asked, earlier: Follower): Promise<vo
     }
     text += entries.map((entry) => entry.text).join("");
     if (entries.at(-1)?.isEnd) return judge.repeated(asked, earlier.name.requestId, { text, end: "whole" });
+  }
+}
+
+/** How often a client asks for a background response. */
+const poll_ms = 1_000;
+
+async function poll(judge: Judge, asked: Asked, { name }: EarlierResponse): Promise<void> {
+  const { keeps, clock } = asked.node;
+  const now = async () => {
+    const kept = await answered(clock, keeps.kept.answers.find(name.requestId));
+    return kept && answered(clock, currentResponse(keeps, kept));
+  };
+  for (;;) {
+    const response = await now().catch(() => "away" as const);
+    if (response !== "away" && response?.status !== "in_progress")
+      return judge.fetched(asked, name.requestId, response as { status: string; output: unknown } | null);
+    await passed(clock, poll_ms);
   }
 }

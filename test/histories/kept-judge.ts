@@ -67,6 +67,22 @@ export class KeptJudge {
     this.#buried.set(runId, Math.min(buried_ms ?? Number.POSITIVE_INFINITY, world.time.now_ms));
   }
 
+  /** A background response has ended. Null: it is gone. */
+  fetched({ plan }: Asked, runId: string, response: { status: string; output: unknown } | null): void {
+    const { world, accounts, counts, say } = this.#parts;
+    world.tell(() => `${plan.id} fetches the response of ${runId}: ${JSON.stringify(response)}`);
+    const run = accounts.get(runId);
+    if (!run) {
+      say("repeat", `${plan.id} fetches the response of ${runId}, which never ran`);
+      return;
+    }
+    counts["background responses that were fetched with their end"] += 1;
+    if (response === null && run.setBackAt_ms === null)
+      say("repeat", `${plan.id} found the response of ${runId} no longer`);
+    if (response?.status === "completed" && response.output !== run.text)
+      say("repeat", `${plan.id} got "${response.output}" as ${runId}, which was "${run.text}"`);
+  }
+
   refused({ plan, node, at_ms }: Asked, { code, message, cause }: Fault): void {
     const { world, say } = this.#parts;
     world.tell(() => `${plan.id} with the key of ${plan.first} is refused: ${code}`);

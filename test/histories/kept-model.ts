@@ -4,6 +4,8 @@ import type { Kept, KeptEnd, NewKept } from "../../src/store/kept.ts";
 
 interface Row extends NewKept {
   state: Kept["state"];
+  responseId: string | null;
+  response: string | null;
   createdAt_ms: number;
 }
 
@@ -15,8 +17,13 @@ export class KeptModel {
   begin(kept: NewKept): "begun" | Kept {
     const held = [...this.#rows.values()].find(({ claim }) => claim !== null && claim.key === kept.claim?.key);
     if (held) return this.#told(held);
-    this.#rows.set(kept.requestId, { ...kept, state: "open", createdAt_ms: this.now_ms() });
+    const row = { ...kept, state: "open", responseId: null, response: null, createdAt_ms: this.now_ms() } as const;
+    this.#rows.set(kept.requestId, row);
     return "begun";
+  }
+
+  createdAt_ms(requestId: string): number | null {
+    return this.#rows.get(requestId)?.createdAt_ms ?? null;
   }
 
   find(requestId: string): Kept | null {
@@ -24,10 +31,18 @@ export class KeptModel {
     return row ? this.#told(row) : null;
   }
 
-  end(requestId: string, { state, freesClaim = false }: KeptEnd): boolean {
+  respond(requestId: string, responseId: string, response: string): boolean {
+    const row = this.#rows.get(requestId);
+    if (row?.state !== "open") return false;
+    Object.assign(row, { responseId, response });
+    return true;
+  }
+
+  end(requestId: string, { state, response, freesClaim = false }: KeptEnd): boolean {
     const row = this.#rows.get(requestId);
     if (row?.state !== "open") return false;
     row.state = state;
+    row.response = response ?? row.response;
     if (freesClaim) row.claim = null;
     return true;
   }
@@ -45,8 +60,7 @@ export class KeptModel {
     return (this.#rows.get(requestId)?.claim ?? null) !== null;
   }
 
-  #told({ requestId, organizationId, claim, state, createdAt_ms }: Row): Kept {
-    const age_ms = this.now_ms() - createdAt_ms;
-    return { requestId, organizationId, state, body: claim?.body ?? null, responseId: null, response: null, age_ms };
+  #told({ claim, createdAt_ms, ...row }: Row): Kept {
+    return { ...row, body: claim?.body ?? null, age_ms: this.now_ms() - createdAt_ms };
   }
 }

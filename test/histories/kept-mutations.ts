@@ -45,6 +45,16 @@ export const keptMutations: Readonly<Record<string, Mutation>> = {
     defects: { kept: () => ({ abandon: async () => true }) },
     seenAs: ["repeat", "available"],
   },
+  "a background response that failed always gives up its key": {
+    rule,
+    defects: {
+      kept: (answers) => ({
+        end: (requestId, end) =>
+          answers.end(requestId, { ...end, freesClaim: end.response?.includes('"status":"failed"') ?? false }),
+      }),
+    },
+    seenAs: ["key"],
+  },
   "who has lost a claim goes on": {
     rule,
     under: ["freeze"],

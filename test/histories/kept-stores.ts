@@ -20,9 +20,14 @@ function keptPartsOf(world: World, node: Node): KeptParts {
     act: (kept: KeptModel, model: LedgerModel) => Result,
   ): Promise<Result> =>
     carriedOnce(world, node, `${about}-${requestIds[0]}`, (flush_ms) => world.store.keep(requestIds, flush_ms, act));
-  const answers: Pick<KeptAnswers, "begin" | "find" | "end" | "free" | "abandon" | "makeRoom" | "writeNote"> = {
+  const answers: Pick<
+    KeptAnswers,
+    "begin" | "find" | "respond" | "end" | "free" | "abandon" | "makeRoom" | "writeNote"
+  > = {
     begin: (kept) => statement("claim", [kept.requestId], (rows) => rows.begin(kept)),
     find: (requestId) => statement("find", [requestId], (rows) => rows.find(requestId)),
+    respond: (requestId, ...response) =>
+      statement("respond", [requestId], (rows) => rows.respond(requestId, ...response)),
     end: (requestId, end) => statement("end", [requestId], (rows) => rows.end(requestId, end)),
     abandon: (requestId) =>
       statement("abandon", [requestId], (rows, { holds, records }) => {
@@ -62,7 +67,9 @@ function receiptsOf(world: World, node: Node): Pick<Ledger, "receipt"> {
     const record = records.get(requestId);
     if (!hold && !record) return null;
     const charged = (record?.charged ?? 0) + (records.get(lateIdOf(requestId))?.charged ?? 0);
-    const seen = { endedAt: record ? new Date(world.store.now_ms) : null, recovered: record?.recovered ?? false };
+    const createdAt_ms = world.store.kept.createdAt_ms(requestId) ?? 0;
+    const endedAt = record ? new Date(world.store.endSeenAt_ms(requestId)) : null;
+    const seen = { createdAt: new Date(createdAt_ms), endedAt, recovered: record?.recovered ?? false };
     return { ...seen, units: { charged } } as Receipt;
   };
   return {

@@ -53,6 +53,8 @@ export interface RequestPlan {
   repeats: readonly { after_ms: number; node: number }[] | null;
   /** The request whose key it has; its own id if it is the first. */
   first: string;
+  /** It is a background response, which nobody streams. */
+  isBackground: boolean;
 }
 
 /** More output than the model can write, none of what was written, less each time, no output at all, or no such input. */
@@ -229,11 +231,15 @@ function requestOf(chance: Chance, index: number, nodes: number, organizations: 
     ends_ms: 1,
     repeats: null,
     first: `req_${index + 1}`,
+    isBackground: false,
   };
   return chance.next() < 0.35 || !plan.stream ? unstreamed(plan, chance, part) : plan;
 }
 
-/** One request in five has a key: then its client leaves more often, and asks again, the last time when all is quiet. */
+/**
+ * One request in five has a key: then its client leaves more often, and asks again, the last time when all is quiet. Half of
+ * those that nobody streams are background responses.
+ */
 function keptOf(chance: Chance, plan: RequestPlan, nodes: number): RequestPlan {
   if (chance.next() >= 0.2) return plan;
   const between = betweenOf(chance);
@@ -242,7 +248,9 @@ function keptOf(chance: Chance, plan: RequestPlan, nodes: number): RequestPlan {
     after_ms: spread(chance, 50, 20_000),
     node: chance.below(nodes),
   }));
-  return { ...plan, leaves_ms, repeats: [...repeats, { after_ms: repeat_last_ms, node: chance.below(nodes) }] };
+  const last = { after_ms: repeat_last_ms, node: chance.below(nodes) };
+  const isBackground = !plan.stream && chance.next() < 0.5;
+  return { ...plan, leaves_ms, repeats: [...repeats, last], isBackground };
 }
 
 /** Its engine breaks off more often, and another may answer in its place; and what comes whole may come late. */

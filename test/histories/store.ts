@@ -65,6 +65,8 @@ export class Store {
   /** As the model sees them. */
   readonly #seen = new Map<string, ModelOrganization>();
   #primed = 0;
+  /** When somebody first saw that a request has a record, by the store's clock. */
+  readonly #endSeen = new Map<string, number>();
   readonly #admitted = new Map<string, { id: string; organizationId: string; at_ms: number; tokens: number }>();
 
   constructor(
@@ -86,6 +88,12 @@ export class Store {
   /** What its clock says to what it carries out. */
   get clock_ms(): number {
     return this.#carriedOutAt_ms ?? this.now_ms;
+  }
+
+  endSeenAt_ms(requestId: string): number {
+    const at_ms = this.#endSeen.get(requestId) ?? this.clock_ms;
+    this.#endSeen.set(requestId, at_ms);
+    return at_ms;
   }
 
   /** Before the history begins. */

@@ -1,5 +1,6 @@
 /** The writer of an answer's log, before a store that is slow; and a claim that another node has freed. */
 import { expect, test } from "bun:test";
+import { currentResponse, earlierResponse } from "../../src/api/kept/current-response.ts";
 import { Follower } from "../../src/api/kept/follower.ts";
 import { Keeping } from "../../src/api/kept/keeping.ts";
 import { LogWriter } from "../../src/api/kept/log-writer.ts";
@@ -10,6 +11,7 @@ import type { Call } from "../../src/http/call.ts";
 import { Fault } from "../../src/inference/fault.ts";
 import type { ResponseObject } from "../../src/protocol/openai-responses/contract.ts";
 import type { LogEntry } from "../../src/store/answer-log.ts";
+import type { Kept, KeptEnd } from "../../src/store/kept.ts";
 import { systemClock } from "../../src/time/clock.ts";
 
 const name = { requestId: "req_1", organizationId: "org_1" };
@@ -113,6 +115,78 @@ for (const isBackground of [true, false])
     await disposed;
     expect(done).toEqual(["freed"]);
   });
+
+/** A background response that has begun, over this store. */
+async function begun(answers: object): Promise<Keeping> {
+  const logs = { append: async () => "appended", read: async () => [], remove: async () => {} };
+  const all = { begin: async () => "begun", respond: async () => true, ...answers };
+  const kept = { answers: all, logs, settings: () => ({ open_max: 1 }), open: new Set(), clock, room: { ask() {} } };
+  const organization = { id: name.organizationId, keepsContent: true };
+  const keeping = new Keeping(
+    { kept, log: { event() {} } } as unknown as KeepingNeeds,
+    { requestId: name.requestId } as Call,
+    { organization } as Principal,
+    { claim: { key: "00", body: "00" }, isBackground: true, isStream: false },
+  );
+  await keeping.begin();
+  await keeping.respond({ id: "resp_1", status: "in_progress" } as ResponseObject);
+  return keeping;
+}
+const completed = { id: "resp_1", status: "completed" } as ResponseObject;
+
+test("a background response whose end the store does not confirm is ended again", async () => {
+  for (const isCarriedOut of [false, true]) {
+    let response: string | null = null;
+    let isAway = true;
+    const keeping = await begun({
+      async end(_: string, end: { response: string }) {
+        const isOpen = response === null;
+        if (isCarriedOut || !isAway) response ??= end.response;
+        if (isAway) throw new Error("away");
+        return isOpen;
+      },
+      async find() {
+        return { response };
+      },
+    }).finally(() => setTimeout(() => (isAway = false), 20));
+    expect(await keeping.finish(completed)).toBe(true);
+    expect(JSON.parse(response!)).toEqual(completed);
+  }
+});
+
+test("a background response that was cancelled is not ended as completed", async () => {
+  const keeping = await begun({ end: async () => false, find: async () => ({ response: "{}" }) });
+  expect(await keeping.finish(completed)).toBe(false);
+});
+
+test("a background response that was charged, and whose end was lost, is never charged again", async () => {
+  const row = { ...name, state: "open", body: "00", responseId: "resp_1", response: '{"status":"in_progress"}' };
+  const kept: Kept = { ...row, state: "open", age_ms: 60_000 };
+  const answers = {
+    find: async () => kept,
+    async end(_: string, { response, freesClaim }: KeptEnd) {
+      Object.assign(kept, { state: "ended", response, ...(freesClaim ? { body: null } : {}) });
+    },
+  };
+  const receipt = { createdAt: new Date(0), endedAt: new Date(1), recovered: false, units: { charged: 5 } };
+  const needs = { kept: { answers, clock }, ledger: { receipt: async () => receipt } } as unknown as KeepingNeeds;
+  const call = { request: { signal: { aborted: false } }, signal: { throwIfAborted() {} } } as unknown as Call;
+  for (let time = 0; time < 2; time++)
+    expect(await earlierResponse(needs, call, kept).catch(({ code }) => code)).toBe("idempotency_answer_lost");
+  expect(await currentResponse(needs, kept)).toMatchObject({ status: "failed", error: { code: "server_error" } });
+  expect(kept.response).toContain("It was charged.");
+});
+
+test("a background response goes on when a repeat finds its log gone", async () => {
+  const row = { ...name, state: "open", body: "00", responseId: "resp_1", response: "{}", age_ms: 0 } as const;
+  const ends: unknown[] = [];
+  const answers = { find: async () => row, end: async (...end: unknown[]) => void ends.push(end) };
+  const kept = { answers, logs: { read: async () => "lost" }, clock };
+  const call = { request: { signal: { aborted: false } }, signal: { throwIfAborted() {} } } as unknown as Call;
+  const follower = new Follower({ kept } as unknown as KeepingNeeds, call, row);
+  expect(await follower.begun().catch(({ code }) => code)).toBe("idempotency_answer_lost");
+  expect(ends).toEqual([]);
+});
 
 test("an answer whose log cannot begin is not begun", async () => {
   const answers = { begin: async () => "begun", find: async () => ({}) };

@@ -27,22 +27,24 @@ export async function currentResponse(needs: KeepingNeeds, kept: Kept): Promise<
   return endedAsGone(needs, kept, response);
 }
 
-/** Ends the response of a node that is gone, and frees its key. */
+/** Ends the response of a node that is gone. Its key is free, unless it was charged: then only its end was lost. */
 export async function endedAsGone(
-  { kept: { answers } }: KeepingNeeds,
-  { requestId }: LogName,
+  { kept: { answers }, ledger }: KeepingNeeds,
+  { requestId, organizationId }: LogName,
   begun: ResponseObject,
 ): Promise<ResponseObject> {
-  const failed = failedResponse(begun, gone(), requestId);
+  const receipt = await ledger.receipt(organizationId, requestId);
+  const isCharged = receipt !== null && !receipt.recovered && receipt.units.charged > 0;
+  const failed = failedResponse(begun, isCharged ? endLost() : gone(), requestId);
   const text = JSON.stringify(failed);
-  await answers.end(requestId, { state: "ended", bytes: text.length, response: text, freesClaim: true });
+  await answers.end(requestId, { state: "ended", bytes: text.length, response: text, freesClaim: !isCharged });
   const now = await answers.find(requestId);
   return now?.response ? (JSON.parse(now.response) as ResponseObject) : failed;
 }
 
 /**
- * The response that the earlier request began, once it has begun. Null if that request was refused, or its response has
- * failed: then its key is free. Throws Faults.
+ * The response that the earlier request began, once it has begun. Null if its key is free: that request was refused, or its
+ * response has failed and was not charged. Throws Faults.
  */
 export async function earlierResponse(needs: KeepingNeeds, call: Call, kept: Kept): Promise<EarlierResponse | null> {
   const { answers } = needs.kept;
@@ -51,7 +53,10 @@ export async function earlierResponse(needs: KeepingNeeds, call: Call, kept: Kep
     if (now === null || now.body === null) return null;
     if (now.state === "lost") throw answerLost();
     const response = await available(needs, currentResponse(needs, now));
-    if (response) return response.status === "failed" ? null : new EarlierResponse(now, response);
+    if (response && response.status !== "failed") return new EarlierResponse(now, response);
+    // A response that fails gives up its claim with its end, unless it was charged.
+    if (response && now.state === "ended") throw answerLost();
+    if (response) continue;
     if (await available(needs, isAbandoned(needs, now))) await abandoned(needs, now);
     if (call.request.signal.aborted) call.leave();
     call.signal.throwIfAborted();
@@ -65,6 +70,13 @@ async function isAbandoned(needs: KeepingNeeds, { organizationId, requestId, age
   if (receipt.endedAt === null) return false;
   const ran_ms = receipt.endedAt.getTime() - receipt.createdAt.getTime();
   return receipt.recovered || Math.abs(age_ms - ran_ms) > settled_ms_max;
+}
+
+/** Its node has settled it, and the store did not take its end. */
+function endLost(): Fault {
+  return new Fault("storage_unavailable", "The answer could not be kept, and is lost. It was charged.", {
+    retryAfterSeconds: 1,
+  });
 }
 
 export function gone(): Fault {

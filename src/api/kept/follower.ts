@@ -144,7 +144,10 @@ export class Follower {
     if (fate === "dead") await this.bury("");
     if (fate === "lost") {
       const { answers } = this.#needs.kept;
-      await available(this.#needs, answers.end(this.#kept.requestId, { state: "lost", bytes: 0 }));
+      const { requestId } = this.#kept;
+      const kept = await available(this.#needs, answers.find(requestId));
+      // A background response goes on without its log.
+      if (!kept?.response) await available(this.#needs, answers.end(requestId, { state: "lost", bytes: 0 }));
       // The claim of an answer whose log is whole says `ended`, and stays.
       throw answerLost();
     }

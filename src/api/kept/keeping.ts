@@ -9,13 +9,17 @@ import type { ResponseObject } from "../../protocol/openai-responses/contract.ts
 import type { LogName } from "../../store/answer-log.ts";
 import type { Claim, Kept } from "../../store/kept.ts";
 import type { Unkept } from "../../telemetry/metrics.ts";
+import { passed } from "../../time/clock.ts";
 import type { Run } from "../../usage/run.ts";
 import { type EarlierResponse, earlierResponse } from "./current-response.ts";
 import { failedResponse } from "./failed-response.ts";
 import { Follower } from "./follower.ts";
 import { LogWriter } from "./log-writer.ts";
-import { answered, answerLost, available, type KeepingNeeds, type LogHead, unavailable } from "./needs.ts";
+import { answered, answerLost, available, type KeepingNeeds, type LogHead, poll_ms, unavailable } from "./needs.ts";
 import type { OpenAnswer } from "./parts.ts";
+
+/** How often the end of a background response is written, if the store does not confirm it. */
+const ends_max = 3;
 
 interface KeptAs {
   /** Null: no key can ask for it again. */
@@ -87,13 +91,21 @@ export class Keeping implements AsyncDisposable, OpenAnswer {
 
   async #finish(response: ResponseObject, freesClaim: boolean): Promise<boolean> {
     this.#isFinished = true;
+    const { answers, clock } = this.#needs.kept;
     const text = JSON.stringify(response);
-    const bytes = this.#writer?.bytes ?? text.length;
-    const ending = this.#needs.kept.answers.end(this.requestId, { state: "ended", bytes, response: text, freesClaim });
-    return answered(this.#needs.kept.clock, ending).catch((cause) => {
-      this.#failed(cause);
-      return false;
-    });
+    const end = { state: "ended", bytes: this.#writer?.bytes ?? text.length, response: text, freesClaim } as const;
+    // One that comes again may find its own end.
+    const isEnd = async () =>
+      (await answers.end(this.requestId, end)) || (await answers.find(this.requestId))?.response === text;
+    for (let time = 1; ; time++) {
+      try {
+        return await answered(clock, isEnd());
+      } catch (cause) {
+        this.#failed(cause);
+        if (time === ends_max) return false;
+        await passed(clock, poll_ms);
+      }
+    }
   }
 
   /**
