@@ -156,7 +156,7 @@ export async function request(
     granted() {},
     ended(ending) {
       kept?.ended(ending);
-      judge.ended(account, ending, kept && { isLeft: kept.isLeft, isKept: kept.goesOn });
+      judge.ended(account, ending, kept && { isLeft: kept.isLeft, isKept: kept.keeping.goesOn });
     },
   };
   const running = runs({
@@ -222,7 +222,7 @@ export async function request(
     if (next.value.some(({ type }) => type === leaves)) world.in(plan.write_ms, () => judge.written(account));
     await kept?.writes(account, next.value);
     // What can no longer be kept follows its client.
-    if (kept?.isLeft && !kept.goesOn) endWithClient();
+    if (kept?.isLeft && !kept.keeping.goesOn) endWithClient();
   }
   if (kept && world.defects.endsLogLate) await passed(node.clock, 2_000);
   await kept?.keeping.end();

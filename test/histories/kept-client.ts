@@ -65,17 +65,11 @@ export class KeptRun {
     return this.#call.client.aborted;
   }
 
-  /** Whether it goes on without its client. */
-  get goesOn(): boolean {
-    return this.plan.isBackground || this.keeping.isKept;
-  }
-
   /** Before anything of the answer is read. Throws Faults. */
-  begins(): Promise<void> {
+  async begins(): Promise<void> {
     const { isBackground, stream } = this.plan;
-    return isBackground
-      ? this.keeping.respond(this.#response("in_progress"))
-      : this.keeping.open({ stream, headers: {} });
+    if (isBackground) await this.keeping.respond(this.#response("in_progress"));
+    if (stream || !isBackground) await this.keeping.open({ stream, headers: {} });
   }
 
   leave(): void {
@@ -91,7 +85,8 @@ export class KeptRun {
     const { plan, keeping, world } = this;
     if (batch.some(({ type }) => type === "part-start")) this.#call.notes.firstPart_ms = 1;
     const last = batch.at(-1)?.type;
-    if (plan.isBackground) return this.#goesOnTo(account, batch);
+    if (plan.isBackground) await this.#goesOnTo(account, batch);
+    if (plan.isBackground && !plan.stream) return;
     const isOver = last === "response-end" || last === "response-failed";
     if (plan.stream || last === "response-end") {
       const text = `${plan.id} ${account.passed}${isOver ? " over" : ""};`;
@@ -105,10 +100,12 @@ export class KeptRun {
   /** What src/api/kept/background.ts does. */
   async #goesOnTo(account: Account, batch: readonly InferenceEvent[]): Promise<void> {
     const last = batch.at(-1);
-    if (last?.type === "response-failed") await this.keeping.fails(last.fault, true);
+    const hasPart = this.#call.notes.firstPart_ms !== undefined;
+    if (last?.type === "response-failed") await this.keeping.fails(last.fault, hasPart);
     if (last?.type !== "response-end") return;
-    account.text = `${this.plan.id} ${account.passed} over;`;
-    await this.keeping.finish(this.#response("completed", account.text));
+    const text = `${this.plan.id} ${account.passed} over;`;
+    if (!this.plan.stream) account.text = text;
+    await this.keeping.finish(this.#response("completed", text));
   }
 
   #response(status: ResponseObject["status"], text = ""): ResponseObject {

@@ -53,7 +53,7 @@ export interface RequestPlan {
   repeats: readonly { after_ms: number; node: number }[] | null;
   /** The request whose key it has; its own id if it is the first. */
   first: string;
-  /** It is a background response, which nobody streams. */
+  /** It is a background response. */
   isBackground: boolean;
 }
 
@@ -237,8 +237,8 @@ function requestOf(chance: Chance, index: number, nodes: number, organizations: 
 }
 
 /**
- * One request in five has a key: then its client leaves more often, and asks again, the last time when all is quiet. Half of
- * those that nobody streams are background responses.
+ * One request in five has a key: then its client leaves more often, and asks again, the last time when all is quiet. Some are
+ * background responses: half of those that nobody streams, and a quarter of the others.
  */
 function keptOf(chance: Chance, plan: RequestPlan, nodes: number): RequestPlan {
   if (chance.next() >= 0.2) return plan;
@@ -249,7 +249,7 @@ function keptOf(chance: Chance, plan: RequestPlan, nodes: number): RequestPlan {
     node: chance.below(nodes),
   }));
   const last = { after_ms: repeat_last_ms, node: chance.below(nodes) };
-  const isBackground = !plan.stream && chance.next() < 0.5;
+  const isBackground = chance.next() < (plan.stream ? 0.25 : 0.5);
   return { ...plan, leaves_ms, repeats: [...repeats, last], isBackground };
 }
 

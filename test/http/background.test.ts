@@ -264,3 +264,14 @@ test("one that is too large for its log goes on, and is stored", async () => {
   const id = /"id":"(resp_[0-9a-f]{32})"/.exec(text)![1]!;
   expect(await ended(id)).toMatchObject({ id, status: "completed" });
 });
+
+test("one that is too large for its log goes on when its client leaves", async () => {
+  const stream = await service.post("/v1/responses", asked("tokens=2000 tps=1000", { stream: true }));
+  let text = "";
+  for await (const piece of stream.body!.pipeThrough(new TextDecoderStream())) {
+    text += piece;
+    if (text.length > 100_000) break;
+  }
+  const id = /"id":"(resp_[0-9a-f]{32})"/.exec(text)![1]!;
+  expect(await ended(id)).toMatchObject({ id, status: "completed" });
+});

@@ -1,6 +1,7 @@
 /**
  * The stream of a kept answer to the client that asked for it. The answer goes on at the pace of its log, with or without
- * that client. Only when it can no longer be kept does it follow its client: then it waits for it, and ends when it leaves.
+ * that client. Only when it can no longer be kept or fetched does it follow its client: then it waits for it, and ends when
+ * it leaves.
  */
 import type { Call } from "../../http/call.ts";
 import {
@@ -90,7 +91,7 @@ class FirstClient implements Bun.UnderlyingSource<Uint8Array> {
     if (this.#hasLeft) return;
     this.#waiting += said;
     // A client that is too slow for the memory that is left is cut off, and can ask again.
-    if (this.#keeping.isKept && this.#waiting.length > waiting_free && !this.#call.keepsText(said.length * 2)) {
+    if (this.#keeping.goesOn && this.#waiting.length > waiting_free && !this.#call.keepsText(said.length * 2)) {
       this.#hasLeft = true;
       this.#waiting = "";
     }
@@ -99,7 +100,7 @@ class FirstClient implements Bun.UnderlyingSource<Uint8Array> {
 
   /** Resolves when the answer may go on. */
   async taken(): Promise<void> {
-    if (this.#keeping.isKept || this.#isOver) return;
+    if (this.#keeping.goesOn || this.#isOver) return;
     if (this.#hasLeft) return this.#call.leave();
     if (this.#waiting === "") return;
     await new Promise<void>((resolve) => {
@@ -136,7 +137,7 @@ class FirstClient implements Bun.UnderlyingSource<Uint8Array> {
     this.#waiting = "";
     this.#drained?.();
     if (this.#isOver) this.#close();
-    else if (!this.#keeping.isKept) this.#call.leave();
+    else if (!this.#keeping.goesOn) this.#call.leave();
   }
 
   /** Ends the request, before the last byte is written. */

@@ -171,6 +171,11 @@ export class Keeping implements AsyncDisposable, OpenAnswer {
     return this.#writer !== null && !this.#writer.isLost;
   }
 
+  /** Whether it goes on without its client: it can be read again, or fetched. */
+  get goesOn(): boolean {
+    return this.isBackground || this.isKept;
+  }
+
   write(text: string): void {
     this.#writer?.write(text);
   }
