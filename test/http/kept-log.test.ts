@@ -177,6 +177,23 @@ test("a background response that was charged, and whose end was lost, is never c
   expect(kept.response).toContain("It was charged.");
 });
 
+test("the log of a background response whose node died before it began stays empty", async () => {
+  const kept: Kept = { ...name, state: "open", body: "00", responseId: "resp_1", response: "{}", age_ms: 60_000 };
+  const appended: unknown[] = [];
+  const answers = {
+    find: async () => kept,
+    end: async () => void Object.assign(kept, { state: "ended", body: null }),
+  };
+  const logs = { read: async () => [], append: async (...entry: unknown[]) => void appended.push(entry) };
+  const receipt = { createdAt: new Date(0), endedAt: new Date(1), recovered: true, units: { charged: 0 } };
+  const needs = { kept: { answers, logs, clock }, ledger: { receipt: async () => receipt } };
+  const call = { request: { signal: { aborted: false } }, signal: { throwIfAborted() {} } } as unknown as Call;
+  const follower = new Follower(needs as unknown as KeepingNeeds, call, { ...kept });
+  expect(await follower.begun()).toBe(false);
+  // Whoever else follows it would read an entry as its head.
+  expect(appended).toEqual([]);
+});
+
 test("a background response goes on when a repeat finds its log gone", async () => {
   const row = { ...name, state: "open", body: "00", responseId: "resp_1", response: "{}", age_ms: 0 } as const;
   const ends: unknown[] = [];

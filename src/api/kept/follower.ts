@@ -119,14 +119,14 @@ export class Follower {
 
   /**
    * Forgets the answer of a node that is gone. Its key is free before anybody hears of the failure. A background response
-   * stays, as failed, and the failure ends its log.
+   * stays, as failed, and the failure ends its log, if there is any of it.
    */
   async bury(failure: string): Promise<void> {
     const { answers, logs } = this.#needs.kept;
     const kept = await available(this.#needs, answers.find(this.#kept.requestId));
     if (kept?.response) {
       await available(this.#needs, endedAsGone(this.#needs, kept, JSON.parse(kept.response) as ResponseObject));
-      await this.#unneeded(logs.append(kept, this.#next, { text: failure, isEnd: true }));
+      if (failure !== "") await this.#unneeded(logs.append(kept, this.#next, { text: failure, isEnd: true }));
     } else {
       await abandoned(this.#needs, this.#kept);
       await this.#unneeded(logs.remove([this.#kept]));
