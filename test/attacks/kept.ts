@@ -8,8 +8,8 @@ const readers = 20;
 /** An answer may be kept so far, and what its client has not read waits in the memory of its key until then. */
 const answer_bytes = 4 * mib;
 const reader_bytes = 2 * answer_bytes;
-/** The embedded database leaves garbage of five times what is written. */
-const embedded_bytes = 8 * answer_bytes;
+/** The garbage that the embedded database leaves of 16 MiB of text, after which it is collected. */
+const embedded_bytes = 128 * mib;
 const keys = 10_000;
 /** The rows of an answer that is kept, in the memory of the embedded database, with the garbage of writing them. */
 const embeddedKey_bytes = 32 * 1024;
@@ -71,7 +71,7 @@ export const keptAnswers: readonly Attack[] = [
     name: `${unreadName}, on the embedded database`,
     node: { answers },
     run: (target) => slowReaders(target, readers, unread),
-    bounds: () => ({ step_ms: 100, growth_bytes: 64 * mib + readers * embedded_bytes }),
+    bounds: () => ({ step_ms: 100, growth_bytes: 64 * mib + readers * reader_bytes + embedded_bytes }),
   },
   {
     name: `${keys.toLocaleString("en")} idempotency keys`,
