@@ -134,6 +134,12 @@ describe("an answer does not go on", () => {
   };
 
   test("where no route says that its engine can", () => broken(asks(plain)));
+  test("of more choices than one: it is refused before an engine is asked", async () => {
+    const asked = dying.counts.requests;
+    const response = await chat(asks(going, { n: 2 }));
+    expect([response.status, dying.counts.requests - asked]).toEqual([400, 0]);
+    await response.text();
+  });
   test("in the middle of a call", () =>
     broken(
       asks(other, {
