@@ -25,7 +25,6 @@ const beside = [
    select starts_at, 3, 3, sum(records)::bigint, now(), true, false from usage_day group by 1 on conflict do nothing`,
   "insert into usage_total select * from usage_totals_of('-infinity', 'infinity', false) order by starts_at",
   "update usage_rolled set is_totalled = true",
-  "select usage_total_all()",
   `alter table usage_day add ${rollUpKey}`,
   "update organization set plan = 'pro', name = 'Organization ' || slug where slug like 'org-%'",
   `insert into team (id, organization_id, name)

@@ -2,8 +2,12 @@
 -- organizations then reads a row for each, and not one for each of their keys, models and days
 -- (docs/design/metering.md, Totals).
 
+-- The column that the functions read comes last, since it locks a table that every pass writes.
+set local check_function_bodies = off;
+
 -- `day` is a day of all organizations, by model, operation and outcome; `organization` a month of one, by the same; `key` a
--- month of a key in a team. Ids and texts that a kind does not tell apart are zeros and empty.
+-- month of a key in a team, and `key_all`, from 'infinity' on, all its months that are kept. Ids and texts that a kind does
+-- not tell apart are zeros and empty.
 create table usage_total (
   kind text not null,
   starts_at timestamptz not null,
@@ -31,9 +35,23 @@ create table usage_total (
 ) with (fillfactor = 80);
 create index usage_total_by_start on usage_total using brin (starts_at) with (pages_per_range = 32, autosummarize = on);
 
--- Whether the totals have all roll-ups of a day, or none of them. Days that are there already are added one after the other
--- (usage_total_day).
-alter table usage_rolled add column is_totalled boolean not null default false;
+-- What is inserted here is added to the totals.
+create view usage_total_added as select * from usage_total;
+create rule usage_total_added as on insert to usage_total_added do instead
+  insert into usage_total as u values (new.*)
+  on conflict (kind, organization_id, starts_at, key_id, team_id, model, operation, outcome) do update set
+    records = u.records + excluded.records, requests = u.requests + excluded.requests,
+    input_tokens = u.input_tokens + excluded.input_tokens,
+    cached_input_tokens = u.cached_input_tokens + excluded.cached_input_tokens,
+    cache_write_tokens = u.cache_write_tokens + excluded.cache_write_tokens,
+    output_tokens = u.output_tokens + excluded.output_tokens,
+    reasoning_tokens = u.reasoning_tokens + excluded.reasoning_tokens, units = u.units + excluded.units,
+    extra_units = u.extra_units + excluded.extra_units,
+    uncharged_units = u.uncharged_units + excluded.uncharged_units,
+    input_units = u.input_units + excluded.input_units,
+    cached_input_units = u.cached_input_units + excluded.cached_input_units,
+    cache_write_units = u.cache_write_units + excluded.cache_write_units,
+    output_units = u.output_units + excluded.output_units;
 
 -- Adds what these transactions recorded, as 0025 does, and to the totals what is of days that they have.
 create or replace function usage_roll_up(since bigint, until bigint) returns void
@@ -92,9 +110,11 @@ create or replace function usage_roll_up(since bigint, until bigint) returns voi
         cache_write_units = u.cache_write_units + excluded.cache_write_units,
         output_units = u.output_units + excluded.output_units
     ), in_total as (
-      insert into usage_total as u
-      select case when grouping(d.key_id) = 0 then 'key' when grouping(d.organization_id) = 0 then 'organization' else 'day' end,
-        coalesce(d.day, m.month), coalesce(d.organization_id, z.id), coalesce(d.key_id, z.id), coalesce(d.team_id, z.id),
+      insert into usage_total_added
+      select
+        case when grouping(d.day) = 0 then 'day' when grouping(d.key_id) = 1 then 'organization'
+          when grouping(m.month) = 0 then 'key' else 'key_all' end,
+        coalesce(d.day, m.month, 'infinity'), coalesce(d.organization_id, z.id), coalesce(d.key_id, z.id), coalesce(d.team_id, z.id),
         coalesce(d.model, ''), coalesce(d.operation, ''), coalesce(d.outcome, ''),
         usage_sum(d.records), usage_sum(d.requests), usage_sum(d.input_tokens), usage_sum(d.cached_input_tokens),
         usage_sum(d.cache_write_tokens), usage_sum(d.output_tokens), usage_sum(d.reasoning_tokens), usage_sum(d.units),
@@ -107,21 +127,8 @@ create or replace function usage_roll_up(since bigint, until bigint) returns voi
       where coalesce(r.is_totalled, true)
       group by z.id, grouping sets (
         (d.day, d.model, d.operation, d.outcome), (m.month, d.organization_id, d.model, d.operation, d.outcome),
-        (m.month, d.organization_id, d.key_id, d.team_id)
+        (m.month, d.organization_id, d.key_id, d.team_id), (d.organization_id, d.key_id, d.team_id)
       )
-      on conflict (kind, organization_id, starts_at, key_id, team_id, model, operation, outcome) do update set
-        records = u.records + excluded.records, requests = u.requests + excluded.requests,
-        input_tokens = u.input_tokens + excluded.input_tokens,
-        cached_input_tokens = u.cached_input_tokens + excluded.cached_input_tokens,
-        cache_write_tokens = u.cache_write_tokens + excluded.cache_write_tokens,
-        output_tokens = u.output_tokens + excluded.output_tokens,
-        reasoning_tokens = u.reasoning_tokens + excluded.reasoning_tokens, units = u.units + excluded.units,
-        extra_units = u.extra_units + excluded.extra_units,
-        uncharged_units = u.uncharged_units + excluded.uncharged_units,
-        input_units = u.input_units + excluded.input_units,
-        cached_input_units = u.cached_input_units + excluded.cached_input_units,
-        cache_write_units = u.cache_write_units + excluded.cache_write_units,
-        output_units = u.output_units + excluded.output_units
     )
     insert into usage_rolled as u
     select d.day, min(d.first_xact), max(d.last_xact), usage_sum(d.records), null, true, true from days d group by 1
@@ -167,8 +174,10 @@ create function usage_totals_of(starts timestamptz, ends timestamptz, totalled b
   language sql stable
   set enable_sort = off set jit = off
   as $$
-    select case when grouping(d.key_id) = 0 then 'key' when grouping(d.organization_id) = 0 then 'organization' else 'day' end,
-      coalesce(d.starts_at, m.month), coalesce(d.organization_id, z.id), coalesce(d.key_id, z.id), coalesce(d.team_id, z.id),
+    select
+      case when grouping(d.starts_at) = 0 then 'day' when grouping(d.key_id) = 1 then 'organization'
+        when grouping(m.month) = 0 then 'key' else 'key_all' end,
+      coalesce(d.starts_at, m.month, 'infinity'), coalesce(d.organization_id, z.id), coalesce(d.key_id, z.id), coalesce(d.team_id, z.id),
       coalesce(d.model, ''), coalesce(d.operation, ''), coalesce(d.outcome, ''),
       usage_sum(d.records), usage_sum(d.requests), usage_sum(d.input_tokens), usage_sum(d.cached_input_tokens),
       usage_sum(d.cache_write_tokens), usage_sum(d.output_tokens), usage_sum(d.reasoning_tokens), usage_sum(d.units),
@@ -183,7 +192,7 @@ create function usage_totals_of(starts timestamptz, ends timestamptz, totalled b
         where r.starts_at >= starts and r.starts_at < ends and r.is_totalled = totalled))
     group by z.id, grouping sets (
       (d.starts_at, d.model, d.operation, d.outcome), (m.month, d.organization_id, d.model, d.operation, d.outcome),
-      (m.month, d.organization_id, d.key_id, d.team_id)
+      (m.month, d.organization_id, d.key_id, d.team_id), (d.organization_id, d.key_id, d.team_id)
     )
   $$;
 
@@ -193,25 +202,36 @@ create function usage_total_day(day timestamptz) returns void
   as $$
   begin
     perform from usage_audit for update;
-    insert into usage_total as u
-    select t.* from usage_totals_of(day, day + interval '24 hours', false) t
-    on conflict (kind, organization_id, starts_at, key_id, team_id, model, operation, outcome) do update set
-      records = u.records + excluded.records, requests = u.requests + excluded.requests,
-      input_tokens = u.input_tokens + excluded.input_tokens,
-      cached_input_tokens = u.cached_input_tokens + excluded.cached_input_tokens,
-      cache_write_tokens = u.cache_write_tokens + excluded.cache_write_tokens,
-      output_tokens = u.output_tokens + excluded.output_tokens,
-      reasoning_tokens = u.reasoning_tokens + excluded.reasoning_tokens, units = u.units + excluded.units,
-      extra_units = u.extra_units + excluded.extra_units, uncharged_units = u.uncharged_units + excluded.uncharged_units,
-      input_units = u.input_units + excluded.input_units,
-      cached_input_units = u.cached_input_units + excluded.cached_input_units,
-      cache_write_units = u.cache_write_units + excluded.cache_write_units,
-      output_units = u.output_units + excluded.output_units;
+    insert into usage_total_added select t.* from usage_totals_of(day, day + interval '24 hours', false) t;
     update usage_rolled u set is_totalled = true where u.starts_at = day;
   end $$;
 
--- The totals of a month beside its days, where they differ, in the columns of usage_day_differences. Those of all
--- organizations have no id.
+-- Months of keys are gone, whoever deletes them: they are taken off what all months add up to. The pass waits meanwhile.
+create function usage_total_gone() returns trigger
+  language plpgsql
+  as $$
+  begin
+    if exists (select from gone where kind = 'key') then
+      perform from usage_audit for update;
+      insert into usage_total_added
+      select 'key_all', 'infinity', g.organization_id, g.key_id, g.team_id, '', '', '',
+        -usage_sum(g.records), -usage_sum(g.requests), -usage_sum(g.input_tokens), -usage_sum(g.cached_input_tokens),
+        -usage_sum(g.cache_write_tokens), -usage_sum(g.output_tokens), -usage_sum(g.reasoning_tokens), -usage_sum(g.units),
+        -usage_sum(g.extra_units), -usage_sum(g.uncharged_units), -usage_sum(g.input_units),
+        -usage_sum(g.cached_input_units), -usage_sum(g.cache_write_units), -usage_sum(g.output_units)
+      from gone g where g.kind = 'key' group by g.organization_id, g.key_id, g.team_id;
+      -- Nothing is left of them, or they are gone with their months.
+      delete from usage_total t using gone g
+      where g.kind = 'key' and t.kind = 'key_all' and t.starts_at = 'infinity' and t.records <= 0
+        and (t.organization_id, t.key_id, t.team_id) = (g.organization_id, g.key_id, g.team_id);
+    end if;
+    return null;
+  end $$;
+create trigger usage_total_gone after delete on usage_total
+  referencing old table as gone for each statement execute function usage_total_gone();
+
+-- The totals of a month beside its days, where they differ, in the columns of usage_day_differences; those of 'infinity' are
+-- what all months of a key add up to, beside those months. Totals of all organizations have no id.
 create function usage_total_differences(month timestamptz)
   returns table (organization_id uuid, kind text, starts_at timestamptz,
     used bigint, recorded bigint, held bigint, holding bigint)
@@ -220,28 +240,31 @@ create function usage_total_differences(month timestamptz)
   as $$
     with span as (
       select month as starts, (month at time zone 'UTC' + interval '1 month') at time zone 'UTC' as ends
-    ), entries as (
-      select 1 as sign, t.* from span s join usage_total t on t.starts_at >= s.starts and t.starts_at < s.ends
+    ), kept as (
+      select t.* from span s join usage_total t on t.starts_at = month or t.starts_at >= s.starts and t.starts_at < s.ends
+    ), made as (
+      select d.* from span s cross join lateral usage_totals_of(s.starts, s.ends, true) d where d.starts_at < s.ends
       union all
-      select -1, d.* from span s cross join lateral usage_totals_of(s.starts, s.ends, true) d
+      select 'key_all', 'infinity', t.organization_id, t.key_id, t.team_id, '', '', '',
+        usage_sum(t.records), usage_sum(t.requests), usage_sum(t.input_tokens), usage_sum(t.cached_input_tokens),
+        usage_sum(t.cache_write_tokens), usage_sum(t.output_tokens), usage_sum(t.reasoning_tokens), usage_sum(t.units),
+        usage_sum(t.extra_units), usage_sum(t.uncharged_units), usage_sum(t.input_units),
+        usage_sum(t.cached_input_units), usage_sum(t.cache_write_units), usage_sum(t.output_units)
+      from usage_total t where t.kind = 'key' and month = 'infinity'
+      group by t.organization_id, t.key_id, t.team_id
     ), differing as (
-      select e.kind, e.organization_id,
-        coalesce(sum(e.units) filter (where e.sign = 1), 0) as used,
-        coalesce(sum(e.units) filter (where e.sign = -1), 0) as recorded,
-        coalesce(sum(e.input_tokens + e.cached_input_tokens + e.cache_write_tokens + e.output_tokens) filter (where e.sign = 1), 0)
-          as held,
-        coalesce(sum(e.input_tokens + e.cached_input_tokens + e.cache_write_tokens + e.output_tokens) filter (where e.sign = -1), 0)
-          as holding
-      from entries e
-      group by e.kind, e.starts_at, e.organization_id, e.key_id, e.team_id, e.model, e.operation, e.outcome
-      having count(*) filter (where e.sign = 1) <> count(*) filter (where e.sign = -1)
-        or sum(e.sign * e.records) <> 0 or sum(e.sign * e.requests) <> 0 or sum(e.sign * e.input_tokens) <> 0 or
-        sum(e.sign * e.cached_input_tokens) <> 0 or sum(e.sign * e.cache_write_tokens) <> 0 or
-        sum(e.sign * e.output_tokens) <> 0 or sum(e.sign * e.reasoning_tokens) <> 0 or sum(e.sign * e.units) <> 0 or
-        sum(e.sign * e.extra_units) <> 0 or sum(e.sign * e.uncharged_units) <> 0 or sum(e.sign * e.input_units) <> 0 or
-        sum(e.sign * e.cached_input_units) <> 0 or sum(e.sign * e.cache_write_units) <> 0 or sum(e.sign * e.output_units) <> 0
+      select kind, organization_id, kept.units as used, made.units as recorded,
+        kept.input_tokens + kept.cached_input_tokens + kept.cache_write_tokens + kept.output_tokens as held,
+        made.input_tokens + made.cached_input_tokens + made.cache_write_tokens + made.output_tokens as holding
+      from kept full join made using (kind, organization_id, starts_at, key_id, team_id, model, operation, outcome)
+      where kept is distinct from made
     )
-    select nullif(d.organization_id, '00000000-0000-0000-0000-000000000000'), 'total', month, sum(d.used)::bigint, sum(d.recorded)::bigint,
-      sum(d.held)::bigint, sum(d.holding)::bigint
+    select nullif(d.organization_id, '00000000-0000-0000-0000-000000000000'), 'total', nullif(month, 'infinity'),
+      coalesce(usage_sum(d.used), 0), coalesce(usage_sum(d.recorded), 0),
+      coalesce(usage_sum(d.held), 0), coalesce(usage_sum(d.holding), 0)
     from differing d group by d.kind, d.organization_id order by d.organization_id, d.kind
   $$;
+
+-- Whether the totals have all roll-ups of a day, or none of them. Days that are there already are added one after the other
+-- (usage_total_day).
+alter table usage_rolled add column is_totalled boolean not null default false;

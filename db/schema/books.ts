@@ -1,5 +1,5 @@
 /** Sums that are kept of the records: those that are checked against the ledger, and those that reports are made of. */
-import { boolean, index, integer, pgTable, primaryKey, text, uuid } from "drizzle-orm/pg-core";
+import { boolean, index, integer, pgTable, pgView, primaryKey, text, uuid } from "drizzle-orm/pg-core";
 import { instant, tokenCounts, units } from "./columns.ts";
 import { windowBounds } from "./usage.ts";
 
@@ -11,8 +11,6 @@ export const usageAudit = pgTable("usage_audit", {
   lookedAt: instant("looked_at"),
   differing: integer("differing").notNull().default(0),
   unsealed: integer("unsealed").notNull().default(0),
-  /** Whether there are totals of all months of each key. */
-  hasKeyAll: boolean("has_key_all").notNull().default(false),
 });
 
 const auditedWindow = {
@@ -80,11 +78,16 @@ export const usageDay = pgTable("usage_day", rolledUp, (table) => [
   index("usage_day_by_start").using("brin", table.startsAt),
 ]);
 
+const total = { kind: text("kind").notNull(), ...rolledUp };
+
 /** The sums of days and months: docs/design/metering.md, Totals. */
-export const usageTotal = pgTable("usage_total", { kind: text("kind").notNull(), ...rolledUp }, (table) => [
+export const usageTotal = pgTable("usage_total", total, (table) => [
   primaryKey({ columns: [table.kind, ...rolledUpKey.map((name) => table[name])] }),
   index("usage_total_by_start").using("brin", table.startsAt),
 ]);
+
+/** The same; what is inserted here is added to it. */
+export const usageTotalAdded = pgView("usage_total_added", total).existing();
 
 /** The transactions that each day's roll-ups are made of, whether they were compared with its records, and are in totals. */
 export const usageRolled = pgTable("usage_rolled", {

@@ -49,15 +49,9 @@ async function totalDays(db: Database, lane: Lane): Promise<void> {
     const [found] = await lane.query<{ day: Date }>(
       "select starts_at as day from usage_rolled where not is_totalled and is_split order by starts_at desc limit 1",
     );
-    if (!found) return totalAllMonths(db, lane);
+    if (!found) return;
     await db.transaction((tx) => tx.query("select usage_total_day($1)", [found.day]), { statement_ms: long_ms });
   } while (performance.now() < until_ms);
-}
-
-/** Adds up all months of each key, after an upgrade, and whenever the totals of a month are gone. */
-async function totalAllMonths(db: Database, lane: Lane): Promise<void> {
-  const [found] = await lane.query<{ has: boolean }>("select has_key_all as has from usage_audit");
-  if (!found!.has) await db.transaction((tx) => tx.query("select usage_total_all()"), { statement_ms: long_ms });
 }
 
 export async function audit(db: Database): Promise<Audit> {
@@ -112,10 +106,11 @@ export async function differencesIn(
 
 /** The totals of the months of these days, beside all their days; and what all months of a key add up to, beside them. */
 export async function totalDifferences(db: Database, days: readonly Date[]): Promise<LedgerDifference[]> {
+  if (days.length === 0) return [];
+  const months = new Set(days.map((day) => `${day.toISOString().slice(0, 7)}-01T00:00:00Z`));
   const differences: LedgerDifference[] = [];
-  for (const month of new Set(days.map((day) => day.toISOString().slice(0, 7))))
-    differences.push(...(await differencesIn(db, "usage_total_differences($1)", [`${month}-01T00:00:00Z`])));
-  if (days.length > 0) differences.push(...(await differencesIn(db, "usage_key_all_differences()", [])));
+  for (const month of [...months, "infinity"])
+    differences.push(...(await differencesIn(db, "usage_total_differences($1)", [month])));
   return differences;
 }
 

@@ -50,9 +50,9 @@ const end = new Date("9999-01-01T00:00:00Z");
 /**
  * `rolled`: the days with roll-ups of all months that the span touches, the earliest first; any other has no usage. A
  * total counts if all days that it has are in the span: so that of this month does, although the month goes on.
- * `months`: how many there are, if what all months of a key add up to is there; else null.
+ * `months`: how many have roll-ups.
  */
-export function sourcesOf(query: ReportQuery, rolled: readonly Rolled[], months: number | null = null): Sources {
+export function sourcesOf(query: ReportQuery, rolled: readonly Rolled[], months: number): Sources {
   const { from, to, by } = query;
   const areDays = !by.includes("hour") && [from, to].every((at) => at.getTime() % day_ms === 0);
   const table = areDays ? "usage_day" : "usage_hour";
@@ -78,7 +78,7 @@ export function sourcesOf(query: ReportQuery, rolled: readonly Rolled[], months:
     else ranges.push(range);
     last = ranges;
   }
-  const isMost = kind === "key" && !by.includes("month") && months !== null && months - whole.size + 1 < whole.size;
+  const isMost = kind === "key" && !by.includes("month") && months - whole.size + 1 < whole.size;
   return { total: { kind, ranges: total, others: isMost ? besides(total) : null }, rollUp: { table, ranges: left } };
 }
 

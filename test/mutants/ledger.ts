@@ -17,7 +17,6 @@ const passes = "docs/design/metering.md, Passes in the chain";
 const rollups = "db/migrations/0014_usage_rollups.sql";
 const byKind = "db/migrations/0025_units_by_kind.sql";
 const totals = "db/migrations/0032_usage_totals.sql";
-const allMonths = "db/migrations/0033_all_months_of_a_key.sql";
 const rolled = "test/store/rollups.test.ts > roll-ups on postgres";
 
 const lateBook = "test/store/late-settlements.test.ts > late settlements on postgres";
@@ -497,7 +496,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "what comes after a day's seal leaves it on",
-    file: allMonths,
+    file: totals,
     find: "records = u.records + excluded.records, sealed_at = null",
     replace: "records = u.records + excluded.records",
     caughtBy: [`${rolled} a day is sealed once`],
@@ -585,7 +584,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "a pass adds to the totals of days that they lack",
-    file: allMonths,
+    file: totals,
     find: "where coalesce(r.is_totalled, true)",
     replace: "",
     caughtBy: [`${rolled} days that were rolled up before there were totals`],
@@ -593,18 +592,18 @@ export const ledger: Mutant[] = [
   },
   {
     name: "what all months of a key add up to lacks a day that is added later",
-    file: allMonths,
-    find: "where t.kind = 'key' and a.has_key_all\n    on conflict",
-    replace: "where false\n    on conflict",
+    file: totals,
+    find: "usage_totals_of(day, day + interval '24 hours', false) t;",
+    replace: "usage_totals_of(day, day + interval '24 hours', false) t where t.kind <> 'key_all';",
     caughtBy: [`${rolled} what all months of a key add up to, less other months`],
     rule: "docs/design/metering.md, Totals",
   },
   {
     name: "the totals of a month go, and what all months add up to stays",
-    file: allMonths,
-    find: "update usage_audit set has_key_all = false where has_key_all;",
-    replace: "",
-    caughtBy: [`${rolled} what all months of a key add up to is made anew`],
+    file: totals,
+    find: "from gone g where g.kind = 'key' group by",
+    replace: "from gone g where false group by",
+    caughtBy: [`${rolled} what all months of a key add up to loses those`],
     rule: "docs/design/metering.md, Totals",
   },
   {

@@ -15,6 +15,10 @@ const sql = readdirSync(migrations)
 const page = readFileSync(join(root, "docs/scale.md"), "utf8");
 
 const tables = [...sql.matchAll(/create (?:unlogged )?table (\w+)/g)].map(([, name]) => name!);
+/** What is inserted into one, or read from it, concerns the tables that it reads. */
+const views = [...sql.matchAll(/create (?:or replace )?view (\w+) as ([\s\S]*?);/g)].map(
+  ([, name, body]) => [name!, body!] as const,
+);
 /** What was replaced later counts as it is now. */
 const bodies = new Map(
   [...sql.matchAll(/create (?:or replace )?function (\w+)\s*\([\s\S]*?\bas \$\$([\s\S]*?)\$\$/g)].map(
@@ -42,10 +46,10 @@ test("every table stands there once, and no other", () => {
 test("every function stands there, with the tables that it names", () => {
   const rows = rowsUnder("| function | names | is about |");
   expect([...rows.keys()].sort()).toEqual([...bodies.keys()].sort());
-  for (const [name, body] of bodies) {
-    const named = tables.filter((table) =>
-      new RegExp(`\\b(?:from|join|into|update|using|table only) ${table}\\b`).test(body),
-    );
+  for (const [name, own] of bodies) {
+    const names = (word: string) => new RegExp(`\\b(?:from|join|into|update|using|table only) ${word}\\b`);
+    const body = [own, ...views.flatMap(([view, text]) => (names(view).test(own) ? [text] : []))].join("\n");
+    const named = tables.filter((table) => names(table).test(body));
     const [cell = "", about = ""] = rows.get(name)!;
     expect([name, [...cell.matchAll(/`(\w+)`/g)].map(([, table]) => table!).sort()]).toEqual([name, named.sort()]);
     expect([name, /^(One|Batch|All|Server|None)\b/.test(about)]).toEqual([name, true]);
