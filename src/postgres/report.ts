@@ -75,7 +75,7 @@ async function read(tx: Transaction, query: ReportQuery): Promise<UsageReport> {
      set local work_mem = '${memory_kB}kB'`,
   );
   const { from, to, rows_max, largest } = query;
-  const { text, values } = statementOf(query, sourcesOf(query, await rolledDays(tx, query), await totalMonthsOf(tx)));
+  const { text, values } = statementOf(query, sourcesOf(query, await rolledDays(tx, query), await rolledMonths(tx)));
   const found = await tx.query<Row>(text, values);
   const [open] = await tx.query<{ at: Date; requests: number; units: number }>(
     `select store_now() as at, count(h.*) as requests, coalesce(sum(h.units), 0)::bigint as units
@@ -120,12 +120,10 @@ async function rolledDays(tx: Transaction, query: ReportQuery): Promise<readonly
   );
 }
 
-/** How many months have roll-ups, if what all months of a key add up to is there; else null. */
-async function totalMonthsOf(tx: Transaction): Promise<number | null> {
-  const [found] = await tx.query<{ months: number | null }>(
-    `select case when has_key_all then (
-       select count(distinct date_trunc('month', starts_at at time zone 'UTC')) from usage_rolled
-     ) end as months from usage_audit`,
+/** How many months have roll-ups. */
+async function rolledMonths(tx: Transaction): Promise<number> {
+  const [found] = await tx.query<{ months: number }>(
+    "select count(distinct date_trunc('month', starts_at at time zone 'UTC')) as months from usage_rolled",
   );
   return found!.months;
 }
@@ -155,12 +153,6 @@ function statementOf(query: ReportQuery, sources: Sources): { text: string; valu
   const added = counted.map(([name, column]) => `usage_sum(s.${column}) as "${name}"`);
   const single = (sign: "" | "-") => counted.map(([name, column]) => `${sign}s.${column} as "${name}"`);
   const addedAgain = Object.keys(sums).map((name) => `usage_sum(u."${name}") as "${name}"`);
-  const names = others.map((group) => columns[group][0]);
-  const groupedAgain = names.map((name) => `u.${name}`);
-  if (isByPerson) {
-    names.push("person_id");
-    groupedAgain.push(`coalesce(k.person_id, '${none}') as person_id`);
-  }
   const rowsOf = (source: string, condition: string) => `from ${source} s where ${condition} ${only}`;
   const listed = (source: string, condition: string, sign: "" | "-" = "") =>
     `select ${[...grouped, ...single(sign)].join(", ")} ${rowsOf(source, condition)}`;
@@ -178,19 +170,30 @@ function statementOf(query: ReportQuery, sources: Sources): { text: string; valu
     : // A key has about one total a month, so that to sum them by key would be work for nothing.
       part("usage_total", total.ranges, ofKind[total.kind], !summed.includes("key"));
   const parts = [fromTotals, part(rollUp.table, rollUp.ranges), part(unread, [{ from, to }])];
-  const report = `
-    select ${[...groupedAgain, ...addedAgain].join(", ")} from (${parts.flat().join(" union all ")}) u
-    ${isByPerson ? "left join api_key k on k.id = u.key_id" : ""}
-    ${groupingOf(groupedAgain)} having usage_sum(u.records) <> 0`;
-  if (largest === undefined)
+  const union = parts.flat().join(" union all ");
+  const all = isByPerson
+    ? `select u.*, coalesce(k.person_id, '${none}') as person_id from (${union}) u left join api_key k on k.id = u.key_id`
+    : union;
+  const names = [...others.map((group) => columns[group][0]), ...(isByPerson ? ["person_id"] : [])];
+  const summedOf = (measures: readonly string[], source: string, condition = "") => `
+    select ${[...names.map((name) => `u.${name}`), ...measures].join(", ")} from ${source} u ${condition}
+    ${groupingOf(names)} having usage_sum(u.records) <> 0`;
+  if (largest === undefined) {
+    const report = summedOf(addedAgain, `(${all})`);
     return { text: `select null as groups, r.* from (${report}) r limit ${value(rows_max + 1)}`, values };
-  const totals = Object.keys(sums).map((name) => exact(`usage_sum(r."${name}")`));
+  }
+  const order = `order by ${['"units" desc', ...names].join(", ")}`;
+  const isFirst = () => `where (${names.map((name) => `u.${name}`).join(", ")}) in
+    (select ${names.join(", ")} from ranked ${order} limit ${value(Math.min(largest, rows_max))})`;
+  const first = summedOf(addedAgain, "parts", names.length > 0 ? isFirst() : "");
+  const totals = Object.keys(sums).map((name) => exact(`usage_sum(u."${name}")`));
+  // Units alone say which rows are the first, so the other sums are made of those only, and of all together.
   return {
-    text: `with report as materialized (${report})
-      (select null::bigint as groups, r.* from report r
-       order by ${['"units" desc', ...names].join(", ")} limit ${value(Math.min(largest, rows_max))})
+    text: `with parts as materialized (${all}),
+      ranked as materialized (${summedOf(['usage_sum(u."units") as "units"'], "parts")})
+      (select null::bigint as groups, r.* from (${first}) r ${order})
       union all
-      select ${["count(*)", ...names.map(() => "null"), ...totals].join(", ")} from report r`,
+      select ${["(select count(*) from ranked)", ...names.map(() => "null"), ...totals].join(", ")} from parts u`,
     values,
   };
 }
