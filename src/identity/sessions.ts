@@ -22,7 +22,7 @@ export interface CurrentSession {
   session: KnownSession;
   known: KnownPerson;
   /** A secret that each of our forms sends back. */
-  formSecret: string;
+  formSecret(): string;
 }
 
 const asked_ms = 3_600_000;
@@ -53,7 +53,7 @@ export async function currentSession(
     const known = (await askedAgain(parts, session)) ?? (await parts.people.findPerson(session.personId));
     if (!known) throw new IssuerRefused("the person is gone");
     requireAdmission(known);
-    return { session, known, formSecret: formSecretOf(secret) };
+    return { session, known, formSecret: () => formSecretOf(secret) };
   } catch (thrown) {
     if (!(thrown instanceof IssuerRefused || thrown instanceof NotAdmitted)) throw thrown;
     await parts.sessions.end(session.hash);
@@ -82,7 +82,7 @@ function formSecretOf(secret: string): string {
 }
 
 export function isFormSecret({ formSecret }: CurrentSession, sent: string | null): boolean {
-  const [ours, theirs] = [Buffer.from(formSecret), Buffer.from(sent ?? "")];
+  const [ours, theirs] = [Buffer.from(formSecret()), Buffer.from(sent ?? "")];
   return ours.length === theirs.length && timingSafeEqual(ours, theirs);
 }
 

@@ -13,8 +13,8 @@ import type { Transaction } from "./database.ts";
 type MembershipRow = typeof membership.$inferSelect;
 type Statements = Pick<Transaction, "query">;
 
-interface JoinedRow {
-  person: string;
+export interface MembershipColumns {
+  person_id: string;
   organization_id: string | null;
   slug: string | null;
   team_id: string | null;
@@ -34,24 +34,28 @@ export const inForce = `
   where m.ended_at is null and (m.organization_id is null or o.status <> 'closed')
   order by m.person_id, m.organization_id, m.source = 'hand' desc`;
 
-/** The memberships in force by person, whose ids are bare UUIDs; those in organizations come before the service's. */
+export const membershipColumns = `f.person_id, f.organization_id, o.slug, t.id as team_id, t.name as team, f.role, f.scopes,
+  f.models, f.source, f.created_at, f.created_by`;
+/** `people`: an expression of SQL for an array of their UUIDs. */
+export const membershipTables = (people: string) => `
+  (${inForce.replace("where ", `where m.person_id = any (${people}::uuid[]) and `)}) f
+  left join organization o on o.id = f.organization_id
+  left join team t on t.id = f.team_id and t.removed_at is null`;
+/** Those in organizations come before the service's. */
+export const membershipOrder = "o.slug nulls last";
+
+/** The memberships in force by person, whose ids are bare UUIDs. */
 export async function membershipsOf(db: Statements, people: string[]): Promise<Map<string, Membership[]>> {
   if (people.length === 0) return new Map();
-  const rows = await db.query<JoinedRow>(
-    `select f.person_id as person, f.organization_id, o.slug, t.id as team_id, t.name as team, f.role, f.scopes, f.models,
-       f.source, f.created_at, f.created_by
-     from (${inForce.replace("where ", "where m.person_id = any ($1::uuid[]) and ")}) f
-     left join organization o on o.id = f.organization_id
-     left join team t on t.id = f.team_id and t.removed_at is null
-     order by f.person_id, o.slug nulls last`,
+  const rows = await db.query<MembershipColumns>(
+    `select ${membershipColumns} from ${membershipTables("$1")} order by f.person_id, ${membershipOrder}`,
     [people],
   );
-  const found = new Map<string, Membership[]>();
-  for (const row of rows) found.set(row.person, [...(found.get(row.person) ?? []), membershipOf(row)]);
-  return found;
+  const byPerson = Map.groupBy(rows, ({ person_id }) => person_id);
+  return new Map([...byPerson].map(([id, some]) => [id, some.map(membershipOf)]));
 }
 
-function membershipOf(row: JoinedRow): Membership {
+export function membershipOf(row: MembershipColumns): Membership {
   const { role, scopes, models, source } = row;
   return {
     organizationId: row.organization_id === null ? null : idOf(row.organization_id, "org_"),

@@ -1,5 +1,5 @@
 /** People over SQL: those for whom an issuer vouches, and their memberships. */
-import { and, eq, inArray, isNull, type SQL } from "drizzle-orm";
+import { and, eq, getTableColumns, isNull, type SQL } from "drizzle-orm";
 import { apiKey, person, usageSubject } from "../../db/schema.ts";
 import { noBudget } from "../store/budget.ts";
 import { scopes } from "../store/directory.ts";
@@ -9,7 +9,17 @@ import { batched } from "../time/batched.ts";
 import { act, audit, storeNow } from "./acts.ts";
 import type { Database, Transaction } from "./database.ts";
 import { refreshMembers, sumAll } from "./members.ts";
-import { membershipsOf, organizationNamed, ruled, teamNamed } from "./memberships.ts";
+import {
+  type MembershipColumns,
+  membershipColumns,
+  membershipOf,
+  membershipOrder,
+  membershipsOf,
+  membershipTables,
+  organizationNamed,
+  ruled,
+  teamNamed,
+} from "./memberships.ts";
 import { announceChange } from "./revocations.ts";
 import { plainly } from "./rows.ts";
 import { keySecrets } from "./secrets.ts";
@@ -20,10 +30,7 @@ export type PersonRow = typeof person.$inferSelect;
 export function people(db: Database): People {
   const find = batched<string, KnownPerson>(
     (uuid) => uuid,
-    async (uuids) => {
-      const known = await knownOf(db, await db.drizzle.select().from(person).where(inArray(person.id, uuids)));
-      return new Map(known.map((one) => [bare(one.person.id, "per_"), one]));
-    },
+    (uuids) => foundPeople(db, uuids),
   );
   return {
     async findPerson(id) {
@@ -125,6 +132,33 @@ export async function readPerson(
 ): Promise<KnownPerson | null> {
   const rows = await tx.drizzle.select().from(person).where(wanted);
   return (await knownOf(tx, rows))[0] ?? null;
+}
+
+const personColumns = Object.entries(getTableColumns(person)).map(
+  ([name, { name: column }]) => [name, column] as const,
+);
+const selected = personColumns.map(([name, column]) => `p.${column} as "${name}"`).join(", ");
+
+/**
+ * People by their UUIDs, with their memberships: one statement of a fixed text, since each request of a session asks it, and
+ * each stream that a session follows twice a second.
+ */
+async function foundPeople(db: Pick<Database, "query">, uuids: string[]): Promise<ReadonlyMap<string, KnownPerson>> {
+  type Joined = PersonRow & Pick<KnownPerson, "readAt"> & (MembershipColumns | { person_id: null });
+  const rows = await db.query<Joined>(
+    `select ${selected}, store_now() as "readAt", ${membershipColumns}
+     from person p left join (${membershipTables("$1")}) on f.person_id = p.id
+     where p.id = any ($1::uuid[]) order by p.id, ${membershipOrder}`,
+    [uuids],
+  );
+  return new Map(
+    [...Map.groupBy(rows, ({ id }) => id)].map(([id, joined]) => {
+      const row = joined[0]!;
+      const own = Object.fromEntries(personColumns.map(([name]) => [name, row[name as keyof PersonRow]]));
+      const memberships = joined.filter((one) => one.person_id !== null).map(membershipOf);
+      return [id, { person: personOf(own as unknown as PersonRow), memberships, readAt: row.readAt }];
+    }),
+  );
 }
 
 /** Reads the memberships of all in one query. */

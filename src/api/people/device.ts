@@ -48,7 +48,7 @@ function codeForm({ formSecret, known: { person } }: CurrentSession, code: strin
   return html`<p>You are ${person.name ?? person.email ?? person.id}. A program on another device shows a code.</p>
 ${problem === "" ? null : html`<p><strong>${problem}</strong></p>`}
 <form method="post" action="/device">
-<input type="hidden" name="form_secret" value="${formSecret}">
+<input type="hidden" name="form_secret" value="${formSecret()}">
 <label for="user_code">Code</label>
 <input class="code" id="user_code" name="user_code" value="${code ?? ""}" autocomplete="off" autocapitalize="characters" required>
 <button class="main">Continue</button>
@@ -105,7 +105,7 @@ function decisionForm(session: CurrentSession, code: string, { agent, address, c
 </table>
 <p>It will call models in your name, with your limits, until you sign it out or leave.</p>
 <form method="post" action="/device/decision">
-<input type="hidden" name="form_secret" value="${session.formSecret}">
+<input type="hidden" name="form_secret" value="${session.formSecret()}">
 <input type="hidden" name="user_code" value="${code}">
 <label for="organization">For the organization</label>
 <select id="organization" name="organization">
