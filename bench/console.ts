@@ -10,6 +10,7 @@ import Table from "cli-table3";
 import { migrate } from "../db/migrate.ts";
 import { serverDatabase } from "../src/postgres/server.ts";
 import { launchBrowser, openTab, type Tab } from "../test/console/chromium.ts";
+import { firstLoad_bytes } from "../test/console/first-load.ts";
 import { Browser } from "../test/harness/browser.ts";
 import { cpuOf_s } from "../test/harness/cpu.ts";
 import { type PeopleNode, startPeopleNode } from "../test/harness/people-node.ts";
@@ -96,23 +97,13 @@ if (words !== "none") {
   const browser = await launchBrowser();
   const tab = await openTab(origin, { theme: "light", width: 1440 }, browser);
   await tab.signIn(token);
-  console.log(`first load: ${(await firstLoad_bytes()) / 1000} KB (gzip)`);
+  console.log(`first load: ${(await firstLoad_bytes(origin)) / 1000} KB (gzip)`);
   await printPages(tab);
   await browser.close();
 }
 if (Number(watched_s) > 0) await printWatchers(node, Number(watched_s));
 await node[Symbol.asyncDispose]();
 await db.close();
-
-async function firstLoad_bytes(): Promise<number> {
-  const headers = { "accept-encoding": "gzip", accept: "text/html" };
-  const sizeOf = async (path: string) =>
-    (await (await fetch(origin + path, { headers, decompress: false })).arrayBuffer()).byteLength;
-  const document = await (await fetch(`${origin}/`, { headers })).text();
-  const files = [...document.matchAll(/"(\/assets\/[^"]+)"/g)].map(([, path]) => path!);
-  const sizes = await Promise.all(["/", ...files].map(sizeOf));
-  return sizes.reduce((sum, size) => sum + size, 0);
-}
 
 interface Took {
   whole_ms: number;
@@ -190,17 +181,22 @@ async function printWatchers({ provider }: PeopleNode, length_s: number): Promis
     const without = await busy_percent(length_s);
     const stop = new AbortController();
     let events = 0;
+    const opened = sessions.map(() => Promise.withResolvers<void>());
     const following = sessions
-      .map(async (headers) => {
+      .map(async (headers, number) => {
         const stream = await fetch(`${origin}/management/v1/fleet?format=events`, { headers, signal: stop.signal });
         if (!stream.ok) throw new Error(`the stream was refused: ${await stream.text()}`);
-        for await (const _ of stream.body!) events += 1;
+        for await (const _ of stream.body!) {
+          opened[number]!.resolve();
+          events += 1;
+        }
       })
       .map((one) =>
         one.catch((thrown) => {
           if (!stop.signal.aborted) throw thrown;
         }),
       );
+    await Promise.all(opened.map(({ promise }) => promise));
     const withThem = await busy_percent(length_s);
     stop.abort();
     await Promise.all(following);

@@ -1,5 +1,5 @@
 /** The frame around every page: navigation, search, who is signed in, and the region that speaks to screen readers. */
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { path } from "./core/address.ts";
 import { announcement } from "./core/announce.ts";
 import { actIn, may, membership, session, signOut } from "./core/session.ts";
@@ -16,12 +16,18 @@ export function Frame() {
     document.title = `${id ? `${id} – ` : ""}${name} – Sluice`;
     announcement.value = name;
   }, [name, id]);
+  const rail = useRef<HTMLElement>(null);
+  useEffect(() => {
+    // On a narrow screen the pages stand side by side, and the current one may be beyond the edge.
+    const current = rail.current?.querySelector<HTMLElement>("[aria-current]");
+    if (current) rail.current!.scrollLeft = current.offsetLeft - (rail.current!.clientWidth - current.offsetWidth) / 2;
+  }, [page]);
   return (
     <div class="frame">
       <a class="skip" href="#main">
         Skip to the page
       </a>
-      <nav class="rail" aria-label="Pages">
+      <nav class="rail" aria-label="Pages" ref={rail}>
         <a class="brand" href="/" aria-label="Sluice, first page">
           <Mark /> Sluice
         </a>

@@ -1,4 +1,5 @@
 /** The audit log. */
+import { choicesOf } from "../core/choices.ts" with { type: "macro" };
 import { AuditList } from "../parts/audit-list.tsx";
 import { CommandLine } from "../parts/command-line.tsx";
 import { type Filter, Filters, filtersSet } from "../parts/filters.tsx";
@@ -8,7 +9,7 @@ const filters: readonly Filter[] = [
   { name: "organization", label: "Organization" },
   { name: "actor", label: "Who", hint: "operator:ann" },
   { name: "action", label: "Did", hint: "key.revoke" },
-  { name: "order", label: "Order", choices: ["newest", "oldest"], fallback: "newest" },
+  { name: "order", label: "Order", choices: choicesOf("pageAudit", "order"), fallback: "newest" },
 ];
 
 export function AuditPage() {

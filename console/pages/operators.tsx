@@ -1,5 +1,6 @@
 /** Operators with tokens: machines, and people without an issuer. */
 import { useState } from "preact/hooks";
+import { choicesOf } from "../core/choices.ts" with { type: "macro" };
 import type { ItemOf } from "../core/client.ts";
 import { Act } from "../parts/act.tsx";
 import { CommandLine } from "../parts/command-line.tsx";
@@ -57,7 +58,7 @@ function CreateOperator({ done }: { done: () => void }) {
           kind: "choice",
           isRequired: true,
           value: "viewer",
-          choices: ["viewer", "organization-admin", "admin"],
+          choices: choicesOf("createOperator", "role"),
         },
         { name: "organization", label: "Organization", kind: "text", hint: "Of an organization-admin" },
         { name: "expires", label: "Expires", kind: "day" },

@@ -1,6 +1,7 @@
 /** Organizations with their standing. */
 
 import { go } from "../core/address.ts";
+import { choicesOf } from "../core/choices.ts" with { type: "macro" };
 import type { ItemOf } from "../core/client.ts";
 import type { Field } from "../core/form.ts";
 import { may } from "../core/session.ts";
@@ -18,7 +19,7 @@ import { Share, windowKinds } from "../parts/windows.tsx";
 type Organization = ItemOf<"pageOrganizations">;
 
 const filters: readonly Filter[] = [
-  { name: "status", label: "Status", choices: ["active", "suspended", "closed"] },
+  { name: "status", label: "Status", choices: choicesOf("pageOrganizations", "status") },
   { name: "plan", label: "Plan" },
   { name: "over", label: "Used at least, %", hint: "80" },
 ];
@@ -47,10 +48,7 @@ export function OrganizationsPage() {
               { head: "Name", cell: ({ name }) => name },
               { head: "Status", cell: ({ status }) => <State of={status} /> },
               { head: "Plan", cell: ({ plan }) => plan ?? <span class="fine">none</span> },
-              {
-                head: "Used",
-                cell: ({ standing }) => <Share of={standing ? { usage_percent: standing.usage_percent } : null} />,
-              },
+              { head: "Used", cell: ({ standing }) => <Share of={standing} /> },
               { head: "Of the", cell: ({ standing }) => (standing ? fullest(standing) : "") },
               { head: "Running", isNumber: true, cell: ({ standing }) => standing?.running_requests ?? 0 },
               { head: "Created", cell: ({ created_at }) => <Distance at={created_at} /> },

@@ -1,5 +1,6 @@
 /** People, and one of them. */
 
+import { choicesOf } from "../core/choices.ts" with { type: "macro" };
 import type { Answer } from "../core/client.ts";
 import { limitFields } from "../core/form.ts";
 import { may } from "../core/session.ts";
@@ -188,7 +189,7 @@ function Give({ person: { id, version }, changed }: { person: Person; changed: (
           kind: "choice",
           isRequired: true,
           value: "member",
-          choices: ["member", "organization-admin", "viewer", "admin"],
+          choices: choicesOf("giveMembership", "role"),
         },
         { name: "team", label: "Team", kind: "text" },
         { name: "models", label: "Models", kind: "list", hint: "With commas; empty: every model" },

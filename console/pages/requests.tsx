@@ -1,4 +1,5 @@
 /** Requests, newest first. The filters stand in the address. */
+import { choicesOf } from "../core/choices.ts" with { type: "macro" };
 import type { ItemOf } from "../core/client.ts";
 import { milliseconds, wordsOf } from "../core/format.ts";
 import { membership } from "../core/session.ts";
@@ -13,20 +14,14 @@ import { Time } from "../parts/time.tsx";
 
 type Listed = ItemOf<"pageRequests">;
 
-const operations = Object.keys({
-  "chat.completions": true,
-  messages: true,
-  responses: true,
-} satisfies Record<Listed["operation"], true>);
-const outcomes = ["running", "completed", "cancelled", "failed", "refused"];
 const filters: readonly Filter[] = [
   { name: "organization", label: "Organization", hint: "slug or ID" },
   { name: "team", label: "Team", hint: "ID" },
   { name: "person", label: "Person", hint: "per_…" },
   { name: "key", label: "Key", hint: "key_…" },
   { name: "model", label: "Model" },
-  { name: "operation", label: "Operation", choices: operations },
-  { name: "outcome", label: "Outcome", choices: outcomes },
+  { name: "operation", label: "Operation", choices: choicesOf("pageRequests", "operation") },
+  { name: "outcome", label: "Outcome", choices: choicesOf("pageRequests", "outcome") },
   { name: "upstream", label: "Engine" },
   { name: "from", label: "From", hint: "2026-11-01" },
   { name: "to", label: "Before", hint: "2026-12-01" },

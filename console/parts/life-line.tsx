@@ -6,7 +6,7 @@ type Request = Answer<"findRequest">;
 interface Event {
   name: string;
   at_ms: number | null;
-  /** Where the time does not count from the admission. */
+  /** From what the time counts: the admission, unless it says otherwise. */
   since?: string;
   isBad?: boolean;
 }
@@ -15,29 +15,25 @@ export function LifeLine({ request }: { request: Request }) {
   const events = eventsOf(request);
   return (
     <ol class="life" aria-label="Life of the request">
-      {events.map(({ name, at_ms, since, isBad }, at) => (
+      {events.map(({ name, at_ms, since = "admission", isBad }, at) => (
         <li key={`${name} ${at}`} class={isBad ? "bad" : undefined}>
           <span class="life-name">{name}</span>
-          <span class="fine">{at_ms === null ? "" : at === 0 ? "0 ms" : time(at_ms, since)}</span>
+          <span class="fine">{at_ms !== null && `${milliseconds(at_ms)} after the ${since}`}</span>
         </li>
       ))}
     </ol>
   );
 }
 
-function time(at_ms: number, since: string | undefined): string {
-  return since === undefined ? `+${milliseconds(at_ms)}` : `${milliseconds(at_ms)} ${since}`;
-}
-
 function eventsOf({ outcome, route, duration_ms, units }: Request): Event[] {
-  if (outcome === "refused") return [{ name: "refused", at_ms: 0, isBad: true }];
-  const held = { name: `admitted, ${units.held.toLocaleString("en")} units held`, at_ms: 0 };
+  if (outcome === "refused") return [{ name: "refused", at_ms: null, isBad: true }];
+  const held = { name: `admitted, ${units.held.toLocaleString("en")} units held`, at_ms: null };
   const first = route?.first_part_ms ?? null;
   return [
     held,
     ...attemptsOf(route),
     // The wait for admission belongs to the time that the client waited for the first part.
-    ...(first === null ? [] : [{ name: "first part", at_ms: first, since: "after the request came" }]),
+    ...(first === null ? [] : [{ name: "first part", at_ms: first, since: "request came" }]),
     outcome === "running"
       ? { name: "it runs", at_ms: null }
       : { name: `${outcome} and settled`, at_ms: duration_ms, isBad: outcome === "failed" },

@@ -1,5 +1,7 @@
 /** The changes that an administrator can make to an organization. */
+
 import { go } from "../core/address.ts";
+import { choicesOf } from "../core/choices.ts" with { type: "macro" };
 import type { Answer } from "../core/client.ts";
 import { limitFields } from "../core/form.ts";
 import { may } from "../core/session.ts";
@@ -209,7 +211,9 @@ export function AdjustAct({ of: { slug, status }, changed }: Of) {
           kind: "choice",
           isRequired: true,
           value: "session",
-          choices: ["session", "week", "month", "extra", ["all", "session, week and month"]],
+          choices: choicesOf("adjustUsage", "window").map((name) =>
+            name === "all" ? [name, "session, week and month"] : name,
+          ),
         },
         {
           name: "units",

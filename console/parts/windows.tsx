@@ -67,9 +67,11 @@ function WindowLine({ kind, window }: { kind: string; window: Window }) {
 }
 
 /** The share of the tightest limit, in a list. */
-export function Share({ of }: { of: { usage_percent: number | null } | null }) {
-  const share = of?.usage_percent ?? null;
-  if (share === null) return <span class="fine">no limit</span>;
+export function Share({ of }: { of: Pick<Standing, "usage_percent" | "month"> | null }) {
+  const known = of?.usage_percent ?? null;
+  if (known === null) return <span class="fine">no limit</span>;
+  // The interface rounds down to a hundredth of a percent; nothing is only what nobody has used.
+  const share = known === 0 && of!.month.used > 0 ? 0.01 : known;
   return (
     <span class="share">
       <Bar used={share} limit={100} label="Used of the tightest limit" />

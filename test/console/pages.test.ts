@@ -1,6 +1,10 @@
 // The pages of the console in a real browser, for one role and width; `npm run console:check` has the others.
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import management from "../../management.json";
 import { launchBrowser, noBrowser, openTab, type Tab } from "./chromium.ts";
+import { firstLoad_bytes } from "./first-load.ts";
 import { type ConsoleNode, markup, pathsOf, signInAs, startConsoleNode } from "./node.ts";
 
 setDefaultTimeout(120_000);
@@ -221,17 +225,39 @@ describe.skipIf(noBrowser !== null)(`the pages of the console${noBrowser ? `: ${
     await tab.page.waitForURL(`${node.url}/organizations/marked`);
   });
 
-  test("load with at most 100 KB", async () => {
-    const headers = { "accept-encoding": "gzip", accept: "text/html" };
-    const document = await fetch(`${node.url}/`, { headers });
-    const text = await document.text();
-    const files = [...text.matchAll(/"(\/assets\/[^"]+)"/g)].map(([, path]) => path!);
-    expect(files.length).toBe(2);
-    const sizes = files.map(async (path) => {
-      const answer = await fetch(node.url + path, { headers, decompress: false });
-      return (await answer.arrayBuffer()).byteLength;
-    });
-    const total = (await Promise.all(sizes)).reduce((sum, size) => sum + size, text.length);
-    expect(total).toBeLessThanOrEqual(100_000);
+  test("show which page is open, at 320 pixels too", async () => {
+    const narrow = await openTab(node.url, { theme: "light", width: 320 }, browser);
+    await narrow.signIn(node.tokens.admin);
+    for (const path of ["/audit", "/"]) {
+      await narrow.visit(path);
+      const { x, width } = (await narrow.page.locator(".rail [aria-current]").boundingBox())!;
+      expect([path, x >= 0 && x + width <= 320]).toEqual([path, true]);
+    }
+    await narrow.context.close();
+  });
+
+  test("offer as choices what the contract takes", async () => {
+    await tab.visit("/requests");
+    const { parameters } = management.paths["/management/v1/requests"].get;
+    for (const [label, member] of [
+      ["Operation", "operation"],
+      ["Outcome", "outcome"],
+    ] as const) {
+      const taken = parameters.find(({ name }) => name === member)!.schema.enum!;
+      const options = await tab.page.getByLabel(label, { exact: true }).locator("option").allTextContents();
+      expect(options).toEqual(["all", ...taken]);
+    }
+  });
+
+  test("load with at most 100 KB, and with what docs say, within a twentieth", async () => {
+    const loaded_KB = (await firstLoad_bytes(node.url)) / 1000;
+    expect(loaded_KB).toBeLessThanOrEqual(100);
+    for (const [page, said] of [
+      ["compared.md", /First load of the console[\s\S]*?\| Sluice \| (\d+) KB \|/],
+      ["console.md", /The pages load (\d+) KB/],
+    ] as const) {
+      const said_KB = Number(said.exec(readFileSync(join(import.meta.dir, "../../docs", page), "utf8"))?.[1]);
+      expect([page, Math.abs(said_KB - loaded_KB) / loaded_KB <= 0.05]).toEqual([page, true]);
+    }
   });
 });
