@@ -9,7 +9,7 @@ import type { Account } from "./account.ts";
 import type { Counts } from "./counts.ts";
 import type { Asked } from "./kept-client.ts";
 import type { Say } from "./rules.ts";
-import { isHindered, retry_ms } from "./verdict.ts";
+import { isHindered, retry_ms, wasSet } from "./verdict.ts";
 import type { World } from "./world.ts";
 
 interface Parts {
@@ -88,15 +88,22 @@ export class KeptJudge {
     world.tell(() => `${plan.id} with the key of ${plan.first} is refused: ${code}`);
     if (code === "idempotency_answer_lost") this.#lost(plan.id, plan.first);
     else if (code !== "storage_unavailable") say("available", `${plan.id} was refused as ${code}: ${message} ${cause}`);
-    else if (!isHindered(world, node, at_ms - retry_ms) && !this.#isWriterBack(plan.first))
+    else if (!isHindered(world, node, at_ms - retry_ms) && !this.#isWriterBack(plan.first, at_ms))
       say("available", `${plan.id} was refused as ${code}, and nothing stood in its way`);
   }
 
-  /** A node that was frozen before its grant may get it just when its key is given up. */
-  #isWriterBack(first: string): boolean {
+  /**
+   * A writer may get its grant just when its key is given up: one that was frozen before that, or whose claim seems old,
+   * because the store's clock was set since.
+   */
+  #isWriterBack(first: string, at_ms: number): boolean {
     const { world, accounts } = this.#parts;
     const run = accounts.get(first);
-    return run !== undefined && isHindered(world, run.node, run.askedAt_ms - retry_ms);
+    if (!run) return false;
+    // The claim is older than what it asks then.
+    const since_ms = run.askedAt_ms - retry_ms;
+    const seemsOld = wasSet(world, since_ms) && at_ms <= (run.admittedAt_ms ?? Number.POSITIVE_INFINITY);
+    return seemsOld || isHindered(world, run.node, since_ms);
   }
 
   /** Only what befell the stores, or kept a writer from them, loses a log: not that a node is gone. */
