@@ -2,6 +2,7 @@
 // if an earlier one fails; the last line counts all of them.
 
 import { type CommandOptions, command, type Outcome } from "./command.ts";
+import { commitNumber } from "./commit-number.ts";
 import { type Counts, close, failuresOf } from "./counts.ts";
 
 const minute_ms = 60_000;
@@ -19,11 +20,13 @@ interface Step {
 
 const npm = Bun.which("npm") === null ? [process.execPath, "run"] : ["npm", "run"];
 
-/** A different dozen each day. None starts after a minute, so that the step takes about 90 s at most. */
-const mutants = [process.execPath, "scripts/mutants.ts", "--sample", "12", "--within", "60"];
+/** Different ones each day. None starts after 40 s, so that the step takes about a minute. */
+const mutants = [process.execPath, "scripts/mutants.ts", "--sample", "8", "--within", "40"];
 
 /** Some that operators make, different ones each day. Survivors are printed and fail nothing: nine of ten is the goal. */
-const drawnMutants = [process.execPath, "scripts/mutants.ts", "--drawn", "8", "--within", "45"];
+const drawnMutants = [process.execPath, "scripts/mutants.ts", "--drawn", "5", "--within", "30"];
+
+const parts_of_http = 3;
 
 const binary = { TEST_SLUICE: `${process.cwd()}/dist/sluice` };
 
@@ -51,8 +54,16 @@ const checks: Step[] = [
   },
 ];
 
-const pages: Step[] = [
-  { name: "the console", words: [...npm, "console:check"], options: { limit_ms: 8 * minute_ms }, counts: false },
+const consolePages: Step[] = [
+  {
+    name: "the console",
+    words: [...npm, "console:check", "--", "--commit"],
+    options: { limit_ms: 8 * minute_ms },
+    counts: false,
+  },
+];
+
+const site: Step[] = [
   { name: "the site", words: [...npm, "site:check"], options: { limit_ms: 8 * minute_ms }, counts: false },
   { name: "the binary", words: [...npm, "smoke"], options: { limit_ms: 2 * minute_ms }, counts: true },
 ];
@@ -64,11 +75,11 @@ const deeper: Step = {
   counts: true,
 };
 
-/** The tests of HTTP again, on the other database. */
-const postgres: Step = {
-  name: "the binary on Postgres",
-  words: [process.execPath, "scripts/test.ts", ...onPostgres()],
-  options: { limit_ms: 12 * minute_ms, environment: { ...binary, TEST_STORE: "postgres" } },
+/** A third of the tests of HTTP again, on the other database; the commit chooses which. */
+const embedded: Step = {
+  name: "the binary on the embedded database",
+  words: [process.execPath, "scripts/test.ts", ...againEmbedded()],
+  options: { limit_ms: 12 * minute_ms, environment: { ...binary, TEST_STORE: "pglite" } },
   counts: true,
 };
 
@@ -76,11 +87,12 @@ const postgres: Step = {
  * One after the other. A stage has lists of steps that run side by side: a browser and a compiler each leave a core idle
  * for long. The tests fill both, and have them alone.
  */
-const stages: Step[][][] = [[[build]], [[tests]], [checks, pages], [[deeper]], [[postgres]]];
+const stages: Step[][][] = [[[build]], [[tests]], [checks, consolePages, site], [[deeper]], [[embedded]]];
 
-function onPostgres(): string[] {
+function againEmbedded(): string[] {
   const files = [...new Bun.Glob("test/http/*.test.ts").scanSync()].sort();
-  return files.filter((file) => !notAgain.includes(file));
+  const part = commitNumber() % parts_of_http;
+  return files.filter((file) => !notAgain.includes(file)).filter((_, index) => index % parts_of_http === part);
 }
 
 async function main(): Promise<void> {

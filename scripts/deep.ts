@@ -5,6 +5,7 @@
 import { execFileSync } from "node:child_process";
 import { parseArgs } from "node:util";
 import { command } from "./command.ts";
+import { commitNumber } from "./commit-number.ts";
 
 const parts_of_ci = 4;
 const limit_ms = 30 * 60_000;
@@ -31,7 +32,7 @@ async function main(): Promise<number> {
 /** The test files that can look deeper. */
 function deepFiles(): string[] {
   const files = [...new Bun.Glob("test/**/*.test.ts").scanSync()].sort();
-  const listed = execFileSync("grep", ["-lE", "\\b(times|isDeep)\\b.*harness/depth.ts", ...files], {
+  const listed = execFileSync("grep", ["-lE", "\\b(times|some|isDeep)\\b.*harness/depth.ts", ...files], {
     encoding: "utf8",
   });
   return listed.trim().split("\n");
@@ -41,16 +42,6 @@ function chosen(files: string[], words: string[]): string[] {
   const [, part, parts] = /^([1-9]\d*)\/([1-9]\d*)$/.exec(words[0] ?? "") ?? [];
   if (part !== undefined) return files.filter((_, index) => index % Number(parts) === Number(part) - 1);
   return words.length === 0 ? files : files.filter((file) => words.some((word) => file.includes(word)));
-}
-
-/** A number below 2^31 that each commit has for itself; without git, the number of the day. */
-function commitNumber(): number {
-  try {
-    const hash = execFileSync("git", ["rev-parse", "HEAD"], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
-    return Number.parseInt(hash.slice(0, 7), 16);
-  } catch {
-    return Math.floor(Date.now() / (24 * 3_600_000));
-  }
 }
 
 process.exit(await main());

@@ -19,7 +19,8 @@ describe("a connection that asks nothing more is closed", () => {
   const connections = 100;
   const wanting = () => ({ url: service.url, connections, patience_ms: 40_000 });
 
-  test("after a refusal, an answer or a stream, with a head that never ends, or with none", async () => {
+  // Both wait for the time after which a connection is closed.
+  test.concurrent("after a refusal, an answer or a stream, with a head that never ends, or with none", async () => {
     const body = JSON.stringify({ model, stream: true, messages: says("") });
     const attacks = [
       idleConnections(wanting()),
@@ -32,7 +33,7 @@ describe("a connection that asks nothing more is closed", () => {
     for (const measured of await Promise.all(attacks)) expect(measured).toMatchObject(all);
   });
 
-  test("but not one whose answer is long in coming, or whose body is", async () => {
+  test.concurrent("but not one whose answer is long in coming, or whose body is", async () => {
     const client = await rawClient(service.url);
     const body = JSON.stringify({ model, messages: says("ttft=9000") });
     const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${service.key}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`;

@@ -239,7 +239,7 @@ describe("export", () => {
         expect(await exported(there)).toBe(text);
         await forgetAll();
       }),
-      cases(times(3, 40)),
+      cases(times(2, 40)),
     );
   });
 

@@ -385,7 +385,7 @@ describe("export", () => {
             expect(await settingsOf(there.manage, slug)).toEqual(await settingsOf(here.manage, slug));
         },
       ),
-      cases(times(4, 30)),
+      cases(times(2, 30)),
     );
   });
 

@@ -19,9 +19,9 @@ import {
 } from "./totals.ts";
 import { randomView, type View } from "./views.ts";
 
-const views = times(50, 1000);
+const views = times(20, 1000);
 /** So many of them are read from the page. */
-const rendered = times(8, 60);
+const rendered = times(4, 60);
 setDefaultTimeout(times(120_000, 1_200_000));
 
 describe(`the totals of random views, seed ${seed}`, () => {

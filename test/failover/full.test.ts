@@ -72,7 +72,8 @@ test("an engine is never asked for more than its limit at once, and all are answ
   expect(await metric(/^upstream_queue_wait_seconds_count\{model="acme\/one",outcome="served"\} (\d+)/m)).toBe(11);
 });
 
-test("who leaves while waiting gives the place up at once, is charged nothing, and no engine hears of it", async () => {
+// The others each have engines of their own, and wait for them.
+test.concurrent("who leaves while waiting gives the place up at once, is charged nothing, and no engine hears of it", async () => {
   one.delay_ms = 1_500;
   const before = one.asked.length;
   const running = asks("one");
@@ -90,7 +91,7 @@ test("who leaves while waiting gives the place up at once, is charged nothing, a
   expect((await seen(await asks("one"))).text).toBe(words);
 });
 
-test("a request waits for all of its engines, and goes to the one that has room first", async () => {
+test.concurrent("a request waits for all of its engines, and goes to the one that has room first", async () => {
   pair.delay_ms = 2_500;
   other.delay_ms = 2_500;
   const first = [asks("pair"), asks("pair")];
@@ -104,7 +105,7 @@ test("a request waits for all of its engines, and goes to the one that has room 
   expect([pair.most, other.most]).toEqual([1, 1]);
 }, 30_000);
 
-test("too many that wait, and too long a wait, are 429 capacity_exceeded with a time to come back", async () => {
+test.concurrent("too many that wait, and too long a wait, are 429 capacity_exceeded with a time to come back", async () => {
   short.delay_ms = 4_000;
   const running = asks("short");
   await until(() => short.inFlight === 1, 10_000, "it to be full");
@@ -123,7 +124,7 @@ test("too many that wait, and too long a wait, are 429 capacity_exceeded with a 
   expect(await metric(/^upstream_queue_wait_seconds_count\{model="acme\/short",outcome="full"\} (\d+)/m)).toBe(3);
 }, 30_000);
 
-test("a wait longer than the lease keeps it, and has heartbeats", async () => {
+test.concurrent("a wait longer than the lease keeps it, and has heartbeats", async () => {
   beating.delay_ms = 5_000;
   const running = asks("beating");
   await until(() => beating.inFlight === 1, 10_000, "it to be full");

@@ -8,7 +8,7 @@ import { asks, protocols, type Seen } from "./callers.ts";
 import { type Rig, startRig } from "./rig.ts";
 import { canonical } from "./wall.ts";
 
-const faults_min = times(250, 1_000);
+const faults_min = times(100, 1_000);
 const clients = 64;
 const length_ms_max = 120_000;
 /** Engines that refuse, cut, stall, lie, are empty, answer late, or answer well. */

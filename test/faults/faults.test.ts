@@ -6,7 +6,7 @@ import { expect, test } from "bun:test";
 import { seed, times } from "../harness/depth.ts";
 import { faultRun } from "./round.ts";
 
-const injuries = times(30, 100);
+const injuries = times(12, 100);
 
 test(`${injuries} injuries on three nodes under load break no promise`, async () => {
   const run = await faultRun({ seed, injuries, clients: 16, gap_ms: 250, plan: { session: 3_000_000 } });

@@ -6,7 +6,7 @@ import { expect, test } from "bun:test";
 import { seed, times } from "../harness/depth.ts";
 import { repeatRun } from "./repeats.ts";
 
-const rounds = times(24, 120);
+const rounds = times(12, 120);
 
 test.each(["Redis", "the database"] as const)(
   `${rounds} rounds with logs in %s break no promise`,

@@ -1,5 +1,5 @@
 /**
- * Hundreds of requests at once on three nodes, against room for exactly five: five are admitted, with Redis up, away, and
+ * A hundred requests at once on three nodes, against room for exactly five: five are admitted, with Redis up, away, and
  * flushed in the middle. `npm run test:deep` asks a thousand, five times.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
@@ -8,8 +8,10 @@ import { model, type Rig, startRig } from "./rig.ts";
 import { redisSays } from "./stores.ts";
 
 const runs = times(1, 5);
-const requests = times(300, 1_000);
+const requests = times(100, 1_000);
 const tokens = 10;
+/** Slow enough that all five still run when the last is asked. */
+const pace = `tps=${times(4, 2)}`;
 /** Ten tokens of 100 units, and an input of up to 150: five holds fit, six never. */
 const session = 5 * (tokens * 100 + 150);
 
@@ -33,12 +35,11 @@ async function statusOf(key: string, index: number): Promise<number> {
     const response = await fetch(`${node.url}/v1/chat/completions`, {
       method: "POST",
       headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-      // Slow enough that all five still run when the last is asked.
       body: JSON.stringify({
         model,
         max_tokens: tokens,
         messages: [
-          { role: "user", content: "[simulator: tps=2] hello hello hello hello hello hello hello hello hello hello" },
+          { role: "user", content: `[simulator: ${pace}] hello hello hello hello hello hello hello hello hello hello` },
         ],
       }),
     });

@@ -1,10 +1,11 @@
 // A running Sluice to test over real sockets: a process of its own, from source, or of the binary that TEST_SLUICE names;
-// on PGlite, or on Postgres where TEST_STORE=postgres. Every answer that `fetch` brings is held against the contract, and
+// on Postgres, or on PGlite where TEST_STORE=pglite. Every answer that `fetch` brings is held against the contract, and
 // at the end every byte that was sent or logged is searched for what must never show.
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Terminal } from "../../src/cli/terminal.ts";
 import { contractProblems } from "./contract.ts";
 import { migratedDatabase } from "./migrated-database.ts";
 import { shortLived } from "./short-lived.ts";
@@ -40,7 +41,7 @@ export interface Sluice {
   /** POST of a JSON body. */
   post(path: string, body: unknown, init?: RequestInit & { key?: string | null }): Promise<Response>;
   cli(...words: string[]): Promise<{ code: number; stdout: string; stderr: string }>;
-  /** The CLI's answer with --json; throws when it refuses. */
+  /** The CLI's answer with --json, in this process, which is cheaper than a command; throws when it refuses. */
   json<T>(...words: string[]): Promise<T>;
   stdout(): string;
   stderr(): string;
@@ -57,7 +58,8 @@ const root = join(import.meta.dir, "../..");
 export const program = process.env.TEST_SLUICE
   ? [process.env.TEST_SLUICE]
   : [process.execPath, join(root, "src/main.ts")];
-const standardStore = process.env.TEST_STORE === "postgres" ? "postgres" : "pglite";
+/** A node on Postgres starts with half of the CPU. */
+export const standardStore = process.env.TEST_STORE === "pglite" ? "pglite" : "postgres";
 
 export async function startSluice(options: SluiceOptions = {}): Promise<Sluice> {
   const store = options.store ?? standardStore;
@@ -95,11 +97,7 @@ export async function startSluice(options: SluiceOptions = {}): Promise<Sluice> 
     const [stdout, stderr, code] = await Promise.all([run.stdout.text(), run.stderr.text(), run.exited]);
     return { code, stdout, stderr };
   };
-  const json = async <T>(...words: string[]): Promise<T> => {
-    const { code, stdout, stderr } = await cli(...words, "--json");
-    if (code !== 0) throw new Error(`sluice ${words.join(" ")} answered ${code}: ${stderr}`);
-    return JSON.parse(stdout) as T;
-  };
+  const json = jsonCommands(env);
 
   const cleanUp = async () => {
     await database?.drop();
@@ -195,6 +193,36 @@ const limited = (descriptors: number) => ["sh", "-c", `ulimit -n ${descriptors} 
 async function createdKey(json: <T>(...words: string[]) => Promise<T>): Promise<string> {
   await json("org", "create", "test", "--plan", "unlimited");
   return (await json<{ key: string }>("key", "create", "--org", "test", "--name", "test")).key;
+}
+
+/** Runs commands in this process, with `--json`. Files that they name need whole paths. */
+function jsonCommands(env: Record<string, string>): Sluice["json"] {
+  let loading: Promise<(words: string[], terminal: Terminal) => Promise<number>> | null = null;
+  return async <T>(...words: string[]) => {
+    loading ??= loadedCommands(env);
+    const typed = await loading;
+    const out: string[] = [];
+    const err: string[] = [];
+    const code = await typed([...words, "--json"], {
+      out: (text) => void out.push(text),
+      err: (text) => void err.push(text),
+      width: null,
+      color: false,
+      interactive: false,
+    });
+    if (code !== 0) throw new Error(`sluice ${words.join(" ")} answered ${code}: ${err.join("")}`);
+    return JSON.parse(out.join("")) as T;
+  };
+}
+
+/** Loaded with the first command: many tests have none. */
+async function loadedCommands(env: Record<string, string>) {
+  const [{ run }, { services }] = await Promise.all([
+    import("../../src/cli/run.ts"),
+    import("../../src/node/services.ts"),
+  ]);
+  const given = services(env);
+  return (words: string[], terminal: Terminal) => run(words, { ...given, terminal });
 }
 
 function around(text: string, word: string): string {

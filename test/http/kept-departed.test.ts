@@ -127,7 +127,7 @@ describe("is ended", () => {
 test("is waited for by a drain, up to its deadline, and another node has its whole log or its failure", async () => {
   const database = await migratedDatabase();
   const folder = mkdtempSync(join(tmpdir(), "sluice-departed-"));
-  const drain_ms = Math.round(3_000 * Math.min(busyness(), 5));
+  const drain_ms = Math.round(3_000 * Math.min(busyness(), 2));
   const options = {
     limits: `{ drain_delay_ms: 0, drain_ms: ${drain_ms} }`,
     engine: { directives: "", namesModel: false },

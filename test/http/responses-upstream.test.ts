@@ -401,6 +401,7 @@ describe("reasoning that the engine encrypted", () => {
   });
 });
 
+// Between two attempts at an engine that fails a node waits, and meanwhile others ask.
 describe.each(each)("a %s client of a Sluice before a Sluice, answered as %s", (name, _, stream) => {
   const ask = (directives: string, text: string, more: Partial<Ask> = {}) =>
     posted(
@@ -412,7 +413,7 @@ describe.each(each)("a %s client of a Sluice before a Sluice, answered as %s", (
       stream,
     );
 
-  test("gets what the last engine says: reasoning, text, calls, the cut of a cap", async () => {
+  test.concurrent("gets what the last engine says: reasoning, text, calls, the cut of a cap", async () => {
     const said = await answered(name, await ask("reasoning=3 echo", "hello there"), stream);
     expect(said).toMatchObject({ text: "hello there", calls: [], end: "stop" });
     expect(said.reasoning).not.toBe("");
@@ -423,7 +424,7 @@ describe.each(each)("a %s client of a Sluice before a Sluice, answered as %s", (
     expect([cut.text, cut.end]).toEqual(["hello hello", "length"]);
   });
 
-  test.each([
+  test.concurrent.each([
     ["status=429", 429, "capacity_exceeded"],
     ["status=500", 503, "overloaded"],
     ["context-length", 400, "context_length_exceeded"],
@@ -432,7 +433,7 @@ describe.each(each)("a %s client of a Sluice before a Sluice, answered as %s", (
     expect([response.status, (await response.text()).includes(`"${code}"`)]).toEqual([status, true]);
   });
 
-  test("sees a failure where the last engine breaks off", async () => {
+  test.concurrent("sees a failure where the last engine breaks off", async () => {
     const response = await ask("tps=50 cut-after=5 tokens=20", "hello");
     if (!stream) expect(response.status).toBe(503);
     else expect(wires[name].readFrames(framesOf(await response.text())).end).toBe("failed");

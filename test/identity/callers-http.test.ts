@@ -85,6 +85,7 @@ test("a person's limit counts the token and the keys together, names her in refu
     ...["key", "create", "--org", "acme", "--name", "dee", "--person", id],
   );
   expect(made.person_id).toBe(id);
+  expect((await chat(made.key)).status).toBe(200);
   // What she has used before counts.
   await service.json("person", "limit", id, "--org", "acme", "--limit", "session=1000,requests_per_minute=1000");
   const shown = await service.json<Shown>("person", "show", id);

@@ -35,7 +35,7 @@ test("a node on the embedded database lists itself, with what it answered and it
 
 test("a fleet that is watched ends with its node, which does not wait for it, or when it is stopped", async () => {
   const operatorPort = await freePort();
-  const node = await startService({ sluice: { env: { SLUICE_OPERATOR_PORT: String(operatorPort) } } });
+  const node = await startService({ sluice: { store: "pglite", env: { SLUICE_OPERATOR_PORT: String(operatorPort) } } });
   const { token } = await node.json<{ token: string }>("operator", "create", "ann", "--role", "viewer");
   const server = { SLUICE_SERVER: `http://localhost:${operatorPort}`, SLUICE_OPERATOR_TOKEN: token };
   const watch = (environment: Record<string, string>) => {

@@ -8,12 +8,15 @@ import { ledger } from "../../src/postgres/ledger.ts";
 import { batchCall, encodeBatch } from "../../src/postgres/ledger-batch.ts";
 import { postgresRates } from "../../src/postgres/rates.ts";
 import type { Ledger } from "../../src/store/ledger.ts";
+import { times } from "../harness/depth.ts";
 import { admitOf, newRequestId, type Store, settleOf, stores } from "../store/ledger-stores.ts";
 import { ofOrganization } from "../store/rates-stores.ts";
 
 setDefaultTimeout(60_000);
 
 const batches = 600;
+/** Counts of rates after which as many entries count as ever: those of a minute, at two a second. */
+const minute = 150;
 
 describe("an old snapshot", () => {
   let store: Store;
@@ -96,10 +99,9 @@ describe("an old snapshot", () => {
         const claim = `(0,0,${owner},${owner},${newRequestId()},${singly},5,5,${per_minute},,)`;
         return pages("select * from usage_rates(array[$1::usage_rate_claim], '{}')", [claim]);
       };
-      // For longer than a minute, so that as many entries count before as after.
-      for (let count = 0; count < 150; count++) await take();
+      for (let count = 0; count < minute; count++) await take();
       const few = await asked();
-      for (let count = 0; count < batches; count++) await take();
+      for (let count = 0; count < times(minute, batches); count++) await take();
       expect(await asked()).toBeLessThanOrEqual(1.3 * few + 10);
     }
     await rates.close();

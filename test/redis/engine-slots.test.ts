@@ -119,7 +119,7 @@ class Fleet {
 const whole = ({ common, reserved }: Parts) => common + reserved;
 
 test("the engine never has more than its limit, whatever happens to processes and to Redis", async () => {
-  for (let round = 0; round < times(6, 60); round++) {
+  for (let round = 0; round < times(3, 60); round++) {
     const random = chanceOf(seed + round);
     const below = (most: number) => Math.floor(random.next() * most);
     const fleet = new Fleet({ common: 1 + below(30), reserved: below(8) });

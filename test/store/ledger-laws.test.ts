@@ -128,8 +128,8 @@ const history = fc.record({
 });
 
 for (const [name, runs] of [
-  ["postgres", times(15, 40)],
-  ["pglite", times(10, 40)],
+  ["postgres", times(10, 40)],
+  ["pglite", times(2, 40)],
 ] as const) {
   describe(`the ledger's laws on ${name}`, () => {
     let store: Store;

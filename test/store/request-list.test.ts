@@ -57,8 +57,8 @@ const filter = fc.record(
 type Filter = typeof filter extends fc.Arbitrary<infer T> ? T : never;
 
 for (const [name, runs] of [
-  ["postgres", times(6, 60)],
-  ["pglite", times(3, 30)],
+  ["postgres", times(4, 60)],
+  ["pglite", times(1, 30)],
 ] as const) {
   describe(`a list of requests on ${name}`, () => {
     let store: Store;

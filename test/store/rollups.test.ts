@@ -109,8 +109,8 @@ const span = fc.tuple(
 );
 
 for (const [name, runs] of [
-  ["postgres", times(4, 40)],
-  ["pglite", times(3, 20)],
+  ["postgres", times(3, 40)],
+  ["pglite", times(1, 20)],
 ] as const) {
   describe(`roll-ups on ${name}`, () => {
     let store: Store;

@@ -54,7 +54,7 @@ type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
 for (const [name, runs] of [
   ["postgres", times(3, 30)],
-  ["pglite", times(2, 15)],
+  ["pglite", times(1, 15)],
 ] as const)
   describe(`whose requests on ${name}`, () => {
     let store: Store;

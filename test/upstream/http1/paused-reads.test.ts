@@ -133,7 +133,7 @@ describe.each([
         expect(failure).toBeNull();
         expect(text).toBe(written.join(""));
       }),
-      cases(times(8, 60)),
+      cases(times(4, 60)),
     );
   }, 60_000);
 
