@@ -62,7 +62,7 @@ export const kept: Mutant[] = [
     file: "src/api/kept/keeping.ts",
     find: "if (wentOn && !this.#begun) await",
     replace: "if (wentOn && !this.#begun && !this.#freesClaim) await",
-    caughtBy: [`${departed} > its key is revoked, a whole answer`],
+    caughtBy: [`${departed} > its key is revoked`],
     rule,
   },
   {

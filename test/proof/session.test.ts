@@ -1,38 +1,34 @@
 // The crash test as a whole, against a gateway of fifty lines: it passes one that counts, and finds one that does not.
 
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Readable } from "node:stream";
-import { type Engine, startEngine } from "../../proof/engine.ts";
+import { startEngine } from "../../proof/engine.ts";
 import { type Outcome, runSession } from "../../proof/session.ts";
 import type { Site, Target, Usage } from "../../proof/target.ts";
 import { wireTo } from "../../proof/wire.ts";
 
-let engine: Engine;
-beforeAll(async () => {
-  engine = await startEngine();
-});
-afterAll(() => engine.stop());
-
-test("a gateway that counts each delta that it forwards passes", async () => {
+// They wait for most of their time.
+test.concurrent("a gateway that counts each delta that it forwards passes", async () => {
   const { findings, requests, delivered_tokens } = await sessionWith((tokens) => tokens);
   expect(findings).toEqual([]);
   expect(requests).toBeGreaterThan(10);
   expect(delivered_tokens).toBeGreaterThan(100);
 }, 30_000);
 
-test("a gateway that counts everything twice is found", async () => {
+test.concurrent("a gateway that counts everything twice is found", async () => {
   const { findings } = await sessionWith((tokens) => 2 * tokens);
   expect(new Set(findings.map(({ verdict }) => verdict))).toContain("doubled");
 }, 30_000);
 
-test("a gateway that counts nothing is found", async () => {
+test.concurrent("a gateway that counts nothing is found", async () => {
   const { findings } = await sessionWith(() => 0);
   expect(new Set(findings.map(({ verdict }) => verdict))).toContain("lost");
 }, 30_000);
 
 async function sessionWith(counted: (tokens: number) => number): Promise<Outcome> {
+  const engine = await startEngine();
   const wire = await wireTo({ port: engine.port });
   const gateway = await smallGateway(wire.port, counted);
   const door = await wireTo({ port: gateway.port });
@@ -46,7 +42,7 @@ async function sessionWith(counted: (tokens: number) => number): Promise<Outcome
     return await runSession(stage, { seed: 7, faults: 3, clients: 4, tokens_max: 40, only: "break once" });
   } finally {
     await gateway.site.stop();
-    await Promise.all([door.stop(), wire.stop()]);
+    await Promise.all([door.stop(), wire.stop(), engine.stop()]);
   }
 }
 

@@ -270,8 +270,8 @@ async function newKeyOf(store: Store, organizationId: string, id: string, person
 }
 
 for (const [name, runs] of [
-  ["postgres", times(10, 40)],
-  ["pglite", times(2, 15)],
+  ["postgres", times(5, 40)],
+  ["pglite", times(3, 15)],
 ] as const) {
   describe(`the laws of budgets on ${name}`, () => {
     let store: Store;

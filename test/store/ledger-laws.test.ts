@@ -128,8 +128,8 @@ const history = fc.record({
 });
 
 for (const [name, runs] of [
-  ["postgres", times(10, 40)],
-  ["pglite", times(2, 40)],
+  ["postgres", times(5, 40)],
+  ["pglite", times(4, 40)],
 ] as const) {
   describe(`the ledger's laws on ${name}`, () => {
     let store: Store;

@@ -1,0 +1,26 @@
+// Whether a test file has a test whose name contains these words, as far as its text tells: a name may take values in, and
+// stands behind those of the groups that it is in.
+
+const value = /%[a-z]|\$\{[^}]*\}|\$\w+/;
+
+export function hasTest(text: string, words: string): boolean {
+  const plain = text.replaceAll(/\\(["'])/g, "$1");
+  const titles = [...text.matchAll(/(["'`])((?:\\.|(?!\1).)*)\1/g)].map(([, , title]) => title!.split(value));
+  /** In one name, which may go on with a value in place of the last word. */
+  const isInTitle = (some: string) =>
+    plain.includes(some) ||
+    (some.includes(" ") && titles.some((pieces) => pieces.slice(0, -1).some((piece) => endsBefore(piece, some))));
+  /** At the end of a group's name. */
+  const endsTitle = (some: string) =>
+    titles.some((pieces) => {
+      const last = pieces.at(-1)!;
+      return last === "" ? pieces.length > 1 && endsBefore(pieces.at(-2)!, some) : last.endsWith(some);
+    });
+  const spaces = [...words.matchAll(/ /g)].map(({ index }) => index);
+  return isInTitle(words) || spaces.some((at) => endsTitle(words.slice(0, at)) && isInTitle(words.slice(at + 1)));
+}
+
+/** Whether a piece of a name ends with all words but the last, for which a value stands. */
+function endsBefore(piece: string, words: string): boolean {
+  return piece.endsWith(words.slice(0, words.lastIndexOf(" ") + 1));
+}
