@@ -1,6 +1,6 @@
 /**
  * Makes the seed archive (src/postgres/seed.ts says what it is for): `bun db/seed.ts`. Does nothing when the one that is
- * there was made by the same engine and the same migrations. Several may run at once; whoever is last wins.
+ * there was made by the same engine and the same migrations. Several may run at once; the last one wins.
  */
 import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

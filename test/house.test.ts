@@ -21,7 +21,7 @@ import {
   weightOfPages,
   wrongDirections,
 } from "./house/walls.ts";
-import { privateNames, riddles, spreadLiterals, strayUnits } from "./house/words.ts";
+import { oddPersons, privateNames, riddles, spreadLiterals, strayUnits } from "./house/words.ts";
 
 const root = join(import.meta.dir, "..");
 
@@ -95,6 +95,11 @@ describe("the walls stand", () => {
 
   test("a comment begins with a sentence or the name of the thing", async () => {
     expect(riddles(await treeOf("{src,db,console,proof}/**/*.{ts,tsx}"))).toEqual([]);
+  });
+
+  test("a comment names whom it concerns, and a person is they", async () => {
+    expect(oddPersons(await treeOf("{src,db,console,proof}/**/*.{ts,tsx}"))).toEqual([]);
+    expect(oddPersons(made({ "src/a/b.ts": "/** Whoever asks for her key, there. */" }))).toHaveLength(2);
   });
 
   test("no object is made only to be spread", async () => {

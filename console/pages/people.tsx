@@ -80,7 +80,7 @@ type Membership = Person["memberships"][number];
 
 function Memberships({ of: person, changed }: Of) {
   if (person.memberships.length === 0)
-    return <Empty>None: no rule matches, and nobody gave one by hand. She may do nothing.</Empty>;
+    return <Empty>None: no rule matches, and nobody gave one by hand. This person may do nothing.</Empty>;
   return (
     <Table<Membership>
       caption="Memberships"
@@ -225,7 +225,7 @@ function Acts({ of: { id, name, email, state, version, memberships }, changed }:
             name: called,
             what: "Erases name, e-mail, subject and groups for good, ends the memberships, and revokes the keys. Usage is kept under the ID.",
           }}
-          done="She is forgotten."
+          done="The person is forgotten."
           onDone={changed}
         />
       )}

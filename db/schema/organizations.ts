@@ -61,7 +61,7 @@ export const team = pgTable(
 
 export const keyDefault = pgTable("key_default", { ownerId: uuid("owner_id").primaryKey(), ...limits });
 
-/** The limits of each member of a team or an organization who has none of her own. */
+/** The limits of each member of a team or an organization who has none of their own. */
 export const memberDefault = pgTable("member_default", { ownerId: uuid("owner_id").primaryKey(), ...limits });
 
 /** The limits of a person in an organization. */

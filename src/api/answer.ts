@@ -12,7 +12,7 @@ import { isLetGo } from "../inference/let-go.ts";
 import type { Result } from "../inference/result.ts";
 import { collect } from "../inference/result.ts";
 import type { ResponseObject } from "../protocol/openai-responses/contract.ts";
-import { breather } from "../time/breather.ts";
+import { yieldFor } from "../time/yielding.ts";
 import type { Run } from "../usage/run.ts";
 import type { Adapter, InferenceWire } from "./adapter.ts";
 import { isSignedIn, standingHeaders } from "./claude-code/unified.ts";
@@ -57,9 +57,9 @@ export async function answer<Wire extends InferenceWire, Reply>(
   if (keeping) return keptWhole(run.events, headers, keeping, replyOf);
   const result = await collect(run.events);
   const size = sizeOf(result);
-  await breather(size);
+  await yieldFor(size);
   const reply = await replyOf(result);
-  await breather(size);
+  await yieldFor(size);
   return json(200, reply, headers);
 }
 

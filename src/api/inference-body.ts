@@ -10,11 +10,12 @@ import type { RequestBody } from "./operation.ts";
 
 /**
  * `validate` throws the Fault of the first offence. `extraParams` are the fields that the model accepts beyond the
- * contract.
+ * contract. `isStreamed`: whether a body asks for a stream; without the field, one over HTTP asks for none.
  */
 export function inferenceBody<Wire>(
   schema: TSchema,
   validate: (body: unknown, extraParams: readonly string[]) => Wire,
+  isStreamed = (body: { stream?: unknown }) => body.stream === true,
 ): RequestBody<JsonBody<Wire>> {
   return {
     schema,
@@ -25,7 +26,7 @@ export function inferenceBody<Wire>(
       const { value, bytes, own, digest } = await readJson(call.request, dependencies.limits, hold, pause, isKeyed);
       if (own) call.begins(own);
       const catalog = dependencies.catalog();
-      noteRequested(call, catalog, value);
+      noteRequested(call, catalog, value, isStreamed);
       await pause(bytes);
       const wire = validate(value, extraParamsOf(catalog, value));
       await pause(bytes);
@@ -38,12 +39,18 @@ export function inferenceBody<Wire>(
  * Records, before the body is checked, what a refusal's receipt has: the model if it exists, and whether the request
  * was to stream. And the headers that its answer has.
  */
-function noteRequested(call: Call, catalog: Catalog, body: unknown): void {
+function noteRequested(
+  call: Call,
+  catalog: Catalog,
+  body: unknown,
+  isStreamed: (body: { stream?: unknown }) => boolean,
+): void {
   if (typeof body !== "object" || body === null) return;
-  const { model, stream } = body as { model?: unknown; stream?: unknown };
+  const { model } = body as { model?: unknown };
+  const stream = isStreamed(body);
   if (typeof model === "string") call.announces(retirementHeadersOf(catalog, model));
   const known = answeringNamed(catalog, model);
-  call.requested(known ? { model: known.id, stream: stream === true } : { stream: stream === true });
+  call.requested(known ? { model: known.id, stream } : { stream });
 }
 
 /** The catalog's `extra_params` of the model that the body names, if it names one. */

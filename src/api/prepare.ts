@@ -17,7 +17,7 @@ import { assertCapable, type CatalogModel } from "../routing/catalog.ts";
 import { allowedModel } from "../routing/model-names.ts";
 import type { Operation } from "../store/ledger.ts";
 import type { RateReadings } from "../store/rates.ts";
-import { breathing } from "../time/breather.ts";
+import { stepwise } from "../time/yielding.ts";
 import type { RunRequest } from "../usage/run.ts";
 import type { Adapter, InferenceWire } from "./adapter.ts";
 import type { Dependencies } from "./dependencies.ts";
@@ -69,7 +69,7 @@ export async function prepare<Wire extends InferenceWire, Reply>(
   const askedBytes = body.bytes + (resolved?.bytes ?? 0);
   reserve(dependencies, call, askedBytes);
   const steps = codec.request.decodingSteps?.(wire);
-  const decoded = steps ? await breathing(steps, askedBytes, call.pause) : codec.request.decode(wire);
+  const decoded = steps ? await stepwise(steps, askedBytes, call.pause) : codec.request.decode(wire);
   dependencies.bounds.garbage.translated(askedBytes);
   await call.pause(askedBytes);
   assertCapable(model, decoded);

@@ -19,8 +19,8 @@ import {
   withResolved,
 } from "../protocol/openai-responses/references.ts";
 import type { KeptResponse, KeptTurn } from "../store/responses.ts";
-import { breather } from "../time/breather.ts";
 import { within } from "../time/deadline.ts";
+import { yieldFor } from "../time/yielding.ts";
 import type { ContentOwner } from "./adapter.ts";
 import type { Dependencies } from "./dependencies.ts";
 
@@ -59,7 +59,7 @@ export async function resolveReferences(
     ? await findOthers(dependencies, references, owner, known)
     : await findReferences(dependencies, references, owner);
   const whole = withResolved(wire, found);
-  await breather(bytes);
+  await yieldFor(bytes);
   return { wire: whole, bytes };
 }
 
@@ -140,7 +140,7 @@ async function parsedTurns(turns: readonly KeptTurn[]) {
     parsed.set(id, { input: JSON.parse(input), output: JSON.parse(output) });
     const size = Buffer.byteLength(input) + Buffer.byteLength(output);
     bytes += size;
-    await breather(size);
+    await yieldFor(size);
   }
   return { parsed, bytes };
 }

@@ -4,7 +4,7 @@
  * Rules: docs/design/service.md, Cost before trust.
  */
 import { Fault } from "../inference/fault.ts";
-import { breather, inTurns, type Pause, small_bytes } from "../time/breather.ts";
+import { inTurns, type Pause, small_bytes, yieldFor } from "../time/yielding.ts";
 import { tooLarge, type UnpackingLimits, unpackerFor } from "./decompress.ts";
 import { Gathering } from "./gathering.ts";
 import { OwnBytes } from "./own-bytes.ts";
@@ -35,7 +35,7 @@ export async function readJson(
   request: Request,
   limits: BodyLimits,
   hold: Hold,
-  pause: Pause = breather,
+  pause: Pause = yieldFor,
   hasDigest = false,
 ): Promise<JsonBody> {
   const { bytes, shape } = await readBody(request, { limits, hold, pause, unseen_bytes: unseenBytes(limits) });
@@ -64,7 +64,7 @@ export async function readJsonBytes(
   request: Request,
   limits: BodyLimits,
   hold: Hold,
-  pause: Pause = breather,
+  pause: Pause = yieldFor,
 ): Promise<Uint8Array> {
   return (await readBody(request, { limits, hold, pause, unseen_bytes: 0 })).bytes;
 }

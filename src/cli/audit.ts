@@ -71,7 +71,7 @@ async function eachPart(manage: Management, after: number, take: (lines: AuditLi
 const verifyHelp = `
 Each entry has the SHA-256 of itself and the entry before. This command computes
 all hashes anew, from a head that you kept elsewhere (audit head, or the last
-line of an export). Whoever can write to the database can write a whole new
+line of an export). Anyone who can write to the database can write a whole new
 chain, so only a head that they could not change proves something.
 
 Examples:

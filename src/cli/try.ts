@@ -121,7 +121,7 @@ function receiptFacts(request: string | null, receipt: RequestReceipt | null): (
 }
 
 const help = `
-The request counts for whoever is signed in (sluice login): a person, or the
+The request counts for the signed-in caller (sluice login): a person, or the
 stored key. With --key, an operator tries a model as a key of an organization,
 without needing its secret: on the machine of a running server with the
 embedded database, or with --server. It is charged like any request.

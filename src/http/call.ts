@@ -5,8 +5,8 @@ import { Fault, type FaultCode, faultCatalogue } from "../inference/fault.ts";
 import type { Usage } from "../inference/usage.ts";
 import type { BillingSource } from "../store/ledger.ts";
 import type { RequestTrace } from "../telemetry/traces.ts";
-import { breather, type Pause } from "../time/breather.ts";
 import { Cancellation, type Signal } from "../time/cancellation.ts";
+import { type Pause, yieldFor } from "../time/yielding.ts";
 import type { Tried } from "../usage/engine-answer.ts";
 import type { Caller, Ended } from "../usage/run.ts";
 import type { Socket } from "./socket.ts";
@@ -57,7 +57,7 @@ export class Call implements Caller {
   readonly #halted = new Cancellation();
   /** The parts of its work that end with it. A list costs a microsecond less than an AsyncDisposableStack. */
   readonly #begun: (AsyncDisposable | Disposable)[] = [];
-  #pause: Pause = breather;
+  #pause: Pause = yieldFor;
   #trace: RequestTrace | null = null;
   #isStreaming = false;
   #isBodyRead = false;
@@ -122,7 +122,7 @@ export class Call implements Caller {
 
   /** Whether its body is large, so that work on it takes turns. */
   get takesTurns(): boolean {
-    return this.#pause !== breather;
+    return this.#pause !== yieldFor;
   }
 
   traced(trace: RequestTrace | null): void {

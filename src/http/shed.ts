@@ -3,7 +3,7 @@
 import type { Shortage } from "../body/memory.ts";
 import { Fault } from "../inference/fault.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
-import { type Pause, small_bytes } from "../time/breather.ts";
+import { type Pause, small_bytes } from "../time/yielding.ts";
 import type { Bounds } from "./bounds.ts";
 import type { Call } from "./call.ts";
 

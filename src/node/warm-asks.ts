@@ -5,7 +5,7 @@ import { exampleModel, type Operation } from "../api/operation.ts";
 import { jsonType } from "../api/operations/examples.ts";
 import { operations } from "../api/operations.ts";
 import type { Catalog, CatalogModel } from "../routing/catalog.ts";
-import { othersTurn } from "../time/breather.ts";
+import { yieldToEventLoop } from "../time/yielding.ts";
 
 export interface Ask {
   path: string;
@@ -59,7 +59,7 @@ function streamed(text: string): Response {
   const frames = text.split(/(?<=\n\n)/).map((frame) => new TextEncoder().encode(frame));
   const body = new ReadableStream<Uint8Array>({
     async pull(controller) {
-      await othersTurn();
+      await yieldToEventLoop();
       const frame = frames.shift();
       if (frame) controller.enqueue(frame);
       else controller.close();

@@ -17,7 +17,7 @@ declare const self: {
 };
 
 function main(): void {
-  // Compiling it takes longest, and needs no folder. Whoever asks to open one is told why it failed.
+  // Compiling it takes longest, and needs no folder. A caller that asks to open one hears why it failed.
   const engine = loadEngine();
   engine.catch(() => {});
   let pglite: PGlite | undefined;

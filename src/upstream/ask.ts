@@ -7,9 +7,9 @@
 import type { InferenceEvent } from "../inference/event.ts";
 import { asFault, Fault } from "../inference/fault.ts";
 import type { ResponseIdentity } from "../protocol/codec.ts";
-import { breather } from "../time/breather.ts";
 import type { Cancellation, Signal } from "../time/cancellation.ts";
 import { within } from "../time/deadline.ts";
+import { yieldFor } from "../time/yielding.ts";
 import { AnswerSize, whereMuch } from "./answer-size.ts";
 import {
   type AttemptEnd,
@@ -94,13 +94,13 @@ export async function* ask(question: Question): AsyncGenerator<InferenceEvent[],
       const { value, bytes } = await readJson(reply, holding(question));
       answer.isRead = true;
       const events = codec.response.decode(value, identity, question.request.outputTokens_max);
-      await breather(bytes);
+      await yieldFor(bytes);
       const calls = new CallArguments();
       for (const event of events) {
         calls.take(event);
         note(report, event);
       }
-      await breather(bytes);
+      await yieldFor(bytes);
       told(endOf(events));
       yield events;
     } else {

@@ -8,7 +8,7 @@ import { isQuick, parseInSteps } from "../body/json-steps.ts";
 import { release } from "../body/release.ts";
 import { BodyScan, type BodyShape, excessOf, lookingOver, type ShapeLimits } from "../body/scan.ts";
 import { UnreadableAnswer } from "../protocol/parts-bound.ts";
-import { breather, inTurns } from "../time/breather.ts";
+import { inTurns, yieldFor } from "../time/yielding.ts";
 import type { Reply } from "./http1/exchange.ts";
 
 /** The largest whole answer of an engine. One event of a stream may be as large (sse/decode.ts). */
@@ -70,7 +70,7 @@ export async function parseLarge(text: string): Promise<unknown> {
   const scan = new BodyScan();
   try {
     const check = () => assertReadable(scan, answerLimits, bytes.byteLength);
-    for (const size of lookingOver(scan, bytes, check)) await breather(size);
+    for (const size of lookingOver(scan, bytes, check)) await yieldFor(size);
     return await parsed(bytes, scan);
   } finally {
     release(bytes);

@@ -8,7 +8,7 @@ import { MemoryBudget } from "../../src/body/memory.ts";
 import { BodyTurns } from "../../src/body/turns.ts";
 import { Call } from "../../src/http/call.ts";
 import { takesTurns } from "../../src/http/shed.ts";
-import { breather, small_bytes } from "../../src/time/breather.ts";
+import { small_bytes, yieldFor } from "../../src/time/yielding.ts";
 import { VirtualClock } from "../admission/virtual-time.ts";
 
 const large_bytes = small_bytes + 1;
@@ -123,6 +123,6 @@ test.each([
 ])("a request whose body is %s: whether it takes turns", (_name, headers, takes) => {
   const call = callWith(headers as Record<string, string>);
   const pause = takesTurns({ bounds: { turns: new BodyTurns(() => true) } } as never, call);
-  expect(pause !== breather).toBe(takes);
+  expect(pause !== yieldFor).toBe(takes);
   expect(call.pause).toBe(pause);
 });

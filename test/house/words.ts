@@ -58,6 +58,17 @@ export function riddles(tree: Tree): string[] {
   );
 }
 
+/** A relative clause for whom it concerns, and a person who is a woman: prose names the one, or says "they". */
+export function oddPersons(tree: Tree): string[] {
+  return [...tree].flatMap(([path, source]) =>
+    commentsOf(path, source).flatMap(({ line, text }) =>
+      [...text.matchAll(/\b(whoever|she|hers?|herself)\b/gi)].map(
+        ([word]) => `${path}:${line}: '${word}'. Instead: the caller, the person, or they`,
+      ),
+    ),
+  );
+}
+
 /** Spreads of a fresh object, which only save lines: its members belong to the object around it. */
 export function spreadLiterals(tree: Tree): string[] {
   return [...tree].flatMap(([path, source]) =>

@@ -212,6 +212,19 @@ describe("an error", () => {
     expect(error).toMatchObject({ status: 429, code: "capacity_exceeded", headers: { "retry-after": "7" } });
   });
 
+  test("has a receipt, which says that the answer was to be a stream", async () => {
+    using client = await connect();
+    const { error } = errorIn(await client.create(asks("x", { temperature: 9 })));
+    let receipt: object = {};
+    const isThere = async () => {
+      const response = await service.fetch(`/v1/service/requests/${error.request_id}`);
+      receipt = (await response.json()) as object;
+      return response.status === 200;
+    };
+    await until(isThere, 5_000, "the receipt");
+    expect(receipt).toMatchObject({ outcome: "refused", error_code: error.code, stream: true });
+  });
+
   test("answers steering in its own words, and gives the input back", async () => {
     using client = await connect();
     client.send({ type: "response.steer", previous_response_id: "resp_1", input: "left" });

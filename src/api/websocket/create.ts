@@ -153,7 +153,7 @@ export class Create implements Disposable {
   }
 }
 
-const body = inferenceBody<CreateEvent>(createResponse.request!.schema, validateClientEvent);
+const body = inferenceBody<CreateEvent>(createResponse.request!.schema, validateClientEvent, () => true);
 
 /** Answers without an engine and without a charge: the conversation is only taken. */
 async function taken(

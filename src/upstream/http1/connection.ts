@@ -1,9 +1,9 @@
 /** A connection to an engine. It carries one exchange at a time, and tells whether another one may follow. */
 import type { Socket } from "bun";
 import { release } from "../../body/release.ts";
-import { othersTurn } from "../../time/breather.ts";
 import type { Listening, Signal } from "../../time/cancellation.ts";
 import type { Turns } from "../../time/turns.ts";
+import { yieldToEventLoop } from "../../time/yielding.ts";
 import { Exchange, type Line, type Reply } from "./exchange.ts";
 import { MalformedResponse, type ResponseHead } from "./head.ts";
 import type { Pause, PausedLine, ReadPauses } from "./read-pauses.ts";
@@ -205,7 +205,7 @@ export class Connection implements Line, PausedLine {
   }
 
   async #endAfterReading(exchange: Exchange, reason: unknown): Promise<void> {
-    for (let turn = 0; turn < readOut_turns; turn++) await othersTurn();
+    for (let turn = 0; turn < readOut_turns; turn++) await yieldToEventLoop();
     // It may have come to its end meanwhile, and the connection serves again.
     if (this.#exchange === exchange) this.#end(reason);
   }

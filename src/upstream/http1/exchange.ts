@@ -3,7 +3,7 @@
  * engine back.
  */
 import { release } from "../../body/release.ts";
-import { othersTurn } from "../../time/breather.ts";
+import { yieldToEventLoop } from "../../time/yielding.ts";
 import type { HeaderFields, ResponseHead } from "./head.ts";
 import { ResponseParser, type ResponseSink } from "./parser.ts";
 
@@ -235,7 +235,7 @@ export class Exchange implements ResponseSink, Reply {
 
   /** Returns a large receipt in parts, so that other requests run in between. */
   async #inTurn(): Promise<Uint8Array[]> {
-    await othersTurn();
+    await yieldToEventLoop();
     return this.#take();
   }
 

@@ -10,20 +10,20 @@ export const small_bytes = 96 * 1024;
 export type Pause = (bytes: number) => Promise<void> | undefined;
 
 /** Returns a promise only for a large body. */
-export function breather(bytes: number): Promise<void> | undefined {
-  return bytes > small_bytes ? othersTurn() : undefined;
+export function yieldFor(bytes: number): Promise<void> | undefined {
+  return bytes > small_bytes ? yieldToEventLoop() : undefined;
 }
 
 /** Resolves after the work that waits for sockets or timers. */
-export function othersTurn(): Promise<void> {
+export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
 /** Runs work in steps, with a pause after each. Returns a promise only if there is more than one step. */
-export function breathing<Result>(
+export function stepwise<Result>(
   steps: Generator<void, Result, void>,
   bytes: number,
-  pause: Pause = breather,
+  pause: Pause = yieldFor,
 ): Result | Promise<Result> {
   const first = steps.next();
   return first.done ? first.value : rest(steps, bytes, pause);
@@ -40,7 +40,7 @@ async function rest<Result>(steps: Generator<void, Result, void>, bytes: number,
 /** Runs work whose steps are each large enough for a pause. */
 export function inTurns<Result>(
   steps: Generator<void, Result, void>,
-  pause: Pause = breather,
+  pause: Pause = yieldFor,
 ): Result | Promise<Result> {
-  return breathing(steps, Number.POSITIVE_INFINITY, pause);
+  return stepwise(steps, Number.POSITIVE_INFINITY, pause);
 }
