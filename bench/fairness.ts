@@ -170,7 +170,8 @@ async function main(): Promise<void> {
     nodes.push(
       await startSluice({
         config,
-        ...(env && { env, store: "pglite" as const }),
+        store: "pglite",
+        ...(env && { env }),
         // The others find the organizations that the first one makes.
         ...(nodes.length > 0 && { dataDir: join(tmpdir(), `sluice-fairness-${nodes.length}`) }),
       }),

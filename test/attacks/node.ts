@@ -49,7 +49,7 @@ export async function startAttackedNode({
       ...{ BUN_OPTIONS: `--preload=${join(import.meta.dir, "watch.ts")}`, ATTACK_WATCH: watched },
       ...(database ? { DATABASE_URL: `postgres://postgres@127.0.0.1:${database.port}/postgres` } : {}),
     },
-    ...(database ? { store: "pglite" } : {}),
+    store: "pglite",
   });
   const target = await readyTarget(sluice, database, engine.says);
   const prober = await startProber(sluice.url);
