@@ -57,7 +57,7 @@ export async function startPostgres(port?: number, prepared = (_data: string): s
       "fsync=off",
       "synchronous_commit=off",
       "full_page_writes=off",
-      "max_connections=200",
+      "max_connections=400",
       "listen_addresses=127.0.0.1",
       `unix_socket_directories=${folder}`,
       ...prepared(data),
