@@ -58,7 +58,7 @@ const root = join(import.meta.dir, "../..");
 export const program = process.env.TEST_SLUICE
   ? [process.env.TEST_SLUICE]
   : [process.execPath, join(root, "src/main.ts")];
-/** A node on Postgres starts with half of the CPU. */
+/** A node on Postgres starts with a third of the CPU. */
 export const standardStore = process.env.TEST_STORE === "pglite" ? "pglite" : "postgres";
 
 export async function startSluice(options: SluiceOptions = {}): Promise<Sluice> {
