@@ -28,8 +28,8 @@ const bodies: Record<string, object> = {
   "/v1/responses": { input: saying(directives) },
 };
 /** The units of a limit: more than a test's streams use before it is in force. */
-const limit = 20_000;
-/** That many streams together come to the limit in less than two seconds, however many nodes have them. */
+const limit = 12_000;
+/** That many streams together come to the limit in a second, however many nodes have them. */
 const towardsLimit = (streams: number) => ({ messages: saying(`tokens=16000 ${pace(1200 / streams)}`) });
 /** The nodes that have one stream each; one alone has two. */
 const places = (nodes: readonly Sluice[]) => (nodes.length > 1 ? nodes : [nodes[0]!, nodes[0]!]);
@@ -343,15 +343,15 @@ describe.each(["pglite", "postgres"] as const)("on %s", (store) => {
 
     test(`a limit of the ${whose} that is raised in time lets what runs go on`, async () => {
       const { member, set } = await begin(false);
-      await set(15_000);
+      await set(10_000);
       // More than the limit has room for, and less than is held at first.
-      const body = { messages: saying(`tokens=2000 ${pace(700)}`) };
+      const body = { messages: saying(`tokens=1300 ${pace(500)}`) };
       const running = run(fleet.nodes.at(-1)!, member.key, chat, true, body);
       await running.begun;
       await set(1e9);
       const { id, text } = await running.ended;
       expect(text).toContain('"finish_reason":"stop"');
-      expect((await receiptOf(running.node, member.otherKey, id)).units.charged).toBeGreaterThan(20_000);
+      expect((await receiptOf(running.node, member.otherKey, id)).units.charged).toBeGreaterThan(13_000);
     });
   }
 

@@ -212,7 +212,8 @@ describe("on Postgres and Redis", async () => {
     for (const worker of [1, 2]) {
       const timeOf = (event: string) =>
         linesOf(node).find((line) => line.worker === worker && line.event === event)?.time;
-      await until(() => timeOf("warmed_up") !== undefined, 5000, "the line of a worker");
+      const events = ["warmed_up", "worker_serving"];
+      await until(() => events.every((event) => timeOf(event) !== undefined), 5000, "the lines of a worker");
       expect(timeOf("warmed_up")! <= timeOf("worker_serving")!).toBe(true);
     }
     await node.stop();
