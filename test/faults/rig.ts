@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { freePort } from "../harness/daemon.ts";
 import { shortLived } from "../harness/short-lived.ts";
 import { type Simulator, startSimulator } from "../harness/simulator.ts";
-import { program } from "../harness/sluice.ts";
+import { jsonCommands, program } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
 import { type EngineFront, engineFront } from "./engine-front.ts";
 import { faultyPostgres, faultyRedis, faultyRedisCluster, type Store } from "./stores.ts";
@@ -88,18 +88,7 @@ export async function startRig(options: RigOptions): Promise<Rig> {
     if (!node.running) throw new Error(`${node.name} did not start: ${node.lastWords()}`);
   }
   const database = `postgres://postgres@127.0.0.1:${postgres.port}/postgres`;
-  const command = async <T>(...words: string[]): Promise<T> => {
-    const env = {
-      PATH: process.env.PATH ?? "",
-      DATABASE_URL: database,
-      SLUICE_CONFIG: join(folder, "sluice.yaml"),
-      ...shortLived,
-    };
-    const run = Bun.spawn([...program, ...words, "--json"], { cwd: folder, env, stdout: "pipe", stderr: "pipe" });
-    const [out, err, code] = await Promise.all([run.stdout.text(), run.stderr.text(), run.exited]);
-    if (code !== 0) throw new Error(`sluice ${words.join(" ")}: ${err}`);
-    return JSON.parse(out) as T;
-  };
+  const command = jsonCommands({ DATABASE_URL: database, SLUICE_CONFIG: join(folder, "sluice.yaml") });
   let organizations = 0;
   const organization = async () => {
     const slug = `faults-${organizations++}`;

@@ -196,7 +196,7 @@ async function createdKey(json: <T>(...words: string[]) => Promise<T>): Promise<
 }
 
 /** Runs commands in this process, with `--json`. Files that they name need whole paths. */
-function jsonCommands(env: Record<string, string>): Sluice["json"] {
+export function jsonCommands(env: Record<string, string>): Sluice["json"] {
   let loading: Promise<(words: string[], terminal: Terminal) => Promise<number>> | null = null;
   return async <T>(...words: string[]) => {
     loading ??= loadedCommands(env);
