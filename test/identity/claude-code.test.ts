@@ -26,7 +26,7 @@ describe("a sign-in of Claude Code", () => {
   let token: string;
   const secrets: string[] = [];
   beforeAll(async () => {
-    node = await startPeopleNode({ secrets, more: `  claude_code_settings: true\n${price}` });
+    node = await startPeopleNode({ store: "pglite", secrets, more: `  claude_code_settings: true\n${price}` });
     node.provider.claims.set("ann", { email: "ann@x.test", email_verified: true, groups: ["research"] });
     home = laptop();
     await home.signIn(node);
