@@ -213,11 +213,15 @@ describe("an error", () => {
   });
 
   test("has a receipt, which says that the answer was to be a stream", async () => {
-    using client = await connect();
+    // An organization of its own: each has ten such receipts a second.
+    await service.json("org", "create", "refused", "--plan", "unlimited");
+    const made = ["key", "create", "--org", "refused", "--name", "test"];
+    const { key } = await service.json<{ key: string }>(...made);
+    using client = await talk(service.url, { authorization: `Bearer ${key}` });
     const { error } = errorIn(await client.create(asks("x", { temperature: 9 })));
     let receipt: object = {};
     const isThere = async () => {
-      const response = await service.fetch(`/v1/service/requests/${error.request_id}`);
+      const response = await service.fetch(`/v1/service/requests/${error.request_id}`, { key });
       receipt = (await response.json()) as object;
       return response.status === 200;
     };
