@@ -67,7 +67,7 @@ export const fleetVerbs = [
     takes: Type.Object({}),
     answers: Fleet,
     example: { takes: {}, answer: exampleFleet },
-    live: { event: "fleet", every_ms: 300 },
+    live: { event: "fleet", every_ms: 600 },
     act: async ({ fleet, nearest, now_ms }) => {
       const [reports, nearestOrganizations] = await Promise.all([fleet.listProcesses(), nearest()]);
       return fleetOf(reports, nearestOrganizations, now_ms());

@@ -80,7 +80,7 @@ export interface Declared<Name extends string, How extends Kind, Takes extends T
 export interface Live {
   /** The name of the events. */
   event: string;
-  /** How often the answer is read. */
+  /** How often the answer is read, and whether the caller still may: less than a second, as everywhere. */
   every_ms: number;
 }
 

@@ -177,29 +177,24 @@ interface Following {
 }
 
 /**
- * How often a stream looks whether its caller may still read: within a second, as everywhere. All look in the same beat, so
- * that the stores answer them with one look (src/time/batched.ts).
+ * Each time that it reads, a stream looks whether its caller still may. All look in the same beat, so that the stores answer
+ * them with one look (src/time/batched.ts).
  */
-const authenticated_ms = 600;
-const spanAt = (now_ms: number) => Math.floor(now_ms / authenticated_ms);
-
 function events(
   { entrance, followers, verb, event, beat, dependencies, call }: Following,
   look: () => Promise<string>,
 ): Answer | Promise<Answer> {
   if (call.request.method === "HEAD") return new Response(null, { headers: followHeaders });
-  let checked = spanAt(performance.now());
+  // The gate has admitted the caller just now.
+  let isAdmitted = true;
   return follow(followers, {
     event,
     beat,
     heartbeat_ms: dependencies.limits.heartbeat_ms,
     async read() {
       if (dependencies.lifecycle.draining) throw restarting();
-      const now = spanAt(performance.now());
-      if (now !== checked) {
-        await admitted(entrance, verb, call);
-        checked = now;
-      }
+      if (!isAdmitted) await admitted(entrance, verb, call);
+      isAdmitted = false;
       return look();
     },
     faultBody: (fault) => encodeFault(fault, call.requestId),
