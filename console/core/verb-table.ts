@@ -2,9 +2,10 @@
  * The pages need to know of each verb: where it stands in the interface, and how its command is typed. A bundle with the
  * verbs themselves would be ten times as large, so the build runs this file and puts its answer in the place of the call.
  */
+import type { TSchema } from "typebox";
 import type { Flag } from "../../src/management/command.ts";
 import type { Verb } from "../../src/management/verb.ts";
-import { verbs } from "../../src/management/verbs.ts";
+import { type VerbName, verbs } from "../../src/management/verbs.ts";
 import { snakeName } from "../../src/schema/codec.ts";
 
 export interface VerbEntry {
@@ -29,6 +30,18 @@ export interface CommandEntry {
 export function verbTable(): Record<string, VerbEntry> {
   return Object.fromEntries(verbs.map((verb) => [verb.name, entryOf(verb)]));
 }
+
+/** The values that a verb takes as this member of its input. */
+export function choicesOf(verbName: VerbName, member: string): string[] {
+  const input = verbs.find(({ name }) => name === verbName)?.input as
+    | { properties?: Record<string, Choice> }
+    | undefined;
+  const found = Object.entries(input?.properties ?? {}).find(([name]) => snakeName(name) === member)?.[1].enum;
+  if (!found) throw new Error(`The verb ${verbName} has no choices for ${member}.`);
+  return found;
+}
+
+type Choice = TSchema & { enum?: string[] };
 
 function entryOf({ method, path, id, kind, command }: Verb): VerbEntry {
   return { method, path, id: id && snakeName(id), kind, command: command ? commandOf(command) : null };

@@ -1,5 +1,5 @@
 /** The audit log. */
-import { choicesOf } from "../core/choices.ts" with { type: "macro" };
+import { choicesOf } from "../core/verb-table.ts" with { type: "macro" };
 import { AuditList } from "../parts/audit-list.tsx";
 import { CommandLine } from "../parts/command-line.tsx";
 import { type Filter, Filters, filtersSet } from "../parts/filters.tsx";

@@ -1,7 +1,7 @@
 /** Operators with tokens: machines, and people without an issuer. */
 import { useState } from "preact/hooks";
-import { choicesOf } from "../core/choices.ts" with { type: "macro" };
 import type { ItemOf } from "../core/client.ts";
+import { choicesOf } from "../core/verb-table.ts" with { type: "macro" };
 import { Act } from "../parts/act.tsx";
 import { CommandLine } from "../parts/command-line.tsx";
 import { hasOld, Secret } from "../parts/keys.tsx";

@@ -1,11 +1,11 @@
 /** Organizations with their standing. */
 
 import { go } from "../core/address.ts";
-import { choicesOf } from "../core/choices.ts" with { type: "macro" };
 import type { ItemOf } from "../core/client.ts";
 import type { Field } from "../core/form.ts";
 import { may } from "../core/session.ts";
 import { useAnswer } from "../core/use-answer.ts";
+import { choicesOf } from "../core/verb-table.ts" with { type: "macro" };
 import { Act } from "../parts/act.tsx";
 import { CommandLine } from "../parts/command-line.tsx";
 import { type Filter, Filters, filtersSet } from "../parts/filters.tsx";

@@ -1,10 +1,10 @@
 /** People, and one of them. */
 
-import { choicesOf } from "../core/choices.ts" with { type: "macro" };
 import type { Answer } from "../core/client.ts";
 import { limitFields } from "../core/form.ts";
 import { may } from "../core/session.ts";
 import { useAnswer } from "../core/use-answer.ts";
+import { choicesOf } from "../core/verb-table.ts" with { type: "macro" };
 import type { PageProps } from "../pages.ts";
 import { Act } from "../parts/act.tsx";
 import { Show } from "../parts/asked.tsx";

@@ -1,8 +1,9 @@
 /** Requests, newest first. The filters stand in the address. */
-import { choicesOf } from "../core/choices.ts" with { type: "macro" };
+
 import type { ItemOf } from "../core/client.ts";
 import { milliseconds, wordsOf } from "../core/format.ts";
 import { membership } from "../core/session.ts";
+import { choicesOf } from "../core/verb-table.ts" with { type: "macro" };
 import { CommandLine } from "../parts/command-line.tsx";
 import { type Filter, Filters, filtersSet } from "../parts/filters.tsx";
 import { OrganizationLink, RequestLink, RequestsOf, Tokens } from "../parts/links.tsx";

@@ -1,11 +1,11 @@
 /** The changes that an administrator can make to an organization. */
 
 import { go } from "../core/address.ts";
-import { choicesOf } from "../core/choices.ts" with { type: "macro" };
 import type { Answer } from "../core/client.ts";
 import { limitFields } from "../core/form.ts";
 import { may } from "../core/session.ts";
 import { useAnswer } from "../core/use-answer.ts";
+import { choicesOf } from "../core/verb-table.ts" with { type: "macro" };
 import { Act } from "./act.tsx";
 import { RaiseActs } from "./raise.tsx";
 import { Suspension } from "./suspension.tsx";

@@ -86,7 +86,7 @@ export const fleet: Mutant[] = [
   {
     name: "an operator who was revoked goes on reading",
     file: "src/api/management/gate.ts",
-    find: "        await admitted(entrance, verb, call);\n",
+    find: "      if (!isAdmitted) await admitted(entrance, verb, call);\n",
     replace: "",
     caughtBy: [follow],
     rule: "docs/design/keys.md, Who administers",
