@@ -29,6 +29,8 @@ const bodies: Record<string, object> = {
 };
 /** The units of a limit: more than a test's streams use before it is in force. */
 const limit = 12_000;
+/** The units of a limit that comes with a new file: a reload takes longer. */
+const reloaded = 40_000;
 /** That many streams together come to the limit in a second, however many nodes have them. */
 const towardsLimit = (streams: number) => ({ messages: saying(`tokens=16000 ${pace(1200 / streams)}`) });
 /** The nodes that have one stream each; one alone has two. */
@@ -178,7 +180,7 @@ describe.each(["pglite", "postgres"] as const)("on %s", (store) => {
     const body = towardsLimit(places(fleet.nodes).length);
     const running = places(fleet.nodes).map((node) => run(node, key, "/v1/chat/completions", true, body));
     await Promise.all(running.map(({ begun }) => begun));
-    fleet.rewrite(0, `{ session: ${limit} }`);
+    fleet.rewrite(0, `{ session: ${reloaded} }`);
     fleet.nodes[0]!.signal("SIGHUP");
     let charged = 0;
     for (const { ended, node } of running) {
@@ -190,8 +192,8 @@ describe.each(["pglite", "postgres"] as const)("on %s", (store) => {
       expect(receipt).toMatchObject({ outcome: "completed", stopped_by: "usage_window", units: { uncharged: 0 } });
       charged += receipt.units.charged;
     }
-    expect(charged).toBeLessThanOrEqual(limit);
-    expect(charged).toBeGreaterThan(limit * 0.9);
+    expect(charged).toBeLessThanOrEqual(reloaded);
+    expect(charged).toBeGreaterThan(reloaded * 0.9);
     await holdsGone();
 
     for (const node of fleet.nodes) {
@@ -229,12 +231,12 @@ describe.each(["pglite", "postgres"] as const)("on %s", (store) => {
     expect((await first!.json<object[]>("plan", "history", "made")).length).toBe(2);
     const shown = await first!.json<{ source: string }>("plan", "show", "made");
     expect(shown).toMatchObject({ source: "management", session: limit, version: 2 });
-    fleet.rewrite(0, `{ session: ${limit} }`);
+    fleet.rewrite(0, `{ session: ${reloaded} }`);
   });
 
   test("a node that starts with a file that was changed before does not bring its plans back", async () => {
     const [first] = fleet.nodes;
-    fleet.rewrite(0, "{ session: 40000 }");
+    fleet.rewrite(0, "{ session: 50000 }");
     first!.signal("SIGHUP");
     await until(() => first!.stderr().split("configuration_reloaded").length > 2, 10_000, "the reload");
     if (fleet.database === null) return;
