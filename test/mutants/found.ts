@@ -155,7 +155,7 @@ export const found: Mutant[] = [
     file: "src/management/apply/person-steps.ts",
     find: "  if (!people) return [];",
     replace: "",
-    caughtBy: ["test/cli/apply-people.test.ts > with --prune"],
+    caughtBy: ["test/management/differences.test.ts > pruning takes from people"],
     rule: "docs/management.md, In a file",
   },
   {
