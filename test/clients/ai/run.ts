@@ -12,7 +12,7 @@ const wanted = {
   ai: "7.0.173",
   "@ai-sdk/openai": "4.0.118",
   "@openai/agents": "0.20.0",
-  openai: "7.55.0",
+  openai: "7.57.0",
   zod: "4.6.7",
 };
 

@@ -7,7 +7,7 @@ import { countsOf } from "../../../scripts/counts.ts";
 import { CannotRun, type Suite } from "../edition.ts";
 import { npmPackages } from "../npm-packages.ts";
 
-const wanted = { "@openai/codex": "0.169.0" };
+const wanted = { "@openai/codex": "0.171.0" };
 
 export const codexSuite = suiteOf(["codex.checks.ts", "compaction.checks.ts", "engines.checks.ts"]);
 export const codexTurnsSuite = suiteOf(["turns.checks.ts"]);

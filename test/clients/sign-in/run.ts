@@ -8,7 +8,7 @@ import { codexIn } from "../codex/run.ts";
 import type { Edition, Ran } from "../edition.ts";
 import { fileIn, npmPackages } from "../npm-packages.ts";
 
-const wanted = { "@anthropic-ai/claude-code": "2.1.332", "@openai/codex": "0.169.0", "opencode-ai": "1.18.33" };
+const wanted = { "@anthropic-ai/claude-code": "2.1.332", "@openai/codex": "0.171.0", "opencode-ai": "1.18.33" };
 
 export async function signInSuite(edition: Edition): Promise<Ran> {
   const packages = await npmPackages("sign-in", wanted, edition);
