@@ -76,7 +76,7 @@ async function documented(node: ConsoleNode, browser: Browser): Promise<void> {
   console.log(`${shots.length} pictures in ${folder}`);
 }
 
-/** An organization with teams, keys and a limit that is near. */
+/** An organization with teams and keys, and two that are near a limit. */
 async function company({ sluice }: ConsoleNode): Promise<void> {
   await sluice.json("org", "create", "acme", "--name", "Acme", "--plan", "pro");
   for (const [name, week] of [
@@ -85,6 +85,24 @@ async function company({ sluice }: ConsoleNode): Promise<void> {
     ["interns", 1_500_000],
   ] as const) {
     await sluice.json("team", "create", "--org", "acme", "--name", name, "--limit", `week=${week}`);
+  }
+  await sluice.json("plan", "create", "trial", "--limit", "session=2000000,week=10000000,month=30000000");
+  for (const [name, units] of [
+    ["globex", 9_700_000],
+    ["initech", 8_300_000],
+  ] as const) {
+    await sluice.json("org", "create", name, "--plan", "trial");
+    await sluice.json(
+      "usage",
+      "adjust",
+      name,
+      "--window",
+      "week",
+      "--units",
+      `${units}`,
+      "--reason",
+      "a batch offline",
+    );
   }
 }
 
@@ -107,7 +125,8 @@ async function traffic({ sluice }: ConsoleNode): Promise<void> {
   const running: Promise<unknown>[] = [];
   const until_ms = Date.now() + traffic_ms;
   for (let count = 0; Date.now() < until_ms; count += 1) {
-    const messages = [{ role: "user", content: "Say what a sluice is for. ".repeat((count % 20) + 1) }];
+    const pace = count % 3 === 0 ? "[simulator: tps=40 tokens=300] " : "";
+    const messages = [{ role: "user", content: pace + "Say what a sluice is for. ".repeat((count % 20) + 1) }];
     const body = { model: models[count % models.length], max_tokens: 400, stream: true, messages };
     running.push(
       sluice.post("/v1/chat/completions", body, { key: keys[count % keys.length]! }).then((one) => one.text()),
