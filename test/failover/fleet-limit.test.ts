@@ -154,6 +154,7 @@ test("a node that was frozen past its lease begins nothing on its return before 
   frozen.signal("SIGCONT");
   // It had some ten, and may have been about to send one or two of them.
   expect(await mostOf(slots)).toBeLessThanOrEqual(slots + 2);
+  await until(() => engine.inFlight <= slots, 5_000, "what it was about to send to end");
   expect(await mostOf(3 * slots)).toBeLessThanOrEqual(slots);
   await until(isFull, 15_000, "the engine to be full again");
   await asking.over();
