@@ -1,5 +1,4 @@
 /** Requests, newest first. The filters stand in the address. */
-
 import type { ItemOf } from "../core/client.ts";
 import { milliseconds, wordsOf } from "../core/format.ts";
 import { membership } from "../core/session.ts";

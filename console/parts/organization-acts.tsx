@@ -1,5 +1,4 @@
 /** The changes that an administrator can make to an organization. */
-
 import { go } from "../core/address.ts";
 import type { Answer } from "../core/client.ts";
 import { limitFields } from "../core/form.ts";

@@ -126,7 +126,10 @@ export class Continuing implements EngineAnswer, EngineEvents {
   }
 }
 
-/** Whether the text ends with the beginning of one of these: an engine that goes on does not see the end as part of it. */
+/**
+ * Reports whether the text ends inside a stop sequence. An engine that is given the first half of one does not recognize the
+ * second, and would write beyond it.
+ */
 function endsWithin(text: string, stops: readonly string[]): boolean {
   return stops.some((stop) => {
     for (let length = stop.length - 1; length > 0; length--) if (text.endsWith(stop.slice(0, length))) return true;

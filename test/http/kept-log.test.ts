@@ -63,17 +63,25 @@ test("an answer whose log is lost waits for nothing", async () => {
   expect(writer.isLost).toBeTrue();
 });
 
-test("a node whose claim was freed meanwhile begins no background response", async () => {
-  const answers = { begin: async () => "begun", respond: async () => false };
+/** An answer with a key that is not streamed, over this store; its log takes everything. */
+function keepingOver(
+  answers: object,
+  { call = { requestId: name.requestId }, isBackground = true }: { call?: object; isBackground?: boolean } = {},
+): Keeping {
   const logs = { append: async () => "appended", read: async () => [], remove: async () => {} };
   const kept = { answers, logs, settings: () => ({ open_max: 1 }), open: new Set(), clock, room: { ask() {} } };
   const organization = { id: name.organizationId, keepsContent: true };
-  const keeping = new Keeping(
+  return new Keeping(
     { kept, log: { event() {} } } as unknown as KeepingNeeds,
-    { requestId: name.requestId } as Call,
+    call as unknown as Call,
     { organization } as Principal,
-    { claim: { key: "00", body: "00" }, isBackground: true, isStream: false },
+    { claim: { key: "00", body: "00" }, isBackground, isStream: false },
   );
+}
+
+test("a node whose claim was freed meanwhile begins no background response", async () => {
+  const answers = { begin: async () => "begun", respond: async () => false };
+  const keeping = keepingOver(answers);
   expect(await keeping.begin()).toBeNull();
   const begun = keeping.respond({ id: "resp_1" } as ResponseObject);
   expect(await begun.catch(({ code }) => code)).toBe("storage_unavailable");
@@ -92,17 +100,9 @@ for (const isBackground of [true, false])
       free: async () => void done.push("freed"),
       writeNote: async () => {},
     };
-    const logs = { append: async () => "appended", read: async () => [], remove: async () => {} };
-    const kept = { answers, logs, settings: () => ({ open_max: 1 }), open: new Set(), clock, room: { ask() {} } };
-    const organization = { id: name.organizationId, keepsContent: true };
     const fault = new Fault("upstream_unavailable", "The engine failed.", { retryAfterSeconds: 1 });
     const call = { ...name, notes: { outcome: "failed" }, signal: { reason: fault }, request: { signal: {} } };
-    const keeping = new Keeping(
-      { kept, log: { event() {} } } as unknown as KeepingNeeds,
-      call as unknown as Call,
-      { organization } as Principal,
-      { claim: { key: "00", body: "00" }, isBackground, isStream: false },
-    );
+    const keeping = keepingOver(answers, { call, isBackground });
     await keeping.begin();
     const confirmation = Promise.withResolvers<void>();
     keeping.follows({ confirmed: () => confirmation.promise });
@@ -118,16 +118,7 @@ for (const isBackground of [true, false])
 
 /** A background response that has begun, over this store. */
 async function begun(answers: object): Promise<Keeping> {
-  const logs = { append: async () => "appended", read: async () => [], remove: async () => {} };
-  const all = { begin: async () => "begun", respond: async () => true, ...answers };
-  const kept = { answers: all, logs, settings: () => ({ open_max: 1 }), open: new Set(), clock, room: { ask() {} } };
-  const organization = { id: name.organizationId, keepsContent: true };
-  const keeping = new Keeping(
-    { kept, log: { event() {} } } as unknown as KeepingNeeds,
-    { requestId: name.requestId } as Call,
-    { organization } as Principal,
-    { claim: { key: "00", body: "00" }, isBackground: true, isStream: false },
-  );
+  const keeping = keepingOver({ begin: async () => "begun", respond: async () => true, ...answers });
   await keeping.begin();
   await keeping.respond({ id: "resp_1", status: "in_progress" } as ResponseObject);
   return keeping;

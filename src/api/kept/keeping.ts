@@ -171,7 +171,7 @@ export class Keeping implements AsyncDisposable, OpenAnswer {
     return this.#writer !== null && !this.#writer.isLost;
   }
 
-  /** Whether it goes on without its client: it can be read again, or fetched. */
+  /** Whether the answer goes on when its client leaves, because it can be read again by its key, or fetched by its id. */
   get goesOn(): boolean {
     return this.isBackground || this.isKept;
   }
