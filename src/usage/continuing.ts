@@ -26,15 +26,23 @@ const chars_token = 4;
  * anew.
  */
 const formFields = [
-  ...["structured_outputs", "guided_json", "guided_regex", "guided_choice", "guided_grammar"],
-  ...["json_schema", "regex", "ebnf", "structural_tag", "grammar"],
+  "structured_outputs",
+  "guided_json",
+  "guided_regex",
+  "guided_choice",
+  "guided_grammar",
+  "json_schema",
+  "regex",
+  "ebnf",
+  "structural_tag",
+  "grammar",
 ];
 
 /** Reports whether an answer to this request may go on at another engine: a text without a form that it must have. */
 export function mayGoOn({ model, request }: Pick<AttemptRequest, "model" | "request">): boolean {
   const { stream, format, toolChoice, compaction, turns, extra } = request;
-  const hasForm = format !== undefined || formFields.some((name) => name in extra);
-  if (!stream || hasForm || compaction || !model.routes.some(({ continues }) => continues)) return false;
+  if (!stream || format || compaction || !model.routes.some(({ continues }) => continues)) return false;
+  if (formFields.some((name) => name in extra)) return false;
   const isForced = toolChoice?.kind === "required" || toolChoice?.kind === "tool";
   const mustCall = isForced || (toolChoice?.kind === "allowed" && toolChoice.mode === "required");
   return !mustCall && turns.at(-1)?.role !== "assistant";

@@ -23,8 +23,9 @@ export interface Answer {
   /** The bytes of its body that came, each as a character. */
   body: string;
   /**
-   * `failed`: without an answer, by the end of its node, or by a store that the repeat could not read on from. `broken`: by a node that lost its lease: a failure that is part
-   * of the answer. `cut`: its connection broke, or the client broke it. `lost`: refused for good, as its log is gone.
+   * `failed`: without an answer, by the end of its node, or because a repeat could not read on. `broken`: by a node that
+   * lost its lease: a failure that is part of the answer. `cut`: its connection broke, or the client broke it. `lost`:
+   * refused for good, as its log is gone.
    */
   end: "whole" | "failed" | "broken" | "cut" | "lost";
   took_ms: number;

@@ -63,6 +63,9 @@ test("an answer whose log is lost waits for nothing", async () => {
   expect(writer.isLost).toBeTrue();
 });
 
+/** A call whose client waits. */
+const waitingCall = { request: { signal: { aborted: false } }, signal: { throwIfAborted() {} } } as unknown as Call;
+
 /** An answer with a key that is not streamed, over this store; its log takes everything. */
 function keepingOver(
   answers: object,
@@ -161,9 +164,8 @@ test("a background response that was charged, and whose end was lost, is never c
   };
   const receipt = { createdAt: new Date(0), endedAt: new Date(1), recovered: false, units: { charged: 5 } };
   const needs = { kept: { answers, clock }, ledger: { receipt: async () => receipt } } as unknown as KeepingNeeds;
-  const call = { request: { signal: { aborted: false } }, signal: { throwIfAborted() {} } } as unknown as Call;
   for (let time = 0; time < 2; time++)
-    expect(await earlierResponse(needs, call, kept).catch(({ code }) => code)).toBe("idempotency_answer_lost");
+    expect(await earlierResponse(needs, waitingCall, kept).catch(({ code }) => code)).toBe("idempotency_answer_lost");
   expect(await currentResponse(needs, kept)).toMatchObject({ status: "failed", error: { code: "server_error" } });
   expect(kept.response).toContain("It was charged.");
 });
@@ -178,10 +180,9 @@ test("the log of a background response whose node died before it began stays emp
   const logs = { read: async () => [], append: async (...entry: unknown[]) => void appended.push(entry) };
   const receipt = { createdAt: new Date(0), endedAt: new Date(1), recovered: true, units: { charged: 0 } };
   const needs = { kept: { answers, logs, clock }, ledger: { receipt: async () => receipt } };
-  const call = { request: { signal: { aborted: false } }, signal: { throwIfAborted() {} } } as unknown as Call;
-  const follower = new Follower(needs as unknown as KeepingNeeds, call, { ...kept });
+  const follower = new Follower(needs as unknown as KeepingNeeds, waitingCall, { ...kept });
   expect(await follower.begun()).toBe(false);
-  // Whoever else follows it would read an entry as its head.
+  // Another follower would read an entry as its head.
   expect(appended).toEqual([]);
 });
 
@@ -190,8 +191,7 @@ test("a background response goes on when a repeat finds its log gone", async () 
   const ends: unknown[] = [];
   const answers = { find: async () => row, end: async (...end: unknown[]) => void ends.push(end) };
   const kept = { answers, logs: { read: async () => "lost" }, clock };
-  const call = { request: { signal: { aborted: false } }, signal: { throwIfAborted() {} } } as unknown as Call;
-  const follower = new Follower({ kept } as unknown as KeepingNeeds, call, row);
+  const follower = new Follower({ kept } as unknown as KeepingNeeds, waitingCall, row);
   expect(await follower.begun().catch(({ code }) => code)).toBe("idempotency_answer_lost");
   expect(ends).toEqual([]);
 });
@@ -268,8 +268,7 @@ test("a repeat whose log cannot be read at its end is put off", async () => {
   let reads = 0;
   const read = async () => (reads++ === 0 ? [] : Promise.reject(new Error("away")));
   const kept = { answers: { find: async () => null }, logs: { read }, clock };
-  const call = { request: { signal: { aborted: false } }, signal: { throwIfAborted() {} } };
   const earlier = { ...name, state: "open", body: "00", responseId: null, response: null, age_ms: 0 } as const;
-  const follower = new Follower({ kept } as unknown as KeepingNeeds, call as unknown as Call, earlier);
+  const follower = new Follower({ kept } as unknown as KeepingNeeds, waitingCall, earlier);
   expect(await follower.read().catch(({ code }) => code)).toBe("storage_unavailable");
 });
