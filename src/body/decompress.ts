@@ -12,7 +12,7 @@ export interface UnpackingLimits {
 }
 
 /** `take` gets each piece. The next one is unpacked when it is done. */
-export type Unpack = (
+type Unpack = (
   sent: Uint8Array,
   limits: UnpackingLimits,
   take: (piece: Uint8Array) => void | Promise<void>,

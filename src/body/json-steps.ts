@@ -23,7 +23,7 @@ interface Open {
 }
 
 /** The budget of a step, and the highest costs of values, in nanoseconds: new names, escapes, small strings. */
-export const step_ns = 10_000_000;
+const step_ns = 10_000_000;
 const byte_ns = 4;
 const value_ns = 400;
 const member_ns = 1000;
@@ -40,7 +40,7 @@ export interface Parsed {
   isIntact: boolean;
 }
 
-export function parsingCost_ns(shape: { bytes: number; values: number; members: number }): number {
+function parsingCost_ns(shape: { bytes: number; values: number; members: number }): number {
   return shape.bytes * byte_ns + shape.values * value_ns + shape.members * member_ns;
 }
 
@@ -52,7 +52,7 @@ export function isQuick(shape: { bytes: number; values: number; members: number 
   return parsingCost_ns(shape) <= whole_ns;
 }
 
-export interface Stepping {
+interface Stepping {
   /** The highest cost of one step, in nanoseconds. */
   step?: number | undefined;
   /** A longer string is made by itself. */

@@ -3,7 +3,7 @@
  * hold bytes reserves them first, and a request's reservation ends with the request: docs/design/service.md, Memory in
  * flight. Pure.
  */
-export interface MemoryLimits {
+interface MemoryLimits {
   node_bytes_max: number;
   key_bytes_max: number;
 }

@@ -23,7 +23,7 @@ interface Member {
   members: number;
 }
 
-export interface HandedOn {
+interface HandedOn {
   /** The fields that have to be encoded. */
   rest: Fields;
   /** The other members. */
@@ -42,22 +42,22 @@ export class OwnBytes implements Disposable {
    * Returns the body for an engine, if objects, lists and texts of at least this many bytes can be reused. Works once:
    * for a second engine the whole body is encoded.
    */
-  handOn(asked: Fields, forms = singleForms, bytes_min = handed_bytes_min): HandedOn {
+  handOn(outgoing: Fields, forms = singleForms, bytes_min = handed_bytes_min): HandedOn {
     const kept = this.#kept;
     this.#kept = null;
-    if (!kept) return { rest: asked, handed: [] };
+    if (!kept) return { rest: outgoing, handed: [] };
     const { bytes, marks } = kept;
     const body = kept.value as Fields;
     const large = membersAt(marks, bytes).filter(({ from, to }) => to - from >= bytes_min);
     const comparison = new Comparison(forms);
     const same = large.filter(
-      ({ name, members }) => Object.hasOwn(asked, name) && comparison.isSame(asked[name], body[name], members),
+      ({ name, members }) => Object.hasOwn(outgoing, name) && comparison.isSame(outgoing[name], body[name], members),
     );
     if (same.length === 0) {
       release(bytes);
-      return { rest: asked, handed: [] };
+      return { rest: outgoing, handed: [] };
     }
-    const rest: Record<string, unknown> = { ...asked };
+    const rest: Record<string, unknown> = { ...outgoing };
     for (const { name } of same) rest[name] = undefined;
     return { rest, handed: piecesOf(same, bytes) };
   }
@@ -89,64 +89,66 @@ class Comparison {
   }
 
   /** `members`: the number of members in the bytes of `written`. */
-  isSame(asked: unknown, written: unknown, members: number): boolean {
-    const isLarge = typeof asked === "object" || typeof asked === "string";
-    return isLarge && this.#members(asked, written) === members;
+  isSame(outgoing: unknown, written: unknown, members: number): boolean {
+    const isLarge = typeof outgoing === "object" || typeof outgoing === "string";
+    return isLarge && this.#members(outgoing, written) === members;
   }
 
-  /** The number of members of `written`, at any depth; -1 if `asked`, as JSON, is something else. */
-  #members(asked: unknown, written: unknown): number {
+  /** The number of members of `written`, at any depth; -1 if `outgoing` is other JSON. */
+  #members(outgoing: unknown, written: unknown): number {
     if (typeof written !== "object" || written === null) {
       // A number beyond a double would be written as null.
-      if (typeof asked === "number" && !Number.isFinite(asked)) return -1;
-      const isSaid = Array.isArray(asked)
-        ? typeof written === "string" && this.#forms.textOf(asked) === written
-        : asked === written;
-      return isSaid ? 0 : -1;
+      if (typeof outgoing === "number" && !Number.isFinite(outgoing)) return -1;
+      const isEqual = Array.isArray(outgoing)
+        ? typeof written === "string" && this.#forms.textOf(outgoing) === written
+        : outgoing === written;
+      return isEqual ? 0 : -1;
     }
-    if (typeof asked === "string" && Array.isArray(written)) return this.#ofText(asked, written);
-    if (typeof asked !== "object" || asked === null || Array.isArray(asked) !== Array.isArray(written)) return -1;
+    if (typeof outgoing === "string" && Array.isArray(written)) return this.#ofText(outgoing, written);
+    if (typeof outgoing !== "object" || outgoing === null || Array.isArray(outgoing) !== Array.isArray(written))
+      return -1;
     return Array.isArray(written)
-      ? this.#ofItems(asked as unknown[], written)
-      : this.#ofFields(asked as Fields, written as Fields);
+      ? this.#ofItems(outgoing as unknown[], written)
+      : this.#ofFields(outgoing as Fields, written as Fields);
   }
 
-  #ofText(asked: string, written: readonly unknown[]): number {
-    return this.#forms.textOf(written) === asked ? Object.keys(written[0] as Fields).length : -1;
+  #ofText(outgoing: string, written: readonly unknown[]): number {
+    return this.#forms.textOf(written) === outgoing ? Object.keys(written[0] as Fields).length : -1;
   }
 
-  #ofItems(asked: readonly unknown[], written: readonly unknown[]): number {
-    if (asked.length !== written.length) return -1;
+  #ofItems(outgoing: readonly unknown[], written: readonly unknown[]): number {
+    if (outgoing.length !== written.length) return -1;
     let members = 0;
     for (let at = 0; at < written.length; at++) {
-      const inside = this.#members(asked[at], written[at]);
+      const inside = this.#members(outgoing[at], written[at]);
       if (inside < 0) return -1;
       members += inside;
     }
     return members;
   }
 
-  #ofFields(asked: Fields, written: Fields): number {
+  #ofFields(outgoing: Fields, written: Fields): number {
     let members = 0;
     let unmatched = 0;
     for (const name in written) {
       members += 1;
-      if (asked[name] === undefined && this.#forms.isImplied(name, written[name])) continue;
-      const inside = name === "__proto__" ? -1 : this.#members(asked[name], written[name]);
+      if (outgoing[name] === undefined && this.#forms.isImplied(name, written[name])) continue;
+      const inside = name === "__proto__" ? -1 : this.#members(outgoing[name], written[name]);
       if (inside < 0) return -1;
       members += inside;
       unmatched++;
     }
     // A tool's schema is sent as it was parsed.
-    if (asked === written) return members;
-    for (const name in asked) if (asked[name] !== undefined) unmatched--;
-    return unmatched === 0 || this.#areImplied(asked, written, -unmatched) ? members : -1;
+    if (outgoing === written) return members;
+    for (const name in outgoing) if (outgoing[name] !== undefined) unmatched--;
+    return unmatched === 0 || this.#areImplied(outgoing, written, -unmatched) ? members : -1;
   }
 
-  /** Reports whether this many members of `asked`, all that the caller left out, add nothing. */
-  #areImplied(asked: Fields, written: Fields, count: number): boolean {
+  /** Reports whether this many members of `outgoing`, all that the caller left out, add nothing. */
+  #areImplied(outgoing: Fields, written: Fields, count: number): boolean {
     let implied = 0;
-    for (const name in asked) if (!Object.hasOwn(written, name) && this.#forms.isImplied(name, asked[name])) implied++;
+    for (const name in outgoing)
+      if (!Object.hasOwn(written, name) && this.#forms.isImplied(name, outgoing[name])) implied++;
     return implied === count;
   }
 }

@@ -153,7 +153,7 @@ function hash(bytes: Uint8Array, from: number, to: number): number {
 }
 
 /** A limit that a shape exceeds: of its levels, or of the number of its values, members or names. */
-export interface Excess {
+interface Excess {
   of: "levels" | "values" | "members of objects" | "different names of members";
   max: number;
 }

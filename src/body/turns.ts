@@ -5,7 +5,7 @@
  */
 import { type Pause, small_bytes } from "../time/yielding.ts";
 
-export interface TurnsClock {
+interface TurnsClock {
   /** Monotonic milliseconds. */
   now_ms(): number;
   /** Runs it when the sockets and timers that are due have been served. */

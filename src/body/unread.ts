@@ -16,7 +16,7 @@ export interface UnreadBodies {
   discard(request: Request, address: string, signal: Signal): Promise<boolean>;
 }
 
-export interface UnreadLimits extends ReadingBounds {
+interface UnreadLimits extends ReadingBounds {
   readings_max: number;
   readings_of_one_address_max: number;
 }

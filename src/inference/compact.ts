@@ -11,4 +11,4 @@ export function compact<Fields extends object>(fields: Fields): Compact<Fields> 
   return kept;
 }
 
-export type Compact<Fields> = { [Name in keyof Fields]?: NonNullable<Fields[Name]> };
+type Compact<Fields> = { [Name in keyof Fields]?: NonNullable<Fields[Name]> };

@@ -104,7 +104,7 @@ export const clientFaultCodes = (Object.keys(faultCatalogue) as FaultCode[]).fil
 );
 
 /** The lengths of an input and of the model's context. */
-export interface Overflow {
+interface Overflow {
   inputTokens: number;
   contextTokens: number;
 }

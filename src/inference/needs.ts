@@ -34,7 +34,7 @@ export class Needs {
 
   #has(use: Use): boolean {
     const capability = capabilityOf[use];
-    for (const known of this.list) if (known.capability === capability) return true;
+    for (const need of this.list) if (need.capability === capability) return true;
     return false;
   }
 

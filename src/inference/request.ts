@@ -79,7 +79,7 @@ export interface InferenceRequest {
   compaction?: Compaction;
 }
 
-export interface Compaction {
+interface Compaction {
   /** The summary of an earlier compaction, which is never left out. */
   readonly summary: Turn | null;
   /** The number of turns that were left out, and the notice in their place. */
@@ -159,14 +159,14 @@ export interface FilePart {
   mediaType?: string;
   native?: Native;
 }
-export interface AudioPart {
+interface AudioPart {
   kind: "audio";
   data: string;
   format: string;
 }
 export type InputPart = TextPart | ImagePart | FilePart | AudioPart;
 
-export interface RefusalPart {
+interface RefusalPart {
   kind: "refusal";
   text: string;
 }

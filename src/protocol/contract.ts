@@ -18,7 +18,7 @@ export interface Contract<Value> {
 
 const none: readonly string[] = [];
 
-export interface ContractOptions {
+interface ContractOptions {
   /** Refuses top-level fields that the schema does not name. Without it, the schema decides. */
   topLevel?: "closed";
 }
@@ -31,16 +31,16 @@ export function contract<Schema extends TSchema>(
   const { dependentSchemas, ...shape } = schema as Shape & { dependentSchemas?: unknown };
   const check = checkOf(shape as Schema);
   const fits = compiledFits();
-  const known = options.topLevel === "closed" ? new Set(Object.keys(shape.properties ?? {})) : null;
+  const fieldNames = options.topLevel === "closed" ? new Set(Object.keys(shape.properties ?? {})) : null;
   return {
     satisfied: (value, extra = none): value is Static<Schema> => {
       if (!check(value)) return false;
-      if (known === null) return true;
-      for (const key of Object.keys(value as object)) if (!known.has(key) && !extra.includes(key)) return false;
+      if (fieldNames === null) return true;
+      for (const key of Object.keys(value as object)) if (!fieldNames.has(key) && !extra.includes(key)) return false;
       return true;
     },
     violation: (value, extra = none) => {
-      const [found] = offences(known === null ? shape : closedShape(shape, extra), value, 1, fits);
+      const [found] = offences(fieldNames === null ? shape : closedShape(shape, extra), value, 1, fits);
       if (!found) return { code: "invalid_value", param: "", message: "The request body does not match the contract." };
       return violationOf(found);
     },
@@ -79,11 +79,11 @@ function violationOf(offence: Offence): Violation {
 function sentence({ kind, path, shape, value, first }: Offence): { code: Violation["code"]; words: string } {
   switch (kind) {
     case "wrong":
-      return { code: "invalid_value", words: `must be ${wanted(shape)}, but is ${describe(value)}` };
+      return { code: "invalid_value", words: `must be ${expected(shape)}, but is ${describe(value)}` };
     case "missing":
-      return { code: "missing_field", words: `is missing. It must be ${wanted(shape)}` };
+      return { code: "missing_field", words: `is missing. It must be ${expected(shape)}` };
     case "misnamed":
-      return { code: "invalid_value", words: `must have a name that is ${wanted(shape.propertyNames ?? {})}` };
+      return { code: "invalid_value", words: `must have a name that is ${expected(shape.propertyNames ?? {})}` };
     case "repeated":
       return { code: "invalid_value", words: `must not repeat item ${first}` };
     case "unknown": {
@@ -103,9 +103,9 @@ function unsupportedFeature({ shape, value, unsupported }: Offence): string | un
 }
 
 /** Describes the values that fit a shape: "a number from 0 to 2". */
-function wanted(shape: Described): string {
+function expected(shape: Described): string {
   if (shape["x-must-be"]) return shape["x-must-be"];
-  if (shape.anyOf) return joinedByOr(shape.anyOf.filter((branch) => branch.type !== "null").map(wanted));
+  if (shape.anyOf) return joinedByOr(shape.anyOf.filter((branch) => branch.type !== "null").map(expected));
   if ("const" in shape) return oneOfWords([shape.const]);
   if (shape.enum) return shape.enum.length > 1 ? `one of ${oneOfWords(shape.enum)}` : oneOfWords(shape.enum);
   switch (shape.type) {

@@ -3,12 +3,10 @@ import type { Fault } from "../inference/fault.ts";
 import type { Protocol } from "../inference/request.ts";
 import { fieldIn } from "./fields.ts";
 
-export interface FaultMessage {
-  message: string;
-  param: string | undefined;
-}
-
-export function faultMessage(protocol: Protocol, { message, details }: Fault): FaultMessage {
+export function faultMessage(
+  protocol: Protocol,
+  { message, details }: Fault,
+): { message: string; param: string | undefined } {
   const { param, engineProtocol } = details;
   if (param === undefined || engineProtocol === undefined) return { message, param };
   const field = fieldIn(protocol, { param, engineProtocol });

@@ -5,6 +5,11 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** Reports whether a field has a value. A null means the same as an absent field. */
+export function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null;
+}
+
 /** The text, or "" if the value is none. */
 export function textOf(value: unknown): string {
   return typeof value === "string" ? value : "";

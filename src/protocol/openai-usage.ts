@@ -4,10 +4,10 @@
  * test/protocol/dialects.ts.
  */
 import { isObject, type JsonObject } from "./json.ts";
-import { type Report, type ReportWords, reportOf } from "./report.ts";
+import { type Report, type ReportedValues, reportOf } from "./report.ts";
 
 /** The protocol's names of input and output: `prompt` of `prompt_tokens`. */
-export interface Halves {
+interface Halves {
   input: string;
   output: string;
 }
@@ -31,7 +31,7 @@ const places: ((wire: JsonObject) => unknown)[] = [
 ];
 
 /** The places of the counts in each dialect. If several have a count, the first one holds. */
-const dialects: Record<string, Partial<Record<keyof ReportWords, (report: ReportObjects) => unknown>>> = {
+const dialects: Record<string, Partial<Record<keyof ReportedValues, (report: ReportObjects) => unknown>>> = {
   openai: {
     prompt: ({ usage, halves }) => usage[`${halves.input}_tokens`],
     cached: ({ inputDetails }) => inputDetails.cached_tokens,
@@ -63,20 +63,20 @@ export function usageReported(wire: JsonObject, halves: Halves): Report | null {
     timings: objectOf(timings),
     halves,
   };
-  const words: ReportWords = {
-    prompt: wordFor("prompt", report),
-    cached: wordFor("cached", report),
-    written: wordFor("written", report),
-    output: wordFor("output", report),
-    reasoning: wordFor("reasoning", report),
+  const values: ReportedValues = {
+    prompt: valueFor("prompt", report),
+    cached: valueFor("cached", report),
+    written: valueFor("written", report),
+    output: valueFor("output", report),
+    reasoning: valueFor("reasoning", report),
   };
-  return reportOf(withReasoning(words, report.usage.total_tokens), { inclusive: true });
+  return reportOf(withReasoning(values, report.usage.total_tokens), { inclusive: true });
 }
 
-function wordFor(count: keyof ReportWords, report: ReportObjects): unknown {
+function valueFor(count: keyof ReportedValues, report: ReportObjects): unknown {
   for (const row of rows) {
-    const word = row[count]?.(report);
-    if (word !== undefined && word !== null) return word;
+    const value = row[count]?.(report);
+    if (value !== undefined && value !== null) return value;
   }
   return undefined;
 }
@@ -85,14 +85,14 @@ function wordFor(count: keyof ReportWords, report: ReportObjects): unknown {
  * Adds reasoning to the output if the engine counts it separately, which only the total shows: xAI names the count, Gemini
  * does not. If the total is larger by the cached tokens, it is the prompt that excludes those.
  */
-function withReasoning(words: ReportWords, total: unknown): ReportWords {
-  const { prompt, output, reasoning } = words;
-  if (!isCount(total) || !isCount(prompt) || !isCount(output)) return words;
+function withReasoning(values: ReportedValues, total: unknown): ReportedValues {
+  const { prompt, output, reasoning } = values;
+  if (!isCount(total) || !isCount(prompt) || !isCount(output)) return values;
   const beside = total - prompt - output;
   const isNamed = reasoning !== undefined;
-  const isCached = beside === Number(words.cached ?? 0) + Number(words.written ?? 0);
-  if (beside <= 0 || (isNamed ? reasoning !== beside : isCached)) return words;
-  return { ...words, output: output + beside, reasoning: beside };
+  const isCached = beside === Number(values.cached ?? 0) + Number(values.written ?? 0);
+  if (beside <= 0 || (isNamed ? reasoning !== beside : isCached)) return values;
+  return { ...values, output: output + beside, reasoning: beside };
 }
 
 const none: JsonObject = Object.freeze({});

@@ -3,9 +3,10 @@
  * rejected with the engine's own values. Whether a count can be true is judged in src/usage/report.ts.
  */
 import type { RejectedReport, ReportFlaw, ReportFlaws, Usage } from "../inference/usage.ts";
+import { isGiven } from "./json.ts";
 
 /** The engine's value for each count. Null and undefined mean that it gave none. */
-export interface ReportWords {
+export interface ReportedValues {
   prompt: unknown;
   cached: unknown;
   written: unknown;
@@ -19,17 +20,17 @@ export interface Report {
 }
 
 /** `inclusive`: the prompt includes cached and written tokens. Null if neither input nor output is given: there is no report. */
-export function reportOf(words: ReportWords, { inclusive }: { inclusive: boolean }): Report | null {
-  if (!isGiven(words.prompt) && !isGiven(words.output)) return null;
+export function reportOf(values: ReportedValues, { inclusive }: { inclusive: boolean }): Report | null {
+  if (!isGiven(values.prompt) && !isGiven(values.output)) return null;
   const [prompt, cached, written, output, reasoning] = [
-    countOf(words.prompt),
-    countOf(words.cached ?? 0),
-    countOf(words.written ?? 0),
-    countOf(words.output),
-    countOf(words.reasoning ?? 0),
+    countOf(values.prompt),
+    countOf(values.cached ?? 0),
+    countOf(values.written ?? 0),
+    countOf(values.output),
+    countOf(values.reasoning ?? 0),
   ];
-  const inputFlaw = flawOf(words.prompt, prompt, [cached, written], inclusive);
-  const outputFlaw = flawOf(words.output, output, [reasoning], true);
+  const inputFlaw = flawOf(values.prompt, prompt, [cached, written], inclusive);
+  const outputFlaw = flawOf(values.output, output, [reasoning], true);
   const read = inputFlaw ? 0 : cached! + written!;
   const usage: Usage = {
     inputTokens: inputFlaw ? 0 : prompt! - (inclusive ? read : 0),
@@ -43,7 +44,7 @@ export function reportOf(words: ReportWords, { inclusive }: { inclusive: boolean
   const flaws: ReportFlaws = {};
   if (inputFlaw) flaws.input = inputFlaw;
   if (outputFlaw) flaws.output = outputFlaw;
-  return { usage, rejected: { ...flaws, said: printable(words) } };
+  return { usage, rejected: { ...flaws, said: printable(values) } };
 }
 
 /** The value if it is a whole number from 0 to 2^53 - 1, else null. */
@@ -52,35 +53,31 @@ function countOf(value: unknown): number | null {
 }
 
 function flawOf(
-  word: unknown,
+  value: unknown,
   whole: number | null,
   parts: readonly (number | null)[],
   areInside: boolean,
 ): ReportFlaw | null {
-  if (!isGiven(word)) return "missing";
+  if (!isGiven(value)) return "missing";
   if (whole === null || parts.includes(null)) return "malformed";
   let sum = 0;
   for (const part of parts) sum += part!;
   return areInside && sum > whole ? "part_above_whole" : null;
 }
 
-function isGiven(word: unknown): boolean {
-  return word !== undefined && word !== null;
-}
-
-const word_characters_max = 40;
+const value_characters_max = 40;
 
 /** The engine's values, as short ASCII text: they are kept for people to read, and must fit into any store. */
-function printable(words: ReportWords): Record<string, number | string> {
+function printable(values: ReportedValues): Record<string, number | string> {
   const texts: Record<string, number | string> = {};
-  for (const [name, word] of Object.entries(words)) {
-    if (!isGiven(word)) continue;
-    const isNumber = typeof word === "number" && Number.isFinite(word);
+  for (const [name, value] of Object.entries(values)) {
+    if (!isGiven(value)) continue;
+    const isNumber = typeof value === "number" && Number.isFinite(value);
     texts[`${name}_tokens`] = isNumber
-      ? word
-      : String(JSON.stringify(word))
+      ? value
+      : String(JSON.stringify(value))
           .replace(/[^ -~]/g, "?")
-          .slice(0, word_characters_max);
+          .slice(0, value_characters_max);
   }
   return texts;
 }

@@ -3,6 +3,7 @@
  * is declared once, as a Relation: the contract publishes its schema, and the validator checks its rules, which explain an
  * offence better than a schema can. test/http/accepted.test.ts compares the two.
  */
+import { isGiven } from "./json.ts";
 import { type Violation, violationFault } from "./violation.ts";
 
 /** Returns the violation if the body breaks the rule, else null. It is reported at the place of the rule's field. */
@@ -22,7 +23,7 @@ function firstBrokenRule<Body extends object>(body: Body, rules: Rules<Body>): V
   let position = Number.POSITIVE_INFINITY;
   let keys: string[] | null = null;
   for (const [field, rule] of rules) {
-    if (!given(body[field])) continue;
+    if (!isGiven(body[field])) continue;
     const violation = rule(body);
     if (!violation) continue;
     keys ??= Object.keys(body);
@@ -32,11 +33,6 @@ function firstBrokenRule<Body extends object>(body: Body, rules: Rules<Body>): V
     position = at;
   }
   return first;
-}
-
-/** An explicit null equals absent. */
-export function given(value: unknown): boolean {
-  return value !== undefined && value !== null;
 }
 
 // ---- rules that the contract publishes -------------------------------------------------------------------------------
@@ -60,7 +56,7 @@ export function requires<Field extends string>(field: Field, other: Field, value
       [
         field,
         (body) => {
-          const isMet = value === undefined ? given(body[other]) : body[other] === value;
+          const isMet = value === undefined ? isGiven(body[other]) : body[other] === value;
           return isMet ? null : { code: "invalid_value", param: field, message };
         },
       ],
@@ -73,7 +69,7 @@ export function excludes<Field extends string>(older: Field, newer: Field): Rela
   const later = (field: Field, other: Field): Rule<Partial<Record<Field, unknown>>> => {
     const message = `'${field}' and '${other}' cannot be combined. Send only one of them ('${newer}' is the newer name).`;
     return (body) => {
-      if (!given(body[other])) return null;
+      if (!isGiven(body[other])) return null;
       const keys = Object.keys(body);
       if (keys.indexOf(field) < keys.indexOf(other)) return null;
       return { code: "mutually_exclusive", param: field, message };

@@ -26,7 +26,7 @@ const listed_max = 16;
 
 /** A choice of a tool that is not in the request, whose tools are `names`. */
 export function unlistedTool(param: string, name: string, names: readonly string[]): Violation {
-  const listed = names.filter((known) => !looksSecret(known)).slice(0, listed_max);
+  const listed = names.filter((one) => !looksSecret(one)).slice(0, listed_max);
   const others = names.length > listed.length ? " and others" : "";
   const among = listed.length > 0 ? ` (${oneOfWords(listed)}${others})` : "";
   return invalid(param, `must name one of 'tools'${among}, but is ${describe(name)}.`);
@@ -81,7 +81,7 @@ function quoted(text: string, quote: string): string {
 }
 
 /** Recognises prefixes of credentials, and long words that mix cases and digits or are hexadecimal. */
-export function looksSecret(text: string): boolean {
+function looksSecret(text: string): boolean {
   // Only the head is shown, and a string may have megabytes.
   const head = text.slice(0, 256);
   if (/(^|[^a-z])(sl[kort]_|sk[-_]|pk[-_]|gh[pousr]_|xox[abp]-|eyJ|AKIA|bearer\s|basic\s)/i.test(head)) return true;

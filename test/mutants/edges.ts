@@ -132,8 +132,8 @@ export const edges: Mutant[] = [
   {
     name: "a name that begins like an address is one",
     file: "src/http/host.ts",
-    find: "return isIPv4(name) || known.has(name);",
-    replace: "return /^[0-9]/.test(name) || known.has(name);",
+    find: "return isIPv4(name) || hosts.has(name);",
+    replace: "return /^[0-9]/.test(name) || hosts.has(name);",
     caughtBy: ["test/http/host.test.ts > a Host"],
     rule: "docs/design/service.md, The operator's port",
   },

@@ -108,8 +108,8 @@ export const memory: Mutant[] = [
   {
     name: "what an engine is handed has a name twice",
     file: "src/body/own-bytes.ts",
-    find: "this.#members(asked, written) === members;",
-    replace: "this.#members(asked, written) >= Math.min(members, 0);",
+    find: "this.#members(outgoing, written) === members;",
+    replace: "this.#members(outgoing, written) >= Math.min(members, 0);",
     caughtBy: [ownBytes],
     rule: ownRule,
   },
@@ -132,7 +132,7 @@ export const memory: Mutant[] = [
   {
     name: "a member that the engine is not asked passes for the same",
     file: "src/body/own-bytes.ts",
-    find: "for (const name in asked) if (asked[name] !== undefined) unmatched--;",
+    find: "for (const name in outgoing) if (outgoing[name] !== undefined) unmatched--;",
     replace: "unmatched = 0;",
     caughtBy: [ownBytes],
     rule: ownRule,

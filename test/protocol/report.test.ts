@@ -1,7 +1,7 @@
 /** Whatever an engine writes where a count should stand, what leaves is a usage of counts, and the words beside it. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { decodeUsage as messages, wordsOf } from "../../src/protocol/anthropic-messages/usage.ts";
+import { decodeUsage as messages, valuesOf } from "../../src/protocol/anthropic-messages/usage.ts";
 import { decodeUsage as chat } from "../../src/protocol/openai-chat/usage.ts";
 import { decodeUsage as responses } from "../../src/protocol/openai-responses/usage.ts";
 import type { Report } from "../../src/protocol/report.ts";
@@ -34,7 +34,7 @@ const protocols: Record<string, (said: Said) => Report | null> = {
     }),
   messages: ({ prompt, cached, output, reasoning }) =>
     messages(
-      wordsOf({
+      valuesOf({
         input_tokens: prompt,
         cache_read_input_tokens: cached,
         output_tokens: output,

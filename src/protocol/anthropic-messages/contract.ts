@@ -452,7 +452,6 @@ export const TokenEstimate = Type.Object(
   { input_tokens: Type.Integer({ minimum: 0, description: "In system, messages and tools together." }) },
   { $id: "TokenEstimate" },
 );
-export type TokenEstimate = Type.Static<typeof TokenEstimate>;
 
 // ---- response --------------------------------------------------------------------------------------------------------
 

@@ -28,12 +28,12 @@ export class MessagesNeeds extends Needs {
   readonly native: NativeNeed[] = [];
 
   addNative(feature: string, param: string): void {
-    if (this.native.some((known) => known.feature === feature)) return;
+    if (this.native.some((need) => need.feature === feature)) return;
     this.native.push({ protocol: "anthropic-messages", feature, param });
   }
 }
 
-export function textPart(block: TextBlockParam): TextPart {
+function textPart(block: TextBlockParam): TextPart {
   return withNative<TextPart>(
     { kind: "text", text: block.text },
     block,

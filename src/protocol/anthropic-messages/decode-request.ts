@@ -36,7 +36,7 @@ export interface MessagesOptions {
 }
 
 /** A request for an answer or for a count. A count has only some of the fields. */
-export type MessagesInput = CountTokensRequest & Partial<Omit<MessagesRequest, keyof CountTokensRequest>>;
+type MessagesInput = CountTokensRequest & Partial<Omit<MessagesRequest, keyof CountTokensRequest>>;
 
 export function decodeRequest(wire: MessagesInput, options: MessagesOptions = {}): InferenceRequest {
   const steps = decodingSteps(wire, options);

@@ -7,11 +7,11 @@ import { Answer, StreamDecoder } from "../answer.ts";
 import type { ResponseIdentity } from "../codec.ts";
 import { isObject, type JsonObject, textOf } from "../json.ts";
 import { answerCutShort, malformedAnswer } from "../refusal.ts";
-import type { Report, ReportWords } from "../report.ts";
+import type { Report, ReportedValues } from "../report.ts";
 import { AnswerParts } from "./answer-parts.ts";
 import { decodeErrorEvent } from "./fault.ts";
 import { decodeStop } from "./stop-reason.ts";
-import { decodeEarlyUsage, decodeUsage, wordsOf } from "./usage.ts";
+import { decodeEarlyUsage, decodeUsage, valuesOf } from "./usage.ts";
 
 export function streamDecoder(identity: ResponseIdentity): StreamDecoder {
   return new StreamDecoder(new AnswerDecoder(identity));
@@ -44,7 +44,7 @@ function isNamelessCall(block: unknown): boolean {
 /** A class: docs/design/runtime.md, Bun as a server. */
 class AnswerDecoder extends Answer {
   readonly #parts: AnswerParts;
-  #words: ReportWords | undefined;
+  #values: ReportedValues | undefined;
   #stopReason: string | null = null;
   #stopSequence: string | undefined;
 
@@ -86,16 +86,16 @@ class AnswerDecoder extends Answer {
   }
 
   #report(value: unknown): InferenceEvent[] {
-    const words = wordsOf(value, this.#words);
-    if (words === this.#words) return [];
-    this.#words = words;
-    return usageEvents(decodeUsage(words));
+    const values = valuesOf(value, this.#values);
+    if (values === this.#values) return [];
+    this.#values = values;
+    return usageEvents(decodeUsage(values));
   }
 
   #earlyReport(message: unknown): InferenceEvent[] {
-    const words = wordsOf(isObject(message) ? message.usage : undefined);
-    const early = decodeEarlyUsage(words);
-    if (early) this.#words = words;
+    const values = valuesOf(isObject(message) ? message.usage : undefined);
+    const early = decodeEarlyUsage(values);
+    if (early) this.#values = values;
     return usageEvents(early);
   }
 

@@ -39,12 +39,8 @@ function roleOf(turn: Turn): Message["role"] {
 
 function addBlocks(content: Block[], turn: Turn, ids: WireIds): void {
   if (turn.role === "tool") content.push(resultBlock(turn, ids));
-  else if (turn.role === "assistant") addAnswer(content, turn.parts, ids);
+  else if (turn.role === "assistant") blocks<AssistantPart>(turn.parts, (part) => assistantBlock(part, ids), content);
   else blocks<InputPart>(turn.parts, inputBlock, content);
-}
-
-function addAnswer(content: Block[], parts: readonly AssistantPart[], ids: WireIds): void {
-  blocks(parts, (part) => assistantBlock(part, ids), content);
 }
 
 export function textBlocks(parts: readonly TextPart[]): Block[] {
@@ -122,16 +118,16 @@ const invalidCharacters = /[^a-zA-Z0-9_-]/g;
 
 /** Makes ids that Messages accepts: letters, digits, `_` and `-`. Different ids stay different. */
 function wireIds(): WireIds {
-  const known = new Map<string, string>();
+  const idOf = new Map<string, string>();
   const used = new Set<string>();
   return (callId) => {
-    const before = known.get(callId);
+    const before = idOf.get(callId);
     if (before !== undefined) return before;
     const base = callId.replace(invalidCharacters, "_");
     let id = base;
     for (let ordinal = 1; used.has(id); ordinal += 1) id = `${base}_${ordinal}`;
     used.add(id);
-    known.set(callId, id);
+    idOf.set(callId, id);
     return id;
   };
 }

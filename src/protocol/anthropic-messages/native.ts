@@ -1,7 +1,6 @@
 /** Keeps the keys of a wire object that the centre does not model, for engines that speak Messages. */
 import type { Native } from "../../inference/request.ts";
-import { isObject } from "../json.ts";
-import { given } from "../rules.ts";
+import { isGiven, isObject } from "../json.ts";
 
 /**
  * Adds `native` to the part if the wire object has any of the keys `beyond` the centre. It holds the `modelled` keys too, as
@@ -17,17 +16,17 @@ export function withNative<Part extends { native?: Native }>(
   const source = wire as Record<string, unknown>;
   for (const key of beyond) {
     if (!isKept(key, source[key])) continue;
-    part.native = { protocol: "anthropic-messages", wire: kept(source, [...modelled, ...beyond]) };
+    part.native = { protocol: "anthropic-messages", wire: keptFields(source, [...modelled, ...beyond]) };
     return part;
   }
   return part;
 }
 
 function isKept(key: string, value: unknown): boolean {
-  return key === "cache_control" ? isObject(value) : given(value);
+  return key === "cache_control" ? isObject(value) : isGiven(value);
 }
 
-function kept(source: Record<string, unknown>, keys: readonly string[]): Record<string, unknown> {
+function keptFields(source: Record<string, unknown>, keys: readonly string[]): Record<string, unknown> {
   return Object.fromEntries(Object.entries(source).filter(([key, value]) => keys.includes(key) && isKept(key, value)));
 }
 

@@ -3,7 +3,7 @@
  * model here gets them as functions, under the names that callers expect.
  */
 
-export interface PublishedTool {
+interface PublishedTool {
   name: string;
   description: string;
   input_schema: Readonly<Record<string, unknown>>;

@@ -9,7 +9,7 @@ import { ownerOf } from "./tools.ts";
 type Conversation = Pick<CountTokensRequest, "tools" | "messages">;
 
 /** A block that changes the tools, with its path. */
-export interface ToolChange {
+interface ToolChange {
   block: ToolAdditionBlockParam | ToolRemovalBlockParam;
   param: string;
 }
@@ -62,14 +62,14 @@ export function brokenChange({ tools }: Conversation, changes: readonly ToolChan
   return null;
 }
 
-interface Known {
+interface ToolEntry {
   tool: MessagesTool;
   isOffered: boolean;
 }
 
 class ToolTable {
-  readonly #all: Known[] = [];
-  readonly #byName = new Map<string, Known>();
+  readonly #all: ToolEntry[] = [];
+  readonly #byName = new Map<string, ToolEntry>();
 
   constructor(listed: readonly MessagesTool[]) {
     for (const tool of listed) this.#offer(tool);
@@ -81,13 +81,13 @@ class ToolTable {
 
   /** Replaces a known tool in its place. Only tools of servers lack a name, and nothing refers to those. */
   #offer(tool: MessagesTool): void {
-    const known = this.#byName.get(tool.name ?? "");
-    if (known) {
-      known.tool = tool;
-      known.isOffered = true;
+    const earlier = this.#byName.get(tool.name ?? "");
+    if (earlier) {
+      earlier.tool = tool;
+      earlier.isOffered = true;
       return;
     }
-    const entry: Known = { tool, isOffered: true };
+    const entry: ToolEntry = { tool, isOffered: true };
     this.#all.push(entry);
     if (tool.name) this.#byName.set(tool.name, entry);
   }
@@ -95,15 +95,15 @@ class ToolTable {
   make({ block, param }: ToolChange): Violation | null {
     const { tool } = block;
     if (tool.type === "tool_definition") {
-      const known = this.#byName.get(tool.definition.name ?? "");
-      if (known && ownerOf(known.tool).family !== ownerOf(tool.definition).family)
+      const entry = this.#byName.get(tool.definition.name ?? "");
+      if (entry && ownerOf(entry.tool).family !== ownerOf(tool.definition).family)
         return otherKind(`${param}.tool.definition.name`, tool.definition.name);
       this.#offer(tool.definition);
       return null;
     }
-    const known = this.#byName.get(tool.name);
-    if (!known) return unknownTool(`${param}.tool.name`, tool.name);
-    known.isOffered = block.type === "tool_addition";
+    const entry = this.#byName.get(tool.name);
+    if (!entry) return unknownTool(`${param}.tool.name`, tool.name);
+    entry.isOffered = block.type === "tool_addition";
     return null;
   }
 }

@@ -7,7 +7,7 @@ import { callerToolType, type MessagesTool, toolPlaceholder } from "./contract.t
 import { publishedTool } from "./published-tools.ts";
 
 /** `family` is the kind of tool without its version. `feature` is its name in a refusal. */
-export type ToolOwner =
+type ToolOwner =
   | { kind: "caller"; family: string }
   | { kind: "service"; family: string; feature: string }
   | { kind: "schemaless"; family: string; feature: string }

@@ -1,7 +1,7 @@
 /** Translates `usage` of Messages in both directions. As in the centre, its classes are disjoint: input excludes cached tokens. */
 import { promptTokens, type Usage } from "../../inference/usage.ts";
 import { isObject } from "../json.ts";
-import { type Report, type ReportWords, reportOf } from "../report.ts";
+import { type Report, type ReportedValues, reportOf } from "../report.ts";
 import type { MessagesUsage } from "./contract.ts";
 
 export function encodeUsage(usage: Usage): MessagesUsage {
@@ -15,7 +15,7 @@ export function encodeUsage(usage: Usage): MessagesUsage {
 }
 
 /** Merges a usage into the one before it: `message_delta` repeats only counts that changed, and they are totals. */
-export function wordsOf(value: unknown, before: ReportWords = silent): ReportWords {
+export function valuesOf(value: unknown, before: ReportedValues = noValues): ReportedValues {
   if (!isObject(value)) return before;
   const details = isObject(value.output_tokens_details) ? value.output_tokens_details : {};
   const { input_tokens, cache_read_input_tokens, cache_creation_input_tokens, output_tokens } = value;
@@ -30,7 +30,7 @@ export function wordsOf(value: unknown, before: ReportWords = silent): ReportWor
   };
 }
 
-const silent: ReportWords = {
+const noValues: ReportedValues = {
   prompt: undefined,
   cached: undefined,
   written: undefined,
@@ -39,12 +39,12 @@ const silent: ReportWords = {
 };
 
 /** Null if the engine gave neither input nor output. */
-export function decodeUsage(words: ReportWords): Report | null {
-  return reportOf(words, { inclusive: false });
+export function decodeUsage(values: ReportedValues): Report | null {
+  return reportOf(values, { inclusive: false });
 }
 
 /** The usage at the start of an answer. An input of 0 is no report yet; the output is not known then. */
-export function decodeEarlyUsage(words: ReportWords): Report | null {
-  const report = reportOf({ ...words, output: words.output ?? 0 }, { inclusive: false });
+export function decodeEarlyUsage(values: ReportedValues): Report | null {
+  const report = reportOf({ ...values, output: values.output ?? 0 }, { inclusive: false });
   return report && (report.rejected || promptTokens(report.usage) > 0) ? report : null;
 }

@@ -4,8 +4,8 @@
  */
 import { Fault } from "../../inference/fault.ts";
 import { contract } from "../contract.ts";
-import { isObject } from "../json.ts";
-import { given, obeying, type Rules } from "../rules.ts";
+import { isGiven, isObject } from "../json.ts";
+import { obeying, type Rules } from "../rules.ts";
 import {
   choiceWithoutTools,
   describe,
@@ -34,7 +34,7 @@ const count = contract(CountTokensRequest);
 
 /** The body as a request. Throws a Fault: `missing_field`, `invalid_value` or `unsupported_feature`. */
 export function validateMessagesRequest(body: unknown): MessagesRequest {
-  if (isObject(body) && given(body.thread)) throw threadRefused();
+  if (isObject(body) && isGiven(body.thread)) throw threadRefused();
   if (!request.satisfied(body)) throw violationFault(warmingOnly(body) ?? request.violation(body));
   return obeying(body, rules);
 }
@@ -81,7 +81,7 @@ function changedTools(body: MessagesRequest): Violation | null {
   return (
     firstOf(defined, uncallable) ??
     brokenChange(body, changes) ??
-    (given(body.tools) ? null : nothingButHosted(defined))
+    (isGiven(body.tools) ? null : nothingButHosted(defined))
   );
 }
 
@@ -92,14 +92,15 @@ function uncallable({ tool, param }: ListedTool): Violation | null {
   if (owner.kind === "schemaless") return notSupported(`${param}.type`, named(owner.feature, String(tool.type)));
   if (owner.kind === "unknown") return notSupported(`${param}.type`, `a tool whose type is ${describe(tool.type)}`);
   if (owner.kind === "service") return null;
-  if (!given(tool.name)) return missing(`${param}.name`, `It must be ${published ? `'${published.name}'` : "a name"}.`);
+  if (!isGiven(tool.name))
+    return missing(`${param}.name`, `It must be ${published ? `'${published.name}'` : "a name"}.`);
   if (published) return tool.name === published.name ? null : misnamed(`${param}.name`, published.name, tool.name);
-  const hasSchema = given(tool.input_schema) || isPlaceholder(tool);
+  const hasSchema = isGiven(tool.input_schema) || isPlaceholder(tool);
   return hasSchema ? null : missing(`${param}.input_schema`, "It must be a JSON Schema of an object.");
 }
 
-function misnamed(param: string, wanted: string, name: unknown): Violation {
-  return invalid(param, `must be '${wanted}', the name of tools of this type, but is ${describe(name)}.`);
+function misnamed(param: string, expected: string, name: unknown): Violation {
+  return invalid(param, `must be '${expected}', the name of tools of this type, but is ${describe(name)}.`);
 }
 
 /** Agents list hosted tools on every request. If there is no other tool, the request needs one of them. */
@@ -145,11 +146,11 @@ function conversation({ messages }: MessagesRequest): Violation | null {
       if (wrong) return wrong;
     }
   }
-  return messages.some(saysSomething) ? null : invalid("messages", "must have at least one message with content.");
+  return messages.some(hasContent) ? null : invalid("messages", "must have at least one message with content.");
 }
 
 /** Reports whether a message counts as content. A user's message always does, even if it is empty. */
-function saysSomething({ role, content }: MessagesRequest["messages"][number]): boolean {
+function hasContent({ role, content }: MessagesRequest["messages"][number]): boolean {
   if (role === "user" || !Array.isArray(content)) return role === "user" || Boolean(content);
   return content.some((block) => (block.type === "text" ? block.text !== "" : !("tool" in block)));
 }
@@ -158,7 +159,7 @@ function saysSomething({ role, content }: MessagesRequest["messages"][number]): 
 function outlastsItsTurn({ clear_at, content, output_config }: SystemMessageParam, at: number): Violation | null {
   if (clear_at !== "next_user_message") return null;
   const change = Array.isArray(content) ? content.findIndex(({ type }) => type !== "text") : -1;
-  if (change === -1 && !given(output_config)) return null;
+  if (change === -1 && !isGiven(output_config)) return null;
   return invalid(
     `messages[${at}].${change === -1 ? "output_config" : `content[${change}].type`}`,
     "has no place in a message with 'clear_at: next_user_message'. Send it in a system message of its own.",

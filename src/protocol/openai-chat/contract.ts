@@ -427,7 +427,7 @@ const ChatLogprobs = Type.Object(
 
 const FinishReason = oneOf(["stop", "length", "tool_calls", "content_filter"], { $id: "FinishReason" });
 
-export const ChatCompletionMessage = Type.Object(
+const ChatCompletionMessage = Type.Object(
   {
     role: Type.Literal("assistant"),
     content: nullable(text),
@@ -437,7 +437,6 @@ export const ChatCompletionMessage = Type.Object(
   },
   { $id: "ChatCompletionMessage" },
 );
-export type ChatCompletionMessage = Type.Static<typeof ChatCompletionMessage>;
 
 /** A field of vLLM. OpenAI's protocol has none for this. */
 const stopReason = Type.Optional(Type.String({ description: "Which of `stop` ended the answer. Absent if none did." }));
@@ -521,7 +520,6 @@ export const ChatCompletionChunk = Type.Object(
   },
   { $id: "ChatCompletionChunk", description: "`id`, `created` and `model` are the same in every chunk of a stream." },
 );
-export type ChatCompletionChunk = Type.Static<typeof ChatCompletionChunk>;
 
 // ---- errors ----------------------------------------------------------------------------------------------------------
 

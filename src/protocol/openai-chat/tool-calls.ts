@@ -9,7 +9,7 @@ import { isObject, type JsonObject, textOf } from "../json.ts";
 import { assertFewParts } from "../parts-bound.ts";
 import { ToolInput } from "../tool-input.ts";
 
-export interface AssembledCall {
+interface AssembledCall {
   callId: string;
   toolName: string;
   /** Set for a custom tool, whose arguments are plain text. */
@@ -18,7 +18,7 @@ export interface AssembledCall {
   partIndex: number;
 }
 
-export type AssemblyStep = { type: "start"; call: AssembledCall } | { type: "text"; call: AssembledCall; text: string };
+type AssemblyStep = { type: "start"; call: AssembledCall } | { type: "text"; call: AssembledCall; text: string };
 
 interface Assembly extends AssembledCall {
   /** The engine's id; null while there is none. */
@@ -61,8 +61,8 @@ export function toolCallAssembly(responseId: string) {
   function find(index: number, id: string, name: string): Assembly {
     const latest = latestAt.get(index);
     if (!id) return latest && !(name && latest.started && isComplete(latest)) ? latest : begin(index, id);
-    const known = byIndexAndId.get(`${index} ${id}`);
-    if (known) return known;
+    const earlier = byIndexAndId.get(`${index} ${id}`);
+    if (earlier) return earlier;
     if (latest && latest.wireId === null && !latest.started) {
       latest.wireId = id;
       byIndexAndId.set(`${index} ${id}`, latest);

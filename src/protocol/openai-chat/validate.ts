@@ -3,7 +3,8 @@
  * the first offence in document order.
  */
 import { contract } from "../contract.ts";
-import { given, obeying, type Rules, rulesOf } from "../rules.ts";
+import { isGiven } from "../json.ts";
+import { obeying, type Rules, rulesOf } from "../rules.ts";
 import { describe, invalid, missing, unlistedTool, type Violation, violationFault } from "../violation.ts";
 import { type AssistantMessage, assistantWords, ChatCompletionRequest, chatRelations } from "./contract.ts";
 import { nameOf } from "./tools.ts";
@@ -43,7 +44,7 @@ function conversation({ messages }: ChatCompletionRequest): Violation | null {
     const message = messages[index]!;
     if (message.role === "assistant") {
       for (const call of message.tool_calls ?? []) calls.add(call.id);
-      if (!saysSomething(message)) return silentAssistant(`messages[${index}].content`);
+      if (!hasContent(message)) return silentAssistant(`messages[${index}].content`);
     } else if (message.role === "tool" && !calls.has(message.tool_call_id)) {
       return unanswering(`messages[${index}].tool_call_id`, message.tool_call_id);
     }
@@ -51,10 +52,10 @@ function conversation({ messages }: ChatCompletionRequest): Violation | null {
   return null;
 }
 
-function saysSomething(message: AssistantMessage): boolean {
+function hasContent(message: AssistantMessage): boolean {
   for (const field of assistantWords) {
     const words = message[field];
-    if (Array.isArray(words) ? words.length > 0 : given(words)) return true;
+    if (Array.isArray(words) ? words.length > 0 : isGiven(words)) return true;
   }
   return false;
 }

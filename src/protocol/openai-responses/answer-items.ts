@@ -9,7 +9,7 @@ import { conversationOf, itemIdOf } from "./references.ts";
 import { seal } from "./sealed-reasoning.ts";
 import { listedTools, namespaceOf, ToolBook } from "./tools.ts";
 
-export type ItemKind = AnswerItem["type"];
+type ItemKind = AnswerItem["type"];
 
 /** A call with the names that the caller gave its tools. */
 export interface CallerCall {

@@ -86,13 +86,13 @@ export class AnswerParts {
   /** The final object: adds items that were never sent, and ends the open ones. Its ids may be new; its order is the same. */
   final(output: unknown): InferenceEvent[] {
     const events: InferenceEvent[] = [];
-    const known = [...this.#items];
+    const unmatched = [...this.#items];
     for (const [at, value] of (Array.isArray(output) ? output : []).entries()) {
       if (!isObject(value)) continue;
       const type = textOf(value.type);
-      const byId = known.findIndex((item) => item.id !== "" && item.id === value.id);
-      const place = byId === -1 ? known.findIndex((item) => item.type === type) : byId;
-      const item = place === -1 ? this.#newItem(value, at) : known.splice(place, 1)[0];
+      const byId = unmatched.findIndex((item) => item.id !== "" && item.id === value.id);
+      const place = byId === -1 ? unmatched.findIndex((item) => item.type === type) : byId;
+      const item = place === -1 ? this.#newItem(value, at) : unmatched.splice(place, 1)[0];
       if (item?.type === type) events.push(...this.#finish(item, value));
     }
     for (const item of this.#items) events.push(...this.#endParts(item));

@@ -137,7 +137,7 @@ const HostedTool = Type.Union(
   (Object.keys(hostedTools) as HostedKind[]).map((kind) => tagged(kind, {})),
   { $id: "ResponsesHostedTool", description: "Left out if it is only listed. Refused if no other tool is listed." },
 );
-export type HostedTool = { type: HostedKind };
+type HostedTool = { type: HostedKind };
 
 export const ResponsesTool = Type.Unsafe<FunctionTool | CustomTool | NamespaceTool | HostedTool>(
   Type.Union([FunctionTool, CustomTool, NamespaceTool, HostedTool], {
@@ -147,7 +147,7 @@ export const ResponsesTool = Type.Unsafe<FunctionTool | CustomTool | NamespaceTo
 );
 export type ResponsesTool = FunctionTool | CustomTool | NamespaceTool | HostedTool;
 
-const asked = { ...hostedTools, ...schemalessTools, computer_use: "computer use" };
+const unsupportedTools = { ...hostedTools, ...schemalessTools, computer_use: "computer use" };
 
 const named = <Kind extends string>(kind: Kind) =>
   Type.Object({ type: Type.Literal(kind), name: toolName(), namespace: optional(text) }, open);
@@ -164,7 +164,7 @@ const ResponsesToolChoice = Type.Union(
       "allowed_tools",
       {
         mode: oneOf(["auto", "required"]),
-        tools: list(Type.Union([namedFunction, namedCustom], { "x-unsupported": asked }), {
+        tools: list(Type.Union([namedFunction, namedCustom], { "x-unsupported": unsupportedTools }), {
           minItems: 1,
           maxItems: 512,
         }),
@@ -172,7 +172,7 @@ const ResponsesToolChoice = Type.Union(
       open,
     ),
   ],
-  { $id: "ResponsesToolChoice", "x-unsupported": asked },
+  { $id: "ResponsesToolChoice", "x-unsupported": unsupportedTools },
 );
 
 // ---- request: settings -----------------------------------------------------------------------------------------------
@@ -279,7 +279,7 @@ export const ItemReference = tagged(
 );
 export type ItemReference = Type.Static<typeof ItemReference>;
 
-export const CompactionItem = tagged(
+const CompactionItem = tagged(
   "compaction",
   {
     encrypted_content: Type.String({
@@ -292,7 +292,6 @@ export const CompactionItem = tagged(
     description: "As the service sent it. The model reads its text as a message in this place.",
   },
 );
-export type CompactionItem = Type.Static<typeof CompactionItem>;
 
 const CompactionTriggerItem = tagged(
   "compaction_trigger",
@@ -685,13 +684,11 @@ export const InputItemList = Type.Object(
   },
   { $id: "ResponsesInputItemList" },
 );
-export type InputItemList = Type.Static<typeof InputItemList>;
 
 export const DeletedResponse = Type.Object(
   { id: text, object: Type.Literal("response"), deleted: Type.Literal(true) },
   { $id: "DeletedResponse" },
 );
-export type DeletedResponse = Type.Static<typeof DeletedResponse>;
 
 // ---- stream events ---------------------------------------------------------------------------------------------------
 

@@ -201,10 +201,10 @@ function reasoningParts(
   { content, summary, encrypted_content: sealed }: ReasoningItem,
   model: string,
 ): AssistantPart[] {
-  const known = sealed ? unseal(sealed, model) : null;
+  const unsealed = sealed ? unseal(sealed, model) : null;
   const written = content?.length ? content.map((part) => part.text).join("") : null;
-  const text = known?.text || (written ?? (summary ?? []).map((part) => part.text).join("\n\n"));
-  const part: AssistantPart = { kind: "reasoning", ...known, text };
+  const text = unsealed?.text || (written ?? (summary ?? []).map((part) => part.text).join("\n\n"));
+  const part: AssistantPart = { kind: "reasoning", ...unsealed, text };
   return part.text === "" && part.signature === undefined && part.encrypted === undefined ? [] : [part];
 }
 

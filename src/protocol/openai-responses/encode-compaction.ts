@@ -24,7 +24,7 @@ export function encodeCompaction(result: Result, wire: ResponsesRequest, endedAt
 }
 
 /** The summary, with notices of turns that were left out and of a summary that breaks off. */
-export function compactionItem({ responseId, parts, reason, leftOutTurns = 0 }: Result, index = 0): OutputCompaction {
+function compactionItem({ responseId, parts, reason, leftOutTurns = 0 }: Result, index = 0): OutputCompaction {
   const summary = parts.map(({ head, text }) => (head.kind === "text" ? text : "")).join("");
   if (summary.trim() === "") throw noSummary();
   const paragraphs = [

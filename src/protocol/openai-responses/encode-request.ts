@@ -69,8 +69,8 @@ function encodeTools(tools: readonly Tool[]): Readonly<JsonObject>[] {
   for (const tool of tools) {
     const wire = wireOf(tool.native);
     const inner = wire?.type === "namespace" && Array.isArray(wire.tools) ? wire.tools : null;
-    const known = inner && namespaces.get(wire?.name);
-    if (known) known.tools.push(...(inner ?? []));
+    const earlier = inner && namespaces.get(wire?.name);
+    if (earlier) earlier.tools.push(...(inner ?? []));
     else if (wire && inner) {
       const first = { ...wire, tools: [...inner] };
       namespaces.set(wire.name, first);

@@ -83,10 +83,10 @@ export class PlacedItem {
 
 /** All items, oldest first. Throws a Fault for a reference that was not resolved. */
 export function conversationOf(wire: ResponsesRequest): PlacedItem[] {
-  const known = (wire as ResponsesRequest & Resolved)[resolved];
-  if (wire.previous_response_id && !known) throw notFound("previous_response_id");
+  const stored = (wire as ResponsesRequest & Resolved)[resolved];
+  if (wire.previous_response_id && !stored) throw notFound("previous_response_id");
   const items: PlacedItem[] = [];
-  for (const item of known?.history ?? []) {
+  for (const item of stored?.history ?? []) {
     if (item.type !== "item_reference") items.push(new PlacedItem(item, "previous_response_id"));
   }
   if (typeof wire.input === "string") {
@@ -94,7 +94,7 @@ export function conversationOf(wire: ResponsesRequest): PlacedItem[] {
     return items;
   }
   for (const [at, item] of wire.input.entries()) {
-    const real = item.type === "item_reference" ? known?.items.get(item.id) : item;
+    const real = item.type === "item_reference" ? stored?.items.get(item.id) : item;
     if (!real || real.type === "item_reference") throw notFound(`input[${at}].id`);
     items.push(new PlacedItem(real, at));
   }
@@ -137,7 +137,7 @@ export interface StoredTurn {
   output: readonly OutputItem[];
 }
 
-export interface Stored extends StoredTurn {
+interface Stored extends StoredTurn {
   id: string;
   previousResponseId: string | null;
   /** The response that the client got. */
@@ -220,7 +220,7 @@ export function isInputId(itemId: string): boolean {
 }
 
 /** The response that an item belongs to. */
-export function responseIdOf(itemId: string): string | null {
+function responseIdOf(itemId: string): string | null {
   const hex = itemIdForm.exec(itemId)?.[1];
   return hex ? `resp_${hex}` : null;
 }

@@ -8,7 +8,7 @@ import { textOf } from "../json.ts";
 
 const mark = "reasoning.1:";
 
-export type Proof = Pick<ReasoningPart, "signature" | "encrypted">;
+type Proof = Pick<ReasoningPart, "signature" | "encrypted">;
 
 export function seal(model: string, text: string, { signature, encrypted }: Proof): string {
   return mark + JSON.stringify({ model, text, signature, encrypted });

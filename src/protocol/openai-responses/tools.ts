@@ -61,15 +61,15 @@ export class ToolBook {
     return this.#byName.get(name);
   }
 
-  #freeName(wanted: string): string {
-    if (!this.#byName.has(wanted)) return wanted;
-    let name = wanted;
-    let ordinal = this.#ordinals.get(wanted) ?? 2;
+  #freeName(preferred: string): string {
+    if (!this.#byName.has(preferred)) return preferred;
+    let name = preferred;
+    let ordinal = this.#ordinals.get(preferred) ?? 2;
     for (; this.#byName.has(name); ordinal += 1) {
       const tail = `_${ordinal}`;
-      name = wanted.slice(0, nameChars_max - tail.length) + tail;
+      name = preferred.slice(0, nameChars_max - tail.length) + tail;
     }
-    this.#ordinals.set(wanted, ordinal);
+    this.#ordinals.set(preferred, ordinal);
     return name;
   }
 }

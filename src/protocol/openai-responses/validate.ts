@@ -4,8 +4,8 @@
  */
 import { compact } from "../../inference/compact.ts";
 import { type Contract, contract } from "../contract.ts";
-import { isObject, type JsonObject } from "../json.ts";
-import { given, obeying, type Rules } from "../rules.ts";
+import { isGiven, isObject, type JsonObject } from "../json.ts";
+import { obeying, type Rules } from "../rules.ts";
 import { choiceWithoutTools, named, notSupported, unlistedTool, type Violation, violationFault } from "../violation.ts";
 import {
   hostedTools,
@@ -80,7 +80,7 @@ function withType(item: unknown): unknown {
 }
 
 function impliedType(item: unknown): "message" | "item_reference" | null {
-  if (!isObject(item) || given(item.type)) return null;
+  if (!isObject(item) || isGiven(item.type)) return null;
   if (item.role !== undefined) return "message";
   return typeof item.id === "string" && item.content === undefined ? "item_reference" : null;
 }
@@ -92,7 +92,7 @@ function withoutSource(body: unknown, by: Contract<unknown>): Violation | null {
   if (!path || found.code !== "missing_field") return null;
   const item = ((body as JsonObject).input as JsonObject[])[Number(path[2])];
   const part = (item?.[path[3]!] as JsonObject[] | undefined)?.[Number(path[4])];
-  const key = ["file_id", "file_url"].find((name) => given(part?.[name]));
+  const key = ["file_id", "file_url"].find((name) => isGiven(part?.[name]));
   return key === undefined
     ? null
     : notSupported(`${path[1]}.${key}`, key === "file_id" ? "files by id" : "files by URL");
