@@ -10,7 +10,7 @@ import { loadEngine } from "../src/postgres/engine.ts";
 import { record_file, type SeedContents, type SeedRecord, seedRecord } from "../src/postgres/seed.ts";
 import { migrate } from "./migrate.ts";
 
-export const seed_path = join(import.meta.dir, "../.cache/seed.tar.gz");
+const seed_path = join(import.meta.dir, "../.cache/seed.tar.gz");
 
 /** Puts a closed database into `database` of the folder that it gets. */
 type Fill = (folder: string) => Promise<void>;

@@ -1,5 +1,5 @@
-/** Who administers, what was done, and who is told. */
-import { boolean, index, integer, jsonb, pgTable, primaryKey, text, unique, uuid } from "drizzle-orm/pg-core";
+/** Operators, the audit log, repeated creations, webhooks, and drained engines. */
+import { boolean, index, integer, jsonb, pgTable, primaryKey, text, uuid } from "drizzle-orm/pg-core";
 import { bytes, instant, secret, units } from "./columns.ts";
 
 export const auditEntry = pgTable(
@@ -67,23 +67,6 @@ export const noticeHook = pgTable("notice_hook", {
   keyExpiryDays: integer("key_expiry_days").notNull(),
   changedAt: instant("changed_at").notNull(),
 });
-
-export const notice = pgTable(
-  "notice",
-  {
-    id: uuid("id").primaryKey(),
-    organizationId: uuid("organization_id").notNull(),
-    kind: text("kind", { enum: ["usage.share_reached", "organization.suspended", "key.expiring"] }).notNull(),
-    about: text("about").notNull(),
-    details: jsonb("details").notNull(),
-    createdAt: instant("created_at").notNull(),
-    attempts: integer("attempts").notNull().default(0),
-    nextAttemptAt: instant("next_attempt_at"),
-    deliveredAt: instant("delivered_at"),
-    problem: text("problem"),
-  },
-  (table) => [unique().on(table.organizationId, table.about), index("notice_due").on(table.nextAttemptAt)],
-);
 
 export const drainedEngine = pgTable(
   "drained_engine",

@@ -1,4 +1,4 @@
-/** Organizations, what they may use, their teams and their keys. */
+/** Organizations, plans, teams, keys, and their limits. */
 import { boolean, index, integer, jsonb, pgTable, primaryKey, text, uuid } from "drizzle-orm/pg-core";
 import { instant, limits, secret, units } from "./columns.ts";
 
@@ -38,11 +38,6 @@ export const plan = pgTable("plan", {
   source: text("source", { enum: ["file", "management"] }).notNull(),
   version: units("version").notNull(),
   ...limits,
-  changedAt: instant("changed_at").notNull(),
-});
-
-export const planFile = pgTable("plan_file", {
-  isOne: boolean("is_one").primaryKey().default(true),
   changedAt: instant("changed_at").notNull(),
 });
 

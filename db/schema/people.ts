@@ -1,4 +1,4 @@
-/** People who come in by an issuer, and their memberships. */
+/** People who sign in through an issuer, their memberships, and the sign-ins of their devices. */
 import { boolean, index, pgTable, text, unique, uuid } from "drizzle-orm/pg-core";
 import { bytes, instant, units } from "./columns.ts";
 
@@ -44,5 +44,27 @@ export const membership = pgTable(
     unique().on(table.personId, table.organizationId, table.source),
     unique().on(table.personId, table.source),
     index("membership_of_organization").on(table.organizationId),
+  ],
+);
+
+export const signIn = pgTable(
+  "sign_in",
+  {
+    keyId: uuid("key_id").primaryKey(),
+    personId: uuid("person_id").notNull(),
+    issuer: text("issuer").notNull(),
+    issuerSession: text("issuer_session"),
+    tokens: bytes("tokens"),
+    agent: text("agent").notNull(),
+    address: text("address").notNull(),
+    createdAt: instant("created_at").notNull(),
+    endsAt: instant("ends_at"),
+    endedAt: instant("ended_at"),
+    refreshingBy: uuid("refreshing_by"),
+    refreshingUntil: instant("refreshing_until"),
+  },
+  (table) => [
+    index("sign_in_of_person").on(table.personId),
+    index("sign_in_of_issuer").on(table.issuer, table.issuerSession),
   ],
 );

@@ -1,24 +1,9 @@
-/** The ledger: what is used now, what is held for running requests, and the record of each. */
+/** The ledger: limits, current use, the holds of running requests, and the records of ended ones. */
 import { sql } from "drizzle-orm";
-import {
-  bigint,
-  boolean,
-  doublePrecision,
-  index,
-  integer,
-  jsonb,
-  pgEnum,
-  pgTable,
-  pgView,
-  primaryKey,
-  smallint,
-  text,
-  unique,
-  uuid,
-} from "drizzle-orm/pg-core";
+import { bigint, boolean, index, integer, jsonb, pgEnum, pgTable, pgView, text, uuid } from "drizzle-orm/pg-core";
 import { instant, limits, tokenCounts, units } from "./columns.ts";
 
-/** Keys that are in a team, limited or a person's, and teams and people, as the ledger knows them. */
+/** The subjects that the ledger counts: teams, people, and keys that are in a team, limited or a person's. */
 export const usageSubject = pgTable(
   "usage_subject",
   {
@@ -55,35 +40,8 @@ export const limitRaise = pgTable(
   ],
 );
 
-/** Whose limits changed, and as which change of all; its numbers rise in the order of commits. */
-export const limitChange = pgTable(
-  "limit_change",
-  {
-    subjectId: uuid("subject_id").primaryKey(),
-    number: units("number").notNull(),
-  },
-  (table) => [index("limit_change_by_number").on(table.number)],
-);
-
-export const limitChangeHead = pgTable("limit_change_head", {
-  isOne: boolean("is_one").primaryKey().default(true),
-  number: units("number").notNull(),
-});
-
-export const usageWindowKind = pgEnum("usage_window_kind", ["session", "week", "month", "extra"]);
-
-export const usageBilling = pgEnum("usage_billing", ["plan", "extra"]);
-
-export const windowBounds = {
-  kind: usageWindowKind("kind").notNull(),
-  startsAt: instant("starts_at").notNull(),
-  endsAt: instant("ends_at").notNull(),
-};
-
-const windowTotals = {
-  used: units("used").notNull(),
-  held: units("held").notNull(),
-};
+const usageWindowKind = pgEnum("usage_window_kind", ["session", "week", "month", "extra"]);
+const usageBilling = pgEnum("usage_billing", ["plan", "extra"]);
 
 const requestFacts = {
   operation: text("operation").notNull(),
@@ -96,67 +54,14 @@ const requestFacts = {
   source: usageBilling("source").notNull(),
 };
 
-export const usageNow = pgTable(
-  "usage_now",
-  {
-    subjectId: uuid("subject_id").notNull(),
-    generation: units("generation").notNull(),
-    updates: integer("updates").notNull(),
-    running: units("running").notNull(),
-    startsAt: instant("starts_at").array().notNull(),
-    endsAt: instant("ends_at").array().notNull(),
-    used: units("used").array().notNull(),
-    held: units("held").array().notNull(),
-  },
-  (table) => [primaryKey({ columns: [table.subjectId, table.generation] })],
-);
-
-export const usageAnchor = pgTable(
-  "usage_anchor",
-  {
-    organizationId: uuid("organization_id").notNull(),
-    monthFrom: instant("month_from").notNull(),
-    weekFrom: instant("week_from").notNull(),
-    anchorAt: instant("anchor_at").notNull(),
-  },
-  (table) => [primaryKey({ columns: [table.organizationId, table.monthFrom] })],
-);
-
-export const usagePast = pgTable(
-  "usage_past",
-  {
-    subjectId: uuid("subject_id").notNull(),
-    ...windowBounds,
-    ...windowTotals,
-  },
-  (table) => [
-    primaryKey({ columns: [table.subjectId, table.kind, table.startsAt] }),
-    index("usage_past_by_end").using("brin", table.endsAt),
-  ],
-);
-
-export const usageOpening = pgTable(
-  "usage_opening",
-  {
-    subjectId: uuid("subject_id").notNull(),
-    ...windowBounds,
-    units: units("units").notNull(),
-  },
-  (table) => [primaryKey({ columns: [table.subjectId, table.kind, table.startsAt] })],
-);
-
-/** Every window that was ever used, those of now and those of the past. */
-export const usageWindow = pgView("usage_window", {
-  subjectId: uuid("subject_id").notNull(),
-  ...windowBounds,
-  ...windowTotals,
-}).existing();
-
-/** The windows of now, one row a kind, and what their organization has open and allows. */
+/** The current windows, one row a kind, with the open requests and the limits of their organization. */
 export const usageWindowNow = pgView("usage_window_now", {
   organizationId: uuid("organization_id").notNull(),
-  ...windowBounds,
-  ...windowTotals,
+  kind: usageWindowKind("kind").notNull(),
+  startsAt: instant("starts_at").notNull(),
+  endsAt: instant("ends_at").notNull(),
+  used: units("used").notNull(),
+  held: units("held").notNull(),
   running: units("running").notNull(),
   extraEnabled: boolean("extra_enabled").notNull(),
   extraCapUnits: units("extra_cap_units"),
@@ -247,80 +152,15 @@ export const usageRecord = pgTable(
   ],
 );
 
-export const usageLedger = pgTable("usage_ledger", {
-  id: boolean("id").primaryKey().default(true),
-  ledgerId: uuid("ledger_id").notNull().defaultRandom(),
-});
-
-export const usageTimeline = pgTable(
-  "usage_timeline",
-  {
-    server: text("server").notNull(),
-    timeline: integer("timeline").notNull(),
-    seenAt: instant("seen_at").notNull(),
-  },
-  (table) => [primaryKey({ columns: [table.server, table.timeline] })],
-);
-
-export const usageRate = pgTable(
-  "usage_rate",
-  {
-    subjectId: uuid("subject_id").notNull(),
-    countsUntil: instant("counts_until").notNull(),
-    entry: text("entry").notNull(),
-    requests: units("requests").notNull(),
-    tokens: units("tokens").notNull(),
-  },
-  (table) => [primaryKey({ columns: [table.subjectId, table.countsUntil, table.entry] })],
-);
-
-export const usageRateNow = pgTable(
-  "usage_rate_now",
-  {
-    subjectId: uuid("subject_id").notNull(),
-    generation: units("generation").notNull(),
-    updates: integer("updates").notNull(),
-    requests: units("requests").notNull(),
-    tokens: units("tokens").notNull(),
-    sweptUntil: instant("swept_until").notNull(),
-    readAt: instant("read_at"),
-  },
-  (table) => [primaryKey({ columns: [table.subjectId, table.generation] })],
-);
-
-export const usageRefusal = pgTable(
-  "usage_refusal",
-  {
-    requestId: uuid("request_id").primaryKey(),
-    organizationId: uuid("organization_id").notNull(),
-    second: units("second").notNull(),
-    place: smallint("place").notNull(),
-    keyId: uuid("key_id").notNull(),
-    operation: text("operation").notNull(),
-    model: text("model"),
-    stream: boolean("stream"),
-    errorCode: text("error_code").notNull(),
-    refusedAt: instant("refused_at").notNull(),
-  },
-  (table) => [unique().on(table.organizationId, table.second, table.place)],
-);
-
-export const inputCalibration = pgTable("input_calibration", {
-  modelId: text("model_id").primaryKey(),
-  ratio: doublePrecision("ratio").notNull(),
-  spread: doublePrecision("spread").notNull(),
-  bytes: doublePrecision("bytes").notNull(),
-  template: doublePrecision("template").notNull(),
-  updatedAt: instant("updated_at").notNull(),
-});
-
-/** `route`: an upstream and its model. */
-export const outputCalibration = pgTable("output_calibration", {
-  route: text("route").primaryKey(),
-  tokens: doublePrecision("tokens").notNull(),
-  deltas: doublePrecision("deltas").notNull(),
-  codeUnits: doublePrecision("code_units").notNull(),
-  wholeTokens: doublePrecision("whole_tokens").notNull(),
-  wholeCodeUnits: doublePrecision("whole_code_units").notNull(),
-  updatedAt: instant("updated_at").notNull(),
+/** The parts of receipts that the ledger doesn't have. */
+export const answerNote = pgTable("answer_note", {
+  requestId: uuid("request_id").primaryKey(),
+  organizationId: uuid("organization_id").notNull(),
+  detached: boolean("detached").notNull().default(false),
+  replayOf: uuid("replay_of"),
+  keyId: uuid("key_id"),
+  operation: text("operation"),
+  model: text("model"),
+  stream: boolean("stream"),
+  notedAt: instant("noted_at").notNull(),
 });
