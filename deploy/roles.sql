@@ -38,7 +38,7 @@ grant insert, update, delete on fleet_process to sluice_run;
 grant insert on usage_record, usage_opening to sluice_run;
 grant insert, update, delete on usage_now, usage_past, usage_hold, usage_tally, usage_seal, usage_recount to sluice_run;
 grant insert, update, delete on usage_hour, usage_day, usage_total, usage_rolled to sluice_run;
-grant insert on usage_total_added to sluice_run;
+grant insert on usage_hour_added, usage_day_added, usage_total_added to sluice_run;
 grant insert, update on usage_audit to sluice_run;
 grant insert, delete on usage_anchor, usage_refusal, usage_lost to sluice_run;
 grant insert on usage_timeline to sluice_run;

@@ -35,23 +35,22 @@ create table usage_total (
 ) with (fillfactor = 80);
 create index usage_total_by_start on usage_total using brin (starts_at) with (pages_per_range = 32, autosummarize = on);
 
--- What is inserted here is added to the totals.
+-- A row that is inserted into one of these is added to the row of the table that has its key.
+create view usage_hour_added as select * from usage_hour;
+create view usage_day_added as select * from usage_day;
 create view usage_total_added as select * from usage_total;
-create rule usage_total_added as on insert to usage_total_added do instead
-  insert into usage_total as u values (new.*)
-  on conflict (kind, organization_id, starts_at, key_id, team_id, model, operation, outcome) do update set
-    records = u.records + excluded.records, requests = u.requests + excluded.requests,
-    input_tokens = u.input_tokens + excluded.input_tokens,
-    cached_input_tokens = u.cached_input_tokens + excluded.cached_input_tokens,
-    cache_write_tokens = u.cache_write_tokens + excluded.cache_write_tokens,
-    output_tokens = u.output_tokens + excluded.output_tokens,
-    reasoning_tokens = u.reasoning_tokens + excluded.reasoning_tokens, units = u.units + excluded.units,
-    extra_units = u.extra_units + excluded.extra_units,
-    uncharged_units = u.uncharged_units + excluded.uncharged_units,
-    input_units = u.input_units + excluded.input_units,
-    cached_input_units = u.cached_input_units + excluded.cached_input_units,
-    cache_write_units = u.cache_write_units + excluded.cache_write_units,
-    output_units = u.output_units + excluded.output_units;
+do $$
+declare
+  sums text;
+  added text;
+begin
+  foreach sums in array array['usage_hour', 'usage_day', 'usage_total'] loop
+    select string_agg(format('%1$I = u.%1$I + excluded.%1$I', attname), ', ' order by attnum) into added
+    from pg_attribute where attrelid = sums::regclass and atttypid = 'bigint'::regtype and attnum > 0;
+    execute format('create rule %1$s_added as on insert to %1$s_added do instead
+      insert into %1$s as u values (new.*) on conflict on constraint %1$s_pkey do update set %2$s', sums, added);
+  end loop;
+end $$;
 
 -- Adds what these transactions recorded, as 0025 does, and to the totals what is of days that they have.
 create or replace function usage_roll_up(since bigint, until bigint) returns void
@@ -72,43 +71,17 @@ create or replace function usage_roll_up(since bigint, until bigint) returns voi
         min(h.first_xact) as first_xact, max(h.last_xact) as last_xact
       from hours h group by 1, 2, 3, 4, 5, 6, 7
     ), by_hour as (
-      insert into usage_hour as u
+      insert into usage_hour_added
       select h.starts_at, h.organization_id, h.key_id, h.team_id, h.model, h.operation, h.outcome, h.records, h.requests,
         h.input_tokens, h.cached_input_tokens, h.cache_write_tokens, h.output_tokens, h.reasoning_tokens, h.units, h.extra_units,
         h.uncharged_units, h.input_units, h.cached_input_units, h.cache_write_units, h.output_units
       from hours h
-      on conflict (organization_id, starts_at, key_id, team_id, model, operation, outcome) do update set
-        records = u.records + excluded.records, requests = u.requests + excluded.requests,
-        input_tokens = u.input_tokens + excluded.input_tokens,
-        cached_input_tokens = u.cached_input_tokens + excluded.cached_input_tokens,
-        cache_write_tokens = u.cache_write_tokens + excluded.cache_write_tokens,
-        output_tokens = u.output_tokens + excluded.output_tokens,
-        reasoning_tokens = u.reasoning_tokens + excluded.reasoning_tokens,
-        units = u.units + excluded.units, extra_units = u.extra_units + excluded.extra_units,
-        uncharged_units = u.uncharged_units + excluded.uncharged_units,
-        input_units = u.input_units + excluded.input_units,
-        cached_input_units = u.cached_input_units + excluded.cached_input_units,
-        cache_write_units = u.cache_write_units + excluded.cache_write_units,
-        output_units = u.output_units + excluded.output_units
     ), by_day as (
-      insert into usage_day as u
+      insert into usage_day_added
       select d.day, d.organization_id, d.key_id, d.team_id, d.model, d.operation, d.outcome, d.records, d.requests,
         d.input_tokens, d.cached_input_tokens, d.cache_write_tokens, d.output_tokens, d.reasoning_tokens, d.units, d.extra_units,
         d.uncharged_units, d.input_units, d.cached_input_units, d.cache_write_units, d.output_units
       from days d
-      on conflict (organization_id, starts_at, key_id, team_id, model, operation, outcome) do update set
-        records = u.records + excluded.records, requests = u.requests + excluded.requests,
-        input_tokens = u.input_tokens + excluded.input_tokens,
-        cached_input_tokens = u.cached_input_tokens + excluded.cached_input_tokens,
-        cache_write_tokens = u.cache_write_tokens + excluded.cache_write_tokens,
-        output_tokens = u.output_tokens + excluded.output_tokens,
-        reasoning_tokens = u.reasoning_tokens + excluded.reasoning_tokens,
-        units = u.units + excluded.units, extra_units = u.extra_units + excluded.extra_units,
-        uncharged_units = u.uncharged_units + excluded.uncharged_units,
-        input_units = u.input_units + excluded.input_units,
-        cached_input_units = u.cached_input_units + excluded.cached_input_units,
-        cache_write_units = u.cache_write_units + excluded.cache_write_units,
-        output_units = u.output_units + excluded.output_units
     ), in_total as (
       insert into usage_total_added
       select
