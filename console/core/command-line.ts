@@ -1,8 +1,7 @@
 /** The command that does the same as an act of a page. Pure. */
+import { limitNames } from "./form.ts";
 import type { Typed } from "./typed-commands.ts";
 import type { CommandEntry } from "./verb-table.ts";
-
-const limitNames = ["session", "week", "month", "requests_per_minute", "tokens_per_minute", "concurrent_requests"];
 
 export function commandLine({ words, flags, limits }: CommandEntry, input: Record<string, unknown>): string {
   const places: string[] = [];

@@ -4,7 +4,7 @@ import type { ItemOf } from "../core/client.ts";
 import { choicesOf } from "../core/verb-table.ts" with { type: "macro" };
 import { Act } from "../parts/act.tsx";
 import { CommandLine } from "../parts/command-line.tsx";
-import { hasOld, Secret } from "../parts/keys.tsx";
+import { Secret, SecretActs } from "../parts/keys.tsx";
 import { List } from "../parts/list.tsx";
 import { Page, State } from "../parts/section.tsx";
 import { Table } from "../parts/table.tsx";
@@ -71,44 +71,17 @@ function CreateOperator({ done }: { done: () => void }) {
   );
 }
 
-function Acts({ of: { id, name, revoked_at, secrets }, changed }: { of: Operator; changed: () => void }) {
-  if (revoked_at) return null;
+function Acts({ of: operator, changed }: { of: Operator; changed: () => void }) {
+  if (operator.revoked_at) return null;
   return (
-    <span class="acts">
-      <Act
-        label="Rotate"
-        verb="rotateOperator"
-        given={{ id }}
-        fields={[
-          {
-            name: "grace",
-            label: "Grace of the old token",
-            kind: "text",
-            hint: "Such as 1h or 7d. Empty: it works until you revoke it",
-          },
-        ]}
-        done="The operator has a new token."
-        onDone={changed}
-        result={({ token }: { token: string | null }) => <Secret of={token} />}
-      />
-      {hasOld(secrets) && (
-        <Act
-          label="End old tokens"
-          verb="revokeOperator"
-          given={{ id, old: true }}
-          ends={{ name, what: "Ends the tokens that a rotation replaced, and the sessions that began with them." }}
-          done="The old tokens were revoked."
-          onDone={changed}
-        />
-      )}
-      <Act
-        label="Revoke"
-        verb="revokeOperator"
-        given={{ id }}
-        ends={{ name, what: "Ends the token and the sessions that began with it, within a second on every node." }}
-        done="The operator was revoked."
-        onDone={changed}
-      />
-    </span>
+    <SecretActs
+      kind="Operator"
+      of={operator}
+      ends={{
+        old: "Ends the tokens that a rotation replaced, and the sessions that began with them.",
+        all: "Ends the token and the sessions that began with it, within a second on every node.",
+      }}
+      changed={changed}
+    />
   );
 }

@@ -153,46 +153,68 @@ interface Ending {
   changed: () => void;
 }
 
-/** Another secret, or none any more. */
-function KeyEnd({ of: { id, name, standing, secrets }, changed }: Ending) {
-  const running = standing?.running_requests ?? 0;
+function KeyEnd({ of: key, changed }: Ending) {
+  const running = key.standing?.running_requests ?? 0;
+  return (
+    <SecretActs
+      kind="Key"
+      of={key}
+      ends={{
+        old: "Ends the secrets that rotations replaced. The newest goes on.",
+        all: `Ends this key for good, within a second on every node${running > 0 ? `, and ${running} running requests with it` : ""}.`,
+      }}
+      changed={changed}
+    />
+  );
+}
+
+interface SecretActsProps {
+  kind: "Key" | "Operator";
+  of: Pick<Key, "id" | "name" | "secrets">;
+  /** The effect of ending the old secrets, and of ending all, in a sentence each. */
+  ends: { old: string; all: string };
+  changed: () => void;
+}
+
+/** Another secret, or none any more: of a key, or of an operator, whose secrets are tokens. */
+export function SecretActs({ kind, of: { id, name, secrets }, ends, changed }: SecretActsProps) {
+  const [thing, secret] = kind === "Key" ? ["key", "secret"] : ["operator", "token"];
   return (
     <span class="acts">
       <Act
         label="Rotate"
-        verb="rotateKey"
+        verb={`rotate${kind}`}
         given={{ id }}
         fields={[
           {
             name: "grace",
-            label: "Grace of the old secret",
+            label: `Grace of the old ${secret}`,
             kind: "text",
             hint: "Such as 1h or 7d. Empty: it works until you revoke it",
           },
         ]}
-        done="The key has a new secret."
+        done={`The ${thing} has a new ${secret}.`}
         onDone={changed}
-        result={(answer: { key: string | null }) => <Secret of={answer.key} />}
+        result={(answer: { key: string | null } | { token: string | null }) => (
+          <Secret of={"key" in answer ? answer.key : answer.token} />
+        )}
       />
       {hasOld(secrets) && (
         <Act
-          label="End old secrets"
-          verb="revokeKey"
+          label={`End old ${secret}s`}
+          verb={`revoke${kind}`}
           given={{ id, old: true }}
-          ends={{ name, what: "Ends the secrets that rotations replaced. The newest goes on." }}
-          done="The old secrets were revoked."
+          ends={{ name, what: ends.old }}
+          done={`The old ${secret}s were revoked.`}
           onDone={changed}
         />
       )}
       <Act
         label="Revoke"
-        verb="revokeKey"
+        verb={`revoke${kind}`}
         given={{ id }}
-        ends={{
-          name,
-          what: `Ends this key for good, within a second on every node${running > 0 ? `, and ${running} running requests with it` : ""}.`,
-        }}
-        done="The key was revoked."
+        ends={{ name, what: ends.all }}
+        done={`The ${thing} was revoked.`}
         onDone={changed}
       />
     </span>
@@ -241,7 +263,7 @@ function KeyActs({ of: key, teams, changed }: { of: Key; teams: Teams; changed: 
 }
 
 /** Whether an older secret than the newest still works. */
-export function hasOld(secrets: readonly { revoked_at: string | null; expires_at: string | null }[]): boolean {
+function hasOld(secrets: readonly { revoked_at: string | null; expires_at: string | null }[]): boolean {
   const isUsable = (at: string | null) => at === null || Date.parse(at) > Date.now();
   return secrets.slice(1).some(({ revoked_at, expires_at }) => revoked_at === null && isUsable(expires_at));
 }
