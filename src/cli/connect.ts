@@ -1,7 +1,7 @@
 /**
  * Connects a command to the data, in this order: the management interface of `--server` or SLUICE_SERVER; the database of
  * DATABASE_URL; the server that holds the data folder, through its socket; the embedded database of that folder, whose
- * lock keeps other processes out meanwhile. A command does not know which of them it got.
+ * lock keeps other processes out meanwhile. Commands work the same with each.
  */
 import { readFileSync } from "node:fs";
 import { isOperatorToken } from "../auth/key.ts";
@@ -42,7 +42,7 @@ export async function withManagement<T>(services: Services, work: (manage: Manag
   }
 }
 
-/** The other node that the command is for; null: this one. Throws an Error where its token is missing or its URL unsafe. */
+/** The node of `--server`; null: this one. Throws an Error if the token is missing or the URL is unsafe. */
 export function remoteServer({ environment }: Services): RemoteServer | null {
   const url = environment.SLUICE_SERVER?.trim();
   if (!url) return null;
@@ -72,7 +72,7 @@ function readToken(file: string): string {
   }
 }
 
-/** The server that holds the data folder, if there is one. With DATABASE_URL, no server has to be asked. */
+/** The server that holds the data folder; null if there is none, or if commands use DATABASE_URL. */
 export async function runningServer(services: Services, storage: StorageSettings): Promise<Management | null> {
   if (storage.databaseUrl) return null;
   return socketManagement(socketCaller(services, storage));
@@ -94,7 +94,7 @@ async function openStore(services: Services, storage: StorageSettings, mayWait: 
   }
 }
 
-/** The user, as the audit log names them. */
+/** The user as the actor of the audit log. */
 function actorOf(services: Services): string {
   return `cli:${services.user.replace(/[^\w.@+-]/g, "_").slice(0, 64) || "unknown"}`;
 }
@@ -115,17 +115,7 @@ function plansBeside(
 
 function managementOf(services: Services, store: OpenStore): Management {
   return management({
-    administration: store.administration,
-    operators: store.operators,
-    plans: store.plans,
-    notices: store.notices,
-    drains: store.drains,
-    standings: store.standings,
-    requests: store.requests,
-    fleet: store.fleet,
-    people: store.people,
-    ledger: store.ledger,
-    refused: store.refused,
+    ...store,
     catalog: async () => {
       const { catalog, upstreams, reports: pricing } = await services.configuration();
       const plans = plansBeside(catalog.plans, await store.plans.listPlans(), services.storage());

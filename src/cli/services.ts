@@ -2,7 +2,7 @@
 
 import type { Configuration, StorageSettings } from "../config/configuration.ts";
 import type { Room } from "../config/workers.ts";
-import type { ManagementOptions } from "../management/context.ts";
+import type { ManagementStores } from "../management/context.ts";
 import type { UpstreamProtocol } from "../upstream/codecs.ts";
 import type { SeenCertificate } from "./certificates.ts";
 import type { Prompts } from "./prompts.ts";
@@ -48,7 +48,7 @@ export interface Services {
   descriptorLimit(): number | null;
   /** The addresses of this machine's network interfaces. */
   addresses(): readonly string[];
-  /** Those that the server shows and is shown, as far as they can be had. */
+  /** The certificates of this server and of the servers that it calls, as far as they can be read. */
   certificates(configuration: Configuration): Promise<SeenCertificate[]>;
 
   /** Asks an engine for its models and drafts a sluice.yaml for it. */
@@ -57,8 +57,8 @@ export interface Services {
   openapi(of: "api" | "management"): Promise<string>;
 
   /**
-   * Serves until stopped; returns the exit code. `migrate`: unless the settings say otherwise. `worker`: the number of the
-   * worker that this process is, where another one has started it as that.
+   * Serves until stopped; returns the exit code. `migrate`: whether it may, if the settings allow it too. `worker`: the number
+   * of this process among the workers of a node; absent: it is the node.
    */
   serve(options: { migrate: boolean; worker?: number }): Promise<number>;
   simulate(options: { host: string; port: number }): Promise<{ url: string; stop(): Promise<void> }>;
@@ -73,21 +73,7 @@ export interface Inspection {
   schema: { is: "current" | "older" | "newer" | "other"; problem: string | null };
 }
 
-export interface OpenStore
-  extends Pick<
-    ManagementOptions,
-    | "administration"
-    | "operators"
-    | "plans"
-    | "notices"
-    | "drains"
-    | "fleet"
-    | "people"
-    | "standings"
-    | "requests"
-    | "ledger"
-    | "refused"
-  > {
+export interface OpenStore extends ManagementStores {
   close(): Promise<void>;
 }
 

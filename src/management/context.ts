@@ -39,23 +39,27 @@ export interface ConsoleLinking {
   link(actor: Actor): Promise<{ url: string; expiresAt: Date }>;
 }
 
-export interface ManagementOptions {
+/** The stores that the verbs read and change. */
+export interface ManagementStores {
   administration: Administration;
   ledger: Pick<Ledger, "reading" | "check" | "sealed" | "lost" | "now" | "report" | "receiptOfAny">;
   refused: Pick<RefusedRequests, "find">;
   standings: Pick<Standings, "standings" | "nearest">;
   requests: RequestList;
-  /** Called only by verbs that need it. */
-  catalog: () => ManagedCatalog | Promise<ManagedCatalog>;
   operators: Operators;
   plans: PlanAdministration;
   notices: NoticeAdministration;
   drains: DrainAdministration;
   fleet: Fleet;
-  /** The organizations nearest to a limit, where all who ask share a look. Absent: each has its own. */
-  nearest?: (() => Promise<NearOrganization[]>) | undefined;
   people: PeopleAdministration;
-  /** The one in force, without secrets. Absent: none is known here. */
+}
+
+export interface ManagementOptions extends ManagementStores {
+  /** Called only by verbs that need it. */
+  catalog: () => ManagedCatalog | Promise<ManagedCatalog>;
+  /** Reads the organizations nearest to a limit, perhaps one result for several callers. Absent: each call reads them. */
+  nearest?: (() => Promise<NearOrganization[]>) | undefined;
+  /** The configuration in force, without secrets. Absent: there is none here. */
   configuration?: () => ShownConfiguration | Promise<ShownConfiguration>;
   /** Null or absent: the actor is not on the machine of a node that has links. */
   console?: ConsoleLinking | null;
@@ -73,8 +77,8 @@ export interface ManagementOptions {
   /** Bytes from a cryptographic source. */
   random: (bytes: number) => Uint8Array;
   /**
-   * Tells this process that a key, an organization or a person changed; other nodes hear it from the database. A failure is
-   * harmless: caches last one second.
+   * Informs this process that a key, an organization or a person has changed; the database informs the other nodes. A failure
+   * is harmless: caches last one second.
    */
   changed?: ((id: string) => void | Promise<void>) | undefined;
 }
@@ -83,7 +87,7 @@ interface Owning {
   organizationId: string;
 }
 
-/** Whose limits they are. */
+/** The owner of limits: a person, a team, or neither. */
 interface LimitsOwner {
   personId?: string | null;
   teamId?: string | null;
@@ -93,7 +97,7 @@ export type ManagementContext = ReturnType<typeof managementContext>;
 
 export function managementContext(options: ManagementOptions) {
   const { administration, within = null, person = null } = options;
-  /** Every verb finds its organization here: one that is not in sight does not exist. */
+  /** Every verb finds its organization here. One that the actor does not see does not exist. */
   async function organizationOf(name: string): Promise<Organization> {
     const found = await administration.findOrganization(name);
     if (found && isWithin(within, found.id)) return found;
@@ -128,13 +132,13 @@ export function managementContext(options: ManagementOptions) {
       if (plans.length === 0) fail("The catalog has no plans. Add one under 'plans:' in sluice.yaml.");
       return fail(`There is no plan '${parse.excerpt(name)}'. The catalog has: ${plans.join(", ")}.`);
     },
-    /** The organization to which a list is narrowed: the one that is named, or the one in sight. */
+    /** The organization to which a list is narrowed: the named one, or the only one that the actor sees. */
     async narrowedTo(slugOrId: string | undefined): Promise<string | undefined> {
       if (slugOrId !== undefined) return (await organizationOf(slugOrId)).id;
       return within ?? undefined;
     },
     isInSight: (organizationId: string | null) => isWithin(within, organizationId),
-    /** Whether it is a key of the one person whose things the actor sees, or the actor sees everybody's. */
+    /** Whether the actor sees the keys of everybody, or the key is the person's whose data the actor sees. */
     isKeyInSight: async (id: string) => person === null || (await administration.findKey(id))?.personId === person,
     /**
      * Refuses an organization's administrator who changes limits that apply to themselves: their own, those of their key, or
@@ -144,8 +148,8 @@ export function managementContext(options: ManagementOptions) {
       const self =
         within !== null && options.actor.startsWith("person:") ? options.actor.slice("person:".length) : null;
       if (self === null) return;
-      const isHers = personId === self || (teamId !== null && (await isTeamOf(options, self, teamId)));
-      if (isHers) fail("Nobody changes limits that count for oneself. Ask another administrator.", "wrong_state");
+      const isAffected = personId === self || (teamId !== null && (await isTeamOf(options, self, teamId)));
+      if (isAffected) fail("Nobody changes limits that count for oneself. Ask another administrator.", "wrong_state");
     },
     /** The identity by which the store knows a repeated creation; undefined if the request has no idempotency key. */
     repeatOf(verb: string, input: unknown): Repeat | undefined {
@@ -165,7 +169,7 @@ export function managementContext(options: ManagementOptions) {
       try {
         await options.changed?.(id);
       } catch {
-        // The change is stored; a node that did not hear of it sees it within a second.
+        // The change is stored; a node that was not informed sees it within a second.
       }
     },
   };

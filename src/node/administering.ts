@@ -13,7 +13,7 @@ import { operatorCaller } from "../management/caller.ts";
 import { direct, type Transport } from "../management/client.ts";
 import { type ConsoleLinking, type ManagementOptions, managementContext } from "../management/context.ts";
 import { nearestOrganizations } from "../management/nearest.ts";
-import { administration } from "../postgres/administration.ts";
+import { administration, administrationStores } from "../postgres/administration.ts";
 import type { Database } from "../postgres/database.ts";
 import type { Operator } from "../store/operators.ts";
 import { latest, shared } from "../time/shared.ts";
@@ -67,21 +67,13 @@ export function administering(parts: Parts, version: string): Administering {
     who: Pick<ManagementOptions, "actor" | "within" | "person" | "repeatKey" | "console">,
     address: string | null,
   ) => {
-    const store = administration(database, { address, isServed: true });
     return managementContext({
       ...who,
-      administration: store,
-      operators: store,
-      plans: store,
-      notices: store,
-      drains: store,
+      ...administrationStores(database, { address, isServed: true }),
       fleet,
       nearest,
-      people: store,
       ledger,
       refused,
-      standings: store,
-      requests: store,
       catalog,
       ...compact({ configuration: parts.configuration }),
       now_ms: Date.now,

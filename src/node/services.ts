@@ -53,7 +53,7 @@ export function services(environment: NodeJS.ProcessEnv, early: Early | null = n
     configuration: async () => loaded(environment),
     openStore: async (storage) => {
       const created = creates(storage) ? storage.dataDir : null;
-      const [database, { administration }, { ledger }, { refusedRequests }] = await Promise.all([
+      const [database, { administrationStores }, { ledger }, { refusedRequests }] = await Promise.all([
         openForCommand(storage),
         import("../postgres/administration.ts"),
         import("../postgres/ledger.ts"),
@@ -61,17 +61,8 @@ export function services(environment: NodeJS.ProcessEnv, early: Early | null = n
       ]);
       // Without this line, somebody who forgot DATABASE_URL would look for organizations in an empty database.
       if (created) terminal.err(`sluice: created an embedded database in ${created}; DATABASE_URL is not set\n`);
-      const directory = administration(database);
       return {
-        administration: directory,
-        operators: directory,
-        plans: directory,
-        notices: directory,
-        drains: directory,
-        standings: directory,
-        requests: directory,
-        fleet: directory,
-        people: directory,
+        ...administrationStores(database),
         // It is only read here, so the charge of lapsed holds does not matter.
         ledger: ledger(database, { recovery: "checkpoint" }),
         refused: refusedRequests(database),

@@ -11,7 +11,7 @@ import type { PeopleAdministration } from "../store/people.ts";
 import type { PlanAdministration } from "../store/plan.ts";
 import type { RequestList } from "../store/request-list.ts";
 import type { Standings } from "../store/standing.ts";
-import { askedFrom, listAudit, readAuditHead } from "./acts.ts";
+import { listAudit, readAuditHead, withAddress } from "./acts.ts";
 import type { Database } from "./database.ts";
 import { drainAdministration } from "./drains.ts";
 import { fleet } from "./fleet-reports.ts";
@@ -37,6 +37,22 @@ export interface ActContext {
   isServed?: boolean;
 }
 
+/** The administration as each of the stores that the verbs use. */
+export function administrationStores(database: Database, context?: ActContext) {
+  const store = administration(database, context);
+  return {
+    administration: store,
+    operators: store,
+    plans: store,
+    notices: store,
+    drains: store,
+    standings: store,
+    requests: store,
+    fleet: store,
+    people: store,
+  };
+}
+
 export function administration(
   database: Database,
   { address = null, isServed = false }: ActContext = {},
@@ -49,7 +65,7 @@ export function administration(
   Standings &
   PeopleAdministration &
   RequestList {
-  const db = askedFrom(database, address);
+  const db = withAddress(database, address);
   return {
     ...organizations(db, isServed),
     ...organizationLife(db),

@@ -9,10 +9,10 @@ import { join } from "node:path";
 import { remoteManagement } from "../../src/cli/remote.ts";
 import { adminSocket, socketManagement } from "../../src/cli/socket.ts";
 import type { Answer, Management } from "../../src/management/verbs.ts";
-import { administration } from "../../src/postgres/administration.ts";
 import { ledger } from "../../src/postgres/ledger.ts";
 import { refusedRequests } from "../../src/postgres/refused.ts";
 import { type OperatorPort, operatorPort } from "../http/operator-port.ts";
+import { managementStores } from "../management/stores.ts";
 import { type Owned, openDatabase } from "../postgres/databases.ts";
 import { type Shell, shell } from "./shell.ts";
 
@@ -43,17 +43,7 @@ beforeAll(async () => {
     // The price that the node has.
     configuration: async () => ({ ...(await configuration()), reports }),
     openStore: async () => ({
-      administration: administration(db),
-      operators: administration(db),
-      plans: administration(db),
-      notices: administration(db),
-      drains: administration(db),
-      standings: administration(db),
-      requests: administration(db),
-      fleet: administration(db),
-      people: administration(db),
-      ledger: book,
-      refused: refusedRequests(db),
+      ...managementStores(db, book),
       close: async () => {},
     }),
   });

@@ -9,16 +9,14 @@ import { userNumbered } from "../../src/cli/user.ts";
 import { Fault } from "../../src/inference/fault.ts";
 import { direct } from "../../src/management/client.ts";
 import { managementContext } from "../../src/management/context.ts";
-import { administration } from "../../src/postgres/administration.ts";
 import type { Database } from "../../src/postgres/database.ts";
 import { directory } from "../../src/postgres/directory.ts";
 import { embeddedDatabase } from "../../src/postgres/embedded.ts";
-import { ledger } from "../../src/postgres/ledger.ts";
-import { refusedRequests } from "../../src/postgres/refused.ts";
 import { revocations } from "../../src/postgres/revocations.ts";
 import { serverDatabase } from "../../src/postgres/server.ts";
 import { migratedDatabase } from "../harness/migrated-database.ts";
 import { until } from "../harness/until.ts";
+import { managementStores } from "../management/stores.ts";
 import { shell } from "./shell.ts";
 
 const ends: (() => Promise<void>)[] = [];
@@ -116,17 +114,7 @@ describe("the life of a key on the stores that we ship", () => {
       actAs: (actor) =>
         direct(
           managementContext({
-            administration: administration(db),
-            operators: administration(db),
-            plans: administration(db),
-            notices: administration(db),
-            drains: administration(db),
-            standings: administration(db),
-            requests: administration(db),
-            fleet: administration(db),
-            people: administration(db),
-            ledger: ledger(db, { recovery: "checkpoint" }),
-            refused: refusedRequests(db),
+            ...managementStores(db),
             catalog: () => ({ plans: catalog.plans, models: [...catalog.models.keys()], upstreams: [] }),
             actor,
             now_ms: Date.now,
@@ -152,17 +140,7 @@ describe("the life of a key on the stores that we ship", () => {
       openStore: async () => {
         const own = await serverDatabase(url);
         return {
-          administration: administration(own),
-          operators: administration(own),
-          plans: administration(own),
-          notices: administration(own),
-          drains: administration(own),
-          standings: administration(own),
-          requests: administration(own),
-          fleet: administration(own),
-          people: administration(own),
-          ledger: ledger(own, { recovery: "checkpoint" }),
-          refused: refusedRequests(own),
+          ...managementStores(own),
           close: () => own.close(),
         };
       },

@@ -4,9 +4,8 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import fc from "fast-check";
 import { costsAt, unitPrice } from "../../src/management/pricing.ts";
 import { csvLine } from "../../src/management/report-csv.ts";
-import { administration } from "../../src/postgres/administration.ts";
 import { ledger } from "../../src/postgres/ledger.ts";
-import { refusedRequests } from "../../src/postgres/refused.ts";
+import { managementStores } from "../management/stores.ts";
 import { kinds, type Owned } from "../postgres/databases.ts";
 import { admitOf, newHex, settleOf } from "../store/ledger-stores.ts";
 import { type Shell, shell } from "./shell.ts";
@@ -136,17 +135,7 @@ for (const { kind, open } of kinds) {
         now_ms: Date.now,
         configuration: async () => configuration,
         openStore: async () => ({
-          administration: administration(db),
-          operators: administration(db),
-          plans: administration(db),
-          notices: administration(db),
-          drains: administration(db),
-          standings: administration(db),
-          requests: administration(db),
-          fleet: administration(db),
-          people: administration(db),
-          ledger: ledger(db, { recovery: "checkpoint" }),
-          refused: refusedRequests(db),
+          ...managementStores(db),
           close: async () => {},
         }),
       });

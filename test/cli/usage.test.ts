@@ -1,11 +1,11 @@
 /** Plans, anchors, extra usage, usage and requests, as an operator types them. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { bar } from "../../src/cli/bar.ts";
-import { administration } from "../../src/postgres/administration.ts";
 import { ledger } from "../../src/postgres/ledger.ts";
 import { refusedRequests } from "../../src/postgres/refused.ts";
 import { uuidOf } from "../../src/store/ids.ts";
 import type { Admit } from "../../src/store/ledger.ts";
+import { managementStores } from "../management/stores.ts";
 import { kinds, type Owned } from "../postgres/databases.ts";
 import { admitOf, settleOf } from "../store/ledger-stores.ts";
 import { type Shell, shell } from "./shell.ts";
@@ -92,17 +92,7 @@ for (const { kind, open } of kinds) {
       it = shell({
         now_ms: Date.now,
         openStore: async () => ({
-          administration: administration(db),
-          operators: administration(db),
-          plans: administration(db),
-          notices: administration(db),
-          drains: administration(db),
-          standings: administration(db),
-          requests: administration(db),
-          fleet: administration(db),
-          people: administration(db),
-          ledger: ledger(db, { recovery: "checkpoint" }),
-          refused: refusedRequests(db),
+          ...managementStores(db),
           close: async () => {},
         }),
       });

@@ -1,13 +1,10 @@
 /** A ledger without usage and nobody to operate, for tests of other things; `overrides` replaces single methods. */
-import type { ManagementOptions } from "../../src/management/context.ts";
+import type { ManagementStores } from "../../src/management/context.ts";
 import type { UsageReading, WindowKind } from "../../src/store/ledger.ts";
 import { noLimits, type Plan } from "../../src/store/plan.ts";
 import { totalOf } from "../../src/store/report.ts";
 
-type Stores = Pick<
-  ManagementOptions,
-  "ledger" | "refused" | "operators" | "plans" | "notices" | "drains" | "fleet" | "people" | "standings" | "requests"
->;
+type Stores = Omit<ManagementStores, "administration">;
 
 export function emptyLedger(overrides: Partial<Stores["ledger"]> = {}): Stores {
   return {
