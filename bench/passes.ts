@@ -4,7 +4,7 @@
 import { readFileSync } from "node:fs";
 import Table from "cli-table3";
 import { ledger } from "../src/postgres/ledger.ts";
-import { unlikeTheirPasses } from "../src/postgres/passes.ts";
+import { passDifferences } from "../src/postgres/passes.ts";
 import { admitOf, settleOf, stores } from "../test/store/ledger-stores.ts";
 
 const records = Number(process.argv[2] ?? 20_000);
@@ -48,7 +48,7 @@ async function measured(kind: "postgres" | "pglite"): Promise<string[][]> {
   await lane.close();
   await book.audit();
   const began_ms = performance.now();
-  const found = await unlikeTheirPasses(store.db, { quick_ms: 100, slow_ms: 500 });
+  const found = await passDifferences(store.db, { quick_ms: 100, slow_ms: 500 });
   if (found.length > 0) throw new Error(`the book differs: ${JSON.stringify(found)}`);
   rows.push([
     kind,

@@ -6,7 +6,7 @@ import { units_max } from "../store/ledger.ts";
 
 /** The output tokens that are held at a time, and the fewest that are worth starting with. */
 export const stepTokens = 4096;
-export const leastTokens = 256;
+const leastTokens = 256;
 
 /** The tokens of one request stay below this, and its units below `units_max`, whatever anybody reports. */
 const tokens_max = 1e9;

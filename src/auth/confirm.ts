@@ -47,7 +47,7 @@ export async function confirmPerson(
 const chars_max = 320;
 
 /** Name, address and groups, for people to read. A detail that the answer lacks stays as it was. */
-export function detailsIn({ groupsClaim }: Issuer, claims: Claims) {
+function detailsIn({ groupsClaim }: Issuer, claims: Claims) {
   const text = (name: string) => {
     const value = claimIn(claims, name);
     return typeof value === "string" && value !== "" ? value.slice(0, chars_max) : undefined;

@@ -8,7 +8,7 @@ import { type Clock, idleClock } from "../time/clock.ts";
 import { Fingerprints } from "./fingerprints.ts";
 
 /** The number of fingerprints that 32 MiB hold. */
-export const existingSecrets_max = 3 * 2 ** 20;
+const existingSecrets_max = 3 * 2 ** 20;
 const retry_ms = 1_000;
 
 export interface ExistingSecrets {

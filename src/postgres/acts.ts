@@ -43,7 +43,7 @@ export async function audit(tx: Transaction, at: Date, act: Act): Promise<void> 
   const number = head!.number + 1;
   const { address } = head!;
   const organizationId = owner === null ? null : idOf(owner, "org_");
-  // The hash covers the entry as it will be read, without what JSON does not keep.
+  // The hash covers the entry as it will be read: without what JSON does not keep.
   const [actor, kept] = [masked(act.actor), maskedDeep(act.details)];
   const entry = { number, at, actor, address, action, organizationId, subject, details: kept };
   const hash = Uint8Array.fromHex(chainedHash(head!.hash.toHex(), entry));
@@ -55,8 +55,8 @@ export async function audit(tx: Transaction, at: Date, act: Act): Promise<void> 
 
 const address_setting = "sluice.address";
 
-/** The same database, for acts that are requested from this address. */
-export function askedFrom(db: Database, address: string | null): Database {
+/** The same database, for acts that are requested from this address: their audit entries name it. */
+export function withAddress(db: Database, address: string | null): Database {
   if (address === null) return db;
   return {
     ...db,
@@ -79,8 +79,8 @@ export async function unrepeated(tx: Transaction, repeat: Repeat | undefined, ac
 }
 
 /**
- * Records what is created under a repeat's key. If something was created already, returns it. The first of two at once
- * is waited for.
+ * Records what is created under a repeat's key. If something was created already, returns it. Of two at once, the second
+ * waits for the first.
  */
 export async function repeated(
   tx: Transaction,
@@ -120,9 +120,9 @@ export async function listAudit(db: Database, query: AuditQuery): Promise<AuditE
   const order = query.order === "oldest" ? asc(auditEntry.number) : desc(auditEntry.number);
   const rows = await plainly(db.drizzle.select().from(auditEntry).where(wanted).orderBy(order).limit(limit));
   return rows.map(
-    ({ id: _, organizationId: of, hash, ...rest }): AuditEntry => ({
+    ({ id: _, organizationId, hash, ...rest }): AuditEntry => ({
       ...rest,
-      organizationId: of === null ? null : idOf(of, "org_"),
+      organizationId: organizationId && idOf(organizationId, "org_"),
       hash: hash?.toHex() ?? null,
     }),
   );

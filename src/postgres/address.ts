@@ -10,7 +10,7 @@ import { type Security, securityOf } from "./tls.ts";
 export type Place = { host: string; port: number; label: string } | { path: string; label: string };
 
 export interface Address {
-  /** Tried in this order. */
+  /** The servers, in the order in which they are tried. */
   places: Place[];
   security: Security;
   /** The user and the database, with the driver's names. */
@@ -27,12 +27,13 @@ const form = /^postgres(?:ql)?:\/\/(?:([^:@/?]*)(?::([^@/?]*))?@)?([^/?]*)(?:\/(
 const ignored = new Set(["channel_binding", "gssencmode", "krbsrvname", "sslcompression", "keepalives", "pgbouncer"]);
 
 export function addressOf(url: string): Address {
-  const [, user, password, hosts = "", name, query = ""] = form.exec(url.trim()) ?? refuse("it has not that form");
+  const [, user, password, hosts = "", name, query = ""] =
+    form.exec(url.trim()) ?? refuse("it does not have this form");
   if (/[@/]/.test(name ?? "")) refuse("an @ or / in it must be escaped (write %40 or %2F)");
-  const asked = new URLSearchParams(query);
+  const options = new URLSearchParams(query);
   const take = (option: string): string | undefined => {
-    const value = asked.get(option) ?? undefined;
-    asked.delete(option);
+    const value = options.get(option) ?? undefined;
+    options.delete(option);
     return value;
   };
   const places = placesOf(take("host") ?? decoded(hosts), take("port"));
@@ -45,9 +46,9 @@ export function addressOf(url: string): Address {
     ...(database === undefined ? {} : { database }),
     ...(target === undefined ? {} : { target_session_attrs: target as "primary" }),
   };
-  for (const option of ignored) asked.delete(option);
+  for (const option of ignored) options.delete(option);
   const label = `${places.map((place) => place.label).join(",")}/${database ?? ""}`;
-  return { places, security, login, settings: Object.fromEntries(asked), label };
+  return { places, security, login, settings: Object.fromEntries(options), label };
 }
 
 function placesOf(hosts: string, port = "5432"): Address["places"] {

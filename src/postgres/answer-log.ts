@@ -3,7 +3,7 @@ import type { AnswerLogs, Appended, LogEntry } from "../store/answer-log.ts";
 import { bare } from "../store/ids.ts";
 import type { Database } from "./database.ts";
 
-/** The most that one read takes out, so that no answer is in memory whole. */
+/** The most entries of one read, so that no answer is in memory whole. */
 const read_max = 64;
 
 export function databaseLogs(db: Pick<Database, "query">): AnswerLogs {

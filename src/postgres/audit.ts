@@ -21,19 +21,19 @@ export const long_ms = 15 * 60_000;
 /** How long a pass goes on adding days to the totals. */
 const totalling_ms = 5_000;
 
-/** How long a check waits for a roll-up to end. */
+/** How long a check waits until a roll-up ends. */
 const wait_ms = 15_000;
 
 /** Adds new records to the roll-ups, unless another node is doing so. */
 export async function rollUp(db: Database): Promise<void> {
   await onOneNode(db, "usage_audit", async (lane) => {
-    await readOn(lane);
+    await readRecords(lane);
     await splitDay(db, lane);
     await totalDays(db, lane);
   });
 }
 
-/** One day a pass, the newest first: those that were rolled up before there were kinds of units. */
+/** Splits the units of one day by kind, the newest first, of the days that were rolled up before units had kinds. */
 async function splitDay(db: Database, lane: Lane): Promise<void> {
   const [found] = await lane.query<{ day: Date }>(
     "select starts_at as day from usage_rolled where not is_split order by starts_at desc limit 1",
@@ -42,7 +42,7 @@ async function splitDay(db: Database, lane: Lane): Promise<void> {
     await db.transaction((tx) => tx.query("select usage_split_day($1)", [found.day]), { statement_ms: long_ms });
 }
 
-/** Days that were rolled up before there were totals, the newest first, for as long as a pass may take. */
+/** Adds the days that were rolled up before there were totals, the newest first, for as long as a pass may take. */
 async function totalDays(db: Database, lane: Lane): Promise<void> {
   const until_ms = performance.now() + totalling_ms;
   do {
@@ -55,38 +55,35 @@ async function totalDays(db: Database, lane: Lane): Promise<void> {
 }
 
 export async function audit(db: Database): Promise<Audit> {
-  const differences = (await onOneNode(db, "usage_audit", (lane) => look(db, lane), { wait_ms })) ?? [];
+  const differences = (await onOneNode(db, "usage_audit", (lane) => compare(db, lane), { wait_ms })) ?? [];
   const [found] = await db.query<{ differing: number; unsealed: number }>(
     "select differing, unsealed from usage_audit",
   );
   return { differences, differing: found!.differing, sealsBehind: found!.unsealed };
 }
 
-async function look(db: Database, lane: Lane): Promise<LedgerDifference[]> {
+async function compare(db: Database, lane: Lane): Promise<LedgerDifference[]> {
   const [last] = await lane.query<{ fresh: boolean }>(
     `select coalesce(store_now() - looked_at between '0' and make_interval(mins => $1), false) as fresh from usage_audit`,
     [fresh_minutes],
   );
   if (last!.fresh) return [];
-  await readOn(lane);
+  await readRecords(lane);
   const differences = (await lane.query<DifferenceRow>("select * from usage_differences('open')")).map(differenceOf);
   while ((await lane.query<{ count: number }>("select usage_seal_ended($1) as count", [seals_max]))[0]!.count > 0);
-  const ended = await lane.query<{ day: Date }>(
+  const ended = await daysOf(
+    lane,
     "select starts_at as day from usage_rolled where sealed_at is null and starts_at <= store_now() - interval '24 hours' order by 1",
   );
-  for (const { day } of ended) differences.push(...(await differencesIn(db, "usage_seal_day($1)", [day])));
-  differences.push(
-    ...(await totalDifferences(
-      db,
-      ended.map(({ day }) => day),
-    )),
-  );
+  for (const day of ended) differences.push(...(await differencesIn(db, "usage_seal_day($1)", [day])));
+  differences.push(...(await totalDifferences(db, ended)));
   await sealRecords(db);
   await lane.query("select usage_audit_done($1)", [differences.length]);
   return differences;
 }
 
-async function readOn(lane: Lane): Promise<void> {
+/** Reads the records that were added since the last pass, and rolls them up. */
+async function readRecords(lane: Lane): Promise<void> {
   while ((await lane.query<{ more: boolean }>("select usage_audit_read($1) as more", [transactions_max]))[0]!.more);
 }
 
@@ -104,7 +101,12 @@ export async function differencesIn(
   return rows.map(differenceOf);
 }
 
-/** The totals of the months of these days, beside all their days; and what all months of a key add up to, beside them. */
+/** The days that a statement selects as `day`. */
+export async function daysOf(db: Pick<Database, "query">, text: string, values: unknown[] = []): Promise<Date[]> {
+  return (await db.query<{ day: Date }>(text, values)).map(({ day }) => day);
+}
+
+/** Compares the totals of the months of these days with their days, and the sum of each key with all its months. */
 export async function totalDifferences(db: Database, days: readonly Date[]): Promise<LedgerDifference[]> {
   if (days.length === 0) return [];
   const months = new Set(days.map((day) => `${day.toISOString().slice(0, 7)}-01T00:00:00Z`));

@@ -11,14 +11,8 @@ import { bare, idOf } from "../store/ids.ts";
 import { batched } from "../time/batched.ts";
 import type { Database } from "./database.ts";
 
-interface Row {
-  hash: Uint8Array;
-  kind: SessionKind;
-  personId: string;
-  issuer: string;
-  issuerSession: string | null;
-  tokens: Uint8Array | null;
-}
+/** `personId` is a bare UUID. */
+type Row = Omit<BrowserSession, "codeHash">;
 
 const columns = (table: string) =>
   `${table}.hash, ${table}.kind, ${table}.person_id as "personId", ${table}.issuer,
@@ -30,7 +24,7 @@ const sessionOf = <Found extends Row>(row: Found) => ({ ...row, personId: idOf(r
 export const isYoung = (idle: string, whole: string) =>
   `used_at > store_now() - ${idle}::bigint * interval '1 ms' and created_at > store_now() - ${whole}::bigint * interval '1 ms'`;
 
-/** A use is written down once in this time. */
+/** A use is recorded at most once in this time. */
 const noted_ms = 60_000;
 
 interface Used {
@@ -52,13 +46,13 @@ export async function noteUse(
   await db.query(`update ${table} set used_at = store_now() where hash = any ($1)`, [due.map(({ hash }) => hash)]);
 }
 
-interface Asked extends SessionLife {
+interface Lookup extends SessionLife {
   hash: Uint8Array;
   kind: SessionKind;
 }
 
-/** Those that are there and have not ended, by their age or with their person. */
-async function found(db: Database, asked: readonly Asked[]): Promise<ReadonlyMap<string, KnownSession>> {
+/** Finds the sessions that have not ended, by their age or with their person. */
+async function findAll(db: Database, lookups: readonly Lookup[]): Promise<ReadonlyMap<string, KnownSession>> {
   const rows = await db.query<Omit<KnownSession, "personId"> & Row & Used>(
     `select ${columns("s")}, s.created_at as "createdAt", s.used_at as "usedAt", s.confirmed_at as "confirmedAt",
        s.secret_hash as "secretHash", store_now() as "readAt", a.idle as idle_ms
@@ -69,20 +63,20 @@ async function found(db: Database, asked: readonly Asked[]): Promise<ReadonlyMap
        and p.suspended_at is null and p.forgotten_at is null
        and (p.not_before is null or s.created_at > p.not_before)`,
     [
-      asked.map(({ hash }) => hash),
-      asked.map(({ kind }) => kind),
-      asked.map(({ idle_ms }) => idle_ms),
-      asked.map(({ whole_ms }) => whole_ms),
+      lookups.map(({ hash }) => hash),
+      lookups.map(({ kind }) => kind),
+      lookups.map(({ idle_ms }) => idle_ms),
+      lookups.map(({ whole_ms }) => whole_ms),
     ],
   );
   await noteUse(db, "browser_session", rows);
   return new Map(rows.map(({ idle_ms: _, ...row }) => [nameOf(row), sessionOf(row)]));
 }
 
-const nameOf = ({ hash, kind }: Pick<Asked, "hash" | "kind">) => `${kind} ${hash.toHex()}`;
+const nameOf = ({ hash, kind }: Pick<Lookup, "hash" | "kind">) => `${kind} ${hash.toHex()}`;
 
 export function browserSessions(db: Database): BrowserSessions {
-  const find = batched<Asked, KnownSession>(nameOf, (asked) => found(db, asked));
+  const find = batched<Lookup, KnownSession>(nameOf, (lookups) => findAll(db, lookups));
   return {
     async begin({ hash, kind, personId, issuer, issuerSession, tokens, codeHash = null }) {
       await db.query(
@@ -128,7 +122,7 @@ export function browserSessions(db: Database): BrowserSessions {
     },
 
     async endAtIssuer(ended) {
-      const { condition, values } = whoIn(ended);
+      const { condition, values } = endedBy(ended);
       return (await db.query(`delete from browser_session where ${condition} returning kind`, values)).length;
     },
 
@@ -145,8 +139,8 @@ export function browserSessions(db: Database): BrowserSessions {
 
 const all = columns("browser_session");
 
-/** Rows of sessions and of sign-ins that end with a session at the issuer, or with the person. */
-export function whoIn(ended: EndedAtIssuer): { condition: string; values: string[] } {
+/** The condition for sessions and sign-ins that end with a session at the issuer, or with the person. */
+export function endedBy(ended: EndedAtIssuer): { condition: string; values: string[] } {
   return "personId" in ended
     ? { condition: "person_id = $1", values: [bare(ended.personId, "per_")] }
     : { condition: "issuer = $1 and issuer_session = $2", values: [ended.issuer, ended.issuerSession] };

@@ -1,7 +1,8 @@
 /** Limits of keys and teams, over the functions of migration 0013. */
 import { eq } from "drizzle-orm";
-import { keyDefault, usageSubject } from "../../db/schema.ts";
+import { type keyDefault, type memberDefault, usageSubject } from "../../db/schema.ts";
 import type { Budget } from "../store/budget.ts";
+import type { PlanLimits } from "../store/plan.ts";
 import type { Database, Transaction } from "./database.ts";
 
 /** A key or a team in the ledger; ids are bare UUIDs. */
@@ -37,7 +38,7 @@ export async function sumEarlier(db: Database, id: string): Promise<void> {
   await db.transaction((tx) => tx.query("select usage_sum_earlier($1)", [id]), { statement_ms: sum_ms });
 }
 
-/** The same for all subjects whose sum was interrupted. */
+/** The same for all subjects whose sums were interrupted. */
 export async function sumAllEarlier(db: Database): Promise<void> {
   const left = await db.query<{ id: string }>(
     "select subject_id as id from usage_subject where counted_from is not null and summed_at is null",
@@ -45,7 +46,7 @@ export async function sumAllEarlier(db: Database): Promise<void> {
   for (const { id } of left) await sumEarlier(db, id);
 }
 
-/** It reads the records of a month. */
+/** A sum reads the records of a month. */
 const sum_ms = 15 * 60_000;
 
 export async function subjectOf(tx: Pick<Transaction, "drizzle">, id: string): Promise<Omit<Subject, "id"> | null> {
@@ -58,27 +59,43 @@ export function budgetOf(row: Budget): Budget {
   return { session, week, month, requestsPerMinute, tokensPerMinute, concurrentRequests };
 }
 
-/** Reads the limits that a new key of a team or an organization gets; null if none are set. */
-export async function defaultOf(tx: Pick<Transaction, "drizzle">, owner: string): Promise<Budget | null> {
-  const [row] = await tx.drizzle.select().from(keyDefault).where(eq(keyDefault.ownerId, owner));
+/** Limits that a team or an organization gives: to each new key, or to each member without limits of their own. */
+export type DefaultTable = typeof keyDefault | typeof memberDefault;
+
+/** Null: none are set. */
+export async function defaultOf(
+  tx: Pick<Transaction, "drizzle">,
+  table: DefaultTable,
+  owner: string,
+): Promise<Budget | null> {
+  const [row] = await tx.drizzle.select().from(table).where(eq(table.ownerId, owner));
   return row ? budgetOf(row) : null;
 }
 
 export async function setDefault(
   tx: Pick<Transaction, "drizzle">,
+  table: DefaultTable,
   owner: string,
   budget: Budget | null,
 ): Promise<void> {
-  await tx.drizzle.delete(keyDefault).where(eq(keyDefault.ownerId, owner));
-  if (budget) await tx.drizzle.insert(keyDefault).values({ ownerId: owner, ...budget });
+  await tx.drizzle.delete(table).where(eq(table.ownerId, owner));
+  if (budget) await tx.drizzle.insert(table).values({ ownerId: owner, ...budget });
 }
 
-/** Its limits in the form of the audit log, which leaves out what is not limited. */
+/** The limits as the audit log and the interfaces write them. */
+export const limitsShown = (limits: PlanLimits) => ({
+  session: limits.session,
+  week: limits.week,
+  month: limits.month,
+  requests_per_minute: limits.requestsPerMinute,
+  tokens_per_minute: limits.tokensPerMinute,
+  concurrent_requests: limits.concurrentRequests,
+});
+
+/** The same without the limits that are null. */
 export function budgetShown(budget: Budget): Record<string, number> {
-  const { session, week, month, requestsPerMinute, tokensPerMinute, concurrentRequests } = budget;
-  const minute = { requests_per_minute: requestsPerMinute, tokens_per_minute: tokensPerMinute };
-  const all = { session, week, month, ...minute, concurrent_requests: concurrentRequests };
-  return Object.fromEntries(Object.entries(all).filter((one): one is [string, number] => one[1] !== null));
+  const all = Object.entries(limitsShown(budget));
+  return Object.fromEntries(all.filter((one): one is [string, number] => one[1] !== null));
 }
 
 export const isLimited = (budget: Budget): boolean => Object.keys(budgetShown(budget)).length > 0;

@@ -1,5 +1,5 @@
 /** The calibrations of models and routes, over SQL: a table for each, a row for each name. */
-import type { Calibrations, Shelf } from "../store/calibration.ts";
+import type { Calibrations, CalibrationTable } from "../store/calibration.ts";
 import type { Database } from "./database.ts";
 
 export function calibrations(db: Pick<Database, "query">): Calibrations {
@@ -20,13 +20,13 @@ export function calibrations(db: Pick<Database, "query">): Calibrations {
   };
 }
 
-/** `columns`: of each number. */
+/** `columns`: the column of each number. */
 function shelf<Name extends string>(
   db: Pick<Database, "query">,
   table: string,
   key: string,
   columns: Record<Name, string>,
-): Shelf<Record<Name, number>> {
+): CalibrationTable<Record<Name, number>> {
   const names = Object.keys(columns) as Name[];
   const all = names.map((name) => columns[name]).join(", ");
   const reading = `
@@ -44,8 +44,8 @@ function shelf<Name extends string>(
     async read(names_max) {
       const rows = await db.query<Record<string, unknown>>(reading, [names_max]);
       return rows.map((row) => {
-        const known = Object.fromEntries(names.map((name) => [name, row[columns[name]]])) as Record<Name, number>;
-        return [String(row[key]), known];
+        const numbers = Object.fromEntries(names.map((name) => [name, row[columns[name]]])) as Record<Name, number>;
+        return [String(row[key]), numbers];
       });
     },
     async write(learned) {

@@ -23,7 +23,7 @@ export interface Connection extends Session {
   isLost(): boolean;
   /** Statements from now on may take this long; null: as long as was set for the connection. */
   allow(statement_ms: number | null): void;
-  /** Treats it as lost. */
+  /** Gives the connection up, as if it were lost. */
   discard(): void;
   /** Waits at most this long for the statements in flight. */
   end(wait_ms: number): Promise<void>;
@@ -78,11 +78,11 @@ export function connectionTo(dialing: Dialing): Connection {
     );
   }
 
-  async function answer<T>(ask: () => PromiseLike<T>): Promise<T> {
+  async function answer<T>(send: () => PromiseLike<T>): Promise<T> {
     if (state.isLost) throw lost();
-    const asked_ms = performance.now();
-    const tell = (failure: "connection" | "statement" | null) =>
-      watcher.answered("postgres", performance.now() - asked_ms, failure);
+    const sent_ms = performance.now();
+    const report = (failure: "connection" | "statement" | null) =>
+      watcher.answered("postgres", performance.now() - sent_ms, failure);
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     waiting.add(reject);
     const wait_ms = state.statement_ms * 1.5 + (state.hasAnswered ? 0 : dialing.connect_ms);
@@ -90,14 +90,14 @@ export function connectionTo(dialing: Dialing): Connection {
     countdown.set(wait_ms);
     try {
       set();
-      ask().then(resolve, reject);
+      send().then(resolve, reject);
       const result = await promise;
       state.hasAnswered = true;
-      tell(null);
+      report(null);
       return result;
     } catch (error) {
       const failed = failure(error);
-      tell(faultOf(failed));
+      report(faultOf(failed));
       throw failed;
     } finally {
       countdown.stop();
@@ -204,7 +204,7 @@ function driverOptions(
     onclose: () => lose(),
     types,
     connection,
-    // The driver only counts these. It asks for another socket if a server was not of the kind in
+    // The driver only counts these. It requests another socket if a server was not of the kind in
     // `target_session_attrs`, and to reconnect; then no place is left.
     host: places.map(() => "place").join(),
     async socket() {
@@ -218,7 +218,7 @@ function driverOptions(
   };
 }
 
-/** Ours for every type, so that parameters are sent as they are and nothing is guessed. */
+/** Our own parser for every type, so that parameters are sent as they are and the driver guesses nothing. */
 const types: Record<string, postgres.PostgresType> = Object.fromEntries(
   [...parsers].map(([type, parse]) => [`type_${type}`, { to: type, from: [type], serialize: String, parse }]),
 );

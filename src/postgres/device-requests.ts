@@ -1,4 +1,4 @@
-/** Devices that wait, over SQL. A decision and its answer happen once each, however many ask. */
+/** Devices that wait for an approval, over SQL. A decision is made once and answered once, however many requests race. */
 import type { DeviceAnswer, DeviceApproval, DeviceRequests, PendingDevice } from "../store/device-requests.ts";
 import { bare, idOf } from "../store/ids.ts";
 import { act } from "./acts.ts";

@@ -1,4 +1,4 @@
-/** Sockets to Postgres: the first place that accepts one, encrypted as the address asks. */
+/** Sockets to Postgres: to the first place that accepts one, encrypted as the address says. */
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { within } from "../time/deadline.ts";

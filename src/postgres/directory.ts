@@ -81,20 +81,20 @@ export function directory(db: Pick<Database, "drizzle" | "query">): Directory {
     },
 
     async touch(uses, how) {
-      const known = [...uses].flatMap(([id, from]) => {
+      const keys = [...uses].flatMap(([id, from]) => {
         const uuid = uuidOf(id, "key_");
         return uuid === null ? [] : [{ uuid, from }];
       });
-      if (known.length === 0) return;
+      if (keys.length === 0) return;
       await db.query(how === "certain" ? touchingAll : touching, [
-        known.map(({ uuid }) => uuid),
-        known.map(({ from }) => from),
+        keys.map(({ uuid }) => uuid),
+        keys.map(({ from }) => from),
       ]);
     },
   };
 }
 
-/** In the key's organization; one by hand counts before one by a rule. */
+/** The condition for the membership of the key's person in the key's organization. One by hand counts before one by a rule. */
 const isRight = (table: typeof byHand | typeof byRule, source: "hand" | "rule") =>
   and(
     eq(table.personId, apiKey.personId),
@@ -113,7 +113,7 @@ const ratesIn = (table: typeof usageSubject | typeof ofTeam | typeof ofMember) =
 
 type Rate = "requestsPerMinute" | "tokensPerMinute";
 
-/** The raise in force of a limit; null: there is none. Nobody is looked up where nothing is raised in the organization. */
+/** The raise in force of a limit; null: there is none. Without a raise in the organization, no row is looked up. */
 const raiseOf = (subject: SQLWrapper, rate: Rate) =>
   sql<number | null>`case when ${organization.raisedUntil} > store_now() then (
     select ${limitRaise[rate]} from ${limitRaise}

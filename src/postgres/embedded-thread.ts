@@ -8,12 +8,12 @@ export interface Statement {
   params: (string | null)[];
   form: "objects" | "arrays";
 }
-type Asked =
+type Work =
   | { ask: "open"; folder: string; maySeed: boolean }
   | ({ ask: "run" } & Statement)
   | { ask: "exec"; text: string }
   | { ask: "close" };
-export type Question = Asked & { number: number };
+export type Question = Work & { number: number };
 
 /** `code` is a SQLSTATE, or one of DatabaseError's. */
 export interface Failure {
@@ -46,7 +46,7 @@ export function startDatabaseThread(isCompiled: boolean): DatabaseThread {
   const worker = startWorker(isCompiled);
   worker.unref();
   const waiting = new Map<number, Waiting>();
-  let asked = 0;
+  let questions = 0;
   let notify: (channel: string, payload: string) => void = () => {};
 
   function settle(number: number, how: (one: Waiting) => void): void {
@@ -74,12 +74,12 @@ export function startDatabaseThread(isCompiled: boolean): DatabaseThread {
   worker.addEventListener("close", () => lost("its thread has ended"));
 
   /** It is sent at once. The process stays alive while an answer is awaited. */
-  function ask(question: Asked): Promise<unknown> {
+  function ask(work: Work): Promise<unknown> {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    const number = asked++;
+    const number = questions++;
     if (waiting.size === 0) worker.ref();
     waiting.set(number, { resolve, reject });
-    worker.postMessage({ ...question, number } satisfies Question);
+    worker.postMessage({ ...work, number } satisfies Question);
     return promise;
   }
 

@@ -17,7 +17,7 @@ declare const self: {
 };
 
 function main(): void {
-  // Compiling it takes longest, and needs no folder. A caller that asks to open one hears why it failed.
+  // Compiling it takes longest, and needs no folder. If it fails, the question that opens a folder is answered with the error.
   const engine = loadEngine();
   engine.catch(() => {});
   let pglite: PGlite | undefined;
@@ -56,8 +56,8 @@ function main(): void {
 }
 
 /**
- * The engine leaves garbage of several times the text that statements carry, of which the runtime collects up to some hundred
- * MiB late: after so much text, in code units, it is collected here.
+ * The engine leaves garbage of several times the text that statements carry, and the runtime would collect it only after
+ * some hundred MiB. After this much text, in code units, it is collected here.
  */
 const carried_max = 16 * 1024 * 1024;
 

@@ -16,7 +16,7 @@ import { keepUp, type UpkeepLimits, upkeepLimits } from "./upkeep.ts";
 export interface EmbeddedOptions {
   /** True in the executable. */
   isCompiled?: boolean;
-  /** One that was started before, and has opened nothing. */
+  /** A thread that was started before and has opened nothing. */
   thread?: DatabaseThread | null;
   /** The time that a start may take. After that, the process exits with code 1 and a message. */
   start_ms?: number;

@@ -3,9 +3,9 @@ import { type ExistingSecretsStore, fingerprint_bytes } from "../store/existing-
 import { uuid_max } from "../store/ids.ts";
 import type { Database } from "./database.ts";
 
-const keys_of_piece = 5_000;
+const piece_keys_max = 5_000;
 
-export function existingSecretsIn(db: Pick<Database, "query">, keys_max = keys_of_piece): ExistingSecretsStore {
+export function existingSecretsIn(db: Pick<Database, "query">, keys_max = piece_keys_max): ExistingSecretsStore {
   return {
     async piece(from) {
       const [row] = await db.query<{ fingerprints: Uint8Array | null; next: string | null }>(reading, [

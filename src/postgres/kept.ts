@@ -1,11 +1,10 @@
-/** Answers that are kept, over SQL. The uniqueness of a claim decides who answers a key. */
-
+/** Answers that are kept, over SQL. The uniqueness of a claim decides which run answers a key. */
 import type { LogName } from "../store/answer-log.ts";
 import { bare, idOf, uuidOf } from "../store/ids.ts";
 import type { Kept, KeptAnswers, KeptState } from "../store/kept.ts";
 import type { Database } from "./database.ts";
 
-/** Rows of one deletion, so that it holds up nobody. */
+/** The most rows that one statement deletes, so that it holds up nobody. */
 const forgotten_max = 500;
 /** Notes are kept as long as receipts of refused requests. */
 const noted_days = 31;
@@ -164,7 +163,7 @@ const makingRoom = `
   where request_id in (select request_id from newest where total > $2::bigint) and bytes > 0
   returning request_id, organization_id`;
 
-/** By id, since ids sort by the clocks of the nodes. Kept a day more, for a slow clock. */
+/** Selects by id, since ids sort by the clocks of the nodes. It keeps a day more, for a slow clock. */
 const forgetting = `
   delete from kept_answer where request_id in (
     select request_id from kept_answer

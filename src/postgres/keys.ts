@@ -29,22 +29,14 @@ export function keys(db: Database): Pick<Administration, Verbs> {
         if (before) return before;
         const id = bare(input.id, "key_");
         const owner = bare(input.organizationId, "org_");
-        const {
-          name,
-          scopes,
-          allowedModels,
-          expiresAt,
-          teamId,
-          budget,
-          labels,
-          allowedAddresses,
-          personId = null,
-        } = input;
+        const { name, scopes, allowedModels, expiresAt, teamId, budget, labels, allowedAddresses } = input;
+        const { personId = null } = input;
         const refusal = await refusalOf(tx, { owner, name: input.hasOwnName ? name : null, teamId, budget });
         if (refusal) {
           await unrepeated(tx, input.repeat, input.actor);
           return refusal;
         }
+        const person = personId && bare(personId, "per_");
         await tx.drizzle.insert(apiKey).values({
           id,
           organizationId: owner,
@@ -55,12 +47,11 @@ export function keys(db: Database): Pick<Administration, Verbs> {
           owner: input.owner,
           labels,
           allowedAddresses,
-          personId: personId === null ? null : bare(personId, "per_"),
+          personId: person,
           createdAt: at,
           createdBy: input.actor,
         });
         await keySecrets.add(tx, id, input.secret, at);
-        const person = personId === null ? null : bare(personId, "per_");
         await budgetNewKey(tx, { id, owner, teamId, budget, person, at });
         const details = {
           name,
@@ -135,13 +126,14 @@ export function keys(db: Database): Pick<Administration, Verbs> {
         await set(tx, key, {});
         const details = { grace_ends_at: graceEndsAt, secret: masked(input.secret) };
         await announceChange(tx, input.id, input.secret.hash);
-        await audit(tx, at, {
+        const entry = {
           actor: input.actor,
           action: "key.rotate",
           owner: key.organizationId,
           subject: input.id,
           details,
-        });
+        };
+        await audit(tx, at, entry);
         return readKey(tx, key.id);
       }),
 
@@ -207,7 +199,7 @@ async function refusalOf(
   return (await mayJoin(tx, owner, teamId)) ? null : "no_team";
 }
 
-/** Whether a key that is not revoked has the name. The organization is locked, so the answer holds among those who ask. */
+/** Whether a key that is not revoked has the name. The organization is locked, so the answer holds until the commit. */
 async function isTaken(tx: Transaction, owner: string, name: string): Promise<boolean> {
   const named = and(eq(apiKey.organizationId, owner), eq(apiKey.name, name), isNull(apiKey.revokedAt));
   const rows = await tx.drizzle.select({ id: apiKey.id }).from(apiKey).where(named).limit(1);

@@ -2,6 +2,7 @@
  * Late settlements (migration 0028): what a recovered request lacks is booked by an entry of its own when its node is back
  * (docs/design/metering.md, Rule 5: Settle exactly once).
  */
+import type { Usage } from "../inference/usage.ts";
 import { bare, idOf } from "../store/ids.ts";
 import type { Answer, Command, Settle } from "../store/ledger.ts";
 import type { Database } from "./database.ts";
@@ -15,8 +16,8 @@ interface LateRow {
 }
 
 /**
- * The answers of a batch, in which the settlements that came late are booked. Only a settlement that finds a record may be
- * one, so that no other pays for the question. Its statement commits durably by itself. If it fails, the batch is sent
+ * Returns the answers of a batch after booking the settlements that came late. Only a settlement that found a record can be
+ * late, so that no other costs a second statement. That statement commits durably by itself. If it fails, the batch is sent
  * again, and finds the record again.
  */
 export async function settledLate(
@@ -36,7 +37,7 @@ export async function settledLate(
 
 const settling = "select * from usage_settle_late($1::uuid[], $2::usage_settle_command[])";
 
-/** Without units, nothing is lacking. What can be repeated costs nothing if its node is gone. */
+/** Without units, nothing is lacking. A request that can be repeated costs nothing if its node is gone. */
 function mayBeLate(command: Command, { answer }: Answer): command is Settle {
   return command.verb === "settle" && answer === "already" && command.units > 0 && !command.isRepeatable;
 }
@@ -56,6 +57,19 @@ export interface LateEntry {
   session_used_after: number;
   week_used_after: number;
   month_used_after: number;
+}
+
+type Tokens = Omit<Usage, "source">;
+
+/** The tokens of a request and of its late settlement together. */
+export function tokensWithLate(request: Tokens, late: LateEntry): Tokens {
+  return {
+    inputTokens: request.inputTokens + late.input_tokens,
+    cachedInputTokens: request.cachedInputTokens + late.cached_input_tokens,
+    cacheWriteTokens: request.cacheWriteTokens + late.cache_write_tokens,
+    outputTokens: request.outputTokens + late.output_tokens,
+    reasoningTokens: request.reasoningTokens + late.reasoning_tokens,
+  };
 }
 
 /** The late settlements of these requests, by their ids. */

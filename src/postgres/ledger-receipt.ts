@@ -13,7 +13,7 @@ import {
   windowKinds,
 } from "../store/ledger.ts";
 import type { Database } from "./database.ts";
-import { type LateEntry, lateEntries } from "./ledger-late.ts";
+import { type LateEntry, lateEntries, tokensWithLate } from "./ledger-late.ts";
 import { plainly } from "./rows.ts";
 
 /** The person of its key, as `personOfKey` says. */
@@ -22,7 +22,7 @@ type RecordRow = typeof usageRecord.$inferSelect & OfPerson;
 type HoldRow = typeof usageHold.$inferSelect & OfPerson;
 type NoteRow = typeof answerNote.$inferSelect & OfPerson;
 
-/** Looks a request up, of one organization or of any. */
+/** Looks up the receipt of a request, of one organization or of any. */
 export function receipts(db: Pick<Database, "drizzle" | "query">) {
   const isIts = (table: typeof usageRecord | typeof usageHold) => eq(table.requestId, sql.placeholder("request"));
   const isOwn = (table: typeof usageRecord | typeof usageHold) =>
@@ -83,19 +83,13 @@ function replayReceipt(row: NoteRow): Receipt {
     createdAt: row.notedAt,
     endedAt: row.notedAt,
     outcome: "completed",
-    stoppedBy: null,
-    errorCode: null,
-    recovered: false,
-    settledLateAt: null,
-    detached: false,
+    ...blank,
     replayOf: idOf(row.replayOf!, "req_"),
     usage: noUsage,
     prices: null,
     units: { held: 0, charged: 0, uncharged: 0 },
     source: null,
     windows: null,
-    route: null,
-    reportRejected: null,
   };
 }
 
@@ -107,9 +101,6 @@ function recordReceipt(row: RecordRow): Receipt {
     stoppedBy: row.stoppedBy as "usage_window" | null,
     errorCode: row.errorCode,
     recovered: row.recovered,
-    settledLateAt: null,
-    detached: false,
-    replayOf: null,
     usage: usageOf(row, row.outputTokens),
     units: { held: row.held, charged: row.charged, uncharged: row.uncharged },
     windows: windowsOf(row, (kind) => ({
@@ -129,21 +120,14 @@ function recordReceipt(row: RecordRow): Receipt {
   };
 }
 
-/** One receipt of a request that was recovered and then settled by its own node. */
+/** The receipt of a request that was recovered and then settled by its own node: the sums of both. */
 function withLate(receipt: Receipt, late: LateEntry): Receipt {
   const { usage, units, windows } = receipt;
   const read = (kind: WindowKind) => ({ ...windows![kind], usedAfter: late[`${kind}_used_after`] });
   return {
     ...receipt,
     settledLateAt: late.ended_at,
-    usage: {
-      inputTokens: usage.inputTokens + late.input_tokens,
-      cachedInputTokens: usage.cachedInputTokens + late.cached_input_tokens,
-      cacheWriteTokens: usage.cacheWriteTokens + late.cache_write_tokens,
-      outputTokens: usage.outputTokens + late.output_tokens,
-      reasoningTokens: usage.reasoningTokens + late.reasoning_tokens,
-      source: late.usage_source as UsageSource,
-    },
+    usage: { ...tokensWithLate(usage, late), source: late.usage_source as UsageSource },
     units: { ...units, charged: units.charged + late.charged, uncharged: units.uncharged + late.uncharged },
     windows: windows && { session: read("session"), week: read("week"), month: read("month") },
   };
@@ -154,25 +138,30 @@ function holdReceipt(row: HoldRow): Receipt {
     ...shared(row),
     endedAt: null,
     outcome: "running",
-    stoppedBy: null,
-    errorCode: null,
-    recovered: false,
-    settledLateAt: null,
-    detached: false,
-    replayOf: null,
     usage: usageOf(row, row.producedTokens),
     units: { held: row.units, charged: 0, uncharged: 0 },
     windows: windowsOf(row, (kind) => ({ usedBefore: row[`${kind}Used`], usedAfter: null })),
-    route: null,
-    reportRejected: null,
   };
 }
 
+/** The fields of a request of which nothing special is recorded. */
+const blank = {
+  stoppedBy: null,
+  errorCode: null,
+  recovered: false,
+  settledLateAt: null,
+  detached: false,
+  replayOf: null,
+  route: null,
+  reportRejected: null,
+};
+
 function shared(row: RecordRow | HoldRow) {
   return {
+    ...blank,
     requestId: idOf(row.requestId, "req_"),
     organizationId: idOf(row.organizationId, "org_"),
-    // An operator's entry has none, and no receipt.
+    // Only the entry of an operator has no key, and it has no receipt.
     keyId: idOf(row.keyId!, "key_"),
     personId: row.personId === null ? null : idOf(row.personId, "per_"),
     operation: row.operation as Operation,

@@ -4,7 +4,7 @@ import type { ChangedLimits, LimitStore } from "../store/plan.ts";
 import type { Database, Transaction } from "./database.ts";
 import { plans } from "./plans.ts";
 
-/** The most changed subjects that are named. */
+/** The most changed subjects that an answer names. */
 const named_max = 1_000;
 
 export function limits(db: Database): LimitStore {
@@ -15,7 +15,7 @@ export function limits(db: Database): LimitStore {
   };
 }
 
-export const limitsChannel = "limits_changed";
+const limitsChannel = "limits_changed";
 
 /** Announces a change of an organization's own limits; the SQL of keys, people and teams announces theirs (migration 0013). */
 export async function extraUsageChanged(tx: Transaction, organizationId: string): Promise<void> {

@@ -17,32 +17,32 @@ export interface Listener {
   close(): Promise<void>;
 }
 
-interface Ear {
+interface Subscription {
   channel: string;
   onMessage: (payload: string) => void;
   onConnect: (() => void) | undefined;
 }
 
 export function listenerOn({ make, retry_ms }: ListenerOptions): Listener {
-  const ears = new Set<Ear>();
+  const subscriptions = new Set<Subscription>();
   let connection: Connection | null = null;
   const again = gathered(async () => {
     try {
-      for (const ear of [...ears]) await hear(ear);
+      for (const one of [...subscriptions]) await subscribe(one);
       return null;
     } catch {
       return retry_ms;
     }
   });
 
-  async function hear({ channel, onConnect }: Ear): Promise<void> {
+  async function subscribe({ channel, onConnect }: Subscription): Promise<void> {
     connection ??= make({
       lost() {
         connection = null;
         again.ask(retry_ms);
       },
       notified(from, payload) {
-        for (const ear of ears) if (ear.channel === from) ear.onMessage(payload);
+        for (const one of subscriptions) if (one.channel === from) one.onMessage(payload);
       },
     });
     await connection.exec(`listen "${channel.replaceAll('"', '""')}"`);
@@ -51,17 +51,17 @@ export function listenerOn({ make, retry_ms }: ListenerOptions): Listener {
 
   return {
     async listen(channel, onMessage, onConnect) {
-      const ear: Ear = { channel, onMessage, onConnect };
-      // It is registered before the server is asked, because the first message may come with the answer.
-      ears.add(ear);
+      const subscription: Subscription = { channel, onMessage, onConnect };
+      // It is registered before the statement is sent, because the first message may come with the answer.
+      subscriptions.add(subscription);
       try {
-        await hear(ear);
+        await subscribe(subscription);
       } catch (error) {
-        ears.delete(ear);
+        subscriptions.delete(subscription);
         throw error;
       }
       // The server still sends messages, which are ignored, until the connection ends.
-      return async () => void ears.delete(ear);
+      return async () => void subscriptions.delete(subscription);
     },
     async close() {
       const ended = again.stop();

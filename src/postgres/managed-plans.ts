@@ -1,8 +1,9 @@
 /** Plans that are created at run time, beside those of the file (docs/design/usage.md, Plans that change). */
 import { asc, eq } from "drizzle-orm";
 import { plan } from "../../db/schema.ts";
-import type { KnownPlan, PlanAdministration, PlanLimits, PlanUse, StalePlan } from "../store/plan.ts";
+import type { KnownPlan, PlanAdministration, PlanUse, StalePlan } from "../store/plan.ts";
 import { act, audit, repeated, storeNow, unrepeated } from "./acts.ts";
+import { limitsShown } from "./budgets.ts";
 import type { Database, Transaction } from "./database.ts";
 import { planUse } from "./plan-use.ts";
 import { plainly } from "./rows.ts";
@@ -75,8 +76,7 @@ export async function planStands(tx: Transaction, name: string | null): Promise<
 }
 
 /**
- * As `planStands`. Without a node that serves this database, the plan may also be of a file that none has published
- * yet.
+ * The same where no node may serve this database: then the plan may also be of a file that no node has published yet.
  */
 export async function planMayStand({ kind }: Database, tx: Transaction, name: string | null): Promise<boolean> {
   if (await planStands(tx, name)) return true;
@@ -90,16 +90,6 @@ export async function lockPlans(tx: Transaction): Promise<void> {
 }
 
 export const plansChanged = (tx: Transaction) => tx.notify("limits_changed", "");
-
-/** Limits as the audit log and the interfaces write them. */
-export const limitsShown = (limits: PlanLimits) => ({
-  session: limits.session,
-  week: limits.week,
-  month: limits.month,
-  requests_per_minute: limits.requestsPerMinute,
-  tokens_per_minute: limits.tokensPerMinute,
-  concurrent_requests: limits.concurrentRequests,
-});
 
 async function changing<Done extends KnownPlan | PlanUse>(
   tx: Transaction,

@@ -1,9 +1,9 @@
 /** The limits of people in organizations, over the functions of migration 0026. */
 import { and, eq } from "drizzle-orm";
-import { memberDefault, memberLimit } from "../../db/schema.ts";
+import { memberLimit } from "../../db/schema.ts";
 import type { Budget, MemberBudget } from "../store/budget.ts";
 import { bare, idOf } from "../store/ids.ts";
-import { budgetOf, isLimited, sumEarlier } from "./budgets.ts";
+import { budgetOf, sumEarlier } from "./budgets.ts";
 import type { Database, Transaction } from "./database.ts";
 
 type Statements = Pick<Transaction, "drizzle" | "query">;
@@ -24,12 +24,12 @@ export async function refreshMembers(tx: Statements, owners: string[], person: s
   return rows.map(({ id }) => id);
 }
 
-/** The same for sums, after the commit. */
+/** Calls `sumEarlier` for each, after the commit. */
 export async function sumAll(db: Database, ids: readonly string[]): Promise<void> {
   for (const id of ids) await sumEarlier(db, id);
 }
 
-/** Counts a new key in its person. The ledger knows the key already. */
+/** Counts a new key for its person. The ledger has the key already. */
 export async function countInPerson(tx: Statements, key: { id: string; owner: string; person: string }): Promise<void> {
   await tx.query("update usage_subject set member_id = usage_member($2, $3) where subject_id = $1", [
     key.id,
@@ -51,21 +51,6 @@ export async function setMemberLimit(tx: Statements, owner: string, person: stri
 
 const isOf = (owner: string, person: string) =>
   and(eq(memberLimit.organizationId, owner), eq(memberLimit.personId, person));
-
-/** The limits of each member of a team or an organization without limits of their own; null if none are set. */
-export async function memberDefaultOf(tx: Pick<Statements, "drizzle">, owner: string): Promise<Budget | null> {
-  const [row] = await tx.drizzle.select().from(memberDefault).where(eq(memberDefault.ownerId, owner));
-  return row ? budgetOf(row) : null;
-}
-
-export async function setMemberDefault(
-  tx: Pick<Statements, "drizzle">,
-  owner: string,
-  budget: Budget | null,
-): Promise<void> {
-  await tx.drizzle.delete(memberDefault).where(eq(memberDefault.ownerId, owner));
-  if (budget && isLimited(budget)) await tx.drizzle.insert(memberDefault).values({ ownerId: owner, ...budget });
-}
 
 interface BudgetRow extends Budget {
   person: string;

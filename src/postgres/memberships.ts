@@ -1,6 +1,6 @@
 /**
- * Memberships over SQL. A membership that its rule no longer gives stays as ended, with the instant: keys of somebody who
- * comes back long after are revoked for good.
+ * Memberships over SQL. A membership that its rule no longer gives stays, with the instant of its end: if the person comes back
+ * long after, the old keys are revoked.
  */
 import { isDeepStrictEqual } from "node:util";
 import { and, eq, isNull, ne, type SQL } from "drizzle-orm";
@@ -41,7 +41,7 @@ export const membershipTables = (people: string) => `
   (${inForce.replace("where ", `where m.person_id = any (${people}::uuid[]) and `)}) f
   left join organization o on o.id = f.organization_id
   left join team t on t.id = f.team_id and t.removed_at is null`;
-/** Those in organizations come before the service's. */
+/** Memberships in organizations come before those for the service. */
 export const membershipOrder = "o.slug nulls last";
 
 /** The memberships in force by person, whose ids are bare UUIDs. */
@@ -115,8 +115,8 @@ export const isIn = (personId: string, organizationId: string | null, source: Me
     eq(membership.source, source),
   );
 
-interface Ruled {
-  /** As the audit log has them. */
+interface RuleChanges {
+  /** In the form of the audit log. */
   given: Record<string, unknown>[];
   lost: Record<string, unknown>[];
   missing: NamedMembership[];
@@ -124,8 +124,8 @@ interface Ruled {
   organizations: string[];
 }
 
-/** Makes the memberships by rules those that are named. The person's row is locked. */
-export async function ruled(
+/** Replaces a person's memberships by rules with the named ones. The caller has locked the person's row. */
+export async function applyRules(
   tx: Transaction,
   { id }: { id: string },
   {
@@ -133,12 +133,12 @@ export async function ruled(
     keysEndAfter_ms = null,
   }: { memberships: readonly NamedMembership[] | null; keysEndAfter_ms?: number | null | undefined },
   at: Date,
-): Promise<Ruled> {
+): Promise<RuleChanges> {
   const before = await tx.drizzle
     .select()
     .from(membership)
     .where(and(eq(membership.personId, id), eq(membership.source, "rule")));
-  const result: Ruled = { given: [], lost: [], missing: [], organizations: [] };
+  const result: RuleChanges = { given: [], lost: [], missing: [], organizations: [] };
   const wanted = new Map<string | null, Exclude<Awaited<ReturnType<typeof resolved>>, string>>();
   for (const named of memberships ?? []) {
     const found = await resolved(tx, named);

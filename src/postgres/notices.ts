@@ -102,7 +102,7 @@ export function noticeQueue(db: Database): NoticeQueue {
 }
 
 /** Writes the notice of a suspension, in the same transaction. */
-export async function tellOfSuspension(tx: Transaction, owner: string, version: number): Promise<void> {
+export async function addSuspensionNotice(tx: Transaction, owner: string, version: number): Promise<void> {
   await tx.query(
     `insert into notice (id, organization_id, kind, about, details, created_at, next_attempt_at)
      select gen_random_uuid(), organization_id, 'organization.suspended', 'suspended:' || $2::bigint, '{}', store_now(), store_now()
@@ -146,7 +146,7 @@ const shares = `
       array[s.session_units, s.week_units, s.month_units]) w (kind, used, starts_at, ends_at, units)
     cross join unnest(h.shares) share
     where w.used::numeric * 100 >= w.units::numeric * share
-  ), untold as (
+  ), missing as (
     select r.*, row_number() over (partition by r.organization_id order by r.used_share desc, r.about) as place
     from reached r
     where not exists (select from notice n where n.organization_id = r.organization_id and n.about = r.about)
@@ -155,7 +155,7 @@ const shares = `
   )
   ${inserting}
   select gen_random_uuid(), u.organization_id, 'usage.share_reached', u.about, u.details, store_now(), store_now()
-  from untold u left join waiting q on q.organization_id = u.organization_id
+  from missing u left join waiting q on q.organization_id = u.organization_id
   where u.place <= $1 - coalesce(q.notices, 0)
   on conflict do nothing`;
 

@@ -15,18 +15,18 @@ interface Row {
   idle_ms: number;
 }
 
-interface Asked extends SessionLife {
+interface Lookup extends SessionLife {
   hash: Uint8Array;
 }
 
-/** Those that are there and have not ended by their age. */
-async function found(db: Database, asked: readonly Asked[]): Promise<ReadonlyMap<string, OperatorSession>> {
+/** Finds the sessions that have not ended by their age. */
+async function findAll(db: Database, lookups: readonly Lookup[]): Promise<ReadonlyMap<string, OperatorSession>> {
   const rows = await db.query<Row>(
     `select s.hash, s.secret_hash as "secretHash", s.token_hash as "tokenHash", s.local_user as "localUser",
        s.used_at as "usedAt", store_now() as "readAt", a.idle as idle_ms
      from unnest($1::bytea[], $2::bigint[], $3::bigint[]) a (hash, idle, whole)
      join operator_session s on s.hash = a.hash and ${isYoung("a.idle", "a.whole")}`,
-    [asked.map(({ hash }) => hash), asked.map(({ idle_ms }) => idle_ms), asked.map(({ whole_ms }) => whole_ms)],
+    [lookups.map(({ hash }) => hash), lookups.map(({ idle_ms }) => idle_ms), lookups.map(({ whole_ms }) => whole_ms)],
   );
   await noteUse(db, "operator_session", rows);
   return new Map(
@@ -38,9 +38,9 @@ async function found(db: Database, asked: readonly Asked[]): Promise<ReadonlyMap
 }
 
 export function operatorSessions(db: Database): OperatorSessions {
-  const find = batched<Asked, OperatorSession>(
+  const find = batched<Lookup, OperatorSession>(
     ({ hash }) => hash.toHex(),
-    (asked) => found(db, asked),
+    (lookups) => findAll(db, lookups),
   );
   return {
     async begin({ hash, secretHash, of }) {

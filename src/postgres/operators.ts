@@ -1,4 +1,4 @@
-/** Operators over SQL: like keys, with a role instead of an organization (src/postgres/keys.ts). */
+/** Operators over SQL. They are like keys, with a role instead of an organization (src/postgres/keys.ts). */
 import { eq, gt, inArray, type SQL, sql } from "drizzle-orm";
 import { operator, operatorSecret } from "../../db/schema.ts";
 import { bare, uuid_max, uuidOf } from "../store/ids.ts";
@@ -10,7 +10,7 @@ import { masked } from "./keys.ts";
 import { type OperatorRow, operatorOf, plainly } from "./rows.ts";
 import { operatorSecrets } from "./secrets.ts";
 
-/** `last used` is only this exact, so that most look-ups write nothing. */
+/** `lastUsedAt` is exact to this, so that most look-ups write nothing. */
 const used_minutes = 1;
 
 export function operators(db: Database): Operators {
@@ -36,9 +36,9 @@ export function operators(db: Database): Operators {
           return "name_taken";
         }
         await operatorSecrets.add(tx, id, input.secret, at);
-        const details = { name, role, organization_id: input.organizationId, expires_at: expiresAt };
-        const told = { ...details, secret: masked(input.secret) };
-        await audit(tx, at, { actor, action: "operator.create", owner, subject: input.id, details: told });
+        const rights = { role, organization_id: input.organizationId, expires_at: expiresAt };
+        const details = { name, ...rights, secret: masked(input.secret) };
+        await audit(tx, at, { actor, action: "operator.create", owner, subject: input.id, details });
         return (await read(tx, eq(operator.id, id)))!;
       }),
 
@@ -91,7 +91,7 @@ export function operators(db: Database): Operators {
 
 interface Presented {
   tokenHash: Uint8Array;
-  /** From where. */
+  /** The address that the token came from. */
   address: string | null;
 }
 

@@ -8,7 +8,7 @@ import type { Database, Transaction } from "./database.ts";
 import { adjust, setAnchor } from "./ledger.ts";
 import { extraUsageChanged } from "./limits.ts";
 import { planMayStand, planStands } from "./managed-plans.ts";
-import { tellOfSuspension } from "./notices.ts";
+import { addSuspensionNotice } from "./notices.ts";
 import { anchored, changing, readOrganization, setOrganization } from "./organization-change.ts";
 import { isFormer, orTaken, SlugTaken } from "./organization-life.ts";
 import { organizationOf, plainly } from "./rows.ts";
@@ -41,7 +41,7 @@ export function organizations(db: Database, isServed: boolean): Pick<Administrat
           .values({ id: bare(input.id, "org_"), slug, name, plan, anchorAt: at, createdAt: at })
           .onConflictDoNothing({ target: organization.slug })
           .returning();
-        // It is asked after the insertion, which has waited for an organization that gives the slug up.
+        // It is read after the insertion, which has waited for an organization that gives the slug up.
         if (!made || (await isFormer(tx, made))) throw new SlugTaken();
         const details = { slug, name, plan };
         await audit(tx, at, { actor, action: "organization.create", owner: made.id, subject: input.id, details });
@@ -85,7 +85,7 @@ export function organizations(db: Database, isServed: boolean): Pick<Administrat
       changing<never>(db, { id, actor, version }, async (tx, row) => {
         if (row.status === status) return null;
         await setOrganization(tx, row, { status });
-        if (status === "suspended") await tellOfSuspension(tx, row.id, row.version + 1);
+        if (status === "suspended") await addSuspensionNotice(tx, row.id, row.version + 1);
         return {
           action: status === "active" ? "organization.resume" : "organization.suspend",
           details: { status, before: row.status },

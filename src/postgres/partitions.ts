@@ -13,9 +13,9 @@ import { forgetClosed } from "./organization-life.ts";
 const months_ahead = 6;
 const months_kept = 13;
 const lock_ms = 100;
-/** The past windows and roll-ups that one statement deletes. */
+/** The most past windows and roll-ups that one statement deletes. */
 const rows_max = 5_000;
-/** The instant by which they are old. */
+/** The tables whose old rows are deleted, each with the column that dates a row. */
 const kept = [
   ["usage_past", "ends_at"],
   ["usage_seal", "ends_at"],
@@ -84,8 +84,9 @@ async function dropMonths(lane: Lane, kind: Database["kind"]): Promise<string[]>
 const keptSince = "store_now() at time zone 'UTC' - make_interval(months => $1)";
 
 /**
- * Each step can be the last for now. Once a partition has left, nothing is written into it: what it has then decides. Only
- * the owner of the table on a server can have it leave without a lock; others ask for what they may (deploy/roles.sql).
+ * Each step can be the last for now. Once a partition is detached, nothing is written into it: its rows then decide whether it
+ * is dropped. Only the owner of the table on a server can detach it without a lock; others call a function that may
+ * (deploy/roles.sql).
  */
 async function dropMonth(lane: Lane, isConcurrent: boolean, { name, is_attached, is_leaving }: Old): Promise<void> {
   if (!isConcurrent) {

@@ -1,7 +1,7 @@
 /**
  * Entries of the audit log's chain that vouch for records: one entry for each pass of the audit, with a hash over all
- * of its records. Anybody who keeps a head of the chain elsewhere can find out whether records were changed since, by
- * whomever (docs/design/metering.md, Passes in the chain).
+ * of its records. Anybody who keeps a head of the chain elsewhere can find out whether records were changed since
+ * (docs/design/metering.md, Passes in the chain).
  */
 import { auditShown, chainBeginning, chainBreak } from "../store/audit-chain.ts";
 import type { AuditEntry, AuditHead } from "../store/directory.ts";
@@ -87,11 +87,8 @@ async function passOver(
   return { from: span.since, until: span.until, ended_at: last, months: Object.fromEntries(months) };
 }
 
-/**
- * The records that differ from what the chain says about them, by its entries, and the places where the chain itself is
- * broken.
- */
-export async function unlikeTheirPasses(db: Database, pace: Pace): Promise<LedgerDifference[]> {
+/** Compares the records with the entries of the chain that vouch for them, and finds where the chain itself is broken. */
+export async function passDifferences(db: Database, pace: Pace): Promise<LedgerDifference[]> {
   const [now] = await db.query<{ sealed: number; kept: string }>(
     `select sealed_until as sealed, to_char(store_now() at time zone 'UTC' - interval '${months_kept + 1} months', 'YYYY-MM') as kept
      from usage_audit`,
@@ -108,14 +105,13 @@ export async function unlikeTheirPasses(db: Database, pace: Pace): Promise<Ledge
     for (const entry of entries.filter((one) => one.action === action)) {
       const pass = entry.details as unknown as Pass;
       const span = { since: pass.from, until: pass.until };
-      differences.push(
-        ...unlike(entry, pass.months, (await passOver(db, span, pace, pass.ended_at)).months, now!.kept),
-      );
+      const found = await passOver(db, span, pace, pass.ended_at);
+      differences.push(...monthDifferences(entry, pass.months, found.months, now!.kept));
       spans.push({ ...span, number: entry.number, at: entry.at });
     }
   }
   for (const gap of gapsIn(spans, now!.sealed))
-    differences.push(...unlike(gap, {}, (await passOver(db, gap, pace)).months, now!.kept));
+    differences.push(...monthDifferences(gap, {}, (await passOver(db, gap, pace)).months, now!.kept));
   return differences;
 }
 
@@ -138,10 +134,15 @@ function gapsIn(spans: readonly (Span & Named)[], sealed: number): (Span & Named
 type Named = Pick<AuditEntry, "number" | "at">;
 
 /** A month that is old enough to have been dropped may be gone as a whole, but not in part. */
-function unlike(entry: Named, said: Pass["months"], found: Pass["months"], kept: string): LedgerDifference[] {
-  const months = new Set([...Object.keys(said), ...Object.keys(found)]);
+function monthDifferences(
+  entry: Named,
+  sealed: Pass["months"],
+  found: Pass["months"],
+  kept: string,
+): LedgerDifference[] {
+  const months = new Set([...Object.keys(sealed), ...Object.keys(found)]);
   return [...months].flatMap((month) => {
-    const [was, is] = [said[month] ?? noSum, found[month] ?? noSum];
+    const [was, is] = [sealed[month] ?? noSum, found[month] ?? noSum];
     if (was.hash === is.hash || (is.records === 0 && month < kept)) return [];
     return [difference("pass", entry, was, is)];
   });

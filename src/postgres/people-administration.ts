@@ -132,7 +132,7 @@ function wantedBy(
   );
 }
 
-/** `owner`: only what was set in this organization counts, and a suspension. */
+/** `owner`: besides a suspension, only settings in this organization count. */
 function setByHand(owner: string | undefined): SQL {
   const here = (column: string) => (owner === undefined ? sql`` : sql` and ${sql.raw(column)} = ${owner}`);
   return sql`(${person.suspendedAt} is not null
@@ -148,7 +148,7 @@ interface Change {
   id: string;
   actor: string;
   version?: number | null | undefined;
-  /** Whether it takes rights over the service away. */
+  /** Whether it can take rights over the service away. */
   isLoss?: boolean;
 }
 
@@ -171,7 +171,7 @@ async function changing<Refusal extends string>(
     const row = await lockPerson(tx, id);
     if (!row) return null;
     const isSelf = actor === `person:${id}`;
-    if (typeof version === "number" && row.version !== version) return { stale: await known(tx, row.id) };
+    if (typeof version === "number" && row.version !== version) return { stale: await readLocked(tx, row.id) };
     if (isLoss && isSelf && (await isLastAdmin(tx, row.id))) return "last_admin";
     const at = await storeNow(tx);
     const done = await work(tx, row, at);
@@ -186,15 +186,16 @@ async function changing<Refusal extends string>(
       unsummed = done.unsummed ?? [];
       await audit(tx, at, { actor, action, owner, subject: id, details });
     }
-    return known(tx, row.id);
+    return readLocked(tx, row.id);
   });
   await sumAll(db, unsummed);
   return answer;
 }
 
-const known = async (tx: Transaction, id: string): Promise<KnownPerson> => (await readPerson(tx, eq(person.id, id)))!;
+const readLocked = async (tx: Transaction, id: string): Promise<KnownPerson> =>
+  (await readPerson(tx, eq(person.id, id)))!;
 
-/** Whether nobody else could administer the service from another machine. Two admins who leave at once wait for each other. */
+/** Whether nobody else could administer the service from another machine. Of two admins who leave at once, one waits. */
 async function isLastAdmin(tx: Transaction, id: string): Promise<boolean> {
   await tx.query("select pg_advisory_xact_lock(hashtextextended('sluice last admin', 0))");
   const others = await tx.query(
@@ -208,7 +209,7 @@ async function isLastAdmin(tx: Transaction, id: string): Promise<boolean> {
   return others.length === 0;
 }
 
-/** Erases the text that says who somebody is, and ends the ways in. The hash of the subject stays, to recognise a return. */
+/** Erases the identity of a person, and ends sessions and sign-ins. The hash of the subject stays, to recognise a return. */
 async function erase(tx: Transaction, id: string, at: Date): Promise<void> {
   await tx.drizzle.delete(membership).where(eq(membership.personId, id));
   await tx.query("delete from browser_session where person_id = $1", [id]);

@@ -1,4 +1,4 @@
-/** People over SQL: those for whom an issuer vouches, and their memberships. */
+/** People over SQL, and their memberships. */
 import { and, eq, getTableColumns, isNull, type SQL } from "drizzle-orm";
 import { apiKey, person, usageSubject } from "../../db/schema.ts";
 import { noBudget } from "../store/budget.ts";
@@ -10,6 +10,7 @@ import { act, audit, storeNow } from "./acts.ts";
 import type { Database, Transaction } from "./database.ts";
 import { refreshMembers, sumAll } from "./members.ts";
 import {
+  applyRules,
   type MembershipColumns,
   membershipColumns,
   membershipOf,
@@ -17,7 +18,6 @@ import {
   membershipsOf,
   membershipTables,
   organizationNamed,
-  ruled,
   teamNamed,
 } from "./memberships.ts";
 import { announceChange } from "./revocations.ts";
@@ -45,11 +45,11 @@ export function people(db: Database): People {
       const answer = await act(db, async (tx) => {
         const now = await storeNow(tx);
         const { row, isNew } = await confirmed(tx, confirmation, now);
-        const rules = confirmation.memberships === null ? null : await ruled(tx, row, confirmation, now);
+        const rules = confirmation.memberships === null ? null : await applyRules(tx, row, confirmation, now);
         const changes = rules && (rules.given.length > 0 || rules.lost.length > 0) ? rules : null;
         if (changes) await announceChange(tx, idOf(row.id, "per_"));
         if (changes) unsummed = await refreshMembers(tx, changes.organizations, row.id);
-        const known = (await readPerson(tx, eq(person.id, row.id)))!;
+        const found = (await readPerson(tx, eq(person.id, row.id)))!;
         if (isNew || changes) {
           const { kind, issuer } = confirmation;
           const details = {
@@ -58,9 +58,9 @@ export function people(db: Database): People {
             lost: changes?.lost ?? [],
           };
           const action = isNew ? "person.create" : "person.memberships";
-          await audit(tx, now, { actor: "service", action, owner: null, subject: known.person.id, details });
+          await audit(tx, now, { actor: "service", action, owner: null, subject: found.person.id, details });
         }
-        return { ...known, isNew, missing: rules?.missing ?? [] };
+        return { ...found, isNew, missing: rules?.missing ?? [] };
       });
       await sumAll(db, unsummed);
       return answer;
@@ -81,7 +81,7 @@ function hashOf(text: string): Uint8Array {
   return Bun.SHA256.hash(text) as Uint8Array;
 }
 
-/** Finds or makes the row, locked until the commit, and writes down what the issuer says. */
+/** Finds or makes the row, locked until the commit, and stores the claims of the issuer. */
 async function confirmed(
   tx: Transaction,
   confirmation: Confirmation,
@@ -103,14 +103,14 @@ async function confirmed(
     .onConflictDoNothing()
     .returning({ id: person.id });
   const [found] = await tx.drizzle.select().from(person).where(isSubject(issuer, subject)).for("update");
-  // Deleted between the two statements, as somebody who had not come for long.
+  // The person was deleted between the two statements, as a visitor who had not come for long.
   if (!found) return confirmed(tx, confirmation, now);
   const changes = changesOf(found, confirmation, at);
   if (Object.keys(changes).length > 0) await tx.drizzle.update(person).set(changes).where(eq(person.id, found.id));
   return { row: { ...found, ...changes }, isNew: made !== undefined };
 }
 
-/** The columns that change. A word that is older than the last one changes none. */
+/** The columns that change. A confirmation that is older than the last one changes none. */
 function changesOf(before: PersonRow, confirmation: Confirmation, at: Date): Partial<PersonRow> {
   if (at < before.confirmedAt) return {};
   const { subject, kind, email, isEmailVerified, name, groups } = confirmation;
@@ -140,8 +140,8 @@ const personColumns = Object.entries(getTableColumns(person)).map(
 const selected = personColumns.map(([name, column]) => `p.${column} as "${name}"`).join(", ");
 
 /**
- * People by their UUIDs, with their memberships: one statement of a fixed text, since each request of a session asks it, and
- * each stream that a session follows twice a second.
+ * People by their UUIDs, with their memberships: one statement of a fixed text, since it runs for each request of a session,
+ * and twice a second for each stream that a session follows.
  */
 async function foundPeople(db: Pick<Database, "query">, uuids: string[]): Promise<ReadonlyMap<string, KnownPerson>> {
   type Joined = PersonRow & Pick<KnownPerson, "readAt"> & (MembershipColumns | { person_id: null });
@@ -196,8 +196,8 @@ export function endIssued(db: Database, id: string, actor: string): Promise<Pers
 }
 
 /**
- * The rows are locked by one statement and looked through by the next: what somebody is given meanwhile is given under the
- * same lock, and seen. `ended_at` of a membership does not matter: who had one may have usage.
+ * One statement locks the rows and the next checks them again: whatever gives a person something takes the same lock, so that
+ * it is seen. Ended memberships count too, since a person who had one may have usage.
  */
 async function deleteVisitors(tx: Transaction): Promise<number> {
   const old = await tx.query<{ id: string }>(
@@ -232,7 +232,7 @@ async function tokenKey(tx: Transaction, input: Parameters<People["tokenKey"]>[0
   const organization = owner && (await organizationNamed(tx, input.organization));
   const team = organization && input.team !== null ? await teamNamed(tx, organization, input.team) : null;
   if (!owner || !organization || (input.team !== null && team === null)) return null;
-  const known = await tx.drizzle
+  const found = await tx.drizzle
     .select({ id: apiKey.id })
     .from(apiKey)
     .leftJoin(usageSubject, eq(usageSubject.subjectId, apiKey.id))
@@ -247,11 +247,11 @@ async function tokenKey(tx: Transaction, input: Parameters<People["tokenKey"]>[0
     )
     .orderBy(apiKey.id)
     .limit(1);
-  const id = known[0]?.id ?? (await makeTokenKey(tx, input, { owner: owner.id, organization, team }));
+  const id = found[0]?.id ?? (await makeTokenKey(tx, input, { owner: owner.id, organization, team }));
   return { id: idOf(id, "key_"), secretHash: secretHashOf(id) };
 }
 
-/** The hashed text does not have the form of a key, so no credential that is sent has this hash. */
+/** The hashed text does not have the form of a key, so no credential of a request has this hash. */
 const secretHashOf = (keyId: string) => hashOf(`identity tokens of ${idOf(keyId, "key_")}`);
 
 async function makeTokenKey(

@@ -1,14 +1,14 @@
 /**
- * Whose a request is. Every key has the person that it was made for, or none, for as long as it exists (migration 0031), and
- * it exists for as long as its records do. So the key of a record says whose it was at admission, and a settlement writes
- * nothing more for it (docs/decisions/2026-11-25-whose-requests.md).
+ * The person of a request. Every key belongs to one person, or to none, for as long as it exists (migration 0031), and it
+ * exists for as long as its records do. So the key of a record identifies the person at admission, and a settlement writes
+ * nothing more (docs/decisions/2026-11-25-whose-requests.md).
  */
 
 /** The person of a row's key, as an expression. */
 export const personOfKey = (table: string): string =>
   `(select k.person_id from api_key k where k.id = ${table}.key_id)`;
 
-/** The condition that the key of a row is this person's; null: that it is anybody's. */
+/** The condition that the key of a row is this person's; always true if `person` is null. */
 export function isOfPerson(table: string, person: string): string {
   return `(${person}::uuid is null or ${table}.key_id in (select k.id from api_key k where k.person_id = ${person}))`;
 }

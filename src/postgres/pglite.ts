@@ -27,32 +27,32 @@ export interface PgliteOptions {
   closing(): Promise<void>;
 }
 
-/** Waits for the engine's answer; throws DatabaseError. */
-type Ask = <T>(start: () => Promise<T>) => Promise<T>;
+/** Sends a statement and waits for the engine's answer; throws DatabaseError. */
+type Send = <T>(start: () => Promise<T>) => Promise<T>;
 type Listener = (payload: string) => void;
 
 export function databaseOver(thread: DatabaseThread, options: PgliteOptions): Database {
   const engine = guarded();
-  const ask: Ask = async (start) => {
+  const send: Send = async (start) => {
     if (closed) throw new DatabaseError("the database is closed", "unavailable");
     return engine(start);
   };
   const turns = takingTurns();
-  const session = sessionOf(thread, ask);
+  const session = sessionOf(thread, send);
   let watcher = nobody;
   let waiting = 0;
   /** The wait for its turn is part of a statement's time. */
-  const watched: Ask = async (start) => {
-    const asked_ms = performance.now();
-    const tell = (failure: "connection" | "statement" | null) =>
-      watcher.answered("embedded", performance.now() - asked_ms, failure);
+  const watched: Send = async (start) => {
+    const began_ms = performance.now();
+    const report = (failure: "connection" | "statement" | null) =>
+      watcher.answered("embedded", performance.now() - began_ms, failure);
     waiting += 1;
     try {
-      const value = await turns.statement(() => ask(start));
-      tell(null);
+      const value = await turns.statement(() => send(start));
+      report(null);
       return value;
     } catch (error) {
-      tell(faultOf(error));
+      report(faultOf(error));
       throw error;
     } finally {
       waiting -= 1;
@@ -60,7 +60,7 @@ export function databaseOver(thread: DatabaseThread, options: PgliteOptions): Da
   };
   const base = statementsOn("pglite", sessionOf(thread, watched));
   const listeners = new Map<string, Set<Listener>>();
-  thread.onNotification((channel, payload) => listeners.get(channel)?.forEach((told) => void told(payload)));
+  thread.onNotification((channel, payload) => listeners.get(channel)?.forEach((listener) => void listener(payload)));
   let closed: Promise<void> | undefined;
   const alone: Database["transaction"] = (work) =>
     turns.transaction(() => transaction(session, options.idle_transaction_ms, work));
@@ -73,7 +73,7 @@ export function databaseOver(thread: DatabaseThread, options: PgliteOptions): Da
       }
       const unwatched = statementsOn(
         "pglite",
-        sessionOf(thread, (start) => turns.statement(() => ask(start))),
+        sessionOf(thread, (start) => turns.statement(() => send(start))),
       );
       return {
         query: base.query,
@@ -112,10 +112,10 @@ export function databaseOver(thread: DatabaseThread, options: PgliteOptions): Da
   };
 }
 
-function sessionOf(thread: DatabaseThread, ask: Ask): Session {
+function sessionOf(thread: DatabaseThread, send: Send): Session {
   return {
-    run: (text, params, form) => ask(() => thread.run(text, params.map(parameter), form)),
-    exec: (text) => ask(() => thread.exec(text)),
+    run: (text, params, form) => send(() => thread.run(text, params.map(parameter), form)),
+    exec: (text) => send(() => thread.exec(text)),
   };
 }
 
@@ -177,7 +177,7 @@ function idleGuard(idle_ms: number) {
 }
 
 /** Fails every call once the engine has failed. */
-function guarded(): Ask {
+function guarded(): Send {
   let broken: DatabaseError | undefined;
   return async (start) => {
     if (broken) throw broken;

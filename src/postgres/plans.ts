@@ -4,8 +4,9 @@ import { and, eq, getTableColumns, inArray, notInArray, sql } from "drizzle-orm"
 import { plan } from "../../db/schema.ts";
 import type { Plan, PlanStore } from "../store/plan.ts";
 import { audit, storeNow } from "./acts.ts";
+import { limitsShown } from "./budgets.ts";
 import type { Database, Transaction } from "./database.ts";
-import { limitsShown, lockPlans, plansChanged } from "./managed-plans.ts";
+import { lockPlans, plansChanged } from "./managed-plans.ts";
 import { plainly } from "./rows.ts";
 
 const { source: _, version: __, changedAt: ___, ...limits } = getTableColumns(plan);
@@ -46,12 +47,12 @@ async function publish(tx: Transaction, file: readonly Plan[], fileAge_ms: numbe
   }
   await plansChanged(tx);
   // The first file is not a change: there were no plans before it.
-  if (before.size > 0) await writeDown(tx, at, { before, changed, names });
+  if (before.size > 0) await auditFile(tx, at, { before, changed, names });
   return "published";
 }
 
-/** Writes the plans' history: the changes of a file, and the plans that it no longer has. */
-async function writeDown(
+/** Writes the audit entries of a file: its changes, and the plans that it no longer has. */
+async function auditFile(
   tx: Transaction,
   at: Date,
   { before, changed, names }: { before: ReadonlyMap<string, Plan>; changed: readonly Plan[]; names: string[] },

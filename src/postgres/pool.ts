@@ -7,8 +7,8 @@ import { answeredWithin } from "./database.ts";
 import { DatabaseError } from "./database-error.ts";
 
 export interface Pool {
-  /** `ask` sends one statement, at once: a moment later the connection may be in another transaction. */
-  shared<T>(ask: (connection: Connection) => Promise<T>): Promise<T>;
+  /** `send` sends one statement, at once: a moment later the connection may be in another transaction. */
+  shared<T>(send: (connection: Connection) => Promise<T>): Promise<T>;
   /** On a connection that nobody else uses until `work` has ended. */
   alone<T>(work: (connection: Connection) => Promise<T>): Promise<T>;
   inUse(): { idle: number; busy: number; waiting: number };
@@ -70,7 +70,7 @@ export function poolOf({ connections_max, wait_ms, make }: PoolOptions): Pool {
   }
 
   return {
-    shared: (ask) => found(ask),
+    shared: found,
     alone: (work) =>
       found(async (connection) => {
         taken.add(connection);

@@ -14,9 +14,9 @@ export async function presented(url: string, connect_ms: number): Promise<Presen
   const { places, security } = addressOf(url);
   const place = places[0];
   if (security.mode === "disable" || !place || "path" in place) return null;
-  const asked = { security: { ...security, mode: "require", authorities: null } as const };
+  const encrypted = { security: { ...security, mode: "require", authorities: null } as const };
   try {
-    const socket = await dialled([place], asked, connect_ms);
+    const socket = await dialled([place], encrypted, connect_ms);
     const raw = socket instanceof TLSSocket ? socket.getPeerCertificate().raw : null;
     socket.destroy();
     return raw ? { host: place.host, certificate: raw } : null;

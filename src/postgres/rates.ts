@@ -90,10 +90,10 @@ export function postgresRates(db: Pick<Database, "query">, options: PostgresRate
     return start();
   }
 
-  async function send(some: Waiting[], told: Change[]): Promise<void> {
+  async function send(some: Waiting[], corrections: Change[]): Promise<void> {
     try {
       const claimed = some.flatMap(claimRows).map((row, position) => [position, ...row]);
-      const parameters = [arrayOf(claimed), arrayOf(told.flatMap(({ rows }) => rows))];
+      const parameters = [arrayOf(claimed), arrayOf(corrections.flatMap(({ rows }) => rows))];
       const rows = await answeredWithin(db.query<CountRow>(call, parameters), answer_ms, "the count of rates");
       rows.sort((one, other) => one.position - other.position);
       let from = 0;
@@ -105,7 +105,7 @@ export function postgresRates(db: Pick<Database, "query">, options: PostgresRate
     } catch (error) {
       for (const one of some) one.failed(error);
     }
-    for (const change of told) change.done();
+    for (const change of corrections) change.done();
   }
 
   function answerOf({ request: { subjects }, claims }: Waiting, rows: CountRow[]): RateAnswer {

@@ -24,7 +24,7 @@ type Begun = Exclude<RefreshBegun, { is: "reused" }> | { is: "reused"; keyId: st
 
 /** `keyId` of a token that is used again: the bare UUID of its sign-in, which the caller ends. */
 export async function beginRefresh(tx: Transaction, hash: Uint8Array, times: Times): Promise<Begun> {
-  // The sign-in is locked before the token is read: who waited here sees what the one before has done.
+  // The sign-in is locked before the token is read, so that a caller who waited sees what the one before has done.
   const [row] = await tx.query<Row>(
     `select s.key_id as "keyId", s.person_id as "personId", k.organization_id as "organizationId", s.issuer, s.tokens,
        s.ended_at is not null or k.revoked_at is not null or coalesce(s.ends_at <= store_now(), false)
@@ -78,6 +78,10 @@ export async function followed(
     [usedHash, at, successor],
   );
   if (used.length === 0) return false;
-  await tx.query("insert into refresh_token (hash, key_id, created_at) values ($1, $2, $3)", [nextHash, id, at]);
+  await addRefreshToken(tx, id, nextHash, at);
   return true;
+}
+
+export async function addRefreshToken(tx: Transaction, id: string, hash: Uint8Array, at: Date): Promise<void> {
+  await tx.query("insert into refresh_token (hash, key_id, created_at) values ($1, $2, $3)", [hash, id, at]);
 }

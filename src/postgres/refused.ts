@@ -7,7 +7,7 @@ import { type RefusedRequests, refused_per_second_max } from "../store/refused.t
 import type { Database } from "./database.ts";
 import { personOfKey } from "./person-of-key.ts";
 
-/** Rows of one deletion, so that it holds up nobody. */
+/** The most rows that one statement deletes, so that it holds up nobody. */
 const forgotten_max = 2_000;
 
 export function refusedRequests(db: Pick<Database, "query">): RefusedRequests {

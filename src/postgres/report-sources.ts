@@ -1,10 +1,10 @@
 /**
- * From which sums a report is read: from totals, where one kind of them tells its groups apart and has whole periods of
- * its span, and the rest from the roll-ups of days or hours (docs/design/metering.md, Totals). Pure.
+ * Chooses the sums that a report is read from: totals, where one kind of them tells its groups apart and has whole periods
+ * of its span, and for the rest the roll-ups of days or hours (docs/design/metering.md, Totals). Pure.
  */
 import type { ReportGroup, ReportQuery } from "../store/report.ts";
 
-/** `from` is part of it, `to` is not. */
+/** Half-open: `from` is in the range, and `to` is not. */
 export interface Range {
   from: Date;
   to: Date;
@@ -17,12 +17,12 @@ export interface Rolled {
 }
 
 export interface Sources {
-  /** `others`: the ranges to take off what all months of a key add up to, if that is read in place of `ranges`; else null. */
+  /** `others`: the ranges to subtract from the sum of all months of a key, if that is read in place of `ranges`; else null. */
   total: { kind: TotalKind; ranges: Range[]; others: Range[] | null };
   rollUp: { table: "usage_day" | "usage_hour"; ranges: Range[] };
 }
 
-/** A day of all organizations, a month of one, or a month of a key in a team. */
+/** A total is of a day of all organizations, a month of one organization, or a month of a key in a team. */
 type TotalKind = "day" | "organization" | "key";
 
 const hour_ms = 3_600_000;
@@ -34,7 +34,7 @@ const groupsOf: Record<TotalKind, readonly ReportGroup[]> = {
   key: ["organization", "team", "person", "key", "month"],
 };
 
-/** The kind with the fewest rows that tells enough. */
+/** The kind of total with the fewest rows that tells the groups of the query apart; null: none does. */
 export function totalFor({ by, organizationId, personId }: ReportQuery): TotalKind | null {
   const isOfAll = !organizationId && !personId;
   const kinds = (["day", "organization", "key"] as const).filter(
@@ -43,7 +43,7 @@ export function totalFor({ by, organizationId, personId }: ReportQuery): TotalKi
   return kinds.find((kind) => by.every((group) => groupsOf[kind].includes(group))) ?? null;
 }
 
-/** No totals are outside of these instants, but those of all months. */
+/** All totals lie between these instants, except the sums of all months. */
 const beginning = new Date(0);
 const end = new Date("9999-01-01T00:00:00Z");
 

@@ -1,5 +1,5 @@
 /**
- * A report in one snapshot: totals where they tell enough, else roll-ups by the day, or by the hour if that is asked for,
+ * A report in one snapshot: totals where they suffice, else roll-ups by the day, or by the hour if the query needs hours,
  * and the records that no pass of the audit has read yet (docs/design/metering.md, Totals).
  */
 import { bare, idOf } from "../store/ids.ts";
@@ -20,7 +20,7 @@ const statement_ms = 60_000;
 /** 100,000 groups, without a temporary file. */
 const memory_kB = 32 * 1024;
 
-/** The id of what is not there: no team, no person, no key. */
+/** The id that stands for no team, no person or no key. */
 const none = "00000000-0000-0000-0000-000000000000";
 
 /** Days that are older are read from the roll-ups alone: totals go with their month, and days one by one. */
@@ -30,7 +30,7 @@ const ofKind = {
   organization: "and s.kind = 'organization'",
   key: "and s.kind = 'key'",
 };
-/** The sums of all months of a key stand at no instant. */
+/** The condition for the sums of all months of a key, which have no instant. */
 const always = "s.starts_at = 'infinity' and s.kind = 'key_all'";
 
 /** A number is read several times as fast as an instant. */
@@ -198,7 +198,7 @@ function statementOf(query: ReportQuery, sources: Sources): { text: string; valu
   };
 }
 
-/** The sum as it is, or null if it is beyond what a number can tell. */
+/** The sum, or null if a number of JavaScript cannot represent it exactly. */
 const exact = (sum: string) => `case when abs(${sum}) <= ${Number.MAX_SAFE_INTEGER} then ${sum} end`;
 
 function groupingOf(selected: readonly string[]): string {
@@ -206,7 +206,7 @@ function groupingOf(selected: readonly string[]): string {
 }
 
 interface Row extends ReportMeasures {
-  /** The number of all rows, in the one that is their sum; else null. */
+  /** In the row that is the sum of all: their number; in the others null. */
   groups: number | null;
   /** In seconds since 1970. */
   period?: number;
@@ -283,7 +283,7 @@ const namings = {
   } satisfies Naming<{ id: string; name: string; labels: Record<string, string> }, ReportRow["key"]>,
 } as const;
 
-/** The things that rows name, by their ids: rows of one thing share it. */
+/** The names of the things in the rows, by their ids. Rows of one thing share the value. */
 async function found<Thing extends { id: string }, Listed>(
   tx: Transaction,
   { column, statement, listed }: Naming<Thing, Listed>,

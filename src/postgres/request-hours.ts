@@ -1,4 +1,4 @@
-/** The spans in which an organization has records that may match, by the roll-ups and by what they have not read yet. */
+/** The spans in which an organization has records that may match, by the roll-ups and the records that are in none yet. */
 import { bare } from "../store/ids.ts";
 import type { RequestQuery } from "../store/request-list.ts";
 import type { Database } from "./database.ts";
@@ -60,8 +60,8 @@ const reading = `
     select h.starts_at, ${matches} as matches from usage_hour h where ${isInTime}`;
 
 /**
- * Roll-ups are read until there are enough hours. Where those that are read do not reach the end, their last hour counts as one
- * that matches: there the list goes on.
+ * Roll-ups are read until there are enough hours. If they do not reach the end of the span, the hour of the last one counts as
+ * one that matches, and the next page begins there.
  */
 const listing = `
   with rolled as materialized (

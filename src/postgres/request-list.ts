@@ -13,12 +13,12 @@ import { listedHold, listedRecord, listedRefusal, type RequestRow, withLate } fr
 import { type Found, firstId, type Span, uuidAt } from "./request-spans.ts";
 
 export interface RequestListBounds {
-  /** The rows that one question reads at most. */
+  /** The most rows that one statement reads. */
   scanned_max: number;
-  /** No further question is asked after this time. */
+  /** No further statement is sent after this time. */
   page_ms: number;
 }
-/** How far the time in an id, of the node's clock at its arrival, may be from the time of its admission, of the store's. */
+/** How far the time in an id, from the node's clock at the arrival, may be from that of the admission, from the store's. */
 const slack_ms = 600_000;
 const usualBounds: RequestListBounds = { scanned_max: 5_000, page_ms: 75 };
 
@@ -29,7 +29,7 @@ interface Reading {
   db: Queries;
   query: RequestQuery;
   scanned_max: number;
-  /** When no further question is asked, by `now_ms`. */
+  /** The time by `now_ms` after which no further statement is sent. */
   until_ms: number;
   now_ms: () => number;
 }
@@ -43,7 +43,7 @@ export function requestList(db: Queries, bounds = usualBounds, now_ms = () => pe
       };
       const { scanned_max, page_ms } = bounds;
       const page: Reading = { db, query, scanned_max, until_ms: now_ms() + page_ms, now_ms };
-      // A request that ends in the meantime is in both: so what runs is read first, and the record counts.
+      // Running requests are read first: one that ends in the meantime is in both, and its record counts.
       const holds = await foundHolds(page, span);
       const refusals = await scanned(page, refusalsOf, [span]);
       const records = await foundRecords(page, span);
@@ -52,7 +52,7 @@ export function requestList(db: Queries, bounds = usualBounds, now_ms = () => pe
   };
 }
 
-/** The newest of all sources, as far down as each of them was read. A request that is in two is the first one's. */
+/** The newest of all sources, as far down as each of them was read. Of a request in two sources, the first one counts. */
 function merged(limit: number, { since }: Span, sources: readonly Found[]): RequestPage {
   const reached = sources
     .map((source) => source.reached)
@@ -103,17 +103,18 @@ async function foundHolds({ db, query }: Reading, span: Span): Promise<Found> {
 interface Source {
   reading: string;
   listed(row: RequestRow): ListedRequest;
-  isAsked(query: RequestQuery): boolean;
+  /** Whether the table can have rows that match. */
+  canMatch(query: RequestQuery): boolean;
 }
 
 /**
- * Reads the spans from the newest down, more rows each time, until there are enough, or the time is over. No question is
- * so large that, as quickly as the last one was answered, it would take longer than there is time left.
+ * Reads the spans from the newest down, more rows each time, until there are enough, or the time is over. No statement reads
+ * so many rows that, at the pace of the last one, it would take longer than there is time left.
  */
 async function scanned(page: Reading, source: Source, spans: readonly Span[]): Promise<Found> {
   const { db, query, scanned_max, until_ms, now_ms } = page;
   const found: Found = { items: [], reached: spans.at(-1)?.since ?? firstId };
-  if (!source.isAsked(query)) return found;
+  if (!source.canMatch(query)) return found;
   const rows_min = Math.min(scanned_max, query.limit + 1);
   let rows_max = Math.min(scanned_max, 4 * rows_min);
   for (const span of spans) {
@@ -121,7 +122,7 @@ async function scanned(page: Reading, source: Source, spans: readonly Span[]): P
     for (;;) {
       const missing = query.limit + 1 - found.items.length;
       const values = [...valuesOf(query, { since: span.since, until }), missing, rows_max];
-      const asked_ms = now_ms();
+      const sent_ms = now_ms();
       const rows = await db.query<RequestRow & { read_to: string | null }>(source.reading, values);
       const answered_ms = now_ms();
       const matching = rows.filter(({ request_id }) => request_id !== null);
@@ -130,7 +131,7 @@ async function scanned(page: Reading, source: Source, spans: readonly Span[]): P
       const readTo = rows[0]?.read_to ?? null;
       if (isFull) return { ...found, reached: matching.at(-1)!.request_id };
       if (readTo !== null) until = readTo;
-      const inTime = Math.floor((rows_max * (until_ms - answered_ms)) / (answered_ms - asked_ms));
+      const inTime = Math.floor((rows_max * (until_ms - answered_ms)) / (answered_ms - sent_ms));
       rows_max = Math.min(scanned_max, 4 * rows_max, inTime);
       if (answered_ms >= until_ms || rows_max < rows_min) return { ...found, reached: readTo ?? span.since };
       if (readTo === null) break;
@@ -172,7 +173,7 @@ const holding = `
     and ($5::text is null or $5 = 'running') and $6::text is null
   order by r.request_id desc limit $13`;
 
-/** The rows that match, or one empty row; and in each how far down was read: null, to the end of the span. */
+/** Selects the rows that match, or one empty row; `read_to` is how far down was read, null at the end of the span. */
 function reading(table: string, at: "admitted_at" | "refused_at", condition: string): string {
   return `
   with scanned as materialized (
@@ -198,10 +199,10 @@ const recordsOf: Source = {
       and ($6::text is null or r.upstream = $6)`,
   ),
   listed: listedRecord,
-  isAsked: () => true,
+  canMatch: () => true,
 };
 
-/** A refused request is of no team's record and met no upstream. */
+/** A refusal has no team and no upstream. */
 const refusalsOf: Source = {
   reading: reading(
     "usage_refusal",
@@ -209,6 +210,6 @@ const refusalsOf: Source = {
     "$3::uuid is null and ($5::text is null or $5 = 'refused') and $6::text is null",
   ),
   listed: listedRefusal,
-  isAsked: ({ outcome, teamId, upstream }) =>
+  canMatch: ({ outcome, teamId, upstream }) =>
     (outcome === undefined || outcome === "refused") && teamId === undefined && upstream === undefined,
 };

@@ -2,7 +2,7 @@
 import { idOf } from "../store/ids.ts";
 import type { Operation } from "../store/ledger.ts";
 import type { ListedOutcome, ListedRequest } from "../store/request-list.ts";
-import type { LateEntry } from "./ledger-late.ts";
+import { type LateEntry, tokensWithLate } from "./ledger-late.ts";
 
 /** The columns of the three tables, each of which has some of them, and the person of the key. */
 export interface RequestRow {
@@ -59,11 +59,7 @@ export function listedRecord(row: RequestRow): ListedRequest {
 export function withLate(request: ListedRequest, late: LateEntry): ListedRequest {
   return {
     ...request,
-    inputTokens: request.inputTokens + late.input_tokens,
-    cachedInputTokens: request.cachedInputTokens + late.cached_input_tokens,
-    cacheWriteTokens: request.cacheWriteTokens + late.cache_write_tokens,
-    outputTokens: request.outputTokens + late.output_tokens,
-    reasoningTokens: request.reasoningTokens + late.reasoning_tokens,
+    ...tokensWithLate(request, late),
     charged: request.charged + late.charged,
     uncharged: request.uncharged + late.uncharged,
   };
@@ -75,13 +71,11 @@ export function listedHold(row: RequestRow): ListedRequest {
     ...identity(row),
     teamId: row.team_id === null ? null : idOf(row.team_id, "team_"),
     outcome: "running",
-    ...nothingHappened,
+    ...unsettled,
     createdAt: row.admitted_at,
     endedAt: null,
     ...tokens(row, row.produced_tokens),
     held: row.units,
-    charged: 0,
-    uncharged: 0,
   };
 }
 
@@ -90,7 +84,7 @@ export function listedRefusal(row: RequestRow): ListedRequest {
     ...identity(row),
     teamId: null,
     outcome: "refused",
-    ...nothingHappened,
+    ...unsettled,
     errorCode: row.error_code,
     createdAt: row.refused_at,
     endedAt: row.refused_at,
@@ -100,18 +94,19 @@ export function listedRefusal(row: RequestRow): ListedRequest {
     outputTokens: 0,
     reasoningTokens: 0,
     held: 0,
-    charged: 0,
-    uncharged: 0,
   };
 }
 
-const nothingHappened = {
+/** The fields of a request that was not settled. */
+const unsettled = {
   errorCode: null,
   stoppedBy: null,
   recovered: false,
   upstream: null,
   attempts: null,
   firstPart_ms: null,
+  charged: 0,
+  uncharged: 0,
 };
 
 function identity(row: RequestRow) {

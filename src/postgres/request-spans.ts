@@ -7,7 +7,7 @@ export interface Span {
   until: string | null;
 }
 
-/** The requests of one source, the newest first; none of its others is `reached` or newer. */
+/** The requests that one source has down to the id `reached`, the newest first. */
 export interface Found {
   items: ListedRequest[];
   reached: string;
@@ -28,7 +28,7 @@ export function common(one: Span, other: Span): Span | null {
   return until !== null && until <= since ? null : { since, until };
 }
 
-/** Spans that touch become one. They come, and go, with the newest first. */
+/** Joins spans that touch. Both lists have the newest first. */
 export function joined(spans: readonly Span[]): Span[] {
   const all: Span[] = [];
   for (const span of spans) {

@@ -6,7 +6,7 @@ import { bare, idOf, uuidOf } from "../store/ids.ts";
 import type { KeptResponse, KeptTurn, ResponseStore } from "../store/responses.ts";
 import type { Database } from "./database.ts";
 
-/** Rows of one deletion, so that it holds up nobody. */
+/** The most rows that one statement deletes, so that it holds up nobody. */
 const forgotten_max = 500;
 /** A conversation with more turns is too long, whatever its bytes. */
 const turns_max = 10_000;
@@ -65,7 +65,7 @@ export function keptResponses(db: Pick<Database, "query">, settings: { kept_days
   };
 }
 
-/** Deletes everything of an organization that keeps no content; nothing of any other. */
+/** Deletes everything of an organization that keeps no content, and nothing of any other. */
 export async function purge(db: Pick<Database, "query">, owner: string): Promise<void> {
   for (;;) {
     const [row] = await db.query<{ gone: number }>("select kept_response_purge($1, $2) as gone", [
@@ -114,14 +114,14 @@ const conversation = `
   order by t.depth desc`;
 
 const turns = `
-  with asked as (
+  with requested as (
     select id, (case when $4::boolean then octet_length(input) else 0 end) + octet_length(output) as bytes
     from kept_response where id = any($3::uuid[]) and ${isKept}
-  ), whole as (select sum(bytes)::bigint as total from asked)
+  ), whole as (select sum(bytes)::bigint as total from requested)
   select k.id, k.previous_id, w.total,
     case when $4::boolean and w.total <= $5::bigint then k.input else '[]' end as input,
     case when w.total <= $5::bigint then k.output else '[]' end as output
-  from asked join kept_response k using (id) cross join whole w`;
+  from requested join kept_response k using (id) cross join whole w`;
 
 /** Selects by id, since ids sort by the clocks of the nodes. It keeps a day more, for a slow clock. */
 const forgetting = `

@@ -16,7 +16,7 @@ export async function announceChange(tx: Transaction, id: string, secretHash?: U
   await tx.notify(channel, words.join(" "));
 }
 
-export interface RevocationEars {
+interface RevocationListener {
   /** Called with the id of what changed, also on the node that changed it. */
   changed(keyOrOrganizationId: string, secretHash?: string): void;
   /** Called after a lost connection is back: changes may have been missed. */
@@ -29,15 +29,15 @@ export interface RevocationEars {
 }
 
 /** Listens on every node, the one that makes the change included. Returns how to stop. */
-export function revocations(db: Database, ears: RevocationEars): Promise<() => Promise<void>> {
+export function revocations(db: Database, listener: RevocationListener): Promise<() => Promise<void>> {
   let hasBegun = false;
-  const heard = (message: string) => {
+  const received = (message: string) => {
     const [id = "", at_ms, secretHash] = message.split(" ");
-    ears.changed(id, secretHash);
-    if (ears.took && at_ms !== undefined) void measure(db, Number(at_ms), ears.took);
+    listener.changed(id, secretHash);
+    if (listener.took && at_ms !== undefined) void measure(db, Number(at_ms), listener.took);
   };
-  return db.listen(channel, heard, () => {
-    if (hasBegun) ears.missed?.();
+  return db.listen(channel, received, () => {
+    if (hasBegun) listener.missed?.();
     hasBegun = true;
   });
 }

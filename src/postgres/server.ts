@@ -63,14 +63,14 @@ export async function serverDatabase(url: string, options: ServerOptions = {}): 
 function databaseAt(address: Address, limits: typeof defaults): Database {
   let watcher = nobody;
   /** Passes reports on to the current watcher. */
-  const told: StoreWatcher = {
+  const forwarding: StoreWatcher = {
     answered: (...answer) => watcher.answered(...answer),
     opened: (store) => watcher.opened(store),
     lost: (store) => watcher.lost(store),
   };
   const dial = (more: Partial<Dialing> = {}) =>
     connectionTo({
-      watcher: told,
+      watcher: forwarding,
       address,
       connect_ms: limits.connect_ms,
       statement_ms: limits.statement_ms,
@@ -98,12 +98,12 @@ function databaseAt(address: Address, limits: typeof defaults): Database {
       let own: Connection | undefined;
       let isDryRun = false;
       const ofLane: StoreWatcher = {
-        ...told,
+        ...forwarding,
         answered(...answer) {
-          if (!isDryRun) told.answered(...answer);
+          if (!isDryRun) forwarding.answered(...answer);
         },
         lost(store) {
-          if (!isDryRun) told.lost(store);
+          if (!isDryRun) forwarding.lost(store);
         },
       };
       const current = () => {

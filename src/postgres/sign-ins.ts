@@ -10,11 +10,11 @@ import type { Scope } from "../store/directory.ts";
 import { bare, idOf } from "../store/ids.ts";
 import type { NewAccessToken, NewSignIn, Refreshed, SignIns } from "../store/sign-ins.ts";
 import { act, audit, storeNow } from "./acts.ts";
-import { whoIn } from "./browser-sessions.ts";
+import { endedBy } from "./browser-sessions.ts";
 import { sumEarlier } from "./budgets.ts";
 import type { Database, Transaction } from "./database.ts";
 import { lockPerson } from "./people.ts";
-import { beginRefresh, followed } from "./refresh-tokens.ts";
+import { addRefreshToken, beginRefresh, followed } from "./refresh-tokens.ts";
 import { announceChange } from "./revocations.ts";
 import { keySecrets } from "./secrets.ts";
 import { budgetNewKey, moveKey } from "./teams.ts";
@@ -72,7 +72,7 @@ export function signIns(db: Database): SignIns {
     },
     endAtIssuer: (ended, why) =>
       act(db, async (tx) => {
-        const { condition, values } = whoIn(ended);
+        const { condition, values } = endedBy(ended);
         const rows = await tx.query<{ id: string }>(
           `select key_id as id from sign_in where ${condition} and ended_at is null order by key_id for update`,
           values,
@@ -122,11 +122,7 @@ async function begin(tx: Transaction, input: NewSignIn): Promise<"begun" | "gone
   await tx.drizzle
     .insert(signIn)
     .values({ keyId: id, personId: person.id, issuer, issuerSession, tokens, agent, address, createdAt: at, endsAt });
-  await tx.query("insert into refresh_token (hash, key_id, created_at) values ($1, $2, $3)", [
-    input.refreshHash,
-    id,
-    at,
-  ]);
+  await addRefreshToken(tx, id, input.refreshHash, at);
   await budgetNewKey(tx, { id, owner, teamId, budget: noBudget, person: person.id, at });
   await addAccess(tx, id, input.access, at);
   const details = { person_id: input.personId, agent, address, ...(teamId === null ? {} : { team_id: teamId }) };
@@ -192,7 +188,7 @@ async function end(tx: Transaction, id: string, why: string): Promise<boolean> {
   return true;
 }
 
-/** Ends the access tokens of a workload. Its own tokens are refused by the person's instant. */
+/** Ends the access tokens of a workload. Its identity tokens end by the person's `not_before`. */
 async function endWorkloads(tx: Transaction, personId: string): Promise<number> {
   const rows = await tx.query<{ id: string }>(
     `update key_secret s set revoked_at = store_now() from api_key k

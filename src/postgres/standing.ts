@@ -1,4 +1,4 @@
-/** The one read of what organizations, teams, people and keys have used of their limits, over the functions of migration 0003. */
+/** How much organizations, teams, people and keys have used of their limits, over the functions of migration 0003. */
 import { type SQL, type SQLWrapper, sql } from "drizzle-orm";
 import { bare, idOf } from "../store/ids.ts";
 import { type SubjectReading, type WindowKind, windowKinds } from "../store/ledger.ts";
@@ -16,7 +16,7 @@ type Querying = Pick<Database, "query">;
 
 const limitColumns = ["session_units", "week_units", "month_units", "concurrent_requests"];
 
-/** The limits of the rows of `table`, as `r`, the raise in force of each, leaves them. */
+/** The limits of the rows of `table` under the raise in force of each, `r`. */
 const raisedLimits = (table: string) =>
   limitColumns.map((column) => `usage_raised(${table}.${column}, r.${column}) as ${column}`).join(", ");
 const hasLimit = (table: string) =>

@@ -5,13 +5,22 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import { and, count, eq, gt, isNull, type SQL, sql } from "drizzle-orm";
-import { apiKey, keyDefault, memberDefault, organization, team, usageSubject } from "../../db/schema.ts";
-import { type Budget, type BudgetAdministration, type KeyBudget, noBudget, type Team } from "../store/budget.ts";
+import * as schema from "../../db/schema.ts";
+import { apiKey, organization, team, usageSubject } from "../../db/schema.ts";
+import {
+  type Budget,
+  type BudgetAdministration,
+  type KeyBudget,
+  noBudget,
+  type Overtaken,
+  type Team,
+} from "../store/budget.ts";
 import { bare, idOf, uuid_max, uuidOf } from "../store/ids.ts";
 import { act, audit, repeated, storeNow, unrepeated } from "./acts.ts";
 import {
   budgetOf,
   budgetShown,
+  type DefaultTable,
   defaultOf,
   isLimited,
   setDefault,
@@ -20,7 +29,7 @@ import {
   sumEarlier,
 } from "./budgets.ts";
 import type { Database, Transaction } from "./database.ts";
-import { countInPerson, memberDefaultOf, refreshMembers, setMemberDefault, sumAll } from "./members.ts";
+import { countInPerson, refreshMembers, sumAll } from "./members.ts";
 import { announceChange } from "./revocations.ts";
 import { plainly } from "./rows.ts";
 import { hasUsed } from "./standing.ts";
@@ -36,7 +45,7 @@ export function teams(db: Database): BudgetAdministration {
         const before = await repeated(tx, input.repeat, input.actor, input.id);
         if (before) return before;
         await lockOrganization(tx, owner);
-        if (await isTaken(tx, owner, input.name)) {
+        if (await hasTeam(tx, owner, eq(team.name, input.name))) {
           await unrepeated(tx, input.repeat, input.actor);
           return "name_taken";
         }
@@ -46,14 +55,8 @@ export function teams(db: Database): BudgetAdministration {
         await setSubject(tx, { id, organization: owner, team: null, budget });
         // It has no earlier use, because it has had no members.
         await tx.drizzle.update(usageSubject).set({ summedAt: at }).where(eq(usageSubject.subjectId, id));
-        if (keyDefault) await setDefault(tx, id, keyDefault);
-        if (memberDefault) await setMemberDefault(tx, id, memberDefault);
-        const details = {
-          name,
-          limits: budgetShown(budget),
-          key_limits: keyDefault && budgetShown(keyDefault),
-          ...(memberDefault && { member_limits: budgetShown(memberDefault) }),
-        };
+        await setDefaults(tx, id, { keyDefault, memberDefault });
+        const details = listed({ name, budget, keyDefault, memberDefault });
         await audit(tx, at, { actor: input.actor, action: "team.create", owner, subject: input.id, details });
         return (await readTeam(tx, id))!;
       }),
@@ -99,14 +102,13 @@ export function teams(db: Database): BudgetAdministration {
         const isOther = typeof version === "number" && now.version !== version;
         if (isOther || !isDeepStrictEqual(settable(now), settable(before))) return { now };
         if (isDeepStrictEqual(settable(now), settable(change))) return now;
-        if (change.name !== now.name && (await isTaken(tx, owner, change.name))) return "name_taken";
+        if (change.name !== now.name && (await hasTeam(tx, owner, eq(team.name, change.name)))) return "name_taken";
         await tx.drizzle
           .update(team)
           .set({ name: change.name, version: now.version + 1 })
           .where(eq(team.id, id));
         if (await setSubject(tx, { id, organization: owner, team: null, budget: change.budget })) unsummed.push(id);
-        await setDefault(tx, id, change.keyDefault);
-        await setMemberDefault(tx, id, change.memberDefault);
+        await setDefaults(tx, id, change);
         unsummed.push(...(await refreshMembers(tx, [owner], null)));
         const details = { ...listed(change), before: listed(now) };
         await announceChange(tx, before.organizationId);
@@ -129,8 +131,7 @@ export function teams(db: Database): BudgetAdministration {
         const at = await storeNow(tx);
         await setSubject(tx, { id: uuid, organization: owner, team: null, budget: noBudget });
         await tx.drizzle.update(usageSubject).set({ teamId: null }).where(eq(usageSubject.teamId, uuid));
-        await setDefault(tx, uuid, null);
-        await setMemberDefault(tx, uuid, null);
+        await setDefaults(tx, uuid, { keyDefault: null, memberDefault: null });
         await refreshMembers(tx, [owner], null);
         await tx.drizzle.update(team).set({ removedAt: at }).where(eq(team.id, uuid));
         const details = { ...listed(removed), keys: removed.keys };
@@ -173,7 +174,7 @@ export function teams(db: Database): BudgetAdministration {
         const now = await readKeyBudget(tx, id);
         if ((typeof version === "number" && key.version !== version) || !isDeepStrictEqual(now, before)) return { now };
         const group = teamId === null ? null : bare(teamId, "team_");
-        if (group !== null && !(await isMember(tx, owner, group))) return null;
+        if (group !== null && !(await hasTeam(tx, owner, eq(team.id, group)))) return null;
         if (teamId === (now.team?.id ?? null) && isDeepStrictEqual(budget, now.budget)) return now;
         unsummed = await setSubject(tx, { id, organization: owner, team: group, budget });
         await tx.drizzle
@@ -191,56 +192,76 @@ export function teams(db: Database): BudgetAdministration {
 
     async keyDefault(organizationId) {
       const owner = uuidOf(organizationId, "org_");
-      return owner === null ? null : plainly(defaultOf(db, owner));
+      return owner === null ? null : plainly(defaultOf(db, schema.keyDefault, owner));
     },
 
     async memberDefault(organizationId) {
       const owner = uuidOf(organizationId, "org_");
-      return owner === null ? null : plainly(memberDefaultOf(db, owner));
+      return owner === null ? null : plainly(defaultOf(db, schema.memberDefault, owner));
     },
 
     async setMemberDefault(organizationId, budget, actor, version) {
       let unsummed: string[] = [];
-      const answer = await act(db, async (tx) => {
-        const owner = bare(organizationId, "org_");
-        const [row] = await tx.drizzle.select().from(organization).where(eq(organization.id, owner)).for("update");
-        const before = await memberDefaultOf(tx, owner);
-        if (!row || (typeof version === "number" && row.version !== version)) return { now: before };
-        if (isDeepStrictEqual(before, budget)) return null;
-        await setMemberDefault(tx, owner, budget);
-        await tx.drizzle
-          .update(organization)
-          .set({ version: row.version + 1 })
-          .where(eq(organization.id, owner));
-        unsummed = await refreshMembers(tx, [owner], null);
-        const details = { limits: budget && budgetShown(budget), before: before && budgetShown(before) };
-        const action = "organization.member_limits";
-        await announceChange(tx, organizationId);
-        await audit(tx, await storeNow(tx), { actor, action, owner, subject: organizationId, details });
-        return null;
-      });
+      const change = { organizationId, table: schema.memberDefault, budget, action: "organization.member_limits" };
+      const answer = await act(db, (tx) =>
+        setOrganizationDefault(tx, { ...change, actor, version }, async (owner) => {
+          unsummed = await refreshMembers(tx, [owner], null);
+          await announceChange(tx, organizationId);
+        }),
+      );
       await sumAll(db, unsummed);
       return answer;
     },
 
-    setKeyDefault: (organizationId, budget, actor, version) =>
-      act(db, async (tx) => {
-        const owner = bare(organizationId, "org_");
-        const [row] = await tx.drizzle.select().from(organization).where(eq(organization.id, owner)).for("update");
-        const before = await defaultOf(tx, owner);
-        if (!row || (typeof version === "number" && row.version !== version)) return { now: before };
-        if (isDeepStrictEqual(before, budget)) return null;
-        await setDefault(tx, owner, budget);
-        await tx.drizzle
-          .update(organization)
-          .set({ version: row.version + 1 })
-          .where(eq(organization.id, owner));
-        const details = { limits: budget && budgetShown(budget), before: before && budgetShown(before) };
-        const action = "organization.key_limits";
-        await audit(tx, await storeNow(tx), { actor, action, owner, subject: organizationId, details });
-        return null;
-      }),
+    setKeyDefault: (organizationId, budget, actor, version) => {
+      const change = { organizationId, table: schema.keyDefault, budget, action: "organization.key_limits" };
+      return act(db, (tx) => setOrganizationDefault(tx, { ...change, actor, version }));
+    },
   };
+}
+
+interface DefaultChange {
+  organizationId: string;
+  table: DefaultTable;
+  budget: Budget | null;
+  action: string;
+  actor: string;
+  version: number | null | undefined;
+}
+
+/** `changed` is called with the UUID of the organization before the change is audited. */
+async function setOrganizationDefault(
+  tx: Transaction,
+  { organizationId, table, budget, action, actor, version }: DefaultChange,
+  changed: (owner: string) => Promise<void> = async () => {},
+): Promise<Overtaken<Budget | null> | null> {
+  const owner = bare(organizationId, "org_");
+  const [row] = await tx.drizzle.select().from(organization).where(eq(organization.id, owner)).for("update");
+  const before = await defaultOf(tx, table, owner);
+  if (!row || (typeof version === "number" && row.version !== version)) return { now: before };
+  if (isDeepStrictEqual(before, budget)) return null;
+  await setDefault(tx, table, owner, table === schema.memberDefault ? limitedOnly(budget) : budget);
+  await tx.drizzle
+    .update(organization)
+    .set({ version: row.version + 1 })
+    .where(eq(organization.id, owner));
+  await changed(owner);
+  const details = { limits: budget && budgetShown(budget), before: before && budgetShown(before) };
+  await audit(tx, await storeNow(tx), { actor, action, owner, subject: organizationId, details });
+  return null;
+}
+
+/** Null in the place of limits of which none is set: the ledger does not count members without limits. */
+const limitedOnly = (budget: Budget | null) => (budget && isLimited(budget) ? budget : null);
+
+/** Sets what a team gives to its new keys and to its members. */
+async function setDefaults(
+  tx: Transaction,
+  id: string,
+  { keyDefault, memberDefault }: Pick<Team, "keyDefault" | "memberDefault">,
+): Promise<void> {
+  await setDefault(tx, schema.keyDefault, id, keyDefault);
+  await setDefault(tx, schema.memberDefault, id, limitedOnly(memberDefault));
 }
 
 const unlimitedKey: KeyBudget = Object.freeze({ team: null, budget: noBudget });
@@ -252,7 +273,7 @@ const unlimitedKey: KeyBudget = Object.freeze({ team: null, budget: noBudget });
 export async function mayJoin(tx: Transaction, owner: string, teamId: string | null): Promise<boolean> {
   if (teamId === null) return true;
   await lockOrganization(tx, owner);
-  return isMember(tx, owner, bare(teamId, "team_"));
+  return hasTeam(tx, owner, eq(team.id, bare(teamId, "team_")));
 }
 
 /**
@@ -295,19 +316,11 @@ async function lockOrganization(tx: Transaction, owner: string): Promise<void> {
 const isThere = (owner: string | undefined): SQL | undefined =>
   and(owner === undefined ? undefined : eq(team.organizationId, owner), isNull(team.removedAt));
 
-async function isTaken(tx: Transaction, owner: string, name: string): Promise<boolean> {
+async function hasTeam(tx: Transaction, owner: string, which: SQL): Promise<boolean> {
   const rows = await tx.drizzle
     .select({ id: team.id })
     .from(team)
-    .where(and(isThere(owner), eq(team.name, name)));
-  return rows.length > 0;
-}
-
-async function isMember(tx: Transaction, owner: string, id: string): Promise<boolean> {
-  const rows = await tx.drizzle
-    .select({ id: team.id })
-    .from(team)
-    .where(and(isThere(owner), eq(team.id, id)));
+    .where(and(isThere(owner), which));
   return rows.length > 0;
 }
 
@@ -325,16 +338,18 @@ async function teamsOf(tx: Pick<Transaction, "drizzle">, rows: TeamRow[]): Promi
   // One parameter, whatever its length: with a parameter each, every number of them would be a statement of its own.
   const ids = sql`(${sql.param(rows.map(({ id }) => id))}::uuid[])`;
   const subjects = await tx.drizzle.select().from(usageSubject).where(sql`${usageSubject.subjectId} = any${ids}`);
-  const defaults = await tx.drizzle.select().from(keyDefault).where(sql`${keyDefault.ownerId} = any${ids}`);
-  const memberDefaults = await tx.drizzle.select().from(memberDefault).where(sql`${memberDefault.ownerId} = any${ids}`);
+  const defaultsIn = async (table: DefaultTable) => {
+    const rows = await tx.drizzle.select().from(table).where(sql`${table.ownerId} = any${ids}`);
+    return new Map(rows.map((row) => [row.ownerId, budgetOf(row)]));
+  };
+  const keyDefaults = await defaultsIn(schema.keyDefault);
+  const memberDefaults = await defaultsIn(schema.memberDefault);
   const members = await tx.drizzle
     .select({ id: usageSubject.teamId, keys: count() })
     .from(usageSubject)
     .where(sql`${usageSubject.teamId} = any${ids}`)
     .groupBy(usageSubject.teamId);
   const budgets = new Map(subjects.map((row) => [row.subjectId, budgetOf(row)]));
-  const given = new Map(defaults.map((row) => [row.ownerId, budgetOf(row)]));
-  const givenToMembers = new Map(memberDefaults.map((row) => [row.ownerId, budgetOf(row)]));
   const counts = new Map(members.map(({ id, keys }) => [id, keys]));
   return rows.map((row) => ({
     id: idOf(row.id, "team_"),
@@ -342,8 +357,8 @@ async function teamsOf(tx: Pick<Transaction, "drizzle">, rows: TeamRow[]): Promi
     name: row.name,
     createdAt: row.createdAt,
     budget: budgets.get(row.id) ?? { ...noBudget },
-    keyDefault: given.get(row.id) ?? null,
-    memberDefault: givenToMembers.get(row.id) ?? null,
+    keyDefault: keyDefaults.get(row.id) ?? null,
+    memberDefault: memberDefaults.get(row.id) ?? null,
     keys: counts.get(row.id) ?? 0,
     version: row.version,
   }));

@@ -12,7 +12,7 @@ type Mode = (typeof modes)[number];
 
 export interface Security {
   mode: Mode;
-  /** A file of authorities, the system's, or null: then the server's identity is not checked. */
+  /** The authorities: a file, those of the system, or null: then the server's identity is not checked. */
   authorities: { file: string } | "system" | null;
   /** The client's certificate and key: files, in PEM. */
   certificate: { file: string; keyFile: string } | null;
@@ -31,13 +31,13 @@ export function securityOf(take: (option: string) => string | undefined, refuse:
   for (const option of unsupported) {
     if (take(option) !== undefined) refuse(`the option ${option} is not supported; remove it`);
   }
-  const asked = take("sslmode");
-  if (asked !== undefined && !isMode(asked)) return refuse(`its sslmode is none of ${modes.join(", ")}`);
+  const sslmode = take("sslmode");
+  if (sslmode !== undefined && !isMode(sslmode)) return refuse(`its sslmode is none of ${modes.join(", ")}`);
   const root = take("sslrootcert");
   const [file, keyFile] = [take("sslcert"), take("sslkey")];
   if ((file === undefined) !== (keyFile === undefined)) refuse("sslcert and sslkey belong together; give both");
   const security: Security = {
-    mode: modeOf(asked, root),
+    mode: modeOf(sslmode, root),
     authorities: root === undefined ? null : root === "system" ? root : { file: root },
     certificate: file !== undefined && keyFile !== undefined ? { file, keyFile } : null,
   };
@@ -55,10 +55,10 @@ function isMode(text: string): text is Mode {
 }
 
 /** As in libpq, authorities turn `require` into `verify-ca`. Unlike in libpq, they do so where no mode is given too. */
-function modeOf(asked: Mode | undefined, root: string | undefined): Mode {
-  if (root === undefined) return asked ?? "prefer";
-  if (asked === "require" && root !== "system") return "verify-ca";
-  return asked ?? (root === "system" ? "verify-full" : "verify-ca");
+function modeOf(sslmode: Mode | undefined, root: string | undefined): Mode {
+  if (root === undefined) return sslmode ?? "prefer";
+  if (sslmode === "require" && root !== "system") return "verify-ca";
+  return sslmode ?? (root === "system" ? "verify-full" : "verify-ca");
 }
 
 function filesOf({ authorities, certificate }: Security, refuse: (why: string) => never) {
@@ -102,7 +102,7 @@ export async function secured(socket: Socket, host: string, security: Security):
   const mine = { rejectUnauthorized: false, checkServerIdentity: () => undefined };
   const secure = connect({ socket, ...mine, ...named, ...files });
   await Promise.race([once(secure, "secureConnect"), ended(secure)]);
-  const why = strangeness(secure, host, security);
+  const why = whyUntrusted(secure, host, security);
   if (why !== null) {
     secure.destroy();
     throw new Error(why);
@@ -119,7 +119,7 @@ async function ended(socket: Socket): Promise<never> {
 }
 
 /** The reason not to trust the server, or null. */
-function strangeness(secure: TLSSocket, host: string, { mode, authorities }: Security): string | null {
+function whyUntrusted(secure: TLSSocket, host: string, { mode, authorities }: Security): string | null {
   if (authorities === null) return null;
   if (!secure.authorized) {
     return `has a certificate that the authorities of sslrootcert do not vouch for (${secure.authorizationError})`;

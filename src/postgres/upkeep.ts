@@ -18,7 +18,7 @@ export const upkeepLimits: UpkeepLimits = { every_ms: 5_000, log_bytes_max: 8_00
 
 type Statements = Pick<Database, "query" | "exec">;
 
-/** Works until it is stopped. A failure shows in the next query. */
+/** Works until it is stopped. It passes over failures, which the next query meets, too. */
 export function keepUp(database: Statements, limits: UpkeepLimits): Repeating {
   return repeating(() => tidy(database, limits).catch(() => {}), { every: limits.every_ms });
 }

@@ -38,5 +38,5 @@ export function useCounts(db: Database): UseCounts {
   };
 }
 
-/** No kind has a line break in its name. */
+/** The hash is unambiguous, since no `about` has a line break. */
 const hashOf = (about: string, value: string) => Bun.SHA256.hash(`${about}\n${value}`) as Uint8Array;

@@ -3,7 +3,7 @@
  * while it is written and for a while after. A log is a copy, and no part of the book: it may be lost.
  */
 
-/** Whose log it is. */
+/** The name of a log: its request, and the organization of that. */
 export interface LogName {
   requestId: string;
   organizationId: string;
@@ -30,6 +30,6 @@ export interface AnswerLogs {
    * `isEnd`. `lost` if the entry with this number, or one before it, is missing while later ones exist.
    */
   read(log: LogName, from: number): Promise<LogEntry[] | "lost">;
-  /** Deletes logs. Those that do not exist are left out. */
+  /** Deletes logs; one that does not exist is passed over. */
   remove(logs: readonly LogName[]): Promise<void>;
 }

@@ -1,10 +1,10 @@
 /**
- * Sessions of browsers, each of one person at one issuer. The cookie of a browser has a secret, and the store has its hash. A
- * session that has ended, by its age, by the issuer or by hand, is not found any more. Implemented by `postgres`;
- * docs/identity.md, Sessions.
+ * Sessions of browsers, each of one person at one issuer. The cookie of a browser has a secret, and the store has its hash.
+ * A session that has ended, by its age, by the issuer or by hand, is not found. Implemented by `postgres`; docs/identity.md,
+ * Sessions.
  */
 
-/** `console`: of the console. `device`: of the page on which devices are approved. */
+/** `console`: for the console. `device`: for the page on which devices are approved. */
 export type SessionKind = "console" | "device";
 
 export interface BrowserSession {
@@ -23,7 +23,7 @@ export interface BrowserSession {
 export interface KnownSession extends BrowserSession {
   createdAt: Date;
   usedAt: Date;
-  /** When the issuer last vouched for it. */
+  /** When the issuer last confirmed it. */
   confirmedAt: Date;
   /** The hash of the secret that the pages of the console send besides the cookie. */
   secretHash: Uint8Array | null;
@@ -42,11 +42,11 @@ export type EndedAtIssuer = { issuer: string; issuerSession: string } | { person
 
 export interface BrowserSessions {
   begin(session: BrowserSession): Promise<void>;
-  /** Counts as a use. A person who is suspended, or from whom nothing counts that was issued so early, has no session. */
+  /** Counts as a use. A session is not found if its person is suspended, or if it began before the person's `notBefore`. */
   find(hash: Uint8Array, kind: SessionKind, life: SessionLife): Promise<KnownSession | null>;
   /**
-   * Gives a session its page's secret for its code, once, and so long after its beginning. False: there is no such session,
-   * or the code is another, used or old.
+   * Exchanges the code of a session for the secret of its page, once, and within `young_ms` of its beginning. False: there is
+   * no such session, or the code is wrong, used or expired.
    */
   redeem(session: {
     hash: Uint8Array;
@@ -54,13 +54,13 @@ export interface BrowserSessions {
     secretHash: Uint8Array;
     young_ms: number;
   }): Promise<boolean>;
-  /** Gives one caller the right to ask the issuer for this long. False: another has it. */
+  /** Gives one caller the right to call the issuer, for this long. False: another caller has it. */
   claim(hash: Uint8Array, claim_ms: number): Promise<boolean>;
-  /** The issuer has vouched again. `tokens` undefined: they stay. */
+  /** Records that the issuer has confirmed the session. `tokens` undefined: they stay. */
   confirmed(hash: Uint8Array, tokens?: Uint8Array | null): Promise<void>;
   /** Returns the session that has ended; null if there was none. */
   end(hash: Uint8Array): Promise<BrowserSession | null>;
   endAtIssuer(ended: EndedAtIssuer): Promise<number>;
-  /** Deletes what is older. */
+  /** Deletes some sessions that have ended by their age. Returns how many. */
   forget(life: SessionLife): Promise<number>;
 }

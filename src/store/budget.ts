@@ -5,7 +5,7 @@
 import type { OverShare, Page, PageOf, Repeat, Repeated } from "./page.ts";
 import { noLimits, type PlanLimits } from "./plan.ts";
 
-/** Whose limit it was. */
+/** The kinds of subjects that have limits. */
 export type LimitedBy = "organization" | "team" | "person" | "key";
 
 /** Limits in the units of a plan. Null means no limit. */
@@ -49,7 +49,7 @@ export interface MemberBudget {
   budget: Budget;
 }
 
-/** The state that another writer has left meanwhile. */
+/** The change was not made, because another writer came first: the state now. */
 export interface Overtaken<State> {
   now: State;
 }
@@ -81,7 +81,7 @@ export interface BudgetAdministration {
   removeTeam(id: string, actor: string): Promise<Team | null>;
 
   keyBudget(keyId: string): Promise<KeyBudget>;
-  /** The same for many keys at once, by the IDs of those that have a team or a limit. */
+  /** The same for many keys at once, by their IDs; keys without a team and a limit are left out. */
   keyBudgets(keyIds: readonly string[]): Promise<ReadonlyMap<string, KeyBudget>>;
   /**
    * Does nothing if the key is no longer as `before` says, or has another version than the given one. Null if the key

@@ -27,20 +27,20 @@ export interface OutputSums {
 
 export interface Calibrations {
   /** Keyed by public model ID. */
-  inputs: Shelf<InputRatio>;
+  inputs: CalibrationTable<InputRatio>;
   /** Keyed by route: an upstream and its model. */
-  outputs: Shelf<OutputSums>;
+  outputs: CalibrationTable<OutputSums>;
 }
 
-export interface Shelf<Known> {
+export interface CalibrationTable<Entry> {
   /**
    * Returns the entries that were written last, at most this many, the oldest of them first. The reader decides which
    * are plausible.
    */
-  read(names_max: number): Promise<[name: string, known: Known][]>;
+  read(names_max: number): Promise<[name: string, entry: Entry][]>;
   /**
    * Writes all or none. The last writer wins: nodes that serve the same engine learn much the same, and a node writes
    * only what it has observed since it last wrote.
    */
-  write(learned: ReadonlyMap<string, Known>): Promise<void>;
+  write(learned: ReadonlyMap<string, Entry>): Promise<void>;
 }

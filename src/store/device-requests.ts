@@ -3,11 +3,11 @@
 export interface NewDeviceRequest {
   deviceHash: Uint8Array;
   userHash: Uint8Array;
-  /** The program that asks, in its own words, and the address from which it does. */
+  /** The name that the program gives itself, and the address that the request came from. */
   agent: string;
   address: string;
   lasts_ms: number;
-  /** How long it has to wait between two questions. */
+  /** How long the device has to wait between two polls. */
   interval_s: number;
 }
 
@@ -16,7 +16,7 @@ export interface DeviceRequestLimits {
   all_max: number;
 }
 
-/** A request that waits, as the person who approves it sees it. */
+/** A request that waits, as the page of approval shows it. */
 export interface PendingDevice {
   agent: string;
   address: string;
@@ -32,7 +32,7 @@ export interface DeviceApproval {
 }
 
 export type DeviceAnswer =
-  /** `interval_s`: how long it has to wait from now on. */
+  /** `interval_s`: how long the device has to wait between polls from now on. */
   | { is: "pending" }
   | { is: "too_soon"; interval_s: number }
   | { is: "denied" }
@@ -40,13 +40,13 @@ export type DeviceAnswer =
   | ({ is: "approved" } & DeviceApproval & Pick<PendingDevice, "agent" | "address">);
 
 export interface DeviceRequests {
-  /** "full": this address, or all together, have too many that wait. */
+  /** "full": too many requests wait, of this address or in all. */
   add(request: NewDeviceRequest, limits: DeviceRequestLimits): Promise<"added" | "full">;
   find(userHash: Uint8Array): Promise<PendingDevice | null>;
-  /** False: there is none that waits. A decision is final. */
+  /** False: no such request waits. A decision is final. */
   approve(userHash: Uint8Array, approval: DeviceApproval): Promise<boolean>;
   deny(userHash: Uint8Array): Promise<boolean>;
-  /** The device asks. An approval or a denial is answered once, and then unknown. */
+  /** The device polls. An approval or a denial is answered once; then the request is unknown. */
   poll(deviceHash: Uint8Array): Promise<DeviceAnswer>;
   forget(): Promise<number>;
 }

@@ -113,14 +113,14 @@ export interface Credential {
     "id" | "name" | "scopes" | "allowedModels" | "allowedAddresses" | "expiresAt" | "revokedAt" | "lastUsedAt"
   >;
   secret: Pick<Secret, "createdAt" | "expiresAt" | "revokedAt">;
-  /** The person by whom the key is used; null: it is an organization's key, and nobody's. */
+  /** The person whose key it is; null: it is the organization's. */
   person: KeyPerson | null;
   /** When the organization's policies end this secret (too old) and the key (unused); null: never. */
   ends: { lifetimeAt: Date | null; unusedAt: Date | null };
   organization: Omit<Organization, "anchorAt" | "nextAnchor" | "version" | "formerSlugs">;
   /** The limits of the key, of its person and of its team, if they have any, raises included. */
   rates: readonly RateSubject[];
-  /** To what the limits of a minute of the organization's plan are raised; absent or null: they are not. */
+  /** The raise of the plan's limits of a minute; absent or null: they are not raised. */
   planRaise?: RateLimits | null;
   /** The store's clock at the look-up. It decides about expiry, and never a node's clock. */
   readAt: Date;
@@ -239,7 +239,7 @@ export interface Administration extends BudgetAdministration, RaiseAdministratio
     teamId: string | null;
     budget: Budget;
     secret: NewSecret;
-    /** Whether it is refused if a key of the organization that is not revoked has this name already. */
+    /** Whether the creation is refused if a key of the organization that is not revoked has this name. */
     hasOwnName?: boolean;
     actor: Actor;
     repeat?: Repeat | undefined;
@@ -251,7 +251,7 @@ export interface Administration extends BudgetAdministration, RaiseAdministratio
         organizationId?: string | undefined;
         personId?: string | undefined;
         state?: KeyState | undefined;
-        /** `key` unless it is given: sign-ins and identity tokens are in no list that did not ask for them. */
+        /** `key` if absent: only a list that names the kind has sign-ins or identity tokens. */
         kind?: KeyKind | undefined;
         /** Only keys that were unused for this long. A key that was never used counts from its creation. */
         unusedFor_ms?: number | undefined;

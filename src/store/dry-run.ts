@@ -5,7 +5,7 @@
 import type { Credential } from "./directory.ts";
 import type { Ledger } from "./ledger.ts";
 
-/** The caller that the store makes for the time of the dry run. */
+/** The caller that the store makes for the dry run. */
 export interface DryRunCaller {
   organizationId: string;
   keyId: string;

@@ -9,7 +9,7 @@ export interface Parts {
   reserved: number;
 }
 
-/** The words of one process in an exchange. */
+/** The request of one process in an exchange. */
 export interface SlotsAsked {
   /** The name of this process's share, never used again. */
   name: string;
@@ -26,7 +26,7 @@ export interface SlotsAsked {
 }
 
 export interface SlotsGranted {
-  /** The process holds these now; never fewer than it said. */
+  /** The process holds these now; never fewer than it reported as held. */
   held: Parts;
   /** The slots that it should hold. It gives back the rest as soon as its requests end. */
   target: Parts;

@@ -1,4 +1,4 @@
-/** The secrets of keys that exist, in pieces, for a node that has just started and knows none of them yet. */
+/** The secrets of keys that exist, in pieces, for a node that has just started and has none of them yet. */
 
 /** The bytes of a hash that stand for the whole hash. */
 export const fingerprint_bytes = 8;

@@ -71,7 +71,7 @@ export interface KeptAnswers {
    * may arrive late. Returns whether its claim is free.
    */
   abandon(requestId: string): Promise<boolean>;
-  /** Those of these that are not open any more. */
+  /** The ids among these whose answers are not open any more. */
   ended(requestIds: readonly string[]): Promise<string[]>;
   /**
    * Gives up the logs of the organization's oldest ended answers until the rest is within this size. Returns the names
@@ -80,6 +80,6 @@ export interface KeptAnswers {
   makeRoom(organizationId: string, bytes_max: number): Promise<LogName[]>;
   /** Forgets some that have expired, and all of organizations that keep no content. Returns the names of logs to remove. */
   forget(): Promise<LogName[]>;
-  /** Writes what the receipt of a request is to say. */
+  /** Stores the note that the receipt of a request shows. */
   writeNote(log: LogName, note: AnswerNote): Promise<void>;
 }

@@ -34,7 +34,7 @@ export interface LostReceipts {
   compare(confirmed: readonly Confirmed[], place: Place | null): Promise<{ absent: Confirmed[]; noted: Confirmed[] }>;
 }
 
-/** A memory beside the store. It may forget. */
+/** A memory beside the store. It may lose entries. */
 export interface ReceiptMemory {
   remember(ledgerId: string, confirmed: readonly Confirmed[]): Promise<void>;
   recall(ledgerId: string): Promise<Confirmed[]>;

@@ -17,7 +17,7 @@ export interface NoticeHook extends NoticeHookSettings {
   changedAt: Date;
   /** The number of notices that are neither delivered nor given up. */
   waiting: number;
-  /** The failure of the last notice that could not be delivered; null if there is none. */
+  /** Why the last undelivered notice could not be delivered; null: every notice was. */
   problem: string | null;
 }
 

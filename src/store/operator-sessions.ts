@@ -1,7 +1,6 @@
 /**
- * Sessions of operators in the console: of somebody who typed an operator's token into the page for signing in, or opened the
- * link that a node prints on its own machine. Cookie, secret and token are known by their hashes alone. Implemented by
- * `postgres`; docs/console.md, Sessions.
+ * Sessions of operators in the console. They begin with an operator's token, or with the link that a node prints on its own
+ * machine. Of cookie, secret and token only the hashes are stored. Implemented by `postgres`; docs/console.md, Sessions.
  */
 import type { SessionLife } from "./browser-sessions.ts";
 
@@ -10,7 +9,7 @@ export interface OperatorSession {
   hash: Uint8Array;
   /** The hash of the secret that the pages send besides the cookie. */
   secretHash: Uint8Array;
-  /** `tokenHash`: of the operator's token, which the session does not outlive. `localUser`: the system's user who printed the link. */
+  /** `tokenHash`: of the operator's token; the session ends with it. `localUser`: the system's user who printed the link. */
   of: { tokenHash: Uint8Array } | { localUser: string };
 }
 
@@ -20,6 +19,6 @@ export interface OperatorSessions {
   find(hash: Uint8Array, life: SessionLife): Promise<OperatorSession | null>;
   /** False: there was none. */
   end(hash: Uint8Array): Promise<boolean>;
-  /** Deletes what is older. */
+  /** Deletes some sessions that have ended by their age. Returns how many. */
   forget(life: SessionLife): Promise<number>;
 }

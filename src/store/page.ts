@@ -19,5 +19,5 @@ export interface Repeat {
   keyHash: Uint8Array;
   requestHash: Uint8Array;
 }
-/** The creation is a repeat: the id of what was created then. Or the same key was used for something else. */
+/** `repeated`: the creation is a repeat, with the id of what was created the first time. `reused`: the same key came with something else. */
 export type Repeated = { repeated: string } | "reused";

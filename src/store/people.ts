@@ -95,7 +95,7 @@ export interface Confirmation {
   isEmailVerified?: boolean | undefined;
   name?: string | null | undefined;
   groups?: readonly string[] | undefined;
-  /** When the issuer said so; absent: now. A confirmation never goes back. */
+  /** The instant of the claims; absent: now. Older claims do not replace newer ones. */
   at?: Date | undefined;
   /** The memberships by rules, of which the first in an organization counts. Null: the memberships stay. */
   memberships: readonly NamedMembership[] | null;
@@ -109,20 +109,20 @@ export interface Confirmed extends KnownPerson {
   missing: NamedMembership[];
 }
 
-/** The questions of sign-ins, sessions and tokens. */
+/** People, as sign-ins, sessions and tokens need them. */
 export interface People {
   findPerson(id: string): Promise<KnownPerson | null>;
   personOf(issuer: string, subject: string): Promise<KnownPerson | null>;
   /**
-   * Finds or creates the person, and stores what the issuer says. Memberships by rules become those that are named; one
+   * Finds or creates the person, and stores the claims. Memberships by rules become those that are named; one
    * that is lost ends what runs by it, on every node. A suspended person is confirmed and stays suspended.
    */
   confirm(confirmation: Confirmation): Promise<Confirmed>;
-  /** From now on, nothing that was issued to the person before counts. Null: there is no such person. */
+  /** Ends everything that was issued to the person until now. Null: there is no such person. */
   endIssued(id: string, actor: Actor): Promise<Person | null>;
   /**
-   * Deletes some of those who came in, never had a membership, a key, a limit or a suspension, and whose issuer has not
-   * vouched for them for 30 days. Returns how many.
+   * Deletes some of the people who never had a membership, a key, a limit or a suspension, and whom their issuer has not
+   * confirmed for 30 days. Returns how many.
    */
   deleteVisitors(): Promise<number>;
   /**
@@ -140,7 +140,7 @@ export interface People {
 /** A key of kind `jwt`. */
 export interface TokenKey {
   id: string;
-  /** By which the directory finds it. No text that a client can send has this hash. */
+  /** The hash by which the directory finds the key. No text that a client can send has it. */
   secretHash: Uint8Array;
 }
 
@@ -154,13 +154,13 @@ export interface PersonQuery extends Page, OverShare {
 }
 
 /**
- * The person after a change, or why nothing changed. `last_admin`: the actor is that person, and nobody who comes in by
- * an issuer or with an operator's token could administer any more.
+ * The person after a change, or why nothing changed. `last_admin`: the actor is that person, and afterwards nobody could
+ * administer through an issuer or with an operator's token.
  */
 export type PersonChanged = KnownPerson | Stale<KnownPerson> | "last_admin" | null;
 
 export interface PeopleAdministration extends Pick<People, "findPerson" | "personOf" | "endIssued"> {
-  /** Pages through people in the order in which they came. */
+  /** Pages through people in the order of their creation. */
   pagePeople(query: PersonQuery): Promise<PageOf<KnownPerson>>;
   /** The person's keys and tokens get 403 `person_suspended` on every node within a second, and running requests end. */
   suspendPerson(id: string, actor: Actor, version?: number | null): Promise<PersonChanged>;

@@ -12,7 +12,7 @@ export interface Plan {
   concurrentRequests: number | null;
 }
 
-/** The plan that is used for an organization without one that only reads. */
+/** The limits with which the usage of an organization without a plan is read. */
 export const noLimits: Plan = Object.freeze({
   name: "",
   session: null,
@@ -27,7 +27,7 @@ export const noLimits: Plan = Object.freeze({
 export interface PlanUse {
   plan: string;
   organizations: number;
-  /** The first of them, in alphabetical order. */
+  /** The first organizations, in alphabetical order. */
   slugs: string[];
 }
 
@@ -69,7 +69,7 @@ export interface PlanAdministration {
   ): Promise<KnownPlan | StalePlan | "of_file" | PlanUse | null>;
 }
 
-/** The name is taken. */
+/** The name is taken: a plan of this source has it. */
 export interface KnownName {
   standsIn: KnownPlan["source"];
 }

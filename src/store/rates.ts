@@ -110,7 +110,7 @@ export const minute_ms = 60_000;
  */
 const countedSingly_max = 6_000;
 
-/** How requests under these limits are counted. Entries of both kinds count together, so that a plan may change. */
+/** Whether each request under these limits has its own entry. Entries of both kinds count together, so a plan may change. */
 export function countedSingly({ requestsPerMinute, tokensPerMinute }: RateLimits): boolean {
   return Math.min(requestsPerMinute ?? Infinity, tokensPerMinute ?? Infinity) <= countedSingly_max;
 }

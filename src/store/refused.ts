@@ -1,6 +1,6 @@
 /**
- * Inference requests that were refused after their caller was known. They cost nothing and are in no sum, but their ids
- * have receipts too (docs/design/usage.md, Receipts). The store keeps them for at least 30 days.
+ * Inference requests that were refused after their caller was authenticated. They cost nothing and are in no sum, but their
+ * ids have receipts too (docs/design/usage.md, Receipts). The store keeps them for at least 30 days.
  */
 import type { Operation } from "./ledger.ts";
 

@@ -27,7 +27,7 @@ export interface NewSignIn extends SignInRights {
   issuerSession: string | null;
   /** The issuer's tokens, sealed. */
   tokens: Uint8Array | null;
-  /** Null: as long as the issuer says yes. */
+  /** Null: for as long as the issuer confirms the person. */
   lasts_ms: number | null;
   agent: string;
   address: string;
@@ -38,7 +38,7 @@ export interface NewSignIn extends SignInRights {
 
 /** A sign-in whose refresh token is being used, by one caller at a time. */
 export interface Refreshing {
-  /** The right to use it. */
+  /** Identifies the caller that may use it. */
   claim: string;
   keyId: string;
   personId: string;
@@ -49,7 +49,7 @@ export interface Refreshing {
 
 export type RefreshBegun =
   | ({ is: "begun" } & Refreshing)
-  /** Used a moment ago: the same successor is due, since its answer may have been lost. */
+  /** Used a moment ago: the answer is the same successor, since the first answer may have been lost. */
   | { is: "repeated"; keyId: string; successor: Uint8Array }
   /** Another caller is using it. */
   | { is: "busy" }
@@ -71,13 +71,13 @@ export interface Refreshed {
 }
 
 export interface SignIns {
-  /** "gone": the person, the organization or the team is not there. */
+  /** "gone": the person, the organization or the team does not exist. */
   begin(signIn: NewSignIn): Promise<"begun" | "gone">;
   /** `claim`: a new UUID. `repeat_ms`: how long the answer to a token that was used can be had again. */
   beginRefresh(hash: Uint8Array, times: { claim: string; claim_ms: number; repeat_ms: number }): Promise<RefreshBegun>;
-  /** False: the right was lost meanwhile, or the sign-in has ended. */
+  /** False: the claim was lost meanwhile, or the sign-in has ended. */
   completeRefresh(refreshed: Refreshed): Promise<boolean>;
-  /** Gives the right back, and consumes nothing. */
+  /** Gives the claim back, and uses no token. */
   releaseRefresh(keyId: string, claim: string): Promise<void>;
   /**
    * One more access token of a key, which gets these rights; without them, it keeps its own. Returns its scopes; null if the

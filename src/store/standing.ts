@@ -28,8 +28,8 @@ export interface Standing extends Pick<SubjectReading, "windows" | "concurrentRe
 
 export interface Standings {
   /**
-   * The standings of organizations, teams, members and keys, by their ids. What has no limit has none: the ledger does not count
-   * the use of such a team or key.
+   * The standings of organizations, teams, members and keys, by their ids. Subjects without a limit are left out: the ledger
+   * does not count the use of such a team or key.
    */
   standings(ids: readonly string[]): Promise<ReadonlyMap<string, Standing>>;
   /** The standings with the largest shares of a limit used, the largest first; those without a limit are left out. */

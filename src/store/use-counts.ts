@@ -1,6 +1,6 @@
-/** How often something was used in a span that begins with its first use. Nothing of it is stored but a hash. */
+/** Counts how often something was used in a span that begins with its first use. Only a hash of it is stored. */
 export interface UseCounts {
-  /** Counts a use, and returns how many there are with it. `about` names what it is, so that two kinds never meet. */
+  /** Counts a use, and returns the number of uses with it. `about` names the kind, so that equal values of two kinds differ. */
   count(about: string, value: string, lasts_ms: number): Promise<number>;
   /** Takes a use back. */
   uncount(about: string, value: string): Promise<void>;

@@ -1,9 +1,9 @@
-/** Observes the stores' answers. */
+/** Observers of the stores' answers. */
 
 export type StoreName = "postgres" | "embedded" | "redis";
 
 export interface StoreWatcher {
-  /** A statement or command was answered after this time. `failure`: whose fault it was if it failed. */
+  /** A statement or command was answered after this time. `failure`: the part that failed; null: none did. */
   answered(store: StoreName, ms: number, failure: "connection" | "statement" | null): void;
   /** A connection was opened. */
   opened(store: StoreName): void;

@@ -4,7 +4,7 @@
  * node that is killed loses one interval of learning.
  */
 
-import type { Calibrations, InputRatio, OutputSums, Shelf } from "../store/calibration.ts";
+import type { Calibrations, CalibrationTable, InputRatio, OutputSums } from "../store/calibration.ts";
 import { within } from "../time/deadline.ts";
 import { repeating } from "../time/repeating.ts";
 import { type Kept, learned_max } from "./learned.ts";
@@ -72,16 +72,16 @@ export function calibrationSaver(parts: {
   };
 }
 
-async function readFrom<Known>(shelf: Shelf<Known>, kept: Kept<Known>): Promise<void> {
-  for (const [name, known] of await shelf.read(learned_max)) kept.recall(name, known);
+async function readFrom<Known>(table: CalibrationTable<Known>, kept: Kept<Known>): Promise<void> {
+  for (const [name, known] of await table.read(learned_max)) kept.recall(name, known);
 }
 
 /** Returns whether there was anything to write. */
-async function written<Known>(shelf: Shelf<Known>, kept: Kept<Known>): Promise<boolean> {
+async function written<Known>(table: CalibrationTable<Known>, kept: Kept<Known>): Promise<boolean> {
   const changes = kept.changes();
   if (changes.size === 0) return false;
   try {
-    await shelf.write(changes);
+    await table.write(changes);
   } catch (cause) {
     kept.unwritten(changes.keys());
     throw cause;

@@ -16,8 +16,8 @@ export const warming: Mutant[] = [
   {
     name: "a dry run counts among the statements",
     file: "src/postgres/server.ts",
-    find: "          if (!isDryRun) told.answered(...answer);\n",
-    replace: "          told.answered(...answer);\n",
+    find: "          if (!isDryRun) forwarding.answered(...answer);\n",
+    replace: "          forwarding.answered(...answer);\n",
     caughtBy: [books],
     rule,
   },

@@ -1,7 +1,7 @@
 /** What was learned of models outlives a restart, and nobody waits for it. */
 import { expect, test } from "bun:test";
 import { noUsage } from "../../src/inference/usage.ts";
-import type { Calibrations, InputRatio, OutputSums, Shelf } from "../../src/store/calibration.ts";
+import type { Calibrations, CalibrationTable, InputRatio, OutputSums } from "../../src/store/calibration.ts";
 import { type CalibrationSaverSettings, calibrationSaver } from "../../src/usage/calibration-saver.ts";
 import { inputEstimate } from "../../src/usage/input-estimate.ts";
 import { outputCalibration } from "../../src/usage/output-calibration.ts";
@@ -14,7 +14,7 @@ const none = { deltas: 0, codeUnits: 0 };
 
 function memoryStore() {
   const state = { isAway: false, attempts: 0, writes: [] as string[][] };
-  function shelfOver<Known>(rows: Map<string, Known>): Shelf<Known> {
+  function tableOver<Known>(rows: Map<string, Known>): CalibrationTable<Known> {
     return {
       async read(names_max) {
         if (state.isAway) throw new Error("the store is away");
@@ -30,7 +30,7 @@ function memoryStore() {
   }
   const inputs = new Map<string, InputRatio>();
   const outputs = new Map<string, OutputSums>();
-  const store: Calibrations = { inputs: shelfOver(inputs), outputs: shelfOver(outputs) };
+  const store: Calibrations = { inputs: tableOver(inputs), outputs: tableOver(outputs) };
   return { inputs, outputs, state, store };
 }
 
