@@ -74,6 +74,5 @@ export const typedCommands: Record<string, (input: Given) => Typed> = {
   }),
   rotateKey: ({ id, grace }) => ({ words: "key rotate", places: { id }, options: { grace: grace ?? undefined } }),
   revokeKey: ({ id, old }) => ({ words: "key revoke", places: { id }, options: { old, yes: true } }),
-  findRequest: ({ id }) => ({ words: "request show", places: { id } }),
   readUsage: ({ organization }) => ({ words: "usage show", places: { organization } }),
 };

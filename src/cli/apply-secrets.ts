@@ -1,7 +1,7 @@
 /**
  * The folder of `sluice apply --secrets`: the secret of each new key in a file of its own, which nobody else can read. A
- * journal beside them names each key before it is created. So a run that follows one that was cut off knows which keys
- * were created without their secret being written, and gives them another one.
+ * journal beside them names each key before it is created. So the next run after one that was cut off recognises keys whose
+ * secrets were not written, and gives them new ones.
  */
 import { accessSync, appendFileSync, constants, existsSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -15,13 +15,13 @@ export interface SecretsFolder {
   isLost(key: Pick<Key, "id" | "organization" | "name" | "lastUsedAt">): boolean;
   /** Begins to create keys. Throws an Error while another process does so in this folder. */
   open(): Saver;
-  /** Ends a run of which all was done. */
+  /** Ends a run in which every step was done. */
   close(): void;
 }
 
 const journalName = "apply.journal";
 
-/** The folder is checked before anything is made: a secret that has no place would be lost. */
+/** Checks the folder, before anything is made: a secret that cannot be written would be lost. */
 export function secretsFolder(folder: string): SecretsFolder {
   try {
     accessSync(folder, constants.W_OK);
@@ -92,7 +92,7 @@ function isAlive(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (cause) {
-    // It is another user's.
+    // The process exists, and belongs to another user.
     return cause instanceof Error && "code" in cause && cause.code === "EPERM";
   }
 }

@@ -1,4 +1,4 @@
-/** `sluice apply`: makes organizations, teams, keys, plans and what people have as a file says, and nothing where they are so already. */
+/** `sluice apply`: makes organizations, teams, keys, plans and the rights of people match a file. */
 import type { Command } from "commander";
 import {
   type OrganizationsFile,
@@ -17,7 +17,7 @@ import { type SecretsFolder, secretsFolder } from "./apply-secrets.ts";
 import { describeStep, shownStep, summaryOf } from "./apply-words.ts";
 import { withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
-import { type JsonFlag, jsonOption, tell } from "./option.ts";
+import { type JsonFlag, jsonOption, printAnswer } from "./option.ts";
 import type { Services } from "./services.ts";
 
 interface ApplyOptions extends JsonFlag {
@@ -59,7 +59,7 @@ interface Run {
   options: ApplyOptions;
 }
 
-/** Answers the number of steps. The whole difference is known before anything of it is made. */
+/** Returns the number of steps. The whole difference is known before any step is made. */
 async function applied(manage: Management, file: OrganizationsFile, run: Run): Promise<number> {
   const { services, options } = run;
   const folder = options.secrets === undefined ? null : secretsFolder(options.secrets);
@@ -81,12 +81,8 @@ async function applied(manage: Management, file: OrganizationsFile, run: Run): P
       steps.length === 0
         ? `Everything${absent.length > 0 ? " else" : ""} is as the file says.\n`
         : `${summaryOf(steps, "to")} Nothing was changed: this was a dry run.\n`;
-    tell(
-      services.terminal,
-      options,
-      { applied: !options.dryRun, changes, secrets: [], absent, failed: [] },
-      `${words}${end}`,
-    );
+    const answer = { applied: !options.dryRun, changes, secrets: [], absent, failed: [] };
+    printAnswer(services.terminal, options, answer, `${words}${end}`);
     return steps.length;
   }
   await make(manage, { phases, absent, file, folder, ...run });
@@ -95,13 +91,13 @@ async function applied(manage: Management, file: OrganizationsFile, run: Run): P
 
 type Making = Run & { phases: Step[][]; absent: string[]; file: OrganizationsFile; folder: SecretsFolder | null };
 
-/** Says each step when it is done, so that a run that is cut off has said what it did. */
+/** Prints each step when it is done, so that a run that is cut off has printed what it did. */
 async function make(manage: Management, { phases, absent, file, folder, services, options }: Making): Promise<void> {
   const { terminal } = services;
   const saver = saverOf(phases.flat(), folder);
   const { done, failed } = await perform(manage, phases, {
     saver,
-    tell({ step, secret }) {
+    onDone({ step, secret }) {
       if (options.json) return;
       terminal.out(describeStep(terminal, step));
       if (secret !== null) terminal.out(`    its secret is in ${secret}\n`);
@@ -117,18 +113,14 @@ async function make(manage: Management, { phases, absent, file, folder, services
     "done",
   );
   const isWhole = failed.length === 0;
-  tell(
-    terminal,
-    options,
-    { applied: isWhole, changes, secrets, absent, failed: lines },
-    isWhole ? `Applied: ${summary}\n` : "",
-  );
+  const answer = { applied: isWhole, changes, secrets, absent, failed: lines };
+  printAnswer(terminal, options, answer, isWhole ? `Applied: ${summary}\n` : "");
   if (isWhole) return;
   const count = done.length === 0 ? "Nothing else was changed." : `Until then: ${summary}`;
   throw new Error(`${lines.join("; ")} ${count} To do the rest, run the same command again.`);
 }
 
-/** Where secrets go; refused before anything is made if there will be secrets, and no place for them. */
+/** The saver of secrets, if a step makes one. Throws before anything is made if there is no folder for them. */
 function saverOf(steps: readonly Step[], folder: SecretsFolder | null): Saver | null {
   if (!steps.some(({ calls }) => calls.some(hasSecret))) return null;
   if (folder) return folder.open();
@@ -137,7 +129,7 @@ function saverOf(steps: readonly Step[], folder: SecretsFolder | null): Saver | 
 
 const messageOf = (cause: unknown) => (cause instanceof Error ? cause.message : String(cause));
 
-/** The parts of the state that the file speaks of. */
+/** The parts of an organization's state that the file names. */
 function needsOf({ organizations, people }: WantedFile, slug: string): Needs | null {
   const wanted = ownOf(organizations, slug);
   const isPersonsPlace = Object.values(people ?? {}).some(

@@ -1,4 +1,4 @@
-/** Proves a chain of audit entries, part by part: against the heads that somebody kept. Pure. */
+/** Verifies a chain of audit entries, part by part, against heads that somebody kept. Pure. */
 import { InvalidArgumentError } from "commander";
 import { type AuditLine, chainBeginning, chainBreak } from "../store/audit-chain.ts";
 import type { AuditHead } from "../store/directory.ts";
@@ -27,7 +27,7 @@ export interface Proof {
   first: number;
   /** Takes the next entries. Throws an Error where the chain is broken. */
   take(lines: readonly AuditLine[]): void;
-  /** Throws an Error if a head that was kept did not come. */
+  /** Throws an Error if the chain ends before a head that was kept. */
   end(): { entries: number; head: AuditHead };
 }
 
@@ -45,7 +45,7 @@ export function proofOf({ from, to, file }: VerifyOptions): Proof {
       const wanted = lines.filter(({ number }) => number > (from?.number ?? 0) && number <= (to?.number ?? number));
       const [line, ...rest] = wanted;
       if (!line) return;
-      // A file may begin anywhere: what stands before its first entry, only a head can say.
+      // A file may begin anywhere: only a head can verify its first entry.
       const following = head ? wanted : rest;
       const before = head ?? { number: line.number, hash: line.hash ?? chainBeginning };
       const checked = chainBreak(before, following);
@@ -55,15 +55,15 @@ export function proofOf({ from, to, file }: VerifyOptions): Proof {
       meets(head);
     },
     end() {
-      const stands = head ?? { number: 0, hash: chainBeginning };
-      if (to && stands.number !== to.number) throw broken(`it ends at entry ${stands.number}, before ${to.number}`);
-      meets(stands);
-      return { entries, head: stands };
+      const last = head ?? { number: 0, hash: chainBeginning };
+      if (to && last.number !== to.number) throw broken(`it ends at entry ${last.number}, before ${to.number}`);
+      meets(last);
+      return { entries, head: last };
     },
   };
 }
 
-/** Lines of an export. Throws an Error that names the line that is none. */
+/** The lines of an export. Throws an Error that names a line that is no entry. */
 export function linesIn(text: string): AuditLine[] {
   return text.split("\n").flatMap((line, index) => {
     if (line.trim() === "") return [];

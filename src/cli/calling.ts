@@ -1,4 +1,4 @@
-/** Calls of another server, and what can be wrong with them. */
+/** Calls of another server. */
 export async function reached({ url }: { url: string }, work: () => Promise<Response>): Promise<Response> {
   try {
     return await work();

@@ -1,9 +1,9 @@
 /** The findings of `sluice doctor` about a certificate: how long it is valid, and whether it is for the name that is called. */
 
 export interface SeenCertificate {
-  /** `of Redis`: who shows it; `for Redis`: to whom we show it. */
+  /** `of Redis`: the server that shows it; `for Redis`: the server that we show it to. */
   whose: string;
-  /** The name that clients call; null if nobody knows. */
+  /** The name that clients call; null if it is not configured. */
   host: string | null;
   names: string[];
   begins: Date;
@@ -11,7 +11,7 @@ export interface SeenCertificate {
   isFor(host: string): boolean;
 }
 
-/** Long enough to renew one by hand. */
+/** Enough time to renew a certificate by hand. */
 const expiry_days = 14;
 const day_ms = 86_400_000;
 

@@ -35,7 +35,7 @@ function wordsAfter(program: Command): Words {
 
 const isServer = ({ long }: Option) => long === "--server";
 
-/** A case for each command, by the words that are no options. */
+/** A case for each command, by the words that are not options. */
 function casesOf(words: Words, line: (names: string) => string): string {
   return [...words].map(([typed, names]) => `    "${typed}") ${line(names.join(" "))} ;;`).join("\n");
 }

@@ -25,9 +25,9 @@ interface Finding {
   says: string;
 }
 
-/** Room for an embedded database to grow until somebody checks again. */
+/** The least free disk space for an embedded database. */
 const free_bytes_min = 512 * 1024 * 1024;
-/** Some thousand clients at once, with their engines. */
+/** Enough for some thousand clients at once, with their engines. */
 const descriptors_min = 8192;
 
 export function addDoctorCommand(program: Command, { services }: CommandContext): void {
@@ -139,7 +139,7 @@ async function database(services: Services, storage: StorageSettings): Promise<P
   return services.inspectDatabase(storage);
 }
 
-/** An older schema is what a start is there to mend, where it may. */
+/** A start migrates an older schema, unless it may not. */
 function schemaSays({ is, problem }: Inspection["schema"], migrates: boolean): string {
   if (problem === null) return "as this version makes it";
   if (is === "older" && migrates) throw new Warning(problem);
@@ -160,7 +160,7 @@ async function redis(services: Services, databaseUrl: string | null, redisUrl: s
 
 const loopback = /^(localhost|127(\.\d+){3}|::1)$/;
 
-/** Clients of the API should not read them unasked. */
+/** Warns if clients of the API can read /metrics. */
 function metrics(settings: ServerSettings, addresses: readonly string[]): string {
   const { host, operator } = settings;
   if (operator) return operatorPortSays(settings, addresses);
@@ -176,7 +176,7 @@ function workers(wanted: WorkersWanted, room: Room): string {
   return number === 1 ? `one process, ${cores}` : `${number} processes share the port, ${cores}`;
 }
 
-/** Each client's connection takes one, and each request one more to its engine. */
+/** Each connection of a client takes a descriptor, and each request another one to its engine. */
 function descriptors(limit: number | null): string {
   if (limit === null) return "this system does not say how many this process may open";
   if (limit >= descriptors_min) return `this process may open ${limit}`;

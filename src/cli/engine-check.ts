@@ -1,6 +1,6 @@
 /**
- * The findings of `sluice doctor` about an engine. Any response shows that it runs; a problem is what would fail every
- * request.
+ * The findings of `sluice doctor` about an engine. Any response shows that it runs. Only what would fail every request is a
+ * problem.
  */
 import { notReady } from "../config/engine.ts";
 import { simulatorName } from "../config/simulator.ts";
@@ -15,7 +15,7 @@ import { Warning } from "./warning.ts";
 
 const upstream_ms = 5000;
 
-/** Throws what is a problem, or a Warning. */
+/** Returns one sentence. Throws an Error for a problem, or a Warning. */
 export async function engineSays(upstream: Upstream): Promise<string> {
   if (upstream.name === simulatorName) return "built in; runs with the server";
   if (upstream.resolve) return replicasSay(upstream, upstream.resolve);

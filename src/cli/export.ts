@@ -32,9 +32,9 @@ export function addExportCommand(program: Command, { services }: CommandContext)
     .addHelpText("after", help)
     .action(async (options: ExportOptions) => {
       const { terminal } = services;
-      const asked = { allFields: options.allFields === true, now_ms: services.now_ms() };
+      const fields = { allFields: options.allFields === true, now_ms: services.now_ms() };
       const { file, ambiguous, addresses } = await withManagement(services, (manage) =>
-        exported(manage, options.org, asked),
+        exported(manage, options.org, fields),
       );
       for (const { organization, name, keys } of ambiguous) {
         terminal.err(
@@ -57,13 +57,13 @@ const everything = { keyLimits: true, memberLimits: true, notices: true, teams: 
 async function exported(
   manage: Management,
   slugs: string[] | undefined,
-  asked: { allFields: boolean; now_ms: number },
+  fields: { allFields: boolean; now_ms: number },
 ): Promise<WrittenFile> {
   const needsOf = ({ slug, status }: Organization) =>
     (slugs ? slugs.includes(slug) : status !== "closed") ? everything : null;
   const state = await readState(manage, needsOf, slugs ? "none" : "by hand");
   for (const slug of slugs ?? []) if (!state.organizations.has(slug)) noOrganization(slug);
-  return written(slugs ? { ...state, plans: new Map() } : state, asked);
+  return written(slugs ? { ...state, plans: new Map() } : state, fields);
 }
 
 const help = `

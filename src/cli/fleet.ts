@@ -1,4 +1,4 @@
-/** `sluice fleet`: all nodes together, once, or for as long as somebody looks. */
+/** `sluice fleet`: the sum of all nodes, once, or again whenever it changes. */
 import type { Command } from "commander";
 import { counted, grouped } from "../inference/amounts.ts";
 import type { Column, Facts } from "../management/command.ts";
@@ -14,7 +14,7 @@ import type { Services } from "./services.ts";
 import { facts, table } from "./table.ts";
 import { painted, type Terminal } from "./terminal.ts";
 
-/** How often a database or a socket is asked; a node that is reached over HTTP tells changes by itself. */
+/** How often a database or a socket is read; a node that is reached over HTTP sends changes by itself. */
 const every_ms = 1_000;
 
 export function addFleetCommand(program: Command, { services }: CommandContext): void {
@@ -47,7 +47,7 @@ async function* followed(services: Services, stopped: AbortSignal): AsyncGenerat
   }
 }
 
-/** On a screen, a fleet that is watched takes the place of the one before; elsewhere it follows it. */
+/** On a screen, a watched fleet replaces the output before it; elsewhere it follows it. */
 function described(terminal: Terminal, fleet: Fleet, isWatched: boolean): string {
   const warnings = fleet.warnings.map((warning) => painted(terminal, "yellow", warning));
   const parts = [

@@ -1,8 +1,7 @@
 /** `sluice healthcheck`: is the server on this machine ready? For images without curl. */
 import type { Command } from "commander";
-import { readEnvironment } from "../config/environment.ts";
-import { readFileBounded } from "../config/source.ts";
 import type { CommandContext } from "./context.ts";
+import { localSettings, urlHost } from "./local-server.ts";
 
 const answer_ms = 5000;
 
@@ -22,14 +21,14 @@ export function addHealthcheckCommand(program: Command, { services }: CommandCon
 
 export interface Health {
   ready: boolean;
-  /** Whether anything answered at all. */
+  /** Whether there was an answer at all. */
   answered: boolean;
   message: string;
 }
 
 /**
- * Calls /readyz; an address that nobody serves is a result too. The certificate of our own server bears its public name,
- * not that of this machine, so it isn't compared; nothing secret is sent.
+ * Calls /readyz; an address that nobody serves is a result too. The certificate of our own server has its public name, not
+ * that of this machine, so it is not verified; nothing secret is sent.
  */
 export async function healthOf(url: URL, isOwn: boolean): Promise<Health> {
   try {
@@ -59,12 +58,9 @@ const noListener = new Set(["ECONNREFUSED", "ConnectionRefused", "FailedToOpenSo
 
 /** The URL of the local server, if it was started with this environment. */
 export function localUrl(environment: Readonly<Record<string, string | undefined>>): URL {
-  const read = readEnvironment(environment, readFileBounded);
-  if ("problems" in read) throw new Error(read.problems.join("; "));
-  const { host, port, tls } = read.settings.server;
+  const { host, port, tls } = localSettings(environment);
   if (port === 0) throw new Error("PORT is 0, so the server's port is unknown. Specify the server with --url.");
-  const name = ["0.0.0.0", "::"].includes(host) ? "127.0.0.1" : host.includes(":") ? `[${host}]` : host;
-  return new URL(`${tls ? "https" : "http"}://${name}:${port}/readyz`);
+  return new URL(`${tls ? "https" : "http"}://${urlHost(host)}:${port}/readyz`);
 }
 
 /** The URL as given; without a path, its /readyz. */

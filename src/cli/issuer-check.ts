@@ -1,4 +1,4 @@
-/** Whether an issuer can be used as the settings say: its discovery document, keys, clock and claims. */
+/** The findings of `sluice doctor` about an issuer: its discovery document, keys, clock and claims. */
 import type { Issuer } from "../auth/identity.ts";
 import { clockTolerance_s, type IssuerClients } from "../identity/issuer-clients.ts";
 import { Warning } from "./warning.ts";
@@ -10,7 +10,7 @@ interface Keys {
   keys?: { kty?: string; alg?: string; use?: string }[];
 }
 
-/** One sentence. Throws an Error, or a Warning, that says what is wrong and what to do. */
+/** Returns one sentence. Throws an Error, or a Warning, that says what is wrong and what to do. */
 export async function issuerSays(issuer: Issuer, issuers: IssuerClients, now_ms: () => number): Promise<string> {
   const { metadata } = await issuers.of(issuer);
   const answer = await fetch(metadata.jwks_uri!, { signal: AbortSignal.timeout(answer_ms), redirect: "error" });
@@ -28,7 +28,7 @@ export async function issuerSays(issuer: Issuer, issuers: IssuerClients, now_ms:
   return `responds, with ${usable === 1 ? "a key" : `${usable} keys`} for ${issuer.algorithms.join(", ")}`;
 }
 
-/** By how many seconds it is ahead; null where it does not say. */
+/** The seconds by which its clock is ahead; null if the answer has no date. */
 function clockDifference(answer: Response, now_ms: number): number | null {
   const at_ms = Date.parse(answer.headers.get("date") ?? "");
   return Number.isNaN(at_ms) ? null : Math.round((at_ms - now_ms) / 1000);

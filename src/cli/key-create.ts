@@ -1,17 +1,16 @@
 /** `sluice key create`: prints the key, once. */
 import type { Command } from "commander";
-import { NewKey } from "../management/key.ts";
 import type { LimitChanges } from "../management/limits.ts";
 import { allOf } from "../management/page.ts";
 import { verbNamed } from "../management/verbs.ts";
-import { encode } from "../schema/codec.ts";
 import type { Scope } from "../store/directory.ts";
 import { withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
 import { secretWords } from "./key-facts.ts";
 import { allowFromOption, type KeyOptions, labelOption, ownerOption } from "./key-options.ts";
 import { limitOption } from "./limits.ts";
-import { type JsonFlag, jsonOption, missing, names, tell } from "./option.ts";
+import { type JsonFlag, jsonOption, missing, names } from "./option.ts";
+import { runVerb } from "./run-verb.ts";
 import type { Services } from "./services.ts";
 import { validator } from "./validator.ts";
 
@@ -46,25 +45,16 @@ export function addKeyCreate(key: Command, { services }: CommandContext): void {
     .addHelpText("after", createExamples)
     .action(async (options: CreateOptions, command: Command) => {
       const { org, name } = await promptForMissing(services, options, command);
-      const {
-        scopes,
-        models,
-        expires,
-        owner,
-        label: labels,
-        allowFrom: addresses,
-        team,
-        person,
-        limit: limits,
-      } = options;
-      const asked = { scopes, models, expires, owner, labels, addresses, team, person, limits };
-      const made = await withManagement(services, (manage) => manage.createKey({ organization: org, name, ...asked }));
-      const first = `Created key '${made.name}' of ${made.organization} (${made.id}).`;
-      tell(services.terminal, options, encode(NewKey, made), secretWords(services, made, first));
+      const { scopes, models, expires, owner, team, person } = options;
+      const { label: labels, allowFrom: addresses, limit: limits } = options;
+      const choices = { scopes, models, expires, owner, labels, addresses, team, person, limits };
+      await runVerb(services, options, "createKey", { organization: org, name, ...choices }, (made) =>
+        secretWords(services, made, `Created key '${made.name}' of ${made.organization} (${made.id}).`),
+      );
     });
 }
 
-/** The organization and name, asked for if they are missing and the terminal is interactive. */
+/** The organization and the name; prompts for them if they are missing and the terminal is interactive. */
 async function promptForMissing(
   services: Services,
   { org, name, json }: CreateOptions,

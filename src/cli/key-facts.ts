@@ -12,7 +12,7 @@ import type { Services } from "./services.ts";
 import { facts, table } from "./table.ts";
 import { painted } from "./terminal.ts";
 
-/** The facts that `key update` changes, except team and limits. */
+/** The facts that `key update` can change, except team and limits. */
 export function keyFacts(key: Key): [string, string | null][] {
   return [
     ["name", key.name],
@@ -66,7 +66,7 @@ export function describeKey({ terminal, now_ms }: Services, key: BudgetedKey): s
   return `${head}\n${table(terminal, secrets, key.secrets)}`;
 }
 
-/** The only words with a secret. */
+/** The answer with a secret. */
 export function secretWords({ terminal }: Services, made: NewKey, first: string): string {
   return (
     `${first}\n\n  ${painted(terminal, "bold", made.key ?? "")}\n\n` +

@@ -1,9 +1,8 @@
-/** `sluice key update`, and `sluice org key-limits`, which sets the limits of new keys. */
+/** `sluice key update`; and `sluice org key-limits` and `member-limits`, the limits of new keys and of people. */
 import type { Command } from "commander";
-import { BudgetedKey, KeyDefault } from "../management/budgets.ts";
-import type { LimitChanges } from "../management/limits.ts";
-import { limitsInWords } from "../management/limits.ts";
-import { MemberDefault } from "../management/members.ts";
+import { BudgetedKey } from "../management/budgets.ts";
+import { type LimitChanges, limitsInWords } from "../management/limits.ts";
+import type { Answer } from "../management/verbs.ts";
 import { encode } from "../schema/codec.ts";
 import type { Scope } from "../store/directory.ts";
 import { withManagement } from "./connect.ts";
@@ -11,7 +10,8 @@ import type { CommandContext } from "./context.ts";
 import { budgetFacts, keyFacts } from "./key-facts.ts";
 import { allowFromOption, type KeyOptions, labelOption, ownerOption } from "./key-options.ts";
 import { limitOption } from "./limits.ts";
-import { type JsonFlag, jsonOption, missing, names, tell, type VersionFlag, versionOption } from "./option.ts";
+import { type JsonFlag, jsonOption, missing, names, printAnswer, type VersionFlag, versionOption } from "./option.ts";
+import { runVerb } from "./run-verb.ts";
 import { facts } from "./table.ts";
 
 interface UpdateOptions extends JsonFlag, VersionFlag {
@@ -60,7 +60,7 @@ export function addKeyUpdate(key: Command, { services }: CommandContext): void {
         return manage.findKeyBudget({ id });
       });
       const rows = [["key", updated.id], ...keyFacts(updated), ...budgetFacts(updated)] as const;
-      tell(services.terminal, options, encode(BudgetedKey, updated), facts(services.terminal, rows));
+      printAnswer(services.terminal, options, encode(BudgetedKey, updated), facts(services.terminal, rows));
     });
 }
 
@@ -83,42 +83,44 @@ function changesOf({ name, scopes, models, expires, owner, label, allowFrom }: U
 
 type LimitsOptions = JsonFlag & VersionFlag & Pick<UpdateOptions, "limit">;
 
-export function addKeyLimits(org: Command, { services }: CommandContext): void {
-  org
-    .command("key-limits")
-    .description("show or set the limits that each new key of an organization gets; keys that exist keep theirs")
-    .argument("<org>", "slug or ID of the organization")
-    .addOption(limitOption("--limit", "what a new key can use, unless its team says otherwise"))
-    .addOption(versionOption("organization"))
-    .addOption(jsonOption())
-    .action(async (organization: string, { limit, ifVersion, ...flags }: LimitsOptions) => {
-      const found = await withManagement(services, (manage) =>
-        limit
-          ? manage.updateKeyDefault({ organization, limits: limit, version: ifVersion })
-          : manage.findKeyDefault({ organization }),
-      );
-      const words = limitsInWords(found.limits) ?? "no limits of their own";
-      tell(services.terminal, flags, encode(KeyDefault, found), `New keys of ${found.organization} get: ${words}.\n`);
-    });
+export function addKeyLimits(org: Command, context: CommandContext): void {
+  addDefaults(org, context, "KeyDefault", {
+    command: "key-limits",
+    description: "show or set the limits that each new key of an organization gets; keys that exist keep theirs",
+    limit: "what a new key can use, unless its team says otherwise",
+    whose: "New keys",
+  });
 }
 
-export function addMemberLimits(org: Command, { services }: CommandContext): void {
+export function addMemberLimits(org: Command, context: CommandContext): void {
+  addDefaults(org, context, "MemberDefault", {
+    command: "member-limits",
+    description: "show or set what each person of an organization can use who has no limits of their own",
+    limit: "what a person can use, unless the person's team says otherwise",
+    whose: "People",
+  });
+}
+
+function addDefaults(
+  org: Command,
+  { services }: CommandContext,
+  kind: "KeyDefault" | "MemberDefault",
+  words: { command: string; description: string; limit: string; whose: string },
+): void {
+  const inWords = ({ organization, limits }: Answer<`find${typeof kind}`>) =>
+    `${words.whose} of ${organization} get: ${limitsInWords(limits) ?? "no limits of their own"}.\n`;
   org
-    .command("member-limits")
-    .description("show or set what each person of an organization can use who has no limits of their own")
+    .command(words.command)
+    .description(words.description)
     .argument("<org>", "slug or ID of the organization")
-    .addOption(limitOption("--limit", "what a person can use, unless the person's team says otherwise"))
+    .addOption(limitOption("--limit", words.limit))
     .addOption(versionOption("organization"))
     .addOption(jsonOption())
-    .action(async (organization: string, { limit, ifVersion, ...flags }: LimitsOptions) => {
-      const found = await withManagement(services, (manage) =>
-        limit
-          ? manage.updateMemberDefault({ organization, limits: limit, version: ifVersion })
-          : manage.findMemberDefault({ organization }),
-      );
-      const words = limitsInWords(found.limits) ?? "no limits of their own";
-      tell(services.terminal, flags, encode(MemberDefault, found), `People of ${found.organization} get: ${words}.\n`);
-    });
+    .action(async (organization: string, { limit, ifVersion: version, ...flags }: LimitsOptions) =>
+      limit
+        ? runVerb(services, flags, `update${kind}`, { organization, limits: limit, version }, inWords)
+        : runVerb(services, flags, `find${kind}`, { organization }, inWords),
+    );
 }
 
 const updateExamples = `

@@ -1,15 +1,13 @@
 /** `sluice key …` Only create and rotate print a secret, once. */
-
 import type { Command } from "commander";
-import { BudgetedKey } from "../management/budgets.ts";
-import { Key, NewKey } from "../management/key.ts";
-import { encode } from "../schema/codec.ts";
+import type { Key } from "../management/key.ts";
 import { withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
 import { addKeyCreate } from "./key-create.ts";
 import { describeKey, describeOldSecrets, secretWords } from "./key-facts.ts";
 import { addKeyUpdate } from "./key-update.ts";
-import { type JsonFlag, jsonOption, tell } from "./option.ts";
+import { type JsonFlag, jsonOption } from "./option.ts";
+import { runVerb } from "./run-verb.ts";
 import type { Services } from "./services.ts";
 import { addVerbCommands } from "./verb-command.ts";
 
@@ -25,8 +23,7 @@ function addShow(key: Command, { services }: CommandContext): void {
     .argument("<id>", "ID of the key")
     .addOption(jsonOption())
     .action(async (id: string, options: JsonFlag) => {
-      const found = await withManagement(services, (manage) => manage.findKeyBudget({ id }));
-      tell(services.terminal, options, encode(BudgetedKey, found), describeKey(services, found));
+      await runVerb(services, options, "findKeyBudget", { id }, (found) => describeKey(services, found));
     });
 }
 
@@ -42,11 +39,10 @@ function addRotate(key: Command, { services }: CommandContext): void {
     .addOption(jsonOption())
     .addHelpText("after", rotateExamples)
     .action(async (id: string, options: JsonFlag & { grace?: string }) => {
-      const { grace } = options;
-      const made = await withManagement(services, (manage) => manage.rotateKey({ id, grace }));
-      const first = `Rotated key '${made.name}' of ${made.organization}.`;
-      const words = secretWords(services, made, first) + describeOldSecrets(made, services.now_ms());
-      tell(services.terminal, options, encode(NewKey, made), words);
+      await runVerb(services, options, "rotateKey", { id, grace: options.grace }, (made) => {
+        const first = `Rotated key '${made.name}' of ${made.organization}.`;
+        return secretWords(services, made, first) + describeOldSecrets(made, services.now_ms());
+      });
     });
 }
 
@@ -61,12 +57,16 @@ function addRevoke(key: Command, { services }: CommandContext): void {
     .action(async (id: string, options: JsonFlag & { old?: boolean; yes?: boolean }) => {
       const old = options.old === true;
       if (services.terminal.interactive && !options.json && !options.yes) {
-        // Ask while no connection is open, so that nobody else has to wait for the answer.
+        // The prompt appears while no connection is open, so that nobody else has to wait for the answer.
         await confirmRevocation(services, await withManagement(services, (manage) => manage.findKey({ id })), old);
       }
-      const revoked = await withManagement(services, (manage) => manage.revokeKey({ id, old }));
-      const words = `Revoked ${old ? "the old secrets of " : ""}key '${revoked.name}' of ${revoked.organization}.\n`;
-      tell(services.terminal, options, encode(Key, revoked), words);
+      await runVerb(
+        services,
+        options,
+        "revokeKey",
+        { id, old },
+        ({ name, organization }) => `Revoked ${old ? "the old secrets of " : ""}key '${name}' of ${organization}.\n`,
+      );
     });
 }
 

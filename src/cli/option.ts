@@ -57,8 +57,8 @@ export function versionOption(what: string): Option {
   );
 }
 
-/** How an act ends: in one JSON value where that is asked for, else in words. */
-export function tell(terminal: Terminal, { json }: JsonFlag, value: unknown, words: string): void {
+/** Prints the answer of a command: one JSON value with `--json`, else words. */
+export function printAnswer(terminal: Terminal, { json }: JsonFlag, value: unknown, words: string): void {
   if (json) printJson(terminal, value);
   else terminal.out(words);
 }

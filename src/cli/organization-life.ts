@@ -4,7 +4,8 @@ import { Organization, policyFacts } from "../management/organizations.ts";
 import { encode } from "../schema/codec.ts";
 import { withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
-import { type JsonFlag, jsonOption, tell, type VersionFlag, versionOption } from "./option.ts";
+import { type JsonFlag, jsonOption, printAnswer, type VersionFlag, versionOption } from "./option.ts";
+import { runVerb } from "./run-verb.ts";
 import type { Services } from "./services.ts";
 import { facts } from "./table.ts";
 
@@ -40,17 +41,12 @@ export function addPolicy(org: Command, { services }: CommandContext): void {
           ? manage.findOrganization({ organization })
           : manage.updatePolicies({ organization, ...changes, version: ifVersion }),
       );
-      const next = isRead ? "" : endedBy(found);
-      tell(
-        services.terminal,
-        options,
-        encode(Organization, found),
-        facts(services.terminal, policyFacts(found)) + next,
-      );
+      const words = facts(services.terminal, policyFacts(found)) + (isRead ? "" : endedBy(found));
+      printAnswer(services.terminal, options, encode(Organization, found), words);
     });
 }
 
-/** The advice after a change of policies. */
+/** How to list the keys that a change of policies has ended. */
 function endedBy({ slug, keyLifetimeMaxDays, keyUnusedMaxDays }: Organization): string {
   const states = [
     ...(keyLifetimeMaxDays === null ? [] : ["expired"]),
@@ -72,8 +68,7 @@ export function addClose(org: Command, { services }: CommandContext): void {
     .action(async (organization: string, options: JsonFlag & VersionFlag & { yes?: boolean }) => {
       if (!options.yes) await confirmClosing(services, organization, options);
       const input = { organization, version: options.ifVersion };
-      const closed = await withManagement(services, (manage) => manage.closeOrganization(input));
-      tell(services.terminal, options, encode(Organization, closed), `Organization ${closed.slug} is closed.\n`);
+      await runVerb(services, options, "closeOrganization", input, ({ slug }) => `Organization ${slug} is closed.\n`);
     });
 }
 

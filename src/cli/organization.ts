@@ -1,13 +1,11 @@
 /** `sluice org …` */
 import type { Command } from "commander";
-import { Organization } from "../management/organizations.ts";
 import { verbNamed } from "../management/verbs.ts";
-import { encode } from "../schema/codec.ts";
-import { withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
 import { addKeyLimits, addMemberLimits } from "./key-update.ts";
-import { type JsonFlag, jsonOption, missing, tell } from "./option.ts";
+import { type JsonFlag, jsonOption, missing } from "./option.ts";
 import { addClose, addPolicy } from "./organization-life.ts";
+import { runVerb } from "./run-verb.ts";
 import type { Services } from "./services.ts";
 import { addExtraUsage, addPlan } from "./subscription.ts";
 import { validator } from "./validator.ts";
@@ -47,15 +45,15 @@ function addCreate(org: Command, { services }: CommandContext): void {
     .action(
       async (given: string | undefined, options: JsonFlag & { name?: string; plan?: string }, command: Command) => {
         const slug = given ?? (await askSlug(services, options)) ?? missing(command, "SLUG");
-        const organization = await withManagement(services, (manage) =>
-          manage.createOrganization({ slug, name: options.name, plan: options.plan }),
-        );
-        tell(
-          services.terminal,
+        const { name, plan } = options;
+        await runVerb(
+          services,
           options,
-          encode(Organization, organization),
-          `Created organization ${organization.slug} (${organization.id}) on plan ${organization.plan}.\n` +
-            `To create a key for it, run: sluice key create --org ${organization.slug} --name NAME\n`,
+          "createOrganization",
+          { slug, name, plan },
+          (made) =>
+            `Created organization ${made.slug} (${made.id}) on plan ${made.plan}.\n` +
+            `To create a key for it, run: sluice key create --org ${made.slug} --name NAME\n`,
         );
       },
     );

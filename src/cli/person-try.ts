@@ -1,4 +1,4 @@
-/** `sluice person try`: what a token, or somebody with an e-mail address, would become by this machine's settings. */
+/** `sluice person try`: the person and rights that this machine's settings give to a token or an e-mail address. */
 import { readFileSync } from "node:fs";
 import type { Command } from "commander";
 import type { Claims, Identity, Issuer, Rule } from "../auth/identity.ts";
@@ -7,7 +7,7 @@ import { verifiedAssertion } from "../identity/assertions.ts";
 import { issuerClients } from "../identity/issuer-clients.ts";
 import type { Facts } from "../management/command.ts";
 import type { CommandContext } from "./context.ts";
-import { type JsonFlag, jsonOption, tell } from "./option.ts";
+import { type JsonFlag, jsonOption, printAnswer } from "./option.ts";
 import { facts } from "./table.ts";
 
 const token_bytes_max = 64 * 1024;
@@ -39,7 +39,7 @@ Examples:
         ? byEmail(identity, who, options)
         : await byToken(identity, tokenIn(who), services.now_ms);
       const found = resultOf(identity, issuer, claims);
-      tell(services.terminal, options, found, facts(services.terminal, factsOf(found)));
+      printAnswer(services.terminal, options, found, facts(services.terminal, factsOf(found)));
     });
 }
 
@@ -51,7 +51,7 @@ function byEmail(identity: Identity, email: string, options: Options): { issuer:
   return { issuer, claims: { email, email_verified: true, [issuer.groupsClaim]: options.group } };
 }
 
-/** The token is verified as that of a caller. */
+/** Verifies the token like that of a caller. */
 async function byToken(identity: Identity, token: string, now_ms: () => number) {
   const issuers = issuerClients({ now_ms: () => performance.now() });
   return verifiedAssertion({ identity: () => identity, issuers, now_ms }, token);

@@ -2,10 +2,10 @@
 import { isIP } from "node:net";
 import type { Configuration, ServerSettings } from "../config/configuration.ts";
 import { isPublicAddress } from "../upstream/webhook.ts";
+import { anywhere, urlHost } from "./local-server.ts";
 import { Warning } from "./warning.ts";
 
 const answer_ms = 5000;
-const anywhere = ["0.0.0.0", "::", ""];
 
 /** The first address of the internet at which the host listens; null: it listens on this machine and private networks. */
 function publicAddress(host: string, addresses: readonly string[]): string | null {
@@ -13,7 +13,7 @@ function publicAddress(host: string, addresses: readonly string[]): string | nul
   return listening.find((address) => isIP(address.split("%")[0]!) !== 0 && isPublicAddress(address)) ?? null;
 }
 
-/** /metrics tells nothing of organizations, but of models and their use. */
+/** The metrics name no organizations, but models and their use. */
 export function operatorPortSays({ operator }: ServerSettings, addresses: readonly string[]): string {
   const { host, port, tls } = operator!;
   const seen = publicAddress(host, addresses);
@@ -24,7 +24,7 @@ export function operatorPortSays({ operator }: ServerSettings, addresses: readon
   );
 }
 
-/** A node with the embedded database has a console for its own machine, when somebody asks for it. */
+/** A node with the embedded database serves a console for its own machine, once `sluice console` has requested it. */
 export async function consolePortSays(
   { identity, server, storage }: Configuration,
   addresses: readonly string[],
@@ -56,9 +56,7 @@ export async function consolePortSays(
   );
 }
 
-const urlHost = (host: string) => (anywhere.includes(host) ? "127.0.0.1" : host.includes(":") ? `[${host}]` : host);
-
-/** Why the console's ways in cannot be had there; null: they can. The certificate of our own server is not compared. */
+/** Why no console answers there; null: one does. The certificate of our own server is not verified. */
 async function whyNoConsole(origin: string, isOwn: boolean): Promise<string | null> {
   try {
     const response = await fetch(`${origin}/session/ways`, {

@@ -1,4 +1,4 @@
-/** The answers of a verb of another node, as it sends them: for what is watched with `--server`. */
+/** The answers of a verb that another node sends as events, for `--watch` with `--server`. */
 import { managementPath } from "../api/management/gate.ts";
 import { ManagementError } from "../management/error.ts";
 import type { Verb } from "../management/verb.ts";
@@ -8,7 +8,7 @@ import { jsonOf, reached } from "./calling.ts";
 import { type RemoteServer, refusalOf } from "./remote.ts";
 
 const again_ms = 1_000;
-/** How long a node that was reached once may be away. */
+/** How long a node may be away after its last event. */
 const away_ms_max = 60_000;
 
 /**
@@ -20,18 +20,18 @@ export async function* remoteAnswers(
   { path, live }: Pick<Verb, "path" | "live">,
   stopped: AbortSignal,
 ): AsyncGenerator<unknown> {
-  let heard_ms = Number.NEGATIVE_INFINITY;
+  let lastEvent_ms = Number.NEGATIVE_INFINITY;
   while (!stopped.aborted) {
     try {
       for await (const { event, data } of messagesOf(server, path, stopped)) {
         if (event === "error") throw new Error((JSON.parse(data) as { error: { message: string } }).error.message);
         if (event !== live?.event) continue;
-        heard_ms = performance.now();
+        lastEvent_ms = performance.now();
         yield JSON.parse(data);
       }
     } catch (cause) {
       if (stopped.aborted) return;
-      if (cause instanceof ManagementError || performance.now() - heard_ms > away_ms_max) throw cause;
+      if (cause instanceof ManagementError || performance.now() - lastEvent_ms > away_ms_max) throw cause;
     }
     await untilAborted(stopped, again_ms);
   }

@@ -1,4 +1,4 @@
-/** The verbs of another node over its operator's port: what `--server` means. */
+/** The verbs of another node over its operator's port, for `--server`. */
 import { managementPath } from "../api/management/gate.ts";
 import { client } from "../management/client.ts";
 import { ManagementError, refusalFrom } from "../management/error.ts";
@@ -15,15 +15,15 @@ export interface RemoteServer {
 type Input = Record<string, unknown>;
 
 const call_ms = 60_000;
-/** A check of all records takes its time. */
+/** A check of all records can take long. */
 const check_ms = 30 * 60_000;
 
-/** Nothing is asked until a verb is called. */
-export function remoteManagement(server: RemoteServer, ask: typeof fetch = fetch): Management {
+/** Sends nothing until a verb is called. */
+export function remoteManagement(server: RemoteServer, send: typeof fetch = fetch): Management {
   return client(async (verb, json) => {
     const { version, [verb.id ?? ""]: id, ...taken } = json as Input;
     const response = await reached(server, () =>
-      ask(urlOf(server, verb, id, taken), {
+      send(urlOf(server, verb, id, taken), {
         method: verb.method.toUpperCase(),
         headers: {
           authorization: `Bearer ${server.token}`,
@@ -42,12 +42,12 @@ export function remoteManagement(server: RemoteServer, ask: typeof fetch = fetch
 }
 
 function urlOf({ url }: RemoteServer, { path, method }: Verb, id: unknown, taken: Input): string {
-  const asked = new URLSearchParams();
+  const query = new URLSearchParams();
   if (method === "get") {
-    for (const [name, value] of Object.entries(taken)) asked.set(name, String(value));
+    for (const [name, value] of Object.entries(taken)) query.set(name, String(value));
   }
   const filled = path.replace("{id}", encodeURIComponent(String(id)));
-  return `${url.replace(/\/+$/, "")}${managementPath}${filled}${asked.size > 0 ? `?${asked}` : ""}`;
+  return `${url.replace(/\/+$/, "")}${managementPath}${filled}${query.size > 0 ? `?${query}` : ""}`;
 }
 
 export function refusalOf({ url }: RemoteServer, status: number, body: unknown): Error {

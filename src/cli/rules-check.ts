@@ -1,44 +1,44 @@
-/** Whether the rules of `identity` name organizations and teams that are there: a rule of one that is not gives nothing. */
+/** The findings of `sluice doctor` about the rules of `identity`: whether the organizations and teams that they name exist. */
 import type { Rule } from "../auth/identity.ts";
 import { Fault } from "../inference/fault.ts";
 import type { Management } from "../management/verbs.ts";
 import { Warning } from "./warning.ts";
 
-const told_max = 5;
+const listed_max = 5;
 
-/** One sentence. Throws a Warning that says which are missing, and what to do. */
+/** Returns one sentence. Throws a Warning that names the missing ones and says what to do. */
 export async function rulesSay(rules: readonly Rule[], manage: Management): Promise<string> {
   const missing: string[] = [];
   const organizations = new Set(rules.flatMap(({ organization }) => organization ?? []));
   for (const organization of organizations) {
-    const of = rules.filter((rule) => rule.organization === organization);
+    const own = rules.filter((rule) => rule.organization === organization);
     if (await isThere(manage.findOrganization({ organization })))
-      missing.push(...(await missingTeams({ rules, of, organization }, manage)));
+      missing.push(...(await missingTeams({ rules, own, organization }, manage)));
     else
       missing.push(
-        `${giving(rules, of)} there is no organization '${organization}': sluice org create ${organization}`,
+        `${giving(rules, own)} there is no organization '${organization}': sluice org create ${organization}`,
       );
   }
   if (missing.length === 0)
     return `${rules.length} ${rules.length === 1 ? "rule" : "rules"}; their organizations and teams are there`;
-  const more = missing.length - told_max;
-  throw new Warning([...missing.slice(0, told_max), ...(more > 0 ? [`and ${more} more`] : [])].join("; "));
+  const more = missing.length - listed_max;
+  throw new Warning([...missing.slice(0, listed_max), ...(more > 0 ? [`and ${more} more`] : [])].join("; "));
 }
 
 interface Place {
   rules: readonly Rule[];
-  /** Those of the organization. */
-  of: readonly Rule[];
+  /** The rules that name the organization. */
+  own: readonly Rule[];
   organization: string;
 }
 
-async function missingTeams({ rules, of, organization }: Place, manage: Management): Promise<string[]> {
+async function missingTeams({ rules, own, organization }: Place, manage: Management): Promise<string[]> {
   const missing: string[] = [];
-  for (const team of new Set(of.flatMap((rule) => rule.team ?? []))) {
+  for (const team of new Set(own.flatMap((rule) => rule.team ?? []))) {
     if (await isThere(manage.findTeam({ team, organization }))) continue;
-    const own = of.filter((rule) => rule.team === team);
+    const ofTeam = own.filter((rule) => rule.team === team);
     const create = `sluice team create --org ${organization} --name '${team.replaceAll("'", `'\\''`)}'`;
-    missing.push(`${giving(rules, own)} ${organization} has no team '${team}': ${create}`);
+    missing.push(`${giving(rules, ofTeam)} ${organization} has no team '${team}': ${create}`);
   }
   return missing;
 }

@@ -1,5 +1,5 @@
 /**
- * THE MODULE CLI: the commands. `run` is the whole of it: words in, exit code out.
+ * THE MODULE CLI: the commands. `run` takes the words of a command line and returns the exit code.
  *
  * 0: success. 1: failure, with a one-line reason on stderr. 2: usage error. With `--json`, stdout holds one JSON value
  * and nothing else, and no prompt appears. Commands use `Management` (src/management/management.ts) and `Services`;
@@ -21,7 +21,6 @@ import { addInitCommand } from "./init.ts";
 import { addKeyCommands } from "./key.ts";
 import { addOrganizationCommands } from "./organization.ts";
 import { addPersonTryCommand } from "./person-try.ts";
-import { addRequestCommands } from "./request.ts";
 import { addServerCommands } from "./server.ts";
 import type { Services } from "./services.ts";
 import { addSignInCommands } from "./sign-in/commands.ts";
@@ -37,9 +36,9 @@ export async function run(words: readonly string[], services: Services): Promise
   const { terminal } = services;
   let code = 0;
   try {
-    // The schema lies with the migrations, which other commands need not read.
-    const isAsked = words.includes("--version") || words.includes("-V");
-    const version = isAsked ? `${services.version} (schema ${await services.schema()})` : services.version;
+    // The schema is read from the migrations, which other commands need not load.
+    const isVersion = words.includes("--version") || words.includes("-V");
+    const version = isVersion ? `${services.version} (schema ${await services.schema()})` : services.version;
     const program = commands({ ...services, version }, (exitCode) => {
       code = exitCode;
     });
@@ -99,7 +98,7 @@ export function commands(of: Services, exitWith: (code: number) => void): Comman
   group("node", "show the nodes that serve", ["list"]);
   addFleetCommand(program, context);
   addUsageCommands(program, context);
-  addRequestCommands(program, context);
+  group("request", "look up inference requests", ["list", "show"]);
   addAuditCommands(program, context);
   group("notice", "manage webhooks that report usage and expiring keys", ["set"]);
   group("operator", "manage operators, who may administer over HTTP", ["create"]);
@@ -121,7 +120,7 @@ export function commands(of: Services, exitWith: (code: number) => void): Comman
   return program;
 }
 
-/** They have nothing to ask of another node. */
+/** Commands that work on their own machine alone. */
 const onTheNode = [
   "serve",
   "simulator",
@@ -135,7 +134,7 @@ const onTheNode = [
   "completion",
 ];
 
-/** They call what clients call. */
+/** Commands that call the API of clients. */
 const forClients = ["login", "logout", "token", ...agentNames];
 
 /** The words of a command, without the program's name. */

@@ -1,4 +1,4 @@
-/** A server's URL that somebody typed. Throws an Error where `secret` would go there in the clear. */
+/** Parses a server's URL that somebody typed. Throws an Error if `secret` would be sent there in the clear. */
 export function safeUrl(text: string, secret: string): URL {
   const url = URL.parse(text);
   if (!url || !/^https?:$/.test(url.protocol)) {

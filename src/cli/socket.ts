@@ -1,8 +1,8 @@
 /**
  * The management socket of a running server: a Unix socket in the data folder that only its owner can open. The
- * embedded database admits one process, so the CLI sends its verbs to the server that holds it. JSON over HTTP: the name
- * of a verb and its input go in, its answer or a refusal comes out. Everybody who can open the socket can do everything: the file system is
- * the guard.
+ * embedded database admits one process, so the CLI sends its verbs to the server that holds it, as JSON over HTTP: the name
+ * and the input of a verb, answered by its answer or a refusal. Everybody who can open the socket can do everything: only the
+ * file system guards it.
  */
 import { chmodSync, lstatSync, mkdirSync, unlinkSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -103,7 +103,7 @@ async function liveSocket(dataDir: string): Promise<string | null> {
   return (await isLive(path)) ? path : null;
 }
 
-/** Answers the owner's name. */
+/** Makes the folder. Returns its owner's name. */
 function ownFolder(folder: string): string {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const found = lstatSync(folder);
@@ -116,14 +116,14 @@ function ownFolder(folder: string): string {
 }
 
 /**
- * Who can open the socket is the folder's owner: that much is sure. The name that the client gives is only what it says.
+ * Only the folder's owner can open the socket, so the owner is certain. The name that the client gives is only a claim.
  */
 function actorOf(owner: string, claimed: string): string {
   const name = claimed.slice("cli:".length);
   return name === owner ? `cli:${owner}` : `cli:${owner} (claims ${name})`;
 }
 
-/** Before a word is spoken: a socket that somebody else has put there would get the command, and be believed. */
+/** Called before anything is sent: a socket of another user would get the command, and its answer would be trusted. */
 function assertOwn(folder: string, path: string): void {
   const user = process.getuid?.();
   if (user === undefined) return;
@@ -152,7 +152,7 @@ function listen(path: string, fetch: (request: Request) => Promise<Response>): B
   }
 }
 
-/** Who is on this machine has its address. */
+/** Clients of the socket are on this machine. */
 function connectionOf(server: Bun.Server<undefined>, request: Request): Connection {
   return {
     address: () => "127.0.0.1",

@@ -1,11 +1,9 @@
 /** `sluice org plan|extra-usage`: the limits of an organization. */
 import { type Command, Option } from "commander";
 import { grouped } from "../inference/amounts.ts";
-import { Organization } from "../management/organizations.ts";
-import { encode } from "../schema/codec.ts";
-import { withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
-import { type JsonFlag, jsonOption, missing, tell, units } from "./option.ts";
+import { type JsonFlag, jsonOption, missing, units } from "./option.ts";
+import { runVerb } from "./run-verb.ts";
 
 export function addPlan(org: Command, { services }: CommandContext): void {
   org
@@ -18,16 +16,11 @@ export function addPlan(org: Command, { services }: CommandContext): void {
     .action(async (given: string, plan: string | undefined, options: JsonFlag & { none?: true }, command: Command) => {
       if (plan === undefined && !options.none) missing(command, "PLAN or --none");
       if (plan !== undefined && options.none) command.error("error: specify a plan or --none, not both");
-      const organization = await withManagement(services, (manage) =>
-        manage.setPlan({ organization: given, plan: plan ?? null }),
-      );
-      tell(
-        services.terminal,
-        options,
-        encode(Organization, organization),
-        organization.plan === null
-          ? `Organization ${organization.slug} now has no plan; its inference requests are refused.\n`
-          : `Organization ${organization.slug} is now on plan ${organization.plan}; its usage so far still counts.\n`,
+      const input = { organization: given, plan: plan ?? null };
+      await runVerb(services, options, "setPlan", input, (set) =>
+        set.plan === null
+          ? `Organization ${set.slug} now has no plan; its inference requests are refused.\n`
+          : `Organization ${set.slug} is now on plan ${set.plan}; its usage so far still counts.\n`,
       );
     });
 }
@@ -46,14 +39,8 @@ export function addExtraUsage(org: Command, { services }: CommandContext): void 
       if (!isOn && state !== "off") command.error(`error: specify on or off, not '${state.slice(0, 40)}'`);
       if (isOn && options.cap === undefined) missing(command, "--cap UNITS");
       if (!isOn && options.cap !== undefined) command.error("error: --cap is only valid with on");
-      const organization = await withManagement(services, (manage) =>
-        manage.setExtraUsage({ organization: given, capUnits: options.cap ?? null }),
-      );
-      const { slug, extraUsage } = organization;
-      tell(
-        services.terminal,
-        options,
-        encode(Organization, organization),
+      const input = { organization: given, capUnits: options.cap ?? null };
+      await runVerb(services, options, "setExtraUsage", input, ({ slug, extraUsage }) =>
         extraUsage.enabled
           ? `Extra usage of ${slug} is on, up to ${grouped(extraUsage.capUnits ?? 0)} units a billing month.\n`
           : `Extra usage of ${slug} is off.\n`,

@@ -4,7 +4,7 @@ import type { Column, Facts } from "../management/command.ts";
 import { painted, type Terminal } from "./terminal.ts";
 
 const gap = 2;
-/** Breaking makes no column narrower than this. */
+/** Wrapping makes no column narrower than this. */
 const column_chars_min = 12;
 
 /** The rows as lines, each with a line break. */
@@ -37,7 +37,7 @@ function grid<Row>(terminal: Terminal, columns: readonly Column<Row>[], cells: s
   return `${lines.toString().replace(/[ \t]+$/gm, "")}\n`;
 }
 
-/** One thing, a line for each fact that has a value. */
+/** A line for each fact that has a value. */
 export function facts(terminal: Terminal, entries: Facts): string {
   const known = entries.filter((entry): entry is readonly [string, string] => entry[1] !== null);
   const width = Math.max(0, ...known.map(([name]) => name.length));
@@ -46,7 +46,7 @@ export function facts(terminal: Terminal, entries: Facts): string {
     .join("");
 }
 
-/** Widths that fit the screen, or null if even breaking does not help. */
+/** Widths that fit the screen, or null if even wrapping does not help. */
 function fittingWidths<Row>(
   columns: readonly Column<Row>[],
   cells: string[][],

@@ -1,4 +1,4 @@
-/** The output of the CLI, and what is known about its reader. */
+/** The output of the CLI, and the properties of the screen. */
 export interface Terminal {
   out(text: string): void;
   err(text: string): void;

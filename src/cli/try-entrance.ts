@@ -1,4 +1,4 @@
-/** Where `sluice try` sends a message and finds its receipt: as who is signed in, by --server, or on the node's own machine. */
+/** How `sluice try` sends a message and reads its receipt: as the signed-in caller, with --server, or on the node's machine. */
 import { managementPath } from "../api/management/gate.ts";
 import { ManagementError } from "../management/error.ts";
 import type { RequestReceipt } from "../management/receipt-shape.ts";
@@ -10,23 +10,23 @@ import { remoteServer, runningServer, socketCaller } from "./connect.ts";
 import type { Services } from "./services.ts";
 import { accessTo } from "./sign-in/access.ts";
 import { serverAt } from "./sign-in/commands.ts";
-import { asked } from "./sign-in/service.ts";
+import { request } from "./sign-in/service.ts";
 import { socketTry } from "./socket.ts";
 
 export interface TryEntrance {
-  /** In messages. */
+  /** The server's name in messages. */
   server: string;
   /** `body`: a chat completion. */
   complete(body: string): Promise<Response>;
-  receiptOf(request: string): Promise<RequestReceipt | "unsettled" | "forbidden">;
-  /** Null where none is listed for who tries. */
+  receiptOf(id: string): Promise<RequestReceipt | "unsettled" | "forbidden">;
+  /** Null if the caller can list none. */
   firstModel(): Promise<string | null>;
 }
 
 export interface TryPlace {
-  /** The URL of a server where one is signed in; else that of the last sign-in. */
+  /** The URL of a server where the caller is signed in; else that of the last sign-in. */
   at?: string;
-  /** The ID of the key as which an operator tries. */
+  /** The ID of the key that an operator uses. */
   key?: string;
 }
 
@@ -59,9 +59,9 @@ function overHttp(
   const headers = { authorization, "content-type": "application/json" };
   return {
     server: url,
-    complete: (body) => asked(url, completions, { method: "POST", headers, body }, answer_ms_max),
-    async receiptOf(request) {
-      const response = await asked(url, receipts + request, { headers: { authorization } });
+    complete: (body) => request(url, completions, { method: "POST", headers, body }, answer_ms_max),
+    async receiptOf(id) {
+      const response = await request(url, receipts + id, { headers: { authorization } });
       if (!response.ok) return response.status === 404 ? "unsettled" : "forbidden";
       const receipt = (await jsonOf(response)) as RequestReceipt | null;
       return receipt && receipt.outcome !== "running" ? receipt : "unsettled";
@@ -69,7 +69,7 @@ function overHttp(
   };
 }
 
-/** The socket of the running server needs no token: the file system lets in who administers it. */
+/** Through the socket of the running server, which needs no token. */
 async function onThisMachine(services: Services, key: string, at: string | undefined): Promise<TryEntrance> {
   const storage = services.storage();
   const [manage, complete] =

@@ -1,4 +1,4 @@
-/** `sluice try`: one message to a model, with its answer and receipt, as who is signed in or as a key that one administers. */
+/** `sluice try`: sends one message to a model and shows the answer and the receipt. */
 import type { Command } from "commander";
 import { grouped } from "../inference/amounts.ts";
 import type { RequestReceipt } from "../management/receipt-shape.ts";
@@ -32,13 +32,13 @@ export function addTryCommand(program: Command, { services }: CommandContext): v
       const entrance = await tryEntrance(services, options);
       const model = named ?? (await firstModel(entrance));
       const { terminal } = services;
-      const said = await answered(entrance, { model, ...options }, (text) => {
+      const answer = await answered(entrance, { model, ...options }, (text) => {
         if (!options.json) terminal.out(text);
       });
-      const receipt = await receiptOf(entrance, said.request);
-      if (options.json) return printJson(terminal, { model, text: said.text, request_id: said.request, receipt });
-      terminal.out(`\n\n${facts(terminal, receiptFacts(said.request, receipt))}`);
-      if (said.failure !== null) throw new Error(said.failure);
+      const receipt = await receiptOf(entrance, answer.request);
+      if (options.json) return printJson(terminal, { model, text: answer.text, request_id: answer.request, receipt });
+      terminal.out(`\n\n${facts(terminal, receiptFacts(answer.request, receipt))}`);
+      if (answer.failure !== null) throw new Error(answer.failure);
     });
 }
 
@@ -48,7 +48,7 @@ async function firstModel(entrance: TryEntrance): Promise<string> {
   return first;
 }
 
-interface Said {
+interface TryAnswer {
   text: string;
   request: string | null;
   /** Why the answer is not whole; null: it is. */
@@ -59,8 +59,8 @@ interface Said {
 async function answered(
   entrance: TryEntrance,
   { model, message }: { model: string; message: string },
-  heard: (text: string) => void,
-): Promise<Said> {
+  onText: (text: string) => void,
+): Promise<TryAnswer> {
   const body = JSON.stringify({ model, stream: true, messages: [{ role: "user", content: message }] });
   const response = await entrance.complete(body);
   const request = response.headers.get("x-service-request-id");
@@ -75,7 +75,7 @@ async function answered(
       if (error) return { text, request, failure: error.message };
       const part: string = choices?.[0]?.delta?.content ?? "";
       text += part;
-      heard(part);
+      onText(part);
     }
   return { text, request, failure: "The answer broke off." };
 }

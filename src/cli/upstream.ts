@@ -3,12 +3,11 @@
  * asked. The other commands of the group are verbs.
  */
 import type { Command } from "commander";
-import { readEnvironment } from "../config/environment.ts";
-import { readFileBounded } from "../config/source.ts";
 import { grouped } from "../inference/amounts.ts";
 import type { Column } from "../management/command.ts";
 import type { RouteView } from "../routing/view.ts";
 import type { CommandContext } from "./context.ts";
+import { localSettings, urlHost } from "./local-server.ts";
 import { type JsonFlag, jsonOption, printJson } from "./option.ts";
 import { table } from "./table.ts";
 import { addVerbCommands } from "./verb-command.ts";
@@ -62,14 +61,11 @@ async function routesAt(origin: string): Promise<Route[]> {
 }
 
 function operatorUrl(environment: Readonly<Record<string, string | undefined>>): string {
-  const read = readEnvironment(environment, readFileBounded);
-  if ("problems" in read) throw new Error(read.problems.join("; "));
-  const { operator } = read.settings.server;
+  const { operator } = localSettings(environment);
   if (!operator) {
     throw new Error(
       "engines are shown on the operator's port alone: start the server with SLUICE_OPERATOR_PORT, and set it for this command too",
     );
   }
-  const host = ["0.0.0.0", "::"].includes(operator.host) ? "127.0.0.1" : operator.host;
-  return `http://${host.includes(":") ? `[${host}]` : host}:${operator.port}`;
+  return `http://${urlHost(operator.host)}:${operator.port}`;
 }

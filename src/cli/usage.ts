@@ -2,7 +2,7 @@
 import type { Command } from "commander";
 import { grouped, percentOf } from "../inference/amounts.ts";
 import type { Column } from "../management/command.ts";
-import { Difference, OrganizationUsage } from "../management/usage.ts";
+import { Difference, type OrganizationUsage } from "../management/usage.ts";
 import { encode } from "../schema/codec.ts";
 import { type Sealed, windowKinds } from "../store/ledger.ts";
 import type { Lost } from "../store/lost.ts";
@@ -11,6 +11,7 @@ import { bar } from "./bar.ts";
 import { withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
 import { type JsonFlag, jsonOption, printJson } from "./option.ts";
+import { runVerb } from "./run-verb.ts";
 import { facts, table } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 import { addReport } from "./usage-report.ts";
@@ -28,9 +29,8 @@ function addShow(usage: Command, { services }: CommandContext): void {
     .argument("<org>", "slug or ID of the organization")
     .addOption(jsonOption())
     .action(async (given: string, options: JsonFlag) => {
-      const found = await withManagement(services, (manage) => manage.readUsage({ organization: given }));
-      if (options.json) return printJson(services.terminal, encode(OrganizationUsage, found));
-      services.terminal.out(describeUsage(services.terminal, found));
+      const input = { organization: given };
+      await runVerb(services, options, "readUsage", input, (found) => describeUsage(services.terminal, found));
     });
 }
 
@@ -44,7 +44,7 @@ function addCheck(usage: Command, { services }: CommandContext): void {
     .action(async (options: JsonFlag & { full?: true }) => {
       const full = options.full ?? false;
       const { differences, trusted, lost } = await withManagement(services, (manage) => manage.checkUsage({ full }));
-      // A list of differences is what scripts read: what was lost is no difference.
+      // Scripts read a list of differences on stdout, and a loss is no difference.
       services.terminal.err(onLost(lost));
       if (options.json)
         printJson(
@@ -52,9 +52,7 @@ function addCheck(usage: Command, { services }: CommandContext): void {
           differences.map((one) => encode(Difference, one)),
         );
       else if (differences.length > 0) services.terminal.out(table(services.terminal, differenceColumns, differences));
-      if (differences.length > 0) {
-        throw new Error(onDifferences(differences));
-      }
+      if (differences.length > 0) throw new Error(onDifferences(differences));
       if (!options.json) services.terminal.out(`Every total equals the sum of its records.\n${onTrust(trusted)}`);
     });
 }
@@ -75,7 +73,6 @@ function onTrust({ windows, records, days, dayRecords }: Sealed): string {
   return taken.length === 0 ? "" : `Taken on trust: ${taken.join("; ")}. --full reads their records.\n`;
 }
 
-/** The loss is reported on stderr, because it is no difference. */
 function onLost({ receipts, units, noticedAt, movedAt }: Lost): string {
   const moved = movedAt ? `The database was promoted or restored; a node noticed at ${instant(movedAt)}.\n` : "";
   if (receipts === 0) return moved;

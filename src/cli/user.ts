@@ -9,7 +9,7 @@ export function systemUser(): string {
   return fromPasswd(uid) ?? (known(fromSystem().username) || userNumbered(uid));
 }
 
-/** The user of this number; where no name is known, the number. */
+/** The name of the user with this number; without a name, the number. */
 export function userNumbered(uid: number): string {
   return fromPasswd(uid) ?? `uid-${uid}`;
 }

@@ -1,4 +1,4 @@
-/** A prompt accepts exactly what a verb accepts. */
+/** Checks for prompts, which accept exactly what a verb accepts. */
 import { ManagementError } from "../management/error.ts";
 
 /** Turns a parser into the check of a prompt: what is wrong, or null. */

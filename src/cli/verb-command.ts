@@ -1,4 +1,4 @@
-/** The commands that verbs declare (src/management/command.ts), made of their values. */
+/** The commands that verbs declare (src/management/command.ts). */
 import { type Command, Option } from "commander";
 import type { Flag, ListCommand, ThingCommand } from "../management/command.ts";
 import { allOf, firstOf, type Part } from "../management/page.ts";
@@ -15,7 +15,7 @@ import {
   missing,
   names,
   numbers,
-  tell,
+  printAnswer,
   units,
   versionOption,
   wholeNumber,
@@ -27,7 +27,7 @@ import type { Terminal } from "./terminal.ts";
 type Given = Record<string, unknown>;
 type Call = (given: Given) => Promise<unknown>;
 
-/** The commands of a group (`team`): those that stand in `order` first, and then what else verbs declare. */
+/** Adds the commands of a group (`team`): first those in `order`, then the others that verbs declare. */
 export function addVerbCommands(
   group: Command,
   context: CommandContext,
@@ -75,7 +75,7 @@ function addVerbCommand(group: Command, { services }: CommandContext, verb: Verb
   });
 }
 
-/** The verb's answer; of a list that is printed whole, all its parts as one. */
+/** The verb's answer; for a list that is printed whole, all its parts as one. */
 async function answered(call: Call, { command }: Verb, given: Given): Promise<unknown> {
   const { parts, order } = command as Partial<ListCommand<Given, unknown>>;
   const part = (page: object) => call({ ...given, ...page }) as Promise<Part<unknown>>;
@@ -92,22 +92,22 @@ function print({ terminal, now_ms }: Services, flags: JsonFlag, verb: Verb, give
   const spec = verb.command as ThingCommand<Given, unknown> | ListCommand<Given, unknown>;
   const json = encode(verb.answers, answer as never);
   if (!("columns" in spec)) {
-    tell(terminal, flags, json, inWords(terminal, spec.says(answer, given)));
+    printAnswer(terminal, flags, json, inWords(terminal, spec.says(answer, given)));
     return;
   }
   const { data } = answer as { data: unknown[] };
   const none = typeof spec.none === "string" ? spec.none : spec.none(given);
   const words = data.length === 0 ? none : table(terminal, spec.columns, data, now_ms());
   const after = spec.after?.(data, now_ms()) ?? null;
-  tell(terminal, flags, (json as { data: unknown[] }).data, after === null ? words : `${words}\n${after}\n`);
+  printAnswer(terminal, flags, (json as { data: unknown[] }).data, after === null ? words : `${words}\n${after}\n`);
 }
 
-function inWords(terminal: Terminal, said: ReturnType<ThingCommand<Given, unknown>["says"]>): string {
-  if (typeof said === "string") return said;
-  return "facts" in said ? facts(terminal, said.facts) + said.after : facts(terminal, said);
+function inWords(terminal: Terminal, words: ReturnType<ThingCommand<Given, unknown>["says"]>): string {
+  if (typeof words === "string") return words;
+  return "facts" in words ? facts(terminal, words.facts) + words.after : facts(terminal, words);
 }
 
-/** The schema of a member; of one that may be null, the schema of its values. */
+/** The schema of a member; if it may be null, the schema of its other values. */
 function shapeOf({ input }: Verb, member: string): Shape {
   const shape = input.properties[snakeName(member)] as Shape;
   return shape.anyOf?.find(({ type }) => type !== "null" && type !== "integer") ?? shape;

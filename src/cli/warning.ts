@@ -1,2 +1,2 @@
-/** Worth knowing, but nothing that has to be fixed. */
+/** A finding of `sluice doctor` that need not be fixed. */
 export class Warning extends Error {}

@@ -1,4 +1,4 @@
-/** Writes a file that only its owner may read. A reader finds the whole content or no file, whenever the process is cut off. */
+/** Writes a file that only its owner may read. Even if the process is killed, readers find the whole content or no file. */
 import { renameSync, rmSync, writeFileSync } from "node:fs";
 
 export function writeWhole(path: string, content: string): void {

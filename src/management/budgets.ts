@@ -2,7 +2,7 @@
 import Type from "typebox";
 import type { Value } from "../schema/codec.ts";
 import { type Budget, noBudget, type KeyBudget as StoredBudget } from "../store/budget.ts";
-import type { Organization, Key as StoredKey } from "../store/directory.ts";
+import type { Key as StoredKey } from "../store/directory.ts";
 import { type ManagementContext, noKey } from "./context.ts";
 import { exampleKey, keyFields } from "./key.ts";
 import { changedLimits, differencesOf } from "./limits.ts";
@@ -17,6 +17,7 @@ import {
   limitIn,
   managers,
   nullable,
+  oneOrganization,
   partOf,
   partOfIds,
   readers,
@@ -24,7 +25,7 @@ import {
 } from "./shapes.ts";
 import { exampleStanding, standing, withStanding, withStandings } from "./standing.ts";
 import { noTeam, teamNamed } from "./team.ts";
-import { allowed, keyDefaultOf } from "./team-limits.ts";
+import { allowed, defaultShape, defaultShown, exampleDefault, keyDefaultOf } from "./team-limits.ts";
 import { verbsOf } from "./verb.ts";
 import { conflict, lastChange, overtaken, stale } from "./version.ts";
 
@@ -42,16 +43,10 @@ export const BudgetedKey = Type.Object(
 );
 export type BudgetedKey = Value<typeof BudgetedKey>;
 
-export const KeyDefault = Type.Object(
-  {
-    organization_id: id("org"),
-    organization: Type.String(),
-    limits: nullable(Limits),
-    version: Type.Integer({ minimum: 1, description: "That of the organization; also sent as `etag`." }),
-  },
-  { $id: "KeyDefault", description: "What a new key of the organization gets, unless its team says otherwise." },
+export const KeyDefault = defaultShape(
+  "KeyDefault",
+  "What a new key of the organization gets, unless its team says otherwise.",
 );
-export type KeyDefault = Value<typeof KeyDefault>;
 
 const limits: Budget = { ...noBudget, session: 20_000_000, requestsPerMinute: 60, concurrentRequests: 4 };
 const exampleBudget: BudgetedKey = {
@@ -61,15 +56,8 @@ const exampleBudget: BudgetedKey = {
   standing: exampleStanding,
   raise: null,
 };
-const exampleDefault: KeyDefault = {
-  organizationId: examples.organization,
-  organization: "acme",
-  limits,
-  version: 3,
-};
 const changes = () => limitChanges("What is left out stays; null takes a limit away.");
 const oneKey = { id: words("ID of the key.") };
-const oneOrganization = { organization: words("Slug or ID.") };
 
 export const budgetVerbs = [
   verb({
@@ -162,7 +150,7 @@ export const budgetVerbs = [
     faults: ["resource_not_found"],
     takes: Type.Object(oneOrganization),
     answers: KeyDefault,
-    example: { takes: { organization: "acme" }, answer: exampleDefault },
+    example: { takes: { organization: "acme" }, answer: exampleDefault(limits) },
     async act({ administration, organizationOf }, input) {
       const organization = await organizationOf(input.organization);
       return defaultShown(organization, await administration.keyDefault(organization.id));
@@ -178,7 +166,7 @@ export const budgetVerbs = [
     faults: ["resource_not_found", "wrong_state", "version_conflict"],
     takes: Type.Object({ ...oneOrganization, limits: changes() }),
     answers: KeyDefault,
-    example: { takes: { organization: "acme", limits: { session: 20_000_000 } }, answer: exampleDefault },
+    example: { takes: { organization: "acme", limits: { session: 20_000_000 } }, answer: exampleDefault(limits) },
     async act(context, input) {
       const { administration, actor, openOrganization, organizationOf } = context;
       const organization = await openOrganization(input.organization);
@@ -199,8 +187,4 @@ async function budgetedKey(
 ): Promise<BudgetedKey> {
   const one = await withStanding(context, await context.withSlug(key));
   return { ...one, team: team && { id: team.id, name: team.name }, limits: budget };
-}
-
-function defaultShown({ id, slug, version }: Organization, limits: Budget | null): KeyDefault {
-  return { organizationId: id, organization: slug, limits, version };
 }

@@ -1,4 +1,4 @@
-/** Who calls a verb, on whichever way: with a role, and within what. */
+/** The caller of a verb, over any transport: the role, and what the caller may see. */
 import type { Actor } from "../store/directory.ts";
 import type { Operator, Role } from "../store/operators.ts";
 
@@ -7,15 +7,15 @@ export type CallerRole = Role | "member";
 
 export interface Caller {
   role: CallerRole;
-  /** In a message: `operator ann`. */
+  /** The name in messages: `operator ann`. */
   name: string;
-  /** In the audit log. */
+  /** The name in the audit log. */
   actor: Actor;
   /** The one organization that the caller sees; null: all. */
   within: string | null;
   /** The one person that a `member` sees; null: everybody. */
   person: string | null;
-  /** In the line of the request in the log. */
+  /** The fields for the log line of the request. */
   noted: { operator: string } | { person: string };
 }
 
@@ -30,7 +30,7 @@ export function operatorCaller({ id, name, role, organizationId }: Operator): Ca
   };
 }
 
-/** Who administers the node on its own machine. */
+/** An administrator on the machine of the node. */
 export function localCaller(actor: Actor): Caller {
   return { role: "admin", name: actor, actor, within: null, person: null, noted: { operator: actor } };
 }

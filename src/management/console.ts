@@ -6,7 +6,7 @@ import { verbsOf } from "./verb.ts";
 
 const verb = verbsOf("Console");
 
-export const ConsoleLink = Type.Object(
+const ConsoleLink = Type.Object(
   {
     url: Type.String({ description: "Opens the console, signed in, once." }),
     expires_at: instant("Until then."),

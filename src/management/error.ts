@@ -1,6 +1,6 @@
 import { Fault, type FaultCode, type FaultDetails, faultCatalogue, managementStatusOf } from "../inference/fault.ts";
 
-/** A refusal: an administrator asked for something that cannot be done. The message says why, and what to do instead. */
+/** The refusal of a verb. The message says why, and what to do instead. */
 export class ManagementError extends Fault {
   constructor(message: string, code: FaultCode = "invalid_value", details: FaultDetails = {}) {
     super(code, message, details);
@@ -12,7 +12,7 @@ export class ManagementError extends Fault {
   }
 }
 
-/** A refusal that another process sent. A code that is not known here counts as the most general one. */
+/** A refusal that another process sent. A code that this build does not have becomes the most general one. */
 export function refusalFrom(message: string, code: unknown): ManagementError {
   const known = typeof code === "string" && Object.hasOwn(faultCatalogue, code);
   return new ManagementError(message, known ? (code as FaultCode) : undefined);

@@ -42,12 +42,12 @@ export const SeenEngine = Type.Object(
 );
 export type SeenEngine = Value<typeof SeenEngine>;
 
-export const engineFields = {
+const engineFields = {
   engines: Type.Array(SeenEngine, { description: "By name." }),
   engines_left_out: count("Engines beyond those that a node reports."),
 };
 
-export const nodeStates = ["ready", "not_ready", "draining", "silent"] as const;
+const nodeStates = ["ready", "not_ready", "draining", "silent"] as const;
 export type NodeState = (typeof nodeStates)[number];
 
 export const Node = Type.Object(

@@ -97,7 +97,7 @@ export function isLive({ state }: Pick<Node, "state">): boolean {
 }
 
 /** The reports of the processes that live; those of a worker that is gone stay for a while beside its node's others. */
-export function liveReports(reports: readonly StoredReport[]): StoredReport[] {
+function liveReports(reports: readonly StoredReport[]): StoredReport[] {
   return reports.filter(({ age_ms }) => age_ms < silent_ms_min);
 }
 
@@ -135,7 +135,7 @@ function stateOf(reports: readonly StoredReport[], problems: readonly string[]):
 }
 
 /** The configuration of most live nodes; of two that are as frequent, that of the node that runs longest. */
-export function usualConfiguration(nodes: readonly Pick<Node, "state" | "configuration">[]): string | null {
+function usualConfiguration(nodes: readonly Pick<Node, "state" | "configuration">[]): string | null {
   const live = nodes.filter(isLive);
   const frequent = [...Map.groupBy(live.length > 0 ? live : nodes, ({ configuration }) => configuration)];
   return frequent.sort(([, one], [, other]) => other.length - one.length)[0]?.[0] ?? null;
@@ -143,7 +143,7 @@ export function usualConfiguration(nodes: readonly Pick<Node, "state" | "configu
 
 type ShownFigures = Pick<Node, Exclude<keyof Figures, "firstParts"> | "firstPartP50_ms" | "firstPartP95_ms">;
 
-export function figuresOf(reports: readonly StoredReport[]): ShownFigures {
+function figuresOf(reports: readonly StoredReport[]): ShownFigures {
   const sum = (name: Exclude<keyof Figures, "firstParts">) =>
     Math.round(reports.reduce((total, { figures }) => total + figures[name], 0) * 10) / 10;
   const waits = reports.flatMap(({ figures }) => figures.firstParts);
@@ -178,7 +178,7 @@ export function quantile_ms(waits: readonly FirstParts[], share: number): number
   return null;
 }
 
-export function enginesOf(reports: readonly StoredReport[]): Pick<Node, "engines" | "enginesLeftOut"> {
+function enginesOf(reports: readonly StoredReport[]): Pick<Node, "engines" | "enginesLeftOut"> {
   const named = Map.groupBy(
     reports.flatMap(({ engines }) => engines),
     ({ upstream, replica }) => JSON.stringify([upstream, replica]),

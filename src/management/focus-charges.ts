@@ -31,12 +31,12 @@ const kinds = [
   { meter: "Output Tokens", tokens: "outputTokens", units: "outputUnits" },
 ] as const;
 
-/** Units of no kind: of an entry, of a hold that was charged whole, or of a day whose kinds nobody knows. */
+/** Units of no kind: of an entry, of a hold that was charged whole, or of a day that was rolled up without kinds. */
 const allKinds = "Tokens";
 
 /**
- * Whatever is added up over the charges of a row is what the row has: its tokens stand with their kinds, and what is of
- * no kind with the first.
+ * The charges of a row add up to the row: its tokens are in the charges of their kinds, and measures of no kind in the first
+ * charge.
  */
 export function chargesOf(row: Row): Charge[] {
   const charges: Charge[] = [];

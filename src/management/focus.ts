@@ -9,7 +9,7 @@ import { costsAt, unitPrice } from "./pricing.ts";
 import { type Cell, csvCells, csvLine } from "./report-csv.ts";
 import type { Report, Row } from "./report-shape.ts";
 
-/** The groups that a FOCUS report is by; the period is the caller's, else days. */
+/** The groups of a FOCUS report: the period that is given, else days, and all that FOCUS has. */
 export function focusGroups(given: string | null): string {
   const words = [...new Set(given?.split(",").map((word) => word.trim()))];
   const period = words.length === 0 ? "day" : words[0];
@@ -32,7 +32,7 @@ export function reportFocus(report: Report): Iterable<string> {
   return focusLines(report, price);
 }
 
-/** The key, the model and the operation of a row, and what the report says of all. */
+/** A row with its key, model and operation, and the price of the report. */
 interface ThingFacts {
   row: Row;
   isUsage: boolean;
@@ -85,7 +85,7 @@ const ofPeriod: Columns<Period> = {
   ChargePeriodStart: (period) => period.start,
 };
 
-/** Those with x_ are what FOCUS does not have. `chargeText` writes them, in this order. */
+/** Columns of each charge, in the order in which `chargeText` writes them. FOCUS has none with x_. */
 const ofCharge = [
   ...["BilledCost", "ContractedCost", "EffectiveCost", "ListCost", "ChargeDescription", "SkuMeter", "SkuPriceId"],
   ...["ConsumedQuantity", "PricingQuantity", "x_Requests"],
@@ -136,7 +136,7 @@ function nameOf({ organizationId, teamId, keyId, model, operation }: Row): strin
 
 const kept_max = 10_000;
 
-/** Writes cells that many lines have in common once for all of those with this name. */
+/** Writes the cells that lines of one name have in common once for all of them. */
 function writtenOnce<Facts>(columns: Columns<Facts>, written: (value: Cell) => string) {
   const cells = Object.values(columns);
   const kept = new Map<string, string>();

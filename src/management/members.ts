@@ -1,8 +1,6 @@
 /** Limits of people, and of those who have none of their own (docs/design/usage.md, Budgets). */
 import Type from "typebox";
-import type { Value } from "../schema/codec.ts";
 import { noBudget } from "../store/budget.ts";
-import type { Organization } from "../store/directory.ts";
 import { flag, required } from "./command.ts";
 import { fail } from "./error.ts";
 import { staleOrganization } from "./organizations.ts";
@@ -15,34 +13,18 @@ import {
   personNowFacts,
   personOf,
 } from "./people.ts";
-import { examples, id, Limits, limitChanges, managers, nullable, readers, words } from "./shapes.ts";
-import { defaultAfter } from "./team-limits.ts";
+import { limitChanges, managers, oneOrganization, readers, words } from "./shapes.ts";
+import { defaultAfter, defaultShape, defaultShown, exampleDefault } from "./team-limits.ts";
 import { verbsOf } from "./verb.ts";
 
 const verb = verbsOf("People");
 
-export const MemberDefault = Type.Object(
-  {
-    organization_id: id("org"),
-    organization: Type.String(),
-    limits: nullable(Limits),
-    version: Type.Integer({ minimum: 1, description: "That of the organization; also sent as `etag`." }),
-  },
-  {
-    $id: "MemberDefault",
-    description:
-      "What each person of the organization can use, unless the person or the person's team has other limits.",
-  },
+export const MemberDefault = defaultShape(
+  "MemberDefault",
+  "What each person of the organization can use, unless the person or the person's team has other limits.",
 );
-export type MemberDefault = Value<typeof MemberDefault>;
 
-const exampleDefault: MemberDefault = {
-  organizationId: examples.organization,
-  organization: "acme",
-  limits: { ...noBudget, week: 2_000_000_000 },
-  version: 3,
-};
-const oneOrganization = { organization: words("Slug or ID.") };
+const example = exampleDefault({ ...noBudget, week: 2_000_000_000 });
 
 export const memberVerbs = [
   verb({
@@ -103,7 +85,7 @@ Examples:
     faults: ["resource_not_found"],
     takes: Type.Object(oneOrganization),
     answers: MemberDefault,
-    example: { takes: { organization: "acme" }, answer: exampleDefault },
+    example: { takes: { organization: "acme" }, answer: example },
     async act({ administration, organizationOf }, input) {
       const organization = await organizationOf(input.organization);
       return defaultShown(organization, await administration.memberDefault(organization.id));
@@ -122,7 +104,7 @@ Examples:
       limits: limitChanges("What is left out stays; null takes a limit away."),
     }),
     answers: MemberDefault,
-    example: { takes: { organization: "acme", limits: { week: 2_000_000_000 } }, answer: exampleDefault },
+    example: { takes: { organization: "acme", limits: { week: 2_000_000_000 } }, answer: example },
     async act(context, input) {
       const { administration, actor, announce, openOrganization, organizationOf } = context;
       const organization = await openOrganization(input.organization);
@@ -136,7 +118,3 @@ Examples:
     },
   }),
 ] as const;
-
-function defaultShown({ id, slug, version }: Organization, limits: MemberDefault["limits"]): MemberDefault {
-  return { organizationId: id, organization: slug, limits, version };
-}

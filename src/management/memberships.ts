@@ -5,8 +5,8 @@ import { memberRoles, type PersonRole, personRoles, serviceRoles } from "../stor
 import { flag, required } from "./command.ts";
 import { fail } from "./error.ts";
 import * as parse from "./parse.ts";
-import { changed, examplePerson, Person, personFacts, personFlag } from "./people.ts";
-import { admins, nullable, oneOf, words } from "./shapes.ts";
+import { changed, examplePerson, personChange, personFacts, personFlag } from "./people.ts";
+import { nullable, oneOf, words } from "./shapes.ts";
 import { verbsOf } from "./verb.ts";
 
 const verb = verbsOf("People");
@@ -21,9 +21,7 @@ export const membershipVerbs = [
     summary: "Give a membership",
     description:
       "By hand: it stays until it is taken, and counts before one by a rule in the same organization. It replaces an earlier one by hand.",
-    roles: admins,
-    kind: "change",
-    faults: ["resource_not_found", "wrong_state", "version_conflict"],
+    ...personChange,
     takes: Type.Object({
       ...one,
       organization: Type.Optional(nullable(words("Slug or ID. Left out for the roles `viewer` and `admin`."))),
@@ -42,7 +40,6 @@ export const membershipVerbs = [
         ),
       ),
     }),
-    answers: Person,
     example: { takes: { ...sent, organization: "acme", role: "member", team: "research" }, answer: examplePerson },
     command: {
       words: "membership give",
@@ -74,7 +71,7 @@ Examples:
         scopes: scopes.filter((scope) => (input.scopes ?? scopes).includes(scope)),
         models: input.models ? parse.models(input.models, models, aliases) : null,
       };
-      const after = await changed(context, input, async (id, actor, version) => {
+      return changed(context, input, async (id, actor, version) => {
         const given = await context.people.giveMembership(id, named, actor, version);
         if (given === "no_organization") return fail("The organization was closed meanwhile.", "wrong_state");
         if (given === "no_team")
@@ -84,7 +81,6 @@ Examples:
           );
         return given;
       });
-      return after;
     },
   }),
   verb({
@@ -92,14 +88,11 @@ Examples:
     route: "POST /people/{person}/membership/take",
     summary: "Take a membership",
     description: "Takes one that was given by hand; one by a rule in the same organization then counts again.",
-    roles: admins,
-    kind: "change",
-    faults: ["resource_not_found", "wrong_state", "version_conflict"],
+    ...personChange,
     takes: Type.Object({
       ...one,
       organization: Type.Optional(nullable(words("Slug or ID. Left out: the role for the service."))),
     }),
-    answers: Person,
     example: { takes: { ...sent, organization: "acme" }, answer: { ...examplePerson, memberships: [], version: 2 } },
     command: {
       words: "membership take",

@@ -5,6 +5,7 @@ import type { Organization } from "../store/directory.ts";
 import type { NoticeHook } from "../store/notice.ts";
 import { type Column, type Facts, flag } from "./command.ts";
 import { fail } from "./error.ts";
+import { organizationFlag } from "./organizations.ts";
 import { partFrom } from "./page.ts";
 import * as parse from "./parse.ts";
 import {
@@ -16,10 +17,11 @@ import {
   instant,
   limitIn,
   nullable,
+  oneOrganization,
   partOf,
   partOfIds,
+  queryFlag,
   readers,
-  words,
 } from "./shapes.ts";
 import { verbsOf } from "./verb.ts";
 
@@ -41,7 +43,7 @@ const fields = {
 };
 export const Notices = Type.Object(fields, { $id: "Notices" });
 export type Notices = Value<typeof Notices>;
-export const SetNotices = Type.Object(
+const SetNotices = Type.Object(
   {
     ...fields,
     secret: nullable(Type.String({ description: "A new secret, in plain text, this once. Null: it stays as it was." })),
@@ -59,10 +61,6 @@ const example: Notices = {
   waiting: 0,
   problem: null,
 };
-
-const one = { organization: words("Slug or ID.") };
-
-const organizationFlag = flag("<org>", "slug or ID of the organization");
 
 function noticeFacts(hook: Notices): Facts {
   return [
@@ -92,12 +90,7 @@ export const noticeVerbs = [
     faults: [],
     takes: Type.Object({
       ...partOfIds("org"),
-      undelivered: Type.Optional(
-        Type.Boolean({
-          description: "True: only webhooks to which a notice of the last 100 days could not be delivered.",
-          "x-must-be": "'true' or 'false'",
-        }),
-      ),
+      undelivered: queryFlag("True: only webhooks to which a notice of the last 100 days could not be delivered."),
     }),
     answers: partOf(Notices, "NoticesList"),
     example: { takes: {}, answer: { data: [example], nextCursor: null } },
@@ -129,7 +122,7 @@ export const noticeVerbs = [
     description: "Its settings, and whether the last notice arrived; never the secret.",
     roles: readers,
     faults: ["resource_not_found"],
-    takes: Type.Object(one),
+    takes: Type.Object(oneOrganization),
     answers: Notices,
     example: { takes: { organization: "acme" }, answer: example },
     command: {
@@ -153,7 +146,7 @@ export const noticeVerbs = [
     kind: "act",
     faults: ["resource_not_found", "wrong_state"],
     takes: Type.Object({
-      ...one,
+      ...oneOrganization,
       url: Type.Optional(
         formed(
           /^[Hh][Tt][Tt][Pp][Ss]?:\/\/[!-~]{1,990}$/,
@@ -219,7 +212,7 @@ export const noticeVerbs = [
     roles: admins,
     kind: "act",
     faults: ["resource_not_found", "wrong_state"],
-    takes: Type.Object(one),
+    takes: Type.Object(oneOrganization),
     answers: Notices,
     example: { takes: { organization: "acme" }, answer: example },
     command: {

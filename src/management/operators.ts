@@ -44,7 +44,7 @@ const { id: operatorId, ...rest } = {
 };
 export const Operator = Type.Object({ id: operatorId, ...rest }, { $id: "Operator" });
 export type Operator = Value<typeof Operator>;
-export const NewOperator = Type.Object(
+const NewOperator = Type.Object(
   { id: operatorId, token: nullable(Type.String({ description: `The token. ${once}` })), ...rest },
   { $id: "NewOperator" },
 );

@@ -8,18 +8,24 @@ import { isClosed, type ManagementContext, noOrganization } from "./context.ts";
 import { fail } from "./error.ts";
 import { acme, Organization, organizationFlag, removedPlan, staleOrganization } from "./organizations.ts";
 import * as parse from "./parse.ts";
-import { admins, examples, moment, name, nullable, slug, words } from "./shapes.ts";
+import { admins, examples, moment, name, nullable, oneOrganization, slug, words } from "./shapes.ts";
 import { someChange, verbsOf } from "./verb.ts";
 
 const verb = verbsOf("Organizations");
 
-const one = { organization: words("Slug or ID.") };
 const sent = { organization: "acme" };
+/** The fields that all these verbs have in common. */
+const change = {
+  roles: admins,
+  kind: "change",
+  faults: ["resource_not_found", "wrong_state", "version_conflict"],
+  answers: Organization,
+} as const;
 
 const statusWords = ({ slug, status }: StoredOrganization) => `Organization ${slug} is ${status}.\n`;
 
 /** Ten years: what is longer means never, and that is null. */
-export const policyDays_max = 3650;
+const policyDays_max = 3650;
 const days = (description: string) =>
   Type.Optional(nullable(Type.Integer({ minimum: 1, maximum: policyDays_max, description })));
 
@@ -29,11 +35,8 @@ export const organizationChangeVerbs = [
     route: "POST /organizations/{organization}/suspend",
     summary: "Suspend an organization",
     description: "Ends its running requests, and refuses new ones until it is resumed.",
-    roles: admins,
-    kind: "change",
-    faults: ["resource_not_found", "wrong_state", "version_conflict"],
-    takes: Type.Object(one),
-    answers: Organization,
+    ...change,
+    takes: Type.Object(oneOrganization),
     example: { takes: sent, answer: { ...acme, status: "suspended", version: 2 } },
     command: {
       words: "org suspend",
@@ -48,11 +51,8 @@ export const organizationChangeVerbs = [
     route: "POST /organizations/{organization}/resume",
     summary: "Resume an organization",
     description: "Its requests are served again.",
-    roles: admins,
-    kind: "change",
-    faults: ["resource_not_found", "wrong_state", "version_conflict"],
-    takes: Type.Object(one),
-    answers: Organization,
+    ...change,
+    takes: Type.Object(oneOrganization),
     example: { takes: sent, answer: { ...acme, version: 3 } },
     command: {
       words: "org resume",
@@ -68,18 +68,16 @@ export const organizationChangeVerbs = [
     summary: "Rename an organization",
     description:
       "What is left out stays. Its ID, keys, records and reports stay too. Its old slug stops working, and is never given to another organization.",
-    roles: admins,
-    kind: "change",
+    ...change,
     faults: ["resource_not_found", "already_exists", "wrong_state", "version_conflict"],
     takes: Type.Object(
       {
-        ...one,
+        ...oneOrganization,
         slug: Type.Optional(nullable(slug("1 to 63 lowercase letters, digits, and hyphens."))),
         name: Type.Optional(nullable(name("Display name."))),
       },
       someChange,
     ),
-    answers: Organization,
     example: {
       takes: { ...sent, slug: "acme-eu" },
       answer: { ...acme, slug: "acme-eu", formerSlugs: ["acme"], version: 2 },
@@ -111,19 +109,16 @@ export const organizationChangeVerbs = [
     summary: "Change how long an organization's keys live, and whether content is kept",
     description:
       "What is left out stays; null removes a limit. Limits apply at once, to existing keys too; keys that a limit ended work again when it is removed. If content is not kept, stored responses are deleted before this is answered.",
-    roles: admins,
-    kind: "change",
-    faults: ["resource_not_found", "wrong_state", "version_conflict"],
+    ...change,
     takes: Type.Object(
       {
-        ...one,
+        ...oneOrganization,
         key_lifetime_max_days: days("How long a key works from when it is made or rotated."),
         key_unused_max_days: days("How long a key works from its last use, or from its creation."),
         keeps_content: Type.Optional(nullable(Type.Boolean({ description: "False: no word is stored." }))),
       },
       someChange,
     ),
-    answers: Organization,
     example: {
       takes: { ...sent, key_lifetime_max_days: 90 },
       answer: { ...acme, keyLifetimeMaxDays: 90, version: 3 },
@@ -149,11 +144,8 @@ export const organizationChangeVerbs = [
     summary: "Close an organization",
     description:
       "Permanent. Its keys are revoked, running requests end, and nothing can be created or changed in it. Its records and reports are kept for 13 months. After 15 months, everything is deleted except the audit log and its slug, which is never given to another. Repeating it changes nothing.",
-    roles: admins,
-    kind: "change",
-    faults: ["resource_not_found", "wrong_state", "version_conflict"],
-    takes: Type.Object(one),
-    answers: Organization,
+    ...change,
+    takes: Type.Object(oneOrganization),
     example: {
       takes: sent,
       answer: { ...acme, status: "closed", plan: null, closedAt: examples.at, version: 4 },
@@ -174,11 +166,11 @@ export const organizationChangeVerbs = [
     route: "PUT /organizations/{organization}/plan",
     summary: "Change the plan",
     description: "The new limits apply from the next request on; what was used still counts.",
-    roles: admins,
-    kind: "change",
-    faults: ["resource_not_found", "wrong_state", "version_conflict"],
-    takes: Type.Object({ ...one, plan: nullable(words("Name of a plan. Null: none, so inference is refused.")) }),
-    answers: Organization,
+    ...change,
+    takes: Type.Object({
+      ...oneOrganization,
+      plan: nullable(words("Name of a plan. Null: none, so inference is refused.")),
+    }),
     example: { takes: { ...sent, plan: "starter" }, answer: { ...acme, plan: "starter", version: 4 } },
     async act(context, input) {
       const plan = input.plan === null ? null : await context.knownPlan(input.plan);
@@ -192,11 +184,8 @@ export const organizationChangeVerbs = [
     route: "PUT /organizations/{organization}/anchor",
     summary: "Count weeks and months from another instant",
     description: "From the end of the current month on.",
-    roles: admins,
-    kind: "change",
-    faults: ["resource_not_found", "wrong_state", "version_conflict"],
-    takes: Type.Object({ ...one, anchor: moment("ISO 8601 with a time zone, or a date in UTC.") }),
-    answers: Organization,
+    ...change,
+    takes: Type.Object({ ...oneOrganization, anchor: moment("ISO 8601 with a time zone, or a date in UTC.") }),
     example: { takes: { ...sent, anchor: "2026-12-01" }, answer: { ...acme, version: 5 } },
     command: {
       words: "org anchor",
@@ -226,11 +215,8 @@ Examples:
     route: "PUT /organizations/{organization}/extra-usage",
     summary: "Allow or stop extra usage",
     description: "With a cap in micro-units a billing month it is on, with null it is off.",
-    roles: admins,
-    kind: "change",
-    faults: ["resource_not_found", "wrong_state", "version_conflict"],
-    takes: Type.Object({ ...one, cap_units: nullable(Type.Integer({ minimum: 1, maximum: units_max })) }),
-    answers: Organization,
+    ...change,
+    takes: Type.Object({ ...oneOrganization, cap_units: nullable(Type.Integer({ minimum: 1, maximum: units_max })) }),
     example: {
       takes: { ...sent, cap_units: 20_000_000 },
       answer: { ...acme, extraUsage: { enabled: true, capUnits: 20_000_000 }, version: 6 },

@@ -23,6 +23,7 @@ import {
   name,
   nullable,
   oneOf,
+  oneOrganization,
   partOf,
   partOfIds,
   readers,
@@ -219,7 +220,7 @@ export const organizationVerbs = [
     description: "By its slug or ID; with what it has used of its limits.",
     roles: readers,
     faults: ["resource_not_found"],
-    takes: Type.Object({ organization: words("Slug or ID.") }),
+    takes: Type.Object(oneOrganization),
     answers: OrganizationStanding,
     example: { takes: { organization: "acme" }, answer: acmeNow },
     command: {

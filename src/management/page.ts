@@ -1,4 +1,4 @@
-/** Lists in parts: so many at a time, and where the next part begins. Pure. */
+/** Lists in parts, each with the cursor of the next one. Pure. */
 import type { PageOf } from "../store/page.ts";
 
 export interface Part<Item> {

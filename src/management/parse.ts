@@ -86,7 +86,7 @@ export function models(
 
 const network_bits_max = 64;
 
-/** Addresses and networks, each once. An IPv6 subscriber has a /64, and that is what an address of it stands for. */
+/** Addresses and networks, each once. An IPv6 client has a /64, so a narrower network is refused. */
 export function networks(given: readonly string[]): string[] {
   const wrong = given.find((word) => !isNetwork(word));
   if (wrong !== undefined)

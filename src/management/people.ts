@@ -22,6 +22,7 @@ import {
   owners,
   partOf,
   partOfIds,
+  queryFlag,
   readers,
   version,
   words,
@@ -122,6 +123,16 @@ export function personFacts(person: Person): Facts {
   ];
 }
 
+/** The fields that the verbs that change a person have in common. */
+export const personChange = {
+  roles: admins,
+  kind: "change",
+  faults: ["resource_not_found", "wrong_state", "version_conflict"],
+  takes: Type.Object(one),
+  answers: Person,
+} as const;
+const onePerson = { takes: { person: personFlag }, versioned: "person", says: personFacts };
+
 export const personNowFacts = (person: PersonStanding): Facts => [...personFacts(person), ...limitFacts(person.limits)];
 
 export const personVerbs = [
@@ -136,18 +147,9 @@ export const personVerbs = [
       ...partOfIds("per"),
       organization: Type.Optional(words("Slug or ID: only people with a membership there.")),
       search: Type.Optional(words("A part of a name or an e-mail address, in any case.")),
-      suspended: Type.Optional(
-        Type.Boolean({
-          description: "True: only people who are suspended. False: the others.",
-          "x-must-be": "'true' or 'false'",
-        }),
-      ),
-      by_hand: Type.Optional(
-        Type.Boolean({
-          description:
-            "True: only people for whom something was set by hand: a membership, limits of their own, or a suspension.",
-          "x-must-be": "'true' or 'false'",
-        }),
+      suspended: queryFlag("True: only people who are suspended. False: the others."),
+      by_hand: queryFlag(
+        "True: only people for whom something was set by hand: a membership, limits of their own, or a suspension.",
       ),
       over,
     }),
@@ -209,18 +211,12 @@ export const personVerbs = [
     summary: "Suspend a person",
     description:
       "The person's keys, tokens and sessions are refused on every node within a second, and what runs by them ends, until the person is resumed.",
-    roles: admins,
-    kind: "change",
-    faults: ["resource_not_found", "wrong_state", "version_conflict"],
-    takes: Type.Object(one),
-    answers: Person,
+    ...personChange,
     example: { takes: sent, answer: { ...examplePerson, state: "suspended", version: 2 } },
     command: {
       words: "person suspend",
       description: "suspend a person: all keys, tokens and sessions, on every node within a second",
-      takes: { person: personFlag },
-      versioned: "person",
-      says: personFacts,
+      ...onePerson,
     },
     act: (context, input) => changed(context, input, context.people.suspendPerson),
   }),
@@ -229,18 +225,12 @@ export const personVerbs = [
     route: "POST /people/{person}/resume",
     summary: "Resume a person",
     description: "The person's keys and tokens work again.",
-    roles: admins,
-    kind: "change",
-    faults: ["resource_not_found", "wrong_state", "version_conflict"],
-    takes: Type.Object(one),
-    answers: Person,
+    ...personChange,
     example: { takes: sent, answer: { ...examplePerson, version: 3 } },
     command: {
       words: "person resume",
       description: "resume a suspended person",
-      takes: { person: personFlag },
-      versioned: "person",
-      says: personFacts,
+      ...onePerson,
     },
     act: (context, input) => changed(context, input, context.people.resumePerson),
   }),
@@ -250,11 +240,7 @@ export const personVerbs = [
     summary: "Forget a person",
     description:
       "Erases name, e-mail address, subject and groups for good, takes the memberships, and revokes the person's keys. Usage stays under the ID. If the issuer vouches for the person again, the same ID comes back.",
-    roles: admins,
-    kind: "change",
-    faults: ["resource_not_found", "wrong_state", "version_conflict"],
-    takes: Type.Object(one),
-    answers: Person,
+    ...personChange,
     example: {
       takes: sent,
       answer: {
@@ -272,9 +258,7 @@ export const personVerbs = [
     command: {
       words: "person forget",
       description: "erase who a person is, and revoke the person's keys, for good",
-      takes: { person: personFlag },
-      versioned: "person",
-      says: personFacts,
+      ...onePerson,
     },
     act: (context, input) => changed(context, input, context.people.forgetPerson),
   }),

@@ -33,7 +33,7 @@ export const exampleLimits: PersonLimits = {
   raise: null,
 };
 
-/** The limits that count for a person, in each organization in sight. */
+/** The limits that count for a person, in each organization that the actor sees. */
 export async function limitsOf(context: ManagementContext, personId: string): Promise<PersonLimits[]> {
   const all = (await context.people.memberBudgets([personId])).get(personId) ?? [];
   const seen = await context.withSlugs(all.filter(({ organizationId }) => context.isInSight(organizationId)));

@@ -319,7 +319,7 @@ async function foundPlan(context: ManagementContext, name: string): Promise<Know
   );
 }
 
-/** Refuses a plan that the store does not have: a file has it that no node has published, or nobody. */
+/** Refuses a plan that the store does not have: an unpublished file has it, or it does not exist. */
 async function notManaged(context: ManagementContext, name: string): Promise<never> {
   await foundPlan(context, name);
   return inFile(name);

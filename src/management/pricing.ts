@@ -13,7 +13,7 @@ const price_decimals = 9;
 /** A million units, as a power of ten. */
 const unit_decimals = 6;
 
-/** Tells the cost of units, as a decimal number. */
+/** Returns a function of units that calculates their cost, as a decimal number. */
 export function costsAt(price_per_million_units: number): (units: number) => string {
   const price = scaled(price_per_million_units);
   const price_number = Number(price);

@@ -23,7 +23,7 @@ export const Raise = Type.Object(
 );
 export type Raise = Value<typeof Raise>;
 
-/** The member of an organization, a team, a person or a key. Null: nothing is raised now. */
+/** The member `raise` of an organization, a team, a person or a key. Null: nothing is raised now. */
 export const raiseNow = () => nullable(Raise);
 
 export const exampleRaise: Raise = {

@@ -196,23 +196,23 @@ Examples:
   }),
 ] as const;
 
-/** Whose limits are raised, and the limits that stand below the raise. */
-type Below = Omit<RaiseSubject, "organizationId"> & { budget: Budget };
+/** The subject of a raise, and its limits without the raise. */
+type Raisable = Omit<RaiseSubject, "organizationId"> & { budget: Budget };
 
 async function raised(
   context: ManagementContext,
   organization: Organization,
-  { budget, ...named }: Below,
+  { budget, ...named }: Raisable,
   input: Raising,
 ): Promise<RaisedLimits> {
   const { administration, actor, announce } = context;
   const subject = { ...named, organizationId: organization.id };
   const whose = named.subject;
-  const asked = input.end ? endOf(input) : await raiseOf(context, organization, { budget, whose }, input);
-  const raise = await administration.setRaise(subject, asked, actor);
+  const wanted = input.end ? endOf(input) : await raiseOf(context, organization, { budget, whose }, input);
+  const raise = await administration.setRaise(subject, wanted, actor);
   if (raise === "closed") return isClosed(organization.slug);
   if (raise === "none") fail(`The limits of this ${whose} are not raised, so there is nothing to end.`, "wrong_state");
-  if (raise === "past") return inThePast(asked!.until);
+  if (raise === "past") return inThePast(wanted!.until);
   await announce(whose === "key" ? named.id : organization.id);
   return {
     organizationId: organization.id,
@@ -257,7 +257,7 @@ function refuseLower(name: keyof Budget, raise: number | null, limit: number | n
     );
 }
 
-/** Nobody's raise is above what the organization itself may use now: it would never count. */
+/** Refuses a raise above the organization's own limits of now: it would never count. */
 async function withinRaisedPlan(
   { administration, catalog }: ManagementContext,
   { id, plan: name }: Organization,

@@ -37,13 +37,13 @@ export function csvLine(cells: readonly Cell[]): string {
 
 const texts_max = 10_000;
 
-/** Writes the cells of one file. Texts that come again are looked at once. */
+/** Writes the cells of one file. A text that comes again is escaped once. */
 export function csvCells(): (value: Cell) => string {
   const texts = new Map<string, string>();
   return (value) => {
     if (typeof value !== "string" || isNumber.test(value)) return csvCell(value);
-    const known = texts.get(value);
-    if (known !== undefined) return known;
+    const written = texts.get(value);
+    if (written !== undefined) return written;
     const cell = csvCell(value);
     if (texts.size < texts_max) texts.set(value, cell);
     return cell;
@@ -51,9 +51,9 @@ export function csvCells(): (value: Cell) => string {
 }
 
 /**
- * People choose names: a name that begins like a formula gets a quote before it, so that no spreadsheet computes it. In countries
- * where lists are parted by semicolons, spreadsheets part cells there too, and quotes around the whole do not keep them from
- * it: a cell begins behind each semicolon, tab and line end of a name.
+ * People choose names: a name that begins like a formula gets a quote before it, so that no spreadsheet computes it. In some
+ * countries spreadsheets split cells at semicolons, even within quotes: so a cell can begin behind each semicolon, tab and
+ * line end of a name.
  */
 function csvCell(value: Cell): string {
   if (value === null) return "";

@@ -23,8 +23,8 @@ const measures = {
 };
 
 /**
- * A row has the members of the groups that were asked for. `standing` is there if the report goes on until now and its
- * rows are organizations, teams or keys.
+ * A row has the members of the report's groups. It has `standing` if the report goes on until now and its rows are
+ * organizations, teams or keys.
  */
 const Row = Type.Object(
   {

@@ -115,7 +115,7 @@ export const reportVerbs = [
   }),
 ] as const;
 
-interface Asked {
+interface ReportInput {
   from?: Date;
   to?: Date;
   by?: string;
@@ -123,7 +123,7 @@ interface Asked {
   largest?: number;
 }
 
-async function reported(context: ManagementContext, input: Asked): Promise<Report> {
+async function reported(context: ManagementContext, input: ReportInput): Promise<Report> {
   const { catalog, ledger, narrowedTo, organizationOf } = context;
   const { from, to } = spanOf(input, (await ledger.now()).getTime());
   const by = groupsOf(input.by);
@@ -221,18 +221,18 @@ async function memberIds(
   });
 }
 
-/** The latest period last; within a period the largest first, and otherwise by what the rows are of. */
+/** The latest period last; within a period the largest first, and equal ones by the ids of their groups. */
 function largestFirst(one: ReportRow, other: ReportRow): number {
   const order = (one.startsAt?.getTime() ?? 0) - (other.startsAt?.getTime() ?? 0) || other.units - one.units;
   if (order !== 0) return order;
-  for (const of of named) {
-    const [first, second] = [of(one) ?? "", of(other) ?? ""];
+  for (const nameOf of names) {
+    const [first, second] = [nameOf(one) ?? "", nameOf(other) ?? ""];
     if (first !== second) return first < second ? -1 : 1;
   }
   return 0;
 }
 
-const named: readonly ((row: ReportRow) => string | null | undefined)[] = [
+const names: readonly ((row: ReportRow) => string | null | undefined)[] = [
   ({ organization }) => organization?.id,
   ({ team }) => team?.id,
   ({ person }) => person?.id,
@@ -243,7 +243,7 @@ const named: readonly ((row: ReportRow) => string | null | undefined)[] = [
 ];
 
 /** From the first of this month until now, by the store's clock, unless a span is given. */
-function spanOf(input: Asked, now: number): { from: Date; to: Date } {
+function spanOf(input: ReportInput, now: number): { from: Date; to: Date } {
   const today = new Date(now - (now % day_ms));
   const { from = new Date(Date.UTC(today.getUTCFullYear(), today.getUTCMonth())) } = input;
   const { to = new Date(today.getTime() + day_ms) } = input;
@@ -272,7 +272,7 @@ function rowShown(row: ReportRow, by: readonly ReportGroup[], costOf: Costs): Ro
   return withMeasures(groups, row, costOf);
 }
 
-/** They fill one object: to put together several for each of so many rows takes several times as long. */
+/** Each fills the same object: merging several objects for each of so many rows takes several times as long. */
 const showGroup: Record<ReportGroup, (listed: Partial<Row>, row: ReportRow) => void> = {
   organization(listed, { organization }) {
     listed.organizationId = organization?.id ?? "";

@@ -1,4 +1,4 @@
-/** Inference requests as a list: who asked what, when, and how it ended. */
+/** Inference requests as a list, with their callers, models and outcomes. */
 import Type from "typebox";
 import { grouped } from "../inference/amounts.ts";
 import { ModelId } from "../protocol/shapes/contract.ts";
@@ -30,7 +30,7 @@ import { verbsOf } from "./verb.ts";
 
 const verb = verbsOf("Requests");
 
-export const ListedRequestShape = Type.Object(
+const ListedRequestShape = Type.Object(
   {
     id: id("req"),
     organization_id: id("org"),
@@ -175,7 +175,7 @@ Examples:
   }),
 ] as const;
 
-interface Asked {
+interface Filters {
   organization?: string;
   team?: string;
   key?: string;
@@ -189,15 +189,15 @@ interface Asked {
   cursor?: string;
 }
 
-/** A team and a key say whose organization it is, so that they narrow the search. */
-async function queryOf(context: ManagementContext, asked: Asked): Promise<Omit<RequestQuery, "limit">> {
-  const { model, operation, outcome, upstream, from, to, cursor } = asked;
+/** A team or a key also names its organization, which narrows the search. */
+async function queryOf(context: ManagementContext, filters: Filters): Promise<Omit<RequestQuery, "limit">> {
+  const { model, operation, outcome, upstream, from, to, cursor } = filters;
   if (context.person !== null && upstream !== undefined) fail("Engines are the administrators' to see.");
   if (from && to && from >= to) fail("'from' must be before 'to'.");
-  const owner = asked.organization === undefined ? null : await context.organizationOf(asked.organization);
-  const team = asked.team === undefined ? null : await teamNamed(context, asked.team, owner);
-  const key = asked.key === undefined ? null : await context.keyOf(asked.key);
-  const person = asked.person === undefined ? context.person : (await personOf(context, asked.person)).person.id;
+  const owner = filters.organization === undefined ? null : await context.organizationOf(filters.organization);
+  const team = filters.team === undefined ? null : await teamNamed(context, filters.team, owner);
+  const key = filters.key === undefined ? null : await context.keyOf(filters.key);
+  const person = filters.person === undefined ? context.person : (await personOf(context, filters.person)).person.id;
   const owners = new Set([owner?.id, team?.organizationId, key?.organizationId].filter((id) => id !== undefined));
   if (owners.size > 1) fail("The organization, the team and the key do not belong together.");
   const [named] = owners;
@@ -206,7 +206,7 @@ async function queryOf(context: ManagementContext, asked: Asked): Promise<Omit<R
   return { ...ids, model, operation, outcome, upstream, from, to, before: cursor };
 }
 
-/** Which engine answered is not a member's to know. */
+/** Members do not see which engine answered. */
 function withoutEngine(request: Listed): Listed {
   return { ...request, upstream: null, attempts: null };
 }

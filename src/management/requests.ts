@@ -1,8 +1,11 @@
 /** Single inference requests, with their receipts and routes. */
 import Type from "typebox";
-import { percentOf } from "../inference/amounts.ts";
+import { grouped, percentOf } from "../inference/amounts.ts";
+import type { RejectedReport } from "../inference/usage.ts";
 import { decode, type Value } from "../schema/codec.ts";
-import type { Receipt, ReceiptWindow } from "../store/ledger.ts";
+import { type Receipt, type ReceiptWindow, windowKinds } from "../store/ledger.ts";
+import { instant as instantWritten } from "../time/written.ts";
+import { type Facts, flag } from "./command.ts";
 import { fail } from "./error.ts";
 import { receiptShown, refusedShown } from "./receipt.ts";
 import { RequestReceipt } from "./receipt-shape.ts";
@@ -107,6 +110,12 @@ export const requestVerbs = [
         duration_ms: null,
       },
     },
+    command: {
+      words: "request show",
+      description: "show the outcome, route, timing, and receipt of a request",
+      takes: { id: flag("<id>", "ID of the request, from its x-service-request-id header") },
+      says: requestFacts,
+    },
     async act({ administration, isInSight, isKeyInSight, ledger, person, refused }, { id }) {
       const receipt = await ledger.receiptOfAny(id);
       const refusal = receipt ? null : await refused.find(id);
@@ -120,14 +129,14 @@ export const requestVerbs = [
       }
       const organization = (await administration.findOrganization(owner))?.slug ?? null;
       const own = receipt ? receiptShown(receipt) : refusedShown(refusal!);
-      // Which engine answered, and what the organization has used, is not a member's to know.
-      const details = person === null ? detailsOf(receipt) : { ...detailsOf(receipt), ...untold };
+      // Members see neither the engine nor the usage of the organization.
+      const details = person === null ? detailsOf(receipt) : { ...detailsOf(receipt), ...hidden };
       return decode(Request, { ...own, ...details, organization_id: owner, organization });
     },
   }),
 ] as const;
 
-const untold = { windows: null, route: null, report_rejected: null };
+const hidden = { windows: null, route: null, report_rejected: null };
 
 /** The details of a request for operators alone; a refused request has none. */
 function detailsOf(receipt: Receipt | null) {
@@ -149,7 +158,7 @@ function detailsOf(receipt: Receipt | null) {
   };
 }
 
-/** Beside the percentages that the owner reads, the units that they come from. */
+/** The percentages that the owner reads, and the units that they are calculated from. */
 function exact({ startsAt, resetAt, limit, usedBefore, usedAfter }: ReceiptWindow) {
   return {
     usage_percent_before: percentOf(usedBefore, limit),
@@ -160,4 +169,61 @@ function exact({ startsAt, resetAt, limit, usedBefore, usedAfter }: ReceiptWindo
     used_before: usedBefore,
     used_after: usedAfter,
   };
+}
+
+function requestFacts(request: Request): Facts {
+  const { route, usage, units, windows, reportRejected } = request;
+  const duration = (value: number | null | undefined) =>
+    value === null || value === undefined ? null : `${grouped(value)} ms`;
+  const attempts = (route?.tried ?? []).map(
+    ({ upstream, replica, outcome, ms }, index) =>
+      [`attempt ${index + 1}`, `${upstream}${replica ? ` at ${replica}` : ""}, ${outcome}, ${duration(ms)}`] as const,
+  );
+  const costs = request.prices
+    ? ([
+        [
+          "tokens",
+          `${usage.inputTokens} in, ${usage.cachedInputTokens} cached, ${usage.cacheWriteTokens} written, ${usage.outputTokens} out (${usage.reasoningTokens} reasoning); ${usage.source}`,
+        ],
+        [
+          "units",
+          `${grouped(units.charged)} charged, ${grouped(units.held)} held, ${grouped(units.uncharged)} uncharged`,
+        ],
+        ["report rejected", reportRejected ? describeReport(reportRejected as RejectedReport) : null],
+        ["billed to", request.billingSource],
+      ] as const)
+    : [];
+  return [
+    ["id", request.id],
+    ["organization", request.organization ?? request.organizationId],
+    ["key", request.keyId],
+    ["operation", `${request.operation}${request.stream ? ", streamed" : ""}`],
+    ["model", request.model],
+    ["outcome", [request.outcome, request.errorCode].filter(Boolean).join(": ")],
+    ["stopped by", request.stoppedBy],
+    ["recovered", request.recovered ? "yes, from its last checkpoint" : null],
+    [
+      "settled late",
+      request.settledLateAt && `${request.settledLateAt}, by its own node; tokens and units are the sums`,
+    ],
+    ["upstream", route && `${route.upstream}, ${route.attempts === 1 ? "1 attempt" : `${route.attempts} attempts`}`],
+    ...attempts,
+    ["started", request.createdAt],
+    ["first part after", duration(route?.firstPart_ms)],
+    ["ended after", duration(request.duration_ms)],
+    ...costs,
+    ...windowKinds.map((kind) => {
+      const window = windows?.[kind] ?? null;
+      const after = window?.usagePercentAfter ?? null;
+      const percents = window && `${window.usagePercentBefore} %${after === null ? "" : ` → ${after} %`}`;
+      return [kind, percents && `${percents}, resets ${instantWritten(window!.resetAt)}`] as const;
+    }),
+  ];
+}
+
+/** `output above_cap; said: prompt_tokens 12, output_tokens 5000000` */
+function describeReport({ input, output, said }: RejectedReport): string {
+  const flaws = [input && `input ${input}`, output && `output ${output}`].filter(Boolean).join(", ");
+  const words = Object.entries(said).map(([name, word]) => `${name} ${word}`);
+  return `${flaws}; said: ${words.join(", ")}`;
 }

@@ -1,5 +1,5 @@
-/** The words in which verbs say what they take and answer. Pure. */
-import type { Static, TSchema } from "typebox";
+/** The schemas that verbs are described with. Pure. */
+import type { TSchema } from "typebox";
 import Type from "typebox";
 import { count, instant as instantText, nullable, oneOf } from "../protocol/shapes/contract.ts";
 import { units_max } from "../store/ledger.ts";
@@ -14,14 +14,21 @@ const oneLine = `^[^${notOnALine}]*$`;
 const text = (chars_max: number, mustBe: string) => (description: string) =>
   Type.String({ minLength: 1, maxLength: chars_max, pattern: oneLine, description, "x-must-be": mustBe });
 
-/** Text on one line; what it means, the verb decides. */
+/** Text on one line. */
 export const words = text(1000, "one line of 1 to 1000 characters");
 /** A name that people choose. */
 export const name = text(200, "one line of 1 to 200 characters");
 
-/** Text of a form, for which `mustBe` has words. */
+/** Text that matches a pattern, which `mustBe` describes. */
 export const formed = (pattern: RegExp, mustBe: string, description: string) =>
   Type.String({ pattern: pattern.source, description, "x-must-be": mustBe });
+
+/** A Boolean in a query. */
+export const queryFlag = (description: string) =>
+  Type.Optional(Type.Boolean({ description, "x-must-be": "'true' or 'false'" }));
+
+/** The input of a verb of one organization. */
+export const oneOrganization = { organization: words("Slug or ID.") };
 
 export const slug = (description: string) =>
   formed(
@@ -59,31 +66,26 @@ export const duration = (description: string) =>
     .Encode((ms) => `${Math.round(ms / 1000)}s`);
 
 const limit = () => nullable(Type.Integer({ minimum: 0, description: "Null: no limit." }));
+export const limitNames = [
+  "session",
+  "week",
+  "month",
+  "requests_per_minute",
+  "tokens_per_minute",
+  "concurrent_requests",
+] as const;
+export type LimitName = (typeof limitNames)[number];
+const eachLimit = <Schema extends TSchema>(schema: () => Schema) =>
+  Object.fromEntries(limitNames.map((name) => [name, schema()])) as Record<LimitName, Schema>;
+
 /** The limits of a plan, a key or a team. */
-export const limitFields = {
-  session: limit(),
-  week: limit(),
-  month: limit(),
-  requests_per_minute: limit(),
-  tokens_per_minute: limit(),
-  concurrent_requests: limit(),
-};
-export type LimitName = keyof typeof limitFields;
-export const limitNames = Object.keys(limitFields) as LimitName[];
+export const limitFields = eachLimit(limit);
 export const Limits = Type.Object(limitFields, { $id: "Limits", description: "In the units of a plan." });
 
 /** A limit that is left out stays as it is. */
 export function limitChanges(description: string) {
   const amount = () => Type.Optional(nullable(Type.Integer({ minimum: 1, maximum: units_max })));
-  const amounts = {
-    session: amount(),
-    week: amount(),
-    month: amount(),
-    requests_per_minute: amount(),
-    tokens_per_minute: amount(),
-    concurrent_requests: amount(),
-  };
-  return Type.Object(amounts, { description, propertyNames: oneOf(limitNames) });
+  return Type.Object(eachLimit(amount), { description, propertyNames: oneOf(limitNames) });
 }
 
 /** A part of a list, and where the next part begins. */
@@ -100,7 +102,7 @@ export function partOf<Item extends TSchema>(item: Item, $id: string) {
 export const page_max = 1000;
 const page_default = 100;
 
-/** How many items of a list, and after which. The cursor of a list in the order of ids is the last id of a part. */
+/** The size of a part, and its cursor: in a list in the order of ids, the last id of the part before. */
 export function part(cursorForm: RegExp) {
   return {
     limit: Type.Optional(
@@ -157,15 +159,14 @@ export const examples = {
 };
 export const exampleSecret = { suffix: "x7Qd", createdAt: examples.at, expiresAt: null, revokedAt: null };
 
-/** Who may read what is one organization's. */
+/** The roles that may read the data of an organization. */
 export const readers = ["admin", "viewer", "organization-admin"] as const satisfies readonly Role[];
-/** Who may change it. */
 /** The readers, and a `member` for their own data. */
 export const owners = [...readers, "member"] as const satisfies readonly CallerRole[];
-/** The managers, and a `member` for their own data. */
-export const keepers = ["admin", "organization-admin", "member"] as const satisfies readonly CallerRole[];
+/** The roles that may change the data of an organization. */
 export const managers = ["admin", "organization-admin"] as const satisfies readonly Role[];
+/** The managers, and a `member` for their own data. */
+export const keepers = [...managers, "member"] as const satisfies readonly CallerRole[];
 export const admins = ["admin"] as const satisfies readonly Role[];
 
-export type JsonOf<Schema extends TSchema> = Static<Schema>;
 export { count, limit, nullable, oneOf };

@@ -36,7 +36,7 @@ export const Standing = Type.Object(
 );
 export type Standing = Value<typeof Standing>;
 
-/** The member of an organization, a team or a key. Null: it has no limits. */
+/** The member `standing` of an organization, a team or a key. Null: it has no limits. */
 export const standing = () => nullable(Standing);
 
 export const exampleWindow: Window = {
@@ -85,7 +85,7 @@ export function standingShown(standing: StoredStanding): Standing {
   };
 }
 
-/** The standings by id; what has none is not limited. */
+/** The standings by id. Things without a limit have none. */
 export async function standingsOf(
   { standings }: Pick<ManagementContext, "standings">,
   ids: readonly string[],

@@ -1,10 +1,36 @@
-/** The limits of teams, and those that a new key or a person inherits. */
-
+/** The limits that new keys and people get by default, and limits within those of a plan. */
+import Type from "typebox";
+import type { Value } from "../schema/codec.ts";
 import { type Budget, noBudget } from "../store/budget.ts";
 import type { Organization } from "../store/directory.ts";
 import type { ManagementContext } from "./context.ts";
 import { changedLimits, type LimitChanges, withinPlan } from "./limits.ts";
+import { examples, id, Limits, nullable } from "./shapes.ts";
 import { teamNamed } from "./team.ts";
+
+/** Limits that an organization gives. */
+export const defaultShape = ($id: string, description: string) =>
+  Type.Object(
+    {
+      organization_id: id("org"),
+      organization: Type.String(),
+      limits: nullable(Limits),
+      version: Type.Integer({ minimum: 1, description: "That of the organization; also sent as `etag`." }),
+    },
+    { $id, description },
+  );
+type Default = Value<ReturnType<typeof defaultShape>>;
+
+export const exampleDefault = (limits: Budget): Default => ({
+  organizationId: examples.organization,
+  organization: "acme",
+  limits,
+  version: 3,
+});
+
+export function defaultShown({ id, slug, version }: Organization, limits: Budget | null): Default {
+  return { organizationId: id, organization: slug, limits, version };
+}
 
 /** Refuses limits above those of the organization's plan. */
 export async function allowed(
@@ -16,7 +42,7 @@ export async function allowed(
   return withinPlan(budget, plan === null ? null : ((await catalog()).plans.get(plan) ?? null), whose);
 }
 
-/** The limits of new keys after a change; null where none is left. */
+/** The limits that new keys get by default, after a change; null if none is left. */
 export const keyDefaultOf = (
   context: ManagementContext,
   owner: Organization,
@@ -24,7 +50,7 @@ export const keyDefaultOf = (
   before: Budget | null,
 ): Promise<Budget | null> => defaultAfter(context, owner, changes, { before, whose: "new key" });
 
-/** Limits that somebody gets who has none otherwise, after a change; null where none is left. */
+/** The limits that new keys or people get by default, after a change; null if none is left. */
 export async function defaultAfter(
   context: ManagementContext,
   owner: Organization,

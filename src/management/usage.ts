@@ -1,4 +1,4 @@
-/** Usage of organizations: what their windows hold, whether the ledger balances, and entries that correct it. */
+/** Usage of organizations: their windows, the check of the ledger, and entries that correct usage. */
 import Type from "typebox";
 import { grouped } from "../inference/amounts.ts";
 import type { Value } from "../schema/codec.ts";
@@ -7,7 +7,20 @@ import { type LedgerDifference, type Sealed, units_max, windowKinds } from "../s
 import { noLimits } from "../store/plan.ts";
 import { flag, required } from "./command.ts";
 import { fail } from "./error.ts";
-import { admins, count, examples, id, instant, limit, name, nullable, oneOf, readers, units, words } from "./shapes.ts";
+import {
+  admins,
+  count,
+  examples,
+  id,
+  instant,
+  limit,
+  name,
+  nullable,
+  oneOf,
+  oneOrganization,
+  readers,
+  units,
+} from "./shapes.ts";
 import { exampleWindow, Window, windowShown } from "./standing.ts";
 import { verbsOf } from "./verb.ts";
 
@@ -69,7 +82,7 @@ const UsageCheck = Type.Object(
   { $id: "UsageCheck" },
 );
 
-export const UsageAdjustment = Type.Object(
+const UsageAdjustment = Type.Object(
   {
     organization_id: id("org"),
     organization: Type.String(),
@@ -95,7 +108,7 @@ export const usageVerbs = [
     description: "Its windows as they are now, in micro-units.",
     roles: readers,
     faults: ["resource_not_found"],
-    takes: Type.Object({ organization: words("Slug or ID.") }),
+    takes: Type.Object(oneOrganization),
     answers: OrganizationUsage,
     example: {
       takes: { organization: "acme" },
@@ -139,7 +152,7 @@ export const usageVerbs = [
     kind: "act",
     faults: ["resource_not_found", "wrong_state"],
     takes: Type.Object({
-      organization: words("Slug or ID."),
+      ...oneOrganization,
       window: oneOf(["session", "week", "month", "extra", "all"], { description: "`all`: session, week and month." }),
       units: Type.Union(
         [Type.Integer({ minimum: -units_max, maximum: -1 }), Type.Integer({ minimum: 1, maximum: units_max })],

@@ -62,7 +62,7 @@ export interface Declared<Name extends string, How extends Kind, Takes extends T
    */
   takes: TObject<Takes>;
   answers: Answers;
-  /** An answer, and the JSON that was sent for it. */
+  /** An answer, and the JSON of its request. */
   example: { takes: Static<TObject<Takes>>; answer: Value<Answers> };
   /** How the command line offers it; absent where it has a command of its own making, or none. */
   command?: Command<Given<Input<How, Takes>>, Value<Answers>>;
@@ -74,8 +74,8 @@ export interface Declared<Name extends string, How extends Kind, Takes extends T
 }
 
 /**
- * An answer that is sent again as an event whenever it has changed. It is the same for all who may use the verb, whose
- * input is then empty: they share a look.
+ * An answer that is sent again as an event whenever it has changed. It is the same for all callers, and the input of the
+ * verb is empty, so that they share one reading.
  */
 export interface Live {
   /** The name of the events. */
@@ -153,7 +153,7 @@ export function verbsOf(tag: Tag) {
   };
 }
 
-/** Does what the verb does with the JSON that was sent, and answers JSON. */
+/** Performs the verb with the JSON of a request, and answers JSON. */
 export async function perform(one: Verb, context: ManagementContext, json: unknown): Promise<unknown> {
   return encode(one.answers, await one.act(context, one.take(json)));
 }
@@ -161,7 +161,7 @@ export async function perform(one: Verb, context: ManagementContext, json: unkno
 /** The rule for a body that has to change something. */
 export const someChange = { minProperties: 1, "x-must-be": "an object with at least one change" };
 
-/** People paste: no text of a request means anything with spaces around it. */
+/** Removes the spaces around each text of a request, which people paste. */
 export function withoutMargins(json: unknown): unknown {
   if (typeof json === "string") return json.trim();
   if (Array.isArray(json)) return json.map(withoutMargins);

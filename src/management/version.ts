@@ -4,7 +4,7 @@ import { encode, type Value } from "../schema/codec.ts";
 import type { Administration, Organization } from "../store/directory.ts";
 import { ManagementError } from "./error.ts";
 
-/** `what`: in words, as a sentence begins. `current`: what there is now, and would have been overwritten. */
+/** `what` begins the sentence. `current` is the state that the change would have overwritten. */
 export function stale<Schema extends TSchema>(
   what: string,
   { read, last = "" }: { read: number | undefined; last?: string },
@@ -24,7 +24,7 @@ export function conflict<Schema extends TSchema>(message: string, schema: Schema
   });
 }
 
-/** A sentence that says who made the last change. */
+/** A sentence about the last change and its actor. */
 export async function lastChange(
   { listAudit }: Pick<Administration, "listAudit">,
   { id, subject = id }: Pick<Organization, "id"> & { subject?: string },
@@ -33,6 +33,6 @@ export async function lastChange(
   return last ? ` The last change was ${last.action} by ${last.actor}, at ${last.at.toISOString()}.` : "";
 }
 
-/** The refusal of a change that another one came between; `differences` in words. */
+/** The message for a change before which somebody else made one; `differences` are in words. */
 export const overtaken = (what: string, differences: readonly string[]) =>
   `Somebody else has changed this ${what} meanwhile: ${differences.join(", ")}. Nothing was changed. Look at it again, and repeat your change if it is still right.`;

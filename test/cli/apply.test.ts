@@ -317,7 +317,7 @@ describe("a run that is cut off, or is not alone", () => {
     const wanted = { organizations: { meanwhile: { keys: { a: {} } } } };
     const { phases } = differences(wanted, state, { prunes: false, now_ms: 0 });
     const theirs = await manage.createKey({ organization: "meanwhile", name: "a" });
-    const { failed } = await perform(manage, phases, { saver: secretsFolder(secrets).open(), tell() {} });
+    const { failed } = await perform(manage, phases, { saver: secretsFolder(secrets).open(), onDone() {} });
     expect(failed.map(({ cause }) => (cause as Error).message)).toEqual([expect.stringContaining("already has a key")]);
     expect((await apply(text, "--secrets", secrets)).out).toBe(asTheFile);
     expect((await manage.findKey({ id: theirs.id })).secrets).toHaveLength(1);
@@ -348,7 +348,7 @@ describe("a run that is cut off, or is not alone", () => {
     const state = await readState(manage, () => needs);
     const { phases } = differences(wanted, state, { prunes: false, now_ms: 0 });
     await manage.renameOrganization({ organization: "watched", name: "Theirs" });
-    const { done, failed } = await perform(manage, phases, { saver: null, tell() {} });
+    const { done, failed } = await perform(manage, phases, { saver: null, onDone() {} });
     expect([done, failed.map(({ cause }) => (cause as Error).message)]).toEqual([
       [],
       [expect.stringContaining("version 2 now")],

@@ -384,7 +384,7 @@ describe("files and services", () => {
     expect(await typed([...words, "--force", "--protocol", "grpc"])).toMatchObject({ code: 2, out: "" });
   });
 
-  test("the simulator runs until it is told to stop", async () => {
+  test("the simulator runs until it gets a signal", async () => {
     const told = Promise.withResolvers<void>();
     const seen: unknown[] = [];
     const { typed, services } = shell({

@@ -19,9 +19,9 @@ const findings: Finding[] = [];
 beforeAll(async () => {
   sluice = await startSluice();
   const ask = asking(new URL(`${sluice.url}/v1/`), sluice.key, 20_000);
-  const remembered: Ask = async (asked) => {
-    const exchange = await ask(asked);
-    exchanges.set(asked, exchange);
+  const remembered: Ask = async (request) => {
+    const exchange = await ask(request);
+    exchanges.set(request, exchange);
     return exchange;
   };
   for (const suite of suites) findings.push(...(await examine(suite, remembered, true)));
@@ -62,7 +62,7 @@ describe("every rule can be broken", () => {
   for (const suite of suites)
     test(`of ${suite.protocol}`, () => {
       const never = suite.cases.flatMap((one) => {
-        const exchange = exchanges.get(one.asked)!;
+        const exchange = exchanges.get(one.request)!;
         const broken = new Set(
           damages.flatMap((damage) =>
             judged(suite, one, damage(exchange))

@@ -142,13 +142,13 @@ test("is done with commands over HTTP, and ends with a report that adds up to th
   await until(async () => (await infer(leaked)).error?.code === "revoked_api_key");
   expect((await infer({ id: leaked.id, key: fresh.key })).status).toBe(200);
 
-  // Two operators: the second sees what he would have overwritten.
+  // Two operators: the second sees what they would have overwritten.
   const [{ version }] = [await laptop.json(`key show ${leaked.id} --json`)] as unknown as [Made];
   await say(["key", "update", leaked.id, "--owner", "bob", "--if-version", String(version)]);
   const late = await laptop.typed(["key", "update", leaked.id, "--owner", "eve", "--if-version", String(version)]);
   expect([late.code, late.err]).toEqual([1, expect.stringContaining("key.update by operator:ann")]);
 
-  // The plan is lowered below what an organization has used: it is told so, and whoever has used less goes on.
+  // The plan is lowered below what an organization has used: its requests are refused, and those of another go on.
   const used = (await laptop.json("usage show acme --json")) as { session: { used: number } };
   const less = (await laptop.json("usage show initech --json")) as { session: { used: number } };
   expect(used.session.used).toBeGreaterThan(less.session.used);

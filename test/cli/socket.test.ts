@@ -342,7 +342,7 @@ test("the user's name is found without USER, and a nameless number is named by i
   const source = `import { systemUser } from ${JSON.stringify(join(import.meta.dir, "../../src/cli/user.ts"))}; console.log(systemUser());`;
   const named = async (env: Record<string, string>) =>
     (await Bun.spawn([process.execPath, "-e", source], { env, stdout: "pipe" }).stdout.text()).trim();
-  // Whoever sets USER is not ann for that.
+  // USER alone makes nobody ann.
   expect(await named({ USER: "ann" })).toBe(await named({}));
   expect(await named({})).toMatch(/^[\w.@+-]+$/);
   expect(await named({})).not.toBe("unknown");

@@ -279,7 +279,7 @@ describe("keys", () => {
     expect(await refusal(manage.findKey({ id: "key_0" }))).toContain("sluice key list");
   });
 
-  test("nobody waits in vain for a node that cannot be told", async () => {
+  test("a change succeeds although a node cannot be informed of it", async () => {
     const directory = memoryDirectory();
     const manage = management({
       administration: directory,

@@ -1,4 +1,4 @@
-/** An agent as the command line knows it: where it is, and how it takes address, token and model without a file. */
+/** An agent that the command line can start, and how it takes address, token and model without a file. */
 import type { Access } from "../sign-in/access.ts";
 
 export interface Launch {
@@ -21,7 +21,7 @@ export interface AgentModel {
 
 export interface Started {
   words: string[];
-  /** Beside the user's own; undefined takes a variable away. */
+  /** Variables on top of the user's own; undefined removes one. */
   environment: Record<string, string | undefined>;
 }
 

@@ -25,5 +25,5 @@ export const codex: Agent = {
   },
 };
 
-/** A text of TOML: of JSON's escapes it knows all that JSON.stringify writes. */
+/** A string of TOML, which has all escapes that JSON.stringify writes. */
 const text = (value: string) => JSON.stringify(value);

@@ -25,7 +25,7 @@ export function addAgentCommands(program: Command, { services, exitWith }: Comma
       .action(async (words: string[], { at }: { at?: string }) => exitWith(await started(services, agent, words, at)));
 }
 
-/** Our own options stand before the agent's words, which are passed on unread, options and all. */
+/** Puts `--` behind our own options, so that all later words are passed on to the agent, its options too. */
 export function withoutAgentsOptions(typed: readonly string[]): string[] {
   const [name = "", ...words] = typed;
   if (!agentNames.includes(name)) return [...typed];

@@ -1,19 +1,19 @@
 /** The models of a server that an agent can use. */
 import { jsonOf } from "../calling.ts";
 import type { Access } from "../sign-in/access.ts";
-import { asked } from "../sign-in/service.ts";
+import { request } from "../sign-in/service.ts";
 import type { AgentModel } from "./agent.ts";
 
 interface List {
   data?: { id: string }[];
-  /** With tools; an older server doesn't have it. */
+  /** Models with tools. Older servers do not send it. */
   models?: { slug: string; context_window: number }[];
 }
 
-/** Empty where the key may not list them. Throws an Error where the server refuses the token. */
+/** Empty if the key may not list models. Throws an Error if the server refuses the token. */
 export async function agentModels({ url, secret }: Access): Promise<AgentModel[]> {
   const headers = { authorization: `Bearer ${secret}` };
-  const response = await asked(url, "/v1/models?client_version=0", { headers });
+  const response = await request(url, "/v1/models?client_version=0", { headers });
   const body = (await jsonOf(response)) as (List & { error?: { message?: string } }) | null;
   if (response.status === 403) return [];
   if (!response.ok) throw new Error(body?.error?.message ?? `${url} answered ${response.status}.`);
@@ -24,12 +24,12 @@ export async function agentModels({ url, secret }: Access): Promise<AgentModel[]
   );
 }
 
-/** `wanted`: what the user typed, or has in SLUICE_MODEL; null: the first that there is. */
+/** `wanted`: the model that the user typed or set in SLUICE_MODEL; null: the first of the list. */
 export function chosenModel(models: readonly AgentModel[], wanted: string | null): AgentModel {
   const found = wanted === null ? models[0] : models.find(({ id }) => id === wanted);
   if (found) return found;
   if (wanted === null)
     throw new Error("The server lists no model that you may use with tools. Name one in SLUICE_MODEL.");
-  // The agent may know it by another name, and the server says no by itself.
+  // The list may lack names that the agent uses, and the server refuses an unknown model itself.
   return { id: wanted, context_tokens: null };
 }

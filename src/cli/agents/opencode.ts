@@ -37,5 +37,5 @@ export const opencode: Agent = {
   },
 };
 
-/** The most that it asks for anyway. */
+/** The most that opencode requests in any case. */
 const output_tokens = 32_000;

@@ -25,29 +25,29 @@ const asksForTool = {
 
 export function chatSuite(model: string): Suite {
   const post = (body: unknown) => ({ method: "POST" as const, path, body });
-  const asked = (more: object) => post({ model, messages: greeting, max_tokens: 64, ...more });
+  const request = (more: object) => post({ model, messages: greeting, max_tokens: 64, ...more });
   return {
     protocol: "chat completions",
     source: "OpenAI API reference, Chat completions",
     cases: [
-      { name: "an answer", asked: asked({}), status: [200], rules: answerRules },
+      { name: "an answer", request: request({}), status: [200], rules: answerRules },
       {
         name: "a stream with usage",
-        asked: asked({ stream: true, stream_options: { include_usage: true } }),
+        request: request({ stream: true, stream_options: { include_usage: true } }),
         status: [200],
         rules: [...streamRules, usageAtTheEnd],
       },
       {
         name: "a stream without usage",
-        asked: asked({ stream: true }),
+        request: request({ stream: true }),
         status: [200],
         rules: [...streamRules, noUsage],
       },
-      { name: "an answer of one token", asked: asked({ max_tokens: 1 }), status: [200], rules: [capped] },
-      { name: "a tool", asked: asked(asksForTool), status: [200], rules: toolRules, needs: "tools" },
+      { name: "an answer of one token", request: request({ max_tokens: 1 }), status: [200], rules: [capped] },
+      { name: "a tool", request: request(asksForTool), status: [200], rules: toolRules, needs: "tools" },
       {
         name: "a tool in a stream",
-        asked: asked({ ...asksForTool, stream: true }),
+        request: request({ ...asksForTool, stream: true }),
         status: [200],
         rules: [...streamRules, streamedTool],
         needs: "tools",
@@ -187,10 +187,10 @@ const faultRules: Rule[] = [
   }),
 ];
 
-function faultCases(model: string, post: (body: unknown) => Case["asked"]): Case[] {
+function faultCases(model: string, post: (body: unknown) => Case["request"]): Case[] {
   const fault = (name: string, body: unknown, status: readonly number[]) => ({
     name,
-    asked: post(body),
+    request: post(body),
     status,
     rules: faultRules,
   });
@@ -201,7 +201,7 @@ function faultCases(model: string, post: (body: unknown) => Case["asked"]): Case
     fault("a model that isn't there", { model: "no-such-model-4711", messages: greeting }, [404, 400]),
     {
       ...fault("a request without a key", { model, messages: greeting }, [401, 403]),
-      asked: { ...post({ model, messages: greeting }), anonymous: true },
+      request: { ...post({ model, messages: greeting }), anonymous: true },
     },
   ];
 }

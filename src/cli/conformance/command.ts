@@ -16,7 +16,7 @@ interface Options {
   json?: boolean;
 }
 
-/** A model on a laptop takes its time. */
+/** Enough for a model on a laptop. */
 const answer_ms = 120_000;
 const shown_chars_max = 600;
 
@@ -53,7 +53,7 @@ export function addConformanceCommand(program: Command, { services, exitWith }: 
     });
 }
 
-/** With `/v1`, whether or not it was typed. */
+/** The URL with `/v1`, whether or not it was typed. */
 function baseOf(text: string): URL | null {
   if (!URL.canParse(text)) return null;
   const url = new URL(text);
@@ -100,7 +100,7 @@ function brokenLines(terminal: Terminal, { case: name, says, found, source, exch
   return `  ${painted(terminal, "red", "broken")}  ${name}: ${says}\n${lines.join("")}`;
 }
 
-function requestOf({ asked: { method, path, body } }: Exchange): string {
+function requestOf({ request: { method, path, body } }: Exchange): string {
   return cut(`${method} ${path} ${body === undefined ? "" : typeof body === "string" ? body : JSON.stringify(body)}`);
 }
 
@@ -116,8 +116,8 @@ function cut(text: string): string {
 /** A finding for JSON: the whole request and answer where something is wrong, so that it can be reported elsewhere. */
 function plain({ exchange, ...finding }: Finding): object {
   if (exchange === null || finding.result !== "broken") return finding;
-  const { asked, status, headers, text, problem } = exchange;
-  const { method, path, body } = asked;
+  const { request, status, headers, text, problem } = exchange;
+  const { method, path, body } = request;
   return { ...finding, request: { method, path, body }, answer: { status, headers, text, problem } };
 }
 

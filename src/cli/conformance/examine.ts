@@ -12,7 +12,7 @@ export interface Finding {
   result: "kept" | "broken" | "unchecked";
   /** The mistake, or why the rule could not be checked. Empty for a rule that is kept. */
   found: string;
-  /** Null: nothing was asked. */
+  /** Null: nothing was request. */
   exchange: Exchange | null;
 }
 
@@ -20,7 +20,7 @@ export async function examine(suite: Suite, ask: Ask, hasKey: boolean): Promise<
   const findings: Finding[] = [];
   let absence: string | null = null;
   for (const [index, one] of suite.cases.entries()) {
-    if (absence === null && one.asked.anonymous && !hasKey) {
+    if (absence === null && one.request.anonymous && !hasKey) {
       findings.push(...unchecked(suite, one, null, "no key was given, so the server may need none"));
       continue;
     }
@@ -28,7 +28,7 @@ export async function examine(suite: Suite, ask: Ask, hasKey: boolean): Promise<
       findings.push(...unchecked(suite, one, null, absence));
       continue;
     }
-    const exchange = await ask(one.asked);
+    const exchange = await ask(one.request);
     if (index === 0) absence = absenceOf(exchange);
     findings.push(...(absence === null ? judged(suite, one, exchange) : unchecked(suite, one, exchange, absence)));
   }

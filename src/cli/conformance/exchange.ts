@@ -2,7 +2,7 @@
 import { SseDecoder } from "../../sse/decode.ts";
 import type { SseMessage } from "../../sse/message.ts";
 
-export interface Asked {
+export interface TestRequest {
   method: "GET" | "POST";
   /** Below the base URL, with its `/v1`. */
   path: string;
@@ -14,7 +14,7 @@ export interface Asked {
 }
 
 export interface Exchange {
-  asked: Asked;
+  request: TestRequest;
   /** Null: there was no answer, and `problem` says why. */
   status: number | null;
   headers: Record<string, string>;
@@ -26,15 +26,15 @@ export interface Exchange {
   problem: string | null;
 }
 
-export type Ask = (asked: Asked) => Promise<Exchange>;
+export type Ask = (request: TestRequest) => Promise<Exchange>;
 
-/** A larger answer ends here: no check asks for much. */
+/** A larger answer is cut off: no check needs as much. */
 const answer_bytes_max = 4 * 1024 * 1024;
 
 export function asking(base: URL, key: string | null, deadline_ms: number): Ask {
-  return async (asked) => {
+  return async (request) => {
     const exchange: Exchange = {
-      asked,
+      request,
       status: null,
       headers: {},
       text: "",
@@ -43,11 +43,11 @@ export function asking(base: URL, key: string | null, deadline_ms: number): Ask 
       problem: null,
     };
     try {
-      const { method, path } = asked;
+      const { method, path } = request;
       const response = await fetch(new URL(path.replace(/^\//, ""), base), {
         method,
-        headers: headersOf(asked, key),
-        body: bodyOf(asked.body),
+        headers: headersOf(request, key),
+        body: bodyOf(request.body),
         redirect: "manual",
         signal: AbortSignal.timeout(deadline_ms),
       });
@@ -61,8 +61,8 @@ export function asking(base: URL, key: string | null, deadline_ms: number): Ask 
   };
 }
 
-/** Both names of the key: servers of Anthropic's protocol read the one, all others the other. */
-function headersOf({ headers = {}, body, anonymous = false }: Asked, key: string | null): Record<string, string> {
+/** Sends the key under both names: servers of Anthropic's protocol read `x-api-key`, all others `authorization`. */
+function headersOf({ headers = {}, body, anonymous = false }: TestRequest, key: string | null): Record<string, string> {
   const credentials = key === null || anonymous ? {} : { authorization: `Bearer ${key}`, "x-api-key": key };
   const type = body === undefined ? {} : { "content-type": "application/json" };
   return { ...type, ...credentials, ...headers };

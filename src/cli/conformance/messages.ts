@@ -15,25 +15,25 @@ const asksForTool = {
 
 export function messagesSuite(model: string): Suite {
   const post = (body: unknown, at_path = path) => ({ method: "POST" as const, path: at_path, headers, body });
-  const asked = (more: object) => post({ model, messages: greeting, max_tokens: 64, ...more });
+  const request = (more: object) => post({ model, messages: greeting, max_tokens: 64, ...more });
   return {
     protocol: "Messages",
     source: "Anthropic API reference, Messages",
     cases: [
-      { name: "an answer", asked: asked({}), status: [200], rules: answerRules },
-      { name: "a stream", asked: asked({ stream: true }), status: [200], rules: streamRules },
-      { name: "an answer of one token", asked: asked({ max_tokens: 1 }), status: [200], rules: cappedRules },
-      { name: "a tool", asked: asked(asksForTool), status: [200], rules: toolRules, needs: "tools" },
+      { name: "an answer", request: request({}), status: [200], rules: answerRules },
+      { name: "a stream", request: request({ stream: true }), status: [200], rules: streamRules },
+      { name: "an answer of one token", request: request({ max_tokens: 1 }), status: [200], rules: cappedRules },
+      { name: "a tool", request: request(asksForTool), status: [200], rules: toolRules, needs: "tools" },
       {
         name: "a tool in a stream",
-        asked: asked({ ...asksForTool, stream: true }),
+        request: request({ ...asksForTool, stream: true }),
         status: [200],
         rules: [...streamRules, streamedTool],
         needs: "tools",
       },
       {
         name: "counting tokens",
-        asked: post({ model, messages: greeting }, `${path}/count_tokens`),
+        request: post({ model, messages: greeting }, `${path}/count_tokens`),
         status: [200],
         rules: [isA("whole number", "input_tokens")],
         needs: "counting tokens",
@@ -127,10 +127,10 @@ const streamedTool = rule(
   },
 );
 
-function faultCases(model: string, post: (body: unknown) => Case["asked"]): Case[] {
+function faultCases(model: string, post: (body: unknown) => Case["request"]): Case[] {
   const fault = (name: string, body: unknown, status: readonly number[], type: string) => ({
     name,
-    asked: post(body),
+    request: post(body),
     status,
     rules: [oneOf("type", ["error"]), oneOf("error.type", [type]), isA("text", "error.message")],
   });
@@ -147,7 +147,7 @@ function faultCases(model: string, post: (body: unknown) => Case["asked"]): Case
     ),
     {
       ...fault("a request without a key", { ...bare, max_tokens: 8 }, [401], "authentication_error"),
-      asked: { ...post({ ...bare, max_tokens: 8 }), anonymous: true },
+      request: { ...post({ ...bare, max_tokens: 8 }), anonymous: true },
     },
   ];
 }

@@ -13,17 +13,17 @@ const asksForTool = {
 
 export function responsesSuite(model: string): Suite {
   const post = (body: unknown) => ({ method: "POST" as const, path, body });
-  const asked = (more: object) => post({ model, input, max_output_tokens: 64, store: false, ...more });
+  const request = (more: object) => post({ model, input, max_output_tokens: 64, store: false, ...more });
   return {
     protocol: "Responses",
     source: "OpenAI API reference, Responses",
     cases: [
-      { name: "an answer", asked: asked({}), status: [200], rules: answerRules },
-      { name: "a stream", asked: asked({ stream: true }), status: [200], rules: [...streamRules, textOfDeltas] },
-      { name: "a tool", asked: asked(asksForTool), status: [200], rules: toolRules, needs: "tools" },
+      { name: "an answer", request: request({}), status: [200], rules: answerRules },
+      { name: "a stream", request: request({ stream: true }), status: [200], rules: [...streamRules, textOfDeltas] },
+      { name: "a tool", request: request(asksForTool), status: [200], rules: toolRules, needs: "tools" },
       {
         name: "a tool in a stream",
-        asked: asked({ ...asksForTool, stream: true }),
+        request: request({ ...asksForTool, stream: true }),
         status: [200],
         rules: [...streamRules, streamedTool],
         needs: "tools",
@@ -123,11 +123,11 @@ const streamedTool = rule(
   },
 );
 
-function faultCases(model: string, post: (body: unknown) => Case["asked"]): Case[] {
+function faultCases(model: string, post: (body: unknown) => Case["request"]): Case[] {
   const rules = [isA("text", "error.message"), isA("text", "error.type")];
   const fault = (name: string, body: unknown, status: readonly number[]) => ({
     name,
-    asked: post(body),
+    request: post(body),
     status,
     rules,
   });
@@ -138,7 +138,7 @@ function faultCases(model: string, post: (body: unknown) => Case["asked"]): Case
     fault("an answer before it that isn't there", { model, input, previous_response_id: "resp_4711" }, [400, 404]),
     {
       ...fault("a request without a key", { model, input }, [401, 403]),
-      asked: { ...post({ model, input }), anonymous: true },
+      request: { ...post({ model, input }), anonymous: true },
     },
   ];
 }

@@ -2,7 +2,7 @@
  * A case is one request, and the rules that its answer must keep. Rules are pure, so that a recorded answer can be judged
  * again.
  */
-import { type Asked, type Exchange, parsed } from "./exchange.ts";
+import { type Exchange, parsed, type TestRequest } from "./exchange.ts";
 
 export type Protocol = "chat completions" | "Messages" | "Responses";
 
@@ -16,7 +16,7 @@ export interface Rule {
 
 export interface Case {
   name: string;
-  asked: Asked;
+  request: TestRequest;
   /** Each status that is right. */
   status: readonly number[];
   rules: readonly Rule[];

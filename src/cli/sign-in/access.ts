@@ -23,8 +23,8 @@ export async function accessTo(services: Services, typed: string | undefined): P
 }
 
 /**
- * As accessTo, for a program that gives the secret away. An agent that met a 401 comes back for another token before
- * its usual time; so a token that was given lately is given again only if the server still takes it.
+ * As accessTo, for a caller that prints the secret. An agent that got a 401 requests another token before its usual time, so a
+ * token that was printed lately is printed again only if the server still accepts it.
  */
 export async function accessToGive(services: Services, typed: string | undefined): Promise<Access> {
   const access = await accessTo(services, typed);
@@ -43,7 +43,7 @@ export function chosenServer(kept: KeptSignIns, typed: string | undefined): stri
   return url;
 }
 
-/** `refused`: an access token that the server no longer takes, whatever its time. */
+/** `refused`: an access token that the server no longer accepts, although its time is not over. */
 async function renewed(
   services: Services,
   kept: KeptSignIns,
@@ -54,7 +54,7 @@ async function renewed(
     const signIn = kept.read(url);
     if (signIn?.kind !== "person") throw ended(url);
     const isRefused = signIn.access_token === refused;
-    // Another process was quicker.
+    // Another process has renewed it meanwhile.
     if (!isRefused && services.now_ms() < signIn.renew_at_ms) return signIn;
     const holds = !isRefused && services.now_ms() < signIn.ends_at_ms;
     if (signIn.refresh_token === null) {
@@ -69,7 +69,7 @@ async function renewed(
       if (next) return next;
       await forgotten(services, url, signIn.refresh_token);
     } catch (thrown) {
-      // The server or the key store is away; what there is works until its end.
+      // The server or the key store is away; the current token works until its end.
       if ((thrown instanceof ServerAway || thrown instanceof KeyStoreAway) && holds) return signIn;
       throw thrown;
     }
@@ -79,7 +79,7 @@ async function renewed(
 
 const ended = (url: string) => new Error(`Your sign-in at ${url} has ended. Run: sluice login ${url}`);
 
-/** Null: the server says that it has ended. */
+/** Null: the server reports that the sign-in has ended. */
 async function refreshed(
   services: Services,
   url: string,

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { type Command, Option } from "commander";
 import { isKey } from "../../auth/key.ts";
 import type { CommandContext } from "../context.ts";
-import { type JsonFlag, jsonOption, tell } from "../option.ts";
+import { type JsonFlag, jsonOption, printAnswer } from "../option.ts";
 import { safeUrl } from "../safe-url.ts";
 import type { Services } from "../services.ts";
 import { oneLine } from "../terminal.ts";
@@ -44,7 +44,7 @@ export function addSignInCommands(program: Command, { services }: CommandContext
           : `Signed in at ${url}${email ? ` as ${oneLine(email)}` : ""}.`;
       const where = store ? ` Its secret is in ${store.name}.` : "";
       const answer = { url, kind: signIn.kind, email, store: store ? "system" : "file" };
-      tell(terminal, options, answer, `${words}${where}\n`);
+      printAnswer(terminal, options, answer, `${words}${where}\n`);
     });
 
   program
@@ -68,7 +68,7 @@ export function addSignInCommands(program: Command, { services }: CommandContext
       if (signIn.kind === "person") await revokedThere(url, lasting ?? signIn.access_token);
       const words =
         signIn.kind === "key" ? `Removed the key for ${url} here; it stays valid.\n` : `Signed out at ${url}.\n`;
-      tell(terminal, options, { url, kind: signIn.kind }, words);
+      printAnswer(terminal, options, { url, kind: signIn.kind }, words);
     });
 
   program
@@ -82,7 +82,7 @@ export function addSignInCommands(program: Command, { services }: CommandContext
     });
 }
 
-/** As sign-ins are named: without a slash at the end, and without the `/v1` of SDKs. */
+/** The URL that names a sign-in: without a slash at the end, and without the `/v1` of SDKs. */
 export function serverAt(typed: string): string {
   const { origin, pathname } = safeUrl(typed, "your token");
   const url = origin + pathname.replace(/\/+$/, "").replace(/\/v1$/, "");
@@ -90,7 +90,7 @@ export function serverAt(typed: string): string {
   return url;
 }
 
-/** Null: there is none, or its file is damaged and is about to be written anew. */
+/** Null: there is none, or its file is damaged. */
 function readable(kept: KeptSignIns, url: string): KeptSignIn | null {
   try {
     return kept.read(url);
@@ -120,7 +120,7 @@ async function byKey({ environment }: Services, url: string): Promise<KeptSignIn
   return { kind: "key", key };
 }
 
-/** A key that is typed would show. */
+/** Refuses a terminal, which would show a key that is typed. */
 function keyOnInput(): string {
   if (process.stdin.isTTY) throw new Error("Set SLUICE_KEY, or pipe the key in: sluice login URL --key <key-file");
   return readFileSync(0).subarray(0, key_bytes_max).toString("utf8");
@@ -148,13 +148,13 @@ async function byDevice(services: Services, url: string): Promise<KeptSignIn> {
   throw new Error(`Nobody approved the code in time. Run again: sluice login ${url}`);
 }
 
-/** Somebody may be in the middle of approving. */
+/** While the server is away, the approval still waits. */
 function whileAway(thrown: unknown) {
   if (!(thrown instanceof ServerAway)) throw thrown;
   return { error: "authorization_pending", description: "" };
 }
 
-/** The sign-in is gone here; it must be known if it goes on there. */
+/** The sign-in is deleted here, so an error must say that it goes on there. */
 async function revokedThere(url: string, token: string): Promise<void> {
   await revokedAt(url, token).catch((cause) => {
     const why = cause instanceof Error ? cause.message : String(cause);

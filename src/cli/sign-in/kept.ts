@@ -1,6 +1,7 @@
 /**
- * The sign-ins of this user, one file a server in `$XDG_CONFIG_HOME/sluice/sign-ins`, which only the user may read; the
- * secret that lasts may be in the system's key store. Each file has a lock, so that of several processes one refreshes and the others read what it got.
+ * The sign-ins of this user, one file a server in `$XDG_CONFIG_HOME/sluice/sign-ins`, which only the user may read. The
+ * lasting secret may be in the system's key store instead. Each file has a lock, so that of several processes one refreshes
+ * and the others read its result.
  */
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +11,7 @@ import { isInSystem, type KeptSecret } from "./secrets.ts";
 
 export interface KeptTokens {
   kind: "person";
-  /** Who signed in, where the server says it. */
+  /** The user's e-mail address, if the server sends it. */
   email: string | null;
   access_token: string;
   /** Null: the sign-in ends with the access token. */
@@ -22,7 +23,7 @@ export interface KeptTokens {
 
 export type KeptSignIn = KeptTokens | { kind: "key"; key: KeptSecret };
 
-/** The secret that lasts. Null: it ends with the access token. */
+/** The lasting secret. Null: the sign-in ends with the access token. */
 export const secretOf = (signIn: KeptSignIn) => (signIn.kind === "key" ? signIn.key : signIn.refresh_token);
 
 export interface KeptSignIns {
@@ -36,16 +37,16 @@ export interface KeptSignIns {
   setCurrent(url: string): void;
   /** The access token was given away. */
   noteGiven(url: string): void;
-  /** True if the token was given so lately that no agent asks again unless the server refused it. */
+  /** True if the token was given so lately that an agent requests another one only if the server refused it. */
   givenLately(url: string): boolean;
-  /** One at a time on this machine, for this server. */
+  /** Runs `work` while no other process on this machine works on this server's sign-in. */
   locked<Result>(url: string, work: () => Promise<Result>): Promise<Result>;
 }
 
-/** Longer than any work under a lock; such a lock belongs to a process that was killed. */
+/** Longer than any work under a lock: an older lock belongs to a process that was killed. */
 const stale_ms = 100_000;
 const poll_ms = 20;
-/** Agents ask for a token every five minutes, if nothing is wrong with the last one. */
+/** Agents request a token every five minutes, if the last one works. */
 const lately_ms = 290_000;
 
 export function keptSignIns({ environment, newUuid, now_ms }: Services): KeptSignIns {
@@ -71,10 +72,10 @@ export function keptSignIns({ environment, newUuid, now_ms }: Services): KeptSig
       return unlessMissing(() => rmSync(fileOf(url))) !== null;
     },
     current() {
-      const known = all();
+      const servers = all();
       const named = unlessMissing(() => readFileSync(currentFile, "utf8"))?.trim();
-      if (named !== undefined && known.includes(named)) return named;
-      return known.length === 1 ? known[0]! : null;
+      if (named !== undefined && servers.includes(named)) return named;
+      return servers.length === 1 ? servers[0]! : null;
     },
     setCurrent(url) {
       made();
@@ -122,7 +123,7 @@ function taken(lock: string): boolean {
   }
 }
 
-/** Renaming it takes it from one process alone. */
+/** Renames the lock first, so that only one process removes it. */
 function releaseStale(lock: string, aside: string, now_ms: number): void {
   const since_ms = unlessMissing(() => statSync(lock).mtime.getTime());
   if (since_ms === null || now_ms - since_ms < stale_ms) return;

@@ -20,13 +20,13 @@ export interface KeyStore {
   remove(id: string): Promise<void>;
 }
 
-/** It is there, but does not do what it was asked; it may be locked. */
+/** The key store exists, but does not do its work; it may be locked. */
 export class KeyStoreAway extends Error {}
 
-/** Somebody may have to type a password first. */
+/** Long enough to type a password first. */
 const call_ms = 20_000;
 
-/** A string says why there is none here. */
+/** Returns a string if there is none here: the reason. */
 export function systemKeyStore(environment: Environment, platform: string = process.platform): KeyStore | string {
   const found = (name: string) => Bun.which(name, { PATH: environment.PATH ?? "" });
   if (platform === "darwin") {
@@ -48,20 +48,20 @@ function hasBus({ DBUS_SESSION_BUS_ADDRESS, XDG_RUNTIME_DIR }: Environment): boo
 
 function secretService(program: string, environment: Environment): KeyStore {
   const attributes = (id: string) => ["service", "sluice", "sign-in", id];
-  const asked = (words: string[], input = "") => answered([program, ...words], input, environment);
+  const run = (words: string[], input = "") => answered([program, ...words], input, environment);
   return {
     name: "the system's key store",
     async put(id, label, secret) {
-      await succeeded(asked(["store", `--label=${label}`, ...attributes(id)], secret));
+      await succeeded(run(["store", `--label=${label}`, ...attributes(id)], secret));
     },
     async get(id) {
-      const { code, out, err } = await asked(["lookup", ...attributes(id)]);
-      // It says nothing of an entry that is not there.
+      const { code, out, err } = await run(["lookup", ...attributes(id)]);
+      // It prints nothing if there is no such entry.
       if (code !== 0 && err === "") return null;
       return code === 0 ? out : failed(err);
     },
     async remove(id) {
-      const { code, err } = await asked(["clear", ...attributes(id)]);
+      const { code, err } = await run(["clear", ...attributes(id)]);
       if (code !== 0 && err !== "") failed(err);
     },
   };
@@ -69,22 +69,22 @@ function secretService(program: string, environment: Environment): KeyStore {
 
 function keychain(program: string, environment: Environment): KeyStore {
   const entry = (id: string) => ["-s", "sluice", "-a", id];
-  const asked = (words: string[], input = "") => answered([program, ...words], input, environment);
+  const run = (words: string[], input = "") => answered([program, ...words], input, environment);
   return {
     name: "the Keychain",
     async put(id, label, secret) {
       const words = ["add-generic-password", "-U", ...entry(id), "-l", label, "-w", secret];
-      await succeeded(asked(["-i"], `${words.map((word) => `"${word.replaceAll(/["\\]/g, "\\$&")}"`).join(" ")}\n`));
-      // Its interactive mode says of a failure only on the screen.
+      await succeeded(run(["-i"], `${words.map((word) => `"${word.replaceAll(/["\\]/g, "\\$&")}"`).join(" ")}\n`));
+      // Its interactive mode reports a failure only on the screen.
       if ((await this.get(id)) !== secret) throw new KeyStoreAway("it did not keep the secret");
     },
     async get(id) {
-      const { code, out, err } = await asked(["find-generic-password", ...entry(id), "-w"]);
+      const { code, out, err } = await run(["find-generic-password", ...entry(id), "-w"]);
       if (code === notFound) return null;
       return code === 0 ? out : failed(err);
     },
     async remove(id) {
-      const { code, err } = await asked(["delete-generic-password", ...entry(id)]);
+      const { code, err } = await run(["delete-generic-password", ...entry(id)]);
       if (code !== 0 && code !== notFound) failed(err);
     },
   };

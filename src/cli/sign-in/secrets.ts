@@ -2,7 +2,7 @@
 import type { Services } from "../services.ts";
 import { type KeyStore, KeyStoreAway, systemKeyStore } from "./key-store.ts";
 
-/** Itself, or the name of its entry in the key store. */
+/** The secret itself, or the id of its entry in the key store. */
 export type KeptSecret = string | { store: "system"; id: string };
 
 export const storeNames = ["file", "system"] as const;
@@ -39,12 +39,12 @@ export async function storeFor(services: Services, typed: StoreName | undefined)
 function chosenIn({ SLUICE_TOKEN_STORE }: Services["environment"]): StoreName | undefined {
   const word = SLUICE_TOKEN_STORE?.trim();
   if (!word) return undefined;
-  const known = storeNames.find((name) => name === word);
-  if (known === undefined) throw new Error(`SLUICE_TOKEN_STORE is '${word}'. Set it to ${storeNames.join(" or ")}.`);
-  return known;
+  const chosen = storeNames.find((name) => name === word);
+  if (chosen === undefined) throw new Error(`SLUICE_TOKEN_STORE is '${word}'. Set it to ${storeNames.join(" or ")}.`);
+  return chosen;
 }
 
-/** A store may be there and locked, or take what it doesn't give back. */
+/** Writes, reads and removes an entry: a key store may be locked, or not return what it took. */
 async function tried(store: KeyStore, id: string): Promise<void> {
   await store.put(id, "Sluice: a trial", id);
   const got = await store.get(id);
@@ -75,7 +75,7 @@ const away = (url: string, why: string) =>
     `Your sign-in at ${url} is in the system's key store, which cannot be used here: ${why}. Unlock it, or run: sluice login ${url} --store file`,
   );
 
-/** Replaces what is in the key store; a file's secret stays in the file. Null: the key store did not take it. */
+/** Replaces the secret in the key store; a secret in a file stays in the file. Null: the key store did not take it. */
 export async function replaced(
   { environment, terminal }: Services,
   url: string,
@@ -96,7 +96,7 @@ export async function replaced(
   }
 }
 
-/** From the key store; a file goes with its sign-in. */
+/** Removes the secret from the key store; a secret in a file goes with the file. */
 export async function forgotten({ environment, terminal }: Services, url: string, secret: KeptSecret | null) {
   if (secret === null || typeof secret === "string") return;
   try {

@@ -24,20 +24,20 @@ export interface TokenAnswer {
   email?: string;
 }
 
-/** A refusal in the words of RFC 6749; others are errors. */
+/** A refusal in the form of RFC 6749; other refusals are thrown. */
 export interface OauthRefusal {
   error: string;
   description: string;
 }
 
 const call_ms = 20_000;
-/** An agent waits for it. */
+/** Short, because an agent waits for it. */
 const check_ms = 2_000;
-export const userAgent = "sluice-cli";
+const userAgent = "sluice-cli";
 
-/** Throws an Error where nobody can sign in at this server. */
+/** Throws an Error if nobody can sign in at this server. */
 export async function endpointsAt(url: string): Promise<Endpoints> {
-  const response = await asked(url, "/.well-known/oauth-authorization-server");
+  const response = await request(url, "/.well-known/oauth-authorization-server");
   const metadata = response.ok ? ((await jsonOf(response)) as Record<string, unknown> | null) : null;
   if (!metadata)
     throw new Error(
@@ -79,16 +79,16 @@ export async function revokedAt(url: string, token: string): Promise<void> {
   if ("error" in answer) throw new Error(answer.description);
 }
 
-/** One that the server doesn't know is refused. Whether the key may list models is another question. */
+/** Throws an Error if the server refuses the key; a key that may not list models is accepted. */
 export async function requireKnownKey(url: string, key: string): Promise<void> {
-  const response = await asked(url, "/v1/models", { headers: { authorization: `Bearer ${key}` } });
+  const response = await request(url, "/v1/models", { headers: { authorization: `Bearer ${key}` } });
   if (response.ok || response.status === 403) return;
   throw new Error(refusalIn(url, response.status, await jsonOf(response)).description);
 }
 
-/** Whether the server no longer takes this token. A server that cannot be asked has not said so. */
+/** Whether the server no longer accepts this token; false if it cannot be reached. */
 export async function isRefused(url: string, token: string): Promise<boolean> {
-  const response = await asked(url, "/v1/models", { headers: { authorization: `Bearer ${token}` } }, check_ms).catch(
+  const response = await request(url, "/v1/models", { headers: { authorization: `Bearer ${token}` } }, check_ms).catch(
     () => null,
   );
   return response?.status === 401;
@@ -99,7 +99,7 @@ async function posted<Answer extends object>(
   endpoint: string,
   fields: Record<string, string>,
 ): Promise<Answer | OauthRefusal> {
-  const response = await asked(endpoint, "", { method: "POST", body: new URLSearchParams(fields) });
+  const response = await request(endpoint, "", { method: "POST", body: new URLSearchParams(fields) });
   const body = await jsonOf(response);
   if (response.ok && typeof body === "object" && body !== null) return body as Answer;
   const refusal = refusalIn(url, response.status, body);
@@ -107,13 +107,13 @@ async function posted<Answer extends object>(
   return refusal;
 }
 
-/** It may be otherwise in a moment: nothing was decided. */
+/** The server cannot answer now, and nothing was decided: another try may succeed. */
 export class ServerAway extends Error {}
 
 /** The refusal in a body, which has OAuth's form at the token endpoint and ours elsewhere. */
 function refusalIn(url: string, status: number, body: unknown): OauthRefusal {
-  const { error, error_description: said } = (body ?? {}) as { error?: unknown; error_description?: unknown };
-  const message = typeof error === "object" && error !== null && "message" in error ? error.message : said;
+  const { error, error_description } = (body ?? {}) as { error?: unknown; error_description?: unknown };
+  const message = typeof error === "object" && error !== null && "message" in error ? error.message : error_description;
   return {
     error: typeof error === "string" ? error : "",
     description: typeof message === "string" ? oneLine(message) : `${url} answered ${status}.`,
@@ -121,7 +121,12 @@ function refusalIn(url: string, status: number, body: unknown): OauthRefusal {
 }
 
 /** A redirect is not followed, since secrets would go with it. */
-export async function asked(url: string, path: string, init: RequestInit = {}, limit_ms = call_ms): Promise<Response> {
+export async function request(
+  url: string,
+  path: string,
+  init: RequestInit = {},
+  limit_ms = call_ms,
+): Promise<Response> {
   const headers = new Headers(init.headers);
   headers.set("user-agent", userAgent);
   try {

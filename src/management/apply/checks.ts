@@ -10,15 +10,19 @@ import { plan_default } from "../organizations.ts";
 import type { Team } from "../team.ts";
 import { inheritedLimits, type PersonState } from "./state.ts";
 import type { Step } from "./step.ts";
-import { type Inside, type Look, ownOf } from "./wanted.ts";
+import { type Diff, type OrganizationEntry, ownOf } from "./wanted.ts";
 
-/** Checks an organization, and says whether nothing of it is to be made: it is wrong, or closed. */
-export function checkOrganization(look: Look, { slug, path, wanted, state }: Inside, step: Step | null): boolean {
+/** Checks an organization. Returns true if nothing of it is made, because its entry is wrong or it is closed. */
+export function checkOrganization(
+  diff: Diff,
+  { slug, path, wanted, state }: OrganizationEntry,
+  step: Step | null,
+): boolean {
   const wrong = (at: Path, message: string) => {
-    look.problems.push({ path: at, message });
+    diff.problems.push({ path: at, message });
     return true;
   };
-  const renamed = state ? undefined : look.state.renamed.get(slug);
+  const renamed = state ? undefined : diff.state.renamed.get(slug);
   if (renamed !== undefined) return wrong(path, `is called '${renamed}' now; correct the file`);
   const things = Object.keys({ ...wanted.teams, ...wanted.keys }).length;
   if (wanted.status === "closed" && things > 0) {
@@ -29,12 +33,12 @@ export function checkOrganization(look: Look, { slug, path, wanted, state }: Ins
     const message = "is closed and cannot be changed; say so (status: closed), or take it out of the file";
     return isMeant || wrong(path, message);
   }
-  if (step) checkPlanName(look, path, step);
-  if (step) checkHook(look, path, step);
+  if (step) checkPlanName(diff, path, step);
+  if (step) checkHook(diff, path, step);
   return false;
 }
 
-function checkPlanName({ wanted, state, problems }: Look, path: Path, step: Step): void {
+function checkPlanName({ wanted, state, problems }: Diff, path: Path, step: Step): void {
   const plans = [...new Set([...state.plans.keys(), ...Object.keys(wanted.plans ?? {})])];
   const to = step.differences.find(({ field }) => field === "plan")?.to;
   const plan = to === undefined && step.action === "add" ? plan_default : to;
@@ -43,7 +47,7 @@ function checkPlanName({ wanted, state, problems }: Look, path: Path, step: Step
   problems.push({ path: [...path, "plan"], message });
 }
 
-function checkHook({ problems }: Look, path: Path, { differences }: Step): void {
+function checkHook({ problems }: Diff, path: Path, { differences }: Step): void {
   const changes = differences.filter(({ field }) => field.startsWith("notices."));
   const isNew = changes.length > 0 && changes.every(({ from }) => from === null);
   if (isNew && !changes.some(({ field }) => field === "notices.url")) {
@@ -51,49 +55,49 @@ function checkHook({ problems }: Look, path: Path, { differences }: Step): void 
   }
 }
 
-export function checkTeam(look: Look, inside: Inside, step: Step, team: Team | null): void {
-  checkLimits(look, inside, step, { field: "limits", before: team?.limits ?? noBudget, whose: "team" });
-  checkLimits(look, inside, step, { field: "member_limits", before: team?.memberLimits ?? noBudget, whose: "person" });
-  checkLimits(look, inside, step, { field: "key_limits", before: team?.keyLimits ?? noBudget, whose: "new key" });
+export function checkTeam(diff: Diff, entry: OrganizationEntry, step: Step, team: Team | null): void {
+  checkLimits(diff, entry, step, { field: "limits", before: team?.limits ?? noBudget, whose: "team" });
+  checkLimits(diff, entry, step, { field: "member_limits", before: team?.memberLimits ?? noBudget, whose: "person" });
+  checkLimits(diff, entry, step, { field: "key_limits", before: team?.keyLimits ?? noBudget, whose: "new key" });
 }
 
-export function checkKey(look: Look, inside: Inside, step: Step, key: BudgetedKey | null): void {
-  const { slug, wanted, state } = inside;
+export function checkKey(diff: Diff, entry: OrganizationEntry, step: Step, key: BudgetedKey | null): void {
+  const { slug, wanted, state } = entry;
   for (const { field, to } of step.differences) {
-    if (field === "expires" && typeof to === "string" && Date.parse(to) <= look.asked.now_ms) {
-      look.problems.push({ path: [...step.path, field], message: `${to} is in the past` });
+    if (field === "expires" && typeof to === "string" && Date.parse(to) <= diff.options.now_ms) {
+      diff.problems.push({ path: [...step.path, field], message: `${to} is in the past` });
     }
-    if (field === "team" && typeof to === "string" && !hasTeam(look, inside, to)) {
-      look.problems.push({ path: [...step.path, field], message: `there is no team '${to}' of ${slug}` });
+    if (field === "team" && typeof to === "string" && !hasTeam(diff, entry, to)) {
+      diff.problems.push({ path: [...step.path, field], message: `there is no team '${to}' of ${slug}` });
     }
   }
   const teamName = (wanted.keys?.[step.name]?.team as string | null | undefined) ?? null;
   const written = wanted.teams?.[teamName ?? ""]?.key_limits as LimitChanges | null | undefined;
   const inherited = state && written === undefined ? inheritedLimits(state, teamName) : noBudget;
-  checkLimits(look, inside, step, { field: "limits", before: key?.limits ?? inherited, whose: "key" });
+  checkLimits(diff, entry, step, { field: "limits", before: key?.limits ?? inherited, whose: "key" });
 }
 
 /** Checks what is to be set for a person, organization by organization. */
-export function checkPerson(look: Look, step: Step, now: PersonState): void {
+export function checkPerson(diff: Diff, step: Step, now: PersonState): void {
   const placed = step.differences.filter(({ field, to }) => field.includes(".") && to !== null);
   for (const [place, [first]] of Map.groupBy(placed, ({ field }) => field.split(".", 2).join("."))) {
     const [section = "", slug = ""] = place.split(".");
-    const inside = insideOf(look, slug);
-    const wrong = (message: string) => look.problems.push({ path: [...step.path, section, slug], message });
-    const missing = missingOrganization(look, slug);
+    const entry = entryOf(diff, slug);
+    const wrong = (message: string) => diff.problems.push({ path: [...step.path, section, slug], message });
+    const missing = missingOrganization(diff, slug);
     if (missing !== null) {
       wrong(missing);
     } else if (section === "limits") {
-      checkLimits(look, inside, step, { field: place, before: now.limits.get(slug) ?? noBudget, whose: "person" });
+      checkLimits(diff, entry, step, { field: place, before: now.limits.get(slug) ?? noBudget, whose: "person" });
     } else {
       const { team } = first!.to as { team?: string };
-      if (team !== undefined && !hasTeam(look, inside, team)) wrong(`there is no team '${team}' of ${slug}`);
+      if (team !== undefined && !hasTeam(diff, entry, team)) wrong(`there is no team '${team}' of ${slug}`);
     }
   }
 }
 
-/** Why nothing can be set in the organization; null: it is there, or will be. */
-function missingOrganization({ wanted, state }: Look, slug: string): string | null {
+/** Why nothing can be set in the organization; null: it exists, or is made by this file. */
+function missingOrganization({ wanted, state }: Diff, slug: string): string | null {
   const written = ownOf(wanted.organizations, slug);
   if (written?.status === "closed") return `'${slug}' is to be closed`;
   if (written || state.open.has(slug)) return null;
@@ -101,22 +105,22 @@ function missingOrganization({ wanted, state }: Look, slug: string): string | nu
   return renamed === undefined ? `there is no organization '${slug}'` : `'${slug}' is called '${renamed}' now`;
 }
 
-function insideOf({ wanted, state }: Look, slug: string): Inside {
+function entryOf({ wanted, state }: Diff, slug: string): OrganizationEntry {
   const written = ownOf(wanted.organizations, slug) ?? {};
   return { slug, path: ["organizations", slug], wanted: written, state: state.organizations.get(slug) ?? null };
 }
 
-/** Whether the organization will have the team, once all is made. */
-function hasTeam({ asked }: Look, { wanted, state }: Inside, team: string): boolean {
+/** Whether the organization will have the team after all steps. */
+function hasTeam({ options }: Diff, { wanted, state }: OrganizationEntry, team: string): boolean {
   if (wanted.teams && Object.hasOwn(wanted.teams, team)) return true;
-  const stays = !(asked.prunes && wanted.teams);
+  const stays = !(options.prunes && wanted.teams);
   return stays && state?.teams.some(({ name }) => name === team) === true;
 }
 
-/** Refuses what the verbs would refuse: limits above those of the plan, where any limit is changed. */
+/** Refuses, as the verbs would, limits above those of the plan, where any limit is changed. */
 function checkLimits(
-  look: Look,
-  inside: Inside,
+  diff: Diff,
+  entry: OrganizationEntry,
   step: Step,
   { field, before, whose }: { field: string; before: Budget; whose: string },
 ): void {
@@ -124,15 +128,15 @@ function checkLimits(
   if (changes.length === 0) return;
   const changed = Object.fromEntries(changes.map((one) => [camelName(one.field.slice(field.length + 1)), one.to]));
   try {
-    withinPlan(changedLimits(changed as LimitChanges, before), planOf(look, inside), whose);
+    withinPlan(changedLimits(changed as LimitChanges, before), planOf(diff, entry), whose);
   } catch (cause) {
     if (!(cause instanceof ManagementError)) throw cause;
-    look.problems.push({ path: [...step.path, ...field.split(".")], message: cause.message });
+    diff.problems.push({ path: [...step.path, ...field.split(".")], message: cause.message });
   }
 }
 
 /** The plan that the organization will have, with its limits. */
-function planOf({ wanted: file, state: { plans } }: Look, { wanted, state }: Inside): Plan | null {
+function planOf({ wanted: file, state: { plans } }: Diff, { wanted, state }: OrganizationEntry): Plan | null {
   const name =
     wanted.plan === undefined ? (state ? state.organization.plan : plan_default) : (wanted.plan as string | null);
   if (name === null) return null;

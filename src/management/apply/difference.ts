@@ -1,6 +1,6 @@
 /**
  * The DIFFERENCE between a file of organizations and the current state, as steps in the order in which they are made, and
- * what is wrong with the file beside its schema: nothing is changed before the whole of it is known. Pure.
+ * the problems of the file beyond its schema. Nothing is changed before the whole difference is known. Pure.
  */
 import type { Path } from "../../schema/walk.ts";
 import type { BudgetedKey } from "../budgets.ts";
@@ -10,69 +10,68 @@ import { keyKind, organizationKind, planKind, teamKind } from "./kinds.ts";
 import { personSteps } from "./person-steps.ts";
 import type { State } from "./state.ts";
 import { type Problem, type Step, stepTo, stepWithout } from "./step.ts";
-import type { Asked, Inside, Look, Section, WantedFile, WantedOrganization } from "./wanted.ts";
+import type { CompareOptions, Diff, OrganizationEntry, Section, WantedFile, WantedOrganization } from "./wanted.ts";
 
 /** The steps in phases: those of one phase can be made in any order. */
 export interface Differences {
   phases: Step[][];
   problems: Problem[];
-  /** The people of the file who have not come in yet: nothing can be set for them. */
+  /** The people of the file who have not signed in yet: nothing can be set for them. */
   absent: string[];
 }
 
-export function differences(wanted: WantedFile, state: State, asked: Asked): Differences {
-  const look: Look = { wanted, state, asked, problems: [], absent: [] };
+export function differences(wanted: WantedFile, state: State, options: CompareOptions): Differences {
+  const diff: Diff = { wanted, state, options, problems: [], absent: [] };
   const organizations = Object.entries(wanted.organizations).flatMap(([slug, one]) =>
-    organizationSteps(look, slug, one),
+    organizationSteps(diff, slug, one),
   );
-  const byPhase = Map.groupBy([...planSteps(look), ...organizations, ...personSteps(look)], phaseOf);
+  const byPhase = Map.groupBy([...planSteps(diff), ...organizations, ...personSteps(diff)], phaseOf);
   const phases = [...byPhase].sort(([one], [other]) => one - other).map(([, steps]) => steps);
-  return { phases, problems: look.problems, absent: look.absent };
+  return { phases, problems: diff.problems, absent: diff.absent };
 }
 
-/** A thing comes after those that it needs, and goes before them. */
-const made = ["plan", "organization", "team", "key", "person"];
+/** A thing is made after those that it needs, and removed before them. */
+const order = ["plan", "organization", "team", "key", "person"];
 function phaseOf({ action, kind }: Step): number {
-  return action === "remove" ? 2 * made.length - made.indexOf(kind) : made.indexOf(kind);
+  return action === "remove" ? 2 * order.length - order.indexOf(kind) : order.indexOf(kind);
 }
 
-function planSteps(look: Look): Step[] {
-  const { plans } = look.state;
-  const wanted = look.wanted.plans;
+function planSteps(diff: Diff): Step[] {
+  const { plans } = diff.state;
+  const wanted = diff.wanted.plans;
   for (const name of Object.keys(wanted ?? {})) {
     if (plans.get(name)?.source !== "file") continue;
     const message = "stands in sluice.yaml or among the defaults; change it there, and take it out here";
-    look.problems.push({ path: ["plans", name], message });
+    diff.problems.push({ path: ["plans", name], message });
   }
   const standing = [...plans.values()].filter(({ source }) => source === "management");
-  return sectionSteps(look, planKind, { organization: null, path: ["plans"], wanted, standing });
+  return sectionSteps(diff, planKind, { organization: null, path: ["plans"], wanted, standing });
 }
 
-function organizationSteps(look: Look, slug: string, wanted: WantedOrganization): Step[] {
-  const state = look.state.organizations.get(slug) ?? null;
-  const inside: Inside = { slug, path: ["organizations", slug], wanted, state };
+function organizationSteps(diff: Diff, slug: string, wanted: WantedOrganization): Step[] {
+  const state = diff.state.organizations.get(slug) ?? null;
+  const entry: OrganizationEntry = { slug, path: ["organizations", slug], wanted, state };
   const { teams, keys, ...values } = wanted;
   const now = state?.organization ?? null;
-  const named = { organization: slug, name: slug, path: inside.path };
-  const step = stepTo(organizationKind, { ...named, values, now }, look.problems);
-  const standsStill = checkOrganization(look, inside, step);
-  if (standsStill) return [];
-  const section = (name: string) => ({ organization: slug, path: [...inside.path, name] });
+  const named = { organization: slug, name: slug, path: entry.path };
+  const step = stepTo(organizationKind, { ...named, values, now }, diff.problems);
+  if (checkOrganization(diff, entry, step)) return [];
+  const section = (name: string) => ({ organization: slug, path: [...entry.path, name] });
   return [
     ...(step ? [step] : []),
-    ...sectionSteps(look, teamKind, {
+    ...sectionSteps(diff, teamKind, {
       ...section("teams"),
       wanted: teams,
       standing: state?.teams,
-      check: (found, team) => checkTeam(look, inside, found, team),
+      check: (found, team) => checkTeam(diff, entry, found, team),
     }),
-    ...sectionSteps(look, keyKind, {
+    ...sectionSteps(diff, keyKind, {
       ...section("keys"),
       wanted: keys,
       standing: state?.keys,
-      check: (found, key) => checkKey(look, inside, found, key),
-      isKept: ({ expiresAt }) => expiresAt !== null && expiresAt.getTime() <= look.asked.now_ms,
-      complete: (found, named, key) => (look.asked.isSecretLost?.(key) ? withNewSecret(found, named, key) : found),
+      check: (found, key) => checkKey(diff, entry, found, key),
+      isKept: ({ expiresAt }) => expiresAt !== null && expiresAt.getTime() <= diff.options.now_ms,
+      complete: (found, named, key) => (diff.options.isSecretLost?.(key) ? withNewSecret(found, named, key) : found),
     }),
   ];
 }
@@ -83,13 +82,13 @@ interface Things<Now> {
   wanted: Section | undefined;
   standing: readonly Now[] | undefined;
   check?(step: Step, now: Now | null): void;
-  /** Whether it stays although the file does not name it, and makes way for another one of its name. */
+  /** Whether it stays although the file does not name it, and does not count beside another one of its name. */
   isKept?(thing: Now): boolean;
   complete?(step: Step | null, named: Name & { path: Path }, now: Now): Step | null;
 }
 
-/** The steps to the things that a section names and, with `prunes`, those without the others. */
-function sectionSteps<Now extends { name: string }>(look: Look, kind: RemovableKind<Now>, things: Things<Now>): Step[] {
+/** The steps that make the things of a section and, with `prunes`, those that remove the others. */
+function sectionSteps<Now extends { name: string }>(diff: Diff, kind: RemovableKind<Now>, things: Things<Now>): Step[] {
   const { organization, wanted, standing = [], check, isKept, complete } = things;
   if (!wanted) return [];
   const byName = Map.groupBy(standing, ({ name }) => name);
@@ -99,15 +98,15 @@ function sectionSteps<Now extends { name: string }>(look: Look, kind: RemovableK
     const [now = null, ...others] = found.length > 1 ? found.filter((one) => isKept?.(one) !== true) : found;
     if (others.length > 0) {
       const message = `is the name of ${others.length + 1} keys of ${organization}; rename all but one of them`;
-      look.problems.push({ path: named.path, message });
+      diff.problems.push({ path: named.path, message });
       return [];
     }
-    const step = stepTo(kind, { ...named, values, now }, look.problems);
+    const step = stepTo(kind, { ...named, values, now }, diff.problems);
     if (step) check?.(step, now);
     const whole = now && complete ? complete(step, named, now) : step;
     return whole ? [whole] : [];
   });
-  if (!look.asked.prunes) return steps;
+  if (!diff.options.prunes) return steps;
   const removed = [...byName].flatMap(([name, [thing, ...others]]) => {
     const stays = Object.hasOwn(wanted, name) || others.length > 0 || isKept?.(thing!) === true;
     return stays ? [] : [stepWithout(kind, { organization, name }, things.path, thing!)];
@@ -115,7 +114,7 @@ function sectionSteps<Now extends { name: string }>(look: Look, kind: RemovableK
   return [...steps, ...removed];
 }
 
-/** A key whose only secret nobody has gets another one. */
+/** Adds a new secret to a key whose only secret was lost. */
 function withNewSecret(step: Step | null, named: Name & { path: Path }, key: BudgetedKey): Step {
   const base = step ?? {
     ...named,

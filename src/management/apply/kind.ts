@@ -35,7 +35,7 @@ export interface Field<Now> {
   compares?: "map" | "set";
   /** The form in which equal values are the same, where there are several. */
   normal?(value: unknown): unknown;
-  /** The member of a verb's input that has the value, also in a creation that takes it. Null: none has it as it is. */
+  /** The member of the verb's input that takes the value, also in a creation. Null: no member takes it unchanged. */
   member: string | null;
   sets(value: unknown): Call;
 }

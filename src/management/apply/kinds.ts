@@ -14,7 +14,7 @@ import type { Team } from "../team.ts";
 import { type VerbName, verbNamed } from "../verbs.ts";
 import { type Field, type Kind, type RemovableKind, setBy } from "./kind.ts";
 
-/** An organization with all that is set of it, which several verbs read. */
+/** An organization with all its settings, which several verbs read. */
 export interface WholeOrganization extends Organization {
   keyLimits: Budget | null;
   memberLimits: Budget | null;

@@ -1,4 +1,4 @@
-/** Makes the steps of a difference, and says of each whether it was done. */
+/** Makes the steps of a difference, and reports which were done. */
 import { ManagementError } from "../error.ts";
 import type { NewKey } from "../key.ts";
 import { type Management, verbNamed } from "../verbs.ts";
@@ -24,18 +24,21 @@ export interface Done {
 
 export interface Performed {
   done: Done[];
-  /** The steps that failed. Those after them were not begun, and of each an earlier call may have been done. */
+  /** The steps that failed. Later steps were not begun, and earlier calls of a failed step may have been done. */
   failed: { step: Step; cause: unknown }[];
 }
 
 /** Whether the call answers a secret. */
 export const hasSecret = ({ verb }: Call) => verb === "createKey" || verb === "rotateKey";
 
-/** Makes phase after phase. `saver` may be null if no call answers a secret. After a failure, the steps that are under way are finished, and none is begun. */
+/**
+ * Makes phase after phase. `saver` may be null if no call answers a secret. After a failure, the steps that have begun are
+ * finished, and no other is begun.
+ */
 export async function perform(
   manage: Management,
   phases: readonly (readonly Step[])[],
-  { saver, tell }: { saver: Saver | null; tell: (done: Done) => void },
+  { saver, onDone }: { saver: Saver | null; onDone: (done: Done) => void },
 ): Promise<Performed> {
   const performed: Performed = { done: [], failed: [] };
   for (const steps of phases) {
@@ -44,7 +47,7 @@ export async function perform(
       try {
         const done = await performStep(manage, step, saver);
         performed.done.push(done);
-        tell(done);
+        onDone(done);
       } catch (cause) {
         performed.failed.push({ step, cause });
       }

@@ -1,6 +1,6 @@
 /**
- * People in a file of organizations: what was set for them by hand. A file makes nobody, since people come in by an issuer. Each
- * membership, and the limits in each organization, are a field of their own. Pure.
+ * People in a file of organizations, with what was set for them by hand. A file creates nobody, since people appear when they
+ * sign in. Each membership, and the limits in each organization, are a field of their own. Pure.
  */
 import Type from "typebox";
 import { scopes } from "../../store/directory.ts";
@@ -41,7 +41,7 @@ export const personName = {
 /** An address in lower case. */
 export const normalName = (name: string) => (name.includes(" ") ? name : name.toLowerCase());
 
-/** The person's lasting name, even if the address changes; null: the person is forgotten. */
+/** The name that stays even if the e-mail address changes; null: the person was forgotten. */
 export const nameOf = ({ person: { issuer, subject } }: PersonState): string | null =>
   subject === null ? null : `${issuer} ${subject}`;
 
@@ -51,7 +51,7 @@ export function namesOf(now: PersonState): string[] {
   return [nameOf(now), isEmailVerified && email ? normalName(email) : null].filter((name) => name !== null);
 }
 
-/** The memberships that were given by hand, as a file says them. */
+/** The memberships that were given by hand, as a file has them, by slug. */
 export function membershipsWritten({ person }: PersonState): Map<string, Values> {
   const byHand = person.memberships.filter(({ source, organization }) => source === "hand" && organization !== null);
   return new Map(
@@ -61,13 +61,13 @@ export function membershipsWritten({ person }: PersonState): Map<string, Values>
 
 type Written = Partial<Pick<Membership, "role" | "scopes" | "models">> & { team?: string | null | undefined };
 
-/** Without what a membership has that says nothing of it; lists in an order of their own. */
+/** Leaves out members that have their defaults, and sorts lists, so that equal memberships have the same text. */
 function membershipWritten({ role, team, scopes: some, models }: Written): Values {
-  const most = scopes.filter((scope) => some?.includes(scope) ?? true);
+  const listed = scopes.filter((scope) => some?.includes(scope) ?? true);
   return {
     role,
     ...(team == null ? {} : { team }),
-    ...(most.length === scopes.length ? {} : { scopes: most }),
+    ...(listed.length === scopes.length ? {} : { scopes: listed }),
     ...(models == null ? {} : { models: [...new Set(models)].sort() }),
   };
 }

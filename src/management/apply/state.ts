@@ -1,4 +1,4 @@
-/** The STATE with which a file is compared: all that its kinds of things say of the organizations that it names. */
+/** The STATE with which a file is compared: the organizations that it names, and all things in them. */
 import { type Budget, noBudget } from "../../store/budget.ts";
 import type { BudgetedKey } from "../budgets.ts";
 import { ManagementError } from "../error.ts";
@@ -36,7 +36,7 @@ export interface State {
   people: readonly PersonState[];
 }
 
-/** The parts of an organization's state that somebody needs. What is not read is as in a new organization. */
+/** The parts of an organization's state that are needed. A part that is not read is as in a new organization. */
 export interface Needs {
   keyLimits: boolean;
   memberLimits: boolean;
@@ -48,10 +48,10 @@ export interface Needs {
 /** `by hand`: those for whom something was set by hand. */
 export type PeopleNeeded = "none" | "by hand" | "all";
 
-/** From so many organizations on, the lists of all are shorter than one list for each. */
+/** With more organizations than this, lists of everything take fewer calls than a list for each. */
 const eachOwn_max = 10;
 
-/** Reads what is needed of each organization; null: it is not needed at all. */
+/** Reads the needed parts of each organization; null: none is needed. */
 export async function readState(
   manage: Management,
   needsOf: (organization: Organization) => Needs | null,
@@ -92,7 +92,7 @@ export async function readState(
   };
 }
 
-/** Nobody has limits of their own for whom nothing was set by hand. */
+/** People for whom nothing was set by hand have no limits of their own. */
 async function peopleOf(manage: Management, needed: PeopleNeeded, open: ReadonlySet<string>): Promise<PersonState[]> {
   if (needed === "none") return [];
   const byHand = await allOf((page) => manage.pagePeople({ byHand: true, ...page }));
@@ -102,8 +102,8 @@ async function peopleOf(manage: Management, needed: PeopleNeeded, open: Readonly
     return { person, limits: new Map(own.map(({ organization, limits }) => [organization, limits])) };
   });
   if (needed === "by hand") return set;
-  const known = new Set(set.map(({ person }) => person.id));
-  const others = (await allOf((page) => manage.pagePeople(page))).filter(({ id }) => !known.has(id));
+  const read = new Set(set.map(({ person }) => person.id));
+  const others = (await allOf((page) => manage.pagePeople(page))).filter(({ id }) => !read.has(id));
   return [...set, ...others.map((person) => ({ person, limits: new Map() }))];
 }
 

@@ -1,4 +1,4 @@
-/** The STEP that makes one thing as it is wanted: each difference, and the calls of verbs that end them. Pure. */
+/** The STEP that makes one thing as it is wanted: its differences, and the calls of verbs that remove them. Pure. */
 import { decode, encode } from "../../schema/codec.ts";
 import type { Path } from "../../schema/walk.ts";
 import { canonical } from "../../store/audit-chain.ts";
@@ -25,7 +25,7 @@ export interface Step extends Name {
   version: number | null;
 }
 
-/** A place in the file, and what is wrong with its value. */
+/** A place in the file, and what is wrong with the value there. */
 export interface Problem {
   path: Path;
   message: string;
@@ -38,7 +38,7 @@ interface Wanted<Now> extends Name {
   now: Now | null;
 }
 
-/** The step, or null if the thing is as it is wanted. Adds what is wrong with the values to `problems`. */
+/** The step, or null if the thing is as it is wanted. Adds the problems of the values to `problems`. */
 export function stepTo<Now>(kind: Kind<Now>, wanted: Wanted<Now>, problems: Problem[]): Step | null {
   const { organization, name, path, now } = wanted;
   const differences: Difference[] = [];

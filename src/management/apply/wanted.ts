@@ -23,7 +23,7 @@ export interface WantedFile {
   people?: Readonly<Record<string, WantedPerson>>;
 }
 
-export interface Asked {
+export interface CompareOptions {
   /** Whether the things that a section of the file does not name are removed, and what was given by hand is taken. */
   prunes: boolean;
   now_ms: number;
@@ -31,23 +31,23 @@ export interface Asked {
   isSecretLost?(key: BudgetedKey): boolean;
 }
 
-/** All that steps are found from. What is wrong is added to `problems`. */
-export interface Look {
+/** All that steps are derived from. Problems of the file are added to `problems`. */
+export interface Diff {
   wanted: WantedFile;
   state: State;
-  asked: Asked;
+  options: CompareOptions;
   problems: Problem[];
-  /** The people of the file who have not come in yet. */
+  /** The people of the file who have not signed in yet. */
   absent: string[];
 }
 
-/** A member by a name that people choose: `constructor` is one, too. */
+/** A member by a name that people choose, such as `constructor`. */
 export function ownOf<Value>(members: Readonly<Record<string, Value>>, name: string): Value | undefined {
   return Object.hasOwn(members, name) ? members[name] : undefined;
 }
 
 /** An organization of the file. `state` is null if it does not exist. */
-export interface Inside {
+export interface OrganizationEntry {
   slug: string;
   path: Path;
   wanted: WantedOrganization;

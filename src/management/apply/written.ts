@@ -10,7 +10,7 @@ import type { Section, WantedFile, WantedOrganization, WantedPerson } from "./wa
 
 export interface WrittenFile {
   file: WantedFile;
-  /** Names that several keys of an organization have. A file cannot tell these keys apart, so they are left out. */
+  /** Names that several keys of an organization have. A file cannot tell such keys apart, so they are left out. */
   ambiguous: { organization: string; name: string; keys: number }[];
   /** The verified addresses of people, by their names in the file. */
   addresses: ReadonlyMap<string, string>;
@@ -67,7 +67,7 @@ function peopleWritten(state: State, allFields: boolean) {
   return { people, addresses: new Map(addresses) };
 }
 
-/** A text of the issuer, safe for a comment. */
+/** A text of the issuer that is safe in a comment. */
 const isWord = /^[^\s\p{C}]+$/u;
 
 function personWritten(now: PersonState, allFields: boolean): WantedPerson {
@@ -87,7 +87,7 @@ const inOrder = (members: ReadonlyMap<string, Values>) => Object.fromEntries(ord
 
 const named = (name: string, things: Section | null) => (things === null ? {} : { [name]: things });
 
-/** Null: there is nothing in it. */
+/** Null: there is nothing to write. */
 function section<Thing extends { name: string }>(
   things: readonly Thing[],
   values: (thing: Thing) => Values,
