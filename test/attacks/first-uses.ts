@@ -5,11 +5,11 @@ import { connect } from "node:net";
 import { key_random_bytes, newKey, secretOf } from "../../src/auth/key.ts";
 import { administration } from "../../src/postgres/administration.ts";
 import { serverDatabase } from "../../src/postgres/server.ts";
-import { noBudget } from "../../src/store/budget.ts";
 import { idOf } from "../../src/store/ids.ts";
 import { freePort } from "../harness/daemon.ts";
 import { migratedDatabase } from "../harness/migrated-database.ts";
 import { type Sluice, startSluice } from "../harness/sluice.ts";
+import { unrestricted } from "../store/new-key.ts";
 import { startForgers } from "./forging-addresses.ts";
 
 export interface FirstUses {
@@ -73,9 +73,8 @@ async function madeKeys(url: string, count: number): Promise<string[]> {
       const key = newKey(crypto.getRandomValues(new Uint8Array(key_random_bytes)));
       made.push(key);
       await store.createKey({
-        ...{ id: idOf(Bun.randomUUIDv7(), "key_"), organizationId, name: `key ${at}`, scopes: ["models:read"] },
-        ...{ allowedModels: null, expiresAt: null, owner: null, labels: {}, allowedAddresses: null, teamId: null },
-        ...{ budget: noBudget, secret: secretOf(key), actor: "test" },
+        ...{ ...unrestricted, id: idOf(Bun.randomUUIDv7(), "key_"), organizationId, name: `key ${at}` },
+        ...{ scopes: ["models:read"], secret: secretOf(key), actor: "test" },
       });
     }
     return made;

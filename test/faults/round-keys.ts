@@ -2,9 +2,9 @@
 
 import { key_random_bytes, newKey, secretOf } from "../../src/auth/key.ts";
 import { keys } from "../../src/postgres/keys.ts";
-import { noBudget } from "../../src/store/budget.ts";
 import { scopes } from "../../src/store/directory.ts";
 import { bare, idOf } from "../../src/store/ids.ts";
+import { unrestricted } from "../store/new-key.ts";
 import type { Rig } from "./rig.ts";
 import { ask } from "./stores.ts";
 
@@ -21,22 +21,10 @@ export async function roundKeys(rig: Rig, organization: string, count: number): 
     for (let number = 0; number < count; number++) {
       const id = idOf(Bun.randomUUIDv7(), "key_");
       const key = newKey(crypto.getRandomValues(new Uint8Array(key_random_bytes)));
-      const unlimited = {
-        allowedModels: null,
-        expiresAt: null,
-        allowedAddresses: null,
-        teamId: null,
-        budget: noBudget,
-      };
-      const names = {
-        id,
-        organizationId,
-        name: `round ${number}`,
-        owner: null,
-        labels: {},
-        actor: "cli:faults",
-      } as const;
-      await keys(db).createKey({ ...names, ...unlimited, scopes: [...scopes], secret: secretOf(key) });
+      await keys(db).createKey({
+        ...{ ...unrestricted, id, organizationId, name: `round ${number}` },
+        ...{ scopes: [...scopes], secret: secretOf(key), actor: "cli:faults" },
+      });
       made.push({ key, id: bare(id, "key_") });
     }
     return made;

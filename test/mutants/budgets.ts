@@ -66,7 +66,7 @@ export const budgets: Mutant[] = [
     file: "src/postgres/limits.ts",
     find: "where r.ends_at > $2::timestamptz and r.ends_at <= clock.at",
     replace: "where false and r.ends_at > $2::timestamptz",
-    caughtBy: [`${raises} nodes are told`],
+    caughtBy: [`${raises} nodes are informed of a raise`],
     rule: "docs/design/usage.md, Raises",
   },
   {
@@ -98,7 +98,7 @@ export const budgets: Mutant[] = [
     file: admissions,
     find: "case when chain[2] = any (ids) then chain[2] end",
     replace: "null",
-    caughtBy: [`${members} her keys share her limit exactly`],
+    caughtBy: [`${members} a person's keys share one limit exactly`],
     rule,
   },
   {
@@ -106,7 +106,7 @@ export const budgets: Mutant[] = [
     file: people,
     find: "where d.owner_id in (t.team_id, organization)",
     replace: "where d.owner_id = t.team_id",
-    caughtBy: [`${members} her own limits count`],
+    caughtBy: [`${members} a person's own limits count`],
     rule,
   },
   {
@@ -114,7 +114,7 @@ export const budgets: Mutant[] = [
     file: people,
     find: "select 1 as place, array[o.session_units",
     replace: "select 4 as place, array[o.session_units",
-    caughtBy: [`${members} her own limits count`],
+    caughtBy: [`${members} a person's own limits count`],
     rule,
   },
   {
@@ -122,7 +122,7 @@ export const budgets: Mutant[] = [
     file: people,
     find: "        and s.team_id is distinct from t.team_id",
     replace: "        and s.team_id is distinct from t.team_id and false",
-    caughtBy: [`${members} her own limits count`],
+    caughtBy: [`${members} a person's own limits count`],
     rule,
   },
   {
@@ -138,7 +138,7 @@ export const budgets: Mutant[] = [
     file: "src/postgres/limits.ts",
     find: "when s.person_id is not null then 'per_'",
     replace: "when s.person_id is not null then 'key_'",
-    caughtBy: [`${members} every node hears`],
+    caughtBy: [`${members} every node is informed`],
     rule: changing,
   },
   {

@@ -183,7 +183,7 @@ describe("a folder", () => {
 });
 
 describe("one process", () => {
-  test("has the folder: a second is told which, and gets it as soon as the first is gone, however it went", async () => {
+  test("has the folder: a second is refused with its number, and gets the folder as soon as the first is gone, however it ended", async () => {
     const folder = newFolder();
     const first = child("open", folder);
     await first.until(() => first.lines.includes("open"));
@@ -215,7 +215,7 @@ test("kill -9 loses no confirmed row, and makes none up", async () => {
     const writer = child("write", folder);
     await writer.until(() => writer.lines.length > 0);
     const [, found, last] = writer.lines[0]!.split(" ").map(Number);
-    // At most the row under way was written without being told.
+    // At most the row under way was written without being confirmed.
     expect(found!).toBeOneOf([confirmed, confirmed + 1]);
     expect(last!).toBe(found!);
     await writer.until(() => writer.lines.length > 15 + round * 40);

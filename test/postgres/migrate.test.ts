@@ -1,4 +1,4 @@
-// The migrator: each migration once, in order, whole or not at all, whoever starts it and however often.
+// The migrator: each migration once, in order, whole or not at all, however many nodes start it and however often.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import {

@@ -63,7 +63,7 @@ describe("upkeep", () => {
     await bystander.query("select count(*) from usage_record");
   });
 
-  test("an old month that somebody reads is dropped when he has finished, and requests go on meanwhile", async () => {
+  test("an old month that somebody reads is dropped when they have finished, and requests go on meanwhile", async () => {
     await store.setClock(new Date("2031-03-31T23:59:00Z"));
     await book.maintain();
     await bystander.query("select count(*) from usage_record");

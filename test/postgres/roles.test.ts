@@ -141,7 +141,7 @@ test("its upkeep makes partitions that are missing and drops those that are too 
   expect(await runner.query("select 1 from organization where slug = 'slim'")).toEqual([]);
   await runner.query("select organization_forget(id) from organization");
   expect(await runner.query("select 1 from organization where slug = 'test'")).toHaveLength(1);
-  // What is not due stays, whoever asks.
+  // Rows that are not due stay, for any caller.
   await runner.query("select usage_drop_month($1)", [name]);
   expect((await runner.query("select to_regclass($1) as there", [name]))[0]).toEqual({ there: name });
   // Made by the owner's right, and the owner's.

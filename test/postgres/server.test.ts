@@ -93,7 +93,7 @@ test("notices of the server are not printed", async () => {
   log.mockRestore();
 });
 
-test("lost connections are replaced, and who listens is told that it may have missed something", async () => {
+test("lost connections are replaced, and listeners are informed that they may have missed something", async () => {
   await using(fresh.url, { connections_max: 2 }, async (db) => {
     const heard: string[] = [];
     let missed = 0;

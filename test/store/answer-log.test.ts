@@ -63,7 +63,7 @@ for (const [kind, open] of Object.entries(logStores)) {
       expect(await logs.read(log, 0)).toEqual([part("a"), part("b"), last]);
     });
 
-    test("nothing comes after the end, whoever wrote it", async () => {
+    test("nothing comes after the end, from any writer", async () => {
       await logs.append(log, 0, part("a"));
       expect(await store.another.append(log, 1, { text: "failed", isEnd: true })).toBe("appended");
       expect(await logs.append(log, 1, part("b"))).toBe("ended");

@@ -7,7 +7,7 @@ import { batchCall, encodeBatch } from "../../src/postgres/ledger-batch.ts";
 import { bare } from "../../src/store/ids.ts";
 import type { Admit, Ledger } from "../../src/store/ledger.ts";
 import { until } from "../harness/until.ts";
-import { admitOf, newHex, type Store, settleOf, stores } from "./ledger-stores.ts";
+import { admitOf, newHex, openLedger, type Store, settleOf } from "./ledger-stores.ts";
 
 setDefaultTimeout(60_000);
 
@@ -21,13 +21,9 @@ for (const name of ["postgres", "pglite"] as const) {
     let book: Ledger;
     let organization: string;
     beforeAll(async () => {
-      store = await stores[name]();
-      book = ledger(store.db, { recovery: "checkpoint" });
+      ({ store, book } = await openLedger(name));
     });
-    afterAll(async () => {
-      await book.close();
-      await store.close();
-    });
+    afterAll(() => store.close());
     beforeEach(async () => {
       await store.db.exec(
         "truncate usage_record, usage_hold, usage_now, usage_past, usage_seal, usage_tally, usage_hour, usage_day, usage_total, usage_rolled; update usage_audit set looked_at = null; " +

@@ -8,7 +8,6 @@ import { newKey as newSecret, secretOf } from "../../src/auth/key.ts";
 import { noUsage } from "../../src/inference/usage.ts";
 import { administration } from "../../src/postgres/administration.ts";
 import { type Subject, setSubject, sumEarlier } from "../../src/postgres/budgets.ts";
-import { ledger } from "../../src/postgres/ledger.ts";
 import { people } from "../../src/postgres/people.ts";
 import { peopleAdministration } from "../../src/postgres/people-administration.ts";
 import { raises } from "../../src/postgres/raises.ts";
@@ -21,7 +20,17 @@ import { cases, times } from "../harness/depth.ts";
 import { issuer, newMember } from "../harness/members.ts";
 import { limitsOfMember, type ModelPeople, type ModelRaise, type ModelSubject, underRaise } from "./budget-model.ts";
 import { comparable, LedgerModel, type ModelOrganization } from "./ledger-model.ts";
-import { admitOf, factsOf, newHex, newRequestId, type Store, settleOf, stores, unlimited } from "./ledger-stores.ts";
+import {
+  admitOf,
+  factsOf,
+  newHex,
+  newRequestId,
+  openLedger,
+  type Store,
+  settleOf,
+  unlimited,
+} from "./ledger-stores.ts";
+import { unrestricted } from "./new-key.ts";
 
 const hour_ms = 3_600_000;
 const actor = "cli:test";
@@ -210,7 +219,7 @@ class Staff {
     this.#refresh({ ...this.#members, defaults });
   }
 
-  /** Her keys follow her; those of one who is away stay where they are. */
+  /** The person's keys follow them; the keys of a person who is no member stay where they are. */
   async movePerson(team: number | null | "away"): Promise<void> {
     const place = {
       organization: this.organization,
@@ -264,8 +273,7 @@ const isHers = (key: number): boolean => key === 0 || key === 2;
 async function newKeyOf(store: Store, organizationId: string, id: string, personId: string): Promise<void> {
   const secret = secretOf(newSecret(crypto.getRandomValues(new Uint8Array(64))));
   await administration(store.db).createKey({
-    ...{ id, organizationId, name: id, scopes: [...scopes], allowedModels: null, expiresAt: null, owner: null, secret },
-    ...{ labels: {}, allowedAddresses: null, teamId: null, personId, budget: noBudget, actor },
+    ...{ ...unrestricted, id, organizationId, name: id, scopes: [...scopes], personId, secret, actor },
   });
 }
 
@@ -277,13 +285,9 @@ for (const [name, runs] of [
     let store: Store;
     let book: Ledger;
     beforeAll(async () => {
-      store = await stores[name]();
-      book = ledger(store.db, { recovery: "checkpoint" });
+      ({ store, book } = await openLedger(name));
     }, 60_000);
-    afterAll(async () => {
-      await book.close();
-      await store.close();
-    }, 30_000);
+    afterAll(() => store.close(), 30_000);
 
     test("any history of limited keys is answered and booked as the rules say", async () => {
       await fc.assert(

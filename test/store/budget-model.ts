@@ -24,15 +24,15 @@ export interface OwnLimits {
 
 /** What is set for the people of an organization. */
 export interface ModelPeople {
-  /** By person: what was set for her. */
+  /** By person: the person's own limits. */
   own: ReadonlyMap<string, UsageLimits>;
-  /** By team, or by organization: the limits of each member without limits of her own. */
+  /** By team, or by organization: the limits of each member without limits of their own. */
   defaults: ReadonlyMap<string, UsageLimits>;
-  /** By person: the team that she is in. Who is no member is left out. */
+  /** By person: the person's team. People who are no members are left out. */
   memberships: ReadonlyMap<string, string | null>;
 }
 
-/** The limits that count for a person: her own, else her team's for its members, else the organization's, else none. */
+/** The limits that count for a person: their own, else their team's for its members, else the organization's, else none. */
 export function limitsOfMember({ own, defaults, memberships }: ModelPeople, organizationId: string, id: string) {
   const ofTeam = defaults.get(memberships.get(id) ?? "");
   return own.get(id) ?? ofTeam ?? defaults.get(organizationId) ?? unlimited;

@@ -2,11 +2,10 @@
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { setSubject, sumEarlier } from "../../src/postgres/budgets.ts";
-import { ledger } from "../../src/postgres/ledger.ts";
 import { type Budget, noBudget } from "../../src/store/budget.ts";
 import { bare } from "../../src/store/ids.ts";
 import type { Admit, AdmitAnswer, Answer, GrowAnswer, Ledger } from "../../src/store/ledger.ts";
-import { admitOf, newHex, type Store, settleOf, stores, unlimited } from "./ledger-stores.ts";
+import { admitOf, expectBalanced, newHex, openLedger, type Store, settleOf, unlimited } from "./ledger-stores.ts";
 
 const noon = new Date("2026-03-10T12:00:00.000Z");
 const hours = (count: number) => new Date(noon.getTime() + count * 3_600_000);
@@ -32,14 +31,10 @@ for (const name of ["postgres", "pglite"] as const) {
     });
 
     beforeAll(async () => {
-      store = await stores[name]();
-      book = ledger(store.db, { recovery: "checkpoint" });
+      ({ store, book } = await openLedger(name));
     }, 60_000);
     afterAll(async () => {
-      for (const isFull of [false, true]) expect(await book.check(isFull)).toEqual([]);
-      expect(await book.audit()).toMatchObject({ differing: 0 });
-      expect(await book.check()).toEqual([]);
-      await book.close();
+      await expectBalanced(book);
       await store.close();
     }, 30_000);
     beforeEach(() => store.setClock(noon));

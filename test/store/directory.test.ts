@@ -6,12 +6,13 @@ import { directory } from "../../src/postgres/directory.ts";
 import { ledger } from "../../src/postgres/ledger.ts";
 import { revocations } from "../../src/postgres/revocations.ts";
 import { chainedHash } from "../../src/store/audit-chain.ts";
-import { type Budget, noBudget } from "../../src/store/budget.ts";
+import type { Budget } from "../../src/store/budget.ts";
 import type { Administration, Directory, Key, NewSecret, Organization } from "../../src/store/directory.ts";
 import { idOf } from "../../src/store/ids.ts";
 import { noLimits } from "../../src/store/plan.ts";
 import { until } from "../harness/until.ts";
 import { kinds, type Open, type Owned, withClock } from "../postgres/databases.ts";
+import { newSecret, unrestricted } from "./new-key.ts";
 
 // Starting a database takes half a second, and many times that on a machine that does much else.
 setDefaultTimeout(60_000);
@@ -30,12 +31,6 @@ function contract(open: Open): void {
   afterAll(() => owned.drop());
 
   const newId = (prefix: "org_" | "key_") => idOf(Bun.randomUUIDv7(), prefix);
-  const newSecret = (): NewSecret => ({
-    hash: crypto.getRandomValues(new Uint8Array(32)),
-    prefix: "slk_abcd",
-    suffix: "wxyz",
-  });
-
   async function organization(plan: string | null = "pro"): Promise<Organization> {
     const id = newId("org_");
     const made = await admin.createOrganization({ id, slug: id.slice(4), name: "Acmé — 株", plan, actor: "cli:ann" });
@@ -52,12 +47,8 @@ function contract(open: Open): void {
       id: newId("key_"),
       organizationId: owner.id,
       name: "laptop",
-      teamId: null,
-      budget: more.budget ?? noBudget,
-      ...{ owner: null, labels: {}, allowedAddresses: null },
       scopes: ["models:read", "inference:create"],
-      allowedModels: more.allowedModels ?? null,
-      expiresAt: more.expiresAt ?? null,
+      ...{ ...unrestricted, ...more },
       secret,
       actor: "cli:ann",
     });
@@ -275,7 +266,7 @@ function contract(open: Open): void {
     });
   });
 
-  test("acts at once of whomever stand in the audit log one after the other, without a gap, each after the hash before", async () => {
+  test("acts of several actors at once stand in the audit log one after the other, without a gap, each after the hash before", async () => {
     const before = await admin.auditHead();
     await Promise.all(Array.from({ length: 24 }, () => organization()));
     const entries = await admin.listAudit({ after: before.number, order: "oldest", limit: 50 });
@@ -434,7 +425,7 @@ function contract(open: Open): void {
   });
 
   describe("revocation", () => {
-    test("a revoked key says so with all its secrets, keeps its first instant, and is told once", async () => {
+    test("a revoked key says so with all its secrets, keeps its first instant, and is announced once", async () => {
       const owner = await organization();
       const [old, fresh] = [newSecret(), newSecret()];
       const made = await key(owner, old);
@@ -453,7 +444,7 @@ function contract(open: Open): void {
       ]);
     });
 
-    test("whoever listens hears the id of each key and organization that changed, once it is written", async () => {
+    test("a listener gets the id of each key and organization that changed, once it is written", async () => {
       const heard: { id: string; wasWritten: Promise<boolean> }[] = [];
       const owner = await organization();
       const made = await key(owner, newSecret());

@@ -7,7 +7,7 @@ import type { DryRunCaller, DryRunning } from "../../src/store/dry-run.ts";
 import { idOf } from "../../src/store/ids.ts";
 import type { Ledger } from "../../src/store/ledger.ts";
 import type { StoreWatcher } from "../../src/store/watcher.ts";
-import { admitOf, type Store, settleOf, stores } from "./ledger-stores.ts";
+import { admitOf, openLedger, type Store, settleOf } from "./ledger-stores.ts";
 
 const never = new AbortController().signal;
 
@@ -33,12 +33,10 @@ for (const name of ["postgres", "pglite"] as const) {
     };
 
     beforeAll(async () => {
-      store = await stores[name]();
-      book = ledger(store.db, { recovery: "checkpoint" });
+      ({ store, book } = await openLedger(name));
     }, 60_000);
     afterAll(async () => {
       expect(await book.check()).toEqual([]);
-      await book.close();
       await store.close();
     }, 30_000);
 
@@ -71,7 +69,7 @@ for (const name of ["postgres", "pglite"] as const) {
       expect(await rows()).toEqual(before);
     });
 
-    test("is heard of by no watcher, and what comes after it is", async () => {
+    test("is announced to no watcher, and the next batch is", async () => {
       const other = ledger(store.db, { recovery: "checkpoint" });
       let answered = 0;
       const watcher: StoreWatcher = { answered: () => void answered++, opened() {}, lost() {} };
@@ -107,8 +105,7 @@ for (const name of ["postgres", "pglite"] as const) {
 
 describe("a dry run on postgres", () => {
   test("takes in no batch that is sent meanwhile, and is given up at the signal", async () => {
-    const store = await stores.postgres();
-    const book = ledger(store.db, { recovery: "checkpoint" });
+    const { store, book } = await openLedger("postgres");
     const admit = admitOf(await store.newOrganization());
     const began = Promise.withResolvers<void>();
     const over = new AbortController();
@@ -131,7 +128,6 @@ describe("a dry run on postgres", () => {
     const [row] = await store.db.query<{ holds: number }>("select count(*) as holds from usage_hold");
     expect(row!.holds).toBe(1);
     expect(await Promise.race([ended, Bun.sleep(5000)])).toBe("given up");
-    await book.close();
     await store.close();
   }, 30_000);
 });

@@ -4,7 +4,6 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { administration } from "../../src/postgres/administration.ts";
 import { existingSecretsIn } from "../../src/postgres/existing-secrets.ts";
 import { serverDatabase } from "../../src/postgres/server.ts";
-import { noBudget } from "../../src/store/budget.ts";
 import type { NewSecret } from "../../src/store/directory.ts";
 import { idOf } from "../../src/store/ids.ts";
 import { metricIn, metricsOf } from "../attacks/talk.ts";
@@ -12,16 +11,11 @@ import { migratedDatabase } from "../harness/migrated-database.ts";
 import { startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
 import { kinds, type Owned } from "../postgres/databases.ts";
+import { newSecret, unrestricted } from "./new-key.ts";
 
 setDefaultTimeout(60_000);
 
 const actor = "cli:ann";
-const newSecret = (): NewSecret => ({
-  hash: crypto.getRandomValues(new Uint8Array(32)),
-  prefix: "slk_abcd",
-  suffix: "wxyz",
-});
-
 /** Makes organizations and keys in a database. */
 function maker({ db }: Owned) {
   const admin = administration(db);
@@ -35,8 +29,7 @@ function maker({ db }: Owned) {
     async key(organizationId: string, secret = newSecret()): Promise<{ id: string; secret: NewSecret }> {
       const id = idOf(Bun.randomUUIDv7(), "key_");
       await admin.createKey({
-        ...{ id, organizationId, name: "laptop", scopes: ["models:read"], allowedModels: null, expiresAt: null },
-        ...{ owner: null, labels: {}, allowedAddresses: null, teamId: null, budget: noBudget, secret, actor },
+        ...{ ...unrestricted, id, organizationId, name: "laptop", scopes: ["models:read"], secret, actor },
       });
       return { id, secret };
     },

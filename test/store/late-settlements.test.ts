@@ -9,7 +9,7 @@ import { noBudget } from "../../src/store/budget.ts";
 import { bare } from "../../src/store/ids.ts";
 import type { Admit, Answer, Ledger, Settle, SettleAnswer, UsageLimits } from "../../src/store/ledger.ts";
 import type { reportGroups } from "../../src/store/report.ts";
-import { admitOf, newHex, type Store, settleOf, stores, unlimited } from "./ledger-stores.ts";
+import { admitOf, expectBalanced, newHex, openLedger, type Store, settleOf, unlimited } from "./ledger-stores.ts";
 
 const noon = new Date("2026-03-10T12:00:00.000Z");
 const after = (seconds: number) => new Date(noon.getTime() + seconds * 1_000);
@@ -22,14 +22,10 @@ for (const name of ["postgres", "pglite"] as const) {
       (await book.run([command]))[0] as A;
 
     beforeAll(async () => {
-      store = await stores[name]();
-      book = ledger(store.db, { recovery: "checkpoint" });
+      ({ store, book } = await openLedger(name));
     }, 60_000);
     afterAll(async () => {
-      for (const isFull of [false, true]) expect(await book.check(isFull)).toEqual([]);
-      expect(await book.audit()).toMatchObject({ differing: 0 });
-      expect(await book.check()).toEqual([]);
-      await book.close();
+      await expectBalanced(book);
       await store.close();
     }, 30_000);
     beforeEach(() => store.setClock(noon));

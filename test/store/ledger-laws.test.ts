@@ -4,12 +4,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Usage } from "../../src/inference/usage.ts";
-import { ledger } from "../../src/postgres/ledger.ts";
 import { uuidOf } from "../../src/store/ids.ts";
 import type { Admit, Command, Ledger, UsageLimits } from "../../src/store/ledger.ts";
 import { cases, times } from "../harness/depth.ts";
 import { comparable, LedgerModel, lateIdOf, type ModelOrganization } from "./ledger-model.ts";
-import { admitOf, factsOf, newRequestId, type Store, settleOf, stores, unlimited } from "./ledger-stores.ts";
+import { admitOf, factsOf, newRequestId, openLedger, type Store, settleOf, unlimited } from "./ledger-stores.ts";
 import { withAnchor } from "./windows-model.ts";
 
 const hour_ms = 3_600_000;
@@ -135,13 +134,9 @@ for (const [name, runs] of [
     let store: Store;
     let book: Ledger;
     beforeAll(async () => {
-      store = await stores[name]();
-      book = ledger(store.db, { recovery: "checkpoint" });
+      ({ store, book } = await openLedger(name));
     }, 60_000);
-    afterAll(async () => {
-      await book.close();
-      await store.close();
-    }, 30_000);
+    afterAll(() => store.close(), 30_000);
 
     test("any history of commands is answered and booked as the rules say", async () => {
       await fc.assert(

@@ -380,7 +380,7 @@ export class LedgerModel {
     return { answer: "settled", charged, uncharged: units - charged };
   }
 
-  /** The organization's windows, and those of the key and the team, whoever is billed. */
+  /** The organization's windows, and those of the key and the team, also where extra usage is billed. */
   #billed(hold: Hold): Window[] {
     const billed = hold.source === "extra" ? [hold.windows.extra] : kinds.map((kind) => hold.windows[kind]);
     return [...billed, ...hold.own.flatMap(({ windows }) => windows)];

@@ -1,5 +1,6 @@
 // The stores that keep a ledger, each brought to the shape of this build, with a clock that a test can set.
 
+import { expect } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,9 +8,11 @@ import { migrate } from "../../db/migrate.ts";
 import { noUsage } from "../../src/inference/usage.ts";
 import type { Database } from "../../src/postgres/database.ts";
 import { embeddedDatabase } from "../../src/postgres/embedded.ts";
+import { ledger } from "../../src/postgres/ledger.ts";
 import { serverDatabase } from "../../src/postgres/server.ts";
+import type { DryRunning } from "../../src/store/dry-run.ts";
 import { uuidOf } from "../../src/store/ids.ts";
-import type { Admit, RequestFacts, Settle, UsageLimits } from "../../src/store/ledger.ts";
+import type { Admit, Ledger, RequestFacts, Settle, UsageLimits } from "../../src/store/ledger.ts";
 import { migratedDatabase } from "../harness/migrated-database.ts";
 
 export interface Store {
@@ -54,7 +57,22 @@ export const stores: Record<"pglite" | "postgres", () => Promise<Store>> = {
   },
 };
 
-/** The store of a database that is there, for whoever closes it. */
+/** A store with its ledger, which closes with the store. */
+export async function openLedger(name: keyof typeof stores): Promise<{ store: Store; book: Ledger & DryRunning }> {
+  const store = await stores[name]();
+  const book = ledger(store.db, { recovery: "checkpoint" });
+  const close = () => book.close().finally(store.close);
+  return { store: { ...store, close }, book };
+}
+
+/** Every total equals the sum of its records, by each kind of check. */
+export async function expectBalanced(book: Ledger): Promise<void> {
+  for (const isFull of [false, true]) expect(await book.check(isFull)).toEqual([]);
+  expect(await book.audit()).toMatchObject({ differing: 0 });
+  expect(await book.check()).toEqual([]);
+}
+
+/** The store of an open database, which the caller closes. */
 export const storeOf = (db: Database) => open(db, { another: async () => db, close: () => db.close() });
 
 async function open(db: Database, rest: Pick<Store, "another" | "close">): Promise<Store> {

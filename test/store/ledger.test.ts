@@ -15,7 +15,7 @@ import {
   window_units_max,
 } from "../../src/store/ledger.ts";
 import { until } from "../harness/until.ts";
-import { admitOf, newRequestId, type Store, settleOf, stores, unlimited } from "./ledger-stores.ts";
+import { admitOf, newRequestId, openLedger, type Store, settleOf, unlimited } from "./ledger-stores.ts";
 
 const noon = new Date("2026-03-10T12:00:00.000Z");
 const hours = (count: number) => new Date(noon.getTime() + count * 3_600_000);
@@ -30,14 +30,12 @@ for (const name of ["postgres", "pglite"] as const) {
     const admit = (command: Admit) => run<AdmitAnswer>(command);
 
     beforeAll(async () => {
-      store = await stores[name]();
-      book = ledger(store.db, { recovery: "checkpoint" });
+      ({ store, book } = await openLedger(name));
     }, 60_000);
     afterAll(async () => {
       expect(await book.check()).toEqual([]);
       expect(await book.audit()).toMatchObject({ differing: 0 });
       expect(await book.check()).toEqual([]);
-      await book.close();
       await store.close();
     }, 30_000);
     beforeEach(() => store.setClock(noon));
@@ -275,7 +273,7 @@ for (const name of ["postgres", "pglite"] as const) {
       await Promise.all(nodes.map((node) => node.close()));
     }, 20_000);
 
-    test("a hold shrinks to what is left, down to its least; then settled use is told from what others hold", async () => {
+    test("a hold shrinks to what is left, down to its least; a refusal then distinguishes settled use from others' holds", async () => {
       const organization = await store.newOrganization();
       // Five units are too few for one more token, and are left.
       const limits = limited({ session: 2005, week: 5000 });
@@ -744,7 +742,7 @@ for (const name of ["postgres", "pglite"] as const) {
         await sweepAll();
         expect(await book.receipt(organization, lapsed!.requestId)).toMatchObject({ recovered: true });
         expect((await book.windows(organization, unlimited)).session.used).toBe(before + 10);
-        // What is kept is told by when a request ended.
+        // The end of a request decides whether its record is kept.
         await book.maintain();
         expect(await partitionOf(settled!)).toBe(`usage_record_${date.slice(0, 7).replace("-", "_")}`);
         expect(await book.check()).toEqual([]);

@@ -3,14 +3,13 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { administration } from "../../src/postgres/administration.ts";
 import { setSubject, sumEarlier } from "../../src/postgres/budgets.ts";
-import { ledger } from "../../src/postgres/ledger.ts";
 import { limits } from "../../src/postgres/limits.ts";
 import { type Budget, noBudget } from "../../src/store/budget.ts";
 import { bare } from "../../src/store/ids.ts";
 import type { AdmitAnswer, Ledger } from "../../src/store/ledger.ts";
 import type { LimitStore } from "../../src/store/plan.ts";
 import { until } from "../harness/until.ts";
-import { admitOf, newHex, type Store, settleOf, stores } from "./ledger-stores.ts";
+import { admitOf, newHex, openLedger, type Store, settleOf } from "./ledger-stores.ts";
 
 setDefaultTimeout(60_000);
 
@@ -21,15 +20,11 @@ for (const name of ["postgres", "pglite"] as const) {
     let told: LimitStore;
     let organization: string;
     beforeAll(async () => {
-      store = await stores[name]();
-      book = ledger(store.db, { recovery: "checkpoint" });
+      ({ store, book } = await openLedger(name));
       told = limits(await store.another());
       organization = await store.newOrganization();
     });
-    afterAll(async () => {
-      await book.close();
-      await store.close();
-    });
+    afterAll(() => store.close());
 
     const number = async () => (await told.changes(null)).number;
     const set = (key: string, budget: Partial<Budget>, team: string | null = null) => {
@@ -133,7 +128,7 @@ for (const name of ["postgres", "pglite"] as const) {
       expect((await told.changes(since + 5_000)).subjects).toBeNull();
     });
 
-    test("every node is told with the commit", async () => {
+    test("every node is informed with the commit", async () => {
       let heard = 0;
       const stop = await told.listen(() => {
         heard += 1;

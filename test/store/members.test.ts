@@ -1,4 +1,4 @@
-// A person as a subject of the ledger: all her keys in an organization share her limits, whatever store is under it.
+// A person as a subject of the ledger: all keys of a person in an organization share the person's limits, in every store.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { newKey, secretOf } from "../../src/auth/key.ts";
@@ -12,7 +12,8 @@ import { type Budget, noBudget, type Team } from "../../src/store/budget.ts";
 import { scopes } from "../../src/store/directory.ts";
 import type { Admit, AdmitAnswer, Answer, Command, Ledger } from "../../src/store/ledger.ts";
 import { newMember } from "../harness/members.ts";
-import { admitOf, newHex, type Store, settleOf, stores } from "./ledger-stores.ts";
+import { admitOf, expectBalanced, newHex, openLedger, type Store, settleOf } from "./ledger-stores.ts";
+import { unrestricted } from "./new-key.ts";
 
 setDefaultTimeout(60_000);
 const noon = new Date("2026-03-10T12:00:00.000Z");
@@ -30,13 +31,10 @@ for (const name of ["postgres", "pglite"] as const)
     const answersOf = async (commands: Command[]) => (await book.run(commands)).map(({ answer }) => answer as string);
 
     beforeAll(async () => {
-      store = await stores[name]();
-      book = ledger(store.db, { recovery: "checkpoint" });
+      ({ store, book } = await openLedger(name));
     });
     afterAll(async () => {
-      for (const isFull of [false, true]) expect(await book.check(isFull)).toEqual([]);
-      expect(await book.audit()).toMatchObject({ differing: 0 });
-      await book.close();
+      await expectBalanced(book);
       await store.close();
     });
     beforeEach(() => store.setClock(noon));
@@ -47,8 +45,7 @@ for (const name of ["postgres", "pglite"] as const)
       const secret = secretOf(newKey(crypto.getRandomValues(new Uint8Array(64))));
       const id = `key_${newHex()}`;
       await administration(store.db).createKey({
-        ...{ id, organizationId, name: id, scopes: [...scopes], allowedModels: null, expiresAt: null, owner: null },
-        ...{ labels: {}, allowedAddresses: null, teamId, personId, budget: noBudget, secret, actor },
+        ...{ ...unrestricted, id, organizationId, name: id, scopes: [...scopes], teamId, personId, secret, actor },
       });
       return { id, hash: secret.hash };
     }
@@ -66,7 +63,7 @@ for (const name of ["postgres", "pglite"] as const)
     const counted = async (personId: string) =>
       (await peopleAdministration(store.db).memberBudgets([personId])).get(personId);
 
-    test("her keys share her limit exactly, and another's keys and her own in another organization notice nothing", async () => {
+    test("a person's keys share one limit exactly, and other people's keys and the person's in another organization are not affected", async () => {
       const [acme, other] = [await store.newOrganization(), await store.newOrganization()];
       const ann = await member(acme);
       const keys = await Promise.all([newKeyOf(acme, ann), newKeyOf(acme, ann), newKeyOf(acme, ann)]);
@@ -95,7 +92,7 @@ for (const name of ["postgres", "pglite"] as const)
       );
     });
 
-    test("sixteen connections at once against room for five in her windows: five are admitted", async () => {
+    test("sixteen connections at once against room for five in a person's windows: five are admitted", async () => {
       const acme = await store.newOrganization();
       const ann = await member(acme);
       const keys = await Promise.all([newKeyOf(acme, ann), newKeyOf(acme, ann)]);
@@ -110,7 +107,7 @@ for (const name of ["postgres", "pglite"] as const)
       expect(answers.filter(([answer]) => answer!.answer === "granted")).toHaveLength(5);
     });
 
-    test("key, person and team are counted side by side, in this order, and what runs is counted when she is limited", async () => {
+    test("key, person and team are counted side by side, in this order, and running requests count for a person who gets a limit", async () => {
       const acme = await store.newOrganization();
       const team = await newTeam(acme, { budget: budget({ week: 50_000 }) });
       const ann = await member(acme, team.name);
@@ -138,7 +135,7 @@ for (const name of ["postgres", "pglite"] as const)
       expect(await answersOf([asked(acme, key.id), asked(acme, key.id)])).toEqual(["granted", "concurrency"]);
     });
 
-    test("her own limits count before her team's, and those before her organization's; she follows her membership", async () => {
+    test("a person's own limits count before the team's, and those before the organization's; the person follows the membership", async () => {
       const acme = await store.newOrganization();
       const administrator = administration(store.db);
       const team = await newTeam(acme, { memberDefault: budget({ week: 3_000 }) });
@@ -154,7 +151,7 @@ for (const name of ["postgres", "pglite"] as const)
       expect(await admit(asked(acme, key.id))).toMatchObject({ answer: "reserved", subjects: [{ subject: "person" }] });
       await limit(ann, acme, null);
       expect(await weekOf()).toEqual([[false, 3_000]]);
-      // Out of the team while her request runs: it goes on counting for her, and her key leaves the team with her.
+      // The person leaves the team while a request runs: it goes on counting for the person, whose key leaves the team too.
       await peopleAdministration(store.db).giveMembership(
         ann,
         { organization: acme, team: null, role: "member", scopes, models: null },
@@ -174,7 +171,7 @@ for (const name of ["postgres", "pglite"] as const)
       expect(await answersOf(Array.from({ length: 9 }, () => asked(acme, key.id)))).toEqual(Array(9).fill("granted"));
     });
 
-    test("every node hears of a change of her limits by her ID, and rates of hers reach the directory", async () => {
+    test("every node is informed of a change of a person's limits by the ID, and the person's rates reach the directory", async () => {
       const acme = await store.newOrganization();
       const ann = await member(acme);
       const key = await newKeyOf(acme, ann);

@@ -4,12 +4,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readAuditHead } from "../../src/postgres/acts.ts";
 import { administration } from "../../src/postgres/administration.ts";
-import { ledger } from "../../src/postgres/ledger.ts";
 import { type AuditLine, auditShown, chainBeginning, chainBreak } from "../../src/store/audit-chain.ts";
 import { bare } from "../../src/store/ids.ts";
 import type { Ledger, LedgerDifference } from "../../src/store/ledger.ts";
 import { until } from "../harness/until.ts";
-import { admitOf, type Store, settleOf, stores } from "./ledger-stores.ts";
+import { admitOf, openLedger, type Store, settleOf } from "./ledger-stores.ts";
 
 setDefaultTimeout(60_000);
 
@@ -39,13 +38,9 @@ for (const name of ["postgres", "pglite"] as const) {
     let book: Ledger;
     let organization: string;
     beforeAll(async () => {
-      store = await stores[name]();
-      book = ledger(store.db, { recovery: "checkpoint" });
+      ({ store, book } = await openLedger(name));
     });
-    afterAll(async () => {
-      await book.close();
-      await store.close();
-    });
+    afterAll(() => store.close());
     beforeEach(async () => {
       await store.db.exec(empty);
       await store.setClock(noon);
@@ -176,7 +171,7 @@ for (const name of ["postgres", "pglite"] as const) {
       await isFound(`${another} || jsonb_build_object('request_id', '${other}', 'xact', 1) from kept k))`, back);
       await store.db.exec("drop table kept");
 
-      // Whoever says that it was sealed already.
+      // An administrator who marks it as sealed already.
       await served(9);
       await allRead();
       await isFound("update usage_audit set sealed_until = read_until", "update usage_audit set sealed_until = 0");

@@ -7,12 +7,12 @@ import { administration } from "../../src/postgres/administration.ts";
 import type { Database } from "../../src/postgres/database.ts";
 import { directory } from "../../src/postgres/directory.ts";
 import { people } from "../../src/postgres/people.ts";
-import { noBudget } from "../../src/store/budget.ts";
 import { scopes } from "../../src/store/directory.ts";
 import { idOf } from "../../src/store/ids.ts";
 import type { KnownPerson, NamedMembership } from "../../src/store/people.ts";
 import { until } from "../harness/until.ts";
 import { kinds, withClock } from "../postgres/databases.ts";
+import { unrestricted } from "./new-key.ts";
 
 setDefaultTimeout(60_000);
 const day_ms = 86_400_000;
@@ -45,14 +45,21 @@ for (const { kind, open } of kinds)
         ...{ email: "ann@example.com", name: "Ann", groups: ["research"], memberships },
         ...fields,
       });
-    /** A key that belongs to the person, as she will make it herself. */
+    /** A key that belongs to the person. */
     async function keyOf(personId: string, organizationId: string, keyScopes = [...scopes]) {
       const id = idOf(uuid(), "key_");
       const text = newKey(crypto.getRandomValues(new Uint8Array(64)));
       await administration(db).createKey({
-        ...{ id, organizationId, name: id, scopes: keyScopes, allowedModels: null, expiresAt: null, owner: null },
-        ...{ labels: {}, allowedAddresses: null, teamId: null, budget: noBudget, secret: secretOf(text), actor },
-        personId,
+        ...{
+          ...unrestricted,
+          id,
+          organizationId,
+          name: id,
+          scopes: keyScopes,
+          secret: secretOf(text),
+          actor,
+          personId,
+        },
       });
       return secretOf(text).hash;
     }
@@ -63,7 +70,7 @@ for (const { kind, open } of kinds)
     const lastAudit = async () => (await administration(db).listAudit({ limit: 1 }))[0]!;
     const known = (changed: unknown) => changed as KnownPerson;
 
-    test("a suspended person's keys are refused, and every node hears it; resumed, they work again", async () => {
+    test("a suspended person's keys are refused, on every node; resumed, they work again", async () => {
       const acme = await organization();
       const ann = (await person([membership(acme.slug)])).person;
       const hash = await keyOf(ann.id, acme.id);
@@ -84,7 +91,7 @@ for (const { kind, open } of kinds)
       expect(await refusal(hash)).toBeNull();
     });
 
-    test("a person's key may do no more than her membership, and stops with it", async () => {
+    test("a person's key may do no more than the membership, and stops with it", async () => {
       const acme = await organization();
       const rights = { scopes: ["models:read", "usage:read"] as const, models: ["a/b"] };
       const { person: ann, memberships } = await person([membership(acme.slug, rights)]);
@@ -101,7 +108,7 @@ for (const { kind, open } of kinds)
       expect(await refusal(hash)).toBeNull();
     });
 
-    test("a person's keys stop when her issuer has not vouched for her for too long, to the millisecond", async () => {
+    test("a person's keys stop when the issuer has not vouched for the person for too long, to the millisecond", async () => {
       const acme = await organization();
       const { person: ann } = await person([membership(acme.slug)]);
       const hash = await keyOf(ann.id, acme.id);
@@ -132,7 +139,7 @@ for (const { kind, open } of kinds)
       expect(await admin.giveMembership(idOf(uuid(), "per_"), own, actor)).toBeNull();
     });
 
-    test("a forgotten person leaves no text, her keys are revoked, and her issuer brings back the same ID", async () => {
+    test("a forgotten person leaves no text, their keys are revoked, and the issuer brings back the same ID", async () => {
       const acme = await organization();
       const { person: ann } = await person([membership(acme.slug), membership(null)]);
       const hash = await keyOf(ann.id, acme.id);
@@ -165,7 +172,7 @@ for (const { kind, open } of kinds)
       expect(page.hasMore).toBe(true);
     });
 
-    test("the last admin cannot remove herself, and somebody else can", async () => {
+    test("the last admin cannot remove themselves, and another admin can", async () => {
       for (const { person: one } of (await administration(db).pagePeople({ limit: 1000 })).items)
         await administration(db).suspendPerson(one.id, actor);
       const { person: ann } = await person([]);

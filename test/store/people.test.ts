@@ -112,7 +112,7 @@ for (const { kind, open } of kinds)
       expect((await people(db).confirm(of("cat"))).memberships).toHaveLength(2);
     });
 
-    test("a change of memberships is told to every node, by the person's id", async () => {
+    test("a change of memberships is announced to every node, by the person's id", async () => {
       const acme = await organization();
       const heard: string[] = [];
       const stop = await db.listen("key_changed", (message) => heard.push(message.split(" ")[0]!));
@@ -157,7 +157,7 @@ for (const { kind, open } of kinds)
       expect([again.isNew, again.person.id === visitor.id]).toEqual([true, false]);
     });
 
-    test("whoever comes back while visitors are deleted comes in, and what she is given is hers", async () => {
+    test("a visitor who comes back while visitors are deleted comes in, and keeps what is then given", async () => {
       const acme = await organization();
       const subjects = Array.from({ length: 20 }, () => uuid());
       const known = await Promise.all(subjects.map(async (subject) => (await people(db).confirm(of(subject))).person));
@@ -182,7 +182,7 @@ for (const { kind, open } of kinds)
       expect(JSON.stringify(entries)).not.toMatch(/secret/i);
     });
 
-    test("whoever comes back after long finds the keys of then revoked; before, they work again", async () => {
+    test("somebody who comes back after long finds their old keys revoked; somebody who comes back before that finds them working", async () => {
       const acme = await organization();
       const keysEndAfter_ms = 30 * day_ms;
       const seen = (memberships: NamedMembership[]) => people(db).confirm(of("fay", { memberships, keysEndAfter_ms }));
@@ -204,7 +204,7 @@ for (const { kind, open } of kinds)
       expect(await isRevoked()).toBe(true);
     });
 
-    test("her identity tokens call as one key in an organization and team, however many come at once", async () => {
+    test("a person's identity tokens call as one key in an organization and team, however many come at once", async () => {
       const acme = await organization();
       await team(acme.id, "research");
       const { person } = await people(db).confirm(of("gus"));

@@ -32,7 +32,7 @@ describe.each(Object.keys(stores) as (keyof typeof stores)[])("%s", (kind) => {
       ),
     );
 
-  test("the file that was changed last wins, whoever comes last; the same plans are no new version", async () => {
+  test("the file that was changed last wins, in whatever order nodes come; the same plans are no new version", async () => {
     expect(await published.publish([named("a", 1), named("b", 1)], null)).toBe("published");
     expect(await another.publish([named("a", 2), named("b", 1)], 2 * hour_ms)).toBe("published");
     expect(await published.publish([named("a", 3), named("b", 1)], 3 * hour_ms)).toBe("older");

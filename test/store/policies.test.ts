@@ -9,10 +9,11 @@ import { noticeQueue } from "../../src/postgres/notices.ts";
 import { forgetClosed } from "../../src/postgres/organization-life.ts";
 import { keptResponses } from "../../src/postgres/responses.ts";
 import { noBudget } from "../../src/store/budget.ts";
-import { type Key, type NewSecret, type Organization, type Policies, useNoted_ms } from "../../src/store/directory.ts";
+import { type Key, type Organization, type Policies, useNoted_ms } from "../../src/store/directory.ts";
 import { idOf } from "../../src/store/ids.ts";
 import { cases } from "../harness/depth.ts";
 import { kinds, lockAwaited, type Open, type Owned, withClock } from "../postgres/databases.ts";
+import { newSecret, unrestricted } from "./new-key.ts";
 
 // Starting a database takes half a second, and many times that on a machine that does much else.
 setDefaultTimeout(120_000);
@@ -34,12 +35,6 @@ function contract(open: Open): void {
   afterAll(() => owned.drop());
 
   const newId = (prefix: "org_" | "key_") => idOf(Bun.randomUUIDv7(), prefix);
-  const newSecret = (): NewSecret => ({
-    hash: crypto.getRandomValues(new Uint8Array(32)),
-    prefix: "slk_abcd",
-    suffix: "wxyz",
-  });
-
   async function organization(slug?: string): Promise<Organization> {
     const id = newId("org_");
     const made = await admin.createOrganization({ id, slug: slug ?? id.slice(4), name: "Acme", plan: "pro", actor });
@@ -49,9 +44,8 @@ function contract(open: Open): void {
 
   function createKey(owner: Organization, secret = newSecret(), expiresAt: Date | null = null) {
     return admin.createKey({
-      ...{ id: newId("key_"), organizationId: owner.id, name: "app", scopes: ["inference:create"] },
-      ...{ allowedModels: null, expiresAt, owner: null, labels: {}, allowedAddresses: null },
-      ...{ teamId: null, budget: noBudget, secret, actor },
+      ...{ ...unrestricted, id: newId("key_"), organizationId: owner.id, name: "app", scopes: ["inference:create"] },
+      ...{ expiresAt, secret, actor },
     });
   }
   async function key(owner: Organization, secret = newSecret(), expiresAt: Date | null = null): Promise<Key> {
@@ -167,7 +161,7 @@ function contract(open: Open): void {
       );
     });
 
-    test("a key that is about to be too old is told of, as one that is about to expire", async () => {
+    test("a key that is about to be too old gets a notice, as one that is about to expire", async () => {
       const owner = await organization();
       await policies(owner, { keyLifetimeMaxDays: 10 });
       const hook = { url: "https://example.test/", shares: [], keyExpiryDays: 14 };
@@ -273,7 +267,7 @@ function contract(open: Open): void {
       ...{ input: "[]", output: "[]", response: "{}" },
     });
 
-    test("loses what is stored, and keeps nothing more, whoever is just storing it", async () => {
+    test("loses what is stored, and keeps nothing more, also of what is just being stored", async () => {
       const owner = await organization();
       const responses = Array.from({ length: 40 }, response);
       for (const one of responses.slice(0, 20)) expect(await kept().keep(owner.id, one, 1_000_000)).toBeTrue();
@@ -383,16 +377,15 @@ function contract(open: Open): void {
   });
 }
 
-test("a use that has to be noted waits for whoever is changing the key", async () => {
+test("a use that has to be noted waits for a transaction that changes the key", async () => {
   const owned = await kinds.find(({ kind }) => kind === "postgres")!.open();
   try {
     const [admin, store] = [administration(owned.db), directory(owned.db)];
     const id = idOf(Bun.randomUUIDv7(), "org_");
     await admin.createOrganization({ id, slug: "acme", name: "Acme", plan: "pro", actor });
     const made = await admin.createKey({
-      ...{ id: idOf(Bun.randomUUIDv7(), "key_"), organizationId: id, name: "app", scopes: ["inference:create"] },
-      ...{ allowedModels: null, expiresAt: null, owner: null, labels: {}, allowedAddresses: null, teamId: null },
-      ...{ budget: noBudget, secret: { hash: new Uint8Array(32), prefix: "a", suffix: "b" }, actor },
+      ...{ ...unrestricted, id: idOf(Bun.randomUUIDv7(), "key_"), organizationId: id, name: "app" },
+      ...{ scopes: ["inference:create"], secret: { hash: new Uint8Array(32), prefix: "a", suffix: "b" }, actor },
     });
     const { id: keyId } = made as Key;
     let noting: Promise<void> | undefined;

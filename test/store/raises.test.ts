@@ -15,7 +15,8 @@ import { scopes } from "../../src/store/directory.ts";
 import { bare } from "../../src/store/ids.ts";
 import type { Admit, AdmitAnswer, Answer, Command, GrowAnswer, Ledger } from "../../src/store/ledger.ts";
 import type { StandingSubject } from "../../src/store/standing.ts";
-import { admitOf, newHex, type Store, settleOf, stores, unlimited } from "./ledger-stores.ts";
+import { admitOf, expectBalanced, newHex, openLedger, type Store, settleOf, unlimited } from "./ledger-stores.ts";
+import { unrestricted } from "./new-key.ts";
 
 setDefaultTimeout(60_000);
 const noon = new Date("2026-03-10T12:00:00.000Z");
@@ -58,13 +59,10 @@ for (const name of ["postgres", "pglite"] as const)
     const shown = async (id: string) => (await standings(store.db).standings([id])).get(id);
 
     beforeAll(async () => {
-      store = await stores[name]();
-      book = ledger(store.db, { recovery: "checkpoint" });
+      ({ store, book } = await openLedger(name));
     });
     afterAll(async () => {
-      for (const isFull of [false, true]) expect(await book.check(isFull)).toEqual([]);
-      expect(await book.audit()).toMatchObject({ differing: 0 });
-      await book.close();
+      await expectBalanced(book);
       await store.close();
     });
     beforeEach(async () => {
@@ -236,8 +234,7 @@ for (const name of ["postgres", "pglite"] as const)
       const secret = secretOf(newSecret(crypto.getRandomValues(new Uint8Array(64))));
       const id = newKey();
       await acts.createKey({
-        ...{ id, organizationId: organization, name: "app", scopes: [...scopes], allowedModels: null, expiresAt: null },
-        ...{ owner: null, labels: {}, allowedAddresses: null, teamId: null, personId: null, secret, actor },
+        ...{ ...unrestricted, id, organizationId: organization, name: "app", scopes: [...scopes], secret, actor },
         budget: { ...noBudget, requestsPerMinute: 5 },
       });
       const seen = async () => {
@@ -260,7 +257,7 @@ for (const name of ["postgres", "pglite"] as const)
       expect(await seen()).toEqual(below);
     });
 
-    test("nodes are told of a raise when it is set, when it ends, and when it is ended early", async () => {
+    test("nodes are informed of a raise when it is set, when it ends, and when it is ended early", async () => {
       const told = limitStore(store.db);
       const [key, team] = [newKey(), `team_${newHex()}`];
       await store.db.query("insert into team (id, organization_id, name) values ($1, $2, 'writers')", [

@@ -2,12 +2,10 @@
 
 import { memoryRates } from "../../src/memory/rates.ts";
 import { postgresRates } from "../../src/postgres/rates.ts";
-import { redisConnection } from "../../src/redis/connection.ts";
 import { redisRates } from "../../src/redis/rates.ts";
 import type { RateLimits, RateSubject, Rates } from "../../src/store/rates.ts";
-import { startRedisCluster } from "../harness/cluster.ts";
-import { redisUrl } from "../harness/services.ts";
 import { newHex, stores } from "./ledger-stores.ts";
+import { redisConnections, redisStores } from "./redis-stores.ts";
 
 export const ofOrganization = (id: string, limits: RateLimits): RateSubject[] => [
   { limitedBy: "organization", id, limits },
@@ -36,18 +34,7 @@ export const rateStores: Record<
       async close() {},
     };
   },
-  redis: async () => onRedis([await redisUrl()]),
-  async "redis cluster"() {
-    const cluster = await startRedisCluster();
-    const store = await onRedis(cluster.urls);
-    return {
-      ...store,
-      async close() {
-        await store.close();
-        await cluster.stop();
-      },
-    };
-  },
+  ...redisStores(onRedis),
   postgres: () => onDatabase("postgres"),
   pglite: () => onDatabase("pglite"),
 };
@@ -55,8 +42,7 @@ export const rateStores: Record<
 async function onRedis(urls: string[]): Promise<RateStore> {
   let now_ms = 0;
   const prefix = `test:${newHex()}:`;
-  const connections = [urls[0]!, urls.at(-1)!].map((url) => redisConnection(url, () => {}));
-  await Promise.all(connections.map((connection) => connection.ping(10_000)));
+  const connections = await redisConnections(urls);
   const [rates, another] = connections.map((connection) =>
     redisRates(connection, { prefix, now_ms: () => now_ms, answer_ms: 10_000, wait_ms: 2 }),
   );

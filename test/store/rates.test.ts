@@ -255,7 +255,7 @@ for (const [name, open] of Object.entries(rateStores)) {
       expect(await tokensLeft()).toEqual([30, 50]);
     });
 
-    test("a correction that nobody waits for is heard by this node's next request", async () => {
+    test("a correction that nobody waits for counts for this node's next request", async () => {
       const own = [key(tokensOf(100)), ...whole(tokensOf(150))];
       for (let i = 0; i < 20; i++) {
         const one = (await takeOf(own, 100)) as RateTaken;

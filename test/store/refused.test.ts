@@ -59,7 +59,7 @@ for (const { kind, open } of kinds) {
       expect(await store.find(newId("req_"))).toBeNull();
     });
 
-    test("an organization has ten in a second, whoever writes and however often; each second and each organization its own", async () => {
+    test("an organization has ten in a second, from all writers together; each second and each organization its own", async () => {
       const [one, other] = [newId("org_"), newId("org_")];
       const many = Array.from({ length: 25 }, () => refusedBy(one));
       await Promise.all([store.keep(many.slice(0, 8)), store.keep(many.slice(8, 16)), store.keep(many.slice(16))]);
@@ -75,7 +75,7 @@ for (const { kind, open } of kinds) {
       expect(await kept(others)).toHaveLength(1);
     });
 
-    test("what is told again takes no place from what is new", async () => {
+    test("a refusal that is written again takes no place from a new one", async () => {
       const one = newId("org_");
       const many = Array.from({ length: 12 }, () => refusedBy(one)).sort((a, b) =>
         a.requestId < b.requestId ? -1 : 1,

@@ -3,7 +3,6 @@
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
-import { ledger } from "../../src/postgres/ledger.ts";
 import { refusedRequests } from "../../src/postgres/refused.ts";
 import { requestList } from "../../src/postgres/request-list.ts";
 import { common, joined, type Span, uuidAt } from "../../src/postgres/request-spans.ts";
@@ -16,7 +15,7 @@ import {
   type RequestQuery,
 } from "../../src/store/request-list.ts";
 import { times } from "../harness/depth.ts";
-import { admitOf, type Store, settleOf, stores } from "./ledger-stores.ts";
+import { admitOf, openLedger, type Store, settleOf } from "./ledger-stores.ts";
 
 setDefaultTimeout(120_000);
 
@@ -67,18 +66,14 @@ for (const [name, runs] of [
     let hasty: RequestList;
     const end_ms = Date.now();
     beforeAll(async () => {
-      store = await stores[name]();
-      book = ledger(store.db, { recovery: "checkpoint" });
+      ({ store, book } = await openLedger(name));
       // Few rows at a time, and as long as it takes.
       list = requestList(store.db, { scanned_max: 7, page_ms: 60_000 });
       // As few, and no time at all: each source is asked once for a page.
       hasty = requestList(store.db, { scanned_max: 7, page_ms: -1 });
       await store.db.query("select usage_partition($1::uuid)", [uuidAt(end_ms - 62 * hour_ms)]);
     });
-    afterAll(async () => {
-      await book.close();
-      await store.close();
-    });
+    afterAll(() => store.close());
 
     interface Known extends Asked {
       id: string;

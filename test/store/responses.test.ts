@@ -187,7 +187,7 @@ for (const [kind, open] of Object.entries(stores)) {
       }
     });
 
-    test("the oldest are forgotten first, whoever they belong to", async () => {
+    test("the oldest are forgotten first, of all organizations", async () => {
       const [first, second] = [newOrganization(), newOrganization()];
       const at = (minute: number) => new Date(Date.UTC(2026, 8, 1, 0, minute));
       const all = [first, second, second, first].map((owner, minute) => ({ owner, id: idAt(at(minute)) }));

@@ -285,7 +285,7 @@ for (const [name, runs] of [
       expect(await days()).toEqual([day("2026-02-27", 1, false)]);
     });
 
-    test("a request counts in the team that its key was in when it was admitted, and what was in none is told apart", async () => {
+    test("a request counts in the team that its key was in when it was admitted; requests without a team are a row of their own", async () => {
       const [keyId] = keys as [string];
       const during = admitOf(owners[0]!, { keyId, lease_ms: 99 * hour_ms });
       await served({ keyId, units: 1 });
@@ -412,7 +412,7 @@ for (const [name, runs] of [
       await agrees();
     });
 
-    test("what runs is told beside, and extra usage within", async () => {
+    test("running requests stand beside the rows, and extra usage within them", async () => {
       await served({ units: 90_000, inputUnits: 29_000 });
       await served({ units: 600, limits: { ...limits, session: 1 } });
       await node().run([admitOf(owners[0]!, {})]);
@@ -625,7 +625,7 @@ for (const [name, runs] of [
       expect(await all()).toEqual([]);
     });
 
-    test("of another organization nothing is told", async () => {
+    test("nothing of another organization is shown", async () => {
       await served({ units: 5, organizationId: owners[1]! });
       await readAll();
       const query = { ...always, by: ["organization" as const], organizationId: owners[0]!, rows_max: 10 };

@@ -273,7 +273,7 @@ for (const { kind, open } of kinds)
         expect((await store.poll(request.deviceHash)).is).not.toBe("approved");
       });
 
-      test("is told to wait longer if it asks too soon", async () => {
+      test("has to wait longer if it asks too soon", async () => {
         const request = await added();
         const { poll } = deviceRequests(db);
         expect(await poll(request.deviceHash)).toEqual({ is: "pending" });

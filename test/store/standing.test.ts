@@ -8,6 +8,7 @@ import type { Ledger } from "../../src/store/ledger.ts";
 import { noLimits } from "../../src/store/plan.ts";
 import { tightest } from "../../src/store/standing.ts";
 import { admitOf, newHex, type Store, settleOf, stores, unlimited } from "./ledger-stores.ts";
+import { newSecret, unrestricted } from "./new-key.ts";
 
 setDefaultTimeout(60_000);
 
@@ -31,11 +32,9 @@ describe.each(Object.keys(stores) as (keyof typeof stores)[])("standings on %s",
   });
 
   async function newKey(organizationId: string, budget: Partial<Budget>, teamId: string | null = null) {
-    const secret = { hash: crypto.getRandomValues(new Uint8Array(32)), prefix: "slk_test", suffix: "test" };
     const made = await acts.createKey({
-      ...{ id: `key_${newHex()}`, organizationId, name: "app", scopes: ["inference:create"] },
-      ...{ allowedModels: null, expiresAt: null, owner: null, labels: {}, allowedAddresses: null, teamId, secret },
-      ...{ budget: { ...noBudget, ...budget }, actor: "cli:test" },
+      ...{ ...unrestricted, id: `key_${newHex()}`, organizationId, name: "app", scopes: ["inference:create"] },
+      ...{ teamId, secret: newSecret(), budget: { ...noBudget, ...budget }, actor: "cli:test" },
     });
     if (typeof made === "string" || "repeated" in made) throw new Error("was not made");
     return made.id;

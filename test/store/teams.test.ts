@@ -80,7 +80,7 @@ test("of two changes at once the second is refused, and says what it would have 
   });
   expect(await admin.keyBudget(key.id)).toMatchObject({ budget: { week: 500, month: null } });
 
-  // The same through the verbs, which read before they write: one of two is told, or both counted one after the other.
+  // The same through the verbs, which read before they write: one of two is refused, or both counted one after the other.
   const team = await manage.createTeam({ organization, name: "research" });
   const before = (await admin.findTeam(team.id))!;
   const both = await Promise.allSettled(
@@ -93,7 +93,7 @@ test("of two changes at once the second is refused, and says what it would have 
     );
   const now = await manage.findTeam({ team: team.id });
   expect(now.limits.week).toBeOneOf([700, 800]);
-  // Whoever saw the team as it was made.
+  // A change by somebody who saw the team as it was made.
   const change = { ...before, budget: { ...before.budget, month: 4_000 } };
   expect(await admin.updateTeam({ id: team.id }, before, change, "cli:bob")).toMatchObject({
     now: { budget: { week: now.limits.week, month: null } },

@@ -1,11 +1,10 @@
-// Whose a request was: receipts, lists and reports say it alike, whoever has limits, and whatever becomes of the person's
-// membership and of her keys' teams while requests run.
+// Whose a request was: receipts, lists and reports say it alike, with any limits, and whatever becomes of the person's
+// membership and of their keys' teams while requests run.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
 import { newKey, secretOf } from "../../src/auth/key.ts";
 import { administration } from "../../src/postgres/administration.ts";
-import { ledger } from "../../src/postgres/ledger.ts";
 import { people } from "../../src/postgres/people.ts";
 import { peopleAdministration } from "../../src/postgres/people-administration.ts";
 import { refusedRequests } from "../../src/postgres/refused.ts";
@@ -16,7 +15,8 @@ import { bare, idOf } from "../../src/store/ids.ts";
 import type { Admit, Ledger, Receipt } from "../../src/store/ledger.ts";
 import type { ListedRequest } from "../../src/store/request-list.ts";
 import { cases, times } from "../harness/depth.ts";
-import { admitOf, newHex, type Store, settleOf, stores } from "./ledger-stores.ts";
+import { admitOf, newHex, openLedger, type Store, settleOf } from "./ledger-stores.ts";
+import { unrestricted } from "./new-key.ts";
 import { always } from "./report-model.ts";
 
 setDefaultTimeout(120_000);
@@ -61,13 +61,9 @@ for (const [name, runs] of [
     let book: Ledger;
 
     beforeAll(async () => {
-      store = await stores[name]();
-      book = ledger(store.db, { recovery: "checkpoint" });
+      ({ store, book } = await openLedger(name));
     });
-    afterAll(async () => {
-      await book.close();
-      await store.close();
-    });
+    afterAll(() => store.close());
 
     async function newTeam(organizationId: string): Promise<string> {
       const id = `team_${newHex()}`;
@@ -85,8 +81,7 @@ for (const [name, runs] of [
       const secret = secretOf(newKey(crypto.getRandomValues(new Uint8Array(64))));
       const id = `key_${newHex()}`;
       await administration(store.db).createKey({
-        ...{ id, organizationId, name: id, scopes: [...scopes], allowedModels: null, expiresAt: null, owner: null },
-        ...{ labels: {}, allowedAddresses: null, teamId, personId, budget: noBudget, secret, actor },
+        ...{ ...unrestricted, id, organizationId, name: id, scopes: [...scopes], teamId, personId, secret, actor },
       });
       return id;
     }
@@ -267,7 +262,7 @@ for (const [name, runs] of [
       ]);
     });
 
-    test("a person is named in reports until she is forgotten; then her id stays", async () => {
+    test("a person is named in reports until they are forgotten; then the id stays", async () => {
       const { organizations, people, keys } = await world();
       const admit = admitOf(organizations[0], { keyId: keys[0]!.id });
       await book.run([admit]);

@@ -11,6 +11,7 @@ import { isPublicAddress, sendWebhook, signatureOf } from "../../src/upstream/we
 import { nextAttempt_ms, notices } from "../../src/usage/notices.ts";
 import { until } from "../harness/until.ts";
 import { admitOf, newHex, type Store, settleOf, stores } from "../store/ledger-stores.ts";
+import { newSecret, unrestricted } from "../store/new-key.ts";
 
 setDefaultTimeout(60_000);
 
@@ -57,9 +58,9 @@ async function teamAndKey(
     keyDefault: null,
   });
   await acts.createKey({
-    ...{ ...common, id, name: "app", scopes: ["inference:create"], allowedModels: null, expiresAt: null, owner: null },
-    ...{ labels: {}, allowedAddresses: null, teamId, budget: { ...noBudget, month: 112 } },
-    secret: { hash: crypto.getRandomValues(new Uint8Array(32)), prefix: "slk_test", suffix: "test" },
+    ...{ ...unrestricted, ...common, id, name: "app", scopes: ["inference:create"], teamId },
+    budget: { ...noBudget, month: 112 },
+    secret: newSecret(),
   });
   return [teamId, id];
 }
