@@ -1,5 +1,5 @@
 /** An engine's key in the form of a header's value. A problem never shows the key. */
-export type CheckedKey = { key: string } | { problem: string };
+type CheckedKey = { key: string } | { problem: string };
 
 export function checkedKey(written: string): CheckedKey {
   const key = written.trim();

@@ -1,4 +1,4 @@
-/** Builds the Configuration from a checked environment and a checked file: routes, engines, and every default filled in. */
+/** Builds the Configuration from a checked environment and a checked file: routes, engines, and every default. */
 import { compact } from "../inference/compact.ts";
 import type { Retirement } from "../inference/model.ts";
 import type { CatalogModel, Route } from "../routing/catalog.ts";
@@ -20,7 +20,7 @@ import { check, load, queue, resolve, type UpstreamEntry } from "./settings/upst
 import { simulatorUpstream } from "./simulator.ts";
 import { checkedUrl } from "./upstream-url.ts";
 
-/** `file` is null where there is none; `simulatorUrl` while the simulator has not been started. */
+/** `file` is null if there is none; `simulatorUrl` is null until the simulator has started. */
 export function assemble(
   environment: EnvironmentSettings,
   file: ConfigurationFile | null,

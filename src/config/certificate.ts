@@ -48,7 +48,7 @@ export function readCertificates(path: string, readFile: ReadFile): { text: stri
   }
 }
 
-export interface Described {
+interface Described {
   /** The names and addresses for which the certificate is valid. */
   names: string[];
   begins: Date;
@@ -75,7 +75,7 @@ export interface TlsFiles {
   identity: IdentityFiles | null;
 }
 
-export interface TlsTexts {
+interface TlsTexts {
   ca?: string;
   cert?: string;
   key?: string;

@@ -1,7 +1,6 @@
 /**
- * CONFIG: environment and sluice.yaml → one checked value. Seen by cli and main alone.
- *
- * The configuration is made once at start and again at each reload; nothing else reads the environment.
+ * CONFIG makes one checked value of the environment and sluice.yaml, for cli and node. It is made at the start and at each
+ * reload; nothing else reads the environment.
  */
 import type { Identity } from "../auth/identity.ts";
 import type { Catalog } from "../routing/catalog.ts";
@@ -17,7 +16,7 @@ export interface Configuration extends Omit<Sections, "server" | "identity"> {
   shares: ReadonlyMap<string, Share>;
   /** Every engine in force, and those of the file to which no model is routed yet. */
   upstreams: Upstream[];
-  /** Null: nobody comes in by an issuer. */
+  /** Null if nobody can sign in through an issuer. */
   identity: Identity | null;
   server: ServerSettings;
   storage: StorageSettings;
@@ -30,7 +29,7 @@ export type ServiceLimits = Sections["limits"];
 /** `on`: TLS with the certificate of the main port. `proxy`: a proxy speaks TLS. `off`: management from the node alone. */
 export type OperatorTls = "off" | "on" | "proxy";
 
-export interface OperatorSettings {
+interface OperatorSettings {
   host: string;
   port: number;
   /** The names, in lower case, by which it may be asked besides addresses, `localhost` and `host`. Absent: none. */
@@ -53,9 +52,9 @@ export interface ServerSettings extends ServerSection {
   tls?: IdentityFiles;
   /** Whether a start may bring an older database up to date. */
   migrates: boolean;
-  /** Addresses and networks of the proxies whose word for the client's address is taken. */
+  /** Addresses and networks of the proxies that are trusted to name the client's address. */
   trustedProxies: string[];
-  /** The header in which they name it, in lower case. */
+  /** The name of the header for that, in lower case. */
   clientAddressHeader: string;
   /** The keys that seal small secrets at rest, of which the first is for new ones. Absent: nothing needs one. */
   secretKeys?: readonly Uint8Array[];

@@ -1,4 +1,4 @@
-/** Says in a sentence what to write in place of an offence against the schema. */
+/** Explains offences against the schema: what is wrong, and what to write instead. */
 import { isMap, isScalar, isSeq, type Node } from "yaml";
 import { closestName } from "../schema/closest.ts";
 import type { Shape } from "../schema/shape.ts";
@@ -33,9 +33,9 @@ function messageFor(offence: Offence, node: Node | null): string {
       if (shape.properties) return unknownName(name, Object.keys(shape.properties));
       return shape["x-key"] ?? (shape.propertyNames ? mustBe(shape.propertyNames) : "is not a valid name here");
     case "unknown": {
-      const known = Object.keys(shape.properties ?? {});
+      const names = Object.keys(shape.properties ?? {});
       if (name === "<<") return "is not a known field; merge keys are not supported, write the fields out";
-      return unknownName(name, known);
+      return unknownName(name, names);
     }
     case "wrong":
       if (isMap(node) && shape.type === "object") {
@@ -55,7 +55,7 @@ export function didYouMean(written: string, known: readonly string[]): string {
   return name === null ? "" : `; did you mean '${name}'?`;
 }
 
-/** The written value: `, not "5"`. */
+/** The end of a message, with the value as it is written: `, not "5"`. */
 function insteadOf(shape: Row, node: Node | null): string {
   if (isMap(node)) return ", not a mapping";
   if (isSeq(node) && shape.type === "array") {

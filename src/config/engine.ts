@@ -1,7 +1,7 @@
 /**
- * Asks an engine what it serves, in the dialects that engines have: the list of OpenAI's form with what vLLM, llama.cpp,
- * engines of Messages and aggregators add to it, and Ollama's own. The answers are untrusted: they are bounded, and used
- * only where they have the right form.
+ * Asks an engine for its models, in the dialects of engines: OpenAI's list with the additions of vLLM, llama.cpp, engines of
+ * Messages and aggregators, and Ollama's own list. The answers are not trusted: they are bounded, and only values of the
+ * right form are used.
  */
 import type { Capability } from "../inference/request.ts";
 import { type UpstreamProtocol, upstreamCodecs } from "../upstream/codecs.ts";
@@ -50,7 +50,7 @@ export async function probeEngine(
     const models = modelsOf(answer.body);
     if (models && models.length > 0) return { url: base, models: await detailed(models, root, ask) };
     tried.push(answer);
-    // Without an answer, or with a refused key, another path would fare no better.
+    // Without an answer, or with a refused key, another path would fail as well.
     if (answer.status === null || answer.status === 401 || answer.status === 403) break;
   }
   const tags = tried[0]?.status === null ? null : modelsOf((await ask(`${root}/api/tags`)).body);
@@ -106,7 +106,7 @@ async function jsonOf(response: Response): Promise<unknown> {
   }
 }
 
-/** The words for an engine that runs and takes no requests yet; null: it says something else. */
+/** The words for an engine that runs but takes no requests yet; null for any other status. */
 export function notReady(status: number | null): string | null {
   return status === 503 || status === 429 ? `answered ${status}: it still loads its model, or is overloaded` : null;
 }
@@ -128,7 +128,7 @@ function complaint(url: string, tried: Answer[], withKey: boolean): string {
   return `No list of models at ${url}: ${answered}. Is this the base URL of an engine, including /v1?`;
 }
 
-/** `{data: [{id}]}` of OpenAI's form, `{models: [{name}]}` of Ollama's, or a bare list; null where it is neither. */
+/** Reads `{data: [{id}]}` of OpenAI, `{models: [{name}]}` of Ollama, or a bare list. Null for any other body. */
 function modelsOf(body: unknown): EngineModel[] | null {
   const { data, models } = record(body);
   const list = [data, models, body].find((candidate) => Array.isArray(candidate)) as unknown[] | undefined;
@@ -171,7 +171,7 @@ function capabilitiesOf(entry: Record<string, unknown>): Capability[] | null {
   const inputs = record(entry.architecture).input_modalities;
   const reads = (kind: string) => Array.isArray(inputs) && inputs.includes(kind);
   const has = (...names: string[]) => names.some((name) => parameters.includes(name));
-  return known({
+  return listed({
     tools: has("tools"),
     parallel_tools: has("tools") && has("parallel_tool_calls"),
     vision: reads("image"),
@@ -183,7 +183,7 @@ function capabilitiesOf(entry: Record<string, unknown>): Capability[] | null {
   });
 }
 
-function known(flags: Record<Capability, boolean>): Capability[] {
+function listed(flags: Record<Capability, boolean>): Capability[] {
   return (Object.keys(flags) as Capability[]).filter((name) => flags[name]);
 }
 
@@ -205,12 +205,12 @@ async function detailed(models: EngineModel[], root: string, ask: Ask): Promise<
   if (models.some((model) => model.contextTokens !== null)) return models;
   const tags = modelsOf((await ask(`${root}/api/tags`)).body);
   if (!tags || tags.length === 0) return models;
-  const listed: EngineModel[] = [];
+  const generating: EngineModel[] = [];
   for (const model of models.slice(0, details_max)) {
     const show = record((await ask(`${root}/api/show`, { model: model.name })).body);
-    if (!isEmbedding(show)) listed.push(withShow(model, show));
+    if (!isEmbedding(show)) generating.push(withShow(model, show));
   }
-  return [...listed, ...models.slice(details_max)];
+  return [...generating, ...models.slice(details_max)];
 }
 
 function withProps(model: EngineModel, props: Record<string, unknown>): EngineModel {
@@ -219,7 +219,7 @@ function withProps(model: EngineModel, props: Record<string, unknown>): EngineMo
   const contextTokens = firstCount(record(props.default_generation_settings).n_ctx) ?? model.contextTokens;
   if (Object.keys(template).length === 0) return { ...model, contextTokens };
   const tools = template.supports_tools === true || template.supports_tool_calls === true;
-  const capabilities = known({
+  const capabilities = listed({
     tools,
     parallel_tools: tools && template.supports_parallel_tool_calls === true,
     vision: modalities.vision === true,
@@ -252,7 +252,7 @@ function withShow(model: EngineModel, { capabilities, model_info }: Record<strin
     files: false,
     audio_input: capabilities.includes("audio"),
   };
-  return { ...model, contextTokens, capabilities: known(flags) };
+  return { ...model, contextTokens, capabilities: listed(flags) };
 }
 
 function firstCount(...candidates: unknown[]): number | null {

@@ -1,4 +1,4 @@
-/** The environment's part of the configuration: its variables, read by their rows. An empty variable counts as unset. */
+/** Reads the variables of the environment by their rows. An empty variable counts as unset. */
 
 import { secretKeysIn } from "../auth/sealed.ts";
 import { compact } from "../inference/compact.ts";
@@ -26,7 +26,7 @@ export interface EnvironmentSettings {
   notices: string[];
 }
 
-export type Overrides = { [Name in keyof typeof sections]?: Written<(typeof sections)[Name]["properties"]> };
+type Overrides = { [Name in keyof typeof sections]?: Written<(typeof sections)[Name]["properties"]> };
 
 /** The returned `environment` includes the secrets from files. */
 export function readEnvironment(
@@ -148,7 +148,7 @@ function misspelled(environment: Environment): string[] {
   return Object.keys(environment)
     .filter((name) => name.startsWith("SLUICE_") && !variables.includes(name))
     .flatMap((name) => {
-      const meant = closestName(name, variables);
-      return meant === null ? [] : [`${name} is not read; did you mean ${meant}?`];
+      const suggestion = closestName(name, variables);
+      return suggestion === null ? [] : [`${name} is not read; did you mean ${suggestion}?`];
     });
 }

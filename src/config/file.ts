@@ -1,4 +1,4 @@
-/** sluice.yaml: bytes → a checked value, or all that is wrong with it. */
+/** Reads the bytes of sluice.yaml into a checked value, or into all of its problems. */
 import type { Path } from "../schema/walk.ts";
 import { reportOffences } from "./diagnose.ts";
 import type { Environment } from "./environment.ts";
@@ -8,7 +8,7 @@ import { ConfigurationFile } from "./settings/file.ts";
 import type { ReadFile } from "./source.ts";
 import { readYaml } from "./yaml.ts";
 
-export interface FileText {
+interface ConfigurationText {
   bytes: Uint8Array;
   /** The path as the operator wrote it, with which every problem begins. */
   path: string;
@@ -19,7 +19,7 @@ export interface FileText {
   upstreamFromEnvironment: boolean;
 }
 
-export function readConfigurationFile(text: FileText): { file: ConfigurationFile } | { problems: string[] } {
+export function readConfigurationFile(text: ConfigurationText): { file: ConfigurationFile } | { problems: string[] } {
   const problems = new Problems(text.path);
   const yaml = readYaml(text.bytes, text, problems);
   if (yaml?.empty) {

@@ -1,11 +1,12 @@
 /**
- * A hash of the configuration in force, so that a drift between nodes shows. It leaves out what is a node's own (where it
- * listens, where its data lies, where its simulator runs). Because it is public, a secret counts only as set or not. Pure.
+ * Hashes the configuration in force, so that nodes with different ones can be told apart. It leaves out the settings of the
+ * node itself: its addresses, its data, and the URL of its simulator. The hash is public, so it only has whether a secret is
+ * set. Pure.
  */
 import type { Configuration } from "./configuration.ts";
 import { simulatorName } from "./simulator.ts";
 
-/** The hash has 16 hex digits. */
+/** Returns 16 hex digits. */
 export function configurationHash({ server: _, storage: __, notices: ___, ...shared }: Configuration): string {
   const text = JSON.stringify(shared, (_name, value: unknown) => plain(value));
   return new Bun.CryptoHasher("sha256").update(text).digest("hex").slice(0, 16);

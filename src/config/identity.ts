@@ -1,4 +1,4 @@
-/** `identity` of sluice.yaml: what a schema cannot say of it, and the settings in force. */
+/** Checks the section `identity` of sluice.yaml beyond its schema, and makes its settings. */
 import type { Identity, Issuer, Rule } from "../auth/identity.ts";
 import type { Path } from "../schema/walk.ts";
 import { scopes } from "../store/directory.ts";
@@ -74,7 +74,7 @@ function* brokenRule(rule: RuleEntry, issuers: string[]): Found {
 
 const loopback = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
 
-/** The reason why the address cannot be trusted, because its answers could be forged on the way or it is no address; else null. */
+/** The reason why answers from this URL could be forged on the way, or why it is no URL; null if there is none. */
 function whyUnsafe(text: string): string | null {
   if (!/^https?:\/\//.test(text) || !URL.canParse(text) || /[\s\\?#]/.test(text))
     return "must be a URL without query and fragment, such as https://login.example";
@@ -94,7 +94,7 @@ function whyNoOrigin(text: string): string | null {
 const hour_ms = 3_600_000;
 const day_ms = 24 * hour_ms;
 
-/** The settings in force, of a section without problems. */
+/** The settings of a section without problems. */
 export function identityOf(section: IdentitySection): Identity {
   const settings = filled(rows.properties, section);
   const originOf = (url: string | undefined) => (url === undefined ? null : new URL(url).origin);

@@ -1,4 +1,4 @@
-/** A first sluice.yaml for an engine that is already there: what it serves, with comments where a person should look. */
+/** Drafts a sluice.yaml for an existing engine: the models that it serves, with comments where a person should look. */
 import type { Model } from "../inference/model.ts";
 import type { UpstreamProtocol } from "../upstream/codecs.ts";
 import { checkedKey } from "./api-key.ts";
@@ -7,7 +7,7 @@ import { defaultModels } from "./models.ts";
 import { publicIds } from "./public-id.ts";
 import { schemaText } from "./settings/file.ts";
 
-export interface DraftUpstream {
+interface DraftUpstream {
   /** The upstream's name in the file. */
   name: string;
   url: string;
@@ -19,10 +19,10 @@ export interface DraftUpstream {
 }
 
 /** The file beside the draft to which its first line refers. */
-export const schema_file = "sluice.schema.json";
-export const upstreamKeyVariable = "SLUICE_UPSTREAM_KEY";
+const schema_file = "sluice.schema.json";
+const upstreamKeyVariable = "SLUICE_UPSTREAM_KEY";
 
-export interface InitOptions {
+interface InitOptions {
   url: string;
   protocol?: UpstreamProtocol;
   apiKey: string | null;
@@ -30,7 +30,7 @@ export interface InitOptions {
   nowSeconds: number;
 }
 
-export interface InitDraft {
+interface InitDraft {
   /** The text of sluice.yaml. */
   yaml: string;
   /** Public ids of the models found. */

@@ -1,6 +1,6 @@
 /**
- * Environment + sluice.yaml + defaults → one Configuration, or everything that is wrong. Pure but for the reading of the
- * file, which is an argument.
+ * Makes one Configuration of the environment, sluice.yaml and the defaults, or returns all problems. Files are read by a
+ * function that is an argument.
  *
  * The environment overrides the file, and the file overrides the defaults. SLUICE_UPSTREAM_URL sends every model of the
  * catalog in force to that engine. `models` of a file replace the default catalog whole; its `plans` stand beside the

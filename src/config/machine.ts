@@ -4,7 +4,7 @@ import { availableParallelism, totalmem } from "node:os";
 import { join } from "node:path";
 
 /** The text of a file; null where there is none. */
-export type ReadText = (path: string) => string | null;
+type ReadText = (path: string) => string | null;
 
 export function readText(path: string): string | null {
   try {
@@ -22,7 +22,7 @@ export function memoryLimitBytes(read: ReadText): number | null {
   return real.length > 0 ? Math.min(...real) : null;
 }
 
-/** A container often sees its own group as the root, whatever the path says: both places are looked at. */
+/** In a container, the process's own group is often at the root, whatever its path is, so both places are read. */
 function memoryFiles(groups: string): string[] {
   const unified = (path: string) => join("/sys/fs/cgroup", path, "memory.max");
   const legacy = (path: string) => join("/sys/fs/cgroup/memory", path, "memory.limit_in_bytes");

@@ -1,4 +1,4 @@
-/** The words for what a row asks of a value. Pure. */
+/** Describes the values that a row allows. Pure. */
 import type { Row } from "./settings/row.ts";
 
 /** Completes a sentence that begins with a setting: `must be a whole number from 0 to 65535`. */

@@ -1,4 +1,4 @@
-/** The file of `sluice apply`: bytes → what organizations are to be, or all that is wrong with it; and back to text. */
+/** Reads and writes the file of `sluice apply`: the organizations that are wanted, or all problems of the file. */
 import type { TProperties } from "typebox";
 import Type from "typebox";
 import { Check } from "typebox/value";
@@ -16,7 +16,7 @@ import { reportOffences } from "./diagnose.ts";
 import { ConfigurationError, type Place, Problems } from "./problem.ts";
 import { readYaml } from "./yaml.ts";
 
-/** Ten thousand keys with all their fields. */
+/** Large enough for ten thousand keys with all their fields. */
 export const organizationsFile_bytes_max = 16 * 1024 * 1024;
 const things_max = 10_000;
 
@@ -75,7 +75,7 @@ export function readOrganizationsFile(bytes: Uint8Array, path: string): Organiza
   };
 }
 
-/** The text of a file, which reads as the same again. `people`: comments beside their names. */
+/** The text of a file with these organizations. `people` has comments for names of people. */
 export function organizationsYaml(file: WantedFile, comment: string, people: ReadonlyMap<string, string>): string {
   const document = new Document(file, { aliasDuplicateObjects: false });
   document.commentBefore = comment;

@@ -1,4 +1,4 @@
-/** Plans that organizations are on and a catalog does not have: their inference is 402. Pure. */
+/** Finds plans that organizations have and a catalog lacks: their inference is refused with 402. Pure. */
 import type { Plan, PlanUse } from "../store/plan.ts";
 
 type Plans = ReadonlyMap<string, Plan>;

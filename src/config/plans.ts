@@ -15,8 +15,8 @@ const limitNames = {
 } as const satisfies Record<Exclude<keyof PlanEntry, "queue_weight" | "queue_priority">, keyof Plan>;
 
 /**
- * `starter` is what an organization gets unasked: a working day with a coding agent fits. `pro` holds ten times as much;
- * `unlimited` limits nothing.
+ * `starter` is the plan of an organization for which none is named. It suffices for a working day with a coding agent. `pro`
+ * has ten times as much; `unlimited` has no limits.
  */
 const defaults: Record<string, PlanEntry> = {
   starter: {

@@ -1,4 +1,4 @@
-/** The problems of a configuration, in words for the person who wrote it: all at once, in the order of the file. */
+/** Collects the problems of a configuration for the person who wrote it: all of them, in the order of the file. */
 import type { Path } from "../schema/walk.ts";
 
 /** A place in a file. Lines and columns count from 1. */
@@ -7,9 +7,9 @@ export interface Place {
   column: number;
 }
 
-/** Nobody reads more than this. */
+/** How many problems are shown. Further ones are counted. */
 const problems_shown_max = 20;
-/** Further problems are only counted: a hostile file must not fill the memory. */
+/** How many problems are kept: a hostile file must not fill the memory. */
 export const problems_kept_max = 1000;
 
 /** `problems` has one line each; `message` is all of them, ready to be printed. Neither ever holds a secret. */

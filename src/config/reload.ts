@@ -1,14 +1,14 @@
-/** The configuration in force, and its replacement without a restart: a bad new one leaves the old one in force. */
+/** Holds the configuration in force, and replaces it without a restart. A configuration with problems replaces nothing. */
 import { isDeepStrictEqual } from "node:util";
 import type { Configuration } from "./configuration.ts";
 import { configurationHash } from "./hash.ts";
 import { ConfigurationError } from "./problem.ts";
 import { sections } from "./settings/sections.ts";
 
-export type Reloaded = { ok: true; configuration: Configuration } | { ok: false; problems: readonly string[] };
+type Reloaded = { ok: true; configuration: Configuration } | { ok: false; problems: readonly string[] };
 
 export interface Reloadable {
-  /** The configuration in force, with the plans of this node's file. A request takes it once, and keeps it. */
+  /** The configuration in force, with the plans of this node's file. A request reads it once. */
   current(): Configuration;
   /** The hash of the configuration in force. */
   hash(): string;
@@ -24,7 +24,7 @@ type Refuse = (next: Configuration) => Promise<string[]>;
 /** Adds the problems that other processes found, so that all of them apply a configuration or none does. */
 export type Agree = (problems: readonly string[]) => Promise<readonly string[]>;
 
-export interface ReloadSources {
+interface ReloadSources {
   load(): Configuration | ConfigurationError;
   /** Prepares what a new configuration needs before it comes into force, such as the simulator; or throws. */
   prepare?(next: Configuration): Promise<Configuration>;

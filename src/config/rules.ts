@@ -1,6 +1,6 @@
 /**
- * The rules about sluice.yaml that a schema cannot say: names that must meet, settings that depend on each other, and
- * routes that no request could use. Each rule has a name, and yields the path of a problem and its message.
+ * The rules of sluice.yaml that a schema cannot state: names that must exist, settings that depend on each other, and routes
+ * that no request could use. Each rule has a name, and yields the path of a problem and its message.
  */
 import { isIP, isIPv4, isIPv6 } from "node:net";
 import type { TSchema } from "typebox";
@@ -24,7 +24,7 @@ import { checkedUrl } from "./upstream-url.ts";
 type Problem = [path: Path, message: string];
 type Found = Iterable<Problem>;
 
-/** `value` may have holes where something was wrong; entries with holes are passed over. */
+/** `value` may have holes where something was wrong. Entries with holes are skipped. */
 export function* brokenRules(value: unknown, upstreamFromEnvironment: boolean): Found {
   const { upstreams, models, metering, identity, server } = record(value);
   const entries = Object.entries(record(upstreams));

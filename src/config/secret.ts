@@ -1,11 +1,11 @@
-/** Texts in files of their own: secrets, certificates. Messages name the file, never what is in it. */
+/** Reads texts from files of their own: secrets and certificates. Messages have the file's name, never its content. */
 import { secretVariables } from "./settings/variables.ts";
-import { type ReadFile, reasonOf } from "./source.ts";
+import { type ReadFile, reasonOf, utf8Text } from "./source.ts";
 
 /** Keys and passwords are far shorter, so a longer file is the wrong one. */
-export const secret_bytes_max = 64 * 1024;
+const secret_bytes_max = 64 * 1024;
 
-export type FileText = { text: string } | { problem: string };
+type FileText = { text: string } | { problem: string };
 
 /** The text of a file. `problem` follows the file's name: `which is empty`. */
 export function fileText(path: string, readFile: ReadFile, bytes_max: number): FileText {
@@ -17,14 +17,9 @@ export function fileText(path: string, readFile: ReadFile, bytes_max: number): F
   }
   if (bytes === null) return { problem: "which does not exist" };
   if (bytes.byteLength > bytes_max) return { problem: `which is larger than ${bytes_max / 1024} KiB` };
-  try {
-    const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-    if (text.trim() === "") return { problem: "which is empty" };
-    if (!text.includes("\0")) return { text };
-  } catch {
-    // Falls through to the message below.
-  }
-  return { problem: "which is not UTF-8 text" };
+  const text = utf8Text(bytes);
+  if (text === null) return { problem: "which is not UTF-8 text" };
+  return text.trim() === "" ? { problem: "which is empty" } : { text };
 }
 
 /** The text of a file without the line break at its end, which editors and `echo` put there. */

@@ -1,4 +1,4 @@
-/** Reads files from disk; nothing else in this module does. */
+/** Reads files from disk. No other file of this module does. */
 import { closeSync, openSync, readSync, statSync } from "node:fs";
 
 /** The largest size of sluice.yaml, and of every other file that is read here. */
@@ -27,6 +27,16 @@ export function readFileBounded(path: string, bytes_max = file_bytes_max): Uint8
     return bytes.subarray(0, length);
   } finally {
     closeSync(descriptor);
+  }
+}
+
+/** The text of a file, or null if it is not UTF-8 without NUL. */
+export function utf8Text(bytes: Uint8Array): string | null {
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    return text.includes("\0") ? null : text;
+  } catch {
+    return null;
   }
 }
 

@@ -10,7 +10,7 @@ export interface Sources {
   readFile: ReadFile;
 }
 
-export interface Substituted {
+interface Substituted {
   text: string;
   /** Problems are a sentence each. They name variables and files, never their contents. */
   problems: string[];

@@ -1,4 +1,4 @@
-/** The errors of the YAML parser, in words that say what to do. */
+/** Explains the errors of the YAML parser: what is wrong, and what to do. */
 import type { ErrorCode, YAMLError } from "yaml";
 
 /** The parser's own message is never used: it may quote the file, and with it a key. */

@@ -1,4 +1,4 @@
-/** The text of a variable → the value that its row asks for. Pure. */
+/** Reads the text of a variable into the value of its row. Pure. */
 import type { Shape } from "../schema/shape.ts";
 import { mustBe } from "./must-be.ts";
 import { shortened } from "./problem.ts";
@@ -14,7 +14,7 @@ export function readText(row: Row, text: string): { value: unknown } | { problem
   return { problem: mustBe(row) + (row.writeOnly ? "" : `, not ${JSON.stringify(shortened(text))}`) };
 }
 
-/** Items stand between blanks or commas. */
+/** Items are separated by blanks or commas. */
 function readList(items: Row, text: string): { value: unknown[] } | { problem: string } {
   const value: unknown[] = [];
   for (const item of text.split(/[\s,]+/).filter(Boolean)) {
@@ -25,7 +25,7 @@ function readList(items: Row, text: string): { value: unknown[] } | { problem: s
   return { value };
 }
 
-/** Undefined where the text does not fit. */
+/** Undefined if the text does not fit. */
 function valueIn(shape: Shape, text: string): unknown {
   if (shape.anyOf) return shape.anyOf.map((branch) => valueIn(branch, text)).find((value) => value !== undefined);
   if (shape.enum) return shape.enum.find((value) => value === text);

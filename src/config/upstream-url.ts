@@ -1,6 +1,6 @@
 /** Turns the base URL of an engine, as an operator writes it, into one to which a path can be appended. */
 
-export type CheckedUrl = { url: string } | { problem: string };
+type CheckedUrl = { url: string } | { problem: string };
 
 /** `problem` completes a sentence that begins with the field's name; it never repeats the URL, which may hold a secret. */
 export function checkedUrl(written: string): CheckedUrl {

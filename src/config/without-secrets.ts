@@ -1,6 +1,6 @@
 /**
- * The configuration in the form that may be shown. What is shown is listed here: a setting that is not, and so any secret,
- * stays inside. Pure.
+ * The configuration in the form that may be shown. It has only the settings that are listed here, so that no secret gets
+ * out. Pure.
  */
 import type { Issuer, Rule } from "../auth/identity.ts";
 import type { ShownConfiguration } from "../management/configuration-shape.ts";

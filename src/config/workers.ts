@@ -7,8 +7,8 @@
 import type { ServiceLimits, StorageSettings } from "./configuration.ts";
 import { type WorkersWanted, workers_max } from "./settings/sections.ts";
 
-/** A worker with less memory would refuse requests because of what it needs itself. */
-export const worker_bytes_min = 256 * 1024 * 1024;
+/** The least memory of a worker. With less, it would refuse requests because of the memory that it needs itself. */
+const worker_bytes_min = 256 * 1024 * 1024;
 
 /** The reason why a node cannot have so many workers, or null. It completes a sentence that begins with the setting. */
 export function whyNoWorkers(wanted: WorkersWanted, { databaseUrl, redisUrl }: StorageSettings): string | null {

@@ -12,7 +12,7 @@ import {
 } from "yaml";
 import type { Path } from "../schema/walk.ts";
 import type { Place, Problems } from "./problem.ts";
-import { file_bytes_max } from "./source.ts";
+import { file_bytes_max, utf8Text } from "./source.ts";
 import { type Sources, substitute } from "./substitute.ts";
 import { syntaxMessage } from "./syntax.ts";
 
@@ -20,7 +20,7 @@ import { syntaxMessage } from "./syntax.ts";
 const depth_max = 64;
 
 /** The node at a path. An alias is resolved, but keeps its own place. */
-export interface Location {
+interface Location {
   node: Node | null;
   place: Place | null;
   /** The place of its name, if it has one. */
@@ -76,13 +76,7 @@ function decoded(bytes: Uint8Array, bytes_max: number): string | { problem: stri
   if (bytes.byteLength > bytes_max) {
     return { problem: `is larger than ${bytes_max / 1024 / 1024} MiB; is it the right file?` };
   }
-  try {
-    const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-    if (!text.includes("\0")) return text;
-  } catch {
-    // Falls through to the message below.
-  }
-  return { problem: "is not UTF-8 text; save it as UTF-8" };
+  return utf8Text(bytes) ?? { problem: "is not UTF-8 text; save it as UTF-8" };
 }
 
 /** Reads each node once. An alias is its anchor's own value, so aliases of aliases cost no more than their text. */

@@ -1,4 +1,4 @@
-/** The actions of an answer on the wire: frames to write at their time, and the requested faults. */
+/** Turns an answer into actions on the wire: frames to write at their time, and the requested faults. */
 import { type Chunk, type ChunkOptions, chunks } from "./chunks.ts";
 import type { Directives, Quirk } from "./directives.ts";
 import { errorBody } from "./errors.ts";

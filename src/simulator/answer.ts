@@ -3,25 +3,25 @@
  * finish reason, and the usage. It is the same streamed and not.
  */
 import { callsFor } from "./calls.ts";
-import type { Asked, Conversation } from "./conversation.ts";
+import type { AnswerInput, Conversation } from "./conversation.ts";
 import type { Directives } from "./directives.ts";
 import { type Answer, type Choice, capped, type Part, usageOf } from "./parts.ts";
 import type { ChatRequest } from "./request.ts";
 import { satisfying } from "./schema.ts";
 import { filler, type Random, random, shortened, thinking, tokens } from "./text.ts";
 
-export function answerTo(asked: Asked): Answer {
-  const { request, conversation, directives } = asked;
-  const choices = Array.from({ length: request.choices }, (_, index) => choiceFor(asked, index));
+export function answerTo(input: AnswerInput): Answer {
+  const { request, conversation, directives } = input;
+  const choices = Array.from({ length: request.choices }, (_, index) => choiceFor(input, index));
   return { choices, usage: usageOf(choices, conversation.prompt_tokens, directives.numbers.cached ?? 0) };
 }
 
-function choiceFor(asked: Asked, index: number): Choice {
-  const { request, conversation, directives } = asked;
+function choiceFor(input: AnswerInput, index: number): Choice {
+  const { request, conversation, directives } = input;
   const next = random(conversation.seed + index);
-  const calls = callsFor(asked, index, next);
+  const calls = callsFor(input, index, next);
   const reasoning = reasoningFor(request, directives, next);
-  const spoken = ordered(reasoning, textFor(asked, next, calls.length > 0), calls, directives);
+  const spoken = ordered(reasoning, textFor(input, next, calls.length > 0), calls, directives);
   const parts = capped(spoken, request.tokens_max);
   const whole = parts.length === spoken.length && parts.every((part, at) => part.tokens === spoken[at]!.tokens);
   return { parts, finish: finishOf(parts, whole, directives) };
@@ -50,17 +50,17 @@ function reasoningFor(request: ChatRequest, directives: Directives, next: Random
   return count > 0 ? [{ kind: "reasoning", tokens: thinking(count, next) }] : [];
 }
 
-function textFor(asked: Asked, next: Random, calling: boolean): Part[] {
-  const { directives } = asked;
+function textFor(input: AnswerInput, next: Random, calling: boolean): Part[] {
+  const { directives } = input;
   if (calling && !directives.flags.has("text-with-calls") && !directives.quirks.has("text-after-tools")) return [];
   if (directives.flags.has("refusal")) {
     return [{ kind: "refusal", tokens: tokens("I am the Sluice simulator, and I was told to refuse this.") }];
   }
-  const all = calling ? tokens("The Sluice simulator calls for help.") : words(asked, next);
-  return [{ kind: "text", tokens: stopped(all, asked.request.stops) }];
+  const all = calling ? tokens("The Sluice simulator calls for help.") : words(input, next);
+  return [{ kind: "text", tokens: stopped(all, input.request.stops) }];
 }
 
-function words({ request, conversation, directives, says }: Asked, next: Random): string[] {
+function words({ request, conversation, directives, says }: AnswerInput, next: Random): string[] {
   const { format } = request;
   if (format.kind === "schema") return tokens(JSON.stringify(satisfying(format.schema, next)));
   if (format.kind === "json") {
@@ -68,8 +68,8 @@ function words({ request, conversation, directives, says }: Asked, next: Random)
   }
   const echoes = directives.flags.has("echo");
   const head = tokens(echoes ? conversation.question : introduction(conversation, says));
-  const wanted = directives.numbers.tokens;
-  if (wanted !== undefined) return [...head.slice(0, wanted), ...filler(wanted - head.length, true, next)];
+  const count = directives.numbers.tokens;
+  if (count !== undefined) return [...head.slice(0, count), ...filler(count - head.length, true, next)];
   return echoes ? head : [...head, ...filler(30 + Math.floor(next() * 50), false, next)];
 }
 

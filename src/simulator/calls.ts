@@ -1,5 +1,5 @@
 /** The calls of an answer: their tools and arguments. */
-import type { Asked } from "./conversation.ts";
+import type { AnswerInput } from "./conversation.ts";
 import type { Directives, Quirk } from "./directives.ts";
 import type { Part } from "./parts.ts";
 import { Refusal } from "./refusal.ts";
@@ -19,13 +19,13 @@ const needTwo: Quirk[] = [
   "index-missing",
 ];
 
-export function callsFor(asked: Asked, choice: number, next: Random): Call[] {
-  const { request, conversation, directives } = asked;
-  const called = toolsCalled(asked);
-  const calls = called.map(({ tool, given }, index): Call => {
+export function callsFor(input: AnswerInput, choice: number, next: Random): Call[] {
+  const { request, conversation, directives } = input;
+  const called = toolsCalled(input);
+  const calls = called.map(({ tool, args }, index): Call => {
     const id = hash(`${choice} ${index}`, conversation.seed).toString(36).padStart(7, "0");
-    const args = tokens(given ?? JSON.stringify(satisfying(withObject(tool.parameters), next)));
-    return { kind: "call", id: `call_sim${id}`, name: tool.name, tokens: args };
+    const written = args ?? JSON.stringify(satisfying(withObject(tool.parameters), next));
+    return { kind: "call", id: `call_sim${id}`, name: tool.name, tokens: tokens(written) };
   });
   const last = calls.at(-1);
   if (last && directives.quirks.has("cut-arguments"))
@@ -40,31 +40,31 @@ function withObject(parameters: unknown): unknown {
   return "type" in schema || "$ref" in schema ? schema : { type: "object", ...schema };
 }
 
-interface Called {
+interface ToolCall {
   tool: Tool;
   /** Arguments that a directive gave. */
-  given: string | null;
+  args: string | null;
 }
 
-function toolsCalled({ request, conversation, directives }: Asked): Called[] {
+function toolsCalled({ request, conversation, directives }: AnswerInput): ToolCall[] {
   const { mode, only } = request.toolChoice;
   const allowed = request.tools.filter((tool) => only === null || only.includes(tool.name));
-  const count = countAsked(directives);
+  const count = callCount(directives);
   const demanded = mode === "required";
   // Tool results are answered in words. Otherwise an agent with a directive in its history would never end.
   const cued = count > 0 && conversation.results.length === 0;
   if (mode === "none" || allowed.length === 0 || !(demanded || cued)) return [];
-  const named = directives.calls.map(({ name, arguments: given }): Called => {
+  const named = directives.calls.map(({ name, arguments: args }): ToolCall => {
     const tool = allowed.find((each) => each.name === name);
-    if (tool) return { tool, given };
-    const known = allowed.map((each) => each.name).join(", ");
-    throw new Refusal(400, `Simulator: there is no tool “${name}” to call. Known are: ${known}.`, "unknown_tool");
+    if (tool) return { tool, args };
+    const names = allowed.map((each) => each.name).join(", ");
+    throw new Refusal(400, `Simulator: there is no tool “${name}” to call. Known are: ${names}.`, "unknown_tool");
   });
-  const pool = named.length > 0 ? named : allowed.map((tool): Called => ({ tool, given: null }));
+  const pool = named.length > 0 ? named : allowed.map((tool): ToolCall => ({ tool, args: null }));
   return Array.from({ length: Math.max(1, count) }, (_, index) => pool[index % pool.length]!);
 }
 
-function countAsked(directives: Directives): number {
+function callCount(directives: Directives): number {
   const has = (quirk: Quirk) => directives.quirks.has(quirk);
   const quirky = needTwo.some(has) ? 2 : needOne.some(has) ? 1 : 0;
   return Math.max(directives.numbers.calls ?? 0, directives.calls.length, quirky);

@@ -48,7 +48,7 @@ export async function chat(
   if (body === undefined) throw new Refusal(400, "Simulator: the body is not JSON.", "invalid_json");
   const wholeRequest = readRequest(body);
   const begun = wholeRequest.continues ? beginningIn(wholeRequest) : null;
-  const chatRequest = begun?.asked ?? wholeRequest;
+  const chatRequest = begun?.request ?? wholeRequest;
   const conversation = readConversation(chatRequest);
   const directives = parseDirectives(
     options.directives ?? "",
@@ -70,7 +70,7 @@ export async function chat(
   }
   const says = `This is the Sluice simulator${options.namesModel === false ? "" : ` answering as “${chatRequest.model}”`}.`;
   const whole = answerTo({ request: chatRequest, conversation, directives, says });
-  const answer = begun ? restOf(whole, begun.said, wholeRequest.tokens_max) : whole;
+  const answer = begun ? restOf(whole, begun.beginning, wholeRequest.tokens_max) : whole;
   const shape = shapeOf(chatRequest, directives, conversation.seed);
   return chatRequest.stream ? streamed(call, answer, shape) : unstreamed(call, answer, shape);
 }

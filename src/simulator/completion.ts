@@ -21,17 +21,17 @@ export function completion(answer: Answer, options: ChunkOptions, withUsage: boo
 }
 
 function message(choice: Choice, quirks: ReadonlySet<Quirk>): Json {
-  const said = (kind: Part["kind"]) => {
+  const textOf = (kind: Part["kind"]) => {
     const parts = choice.parts.filter((part) => part.kind === kind);
     return parts.length > 0 ? parts.flatMap((part) => part.tokens).join("") : null;
   };
   const calls = choice.parts.filter((part) => part.kind === "call");
-  const reasoning = said("reasoning");
+  const reasoning = textOf("reasoning");
   const field = quirks.has("reasoning-field") ? "reasoning" : "reasoning_content";
   return {
     role: "assistant",
-    content: said("text") ?? contentBefore(choice),
-    refusal: said("refusal"),
+    content: textOf("text") ?? contentBefore(choice),
+    refusal: textOf("refusal"),
     ...(reasoning === null ? {} : { [field]: reasoning }),
     ...(calls.length === 0 ? {} : { tool_calls: calls.map((call) => toolCall(call, quirks)) }),
   };

@@ -1,39 +1,39 @@
-/** Goes on from the beginning of an answer, as engines do with `continue_final_message`. */
+/** Continues an answer from its beginning, as engines do with `continue_final_message`. */
 import { type Answer, type Choice, capped, type Part, partTokens, usageOf } from "./parts.ts";
 import { Refusal } from "./refusal.ts";
 import type { ChatRequest } from "./request.ts";
 import { inputTokens } from "./text.ts";
 
 /** The request for the whole answer, without its beginning, and that beginning. Throws a Refusal if there is none. */
-export function beginningIn(request: ChatRequest): { asked: ChatRequest; said: string } {
-  const last = request.messages.at(-1);
+export function beginningIn(chatRequest: ChatRequest): { request: ChatRequest; beginning: string } {
+  const last = chatRequest.messages.at(-1);
   if (last?.role !== "assistant")
     throw new Refusal(400, "Simulator: continue_final_message needs a last message of the assistant.", "invalid_value");
-  const asked = { ...request, messages: request.messages.slice(0, -1), tokens_max: Number.POSITIVE_INFINITY };
-  return { asked, said: last.text };
+  const messages = chatRequest.messages.slice(0, -1);
+  return { request: { ...chatRequest, messages, tokens_max: Number.POSITIVE_INFINITY }, beginning: last.text };
 }
 
 /** The rest of an answer whose text begins like this, up to a limit of tokens; all of it if it begins otherwise. */
-export function restOf({ choices, usage }: Answer, said: string, tokens_max: number): Answer {
+export function restOf({ choices, usage }: Answer, beginning: string, tokens_max: number): Answer {
   const rest = choices.map((choice): Choice => {
-    const all = choice.parts.map((part) => partAfter(part, said));
+    const all = choice.parts.map((part) => partAfter(part, beginning));
     const parts = capped(all, tokens_max);
     return { parts, finish: tokensIn(parts) < tokensIn(all) ? "length" : choice.finish };
   });
   const { cached_tokens } = usage.prompt_tokens_details;
-  return { choices: rest, usage: usageOf(rest, usage.prompt_tokens + inputTokens(said), cached_tokens) };
+  return { choices: rest, usage: usageOf(rest, usage.prompt_tokens + inputTokens(beginning), cached_tokens) };
 }
 
 function tokensIn(parts: readonly Part[]): number {
   return parts.reduce((sum, part) => sum + partTokens(part), 0);
 }
 
-function partAfter(part: Part, said: string): Part {
-  if (part.kind !== "text" || !part.tokens.join("").startsWith(said)) return part;
+function partAfter(part: Part, beginning: string): Part {
+  if (part.kind !== "text" || !part.tokens.join("").startsWith(beginning)) return part;
   const tokens: string[] = [];
   let passed = 0;
   for (const token of part.tokens) {
-    const piece = token.slice(Math.max(0, said.length - passed));
+    const piece = token.slice(Math.max(0, beginning.length - passed));
     passed += token.length;
     if (piece !== "") tokens.push(piece);
   }

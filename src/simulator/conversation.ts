@@ -1,4 +1,4 @@
-/** Reads from a conversation all that an answer depends on. */
+/** Reads a conversation: the question, its directives, attachments, tool results, and the prompt tokens. */
 import { type Directives, separated } from "./directives.ts";
 import type { ChatRequest, Message } from "./request.ts";
 import { hash, inputTokens } from "./text.ts";
@@ -16,8 +16,8 @@ export interface Conversation {
   prompt_tokens: number;
 }
 
-/** All that an answer depends on. */
-export interface Asked {
+/** Everything from which an answer is made. */
+export interface AnswerInput {
   request: ChatRequest;
   conversation: Conversation;
   directives: Directives;
@@ -55,10 +55,10 @@ export function readConversation(request: ChatRequest): Conversation {
 }
 
 function results(messages: Message[]): Conversation["results"] {
-  const asked = messages.findLastIndex((message) => message.role === "assistant");
-  const calls = new Map(messages[asked]?.calls.map((call) => [call.id, call.name]));
+  const answer = messages.findLastIndex((message) => message.role === "assistant");
+  const calls = new Map(messages[answer]?.calls.map((call) => [call.id, call.name]));
   return messages
-    .slice(asked + 1)
+    .slice(answer + 1)
     .filter((message) => message.role === "tool" || message.role === "function")
     .map((message) => ({ name: calls.get(message.toolCallId ?? "") ?? "a tool", text: message.text }));
 }

@@ -87,7 +87,7 @@ const quirkRules = {
   "object-error": 'errors are `{"object": "error", "message": …}`',
 } satisfies Record<string, string>;
 
-export type Directive = keyof typeof rules;
+type Directive = keyof typeof rules;
 export type Quirk = keyof typeof quirkRules;
 
 /** The directives and quirks, with their meanings, for docs/simulator.md. */
@@ -96,7 +96,7 @@ export const documentation = {
   quirks: Object.entries(quirkRules).map(([form, means]) => ({ form: `quirk=${form}`, means })),
 };
 
-export interface DirectedCall {
+interface DirectedCall {
   name: string;
   /** JSON; null if the simulator makes them up. */
   arguments: string | null;
@@ -198,7 +198,7 @@ function misused(rule: DirectiveRule): Refusal {
   );
 }
 
-function unknown(what: string, name: string, known: string[]): Refusal {
-  const message = `Simulator: there is no ${what} “${name.slice(0, 80)}”. Known are: ${known.join(", ")}.`;
+function unknown(what: string, name: string, names: string[]): Refusal {
+  const message = `Simulator: there is no ${what} “${name.slice(0, 80)}”. Known are: ${names.join(", ")}.`;
   return new Refusal(400, message, `unknown_${what}`);
 }

@@ -26,7 +26,7 @@ export function generatedBy(pace: Pace, now_ms: number, total: number): number {
   return Math.min(total, 1 + Math.floor((since_ms * pace.tokens_per_second) / 1000));
 }
 
-/** Bun accepts text, which saves a buffer for each token. */
+/** Bun accepts text in a body, which saves a buffer for each token. */
 type Written = string | Uint8Array;
 
 /** Tokens that are due together are sent in one write of about this size. */

@@ -43,7 +43,7 @@ export function usageOf(choices: Choice[], prompt_tokens: number, cached: number
   };
 }
 
-/** The parts up to a limit of tokens. */
+/** The first parts, up to a limit of tokens. */
 export function capped(parts: Part[], tokens_max: number): Part[] {
   const kept: Part[] = [];
   let left = tokens_max;

@@ -124,18 +124,18 @@ function readToolChoice(value: unknown, tools: Tool[]): ToolChoice {
   if (value == null) return { mode: "auto", only: null };
   if (value === "none" || value === "auto" || value === "required") return { mode: value, only: null };
   if (isObject(value) && value.type === "function" && isObject(value.function)) {
-    return { mode: "required", only: [known(value.function.name, tools)] };
+    return { mode: "required", only: [toolNamed(value.function.name, tools)] };
   }
   if (isObject(value) && value.type === "allowed_tools" && isObject(value.allowed_tools)) {
     const allowed = list(value.allowed_tools, "tools").map((tool) =>
-      known(isObject(tool) && isObject(tool.function) ? tool.function.name : undefined, tools),
+      toolNamed(isObject(tool) && isObject(tool.function) ? tool.function.name : undefined, tools),
     );
     return { mode: value.allowed_tools.mode === "required" ? "required" : "auto", only: allowed };
   }
   throw wrong("tool_choice", "must be none, auto, required, a function or allowed_tools");
 }
 
-function known(name: unknown, tools: Tool[]): string {
+function toolNamed(name: unknown, tools: Tool[]): string {
   if (typeof name === "string" && tools.some((tool) => tool.name === name)) return name;
   throw wrong("tool_choice", "names a tool that is not in tools");
 }

@@ -48,9 +48,9 @@ export function satisfying(schema: unknown, next: Random): unknown {
 const types = ["object", "array", "string", "integer", "number", "boolean", "null"];
 
 function typeOf(schema: Schema): string {
-  const known = [schema.type].flat().filter((type) => types.includes(type as string)) as string[];
+  const named = [schema.type].flat().filter((type) => types.includes(type as string)) as string[];
   // The first type that is not null is chosen.
-  if (known.length > 0) return known.find((type) => type !== "null") ?? "null";
+  if (named.length > 0) return named.find((type) => type !== "null") ?? "null";
   const has = (...keywords: string[]) => keywords.some((keyword) => keyword in schema);
   if (has("properties", "required", "additionalProperties")) return "object";
   if (has("items", "prefixItems", "minItems")) return "array";
@@ -116,8 +116,8 @@ function* propertiesOf(schema: Schema, depth: number): Generator<[key: string, s
 function itemsOf(schema: Schema, depth: number): unknown[] {
   const heads = Array.isArray(schema.prefixItems) ? schema.prefixItems : [];
   const least = Math.max(0, bound(schema.minItems, 0));
-  const wanted = schema.items === false ? heads.length : depth < depth_ample ? Math.max(heads.length, 2) : 0;
-  const length = Math.min(Math.max(least, wanted), bound(schema.maxItems, items_max), items_max);
+  const preferred = schema.items === false ? heads.length : depth < depth_ample ? Math.max(heads.length, 2) : 0;
+  const length = Math.min(Math.max(least, preferred), bound(schema.maxItems, items_max), items_max);
   return Array.from({ length: Math.max(0, length) }, (_, index) =>
     index < heads.length ? heads[index] : schema.items,
   );

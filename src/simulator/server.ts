@@ -1,7 +1,7 @@
 /**
  * The simulator is an OpenAI-compatible engine without a model. It is deterministic, says that it is a simulator, answers at a set
- * pace and fails on request (directives.ts, docs/simulator.md). It is reached over HTTP like any engine. It shares only the
- * parser of targets with the rest, so that tests against it check the codecs independently.
+ * pace and fails on request (directives.ts, docs/simulator.md). Clients reach it over HTTP like any engine. It shares only the
+ * parser of targets with the rest of the service, so that tests against it check the codecs independently.
  */
 import { targetOf } from "../protocol/target.ts";
 import { type ChatOptions, chat } from "./chat.ts";

@@ -50,7 +50,7 @@ test("replicas are engines of one name, and divide the weight of its routes", ()
   expect(problemsOf(text('"two"'))).toEqual([expect.stringContaining("upstreams.main.replicas[0]: must be a URL")]);
 });
 
-test("a name may be resolved anew, and says how", () => {
+test("a name may be resolved again and again, with its own settings", () => {
   const text = (main: string) => withModel().replace('{ url: "http://127.0.0.1:9000/v1" }', main);
   const [engine] = configured(text('{ url: "http://vllm.default.svc:8000/v1", resolve: {} }')).upstreams;
   expect(engine!.resolve).toEqual({ interval_ms: 5000, addresses_max: 64, family: "all", servers: [] });
@@ -85,7 +85,7 @@ test("a name may be resolved anew, and says how", () => {
   expect(problemsOf(named({ family: "ipv5" }))).toEqual([expect.stringContaining("must be one of all, ipv4, ipv6")]);
 });
 
-test("what an engine does not know is refused: a salt in Messages, a check without a path", () => {
+test("settings that an engine's protocol lacks are refused: a salt in Messages, a check without a path", () => {
   expect(withUpstream({ protocol: "anthropic-messages", cache_salt: true })).toContain("is no field of Messages");
   expect(withUpstream({ check: { path: "health" } })).toContain("must be a path from the root");
 });

@@ -126,7 +126,7 @@ describe("the environment", () => {
     expect(problems[2]).toBe("1:1: plan: is not a known field; did you mean 'plans'?");
   });
 
-  test("a variable that looks like a slip of the pen is named, others are none of our business", () => {
+  test("a variable that looks misspelled is named, and other variables are ignored", () => {
     const { notices } = configured(null, {
       SLUICE_UPSTREAM_URI: "http://127.0.0.1:9000/v1",
       SLUICE_PORT_8080_TCP_ADDR: "10.0.0.1",

@@ -278,7 +278,7 @@ describe("a mistake in sluice.yaml is named with line, column and field", () => 
     expect(problemsOf(text)).toEqual(problems);
   });
 
-  test("what could match nothing is refused", () => {
+  test("a setting that could match nothing is refused", () => {
     const said = (fields: Record<string, unknown>, more = "") =>
       problemsOf(withModel(fields, more)).map((problem) => problem.replace(/^\d+:\d+: /, ""));
     expect(said({ routes: [] })).toEqual(["models[0].routes: must be a list of 1 to 32 items, not an empty one"]);

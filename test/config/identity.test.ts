@@ -106,7 +106,7 @@ describe("identity", () => {
     },
   );
 
-  test("refuses what means nothing, and says what is meant", () => {
+  test("refuses rules without effect, and explains them", () => {
     expect(withIssuer({ client_secret: "s3cret" })).toEqual([
       "identity.issuers[0].client_secret: is of no use without client_id",
     ]);
@@ -137,7 +137,7 @@ describe("identity", () => {
     expect(withRule(fields)).toEqual([expect.stringContaining(message)]);
   });
 
-  test("asks of each rule whose word it is where there are several issuers", () => {
+  test("requires an issuer of each rule if there are several", () => {
     const issuers = [issuer, { issuer: "https://other.example" }];
     expect(problems({ issuers, rules: [member] })).toEqual([expect.stringMatching(/rules\[0\].issuer: is missing/)]);
   });

@@ -190,13 +190,13 @@ describe("sluice init", () => {
     expect(refused("two words")).rejects.toThrow("The engine's key contains a space");
   });
 
-  test("where the engine does not say, the file says that it guesses", async () => {
+  test("if the engine does not report a value, the file marks it as a guess", async () => {
     const { yaml, models } = await drafted(engine({ "/v1/models": { data: [{ id: "writer" }] } }));
     expect(models[0]).toMatchObject({ id: "local/writer", created: nowSeconds, contextTokens: 131_072 });
     expect(yaml.match(/# a guess: the engine does not report it/g)).toHaveLength(2);
   });
 
-  test("what is no engine is said to be none", async () => {
+  test("a server that is no engine is refused with that reason", async () => {
     const nobody = engine({});
     const refusal = async (url: string) => {
       try {
@@ -276,7 +276,7 @@ describe("sluice init", () => {
     expect((await drafted(engine({ "/v1/models": { data } }))).models).toHaveLength(1000);
   });
 
-  test("a draft without models is still said in words, not in silence", () => {
+  test("a draft without models has a message", () => {
     const upstream = {
       name: "main",
       url: "http://x/v1",

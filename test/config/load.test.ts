@@ -208,7 +208,7 @@ describe("which file is read", () => {
   });
 });
 
-test("what would name an engine in a log is its address and its own names of models, the longest first", () => {
+test("the words that would name an engine in a log are its address and its names of models, the longest first", () => {
   const text = `upstreams: { main: { url: "http://gpu-7.internal:8000/v1" } }
 models:
   - { id: acme/one, created: 1, context_window: 10, prices: { input: 1, output: 1 }, routes: [{ upstream: main, model: writer-awq }, { upstream: main, model: acme/one }] }`;
@@ -246,7 +246,7 @@ describe("a reload", () => {
     expect([...configuration.current().catalog.plans.keys()]).not.toContain("two");
   });
 
-  test("is put to those who must agree, who hear of every refusal, and nothing changes where they don't", async () => {
+  test("is put to the other processes, which learn of every refusal, and changes nothing unless all agree", async () => {
     let text = "plans: { one: {} }";
     const first = configured(text);
     const configuration = reloadable(first, { load: () => load(text) });
@@ -299,7 +299,7 @@ describe("a reload", () => {
     expect(configuration.current().upstreams[0]?.url).toBe("http://127.0.0.1:1/v1");
   });
 
-  test("is refused with what speaks against it, and nothing changes", async () => {
+  test("is refused with the reasons against it, and nothing changes", async () => {
     const first = configured("plans: { gold: {} }");
     const configuration = reloadable(first, { load: () => load("plans: { silver: {} }") });
     const asked: string[][] = [];

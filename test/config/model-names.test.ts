@@ -53,7 +53,7 @@ describe("aliases and retirements", () => {
     ]);
   });
 
-  test("what follows a retirement needs one, of a day that there is", () => {
+  test("the settings of a retirement need its date, which has to exist", () => {
     expect(said({ "a/b": { replaced_by: "a/c" }, "a/c": {} })).toEqual(["[0].replaced_by: needs retires_at; add it"]);
     expect(said({ "a/b": { deprecated_at: "2030-01-31" } })).toEqual(["[0].deprecated_at: needs retires_at; add it"]);
     expect(said({ "a/b": { ...retiring, redirect: true } })).toEqual(["[0].redirect: needs replaced_by; add it"]);

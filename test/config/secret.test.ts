@@ -80,7 +80,7 @@ describe("a file that holds no secret is refused by name", () => {
     );
   });
 
-  test("what cannot be read by this user is said to be so", () => {
+  test("a file that this user cannot read is refused with that reason", () => {
     const refusing = () => {
       throw Object.assign(new Error("no"), { code: "EACCES" });
     };
@@ -98,7 +98,7 @@ describe("a file that holds no secret is refused by name", () => {
     expect(problems(both)).toEqual(["DATABASE_URL_FILE and DATABASE_URL are both set; remove one"]);
   });
 
-  test("what stands in it is checked as if it stood in the variable, and never shown", () => {
+  test("its content is checked like that of the variable, and never shown", () => {
     expect(problems({ DATABASE_URL_FILE: file("database", secret) })[0]).toStartWith(
       "DATABASE_URL must be a URL such as",
     );

@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { tokens } from "../../src/simulator/text.ts";
-import { type Simulator, startSimulator } from "../harness/simulator.ts";
+import { startSimulator } from "../harness/simulator.ts";
 import { gathered, said, streamed, tools, type Wire, whole } from "./ask.ts";
 
-let simulator: Simulator;
-beforeAll(async () => {
-  simulator = await startSimulator();
-});
+const simulator = await startSimulator();
 afterAll(() => simulator.stop());
 
 /** Both ways of the same question, taken apart alike. */
@@ -18,7 +15,7 @@ async function both(body: object) {
 }
 
 describe("what it says", () => {
-  test("it names itself, the model that was asked for and what was said to it", async () => {
+  test("it names itself, the requested model and the question", async () => {
     const { choices } = await whole(simulator, said("Where does the river go?"));
     const { content } = choices[0].message;
     expect(content).toStartWith("This is the Sluice simulator answering as “acme/writer-1”.");
@@ -185,7 +182,7 @@ describe("limits", () => {
     expect(counts).toEqual([0, 1, 2, 3, 3, 3]);
   });
 
-  test("cached tokens are reported on cue, never more than there are", async () => {
+  test("a directive has cached tokens reported, never more than there are", async () => {
     const { usage } = await whole(simulator, said("[simulator: cached=5]"));
     expect(usage.prompt_tokens_details.cached_tokens).toBe(5);
     const all = await whole(simulator, said("[simulator: cached=5000]"));
@@ -243,7 +240,7 @@ describe("tools", () => {
     expect(new Set(ids).size).toBe(4);
   });
 
-  test("results are answered in words that repeat them, though the cue is still in the history", async () => {
+  test("results are repeated in a text, though the directive is still in the history", async () => {
     const question = said("[simulator: calls=2]").messages;
     const { choices } = await whole(simulator, { messages: question, tools });
     const results = choices[0].message.tool_calls.map((call: Wire, index: number) => {

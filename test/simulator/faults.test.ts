@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type Simulator, startSimulator } from "../harness/simulator.ts";
+import { afterAll, describe, expect, test } from "bun:test";
+import { startSimulator } from "../harness/simulator.ts";
 import { until } from "../harness/until.ts";
 import { gathered, jsonOf, post, said, streamed, whole } from "./ask.ts";
 
-let simulator: Simulator;
-beforeAll(async () => {
-  simulator = await startSimulator();
-});
+const simulator = await startSimulator();
 afterAll(() => simulator.stop());
 
 const cue = (words: string) => said(`Hello [simulator: ${words}]`);
@@ -110,7 +107,7 @@ describe("in the middle of a stream", () => {
     expect((await streamed(simulator, cue("error-after=3 no-done"))).data).toHaveLength(5);
   });
 
-  test("nothing where there should be an end", async () => {
+  test("no end", async () => {
     const unfinished = await streamed(simulator, cue("no-finish"));
     expect(gathered(unfinished.chunks).finish).toBe(null);
     expect(unfinished.data.at(-1)).toBe("[DONE]");
@@ -123,7 +120,7 @@ describe("in the middle of a stream", () => {
     expect(await whole(simulator, cue("no-usage"))).not.toHaveProperty("usage");
   });
 
-  test("another reason to end", async () => {
+  test("another finish_reason", async () => {
     expect(gathered((await streamed(simulator, cue("finish=content_filter"))).chunks).finish).toBe("content_filter");
   });
 });

@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { Clock } from "../../src/simulator/clock.ts";
-import { type Simulator, startSimulator } from "../harness/simulator.ts";
+import { startSimulator } from "../harness/simulator.ts";
 import { until } from "../harness/until.ts";
 import { post, said, streamed } from "./ask.ts";
 
-let simulator: Simulator;
-beforeAll(async () => {
-  simulator = await startSimulator();
-});
+const simulator = await startSimulator();
 afterAll(() => simulator.stop());
 
 const last = () => simulator.requests.at(-1)!;

@@ -1,11 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type Simulator, startSimulator } from "../harness/simulator.ts";
+import { afterAll, describe, expect, test } from "bun:test";
+import { startSimulator } from "../harness/simulator.ts";
 import { gathered, said, streamed, tools, type Wire, whole } from "./ask.ts";
 
-let simulator: Simulator;
-beforeAll(async () => {
-  simulator = await startSimulator();
-});
+const simulator = await startSimulator();
 afterAll(() => simulator.stop());
 
 const stream_options = { include_usage: true };

@@ -99,7 +99,7 @@ describe("a value satisfies the schema that it was made for", () => {
     ),
   }));
 
-  test("whatever they are put together from", () => {
+  test("for any combination of keywords", () => {
     fc.assert(
       fc.property(any, fc.nat(), (schema, seed) => {
         expect(verdict(schema, seed)).toMatchObject({ fits: true });

@@ -1,16 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
 import { makeParseableResponseFormat } from "openai/lib/parser";
-import { type Simulator, startSimulator } from "../harness/simulator.ts";
+import { startSimulator } from "../harness/simulator.ts";
 import { until } from "../harness/until.ts";
 
 /** The official client, straight at the simulator. */
-let simulator: Simulator;
-let client: OpenAI;
-beforeAll(async () => {
-  simulator = await startSimulator({ key: "secret" });
-  client = new OpenAI({ baseURL: simulator.url, apiKey: "secret", maxRetries: 0 });
-});
+const simulator = await startSimulator({ key: "secret" });
+const client = new OpenAI({ baseURL: simulator.url, apiKey: "secret", maxRetries: 0 });
 afterAll(() => simulator.stop());
 
 const model = "acme/writer-1";

@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { type Simulator, startSimulator } from "../harness/simulator.ts";
+import { startSimulator } from "../harness/simulator.ts";
 import { jsonOf, post, said, tools } from "./ask.ts";
 
-let simulator: Simulator;
-beforeAll(async () => {
-  simulator = await startSimulator({ models: ["acme/writer-1", "b"] });
-});
+const simulator = await startSimulator({ models: ["acme/writer-1", "b"] });
 afterAll(() => simulator.stop());
 
 const get = (path: string, init: RequestInit = {}) => fetch(new URL(path, simulator.url), init);
@@ -90,12 +87,12 @@ describe("bad input is 400 with the field at fault", () => {
     expect(response.status).toBe(400);
   });
 
-  test("null is as good as absent", async () => {
+  test("null counts as absent", async () => {
     const nulls = { stop: null, tools: null, n: null, stream: null, max_tokens: null, response_format: null };
     expect((await post(simulator, { messages, ...nulls, tool_choice: null, stream_options: null })).status).toBe(200);
   });
 
-  test("no body whatever is a 5xx", async () => {
+  test("no body leads to a 5xx", async () => {
     const field = fc.constantFrom(
       "messages",
       "stream",

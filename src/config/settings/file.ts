@@ -43,7 +43,7 @@ export function schemaText(): string {
   return `${JSON.stringify(schema, published, 2)}\n`;
 }
 
-/** Leaves out those annotations, and the links of descriptions, which lead nowhere from an editor. */
+/** Leaves out these annotations, and the targets of links in descriptions, which lead nowhere from an editor. */
 function published(name: string, value: unknown): unknown {
   if (typeof value === "object") return value;
   if (own.has(name) || value === "") return undefined;

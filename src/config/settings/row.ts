@@ -14,7 +14,7 @@ export interface Row<Value = unknown, Is extends Presence = Presence> extends Sh
   default?: unknown;
   /** Says what a value must be, in place of its type and bounds. */
   patternErrorMessage?: string;
-  /** The same for a schema of an interface, after "must be". */
+  /** The same in schemas of the interfaces, without "must be". */
   "x-must-be"?: string;
   /** Says what the names of a mapping must be. */
   "x-key"?: string;

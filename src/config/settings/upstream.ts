@@ -1,4 +1,4 @@
-/** An engine of sluice.yaml: how it is reached, whom it trusts, how much it takes, and how it is looked after. */
+/** An engine of sluice.yaml: its address, its TLS, its limits, its checks and its time-outs. */
 import { upstreamProtocols } from "../../upstream/codecs.ts";
 import { addressFamilies, defaultTimeouts, type UpstreamTimeouts } from "../../upstream/target.ts";
 import { choice, flag, group, list, mapping, type Row, text, type Written, whole } from "./row.ts";
@@ -17,7 +17,7 @@ const timeoutRows: Record<keyof UpstreamTimeouts, string> = {
   total_ms: "The longest that a whole answer may take, all attempts together.",
 };
 
-/** A model's time-outs have no defaults: they would hide what the upstream says. */
+/** A model's time-outs have no defaults, which would override those of the upstream. */
 export const timeouts = (defaults: Partial<UpstreamTimeouts>, description: string) =>
   group(
     Object.fromEntries(

@@ -1,6 +1,6 @@
 /**
- * The variables of the environment, one row each: where to listen, where data lies, which file, which engine. Settings of
- * the file may have a variable too, which their own rows name.
+ * The variables of the environment, one row each: addresses, stores, files, the engine. Settings of the file may have a
+ * variable too, which their own rows name.
  */
 import { isIPv6 } from "node:net";
 import { isNetwork } from "../../auth/network.ts";
@@ -26,7 +26,7 @@ export function unbracketed(host: string): string {
   return /^\[.*\]$/.test(host) ? host.slice(1, -1) : host;
 }
 
-/** The address of a store may hold a password, so it is never shown. */
+/** Checks the URL of a store. The URL may hold a password, so it is never shown. */
 const address = (pattern: RegExp, example: string) => (text: string) =>
   pattern.test(text)
     ? null
@@ -152,7 +152,7 @@ export const environment = {
 };
 
 /** A variable, and the setting of the file that it overrides. */
-export interface Override {
+interface Override {
   variable: string;
   section: string;
   name: string;
@@ -165,7 +165,7 @@ export const overrides: readonly Override[] = Object.entries(sections).flatMap((
   ),
 );
 
-/** Every variable by its name, but for the siblings of secrets. */
+/** Every variable by its name, without the siblings of secrets. */
 export const rows: Rows = {
   ...environment,
   ...Object.fromEntries(overrides.map(({ variable, row }) => [variable, row])),
