@@ -11,6 +11,7 @@ import { exampleKey, exampleNew, exampleNow, Key, KeyStanding, keyColumns, NewKe
 import { changeOf, newKeyOf } from "./key-change.ts";
 import { byOrganization, partFrom } from "./page.ts";
 import * as parse from "./parse.ts";
+import { grace, rotated } from "./rotation.ts";
 import {
   duration,
   examples,
@@ -267,23 +268,21 @@ export const keyVerbs = [
     roles: keepers,
     kind: "act",
     faults: ["resource_not_found", "wrong_state"],
-    takes: Type.Object({
-      ...oneKey,
-      grace: Type.Optional(nullable(duration("Such as `30m`, `1h`, `7d`, or `0s`."))),
-    }),
+    takes: Type.Object({ ...oneKey, grace }),
     answers: NewKey,
     example: { takes: { id: examples.key, grace: "1h" }, answer: exampleNew },
-    async act({ administration, actor, announce, keyOf, now_ms, random, withSlug }, input) {
-      const grace_ms = input.grace ?? null;
-      const { id, revokedAt, expiresAt } = await keyOf(input.id);
-      if (revokedAt) fail(cannotRotate(id, "is revoked"), "wrong_state");
-      if (expiresAt && expiresAt.getTime() <= now_ms()) fail(cannotRotate(id, "has expired"), "wrong_state");
+    async act(context, input) {
+      const { administration, announce, keyOf, random, withSlug } = context;
+      const before = await keyOf(input.id);
+      const { id } = before;
       const secret = newKey(random(key_random_bytes));
-      const graceEndsAt = grace_ms === null ? null : new Date(now_ms() + grace_ms);
-      let key = await administration.rotateKey({ id, secret: secretOf(secret), graceEndsAt, actor });
-      if (key === "revoked") fail(cannotRotate(id, "is revoked"), "wrong_state");
-      // No grace at all is a revocation: a deadline would come from this machine's clock, and the store's may be behind it.
-      if (key && grace_ms === 0) key = await administration.revokeKey({ id, old: true, actor });
+      const key = await rotated(context, before, {
+        secret,
+        grace_ms: input.grace,
+        rotate: administration.rotateKey,
+        revoke: administration.revokeKey,
+        refusal: (why) => `The key ${id} ${why} and cannot be rotated. Create a new one.`,
+      });
       await announce(id);
       return { ...(await withSlug(key ?? noKey(id))), key: secret };
     },
@@ -332,10 +331,6 @@ function refuseLongerLife(
     fail(
       `Keys of ${slug} work for ${keyLifetimeMaxDays} days at most from when they are made or rotated. Choose an expiry until ${last.toISOString()}, or none.`,
     );
-}
-
-function cannotRotate(id: string, why: string): string {
-  return `The key ${id} ${why} and cannot be rotated. Create a new one.`;
 }
 
 /** The person of a new key, and the person's team in the organization; null: the key is nobody's. */

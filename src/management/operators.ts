@@ -10,9 +10,9 @@ import { type ManagementContext, reusedKey } from "./context.ts";
 import { fail } from "./error.ts";
 import { partFrom } from "./page.ts";
 import * as parse from "./parse.ts";
+import { grace, rotated } from "./rotation.ts";
 import {
   admins,
-  duration,
   exampleSecret,
   examples,
   formed,
@@ -198,10 +198,7 @@ Examples:
     roles: admins,
     kind: "act",
     faults: ["resource_not_found", "wrong_state"],
-    takes: Type.Object({
-      ...one,
-      grace: Type.Optional(nullable(duration("Such as `30m`, `1h`, `7d`, or `0s`."))),
-    }),
+    takes: Type.Object({ ...one, grace }),
     answers: NewOperator,
     example: { takes: { id: examples.operator, grace: "1h" }, answer: exampleNew },
     command: {
@@ -217,17 +214,17 @@ Examples:
       says: (made) => tokenWords(made, `Rotated the token of operator ${made.name}.`),
     },
     async act(context, input) {
-      const { operators, actor, now_ms } = context;
-      const grace_ms = input.grace ?? null;
-      const { id, revokedAt, expiresAt } = await operatorOf(context, input.id);
-      if (revokedAt) fail(cannotRotate(id, "is revoked"), "wrong_state");
-      if (expiresAt && expiresAt.getTime() <= now_ms()) fail(cannotRotate(id, "has expired"), "wrong_state");
+      const before = await operatorOf(context, input.id);
+      const { operators } = context;
       const secret = newToken(context);
-      const graceEndsAt = grace_ms === null ? null : new Date(now_ms() + grace_ms);
-      let operator = await operators.rotateOperator({ id, secret: secretOf(secret), graceEndsAt, actor });
-      if (operator === "revoked") fail(cannotRotate(id, "is revoked"), "wrong_state");
-      if (operator && grace_ms === 0) operator = await operators.revokeOperator({ id, old: true, actor });
-      return { ...(operator ?? noOperator(id)), token: secret };
+      const operator = await rotated(context, before, {
+        secret,
+        grace_ms: input.grace,
+        rotate: operators.rotateOperator,
+        revoke: operators.revokeOperator,
+        refusal: (why) => `The operator ${before.id} ${why}, and its token cannot be rotated. Create a new one.`,
+      });
+      return { ...(operator ?? noOperator(before.id)), token: secret };
     },
   }),
   verb({
@@ -285,8 +282,4 @@ function noOperator(id: string): never {
     `There is no operator '${parse.excerpt(id)}'. To list all operators, run: sluice operator list`,
     "resource_not_found",
   );
-}
-
-function cannotRotate(id: string, why: string): string {
-  return `The operator ${id} ${why}, and its token cannot be rotated. Create a new one.`;
 }
