@@ -172,6 +172,9 @@ const startOnly =
 function settingsOf({ address, statement_ms, settings }: Dialing) {
   const all = Object.entries({
     application_name: "sluice",
+    // Postgres would compile a statement whose cost it guesses too high, which takes a hundred times as long as to run it.
+    // It does so in every session, and for as long as a table of few rows has no statistics.
+    jit: "off",
     ...address.settings,
     TimeZone: "UTC",
     DateStyle: "ISO",

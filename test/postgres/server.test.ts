@@ -86,6 +86,16 @@ test("a statement that takes too long is ended by the server, a forgotten transa
   });
 });
 
+test("statements are run and never compiled, in every session; an address may say otherwise", async () => {
+  const compiles = async (db: Pick<Database, "query">) => (await db.query<{ jit: string }>("show jit"))[0]!.jit;
+  await using(fresh.url, {}, async (db) => {
+    const lane = await db.lane();
+    expect([await compiles(db), await compiles(lane)]).toEqual(["off", "off"]);
+    await lane.close();
+  });
+  await using(`${fresh.url}?jit=on`, {}, async (db) => expect(await compiles(db)).toBe("on"));
+});
+
 test("notices of the server are not printed", async () => {
   const log = spyOn(console, "log");
   await using(fresh.url, {}, (db) => db.exec("do $$ begin raise notice 'hear, hear'; end $$"));
