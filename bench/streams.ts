@@ -1,31 +1,42 @@
-// What streams hold, and whether that grows: `bun bench/streams.ts [minutes] [streams] [small|agent]`. Five minutes, 1,000
-// streams, small requests. A node on Postgres and Redis, every limit on; so many streams at any time, each of ten seconds
-// or so, and 30 % of them are left in the middle. Prints the node's memory at rest, then of each half minute, then at rest
-// again. Flat means that the median of each half minute lies within ±5 % of the middle of all, the first ones left out, in
-// which the runtime compiles and collects for the first time. Exits with 1 if it is not, if an answer was wrong, or if the
-// books have another number of records. TEST_SLUICE names an executable, as for `npm run bench`.
+// What streams hold, and whether that grows: `bun bench/streams.ts [MINUTES] [STREAMS] [small|agent] [--every MS]`. Five
+// minutes, 1,000 streams, small requests, 250 ms between tokens. A node on Postgres and Redis, every limit on; so many
+// streams at any time, each of ten seconds or so, and 30 % of them are left in the middle. Prints the node's memory at
+// rest, then of each half minute with what an event cost, then at rest again. Flat means that the median of each half
+// minute lies within ±5 % of the middle of all, the first ones left out, in which the runtime compiles and collects for the
+// first time. Exits with 1 if it is not, if an answer was wrong, if the books have another number of records, or if those
+// who left are charged 1 % more or less than what the engine had sent them. TEST_SLUICE names an executable, as for
+// `npm run bench`.
 
 import { loadavg } from "node:os";
+import { parseArgs } from "node:util";
 import { startPostgres, startRedis } from "../test/harness/services.ts";
 import { until } from "../test/harness/until.ts";
 import { agentBody, smallBody } from "./agent-body.ts";
 import { type Behaviour, pathOf, tagOf, wrong } from "./speed/asks.ts";
 import { connectTo } from "./speed/client.ts";
+import type { Sent } from "./speed/flow-engine.ts";
 import { executable } from "./speed/machine.ts";
-import { pinOthers, resident_bytes } from "./speed/process.ts";
-import { recordsOf } from "./speed/stores.ts";
+import { cpu_us, pinOthers, resident_bytes } from "./speed/process.ts";
+import { leftOf, recordsOf } from "./speed/stores.ts";
 import { startEngineProcess, startNode, type Target } from "./speed/targets.ts";
 
-const minutes = Number(process.argv[2] ?? 5);
-const count = Number(process.argv[3] ?? 1000);
-const bodyOf = process.argv[4] === "agent" ? agentBody : smallBody;
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { every: { type: "string", default: "250" } },
+});
+const minutes = Number(positionals[0] ?? 5);
+const count = Number(positionals[1] ?? 1000);
+const bodyOf = positionals[2] === "agent" ? agentBody : smallBody;
+const every_ms = Number(values.every);
 const tolerance = 0.05;
+/** Between what the engine sent to those who left, and what they are charged. */
+const leftTolerance = 0.01;
 const leaving = 0.3;
 const round_ms = 30_000;
 /** Rounds that are not compared. */
 const first_rounds = 2;
-const behaviour: Behaviour = { wait_ms: 20, tokens: 40, every_ms: 250, inputTokens: 20 };
-const stream_ms = behaviour.tokens * behaviour.every_ms;
+const stream_ms = 10_000;
+const behaviour: Behaviour = { wait_ms: 20, tokens: Math.round(stream_ms / every_ms), every_ms, inputTokens: 20 };
 
 interface Streams {
   asked: number;
@@ -38,7 +49,7 @@ async function main(): Promise<number> {
   const program = await executable();
   pinOthers();
   await using ending = new AsyncDisposableStack();
-  const engine = await startEngineProcess();
+  const engine = await startEngineProcess("flow-engine.ts");
   ending.defer(() => engine.stop());
   const postgres = await startPostgres();
   ending.defer(() => postgres.stop());
@@ -56,13 +67,23 @@ async function main(): Promise<number> {
   const running = Array.from({ length: count }, (_, at) =>
     keptUp(target!, streams, (at / count) * stream_ms, until_ms),
   );
+  const sent = async () => (await (await fetch(engine.url)).json()) as Sent;
+  const look = async () => ({ tokens: (await sent()).tokens, cpu_us: cpu_us(target!.pid), at_ms: performance.now() });
   const medians: number[] = [];
+  let before = await look();
   while (performance.now() + round_ms <= until_ms) {
     const median = await oneRound(target!.pid);
     medians.push(median);
+    const now = await look();
     const each_kib = (median - resting) / count / 1024;
+    const tokens = now.tokens - before.tokens;
+    const events = `${Math.round((tokens / (now.at_ms - before.at_ms)) * 1000)} events/s`;
+    const cost = `${((now.cpu_us - before.cpu_us) / tokens).toFixed(1)} µs an event`;
     const ended = `${streams.whole} whole, ${streams.left} left, ${streams.problems.length} problems`;
-    console.log(`${mb(median)} MB, ${each_kib.toFixed(0)} KiB a stream; ${ended}, load ${loadavg()[0]!.toFixed(1)}`);
+    console.log(
+      `${mb(median)} MB, ${each_kib.toFixed(0)} KiB a stream; ${events}, ${cost}; ${ended}, load ${loadavg()[0]!.toFixed(1)}`,
+    );
+    before = now;
   }
   await Promise.all(running);
   const hasAll = async () => (await recordsOf(postgres.url)) === streams.asked;
@@ -70,6 +91,12 @@ async function main(): Promise<number> {
     streams.problems.push(String(late));
   });
   console.log(`at rest again: ${mb(resident_bytes(target!.pid))} MB`);
+  const [left, charged] = [(await sent()).left, await leftOf(postgres.url)];
+  const difference = charged.tokens / Math.max(1, left.tokens) - 1;
+  console.log(
+    `those who left: ${left.streams} streams were sent ${left.tokens} tokens, ${charged.streams} are charged ${charged.tokens}, ${(difference * 100).toFixed(2)} %`,
+  );
+  if (Math.abs(difference) > leftTolerance) streams.problems.push("those who left are charged something else");
   for (const problem of new Set(streams.problems)) console.log(`  ${problem}`);
   return verdict(medians.slice(first_rounds)) && streams.problems.length === 0 ? 0 : 1;
 }
@@ -85,7 +112,12 @@ async function keptUp(target: Target, streams: Streams, wait_ms: number, until_m
 async function oneStream(target: Target, streams: Streams): Promise<void> {
   const tag = tagOf(++streams.asked);
   const model = target.modelFor("chat", behaviour);
-  const body = bodyOf(`Say hello to ${tag}.`, { protocol: "chat", model, isStreamed: true, cap: 256 });
+  const body = bodyOf(`Say hello to ${tag}.`, {
+    protocol: "chat",
+    model,
+    isStreamed: true,
+    cap: behaviour.tokens + 216,
+  });
   const headers = { "content-type": "application/json", ...target.headers };
   const connection = await connectTo(target.url);
   const isLeaving = Math.random() < leaving;

@@ -1,6 +1,6 @@
 // The engine of the capacity row, a process of its own: it speaks streamed chat completions over plain sockets and one
 // timer, so that it bears far more events a second than what is measured. Like real engines, it sends the finish, the usage
-// and [DONE] together. Prints its port.
+// and [DONE] together. A GET says what it had sent of the streams whose caller left. Prints its port.
 
 import type { Socket } from "bun";
 import { type Behaviour, behaviourOf, tagLength, tagPrefix, textOf, word } from "./asks.ts";
@@ -26,7 +26,14 @@ interface Asked {
   unwritten: Uint8Array | null;
 }
 
+export interface Sent {
+  tokens: number;
+  /** The streams whose caller left after their first token, and the tokens that they had been sent. */
+  left: { streams: number; tokens: number };
+}
+
 export function startFlowEngine() {
+  const sent: Sent = { tokens: 0, left: { streams: 0, tokens: 0 } };
   /** Streams by the millisecond in which they are due. */
   const due = new Map<number, Stream[]>();
   const tokens = new Map<string, Uint8Array>();
@@ -48,7 +55,11 @@ export function startFlowEngine() {
 
   const step = (stream: Stream) => {
     const { socket, model, tag, behaviour, at } = stream;
-    if (socket.readyState !== 1) return;
+    if (socket.readyState !== 1) {
+      if (at > 0) sent.left.streams += 1;
+      sent.left.tokens += at;
+      return;
+    }
     if (at === 0) {
       write(socket, Buffer.from(head + chunk(wires.chat.begin(model, behaviour) + wires.chat.token(model, tag, 0))));
     } else if (at < behaviour.tokens) {
@@ -58,6 +69,7 @@ export function startFlowEngine() {
       return;
     }
     stream.at += 1;
+    sent.tokens += 1;
     wait(stream, behaviour.every_ms);
   };
 
@@ -80,6 +92,11 @@ export function startFlowEngine() {
       data(socket, bytes) {
         const asked = socket.data;
         asked.text += bytes.toString("latin1");
+        if (asked.text.startsWith("GET ")) {
+          write(socket, Buffer.from(answerOf(sent)));
+          asked.text = "";
+          return;
+        }
         const at = asked.text.indexOf("\r\n\r\n");
         const length = Number(/content-length: *(\d+)/i.exec(asked.text)?.[1] ?? 0);
         if (at < 0 || asked.text.length < at + 4 + length) return;
@@ -99,6 +116,11 @@ export function startFlowEngine() {
       error() {},
     },
   });
+}
+
+function answerOf(sent: Sent): string {
+  const json = JSON.stringify(sent);
+  return `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${json.length}\r\n\r\n${json}`;
 }
 
 function write(socket: Socket<Asked>, bytes: Uint8Array): void {

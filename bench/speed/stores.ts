@@ -41,6 +41,15 @@ export async function recordsOf(databaseUrl: string): Promise<number> {
   return row!.count;
 }
 
+/** The requests whose caller left after their first token, and the output tokens that they are charged. */
+export async function leftOf(databaseUrl: string): Promise<{ streams: number; tokens: number }> {
+  const text = `
+    select count(*)::int as streams, coalesce(sum(output_tokens), 0)::int as tokens
+    from usage_record where outcome = 'cancelled' and output_tokens > 0`;
+  const [row] = await asked<{ streams: number; tokens: number }>(databaseUrl, text, () => 0);
+  return { streams: row!.streams, tokens: row!.tokens };
+}
+
 /** `look` sees each row while the connection is still open. */
 async function asked<Row extends object>(url: string, text: string, look: (row: Row) => number) {
   const sql = postgres(url, { max: 1, onnotice: () => {} });
