@@ -28,7 +28,7 @@ const drawnMutants = [process.execPath, "scripts/mutants.ts", "--drawn", "5", "-
 
 const parts_of_http = 3;
 
-const binary = { TEST_SLUICE: `${process.cwd()}/dist/sluice` };
+const binary = { TEST_SLUICE: `${process.cwd()}/dist/sluice`, TEST_AGAIN: "1" };
 
 /** Tests of HTTP that choose their database themselves, or that no database can change. */
 const notAgain = ["at-once", "learned", "tls", "warm-up"].map((name) => `test/http/${name}.test.ts`);
@@ -38,7 +38,7 @@ const build: Step = { name: "build", words: [...npm, "build"], options: { limit_
 const tests: Step = {
   name: "tests",
   words: [...npm, "test"],
-  options: { limit_ms: 41 * minute_ms, environment: binary },
+  options: { limit_ms: 41 * minute_ms, environment: { ...binary, TEST_SEED: String(commitNumber()) } },
   counts: true,
 };
 

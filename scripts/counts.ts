@@ -25,6 +25,19 @@ export function countsOf(output: string, code: number): Counts {
   return counts;
 }
 
+/** The files with a failure, from the output of `bun test --parallel`, where each file's name stands above what it printed. */
+export function failedFiles(output: string): string[] {
+  const files = new Set<string>();
+  let file: string | undefined;
+  for (const line of output.split("\n")) {
+    // What follows says the failures of all files again.
+    if (/^\d+ tests? failed:$/.test(line)) break;
+    file = /^(\S+\.test\.ts):$/.exec(line)?.[1] ?? file;
+    if (file !== undefined && /^(\(fail\) |# Unhandled error)/.test(line)) files.add(file);
+  }
+  return [...files];
+}
+
 /** Each failure with its output, for a reader who sees only the end: the first of each name. */
 export function failuresOf(output: string, lines_max = 30): string[] {
   const lines = output.split("\n");

@@ -64,7 +64,7 @@ async function main(): Promise<void> {
 
 /** From source, and on the Postgres of this run: that starts faster than an embedded database. */
 async function laboratoryWith(services: Service[]): Promise<Laboratory> {
-  const environment = { ...(await environmentWith(services)), TEST_SLUICE: undefined };
+  const environment = { ...(await environmentWith(services)), TEST_SLUICE: undefined, TEST_ALL: "1" };
   return laboratory(environment, trials_at_a_time);
 }
 

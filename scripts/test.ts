@@ -1,39 +1,55 @@
-// `npm test`, or `npm test -- test/sse` for a part. Starts a real Postgres and Redis once for the whole run. The last line is
-// `N passed, N failed, N skipped`. Fails if a test failed, and if no test ran. `--times` prints what each file cost.
+// `npm test`, or `npm test -- test/sse` for a part. A whole run has a quarter of the files that take long, and `--all` has
+// all of them. Starts a real Postgres and Redis once for the run. The last line is `N passed, N failed, N skipped`. Fails if a
+// test failed, and if no test ran. `--times` prints what each file cost. With TEST_AGAIN=1, as in CI, files that failed run
+// a second time, by themselves.
 
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { parseArgs } from "node:util";
 import { version } from "../package.json";
 import type { Service } from "../test/harness/services.ts";
 import { command } from "./command.ts";
 import { compiled } from "./compiled.ts";
-import { type Counts, close, countsOf } from "./counts.ts";
+import { type Counts, close, countsOf, failedFiles } from "./counts.ts";
 import { type Environment, environmentWith } from "./test-environment.ts";
+import { filesOf } from "./test-files.ts";
 import { longestFirst } from "./test-order.ts";
 import { costs, recorded, servicesCpu_s } from "./test-times.ts";
 
 const limit_ms = 40 * 60_000;
 /** For one test: far more than a quiet machine needs, so that a busy one doesn't fail. */
 const test_ms = 60_000;
-/** Twice as many as a small machine has cores: half of its time, a file waits for a node to start, a lease to lapse, a page. */
-const workers = 4;
+/** More than a small machine has cores: half of its time, a file waits for a node to start, a lease to lapse, a page. */
+const workers = 5;
+/** If more files fail, it is not for want of time. */
+const again_files_max = 10;
 
 async function main(): Promise<void> {
-  const words = process.argv.slice(2);
-  const parts = words.filter((word) => word !== "--times");
-  const times = parts.length < words.length;
+  const { values, positionals: parts } = parseArgs({
+    allowPositionals: true,
+    options: { all: { type: "boolean", default: false }, times: { type: "boolean", default: false } },
+  });
+  const isWhole = parts.length === 0;
+  const seed = Number(process.env.TEST_SEED || Math.floor(Math.random() * 2 ** 31));
+  console.log(`TEST_SEED=${seed}`);
   const folder = mkdtempSync(join(tmpdir(), "sluice-tests-"));
   const services: Service[] = [];
   let counts: Counts = { passed: 0, failed: 1, skipped: 0 };
   try {
-    const environment = { ...(await environmentWith(services)), ...(await program(parts, folder)) };
-    counts = await tested(parts, times ? recorded(folder, environment) : environment, times);
+    const environment = {
+      ...(await environmentWith(services)),
+      ...(isWhole ? await program(folder) : {}),
+      TEST_SEED: String(seed),
+      TEST_ALL: isWhole && !values.all ? undefined : "1",
+    };
+    const files = isWhole && !values.all ? filesOf(seed) : parts;
+    counts = await tested(files, values.times ? recorded(folder, environment) : environment, values.times);
   } catch (failure) {
     console.error(failure instanceof Error ? failure.message : failure);
   }
   const stopped = () => Promise.all(services.map((service) => service.stop()));
-  if (times) console.log(costs(folder, await servicesCpu_s(stopped)));
+  if (values.times) console.log(costs(folder, await servicesCpu_s(stopped)));
   else await stopped();
   rmSync(folder, { recursive: true, force: true });
   await close(counts);
@@ -43,24 +59,47 @@ async function main(): Promise<void> {
  * A whole run starts hundreds of nodes and commands, so it compiles them first: a compiled command starts with a quarter
  * of the CPU. A part starts them from source, which is quicker for a few.
  */
-async function program(parts: string[], folder: string): Promise<Environment> {
-  if (parts.length > 0 || process.env.TEST_SLUICE) return {};
+async function program(folder: string): Promise<Environment> {
+  if (process.env.TEST_SLUICE) return {};
   const outfile = join(folder, "sluice");
   const { code, output } = await compiled({ outfile, version, quiet: true });
   if (code !== 0) throw new Error(`The sources could not be compiled:\n${output}`);
   return { TEST_SLUICE: outfile };
 }
 
-async function tested(parts: string[], environment: Environment, times: boolean): Promise<Counts> {
+/** No files: all. */
+async function tested(files: string[], environment: Environment, times: boolean): Promise<Counts> {
   mkdirSync(".cache", { recursive: true });
-  const reports = ["--reporter=junit", "--reporter-outfile=.cache/junit.xml"];
-  if (times) reports.push("--preload=./test/harness/times.ts");
-  // Each worker is a process group of its own; without --no-orphans, what its tests started would outlive it.
-  const modes = [`--parallel=${workers}`, "--no-orphans", `--timeout=${test_ms}`, ...longestFirst()];
-  const words = [process.execPath, "test", ...modes, ...reports, ...parts];
-  const outcome = await command(words, { limit_ms, environment });
+  const options = [...longestFirst(), "--reporter=junit", "--reporter-outfile=.cache/junit.xml"];
+  // The files that a worker runs share modules: to load them for each takes a quarter of the CPU. But then a file has no
+  // cost of its own.
+  options.push(times ? "--preload=./test/harness/times.ts" : "--no-isolate");
+  const outcome = await command(bunTest(workers, [...options, ...files]), { limit_ms, environment });
   if (outcome.code === 124) console.error(`The tests took longer than ${limit_ms / 60_000} minutes and were ended.`);
-  return countsOf(outcome.output, outcome.code);
+  const counts = countsOf(outcome.output, outcome.code);
+  const failed = failedFiles(outcome.output);
+  const isAgain = process.env.TEST_AGAIN === "1" && outcome.code !== 124;
+  if (!isAgain || failed.length === 0 || failed.length > again_files_max) return counts;
+  if (!(await passesAlone(failed, environment))) return counts;
+  return { ...counts, passed: counts.passed + counts.failed, failed: 0 };
+}
+
+function bunTest(parallel: number, words: string[]): string[] {
+  // Each worker is a process group of its own; without --no-orphans, what its tests started would outlive it.
+  const modes = [`--parallel=${parallel}`, "--no-orphans", `--timeout=${test_ms}`];
+  return [process.execPath, "test", ...modes, ...words];
+}
+
+/**
+ * Runs the files again, one after the other and with the same seed. A defect that a seed finds is found again; a test that
+ * failed because the machine was busy passes.
+ */
+async function passesAlone(files: string[], environment: Environment): Promise<boolean> {
+  console.log(`\nOnce more, by themselves: ${files.join(" ")}`);
+  const { output, code } = await command(bunTest(1, files), { limit_ms, environment });
+  const passes = countsOf(output, code).failed === 0;
+  if (passes) console.log(`\nUnsteady: failed beside other tests, and passed alone: ${files.join(" ")}`);
+  return passes;
 }
 
 await main();

@@ -38,9 +38,12 @@ export async function heldBodies(held: Held): Promise<HeldBodies> {
   const watch = setInterval(() => {
     most = Math.max(most, residentBytes(held.pid));
   }, 50);
-  await Promise.all(clients.map((client) => begin(client, held)));
-  await Bun.sleep(watched_ms);
-  clearInterval(watch);
+  try {
+    await Promise.all(clients.map((client) => begin(client, held)));
+    await Bun.sleep(watched_ms);
+  } finally {
+    clearInterval(watch);
+  }
   for (const client of clients) client.leave();
   const refusals = (await answers).filter((answer) => answer.startsWith("HTTP/1.1 "));
   const codes = refusals.map((answer) => /"code":"(\w+)"/.exec(answer)?.[1] ?? "none");

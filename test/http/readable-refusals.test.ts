@@ -262,8 +262,11 @@ test("what is thrown away is kept nowhere", async () => {
   const watch = setInterval(() => {
     most = Math.max(most, rss());
   }, 5);
-  for (let i = 0; i < 5; i++) await four();
-  clearInterval(watch);
+  try {
+    for (let i = 0; i < 5; i++) await four();
+  } finally {
+    clearInterval(watch);
+  }
   // 1,200 MiB were sent.
   expect(most - before).toBeLessThan(100);
 });

@@ -10,6 +10,7 @@ import { noBudget } from "../../src/store/budget.ts";
 import { bare } from "../../src/store/ids.ts";
 import type { Ledger } from "../../src/store/ledger.ts";
 import type { RateLimits, RateSubject, Rates } from "../../src/store/rates.ts";
+import { databaseKinds } from "../harness/depth.ts";
 import { admitOf, newHex, newRequestId, type Store, settleOf, stores } from "../store/ledger-stores.ts";
 import { ofOrganization } from "../store/rates-stores.ts";
 
@@ -18,7 +19,7 @@ setDefaultTimeout(60_000);
 const uuidIn = (id: string) => bare(id, id.startsWith("key_") ? "key_" : "team_");
 const newId = (of: "key" | "team") => `${of}_${newHex()}`;
 
-for (const kind of ["postgres", "pglite"] as const) {
+for (const kind of databaseKinds(import.meta.path)) {
   describe(kind, () => {
     let store: Store;
     let book: Ledger;

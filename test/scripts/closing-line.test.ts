@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { command } from "../../scripts/command.ts";
-import { countsOf, failuresOf } from "../../scripts/counts.ts";
+import { countsOf, failedFiles, failuresOf } from "../../scripts/counts.ts";
 
 /** Waits until the process has ended; one that nobody has fetched yet (a zombie) has. */
 async function gone(pid: number): Promise<void> {
@@ -51,6 +51,16 @@ describe("what failed is said again at the end", () => {
     ]);
     expect(failuresOf("(pass) all [1.00ms]\n")).toEqual([]);
   });
+});
+
+test("files that failed are those above whose failures their names stand, and those that could not be loaded", () => {
+  const output = [
+    ...["test/a.test.ts:", "(pass) one [1.00ms]", "test/b.test.ts:", "error: expected 1", "(fail) two [2.00ms]"],
+    ...["(fail) three", "test/c.test.ts:", "# Unhandled error between tests", "test/d.test.ts:", "(pass) four"],
+    ...["2 tests failed:", "(fail) two [2.00ms]", "(fail) three", "Ran 4 tests across 4 files. [84.00ms]"],
+  ].join("\n");
+  expect(failedFiles(output)).toEqual(["test/b.test.ts", "test/c.test.ts"]);
+  expect(failedFiles("error: no tests\n")).toEqual([]);
 });
 
 describe("a program that a script runs", () => {

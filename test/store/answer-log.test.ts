@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { AnswerLogs, LogEntry, LogName } from "../../src/store/answer-log.ts";
+import { databaseKinds } from "../harness/depth.ts";
 import { type LogStore, logStores } from "./answer-logs.ts";
 import { newHex, newRequestId } from "./ledger-stores.ts";
 
@@ -11,7 +12,10 @@ const part = (text: string): LogEntry => ({ text, isEnd: false });
 const last: LogEntry = { text: "", isEnd: true };
 const newLog = (): LogName => ({ requestId: newRequestId(), organizationId: `org_${newHex()}` });
 
-for (const [kind, open] of Object.entries(logStores)) {
+const databases: readonly string[] = databaseKinds(import.meta.path);
+const others = Object.entries(logStores).filter(([kind]) => kind !== "pglite" || databases.includes(kind));
+
+for (const [kind, open] of others) {
   describe(`logs of answers on ${kind}`, () => {
     let store: LogStore;
     let logs: AnswerLogs;

@@ -6,6 +6,7 @@ import { ledger } from "../../src/postgres/ledger.ts";
 import { batchCall, encodeBatch } from "../../src/postgres/ledger-batch.ts";
 import { bare } from "../../src/store/ids.ts";
 import type { Admit, Ledger } from "../../src/store/ledger.ts";
+import { databaseKinds } from "../harness/depth.ts";
 import { until } from "../harness/until.ts";
 import { admitOf, newHex, openLedger, type Store, settleOf } from "./ledger-stores.ts";
 
@@ -15,7 +16,7 @@ const noon = new Date("2026-03-10T12:00:00.000Z");
 const unread = "select 1 from usage_audit a join usage_record r on r.xact >= a.read_until";
 const hours = (count: number) => new Date(noon.getTime() + count * 3_600_000);
 
-for (const name of ["postgres", "pglite"] as const) {
+for (const name of databaseKinds(import.meta.path)) {
   describe(`the audit on ${name}`, () => {
     let store: Store;
     let book: Ledger;

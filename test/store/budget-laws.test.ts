@@ -16,7 +16,7 @@ import { scopes } from "../../src/store/directory.ts";
 import { bare, uuidOf } from "../../src/store/ids.ts";
 import type { Command, Ledger, UsageLimits } from "../../src/store/ledger.ts";
 import type { RaiseSubject } from "../../src/store/raise.ts";
-import { cases, times } from "../harness/depth.ts";
+import { cases, databaseKinds, times } from "../harness/depth.ts";
 import { issuer, newMember } from "../harness/members.ts";
 import { limitsOfMember, type ModelPeople, type ModelRaise, type ModelSubject, underRaise } from "./budget-model.ts";
 import { comparable, LedgerModel, type ModelOrganization } from "./ledger-model.ts";
@@ -277,10 +277,9 @@ async function newKeyOf(store: Store, organizationId: string, id: string, person
   });
 }
 
-for (const [name, runs] of [
-  ["postgres", times(5, 40)],
-  ["pglite", times(3, 15)],
-] as const) {
+const runs = { postgres: times(5, 40), pglite: times(3, 15) };
+
+for (const name of databaseKinds(import.meta.path)) {
   describe(`the laws of budgets on ${name}`, () => {
     let store: Store;
     let book: Ledger;
@@ -366,7 +365,7 @@ for (const [name, runs] of [
           await store.setClock(new Date(now_ms + 1e11));
           await book.recover(1000); // the next history begins with an empty house
         }),
-        cases(runs),
+        cases(runs[name]),
       );
     }, 120_000);
   });

@@ -5,12 +5,13 @@ import { setSubject, sumEarlier } from "../../src/postgres/budgets.ts";
 import { type Budget, noBudget } from "../../src/store/budget.ts";
 import { bare } from "../../src/store/ids.ts";
 import type { Admit, AdmitAnswer, Answer, GrowAnswer, Ledger } from "../../src/store/ledger.ts";
+import { databaseKinds } from "../harness/depth.ts";
 import { admitOf, expectBalanced, newHex, openLedger, type Store, settleOf, unlimited } from "./ledger-stores.ts";
 
 const noon = new Date("2026-03-10T12:00:00.000Z");
 const hours = (count: number) => new Date(noon.getTime() + count * 3_600_000);
 
-for (const name of ["postgres", "pglite"] as const) {
+for (const name of databaseKinds(import.meta.path)) {
   describe(`budgets on ${name}`, () => {
     let store: Store;
     let book: Ledger;

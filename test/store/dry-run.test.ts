@@ -7,6 +7,7 @@ import type { DryRunCaller, DryRunning } from "../../src/store/dry-run.ts";
 import { idOf } from "../../src/store/ids.ts";
 import type { Ledger } from "../../src/store/ledger.ts";
 import type { StoreWatcher } from "../../src/store/watcher.ts";
+import { databaseKinds } from "../harness/depth.ts";
 import { admitOf, openLedger, type Store, settleOf } from "./ledger-stores.ts";
 
 const never = new AbortController().signal;
@@ -16,7 +17,7 @@ function caller(): DryRunCaller {
   return { organizationId, keyId, keyHash: crypto.getRandomValues(new Uint8Array(32)), plan: "pro" };
 }
 
-for (const name of ["postgres", "pglite"] as const) {
+for (const name of databaseKinds(import.meta.path)) {
   describe(`a dry run on ${name}`, () => {
     let store: Store;
     let book: Ledger & DryRunning;

@@ -9,12 +9,13 @@ import { noBudget } from "../../src/store/budget.ts";
 import { bare } from "../../src/store/ids.ts";
 import type { Admit, Answer, Ledger, Settle, SettleAnswer, UsageLimits } from "../../src/store/ledger.ts";
 import type { reportGroups } from "../../src/store/report.ts";
+import { databaseKinds } from "../harness/depth.ts";
 import { admitOf, expectBalanced, newHex, openLedger, type Store, settleOf, unlimited } from "./ledger-stores.ts";
 
 const noon = new Date("2026-03-10T12:00:00.000Z");
 const after = (seconds: number) => new Date(noon.getTime() + seconds * 1_000);
 
-for (const name of ["postgres", "pglite"] as const) {
+for (const name of databaseKinds(import.meta.path)) {
   describe(`late settlements on ${name}`, () => {
     let store: Store;
     let book: Ledger;

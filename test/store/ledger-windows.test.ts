@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { databaseKinds } from "../harness/depth.ts";
 import { type Store, stores } from "./ledger-stores.ts";
 import { monthOf, weekOf } from "./windows-model.ts";
 
@@ -35,7 +36,7 @@ function pairs(): { anchor_ms: number; instant_us: bigint }[] {
   return fc.sample(fc.oneof(anywhere, boundaries), { numRuns: 5000, seed: Math.floor(Math.random() * 2 ** 31) });
 }
 
-for (const name of ["postgres", "pglite"] as const) {
+for (const name of databaseKinds(import.meta.path)) {
   describe(`windows on ${name}`, () => {
     let store: Store;
     beforeAll(async () => {

@@ -14,6 +14,7 @@ import {
   units_max,
   window_units_max,
 } from "../../src/store/ledger.ts";
+import { databaseKinds } from "../harness/depth.ts";
 import { until } from "../harness/until.ts";
 import { admitOf, newRequestId, openLedger, type Store, settleOf, unlimited } from "./ledger-stores.ts";
 
@@ -21,7 +22,7 @@ const noon = new Date("2026-03-10T12:00:00.000Z");
 const hours = (count: number) => new Date(noon.getTime() + count * 3_600_000);
 const limited = (change: Partial<UsageLimits>): UsageLimits => ({ ...unlimited, ...change });
 
-for (const name of ["postgres", "pglite"] as const) {
+for (const name of databaseKinds(import.meta.path)) {
   describe(`the ledger on ${name}`, () => {
     let store: Store;
     let book: Ledger;

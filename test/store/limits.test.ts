@@ -8,12 +8,13 @@ import { type Budget, noBudget } from "../../src/store/budget.ts";
 import { bare } from "../../src/store/ids.ts";
 import type { AdmitAnswer, Ledger } from "../../src/store/ledger.ts";
 import type { LimitStore } from "../../src/store/plan.ts";
+import { databaseKinds } from "../harness/depth.ts";
 import { until } from "../harness/until.ts";
 import { admitOf, newHex, openLedger, type Store, settleOf } from "./ledger-stores.ts";
 
 setDefaultTimeout(60_000);
 
-for (const name of ["postgres", "pglite"] as const) {
+for (const name of databaseKinds(import.meta.path)) {
   describe(`limits that change on ${name}`, () => {
     let store: Store;
     let book: Ledger;

@@ -11,6 +11,7 @@ import { standings } from "../../src/postgres/standing.ts";
 import { type Budget, noBudget, type Team } from "../../src/store/budget.ts";
 import { scopes } from "../../src/store/directory.ts";
 import type { Admit, AdmitAnswer, Answer, Command, Ledger } from "../../src/store/ledger.ts";
+import { databaseKinds } from "../harness/depth.ts";
 import { newMember } from "../harness/members.ts";
 import { admitOf, expectBalanced, newHex, openLedger, type Store, settleOf } from "./ledger-stores.ts";
 import { unrestricted } from "./new-key.ts";
@@ -20,7 +21,7 @@ const noon = new Date("2026-03-10T12:00:00.000Z");
 const actor = "operator:ann";
 const budget = (limits: Partial<Budget>): Budget => ({ ...noBudget, ...limits });
 
-for (const name of ["postgres", "pglite"] as const)
+for (const name of databaseKinds(import.meta.path))
   describe(`people on ${name}`, () => {
     let store: Store;
     let book: Ledger;

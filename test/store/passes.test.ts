@@ -7,6 +7,7 @@ import { administration } from "../../src/postgres/administration.ts";
 import { type AuditLine, auditShown, chainBeginning, chainBreak } from "../../src/store/audit-chain.ts";
 import { bare } from "../../src/store/ids.ts";
 import type { Ledger, LedgerDifference } from "../../src/store/ledger.ts";
+import { databaseKinds } from "../harness/depth.ts";
 import { until } from "../harness/until.ts";
 import { admitOf, openLedger, type Store, settleOf } from "./ledger-stores.ts";
 
@@ -32,7 +33,7 @@ function asRecorded(table: string, span: string): string {
   );
 }
 
-for (const name of ["postgres", "pglite"] as const) {
+for (const name of databaseKinds(import.meta.path)) {
   describe(`passes in the chain on ${name}`, () => {
     let store: Store;
     let book: Ledger;

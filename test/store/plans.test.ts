@@ -6,6 +6,7 @@ import { ledger } from "../../src/postgres/ledger.ts";
 import { limits } from "../../src/postgres/limits.ts";
 import { plans } from "../../src/postgres/plans.ts";
 import { noLimits, type Plan, type PlanStore } from "../../src/store/plan.ts";
+import { databaseKinds } from "../harness/depth.ts";
 import { until } from "../harness/until.ts";
 import { admitOf, type Store, stores } from "./ledger-stores.ts";
 
@@ -14,7 +15,7 @@ setDefaultTimeout(60_000);
 const named = (name: string, session: number): Plan => ({ ...noLimits, name, session });
 const hour_ms = 3_600_000;
 
-describe.each(Object.keys(stores) as (keyof typeof stores)[])("%s", (kind) => {
+describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
   let store: Store;
   let published: PlanStore;
   let another: PlanStore;

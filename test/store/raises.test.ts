@@ -15,6 +15,7 @@ import { scopes } from "../../src/store/directory.ts";
 import { bare } from "../../src/store/ids.ts";
 import type { Admit, AdmitAnswer, Answer, Command, GrowAnswer, Ledger } from "../../src/store/ledger.ts";
 import type { StandingSubject } from "../../src/store/standing.ts";
+import { databaseKinds } from "../harness/depth.ts";
 import { admitOf, expectBalanced, newHex, openLedger, type Store, settleOf, unlimited } from "./ledger-stores.ts";
 import { unrestricted } from "./new-key.ts";
 
@@ -27,7 +28,7 @@ const end = after(hour_ms);
 const before = after(hour_ms - 1);
 const actor = "operator:ann";
 
-for (const name of ["postgres", "pglite"] as const)
+for (const name of databaseKinds(import.meta.path))
   describe(`raises on ${name}`, () => {
     let store: Store;
     let book: Ledger;

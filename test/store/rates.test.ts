@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, t
 import fc from "fast-check";
 
 import type { RateAnswer, RateLimits, RateSubject, RateTaken } from "../../src/store/rates.ts";
-import { cases } from "../harness/depth.ts";
+import { cases, databaseKinds } from "../harness/depth.ts";
 import { newHex, newRequestId } from "./ledger-stores.ts";
 import { ofOrganization, type RateStore, rateStores } from "./rates-stores.ts";
 
@@ -19,7 +19,10 @@ const newOrganizationId = () => `org_${newHex()}`;
 const requestsOf = (requestsPerMinute: number): RateLimits => ({ requestsPerMinute, tokensPerMinute: null });
 const tokensOf = (tokensPerMinute: number): RateLimits => ({ requestsPerMinute: null, tokensPerMinute });
 
-for (const [name, open] of Object.entries(rateStores)) {
+const databases: readonly string[] = databaseKinds(import.meta.path);
+const others = Object.entries(rateStores).filter(([name]) => name !== "pglite" || databases.includes(name));
+
+for (const [name, open] of others) {
   describe(name, () => {
     let store: RateStore;
     let organizationId: string;

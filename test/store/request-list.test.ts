@@ -14,7 +14,7 @@ import {
   type RequestList,
   type RequestQuery,
 } from "../../src/store/request-list.ts";
-import { times } from "../harness/depth.ts";
+import { databaseKinds, times } from "../harness/depth.ts";
 import { admitOf, openLedger, type Store, settleOf } from "./ledger-stores.ts";
 
 setDefaultTimeout(120_000);
@@ -55,10 +55,9 @@ const filter = fc.record(
 );
 type Filter = typeof filter extends fc.Arbitrary<infer T> ? T : never;
 
-for (const [name, runs] of [
-  ["postgres", times(4, 60)],
-  ["pglite", times(1, 30)],
-] as const) {
+const runs = { postgres: times(4, 60), pglite: times(1, 30) };
+
+for (const name of databaseKinds(import.meta.path)) {
   describe(`a list of requests on ${name}`, () => {
     let store: Store;
     let book: Ledger;
@@ -177,7 +176,7 @@ for (const [name, runs] of [
           }
         }
       });
-      await fc.assert(property, { numRuns: runs });
+      await fc.assert(property, { numRuns: runs[name] });
     });
 
     test("has all of an organization with a request in every fourth hour, whose ids are of the hour before", async () => {

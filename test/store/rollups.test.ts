@@ -12,7 +12,7 @@ import { noBudget } from "../../src/store/budget.ts";
 import { bare } from "../../src/store/ids.ts";
 import type { Admit, Ledger, Settle } from "../../src/store/ledger.ts";
 import { type ReportGroup, type ReportRow, totalOf } from "../../src/store/report.ts";
-import { cases, times } from "../harness/depth.ts";
+import { cases, databaseKinds, times } from "../harness/depth.ts";
 import { until } from "../harness/until.ts";
 import { lockAwaited } from "../postgres/databases.ts";
 import { admitOf, newHex, type Store, settleOf, stores } from "./ledger-stores.ts";
@@ -108,10 +108,9 @@ const span = fc.tuple(
   ),
 );
 
-for (const [name, runs] of [
-  ["postgres", times(3, 40)],
-  ["pglite", times(1, 20)],
-] as const) {
+const runs = { postgres: times(3, 40), pglite: times(1, 20) };
+
+for (const name of databaseKinds(import.meta.path)) {
   describe(`roll-ups on ${name}`, () => {
     let store: Store;
     let nodes: Ledger[];
@@ -270,7 +269,7 @@ for (const [name, runs] of [
           await equalsRecords(asked);
           await agrees();
         }),
-        cases(runs),
+        cases(runs[name]),
       );
     });
 

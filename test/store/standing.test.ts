@@ -7,6 +7,7 @@ import { type Budget, noBudget } from "../../src/store/budget.ts";
 import type { Ledger } from "../../src/store/ledger.ts";
 import { noLimits } from "../../src/store/plan.ts";
 import { tightest } from "../../src/store/standing.ts";
+import { databaseKinds } from "../harness/depth.ts";
 import { admitOf, newHex, type Store, settleOf, stores, unlimited } from "./ledger-stores.ts";
 import { newSecret, unrestricted } from "./new-key.ts";
 
@@ -15,7 +16,7 @@ setDefaultTimeout(60_000);
 const noon = new Date("2026-03-10T12:00:00.000Z");
 const limits = { ...unlimited, week: 10_000 };
 
-describe.each(Object.keys(stores) as (keyof typeof stores)[])("standings on %s", (name) => {
+describe.each(databaseKinds(import.meta.path))("standings on %s", (name) => {
   let store: Store;
   let book: Ledger;
   let acts: ReturnType<typeof administration>;

@@ -14,7 +14,7 @@ import { scopes } from "../../src/store/directory.ts";
 import { bare, idOf } from "../../src/store/ids.ts";
 import type { Admit, Ledger, Receipt } from "../../src/store/ledger.ts";
 import type { ListedRequest } from "../../src/store/request-list.ts";
-import { cases, times } from "../harness/depth.ts";
+import { cases, databaseKinds, times } from "../harness/depth.ts";
 import { admitOf, newHex, openLedger, type Store, settleOf } from "./ledger-stores.ts";
 import { unrestricted } from "./new-key.ts";
 import { always } from "./report-model.ts";
@@ -52,10 +52,9 @@ const step = fc.oneof(
 );
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
-for (const [name, runs] of [
-  ["postgres", times(3, 30)],
-  ["pglite", times(1, 15)],
-] as const)
+const runs = { postgres: times(3, 30), pglite: times(1, 15) };
+
+for (const name of databaseKinds(import.meta.path))
   describe(`whose requests on ${name}`, () => {
     let store: Store;
     let book: Ledger;
@@ -218,7 +217,7 @@ for (const [name, runs] of [
             }
           }
         }),
-        cases(runs),
+        cases(runs[name]),
       );
     });
 

@@ -9,6 +9,7 @@ import { uuidOf } from "../../src/store/ids.ts";
 import { noLimits } from "../../src/store/plan.ts";
 import { isPublicAddress, sendWebhook, signatureOf } from "../../src/upstream/webhook.ts";
 import { nextAttempt_ms, notices } from "../../src/usage/notices.ts";
+import { databaseKinds } from "../harness/depth.ts";
 import { until } from "../harness/until.ts";
 import { admitOf, newHex, type Store, settleOf, stores } from "../store/ledger-stores.ts";
 import { newSecret, unrestricted } from "../store/new-key.ts";
@@ -69,7 +70,7 @@ const secret = "whsec_test";
 const hook = (url: string) => ({ url, shares: [80, 100], keyExpiryDays: 14 });
 const request = (url: string) => ({ url, body: "{}", headers: {} });
 
-describe.each(Object.keys(stores) as (keyof typeof stores)[])("%s", (kind) => {
+describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
   let store: Store;
   beforeAll(async () => {
     store = await stores[kind]();

@@ -1,0 +1,32 @@
+// The files of a whole run of the tests. Those that start whole fleets, kill and fill real processes, or type what pages
+// say take more than half of the time: of them, a run has a quarter, others with each seed.
+
+import { drawn } from "../test/harness/depth.ts";
+
+const share = 1 / 4;
+
+/** Files that take ten seconds and more, because of what they start and wait for. */
+const long = [
+  "test/{attacks,deploy,faults,histories,proof,truth,workers}/**/*.test.ts",
+  "test/cli/operators-day.test.ts",
+  "test/console/{attacks,operators-hour,pages,totals}.test.ts",
+  "test/docs/commands.test.ts",
+  "test/failover/{fleet-limit,full,load,thousand,three-nodes}.test.ts",
+  "test/http/{at-once,let-finish,life,raises,tls,warm-up}.test.ts",
+  "test/node/repeats.test.ts",
+  "test/postgres/{embedded,failover,migrate,pooler,replica-reports,restore,roles,snapshot,upkeep-pages}.test.ts",
+  "test/store/{audit-chain,ledger-crash,policies,rollups}.test.ts",
+  "test/telemetry/otel.test.ts",
+  "test/usage/company.test.ts",
+];
+
+export function filesOf(seed: number): string[] {
+  const all = filesIn("test/**/*.test.ts");
+  const ofLong = new Set(long.flatMap(filesIn));
+  const run = new Set(drawn(Math.ceil(ofLong.size * share), [...ofLong].sort(), seed));
+  return all.filter((file) => run.has(file) || !ofLong.has(file));
+}
+
+function filesIn(pattern: string): string[] {
+  return [...new Bun.Glob(pattern).scanSync()].sort();
+}
