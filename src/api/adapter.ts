@@ -21,9 +21,9 @@ export interface Adapter<Wire extends InferenceWire, Reply> {
   resolve?(wire: Wire, owner: ContentOwner): Promise<{ wire: Wire; bytes: number }>;
   /** How its requests run in the background, if they can. */
   background?: {
-    /** Whether a request asks for it. Throws the Fault of one that cannot have it. */
+    /** Whether a request is to run in the background. Throws a Fault if it may not. */
     isAsked(wire: Wire): boolean;
-    /** The answer as it stands at its start. */
+    /** The response before it has any output. */
     begun(wire: Wire, identity: ResponseIdentity): ResponseObject;
   };
   /** Stores the whole answer before its caller has its end; null if it is not to be stored. It never throws. */

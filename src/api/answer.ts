@@ -2,7 +2,7 @@
  * ANSWER: turns a run into the response that its caller reads: encoded in the protocol, stored if it is to be stored,
  * and sent. A failure before the first part is thrown, so that it has its true status.
  */
-
+import { windowHeaders } from "../admission/refusal.ts";
 import type { Call } from "../http/call.ts";
 import type { Answer } from "../http/frame.ts";
 import { json } from "../http/json.ts";
@@ -23,7 +23,6 @@ import type { Keeping } from "./kept/keeping.ts";
 import { keptWhole } from "./kept/whole.ts";
 import { limitHeaders } from "./limit-headers.ts";
 import type { Prepared } from "./prepare.ts";
-import { usageHeaders } from "./usage-headers.ts";
 
 export async function answer<Wire extends InferenceWire, Reply>(
   dependencies: Dependencies,
@@ -35,7 +34,8 @@ export async function answer<Wire extends InferenceWire, Reply>(
   const { operation, codec } = adapter;
   const { wire, request } = prepared;
   const headers = {
-    ...usageHeaders(run.grant.windows, run.grant.source),
+    "x-service-usage-source": run.grant.source,
+    ...windowHeaders(run.grant.windows),
     ...limitHeaders(operation, run.rates, Date.now()),
     ...(operation === "messages" && isSignedIn(call.request.headers) ? standingHeaders(run.grant) : {}),
   };
@@ -64,7 +64,7 @@ export async function answer<Wire extends InferenceWire, Reply>(
 }
 
 /** The events of an answer, and the headers before them. */
-export interface Streaming {
+interface Streaming {
   events: Run["events"];
   headers: Record<string, string>;
   keeping?: Keeping | null;
@@ -82,8 +82,8 @@ export async function streamed<Wire extends InferenceWire, Reply>(
   const endedAtSeconds = clockedOnce();
   const encoded = (result: Result) => codec.response.encode(result, wire, endedAtSeconds());
   const save = savingOf(adapter, prepared, keeping);
-  const known = keeping?.isBackground ? endsWithFailure(events, keeping) : events;
-  const saved = save ? endsAfter(known, (result) => save(encoded(result))) : known;
+  const watched = keeping?.isBackground ? endsWithFailure(events, keeping) : events;
+  const saved = save ? endsAfter(watched, (result) => save(encoded(result))) : watched;
   const stream = await primed(saved, dependencies.limits.first_event_hold_ms);
   // A stored answer has to be complete.
   if (!save && isLetGo(request)) giveBackBody(call);
@@ -113,12 +113,12 @@ function savingOf<Wire extends InferenceWire, Reply>(
 
 const nothing = () => {};
 
-/** Roughly, in bytes. */
+/** The approximate size of the answer, in bytes. */
 function sizeOf({ parts }: Result): number {
   return parts.reduce((sum, { text, logprobs }) => sum + text.length + 1024 * (logprobs?.length ?? 0), 0);
 }
 
-/** Unix seconds of the first call. */
+/** Returns the Unix seconds of its first call, each time. */
 function clockedOnce(): () => number {
   let at: number | undefined;
   return () => {

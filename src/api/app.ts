@@ -1,4 +1,4 @@
-/** The app mounts the operations, each at its method and path. Only http, api and the simulator know Elysia. */
+/** Mounts the operations, each at its method and path. Only http, api and the simulator know Elysia. */
 import { Elysia } from "elysia";
 import { RuntimeConnection } from "../http/connection.ts";
 import { type Framed, frame, identified, methodNotAllowed, type Serve } from "../http/frame.ts";
@@ -31,13 +31,13 @@ export function app(dependencies: Dependencies, options: { metrics: boolean; peo
   ]);
 }
 
-/** The console, on a port of its own. What its pages may be called is the app's in the browser to know. */
+/** The console, on a port of its own. Its pages share one document, and the app in the browser knows their addresses. */
 export function consoleApp(dependencies: Dependencies, served: ConsoleServed) {
   const { operations: own, page } = mountedConsole(served);
   return mount(dependencies, [...own, liveness, readiness], { page });
 }
 
-/** The operations that only the operator's own port answers, and only under its own names. */
+/** The operations of the operator's port, which answers only under its own names. */
 export function operatorApp(dependencies: Dependencies, management: ManagementEntrance) {
   const mounted = [...metricsOperations, ...operatorProbes, ...managementServed(management)];
   return mount(dependencies, mounted, { answersTo: hostsNamed(management.names) });
@@ -106,7 +106,7 @@ function methodsOf({ method }: Operation): string[] {
   return method === "get" ? ["GET", "HEAD"] : [method.toUpperCase()];
 }
 
-/** The requests of a path that none of its operations has: upgrades, and methods that it lacks. */
+/** Serves the requests of a path that belong to none of its operations: upgrades, and methods that it lacks. */
 function otherRequests(dependencies: Dependencies, here: readonly [Operation, ...Operation[]]): Serve {
   const refuse = otherMethod(dependencies, here);
   const upgrade = upgrades.find(({ path }) => path === here[0].path);

@@ -1,7 +1,6 @@
 /**
- * Records an inference request that failed. If it was refused after its caller was known, it is counted and has a
- * receipt that says so (docs/design/usage.md, Receipts), which nothing waits for. A later end has its record in the
- * ledger.
+ * Records the refusal of an inference request after its caller was authenticated: in the metrics, and in a receipt
+ * (docs/design/usage.md, Receipts), for which nothing waits. Once the request is admitted, the ledger has its record.
  */
 
 import type { Call } from "../http/call.ts";
@@ -13,7 +12,7 @@ export function refused(dependencies: Dependencies, call: Call, operation: Opera
   const { source, organization, key, model, stream } = call.notes;
   if (source !== undefined || organization === undefined || key === undefined) return;
   dependencies.metrics.decision("refused", code);
-  // A request that failed by a defect or for want of a store was not refused; the ledger knows about it.
+  // A request that failed by a defect or because a store is away was not refused.
   if (status >= 500) return;
   dependencies.refused.add({
     requestId: call.requestId,

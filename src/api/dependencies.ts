@@ -23,10 +23,10 @@ import type { KeptParts } from "./kept/parts.ts";
 import type { Readiness } from "./readiness.ts";
 
 export interface Dependencies extends FrameDependencies {
-  /** The catalog in force at this moment. A plan that did not change stays the same object. */
+  /** The catalog in force. A plan that did not change stays the same object. */
   catalog(): Catalog;
   authenticate(headers: Headers, address: string): Promise<Principal>;
-  /** Ends running requests whose caller may not go on. */
+  /** Ends running requests whose caller has lost the right to them. */
   standings: Pick<Standings, "begin">;
   arrivals: Arrivals;
   runs: Runs;
@@ -37,7 +37,7 @@ export interface Dependencies extends FrameDependencies {
   inputEstimate: Pick<InputEstimate, "tokens" | "expected">;
   /** The stored responses that can be continued. */
   responses: { store: ResponseStore; settings(): ResponseSettings };
-  /** The answers that can be read again. */
+  /** The answers that are kept, so that they can be read again. */
   kept: KeptParts;
   tokenCounter: Pick<TokenCounter, "examine">;
   /** The price of units. Null if the configuration has none. */
@@ -45,10 +45,10 @@ export interface Dependencies extends FrameDependencies {
   messages(): MessagesOptions;
   /** The images that an engine may be asked to fetch. */
   images(): ImageSettings;
-  limits: BodyLimits & StreamLimits & ConnectionLimits;
+  limits: ServingLimits;
   bounds: Bounds;
   readiness: Readiness["results"];
-  /** The routes as each process of this node knows them, for operators only. */
+  /** The routes as each process of this node sees them, for operators only. */
   routes(): Promise<readonly RouteView[]>;
   /** The hash of the configuration in force. */
   configurationHash(): string;
@@ -62,24 +62,21 @@ export interface Documentation {
   openapi(): string;
   page(): Promise<Response>;
   /** The script of the page, for a request with these headers. */
-  script(asked: Headers): Promise<Response>;
+  script(requestHeaders: Headers): Promise<Response>;
 }
 
-export interface ResponseSettings {
-  /** Off: none is stored, and none is found. */
+interface ResponseSettings {
+  /** If false, no response is stored, and none is found. */
   store: boolean;
   /** The limit of all stored responses of an organization. */
   organization_bytes_max: number;
 }
 
-export interface ConnectionLimits {
+interface ServingLimits extends BodyLimits {
   /** How long a connection may be silent, and how long the head of a request may take. */
   idle_ms: number;
-}
-
-export interface StreamLimits {
   /** How long the 200 of a stream is held back for the first part of the answer. */
   first_event_hold_ms: number;
-  /** The longest silence on a stream. */
+  /** The longest silence on a stream before a heartbeat. */
   heartbeat_ms: number;
 }

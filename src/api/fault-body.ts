@@ -20,11 +20,11 @@ const faultBodies: Record<FaultShape, FaultBody> = {
 };
 
 /** Only clients of Messages send the version that they speak. */
-export function isMessagesClient(request: Request): boolean {
+function isMessagesClient(request: Request): boolean {
   return request.headers.has("anthropic-version");
 }
 
-/** The body of a fault, for this client. */
+/** The body of a fault on a path of several protocols. */
 function faultBodyForClient(fault: Fault, requestId: string, request: Request): unknown {
   return isMessagesClient(request) ? messagesFault(fault, requestId, request) : openaiFault(fault, requestId);
 }

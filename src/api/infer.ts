@@ -1,6 +1,6 @@
 /**
- * THE SPINE: one function is the whole of an inference request, for every protocol. The adapter has the differences.
- * The frame that made the call ends everything that was begun here, however the request ends.
+ * THE SPINE: one function serves inference requests of all protocols; the adapter has their differences. The frame that
+ * made the call ends everything that begins here, however the request ends.
  */
 import { planOf } from "../admission/allowance.ts";
 import type { Principal } from "../auth/verdict.ts";
@@ -32,7 +32,7 @@ export function infer<Wire extends InferenceWire, Reply>(
   );
 }
 
-/** Null for a request whose answer is not kept, as most are. */
+/** Null if the answer is not kept, as for most requests. */
 function keepingOf<Wire extends InferenceWire, Reply>(
   dependencies: Dependencies,
   call: Call,

@@ -10,7 +10,7 @@ import type { RequestBody } from "./operation.ts";
 
 /**
  * `validate` throws the Fault of the first offence. `extraParams` are the fields that the model accepts beyond the
- * contract. `isStreamed`: whether a body asks for a stream; without the field, one over HTTP asks for none.
+ * contract. `isStreamed` reports whether a body asks for a stream; by default, one without the field does not.
  */
 export function inferenceBody<Wire>(
   schema: TSchema,
@@ -36,8 +36,8 @@ export function inferenceBody<Wire>(
 }
 
 /**
- * Records, before the body is checked, what a refusal's receipt has: the model if it exists, and whether the request
- * was to stream. And the headers that its answer has.
+ * Records the model, if it exists, and whether a stream is asked for, before the body is checked: the receipt of a refusal
+ * has them. It also sets the headers of a model that is to be retired.
  */
 function noteRequested(
   call: Call,
@@ -49,8 +49,8 @@ function noteRequested(
   const { model } = body as { model?: unknown };
   const stream = isStreamed(body);
   if (typeof model === "string") call.announces(retirementHeadersOf(catalog, model));
-  const known = answeringNamed(catalog, model);
-  call.requested(known ? { model: known.id, stream } : { stream });
+  const answering = answeringNamed(catalog, model);
+  call.requested(answering ? { model: answering.id, stream } : { stream });
 }
 
 /** The catalog's `extra_params` of the model that the body names, if it names one. */

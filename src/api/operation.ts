@@ -45,7 +45,7 @@ interface Declared<
   summary: string;
   description: string;
   scope: Required;
-  /** Its name in the ledger, if it is metered: then its refusals are counted, and have receipts. */
+  /** Its name in the ledger, if it is metered. Then its refusals are counted, and have receipts. */
   metered?: MeteredOperation;
   /** An object of parameters for each place that has any. parameters.ts lists the keywords that describe them. */
   params?: Params;
@@ -60,13 +60,13 @@ interface Declared<
   faults: readonly FaultCode[];
   /** Whether other error statuses, in the same shape, are described by `default`. */
   otherFaults: boolean;
-  /** The headers of its 429 about limits. */
+  /** The headers of a 429 that a limit causes. */
   limitRefusalHeaders?: readonly HeaderName[];
   /** The shape of its refusals; `error` by default. */
   faultShape?: FaultShape;
   /** The headers of a fault for its clients, beyond those of all operations. */
   faultHeaders?(fault: Fault, request: Request): Record<string, string>;
-  /** The refusal that its clients get in place of this one. */
+  /** Replaces a refusal by the one that clients of this operation get. */
   refusedAs?(fault: Fault): Fault;
   examples: readonly Example[];
   /** Called when credential, scope, parameters and body have been checked. Throws Faults. */
@@ -100,7 +100,7 @@ export type Operation = Declared<RequiredScope, TObject, TObject, TObject, unkno
 
 type Nothing = TObject<Record<never, never>>;
 
-/** The faults before the handler runs. */
+/** The faults of the checks before the handler. */
 function credentialFaults(scope: RequiredScope): readonly FaultCode[] {
   if (scope === null) return [];
   return [
@@ -115,7 +115,7 @@ function credentialFaults(scope: RequiredScope): readonly FaultCode[] {
   ];
 }
 
-/** The handler's types follow from the declaration; the list does not need to know them. */
+/** The types of the handler follow from the declaration. */
 export function operation<
   Required extends RequiredScope,
   Params extends TObject = Nothing,
@@ -135,7 +135,7 @@ export type FaultShape = "error" | "messages" | "responses" | "client";
 
 export type Tag = "Models" | "Inference" | "Usage" | "Health" | "Documentation" | ManagementTag;
 
-export interface Success {
+interface Success {
   /** 200 by default. */
   status?: 101;
   description: string;
@@ -143,7 +143,7 @@ export interface Success {
   content: Record<string, Content>;
   headers: readonly HeaderName[];
   /** Further statuses that are an answer and not a fault (`/readyz` answers 503 in a form of its own). */
-  also?: Record<number, { description: string; content: Record<string, Content>; headers: readonly HeaderName[] }>;
+  also?: Record<number, Omit<Success, "status" | "also">>;
 }
 
 /**
@@ -157,11 +157,18 @@ export interface Content {
   example?: unknown;
 }
 
+export const jsonType = "application/json";
+
+/** A JSON answer with the status 200. */
+export function jsonSuccess(description: string, content: Content, headers: readonly HeaderName[] = []): Success {
+  return { description, headers, content: { [jsonType]: content } };
+}
+
 export type StreamGrammar = "chat" | "messages" | "responses";
 
 /** A request that works as written, on a model of the catalog with the capabilities that it needs. */
 export interface Example {
-  /** A key in the document: `streamed`. */
+  /** Its key in the document, such as `streamed`. */
   name: string;
   summary: string;
   needs: readonly Capability[];

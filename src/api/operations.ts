@@ -1,4 +1,4 @@
-/** The list of all operations. To add an operation is to add one entry. */
+/** The list of all operations, to which a new one is added. */
 import type { Operation } from "./operation.ts";
 import { createChatCompletion } from "./operations/chat.ts";
 import { compactResponse } from "./operations/compact-response.ts";
@@ -39,7 +39,7 @@ export const operations: readonly Operation[] = [
   getDocs,
 ];
 
-/** Served beside the contract, and not part of it: the files of its page. */
+/** The files of the page that shows the contract. They are served, but are not part of it. */
 export const unlistedOperations: readonly Operation[] = [getDocsScript];
 
 /** Upgrades to a WebSocket, at paths of other operations. */

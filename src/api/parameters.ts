@@ -1,13 +1,13 @@
 /**
- * The parameters of one place (path, query or headers), as an operation declares them: a typebox object whose
- * properties describe them. Beside JSON Schema a property may have `example`, `allowEmptyValue`, and `x-must-be`, which
- * describes the valid values. A parameter with a default may be left out.
+ * The parameters that an operation declares for one place (path, query or headers): a typebox object whose properties
+ * describe them. Beside JSON Schema a property may have `example`, `allowEmptyValue`, and `x-must-be`, which describes the
+ * valid values. A parameter with a default may be left out.
  */
 import type { Static, TObject } from "typebox";
 import { Fault } from "../inference/fault.ts";
 import { checkOf } from "../schema/check.ts";
 
-export interface Parameter {
+interface Parameter {
   type?: string;
   default?: unknown;
   description?: string;
@@ -29,7 +29,7 @@ export function parametersOf(schema: TObject): [name: string, parameter: Paramet
  * Returns values by name, from the text that `textOf` finds. Throws the Fault of the first one that is missing or
  * wrong.
  */
-export type Guard<Schema extends TObject> = (textOf: (name: string) => string | null) => Static<Schema>;
+type Guard<Schema extends TObject> = (textOf: (name: string) => string | null) => Static<Schema>;
 
 export function guard<Schema extends TObject>(schema: Schema): Guard<Schema> {
   const checked = parametersOf(schema).map(([name, parameter, isRequired]) => ({

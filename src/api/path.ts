@@ -1,4 +1,4 @@
-/** A request's path and query, and the id in its path: the part in the place of `{id}`, as it was sent. Pure. */
+/** Reads the path and the query of a request, and the id that stands in the place of `{id}` in its path. Pure. */
 import { targetOf } from "../protocol/target.ts";
 import type { IdPrefix } from "../store/ids.ts";
 
@@ -30,8 +30,8 @@ export function hasId({ path }: Pattern): boolean {
 }
 
 /**
- * Reports whether the part in the place of the id may be an id. If ids have a prefix, another part is no id but the
- * name of something that does not exist (`/v1/responses/x`).
+ * Reports whether the part in the place of the id can be an id. If ids have a prefix, a part without it is not an id but the
+ * name of a path that does not exist (`/v1/responses/x`).
  */
 export function isIdThere({ path, idPrefix }: Pattern, request: Request): boolean {
   const id = idIn(path, request);

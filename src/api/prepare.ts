@@ -1,7 +1,7 @@
 /**
- * PREPARE: may this request run, and under which conditions. It makes the checks in the decided order, up to the point
- * at which units would be held. The result is a value; a refusal is a thrown Fault. The result of a request that repeats
- * an earlier one is the earlier one's answer.
+ * PREPARE: decides whether a request may run, and under which conditions. It makes the checks in the decided order, up to
+ * the point at which units would be held, and throws the Fault of a refusal. For a request that repeats an earlier one, the
+ * result is the earlier answer.
  */
 import { activePlan, outputTokensAllowed, requireContext } from "../admission/allowance.ts";
 import type { Principal } from "../auth/verdict.ts";
@@ -40,27 +40,16 @@ export interface InferenceInput<Wire> {
   headers?: { [keyHeader]?: string };
 }
 
-export async function prepare<Wire extends InferenceWire, Reply>(
-  dependencies: Dependencies,
-  call: Call,
-  input: InferenceInput<Wire>,
-  adapter: Adapter<Wire, Reply>,
-  keeping?: null,
-): Promise<Prepared<Wire>>;
-export async function prepare<Wire extends InferenceWire, Reply>(
-  dependencies: Dependencies,
-  call: Call,
-  input: InferenceInput<Wire>,
-  adapter: Adapter<Wire, Reply>,
-  keeping: Keeping | null,
-): Promise<Prepared<Wire> | Follower | EarlierResponse>;
-export async function prepare<Wire extends InferenceWire, Reply>(
+/** The earlier answer that a request may have if its own answer is kept. */
+type Earlier<Kept> = Kept extends Keeping ? Follower | EarlierResponse : never;
+
+export async function prepare<Wire extends InferenceWire, Reply, Kept extends Keeping | null>(
   dependencies: Dependencies,
   call: Call,
   { principal, body }: InferenceInput<Wire>,
   adapter: Adapter<Wire, Reply>,
-  keeping: Keeping | null = null,
-): Promise<Prepared<Wire> | Follower | EarlierResponse> {
+  keeping: Kept,
+): Promise<Prepared<Wire> | Earlier<Kept>> {
   const { operation, codec } = adapter;
   const catalog = dependencies.catalog();
   const model = allowedModel(catalog, body.value.model, principal.key.allowedModels, Date.now());
@@ -78,7 +67,7 @@ export async function prepare<Wire extends InferenceWire, Reply>(
   request.model = model.id;
   call.requested({ model: model.id, stream: request.stream });
   const earlier = keeping && (await keeping.begin());
-  if (earlier) return earlier;
+  if (earlier) return earlier as Earlier<Kept>;
 
   const plan = activePlan(catalog.plans, principal.organization);
   const inputBytes = request.compaction ? await fittedBytes(dependencies, call, model, request) : askedBytes;
@@ -119,8 +108,8 @@ function answerHold(dependencies: Dependencies, call: Call): NonNullable<RunRequ
 }
 
 /**
- * The size of a conversation that is to be summarized, without the part that is not expected to fit beside its summary.
- * The engine decides that in the end (usage/compacting.ts).
+ * The size of a conversation that is to be summarized. The part that is not expected to fit beside its summary is left out
+ * before; the engine may find that still more has to go (usage/compacting.ts).
  */
 async function fittedBytes(
   { inputEstimate }: Dependencies,

@@ -15,18 +15,18 @@ interface Check {
   name: string;
   /** A warning is shown by /readyz?verbose and never makes it fail. */
   severity: "required" | "warning";
-  /** The time between two runs; for a known fact, between two looks at whether it has changed. */
+  /** The time between two runs; for a fact of this process, between two looks at whether it has changed. */
   every_ms: number;
 }
 
-/** Asks another party. */
+/** A check that asks another party. */
 export interface AskingCheck extends Check {
-  /** Null if it holds, else a sentence without addresses or secrets. */
+  /** The problem in a sentence without addresses or secrets; null if there is none. */
   run(): Promise<string | null>;
 }
 
 /** A check of a fact that this process knows. */
-export interface KnowingCheck extends Check {
+interface KnowingCheck extends Check {
   /** The same as `run`, but synchronous. */
   read(): string | null;
 }
@@ -47,13 +47,10 @@ export interface Readiness {
   stop(): void;
 }
 
-export interface ReadinessOptions {
+interface ReadinessOptions {
   lifecycle: { readonly draining: boolean };
   clock: Clock;
-  /**
-   * Called with the required checks that fail, when there begin or cease to be any. The first failure counts as a
-   * change.
-   */
+  /** Called with the required checks that fail, when the first one begins to fail, and when none fails any more. */
   turned?(failing: CheckResult[]): void;
 }
 
@@ -62,19 +59,19 @@ export function readinessOf(
   { lifecycle, clock, turned }: ReadinessOptions,
 ): Readiness {
   let wasReady = true;
-  const words = () => watches.map(({ word }) => word());
-  const spoke = () => {
-    const failing = words().filter(isFailing);
-    if (watches.some(({ spoken }) => !spoken()) || wasReady === (failing.length === 0)) return;
+  const results = () => watches.map(({ result }) => result());
+  const ran = () => {
+    const failing = results().filter(isFailing);
+    if (watches.some(({ hasResult }) => !hasResult()) || wasReady === (failing.length === 0)) return;
     wasReady = failing.length === 0;
     turned?.(failing);
   };
-  const watches = checks.map((check) => watchOver(check, clock, spoke));
+  const watches = checks.map((check) => watchOver(check, clock, ran));
   const required = watches.filter((_, index) => checks[index]?.severity === "required");
   return {
     results() {
       const draining = lifecycle.draining ? "the service is draining" : null;
-      return [...words(), { name: "draining", severity: "required", problem: draining }];
+      return [...results(), { name: "draining", severity: "required", problem: draining }];
     },
     began: Promise.all(required.map(({ began }) => began)).then(() => {}),
     stop() {
@@ -87,7 +84,7 @@ export function isFailing({ severity, problem }: CheckResult): boolean {
   return severity === "required" && problem !== null;
 }
 
-function watchOver(check: ReadinessCheck, clock: Clock, spoke: () => void) {
+function watchOver(check: ReadinessCheck, clock: Clock, ran: () => void) {
   const { name, severity, every_ms } = check;
   const first = Promise.withResolvers<void>();
   const age_ms_max = every_ms + check_ms + grace_ms;
@@ -99,7 +96,7 @@ function watchOver(check: ReadinessCheck, clock: Clock, spoke: () => void) {
     const problem = await ("read" in check ? check.read() : answerOf(check));
     last = { problem, at_ms: clock.now_ms() };
     first.resolve();
-    spoke();
+    ran();
     if (!isStopped) cancel = clock.after(every_ms, () => void round());
   }
 
@@ -123,8 +120,8 @@ function watchOver(check: ReadinessCheck, clock: Clock, spoke: () => void) {
   void round();
   return {
     began: first.promise,
-    spoken: () => last !== null,
-    word: (): CheckResult => ({ name, severity, problem: problemNow() }),
+    hasResult: () => last !== null,
+    result: (): CheckResult => ({ name, severity, problem: problemNow() }),
     stop() {
       isStopped = true;
       cancel?.();

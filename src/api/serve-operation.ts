@@ -25,8 +25,8 @@ export function serveOperation(dependencies: Dependencies, operation: Operation)
   const guarded = guardsOf(operation);
   const soon = together();
   /**
-   * When all requests of this poll have come as far: docs/design/runtime.md, Bun as a server. What is refused before is
-   * answered at once: while an answer is outstanding the runtime takes no further request of its connection.
+   * Resolves when all requests of this poll have come as far: docs/design/runtime.md, Bun as a server. A refusal before that
+   * is answered at once: while an answer is outstanding, the runtime takes no further request of its connection.
    */
   const othersArrived = () => new Promise<void>((resolve) => soon(resolve));
   const work = async (call: Call) => {
@@ -53,7 +53,7 @@ export function serveOperation(dependencies: Dependencies, operation: Operation)
   });
 }
 
-/** A slow refusal stays one: its client waits for it. */
+/** The fault that clients of the operation get. A slow refusal stays as it is, because its wait depends on its type. */
 function refusing(thrown: unknown, refusedAs: (fault: Fault) => Fault): unknown {
   return thrown instanceof Fault && !(thrown instanceof SlowRefusal) ? refusedAs(thrown) : thrown;
 }

@@ -12,7 +12,6 @@ const recordKeys = {
 };
 
 export const ModelRecord = Type.Object(recordKeys, { $id: "Model" });
-export type ModelRecord = Type.Static<typeof ModelRecord>;
 
 export const ModelList = Type.Object(
   {
@@ -24,7 +23,6 @@ export const ModelList = Type.Object(
   },
   { $id: "ModelList" },
 );
-export type ModelList = Type.Static<typeof ModelList>;
 
 const capabilities = {
   tools: 1,
@@ -65,7 +63,6 @@ export const ModelDetails = Type.Object(
   },
   { $id: "ModelDetails" },
 );
-export type ModelDetails = Type.Static<typeof ModelDetails>;
 
 export const MessagesModel = Type.Object(
   {
@@ -78,7 +75,6 @@ export const MessagesModel = Type.Object(
   },
   { $id: "MessagesModel", description: "A model, in the form that Messages clients expect." },
 );
-export type MessagesModel = Type.Static<typeof MessagesModel>;
 
 export const MessagesModelList = Type.Object(
   {
@@ -89,16 +85,14 @@ export const MessagesModelList = Type.Object(
   },
   { $id: "MessagesModelList" },
 );
-export type MessagesModelList = Type.Static<typeof MessagesModelList>;
 
-export const UsageWindow = Type.Object(
+const UsageWindow = Type.Object(
   {
     usage_percent: Type.Number({ minimum: 0, maximum: 100, description: "Percentage of the window used." }),
     reset_at: instant("When the window ends."),
   },
   { $id: "UsageWindow" },
 );
-export type UsageWindow = Type.Static<typeof UsageWindow>;
 
 export const BudgetWindows = Type.Object(
   {
@@ -132,10 +126,8 @@ export const UsageRecord = Type.Object(
       "The five-hour session, the week, and the billing month of the organization; and those of the calling key, of the person whose it is, and of its team, if they have limits of their own.",
   },
 );
-export type UsageRecord = Type.Static<typeof UsageRecord>;
 
 export const Liveness = Type.Object({ status: Type.Literal("ok") }, { $id: "Liveness" });
-export type Liveness = Type.Static<typeof Liveness>;
 
 export const Readiness = Type.Object(
   {
@@ -153,4 +145,3 @@ export const Readiness = Type.Object(
   },
   { $id: "Readiness" },
 );
-export type Readiness = Type.Static<typeof Readiness>;

@@ -35,58 +35,61 @@ export interface Resolved {
   bytes: number;
 }
 
-/** A conversation that is known without the store. */
+/** A conversation in the memory of this node. */
 export interface History {
   items: readonly InputItem[];
   bytes: number;
 }
 
 /**
- * The request with its references resolved. `known` is the conversation of its previous response, if it need not be looked
- * up. Throws `previous_response_not_found`, `context_length_exceeded` or 503.
+ * The request with its references resolved. `inMemory` is the conversation of its previous response, if this node has it.
+ * Throws `previous_response_not_found`, `context_length_exceeded` or 503.
  */
 export async function resolveReferences(
   dependencies: Needs,
-  asked: ResponsesRequest,
+  request: ResponsesRequest,
   owner: ContentOwner,
-  known: History | null = null,
+  inMemory: History | null = null,
 ): Promise<Resolved> {
   const keeps = owner.keepsContent && dependencies.responses.settings().store;
-  const wire = keeps ? asked : { ...asked, store: false };
+  const wire = keeps ? request : { ...request, store: false };
   const references = referencesOf(wire);
   if (!refersTo(references)) return { wire, bytes: 0 };
-  const { found, bytes } = known
-    ? await findOthers(dependencies, references, owner, known)
+  const { found, bytes } = inMemory
+    ? await findOthers(dependencies, references, owner, inMemory)
     : await findReferences(dependencies, references, owner);
   const whole = withResolved(wire, found);
   await yieldFor(bytes);
   return { wire: whole, bytes };
 }
 
-/** Everything that the organization has of the references; `bytes` is the size of that. Throws as above. */
+/** The stored items to which the references refer, and their size. Throws the Faults of `resolveReferences`. */
 export async function findReferences(
   dependencies: Needs,
   references: References,
   owner: ContentOwner,
 ): Promise<{ found: Found; bytes: number }> {
   if (!owner.keepsContent) throw keepsNothing(references);
-  const keeps = dependencies.responses.settings().store;
-  const { history, referred } = keeps ? await foundOf(dependencies, references, owner.id) : nothing;
+  if (!dependencies.responses.settings().store) return { found: { history: null, items: new Map() }, bytes: 0 };
+  const [history, referred] = await Promise.all([
+    historyFound(dependencies, references.previousResponseId, owner.id),
+    itemsFound(dependencies, references.items, owner.id),
+  ]);
   return { found: { history: history.items, items: referred.items }, bytes: history.bytes + referred.bytes };
 }
 
-/** The items of a known conversation, and from the store those that it lacks. */
+/** The items of the conversation in memory, and from the store those that it lacks. */
 async function findOthers(
   dependencies: Needs,
-  { items: asked }: References,
+  { items: referred }: References,
   owner: ContentOwner,
-  known: History,
+  inMemory: History,
 ): Promise<{ found: Found; bytes: number }> {
-  const own = itemsById(known.items);
-  const others = { previousResponseId: null, items: asked.filter(({ id }) => !own.has(id)) };
+  const own = itemsById(inMemory.items);
+  const others = { previousResponseId: null, items: referred.filter(({ id }) => !own.has(id)) };
   const stored = refersTo(others) ? await findReferences(dependencies, others, owner) : null;
   const items = new Map([...own, ...(stored?.found.items ?? [])]);
-  return { found: { history: known.items, items }, bytes: known.bytes + (stored?.bytes ?? 0) };
+  return { found: { history: inMemory.items, items }, bytes: inMemory.bytes + (stored?.bytes ?? 0) };
 }
 
 function keepsNothing({ previousResponseId, items }: References): Fault {
@@ -95,16 +98,6 @@ function keepsNothing({ previousResponseId, items }: References): Fault {
     "Your organization keeps no content, so no response can be continued or referred to. Send the whole conversation as 'input'.",
     { param: previousResponseId === null ? items[0]!.param : "previous_response_id" },
   );
-}
-
-const nothing = { history: { items: null, bytes: 0 }, referred: { items: new Map<string, InputItem>(), bytes: 0 } };
-
-async function foundOf(dependencies: Needs, references: References, organizationId: string) {
-  const [history, referred] = await Promise.all([
-    historyFound(dependencies, references.previousResponseId, organizationId),
-    itemsFound(dependencies, references.items, organizationId),
-  ]);
-  return { history, referred };
 }
 
 async function historyFound(dependencies: Needs, id: string | null, organizationId: string) {
@@ -117,15 +110,15 @@ async function historyFound(dependencies: Needs, id: string | null, organization
   return { items: historyOf([...parsed.values()]), bytes };
 }
 
-async function itemsFound(dependencies: Needs, asked: References["items"], organizationId: string) {
-  const ids = asked.flatMap(({ responseId }) => (responseId === null ? [] : [responseId]));
-  const options = { inputs: asked.some(({ id }) => isInputId(id)), bytes_max: dependencies.limits.body_bytes_max };
+async function itemsFound(dependencies: Needs, references: References["items"], organizationId: string) {
+  const ids = references.flatMap(({ responseId }) => (responseId === null ? [] : [responseId]));
+  const options = { inputs: references.some(({ id }) => isInputId(id)), bytes_max: dependencies.limits.body_bytes_max };
   const turns =
     ids.length === 0 ? [] : await lookUp(() => dependencies.responses.store.turns(organizationId, ids, options));
   if (turns === "too_long") throw tooLong("input");
   const { parsed, bytes } = await parsedTurns(turns);
   const items = new Map<string, InputItem>();
-  for (const { id, responseId } of asked) {
+  for (const { id, responseId } of references) {
     const turn = responseId === null ? undefined : parsed.get(responseId);
     const item = turn && itemOf(turn, id);
     if (item) items.set(id, item);
@@ -153,7 +146,7 @@ function tooLong(param: string): Fault {
   );
 }
 
-/** Stores the answer, unless its request forbids it. It never throws: the caller gets the answer, stored or not. */
+/** Returns a function that stores the answer, and never throws; null if the request forbids it. */
 export function saver(
   dependencies: Needs,
   wire: ResponsesRequest,
@@ -186,7 +179,7 @@ function keptOf(wire: ResponsesRequest, answer: ResponseObject): KeptResponse | 
   };
 }
 
-/** The fault that a client gets for an outage of the store. */
+/** Throws the fault that a client gets while the store is away. */
 export async function lookUp<Value>(look: () => Promise<Value>): Promise<Value> {
   try {
     return await look();

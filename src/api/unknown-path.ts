@@ -2,7 +2,6 @@
  * Paths that do not exist: 404, with the requested path and the one that was probably meant. Most of them come from a
  * base URL that lacks `/v1`, or has it although the client adds it.
  */
-
 import type { Framed } from "../http/frame.ts";
 import { Fault } from "../inference/fault.ts";
 import { masked } from "../inference/masked.ts";
@@ -13,21 +12,21 @@ import { ending, hasId, pathOf } from "./path.ts";
 
 /** The answer to a path that no operation has, whatever its method. */
 export function unknownPath(operations: readonly Operation[]): Framed {
-  const meantBy = signpost(operations);
+  const suggestionFor = suggestions(operations);
   const contract = operations.some(({ path }) => path === managementContract) ? managementContract : "/openapi.json";
   return {
     path: "/*",
     work({ request }) {
-      const asked = pathOf(request);
-      const meant = meantBy(asked);
-      const advice = meant
-        ? `You probably mean '${excerpt(meant.path)}'.${baseUrlAdvice(asked, meant.path)}`
+      const path = pathOf(request);
+      const suggestion = suggestionFor(path);
+      const advice = suggestion
+        ? `You probably mean '${excerpt(suggestion.path)}'.${baseUrlAdvice(path, suggestion.path)}`
         : `${contract} lists all paths.`;
-      throw new Fault("route_not_found", `There is nothing at '${excerpt(asked)}'. ${advice}`);
+      throw new Fault("route_not_found", `There is nothing at '${excerpt(path)}'. ${advice}`);
     },
     faultBody(fault, requestId, request) {
-      const meant = meantBy(pathOf(request));
-      const body = meant ? faultBodyOf(meant.operation.faultShape) : faultBodyForPath;
+      const suggestion = suggestionFor(pathOf(request));
+      const body = suggestion ? faultBodyOf(suggestion.operation.faultShape) : faultBodyForPath;
       return body(fault, requestId, request);
     },
   };
@@ -35,18 +34,18 @@ export function unknownPath(operations: readonly Operation[]): Framed {
 
 const managementContract = "/management.json";
 
-interface Meant {
+interface Suggestion {
   path: string;
   operation: Operation;
 }
 
-/** The operation that was probably meant: one that the path ends like, or else one that is spelled similarly. */
-function signpost(all: readonly Operation[]): (asked: string) => Meant | null {
+/** Suggests an operation whose path ends like the requested one, or else one whose path is spelled similarly. */
+function suggestions(all: readonly Operation[]): (requested: string) => Suggestion | null {
   const targets = all.filter(({ path }) => path !== "/").map((operation) => ({ operation, end: ending(operation) }));
   const spelled = targets.map(({ operation }) => operation).filter((operation) => !hasId(operation));
 
-  return (asked) => {
-    const path = asked.replaceAll(/\/{2,}/g, "/").replace(/\/$/, "");
+  return (requested) => {
+    const path = requested.replaceAll(/\/{2,}/g, "/").replace(/\/$/, "");
     if (path.length > path_chars_max) return null;
     const [longest] = targets
       .map(({ operation, end }) => ({ operation, at: path.search(end) }))
@@ -70,9 +69,9 @@ function depthOf(path: string): number {
   return path.split("/").length;
 }
 
-function baseUrlAdvice(asked: string, meant: string): string {
-  if (meant === `/v1${asked}`) return " End the base URL of your client with '/v1'.";
-  if (asked === `/v1${meant}`) return " Remove '/v1' from the base URL of your client, which adds it.";
+function baseUrlAdvice(requested: string, suggested: string): string {
+  if (suggested === `/v1${requested}`) return " End the base URL of your client with '/v1'.";
+  if (requested === `/v1${suggested}`) return " Remove '/v1' from the base URL of your client, which adds it.";
   return "";
 }
 

@@ -20,7 +20,7 @@ export interface Bounds {
   sockets: Sockets;
 }
 
-export interface BoundsLimits extends PressureLimits, Forwarding {
+interface BoundsLimits extends PressureLimits, Forwarding {
   body_bytes_max: number;
   /**
    * 0: a quarter of `memory_bytes`, and at least two whole bodies. A body takes its own size again when it is parsed,
@@ -67,7 +67,7 @@ const socketsOfKey_max = 64;
  * The runtime puts a message together before anybody sees it, so each socket may hold one that is not counted yet. All of
  * them together may hold half of what requests may.
  */
-export function socketsLimits(limits: MemorySettings & Pick<BoundsLimits, "websocket_frame_bytes_max">): SocketsLimits {
+function socketsLimits(limits: MemorySettings & Pick<BoundsLimits, "websocket_frame_bytes_max">): SocketsLimits {
   const { websocket_frame_bytes_max: frame_bytes_max } = limits;
   if (frame_bytes_max === 0) return { frame_bytes_max, node_max: 0, key_max: 0 };
   const fitting = Math.floor(memoryLimits(limits).node_bytes_max / 2 / frame_bytes_max);

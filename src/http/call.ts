@@ -12,7 +12,7 @@ import type { Caller, Ended } from "../usage/run.ts";
 import type { Socket } from "./socket.ts";
 
 /** The facts about a request that the log has beside its line. They never hold content or a secret. */
-export interface CallNotes {
+interface CallNotes {
   organization?: string;
   key?: string;
   /** The operator who called the management interface. */

@@ -8,16 +8,12 @@ import { isIP, isIPv6 } from "node:net";
 import { liesIn } from "../auth/network.ts";
 
 /** The address of clients whose address is not known: it is in no network, and counts as one client for all limits. */
-export const unknownAddress = "unknown";
+const unknownAddress = "unknown";
 
 /** The most trusted proxies behind one another; further ones are not looked at. */
 const hops_max = 32;
 
-export interface ForwardingHeaders {
-  get(name: string): string | null;
-}
-
-export type ClientAddress = (peer: string, headers: ForwardingHeaders) => string;
+export type ClientAddress = (peer: string, headers: Pick<Headers, "get">) => string;
 
 export interface Forwarding {
   /** Addresses and networks (`10.0.0.0/8`), each valid. */

@@ -7,7 +7,7 @@ import type { Clock } from "../time/clock.ts";
 const window_ms = 10_000;
 const lines_max = 20;
 
-export interface FloodGate {
+interface FloodGate {
   /** Reports whether a line of this event may be written now. If not, it is counted. */
   admits(event: string): boolean;
   /** Reports the counts that were not reported yet. */

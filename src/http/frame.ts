@@ -169,8 +169,8 @@ export function identified(response: Response, requestId: string): Response {
 
 /** `allow` names the methods of the path. */
 export function methodNotAllowed(method: string, allow: string): Fault {
-  const asked = method === "HEAD" ? "GET" : method;
-  const named = /^[A-Z]{1,16}$/.test(asked) ? asked : "that method";
+  const name = method === "HEAD" ? "GET" : method;
+  const named = /^[A-Z]{1,16}$/.test(name) ? name : "that method";
   return new Fault("method_not_allowed", `This path does not support ${named}. It supports ${allow}.`, {
     headers: { allow },
   });

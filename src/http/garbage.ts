@@ -29,7 +29,7 @@ export interface Garbage {
   ticked(open: number): void;
 }
 
-export interface GarbageSettings {
+interface GarbageSettings {
   /** Smaller bodies leave little, and the runtime collects that in time. */
   large_bytes: number;
   /** The bytes of large bodies that have to end before they are collected. */
@@ -47,7 +47,7 @@ export interface GarbageSettings {
 }
 
 const mib = 1024 * 1024;
-export const garbageSettings: GarbageSettings = {
+const garbageSettings: GarbageSettings = {
   large_bytes: 2 * mib,
   ended_bytes: 16 * mib,
   old_ms: 1000,

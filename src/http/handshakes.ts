@@ -29,13 +29,13 @@ export function handshakesOn(port: number): { end(): void } | null {
     const { symbols } = dlopen("libc.so.6", library);
     const listens = (descriptor: number) => {
       const [flag, bytes] = [new Int32Array(1), Uint32Array.of(4)];
-      const asked = symbols.getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, ptr(flag), ptr(bytes));
-      return asked === 0 && flag[0] === 1;
+      const result = symbols.getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, ptr(flag), ptr(bytes));
+      return result === 0 && flag[0] === 1;
     };
     const portOf = (descriptor: number) => {
       const [address, bytes] = [new Uint8Array(128), Uint32Array.of(128)];
-      const asked = symbols.getsockname(descriptor, ptr(address), ptr(bytes));
-      return asked === 0 ? new DataView(address.buffer).getUint16(2) : null;
+      const result = symbols.getsockname(descriptor, ptr(address), ptr(bytes));
+      return result === 0 ? new DataView(address.buffer).getUint16(2) : null;
     };
     const listening = readdirSync("/proc/self/fd")
       .map(Number)

@@ -12,13 +12,13 @@ import type { Framed } from "./frame.ts";
  * Reports whether a `Host` is an address, `localhost`, or one of these names, in lower case. Plain probes send none.
  */
 export function hostsNamed(names: readonly string[] = []): (host: string | null) => boolean {
-  const known = new Set(["localhost", ...names]);
+  const hosts = new Set(["localhost", ...names]);
   return (host) => {
     if (host === null || host === "") return true;
     const bracketed = /^\[([^\]]*)\](?::\d*)?$/.exec(host)?.[1];
     if (bracketed !== undefined) return isIPv6(bracketed);
     const name = host.replace(/:\d*$/, "").replace(/\.$/, "").toLowerCase();
-    return isIPv4(name) || known.has(name);
+    return isIPv4(name) || hosts.has(name);
   };
 }
 

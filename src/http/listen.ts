@@ -19,7 +19,7 @@ export interface Listening {
 }
 
 /** Certificate and key, in PEM. */
-export interface ServerIdentity {
+interface ServerIdentity {
   certificate: string;
   key: string;
 }
@@ -27,7 +27,7 @@ export interface ServerIdentity {
 /** Above our own limit, so that a body that is too large gets our answer and not the runtime's bare 413. */
 const runtime_body_bytes_max = 1024 * 1024 * 1024;
 
-export interface ListeningOptions {
+interface ListeningOptions {
   host: string;
   port: number;
   /**
@@ -57,7 +57,7 @@ const ciphers = [
 type App = Pick<Elysia, "fetch" | "server">;
 
 /** The time that a connected client has to send its request when a listener ends. */
-const heard_ms = 300;
+const arrival_ms = 300;
 
 /** `identity`: null for HTTP. A shared port is one on which other processes of this node listen too; it is not 0. */
 export function listen(elysia: App, address: ListeningOptions, identity: ServerIdentity | null = null): Listening {
@@ -72,10 +72,10 @@ export function listen(elysia: App, address: ListeningOptions, identity: ServerI
     const handshakes = handshakesOn(listener.port!);
     return () => {
       handshakes?.end();
-      const heard = handshakes ? Bun.sleep(heard_ms) : Promise.resolve();
-      const stopped = heard.then(() => listener.stop()).then(() => void ended.delete(stopped));
+      const allArrived = handshakes ? Bun.sleep(arrival_ms) : Promise.resolve();
+      const stopped = allArrived.then(() => listener.stop()).then(() => void ended.delete(stopped));
       ended.add(stopped);
-      return heard;
+      return allArrived;
     };
   };
   const refuse = () => {

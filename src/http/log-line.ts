@@ -2,8 +2,7 @@
 
 import { masked } from "../inference/masked.ts";
 
-export const logFormats = ["json", "logfmt"] as const;
-export type LogFormat = (typeof logFormats)[number];
+export type LogFormat = "json" | "logfmt";
 
 type Fields = Record<string, unknown>;
 
@@ -29,17 +28,17 @@ const agent_chars_max = 200;
 const id_chars_max = 128;
 
 /** A caller may write anything: it is shortened, and has no control characters and no secret of ours. */
-export type CallersWords = Partial<Record<"user_agent" | "x_request_id" | "x_client_request_id", string | undefined>>;
+type CallersWords = Partial<Record<"user_agent" | "x_request_id" | "x_client_request_id", string | undefined>>;
 
 export function callersWords(headers: { get(name: string): string | null }): CallersWords {
   return {
-    user_agent: said(headers.get("user-agent"), agent_chars_max),
-    x_request_id: said(headers.get("x-request-id"), id_chars_max),
-    x_client_request_id: said(headers.get("x-client-request-id"), id_chars_max),
+    user_agent: headerText(headers.get("user-agent"), agent_chars_max),
+    x_request_id: headerText(headers.get("x-request-id"), id_chars_max),
+    x_client_request_id: headerText(headers.get("x-client-request-id"), id_chars_max),
   };
 }
 
-function said(text: string | null, chars_max: number): string | undefined {
+function headerText(text: string | null, chars_max: number): string | undefined {
   return text ? cleaned(text, chars_max) : undefined;
 }
 

@@ -11,7 +11,7 @@ import { floodGate } from "./flood.ts";
 import { callersWords, type LogFormat, lineOf } from "./log-line.ts";
 
 /** From the least to the most severe. A log has the lines of its level and of those above. */
-export const logLevels = ["debug", "info", "warn", "error"] as const;
+const logLevels = ["debug", "info", "warn", "error"] as const;
 export type LogLevel = (typeof logLevels)[number];
 
 export interface Log {
@@ -21,25 +21,23 @@ export interface Log {
   flush(): void;
 }
 
-export interface LogOptions {
+interface LogOptions {
   write(text: string): void;
   /** The number of the worker, on a node of several. */
   worker?: number | undefined;
   clock: Clock;
   /** Called for each line. */
-  level(): LogLevel;
-  /** Called for each line. */
-  format(): LogFormat;
+  settings(): { level: LogLevel; format: LogFormat };
   /** Routes whose requests are logged at `debug`, unless they fail by a defect. */
-  probes: ReadonlySet<string>;
+  probes?: ReadonlySet<string>;
   /** Words that no cause may contain: the addresses of engines, and their names of models. */
-  hidden(): readonly string[];
+  hidden?(): readonly string[];
 }
 
 const flush_ms = 100;
 const buffered_lines_max = 500;
 
-export function logTo({ write, worker, clock, level, format, probes, hidden }: LogOptions): Log {
+export function logTo({ write, worker, clock, settings, probes, hidden = () => [] }: LogOptions): Log {
   let lines: string[] = [];
   let cancel: (() => void) | null = null;
   const flood = floodGate(clock, (event, left_out) => line({ ...head("warn"), event, left_out }));
@@ -53,7 +51,7 @@ export function logTo({ write, worker, clock, level, format, probes, hidden }: L
     write(text);
   }
 
-  const isWanted = (of: LogLevel) => logLevels.indexOf(of) >= logLevels.indexOf(level());
+  const isWanted = (of: LogLevel) => logLevels.indexOf(of) >= logLevels.indexOf(settings().level);
 
   const head = (level: LogLevel): Head => {
     const time = new Date().toISOString();
@@ -63,7 +61,7 @@ export function logTo({ write, worker, clock, level, format, probes, hidden }: L
   // A system call for each line is a tenth of a small request's cost, and a tenth of a second is soon enough for a
   // reader.
   function line(fields: Head & Record<string, unknown>) {
-    keep(lineOf(format(), fields));
+    keep(lineOf(settings().format, fields));
   }
 
   function keep(written: string) {
@@ -75,11 +73,12 @@ export function logTo({ write, worker, clock, level, format, probes, hidden }: L
   return {
     request(call, status) {
       const ended = call.endStatus(status);
-      const of = probes.has(call.route) && status !== 500 ? "debug" : ended >= 500 ? "error" : "info";
+      const of = probes?.has(call.route) && status !== 500 ? "debug" : ended >= 500 ? "error" : "info";
       if (isWanted(of)) line(requestFields(head(of), call, status, hidden));
     },
     event(of, event, fields = {}) {
-      if (isWanted(of) && flood.admits(event)) keep(masked(lineOf(format(), { ...head(of), event, ...fields })));
+      if (isWanted(of) && flood.admits(event))
+        keep(masked(lineOf(settings().format, { ...head(of), event, ...fields })));
     },
     flush() {
       flood.flush();
@@ -96,7 +95,7 @@ interface Head {
 }
 
 /** All fields that exist, by name: an object that is put together from others costs more than its line. */
-function requestFields({ time, level, worker }: Head, call: Call, status: number, hidden: LogOptions["hidden"]) {
+function requestFields({ time, level, worker }: Head, call: Call, status: number, hidden: () => readonly string[]) {
   const { notes } = call;
   const { user_agent, x_request_id, x_client_request_id } = callersWords(call.request.headers);
   return {
@@ -149,5 +148,5 @@ function causeOf(cause: unknown): string {
 
 /** Hides engines: the runtime's error of a failed connection may contain their host. */
 function withoutEngines(text: string, hidden: readonly string[]): string {
-  return hidden.reduce((told, word) => told.replaceAll(word, "<engine>"), text);
+  return hidden.reduce((shown, word) => shown.replaceAll(word, "<engine>"), text);
 }

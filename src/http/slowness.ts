@@ -13,7 +13,7 @@ export interface Slowness {
   wait(signal: Signal): Promise<boolean>;
 }
 
-export interface SlownessLimits {
+interface SlownessLimits {
   waiting_max: number;
   shortest_ms: number;
   longest_ms: number;

@@ -84,15 +84,20 @@ export interface SseOptions {
 }
 
 export function sseAnswer(stream: Primed, options: SseOptions): StreamedAnswer {
+  return eventStream(options.headers, (owner) => new SseSource(stream, options, owner));
+}
+
+/** An event stream, whose bytes come from a source. `headers` are sent beside those of all event streams. */
+export function eventStream(
+  headers: Record<string, string>,
+  sourceFor: (owner: StreamOwner) => Bun.UnderlyingSource<Uint8Array>,
+): StreamedAnswer {
   return {
-    open: (owner) =>
-      new Response(new ReadableStream<Uint8Array>(new SseSource(stream, options, owner)), {
-        headers: sseHead(options.headers),
-      }),
+    open: (owner) => new Response(new ReadableStream(sourceFor(owner)), { headers: sseHead(headers) }),
   };
 }
 
-/** The head of a stream, with these headers of its own. */
+/** The headers of an event stream. */
 export function sseHead(headers: Record<string, string>): Record<string, string> {
   return {
     "content-type": "text/event-stream; charset=utf-8",

@@ -27,28 +27,28 @@ interface Parts extends Pick<ManagementOptions, "ledger" | "refused"> {
   limits: ServiceLimits;
   /** Informs this node that a key or an organization has changed. */
   changed(keyOrOrganizationId: string): void;
-  /** Absent: nobody tries models. */
+  /** Absent: nobody can try a model. */
   authenticateSecret?: Authenticator["authenticateSecret"];
 }
 
-/** How old a shared look at the reports may be, and one at organizations, for which the use of all of them is read. */
+/** How old a shared reading may be: of reports, and of the organizations nearest to a limit, for which all of them are read. */
 const reports_ms = 100;
 const nearest_ms = 10_000;
 
 export interface Administering {
-  /** All verbs, for the node's own machine: the file system guards the access. */
+  /** All verbs, for a user of the node's own machine: the file system guards the access. */
   actAs(actor: string, console?: ConsoleLinking | null): Transport;
   entrance: ManagementEntrance;
-  /** The operator of a token that somebody typed. Throws Fault. */
+  /** The operator of a token from a sign-in. Throws Fault. */
   typedToken(token: string, address: string): Promise<Operator>;
 }
 
-/** `version`: the contract's. */
+/** `version`: the version of the contract. */
 export function administering(parts: Parts, version: string): Administering {
   const { database, ledger, refused, catalog, server, limits, changed } = parts;
   const reading = administration(database);
   const now_ms = () => performance.now();
-  // All who follow the fleet share a look.
+  // All followers of the fleet share a reading.
   const fleet = { listProcesses: shared(reading.listProcesses, reports_ms, now_ms) };
   const nearest = latest(
     () => nearestOrganizations({ administration: reading, standings: reading }),

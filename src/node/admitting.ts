@@ -8,7 +8,7 @@ import { disposable, type Foundation } from "./foundation.ts";
 import { publishPlans } from "./reloading.ts";
 import type { Stores } from "./stores.ts";
 
-/** How long a node that stops waits for a store that is away if there are unsent settlements. */
+/** How long a stopping node with unsent settlements waits for a store that is away. */
 const settle_ms_max = 10_000;
 
 interface Parts {

@@ -14,7 +14,7 @@ import { disposable, type Foundation } from "./foundation.ts";
 
 interface Parts {
   metrics: Metrics;
-  /** Null: nobody comes in by an issuer. */
+  /** Null if nobody can sign in through an issuer. */
   people: IdentityParts | null;
   /** Maps the usual wait for the store to the current one. */
   patience(usual_ms: number): number;
@@ -55,7 +55,7 @@ export async function startAuthentication(
   };
   const announced = { changed, missed: existing.reload, took: metrics.revocationPropagation };
   ending.defer(await revocations(database, announced));
-  // Not before announcements are received, so that none is missed in between.
+  // After announcements are received, so that none is missed in between.
   existing.reload();
   return disposable({ existing, authentication, standings: standing, changed }, ending);
 }

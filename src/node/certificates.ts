@@ -1,4 +1,4 @@
-/** All certificates that a node presents or is presented, for `sluice doctor`. */
+/** All certificates that a node shows or is shown, for `sluice doctor`. */
 import { isIP } from "node:net";
 import { connect } from "node:tls";
 import type { SeenCertificate } from "../cli/certificates.ts";
@@ -43,7 +43,7 @@ function fileSeen(whose: string, file: string | undefined, host: string | null):
   return read && "text" in read ? seen(whose, host, read.text) : null;
 }
 
-/** The certificate of a peer, signed by any authority. Nothing is sent. */
+/** The certificate of a peer, whichever authority signed it. Nothing is sent. */
 function peerSeen(whose: string, url: string, usualPort: number, own: object): Promise<SeenCertificate | null> {
   const { hostname, port } = new URL(url);
   const host = hostname.replace(/^\[|\]$/g, "");

@@ -44,7 +44,7 @@ export function startConsole(
   const listening: Listening = { console: null, service: null };
   const random = (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes));
   const publicUrl = () => configuration.current().identity?.consoleUrl ?? null;
-  /** On this machine alone: with the embedded database, no address of its own, and listening for nobody else. */
+  /** Whether the console is for this machine alone: with the embedded database, without an address, and on loopback. */
   const isLocal =
     database.kind === "pglite" && publicUrl() === null && loopbackHosts.includes(server.console?.host ?? "127.0.0.1");
   const links = isLocal ? consoleLinks(random, () => performance.now()) : null;
@@ -59,7 +59,7 @@ export function startConsole(
       return url === null ? loopbackOrigins(listening.console) : [url];
     },
     serviceUrl: () => configuration.current().identity?.serviceUrl ?? listening.service ?? "",
-    // An address's failures count together, wherever it fails.
+    // Failures of an address count together, for sign-ins of people and of operators.
     unknown: people?.unknown ?? unknownCredentials(unknownLimitsOf(limits), () => performance.now()),
     random,
   };
@@ -73,9 +73,9 @@ export function startConsole(
     {
       parts,
       files,
-      /** Where to listen; null: there is no console. */
+      /** The address on which it listens; null: there is no console. */
       settings: server.console ?? (isLocal ? defaultSettings(server) : null),
-      /** Whether it listens only when somebody on this machine asks for it. */
+      /** Whether it listens only after a user of this machine has asked for it. */
       isOnDemand: server.console === undefined,
       isLocal,
       listensAt: (urls: Partial<Listening>) => void Object.assign(listening, urls),
@@ -106,7 +106,7 @@ function defaultSettings({ port }: ServerSettings): ConsoleSettings {
   return { host: "127.0.0.1", port: port === 0 || port === 65_535 ? 0 : port + 1 };
 }
 
-/** As wished, or with any free port in the place of one that is taken. */
+/** The settings, with any free port in the place of one that is taken. */
 export function withFreePort({ host, port }: ConsoleSettings): ConsoleSettings {
   try {
     return { host, port: freePort({ host, port }) };

@@ -1,4 +1,4 @@
-/** Follows which engines are drained: at once after a message, and every second, because a message may be lost. */
+/** Follows which engines are drained: it reads after each message, and every second, because a message may be lost. */
 import type { Drain, DrainStore } from "../store/drain.ts";
 import type { Clock } from "../time/clock.ts";
 import { repeating } from "../time/repeating.ts";
@@ -8,7 +8,7 @@ interface Parts {
   store: DrainStore;
   /** Called after each reading. */
   read(all: readonly Drain[]): void;
-  /** The store is away: drained engines stay drained. */
+  /** Called when the store is away. Drained engines stay drained. */
   failed(cause: unknown): void;
   clock?: Pick<Clock, "after">;
 }

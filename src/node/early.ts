@@ -6,7 +6,7 @@ import { type DatabaseThread, startDatabaseThread } from "../postgres/embedded-t
 import { isCompiled } from "./build.ts";
 
 export interface Early {
-  /** Null: the database is no embedded one. */
+  /** Null if the database is not the embedded one. */
   databaseThread: DatabaseThread | null;
 }
 

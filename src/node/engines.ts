@@ -22,7 +22,7 @@ import { type Client, client } from "../upstream/http1/client.ts";
 import { ReadPauses } from "../upstream/http1/read-pauses.ts";
 import { type Resolve, resolve as resolveName } from "../upstream/resolve.ts";
 import { disposable } from "./foundation.ts";
-import { tellResolved } from "./telling-names.ts";
+import { logResolved } from "./resolution-log.ts";
 
 export interface Engines extends AsyncDisposable {
   client: Client;
@@ -37,13 +37,13 @@ export interface Engines extends AsyncDisposable {
   /** How long the sockets of engines are paused after a read at present. */
   readPause_ms(): number;
   drained: Drained;
-  /** Other engines are drained from now on. */
+  /** Sets the engines that are drained from now on. */
   drain(all: readonly DrainSeen[]): void;
   /** The routes in their current state. */
   routes(): RouteView[];
   /** The engines in their current state, each over its routes. */
   seen(): EngineSeen[];
-  /** The slots of this process in limits that the fleet shares. */
+  /** This process's share of each limit that the fleet shares. */
   shares(): SharedLimit[];
   /** The number of addresses of each upstream whose name is resolved again and again. */
   addresses(): [upstream: string, addresses: number][];
@@ -59,7 +59,7 @@ interface Parts {
   slots?: EngineSlots | null;
 }
 
-/** How often a configuration or addresses are looked at that have limits to share. */
+/** How often limits that the fleet shares are looked for in the configuration and among addresses. */
 const shared_ms = 1_000;
 
 export function engines({ configuration, log, resolve = resolveName, resolved, slots = null }: Parts): Engines {
@@ -70,10 +70,10 @@ export function engines({ configuration, log, resolve = resolveName, resolved, s
     resolve,
     upstreams: configured,
     now_ms,
-    resolved(upstream, told) {
-      if (told.after.addresses.join() !== told.before.addresses.join()) change();
-      resolved?.(upstream.name, told.after.problem);
-      tellResolved(log, upstream, told);
+    resolved(upstream, resolution) {
+      if (resolution.after.addresses.join() !== resolution.before.addresses.join()) change();
+      resolved?.(upstream.name, resolution.after.problem);
+      logResolved(log, upstream, resolution);
     },
   });
   ending.defer(() => naming.stop());
@@ -84,22 +84,22 @@ export function engines({ configuration, log, resolve = resolveName, resolved, s
   const shared = slots && sharing({ store: slots, newName: () => Bun.randomUUIDv7() });
   ending.defer(() => shared?.leaveAll());
   const drained = new Drained();
-  const known = replicas(naming.addressesOf, drained);
+  const replicaSet = replicas(naming.addressesOf, drained);
   const one = {
     client: client({ pauses }),
     health: health(),
     pool: pool(),
     queues: queues(now_ms, shared),
-    replicas: known,
+    replicas: replicaSet,
     drained,
     tallies: tallies(),
     names: naming,
   };
   ending.defer(() => one.client.close());
 
-  const upstreams = () => known.of(configured());
+  const upstreams = () => replicaSet.of(configured());
   function change(): void {
-    known.changed();
+    replicaSet.changed();
     forgetOthers(upstreams(), [one.health, one.pool, one.queues, one.tallies]);
   }
 
@@ -116,7 +116,7 @@ export function engines({ configuration, log, resolve = resolveName, resolved, s
   ending.defer(() => checking.stop());
   const loading = loads({ ...one, upstreams, now_ms });
   ending.defer(() => loading.stop());
-  // A limit is shared from the start, and not only from the first request.
+  // Limits are shared from the start, and not only from the first request.
   const joining = repeating(async () => void sharedLimits(configuration().catalog, one), {
     first: 0,
     every: shared_ms,
@@ -125,7 +125,7 @@ export function engines({ configuration, log, resolve = resolveName, resolved, s
   const made = {
     ...one,
     drain(all: readonly DrainSeen[]) {
-      if (drained.set(all)) known.changed();
+      if (drained.set(all)) replicaSet.changed();
     },
     late_ms: () => lateness.total_ms(),
     readPause_ms: () => pauses.window_ms,

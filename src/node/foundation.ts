@@ -17,14 +17,14 @@ export interface Serving {
   isTerminal: boolean;
   /** The system's user, for the audit log. */
   user: string;
-  /** Prints for people, on stdout. */
+  /** Prints for people, to stdout. */
   say(text: string): void;
   /** Resolves with the name of the signal to stop. Called again for a second one. */
   stopAsked(): Promise<NodeJS.Signals>;
   onReload(reload: () => void): void;
   /** How long ago the configuration file was changed; null: there is none. */
   fileAge_ms(): number | null;
-  /** Null: this process is the whole node. */
+  /** Null if this process is the whole node. */
   member: Member | null;
 }
 

@@ -22,9 +22,6 @@ interface Parts {
   inputEstimate: InputEstimate;
   outputCalibration: OutputCalibration;
   engines: Engines;
-}
-
-interface Told {
   /** The shares of plans, for requests that wait for engines. */
   shares(): ReadonlyMap<string, Share>;
   metering: AttemptsParts["settings"];
@@ -33,23 +30,22 @@ interface Told {
   log: Log;
 }
 
-export function inferenceRuns(parts: Parts, told: Told): Runs {
-  const { admission, counter, inputEstimate, outputCalibration, engines } = parts;
-  const { metrics, traces, log } = told;
+export function inferenceRuns(parts: Parts): Runs {
+  const { admission, counter, inputEstimate, outputCalibration, engines, metrics, traces, log } = parts;
   const attemptsParts: AttemptsParts = {
     ...engines,
     budget: retryBudgets(),
     now_ms: () => performance.now(),
     clock: idleClock(),
     draw: Math.random,
-    shareOf: (plan) => told.shares().get(plan) ?? { weight: 1, priority: 0 },
+    shareOf: (plan) => parts.shares().get(plan) ?? { weight: 1, priority: 0 },
     attempted(attempt) {
       engines.tallies.ended(attempt.route.upstream, attempt.end.kind);
-      attempted(attempt, told);
+      attempted(attempt, parts);
     },
     waited: metrics.waited,
     firstPart: (route, ms) => metrics.firstPart(route.upstream.name, ms / 1000),
-    settings: told.metering,
+    settings: parts.metering,
   };
   const open: Open = (attemptRequest, progress) => new Attempts(attemptsParts, attemptRequest, progress);
   return runs({
@@ -72,15 +68,15 @@ export function inferenceRuns(parts: Parts, told: Told): Runs {
   });
 }
 
-function tokenizingBy(counter: TokenCounter): (asked: RunRequest) => Tokenizing | null {
+function tokenizingBy(counter: TokenCounter): (request: RunRequest) => Tokenizing | null {
   const countPrompt = promptCount(counter);
   const countAnswer = answerCount(counter);
-  return (asked) => {
-    if (!hasTokenizer(asked.model)) return null;
+  return (request) => {
+    if (!hasTokenizer(request.model)) return null;
     return {
-      hasPrompt: isCountable(asked),
-      prompt: () => countPrompt(asked),
-      answer: (parts) => countAnswer(asked.model, parts),
+      hasPrompt: isCountable(request),
+      prompt: () => countPrompt(request),
+      answer: (parts) => countAnswer(request.model, parts),
     };
   };
 }
@@ -89,7 +85,7 @@ function tokenizingBy(counter: TokenCounter): (asked: RunRequest) => Tokenizing 
  * Records an attempt. A problem that an operator has to correct is logged each time, because it costs every request an
  * attempt.
  */
-function attempted({ model, route, end }: Attempted, { metrics, log }: Told): void {
+function attempted({ model, route, end }: Attempted, { metrics, log }: Parts): void {
   const { name: upstream, address: replica } = route.upstream;
   metrics.attempt(upstream, end.kind);
   const where = { upstream, ...(replica ? { replica } : {}), model };

@@ -1,5 +1,4 @@
-/** The listeners of a node: the API's port, with a certificate that may be renewed, and the operator's port. */
-
+/** The listeners of a node: the ports of the API, of operators and of the console, with a certificate that may be renewed. */
 import { app, consoleApp, operatorApp } from "../api/app.ts";
 import type { Dependencies } from "../api/dependencies.ts";
 import type { ManagementEntrance } from "../api/management/gate.ts";
@@ -25,13 +24,13 @@ interface ListenerParts {
 /** The parts of the node that the ports serve beside the operations. */
 interface Entrances {
   entrance: ManagementEntrance;
-  /** Null: nobody signs in. */
+  /** Null if nobody can sign in. */
   people: IdentityParts | null;
   console: Pick<Console, "parts" | "files" | "settings" | "isOnDemand" | "listensAt">;
 }
 
-/** They are made, and none of them listens yet. */
-export interface PreparedListeners {
+/** Listeners that do not listen yet. */
+interface PreparedListeners {
   /** Throws if a port is taken, before `listen` would. */
   checkPorts(): void;
   listen(): Listeners;
@@ -41,83 +40,66 @@ export interface Listeners {
   url: string;
   /** The end of the certificate that clients are shown now; null: none is. */
   certificateExpiresAt(): Date | null;
-  /** Has the console listen, if it does not yet, and there is one. */
+  /** Makes the console listen, if there is one and it does not listen yet. */
   openConsole(): void;
-  /** The certificate stays as it is. */
+  /** From now on the certificate is not renewed. */
   keep(): Promise<void>;
   /** Resolves when connections for the API are refused. Clients that had connected before are served. */
   refuse(): Promise<void>;
   /** Resolves when all requests of the API have their answers. */
   stop(): Promise<void>;
-  /** The ports of operators and of the console. */
+  /** Resolves when the ports of operators and of the console are closed. */
   stopOperator(): Promise<void>;
 }
 
 export function listeners(
   dependencies: Dependencies,
-  entrances: Entrances,
+  { entrance, people, console }: Entrances,
   { server, limits, log, onReload, isShared }: ListenerParts,
 ): PreparedListeners {
   const identity = server.tls ? identityIn(server.tls) : null;
   const operatorIdentity = server.operator?.tls === "on" ? identity : null;
+
+  function begun(): Listeners {
+    const api = app(dependencies, { metrics: server.operator === null, people });
+    const listening = listen(api, { ...server, ...limits, isShared }, identity);
+    const operator = server.operator
+      ? listen(operatorApp(dependencies, entrance), { ...server.operator, ...limits, isShared }, operatorIdentity)
+      : null;
+    console.listensAt({ service: listening.url });
+    const opened = consoleListener({ console, entrance }, (served, settings) =>
+      listen(consoleApp(dependencies, served), { ...settings, ...limits, isShared }, identity),
+    );
+    if (!console.isOnDemand) opened.open();
+    const renewed = {
+      renew(next: Identity) {
+        listening.renew(next);
+        opened.current()?.renew(next);
+        if (operatorIdentity) operator?.renew(next);
+      },
+    };
+    const certificate =
+      server.tls && identity
+        ? renewal(server.tls, identity, { readFile: readFileBounded, listening: renewed, log })
+        : null;
+    onReload(() => certificate?.look());
+    return {
+      url: listening.url,
+      certificateExpiresAt: () => certificate?.expiresAt() ?? null,
+      openConsole: opened.open,
+      keep: async () => certificate?.stop(),
+      refuse: listening.refuse,
+      stop: listening.stop,
+      stopOperator: async () => void (await Promise.all([operator?.stop(), opened.current()?.stop()])),
+    };
+  }
+
   return {
     checkPorts() {
       // The supervisor has checked shared ports.
       if (!isShared) for (const each of [server, server.operator, server.console]) if (each) freePort(each);
     },
-    listen: () =>
-      started(dependencies, entrances, {
-        server,
-        limits,
-        log,
-        onReload,
-        isShared,
-        identity,
-        operatorIdentity,
-      }),
-  };
-}
-
-interface Identities {
-  identity: Identity | null;
-  operatorIdentity: Identity | null;
-}
-
-function started(
-  dependencies: Dependencies,
-  { entrance, people, console }: Entrances,
-  { server, limits, log, onReload, isShared, identity, operatorIdentity }: ListenerParts & Identities,
-): Listeners {
-  const api = app(dependencies, { metrics: server.operator === null, people });
-  const listening = listen(api, { ...server, ...limits, isShared }, identity);
-  const operator = server.operator
-    ? listen(operatorApp(dependencies, entrance), { ...server.operator, ...limits, isShared }, operatorIdentity)
-    : null;
-  console.listensAt({ service: listening.url });
-  const opened = consoleListener({ console, entrance }, (served, settings) =>
-    listen(consoleApp(dependencies, served), { ...settings, ...limits, isShared }, identity),
-  );
-  if (!console.isOnDemand) opened.open();
-  const renewed = {
-    renew(next: Identity) {
-      listening.renew(next);
-      opened.current()?.renew(next);
-      if (operatorIdentity) operator?.renew(next);
-    },
-  };
-  const certificate =
-    server.tls && identity
-      ? renewal(server.tls, identity, { readFile: readFileBounded, listening: renewed, log })
-      : null;
-  onReload(() => certificate?.look());
-  return {
-    url: listening.url,
-    certificateExpiresAt: () => certificate?.expiresAt() ?? null,
-    openConsole: opened.open,
-    keep: async () => certificate?.stop(),
-    refuse: listening.refuse,
-    stop: listening.stop,
-    stopOperator: async () => void (await Promise.all([operator?.stop(), opened.current()?.stop()])),
+    listen: begun,
   };
 }
 

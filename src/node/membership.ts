@@ -1,4 +1,4 @@
-/** The differences of a process that is one worker of a node: its settings, checks and readings. */
+/** The settings, checks and readings of a process that is one worker of a node. */
 
 import { type CheckResult, isFailing, type ReadinessCheck } from "../api/readiness.ts";
 import type { Configuration } from "../config/configuration.ts";
@@ -13,11 +13,11 @@ const ofTheNode: readonly string[] = ["workers", "draining"];
 
 /** A worker has its share of the node's limits, and the ports that the supervisor has checked. */
 export function settingsOf({ limits, metering, server, storage }: Configuration, member: Member | null) {
-  const known = { ...limits, memory_bytes: limits.memory_bytes || memoryMarkBytes() };
-  if (member === null) return { limits: known, metering, server, storage };
+  const whole = { ...limits, memory_bytes: limits.memory_bytes || memoryMarkBytes() };
+  if (member === null) return { limits: whole, metering, server, storage };
   const { workers, port, operatorPort } = member;
   const operator = server.operator && { ...server.operator, port: operatorPort ?? server.operator.port };
-  return { limits: limitsOfOne(known, workers), metering, server: { ...server, port, operator }, storage };
+  return { limits: limitsOfOne(whole, workers), metering, server: { ...server, port, operator }, storage };
 }
 
 /** The reason why this worker cannot admit requests exactly; null if it can. */

@@ -47,7 +47,7 @@ import { startWarmNode } from "./warm-node.ts";
 /** How long a start waits for the list of existing keys; the rest is read while it serves. */
 const existing_ms = 2_000;
 
-/** The parts of a node that the operations and the administration are made of. */
+/** The parts of a node from which the operations and the administration are made. */
 interface Parts {
   telemetry: Telemetry;
   admitting: Admitting;
@@ -85,7 +85,7 @@ export async function startNode(foundation: Foundation) {
     dependencies,
     ...administering,
     people,
-    /** Tries models for who administers it on its own machine. */
+    /** Tries models for the user who administers the node on its own machine. */
     tryAs: tryingHere(dependencies, administering.entrance) ?? undefined,
     console: ending.use(
       startConsole(foundation, { people, files: await consoleFiles(), typedToken: administering.typedToken }),
@@ -156,7 +156,7 @@ async function startParts(foundation: Foundation, ending: AsyncDisposableStack):
       log.event("error", "notice_given_up", { notice: id, organization: organizationId, problem }),
   });
   ending.defer(() => sending.stop());
-  const known = ending.use(
+  const engineParts = ending.use(
     engines({
       configuration: configuration.current,
       log,
@@ -165,9 +165,13 @@ async function startParts(foundation: Foundation, ending: AsyncDisposableStack):
     }),
   );
   ending.use(
-    await followDrains({ store: drains(database), read: (all) => known.drain(all), failed: outage("drains_unread") }),
+    await followDrains({
+      store: drains(database),
+      read: (all) => engineParts.drain(all),
+      failed: outage("drains_unread"),
+    }),
   );
-  const readiness = startReadiness(foundation, { lifecycle: life, stores, engines: known });
+  const readiness = startReadiness(foundation, { lifecycle: life, stores, engines: engineParts });
   ending.defer(() => readiness.stop());
   return {
     telemetry,
@@ -177,7 +181,7 @@ async function startParts(foundation: Foundation, ending: AsyncDisposableStack):
     bounds,
     stores,
     counter,
-    engines: known,
+    engines: engineParts,
     readiness,
     signingIn,
   };
@@ -212,22 +216,18 @@ function dependenciesOf({ serving, settings, log }: Foundation, parts: Parts): D
     standings,
     authenticate: authentication.authenticate,
     arrivals: arrivals(() => performance.now()),
-    runs: inferenceRuns(
-      {
-        admission,
-        counter: parts.counter,
-        inputEstimate: stores.inputEstimate,
-        outputCalibration: stores.outputCalibration,
-        engines,
-      },
-      {
-        metering: () => configuration.current().metering,
-        shares: () => configuration.current().shares,
-        metrics,
-        traces,
-        log,
-      },
-    ),
+    runs: inferenceRuns({
+      admission,
+      counter: parts.counter,
+      inputEstimate: stores.inputEstimate,
+      outputCalibration: stores.outputCalibration,
+      engines,
+      metering: () => configuration.current().metering,
+      shares: () => configuration.current().shares,
+      metrics,
+      traces,
+      log,
+    }),
     ledger: stores.ledger,
     rates: stores.rates,
     refused: stores.refused,

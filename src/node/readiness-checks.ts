@@ -1,4 +1,4 @@
-/** The conditions of exact admission, as checks for /readyz. */
+/** The conditions of exact admission, which /readyz checks. */
 import { schemaOf, unfitting } from "../../db/migrate.ts";
 import type { ReadinessCheck } from "../api/readiness.ts";
 import type { Reloadable } from "../config/reload.ts";

@@ -6,11 +6,11 @@ import type { Agree, Reloadable } from "../config/reload.ts";
 import type { Log } from "../http/log.ts";
 import type { Plan, PlanStore, PlanUse } from "../store/plan.ts";
 
-/** Asks the database. */
+/** Reads from the database which plans organizations have. */
 type ReadUse = () => Promise<PlanUse[]>;
 
 /** At a start: logs the notices, and as a warning the organizations whose plans do not exist. */
-export async function tellAtStart(
+export async function reportAtStart(
   configuration: Reloadable,
   use: ReadUse,
   inForce: ReadonlyMap<string, Plan>,
@@ -23,7 +23,7 @@ export async function tellAtStart(
   }
 }
 
-export interface Publishing {
+interface Publishing {
   store: Pick<PlanStore, "publish" | "taken">;
   /** How long ago the file was changed; null: there is none. */
   fileAge_ms(): number | null;
@@ -47,14 +47,15 @@ export async function publishPlans(
   if (outcome === "published") log.event("info", "plans_published", { plans: plans.size });
 }
 
-export interface ReloadNeeds {
+interface ReloadNeeds {
   use: ReadUse;
   /** Resolves the names of new engines. */
   prepareNames(next: Configuration): Promise<void>;
 }
 
 /**
- * A bad new file leaves the old one in force, and the log says so; so does a file that removes a plan that is in use.
+ * Replaces the configuration. A file with problems, or one that removes a plan that is in use, leaves the old configuration
+ * in force, and the log has the problems.
  */
 export async function reload(
   configuration: Reloadable,
@@ -91,7 +92,7 @@ async function refusals(before: Configuration, next: Configuration, use: ReadUse
   return lostPlans(await use(), plans, before.catalog.plans).map((lost) => `${usedBy(lost)}; ${advice}`);
 }
 
-/** While the store is away, the publication checks it. */
+/** The problem of a file that names plans which were created at run time. If the store is away, the publication checks it. */
 async function madeAtRunTime({ catalog }: Configuration, store: Pick<PlanStore, "taken">): Promise<string[]> {
   const taken = await store.taken([...catalog.plans.keys()]).catch((): string[] => []);
   return taken.length > 0 ? [whyTaken(taken)] : [];

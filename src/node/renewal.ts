@@ -5,7 +5,7 @@ import type { Listening } from "../http/listen.ts";
 import type { Log } from "../http/log.ts";
 import { repeating } from "../time/repeating.ts";
 
-export interface Renewal {
+interface Renewal {
   /** Looks at once. */
   look(): void;
   /** When the certificate that is served expires. */
@@ -13,7 +13,7 @@ export interface Renewal {
   stop(): Promise<void>;
 }
 
-/** The files are small: this is often enough that nobody waits, and costs nothing noticeable. */
+/** How often the files are read. They are small, so that this costs little. */
 const look_ms = 5000;
 
 export function renewal(
@@ -23,7 +23,7 @@ export function renewal(
 ): Renewal {
   let current = first;
   let expiresAt = described(first.certificate).expires;
-  /** Logged once, and not at each look. */
+  /** The last problem, which is logged only once. */
   let refused: string | null = null;
 
   const look = (): void => {

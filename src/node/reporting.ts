@@ -35,7 +35,7 @@ export interface Reported {
   identity: NodeIdentity;
   member: Pick<Member, "number" | "workers"> | null;
   version: string;
-  /** The URL where the node serves. */
+  /** The URL at which the node serves. */
   url: string;
   certificateExpiresAt(): Date | null;
   configuration: Pick<Reloadable, "hash">;
@@ -83,7 +83,7 @@ export function startReporting(parts: Parts): AsyncDisposable {
   return disposable({}, ending);
 }
 
-/** Everything that operators want to see at once when it changes. */
+/** A text that differs if anything changes that operators want to see at once. */
 function stateOf({ configuration, readiness, engines: { drained } }: Reported): string {
   const failing = readiness.results().filter(isFailing);
   return [configuration.hash(), drained.identity, ...failing.map(({ name }) => name)].join("\n\n");

@@ -14,7 +14,7 @@ import type { Foundation, Serving } from "./foundation.ts";
 import { type Listeners, listeners } from "./listeners.ts";
 import { settingsOf } from "./membership.ts";
 import { type Node, startNode } from "./node.ts";
-import { reload, tellAtStart } from "./reloading.ts";
+import { reload, reportAtStart } from "./reloading.ts";
 import { type WarmUpParts, warmUp, warmUpInIdleMoments } from "./warm-up.ts";
 import { consoleText, createDemo, type Demo, welcomeText } from "./welcome.ts";
 
@@ -39,7 +39,7 @@ async function served(foundation: Foundation, node: Node, ending: AsyncDisposabl
   const { serving, settings, log, outage } = foundation;
   const { configuration, database, member } = serving;
   const isEmbedded = database.kind === "pglite";
-  /** The socket is there before the ports are. */
+  /** Null until the ports listen. The socket of the administration listens before. */
   const started: { listeners: Listeners | null } = { listeners: null };
   if (isEmbedded) {
     const { dataDir } = settings.storage;
@@ -55,7 +55,7 @@ async function served(foundation: Foundation, node: Node, ending: AsyncDisposabl
   }
   const use = () => planUse(database);
   await Promise.all([
-    tellAtStart(configuration, use, node.inForce.plans(), log),
+    reportAtStart(configuration, use, node.inForce.plans(), log),
     node.readinessBegan,
     node.prepareNames(configuration.current()),
   ]);
@@ -146,8 +146,7 @@ function logOf(configuration: Reloadable, member: Member | null): Log {
     worker: member?.number,
     write: (text) => void process.stderr.write(text),
     clock: systemClock(),
-    level: () => configuration.current().log.level,
-    format: () => configuration.current().log.format,
+    settings: () => configuration.current().log,
     probes: new Set([...probes, ...metricsOperations].map(({ path }) => path)),
     hidden: () => engineNames(configuration.current()),
   });

@@ -33,7 +33,7 @@ const program: readonly [string, ...string[]] = isCompiled
   ? [process.execPath]
   : [process.execPath, ...process.execArgv, Bun.main];
 
-/** `early`: what this start has begun already. */
+/** `early` is the work that this start has begun. */
 export function services(environment: NodeJS.ProcessEnv, early: Early | null = null): Services {
   const version = builtVersion ?? packageJson.version;
   const terminal = processTerminal(environment);
@@ -290,7 +290,7 @@ const embeddedFolder = (dataDir: string) => join(dataDir, "postgres");
 interface Connecting {
   /** How many processes share the connections of a node. */
   workers?: number;
-  /** One that has begun already. */
+  /** The thread of the embedded database, if it was started early. */
   thread?: DatabaseThread | null | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** Wires the ways in for people: their issuers, stores and secrets. Null where there is no secret key, so nobody signs in. */
+/** Wires the sign-ins of people: their issuers, stores and secrets. Without a secret key there are none. */
 import { sealing } from "../auth/sealed.ts";
 import {
   type UnknownCredentialLimits,
@@ -18,8 +18,8 @@ import { forgetting } from "../usage/forgetting.ts";
 import { disposable, type Foundation } from "./foundation.ts";
 
 /**
- * A place is held while an issuer is asked, so there are many. Who refreshes is not known before the look-up, so only many
- * addresses together can use up the look-ups that find nothing.
+ * A place is held while an issuer answers, so there are many. The owner of a refresh token is only known after the look-up, so
+ * look-ups that find nothing are limited so high that only many addresses together can use them up.
  */
 const unknownLimits: UnknownCredentialLimits = {
   ...unknownCredentialLimits,
@@ -65,7 +65,7 @@ function partsOf(
   };
 }
 
-/** Whether there may be more. */
+/** Deletes what has expired. Returns whether there may be more of it. */
 async function forget({ identity, people, sessions, devices, uses, signIns }: IdentityParts): Promise<boolean> {
   const settings = identity();
   const gone = [await devices.forget(), await uses.forget(), await signIns.forget()];

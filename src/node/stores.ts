@@ -1,4 +1,4 @@
-/** The stores of a node, made once: the ledger, rates, refused and stored requests, what was learned of models. */
+/** Makes the stores of a node: the ledger, rates, refused requests, stored responses, kept answers, and calibrations of models. */
 import { standbyRates } from "../admission/standby-rates.ts";
 import type { KeptParts } from "../api/kept/parts.ts";
 import { roomOf } from "../api/kept/room.ts";
@@ -57,7 +57,7 @@ export async function startStores(foundation: Foundation, metrics: Watched) {
   const book = ledger(database, { recovery: metering.recovery, locked: metrics.locked });
   const watch = watchOf({ database, book, redis, log, outage, receiptsLost: metrics.receiptsLost });
   ending.defer(() => watch?.stop());
-  // This process takes care of the embedded database itself.
+  // The embedded database is maintained by this process.
   const signs = database.kind === "postgres" ? databaseWatch(() => signsOf(database)) : null;
   ending.defer(() => signs?.stop());
   const near = nearLimitsWatch(standings(database).nearLimits);
@@ -146,7 +146,7 @@ function startUpkeep(book: Ledger, log: Log, outage: Foundation["outage"]) {
   return disposable({ checks, upkeep }, ending);
 }
 
-/** The sizes of inputs and outputs that were learned of models, recalled and saved. */
+/** Loads and saves the ratios of tokens to bytes, and the sizes of outputs, that were learned of each model. */
 async function startLearning(database: Database, outage: Foundation["outage"]) {
   await using ending = new AsyncDisposableStack();
   const estimate = inputEstimate();
@@ -188,7 +188,7 @@ interface WatchParts extends Pick<Foundation, "log" | "outage"> {
   receiptsLost(count: number): void;
 }
 
-/** An embedded database has no replicas that could take over. */
+/** Null for the embedded database, which has no replicas that could take over. */
 function watchOf({ database, book, redis, log, outage, receiptsLost }: WatchParts): ReceiptWatch | null {
   if (database.kind === "pglite") return null;
   return receiptWatch({

@@ -10,7 +10,7 @@ import type { FileRead, Word } from "../workers/messages.ts";
 import { supervisor } from "../workers/supervisor.ts";
 import { newIdentity } from "./reporting.ts";
 
-export interface Supervising {
+interface Supervising {
   workers: number;
   room: Room;
   configuration: Configuration;
@@ -60,15 +60,12 @@ export async function supervise(parts: Supervising): Promise<number> {
   return code;
 }
 
-/** Its own lines, which have no `worker` unless they are about one. */
-function logOf({ log: { level, format } }: Configuration): Log {
+/** The log of the supervisor. Its lines have no `worker`, unless they are about one. */
+function logOf(configuration: Configuration): Log {
   return logTo({
     write: (text) => void process.stderr.write(text),
     clock: systemClock(),
-    level: () => level,
-    format: () => format,
-    probes: new Set(),
-    hidden: () => [],
+    settings: () => configuration.log,
   });
 }
 

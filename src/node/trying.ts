@@ -1,5 +1,5 @@
-/** The key with which an administrator tries a model; for a person without one, a key that is made at the first try. */
-import type { Trying } from "../api/management/trying.ts";
+/** Finds the key with which an administrator tries a model. A person without a key gets one at the first try. */
+import type { Trying } from "../api/management/gate.ts";
 import type { Authenticator } from "../auth/authenticate.ts";
 import type { Caller } from "../management/caller.ts";
 import type { ManagementContext } from "../management/context.ts";
@@ -35,18 +35,18 @@ async function secretOf(database: Database, { keyOf }: ManagementContext, keyId:
 /** The secret of the key that the person's identity tokens use, too. No list has that key. */
 async function ownSecret(database: Database, { noted, within }: Caller): Promise<Uint8Array> {
   const all = people(database);
-  const known = "person" in noted ? await all.findPerson(noted.person) : null;
-  const membership = known?.memberships.find(
+  const found = "person" in noted ? await all.findPerson(noted.person) : null;
+  const membership = found?.memberships.find(
     ({ organizationId }) => organizationId !== null && organizationId === within,
   );
-  if (!known || !membership?.organizationId)
+  if (!found || !membership?.organizationId)
     throw new ManagementError(
       "Name a key: '?key=key_…'. Only members of an organization try a model without one.",
       "missing_field",
     );
   const key = await all.tokenKey({
     id: idOf(Bun.randomUUIDv7(), "key_"),
-    personId: known.person.id,
+    personId: found.person.id,
     organization: membership.organizationId,
     team: membership.team?.id ?? null,
   });

@@ -1,8 +1,7 @@
 /**
  * The requests that a node sends itself to warm up, and their answers: the examples of the contract, in every protocol.
  */
-import { exampleModel, type Operation } from "../api/operation.ts";
-import { jsonType } from "../api/operations/examples.ts";
+import { exampleModel, jsonType, type Operation } from "../api/operation.ts";
 import { operations } from "../api/operations.ts";
 import type { Catalog, CatalogModel } from "../routing/catalog.ts";
 import { yieldToEventLoop } from "../time/yielding.ts";
@@ -54,7 +53,7 @@ export function startEngine(): { url: string; stop(): Promise<void> } {
 
 const streamType = "text/event-stream";
 
-/** Frame by frame, each in a turn of its own. */
+/** Sends frame by frame, each in a turn of the event loop of its own. */
 function streamed(text: string): Response {
   const frames = text.split(/(?<=\n\n)/).map((frame) => new TextEncoder().encode(frame));
   const body = new ReadableStream<Uint8Array>({

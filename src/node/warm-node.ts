@@ -46,7 +46,7 @@ export interface WarmNode extends AsyncDisposable {
 }
 
 export interface Round {
-  /** At most. */
+  /** The most requests of the round. */
   requests: number;
   concurrent: number;
   /** Called before each request. */
@@ -54,7 +54,7 @@ export interface Round {
   signal: AbortSignal;
 }
 
-export interface WarmParts {
+interface WarmParts {
   configuration: Configuration;
   /** The dependencies of the node that will serve. */
   like: Dependencies;
@@ -63,7 +63,7 @@ export interface WarmParts {
   rates: Rates;
 }
 
-/** The dependencies that only answer, and answer everybody alike. */
+/** The dependencies that a warm node shares, because they have no effects and are the same for all callers. */
 type Shared =
   | ("messages" | "images" | "limits" | "newId" | "configurationHash" | "documentation" | "tokenCounter" | "kept")
   | ("readiness" | "routes" | "letsGo");
@@ -85,18 +85,11 @@ export function startWarmNode({ configuration, like, bounds, counter, rates }: W
   const standing = standings({ authenticator: authentication, ends: configuration.metering.end_revoked });
   ending.defer(() => standing.stop());
   const metrics = prometheusMetrics({ version: "", isPrivate: true, organizations_max: () => 0 });
-  const log = logTo({
-    write() {},
-    clock: systemClock(),
-    probes: new Set<string>(),
-    hidden: () => [],
-    level: () => configuration.log.level,
-    format: () => configuration.log.format,
-  });
+  const log = logTo({ write() {}, clock: systemClock(), settings: () => configuration.log });
   ending.defer(() => log.flush());
   // No engine is checked at intervals, because it exists in the catalog alone.
   const atWarmEngine = { ...configuration, catalog, upstreams: [] };
-  const known = ending.use(engines({ configuration: () => atWarmEngine, log }));
+  const warmEngines = ending.use(engines({ configuration: () => atWarmEngine, log }));
   const learned = { inputEstimate: inputEstimate(), outputCalibration: outputCalibration() };
   const life = lifecycle();
   const own: Omit<Dependencies, Shared> = {
@@ -119,7 +112,10 @@ export function startWarmNode({ configuration, like, bounds, counter, rates }: W
     log,
   };
   const dependencies: Dependencies = { ...like, ...own };
-  const told = {
+  const runsParts = {
+    ...learned,
+    counter,
+    engines: warmEngines,
     metering: () => configuration.metering,
     shares: () => configuration.shares,
     metrics,
@@ -138,7 +134,7 @@ export function startWarmNode({ configuration, like, bounds, counter, rates }: W
   const asks = asksOf(catalog);
   const http = client();
   ending.defer(() => http.close());
-  let asked = 0;
+  let sent = 0;
 
   async function ask(one: Ask, signal: Signal): Promise<boolean> {
     const { path, headers, body } = one;
@@ -165,10 +161,10 @@ export function startWarmNode({ configuration, like, bounds, counter, rates }: W
       });
       const work = new Cancellation();
       signal.addEventListener("abort", () => work.abort(signal.reason), { once: true });
-      dependencies.runs = inferenceRuns({ ...learned, admission: admitting, counter, engines: known }, told);
+      dependencies.runs = inferenceRuns({ ...runsParts, admission: admitting });
       let [left, answered] = [requests, 0];
       const one = async () => {
-        while (left-- > 0 && goesOn()) if (await ask(asks[asked++ % asks.length]!, work)) answered += 1;
+        while (left-- > 0 && goesOn()) if (await ask(asks[sent++ % asks.length]!, work)) answered += 1;
       };
       try {
         await Promise.all(Array.from({ length: concurrent }, one));

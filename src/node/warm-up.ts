@@ -21,7 +21,7 @@ const requests_max = 1000;
 const requests_further = 64;
 const concurrent = 16;
 
-/** Before a node is ready. Resolves when it is warm, its time is over, or it is asked to stop; never rejects. */
+/** Warms up before the node is ready. Resolves when it is warm, its time is over, or it is asked to stop; never rejects. */
 export async function warmUp({ warm_up_ms, start, ledger, log, stopped }: WarmUpParts): Promise<void> {
   if (warm_up_ms === 0 || stopped.aborted) return;
   const began_ms = performance.now();
@@ -60,7 +60,7 @@ export async function warmUp({ warm_up_ms, start, ledger, log, stopped }: WarmUp
 const aborted = (signal: AbortSignal) =>
   new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
 
-/** The embedded database takes longer for each, and does not serve many. */
+/** The number of requests on the embedded database, which takes longer for each, and does not serve many. */
 const idle_requests_max = 400;
 /** The requests of one slice. A client's request waits for the end of a slice. */
 const slice_requests = 8;
@@ -71,8 +71,8 @@ const late_ms_max = 10;
 const busy_ms = 250;
 
 /**
- * While a node serves, in its idle moments. Resolves when it is warm, its time is over, or it is asked to stop; never
- * rejects.
+ * Warms up while the node serves, in its idle moments. Resolves when it is warm, its time is over, or it is asked to stop;
+ * never rejects.
  */
 export async function warmUpInIdleMoments(parts: WarmUpParts, isIdle: () => boolean): Promise<void> {
   const { warm_up_ms, start, ledger, log, stopped } = parts;
@@ -82,7 +82,7 @@ export async function warmUpInIdleMoments(parts: WarmUpParts, isIdle: () => bool
   const pause = (ms: number) => Promise.race([Bun.sleep(ms), ended]);
   const isWarm = () => requests >= idle_requests_max || worked_ms >= warm_up_ms;
 
-  /** Warms up until there is other work. The node that was made for it does not exist any more. */
+  /** Warms up until there is other work. The node that is made for it is disposed then. */
   async function whileIdle(): Promise<void> {
     await using node = start();
     const slice = async (dryRun: DryRun) => {

@@ -13,8 +13,8 @@ const demo_slug = "demo";
 const demo_plan = "pro";
 const demo_days = 30;
 
-export interface DemoSettings {
-  /** Asked at every start, so it must cost little. */
+interface DemoSettings {
+  /** Called at every start, so it must cost little. */
   hasOrganizations(): Promise<boolean>;
   manage: Management;
   catalog: Catalog;

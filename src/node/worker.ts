@@ -8,8 +8,8 @@ export async function joinedAs(number: number): Promise<Member> {
 }
 
 /**
- * The first signal drains this process, and further ones change nothing: the supervisor gets them too, and decides
- * about haste.
+ * The first signal drains this process, and further ones change nothing: the supervisor gets them too, and decides whether to
+ * hurry.
  */
 function signalled(): Promise<NodeJS.Signals> {
   process.on("SIGHUP", () => {});
@@ -33,7 +33,7 @@ function channelToParent(): Channel {
 
 /** sluice.yaml as all workers read it; everything else from disk. */
 export function readingWith(member: Member, path: string, readFile: ReadFile): ReadFile {
-  return (asked) => (asked === path ? bytesOf(member.file()) : readFile(asked));
+  return (wanted) => (wanted === path ? bytesOf(member.file()) : readFile(wanted));
 }
 
 function bytesOf(file: FileRead): Uint8Array | null {

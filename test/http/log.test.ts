@@ -14,8 +14,7 @@ function logAt(level: LogLevel, hidden: string[] = []) {
   const log = logTo({
     write,
     clock,
-    level: () => level,
-    format: () => "json",
+    settings: () => ({ level, format: "json" }),
     probes: new Set(["/readyz"]),
     hidden: () => hidden,
   });
@@ -55,7 +54,7 @@ test("an event that floods is written so often, and then how many were left out;
   expect(clock.timers).toBe(0);
 });
 
-test("what was left out is told when the log ends", () => {
+test("the number of lines left out is written when the log ends", () => {
   const { log, lines } = logAt("info");
   for (let time = 0; time < 25; time++) log.event("warn", "recovered");
   log.flush();

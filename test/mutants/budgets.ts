@@ -274,7 +274,7 @@ export const budgets: Mutant[] = [
     file: "src/management/team.ts",
     find: "if (byId && organization && byId.organizationId !== organization.id)",
     replace: "if (false)",
-    caughtBy: ["test/http/budgets.test.ts > what cannot be"],
+    caughtBy: ["test/http/budgets.test.ts > a change that is not possible"],
     rule,
   },
   {

@@ -78,7 +78,7 @@ export const fleet: Mutant[] = [
   {
     name: "whoever follows a node once keeps a place for ever",
     file: "src/api/management/follow.ts",
-    find: "        followers.count -= 1;\n        owner.closed();",
+    find: "      followers.count -= 1;\n      owner.closed();",
     replace: "        owner.closed();",
     caughtBy: [follow],
     rule,

@@ -99,7 +99,7 @@ export const http: Mutant[] = [
   const resolved = adapter.resolve && (await adapter.resolve(body.value, principal.organization));`,
     replace: `  const resolved = adapter.resolve && (await adapter.resolve(body.value, principal.organization));
   const model = allowedModel(catalog, body.value.model, principal.key.allowedModels, Date.now());`,
-    caughtBy: ["test/http/responses-state.test.ts > a model that there is not is told first"],
+    caughtBy: ["test/http/responses-state.test.ts > a model that does not exist is refused first"],
     rule: "docs/design/service.md, Order of checks",
   },
   {
@@ -131,15 +131,15 @@ export const http: Mutant[] = [
     file: "src/http/listen.ts",
     find: "      handshakes?.end();\n",
     replace: "",
-    caughtBy: ["test/http/refusing.test.ts > connects nobody any more"],
+    caughtBy: ["test/http/refusing.test.ts > takes no new connection"],
     rule: "docs/design/runtime.md, Bun as a server",
   },
   {
     name: "a port that closes resets who was not accepted yet",
     file: "src/http/listen.ts",
-    find: "handshakes ? Bun.sleep(heard_ms) : Promise.resolve();",
+    find: "handshakes ? Bun.sleep(arrival_ms) : Promise.resolve();",
     replace: "Promise.resolve();",
-    caughtBy: ["test/http/refusing.test.ts > hears everybody"],
+    caughtBy: ["test/http/refusing.test.ts > answers all clients"],
     rule: "docs/design/runtime.md, Bun as a server",
   },
   {
@@ -147,7 +147,7 @@ export const http: Mutant[] = [
     file: "src/node/readiness-checks.ts",
     find: "whyNoAdmission(database, admission_ms)",
     replace: "whyNoAdmission(database, admission_ms / 2)",
-    caughtBy: ["test/http/readiness.test.ts > is an answer in the time"],
+    caughtBy: ["test/http/readiness.test.ts > passes if it answers"],
     rule: "docs/design/service.md, Routes",
   },
   {
@@ -155,7 +155,7 @@ export const http: Mutant[] = [
     file: "src/api/readiness.ts",
     find: ", clock);\n    countdown.set(check_ms);",
     replace: ", clock);\n    countdown.set(0);",
-    caughtBy: ["test/http/readiness.test.ts > does not blame whom it asks"],
+    caughtBy: ["test/http/readiness.test.ts > does not count the time"],
     rule: "docs/design/service.md, Routes",
   },
   {
@@ -163,7 +163,7 @@ export const http: Mutant[] = [
     file: "src/api/readiness.ts",
     find: '    if ("read" in check) return check.read();\n',
     replace: "",
-    caughtBy: ["test/http/readiness.test.ts > of what this process knows"],
+    caughtBy: ["test/http/readiness.test.ts > of a fact of this process"],
     rule: "docs/design/service.md, Routes",
   },
   {
@@ -171,7 +171,7 @@ export const http: Mutant[] = [
     file: "src/node/readiness-checks.ts",
     find: "        // Another check decides whether it accepts admissions.\n",
     replace: '        last = "the database does not say which schema it has";\n',
-    caughtBy: ["test/http/readiness.test.ts > is its schema"],
+    caughtBy: ["test/http/readiness.test.ts > of its schema keeps"],
     rule: "docs/design/service.md, Routes",
   },
   {

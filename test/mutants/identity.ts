@@ -109,8 +109,8 @@ export const identity: Mutant[] = [
   {
     name: "a form of any origin approves a device",
     file: "src/api/people/place.ts",
-    find: 'if (request.headers.get("origin") === origin) return;',
-    replace: 'if (request.headers.get("origin") === origin || origin) return;',
+    find: 'if (origins.includes(request.headers.get("origin") ?? "")) return;',
+    replace: "if (origins.length > 0) return;",
     caughtBy: [`${device} > is approved from the page alone`],
     rule: devicesRule,
   },

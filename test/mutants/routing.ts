@@ -71,8 +71,8 @@ export const routing: Mutant[] = [
   {
     name: "a request for an alias is recorded by that name",
     file: "src/api/inference-body.ts",
-    find: "known ? { model: known.id,",
-    replace: "known ? { model: model as string,",
+    find: "answering ? { model: answering.id,",
+    replace: "answering ? { model: model as string,",
     caughtBy: [names],
     rule: retiring,
   },

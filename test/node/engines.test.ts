@@ -77,7 +77,7 @@ test("a reload keeps the breakers and the load of addresses that stay; a change 
   ]);
 });
 
-test("too many addresses are said once, with what to do, and a long list is cut", async () => {
+test("too many addresses are logged once, with what to do, and a long list is cut", async () => {
   const many = Array.from({ length: 300 }, (_, index) => `10.0.${index >> 8}.${index & 255}`);
   const { known, state, events } = await node(text("{ interval_ms: 100, addresses_max: 20 }"), async () => to(...many));
   await until(() => state.resolutions > 3, 5_000, "some more answers");

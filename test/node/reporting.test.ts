@@ -94,7 +94,7 @@ test("it comes every two seconds, and within a quarter of one after something ha
   await reporting[Symbol.asyncDispose]();
 });
 
-test("an outage of the store is told once, and reports go on after it", async () => {
+test("an outage of the store is logged once, and reports go on after it", async () => {
   const { clock, reports, failures, now, reporting } = started();
   now.isAway = true;
   await clock.advance(10_000);

@@ -53,7 +53,7 @@ describe("before a node is ready", () => {
     expect(cold.seen).toMatchObject({ nodes: 0, requests: 0, events: [] });
   });
 
-  test("it waits no longer than it may, for whatever hangs", async () => {
+  test("it waits no longer than its limit, whatever hangs", async () => {
     const { parts, seen } = rig({ warm_up_ms: 100, serves: hangs });
     const began_ms = performance.now();
     await warmUp(parts);
@@ -69,7 +69,7 @@ describe("before a node is ready", () => {
     expect(seen.events).toEqual([]);
   });
 
-  test("what fails is a warning, once", async () => {
+  test("a failure is one warning", async () => {
     const { parts, seen } = rig({ serves: () => Promise.reject(new Error("on purpose")) });
     await warmUp(parts);
     expect(seen).toMatchObject({ open: 0, events: ["warn warm_up_failed"] });

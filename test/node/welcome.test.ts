@@ -63,7 +63,7 @@ test("a terminal shows it once, and no file has it", async () => {
   clean();
 });
 
-test("what may be kept does not: a new file of mode 0600 has it, and a command that reads it", async () => {
+test("an output that may be kept has only a command that reads it from a new file of mode 0600", async () => {
   const elsewhere = join(mkdtempSync(join(tmpdir(), "sluice-elsewhere-")), "file");
   for (const prepare of [
     () => {},

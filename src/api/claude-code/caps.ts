@@ -24,15 +24,15 @@ function capOf(kind: WindowKind, { used, limit, resetAt }: Pick<WindowReading, "
   return limit === null ? [] : [{ kind, used, limit, resetsAt_s: secondsOf(resetAt) }];
 }
 
-export const secondsOf = (instant: Date) => Math.ceil(instant.getTime() / 1000);
+const secondsOf = (instant: Date) => Math.ceil(instant.getTime() / 1000);
 
-/** The one of which the largest share is used; null: there is no limit. */
+/** The limit of which the largest share is used; null if there is none. */
 export function fullest(caps: readonly Cap[]): Cap | null {
   return caps.reduce<Cap | null>((most, one) => (most && shareOf(most) >= shareOf(one) ? most : one), null);
 }
 
-/** From 0; a limit of nothing is used up. */
+/** The share of the limit that is used: 0 if nothing is, and 1 for a limit of 0. */
 export const shareOf = ({ used, limit }: Pick<Cap, "used" | "limit">) => (limit <= 0 ? 1 : Math.max(0, used) / limit);
 
-/** The names that Claude Code has for periods; it knows none for five hours. */
+/** Claude Code's names of periods. It has none for five hours. */
 export const periods: Partial<Record<WindowKind, string>> = { week: "weekly", month: "monthly" };

@@ -1,20 +1,19 @@
 /**
- * GET /managed/settings: what a sign-in of Claude Code takes from here, if the operator wants it: the models that its
- * caller may use, and one for the rest of its work, since it knows only models of its maker.
+ * GET /managed/settings: the settings that Claude Code takes at a sign-in, if the operator wants it: the models that the
+ * caller may use, and the model for its small tasks, for which it knows only models of its maker.
  */
 import { json } from "../../http/json.ts";
 import type { IdentityParts } from "../../identity/identity.ts";
 import type { Model } from "../../inference/model.ts";
 import { authorize } from "../authorize.ts";
 import type { Operation } from "../operation.ts";
-import { notThere, unlisted } from "../people/place.ts";
+import { notThere, unlisted } from "../unlisted.ts";
 
 export function managedSettings({ identity }: Pick<IdentityParts, "identity">): Operation {
   return unlisted({
     id: "getManagedSettings",
     method: "get",
     path: "/managed/settings",
-    type: "application/json",
     faultShape: "messages",
     async handle(dependencies, call) {
       const { key } = await authorize(dependencies, call, "any");
@@ -39,13 +38,13 @@ function settingsFor(models: readonly Model[]) {
     availableModels: models.map((model) => model.id),
     env: {
       ANTHROPIC_DEFAULT_HAIKU_MODEL: id,
-      // Claude Code takes one for all models.
+      // Claude Code has one such limit for all models.
       CLAUDE_CODE_MAX_CONTEXT_TOKENS: String(contextTokens),
     },
   };
 }
 
-/** Keys in order at every level and no spaces, as Claude Code computes it. */
+/** The value as JSON with sorted keys at every level and without spaces, as Claude Code writes it for its checksum. */
 function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value);

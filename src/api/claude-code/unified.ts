@@ -1,7 +1,7 @@
 /**
- * Tells Claude Code of limits when it is signed in here: headers that it turns into its notices, and the error that it
- * knows as the end of a window. Our windows are fixed, so that they come in the family of headers that does no
- * reckoning with rolling hours.
+ * Reports limits to Claude Code when it is signed in here: in headers, from which it makes its notices, and in the error by
+ * which it recognizes the end of a window. It computes nothing from the headers of this family, which suits our fixed
+ * windows.
  */
 import { credentialOf } from "../../auth/credential.ts";
 import { isToken } from "../../auth/key.ts";
@@ -14,7 +14,7 @@ import { capsOf, fullest, periods, shareOf } from "./caps.ts";
 const family = "anthropic-ratelimit-unified";
 const thresholds = [0.95, 0.75] as const;
 
-/** Reports whether the caller has the access token of a sign-in, and not a key. The credential itself was checked before. */
+/** Reports whether the caller has the access token of a sign-in, and not a key. The credential was checked before. */
 export function isSignedIn(headers: Headers): boolean {
   try {
     return isToken("slt_", credentialOf(headers));
@@ -42,7 +42,7 @@ export function standingHeaders({ windows, subjects }: Pick<Granted, "windows" |
   };
 }
 
-/** Without the status, Claude Code takes it for a busy minute, and retries for ever. */
+/** Without the status, Claude Code takes the refusal for a busy minute, and retries for ever. */
 export function refusalHeaders({ code, details }: Fault, { headers }: Request): Record<string, string> {
   if (code !== "usage_limit_reached") return {};
   const status = { [`${family}-status`]: "rejected" };

@@ -4,14 +4,13 @@ import { json } from "../../http/json.ts";
 import { costsAt, type Pricing } from "../../management/pricing.ts";
 import { noLimits } from "../../store/plan.ts";
 import { authorize } from "../authorize.ts";
-import { notThere, unlisted } from "../people/place.ts";
+import { notThere, unlisted } from "../unlisted.ts";
 import { type Cap, capsOf, fullest, periods, shareOf } from "./caps.ts";
 
 export const oauthUsage = unlisted({
   id: "getOauthUsage",
   method: "get",
   path: "/api/oauth/usage",
-  type: "application/json",
   faultShape: "messages",
   async handle(dependencies, call) {
     const { key, organization } = await authorize(dependencies, call, "any");
@@ -57,7 +56,7 @@ function usageBody(caps: readonly Cap[], pricing: Pricing, month_used: number) {
 
 const percent = (cap: Cap) => Math.floor(shareOf(cap) * 100);
 
-/** Whole hundredths of the currency. */
+/** Returns the price of units, in whole hundredths of the currency. */
 function centsAt({ price_per_million_units }: Pricing): (units: number) => number {
   const cost = costsAt(price_per_million_units);
   return (units) => Math.round(Number(cost(Math.max(0, units))) * 100);

@@ -1,6 +1,6 @@
 /**
- * BACKGROUND: a response that runs on while its client asks for it now and then (docs/protocols.md, Background
- * responses). Its state is a row of the database, so any node can tell it, and cancel it.
+ * BACKGROUND: a response that runs without its client, who fetches it now and then (docs/protocols.md, Background
+ * responses). Its state is a row of the database, so that any node can answer with it, and cancel it.
  */
 import type { Call } from "../../http/call.ts";
 import type { Answer } from "../../http/frame.ts";
@@ -10,14 +10,14 @@ import { asFault } from "../../inference/fault.ts";
 import { framesAfter } from "../../protocol/openai-responses/broken-stream.ts";
 import type { ResponseObject } from "../../protocol/openai-responses/contract.ts";
 import type { Kept } from "../../store/kept.ts";
-import { currentResponse } from "./current-response.ts";
+import { currentResponse, responseIn } from "./current-response.ts";
 import { Follower } from "./follower.ts";
 import type { Keeping } from "./keeping.ts";
 import type { KeepingNeeds } from "./needs.ts";
 
 type Events = AsyncGenerator<readonly InferenceEvent[], void, void>;
 
-/** Answers at once, and works on. The request ends with the work. */
+/** Answers at once, and goes on with the work, with which the request ends. */
 export function inBackground(
   call: Call,
   begun: object,
@@ -33,7 +33,7 @@ export function inBackground(
   };
 }
 
-/** The same events. If they end in a failure, the response ends with it. */
+/** Passes the events on. If they end in a failure, the background response ends with that failure. */
 export async function* endsWithFailure(events: Events, keeping: Keeping): Events {
   let hasPart = false;
   try {
@@ -49,7 +49,7 @@ export async function* endsWithFailure(events: Events, keeping: Keeping): Events
   }
 }
 
-/** Cancels a response that runs, on whichever node. Returns how it stands then. */
+/** Cancels a response that runs, on any node. Returns the response as it is then. */
 export async function cancelled(needs: KeepingNeeds, kept: Kept): Promise<ResponseObject | null> {
   const { answers, open } = needs.kept;
   const response = await currentResponse(needs, kept);
@@ -57,11 +57,10 @@ export async function cancelled(needs: KeepingNeeds, kept: Kept): Promise<Respon
   const text = JSON.stringify({ ...response, status: "cancelled" });
   if (await answers.end(kept.requestId, { state: "ended", bytes: text.length, response: text }))
     for (const one of open) if (one.requestId === kept.requestId) one.cancel();
-  const now = await answers.find(kept.requestId);
-  return now?.response ? (JSON.parse(now.response) as ResponseObject) : null;
+  return responseIn(answers, kept.requestId);
 }
 
-/** The events of a background response after this number, followed until its end. Null if it has no log. */
+/** Follows the events of a background response after this number, until its end. Null if it has no log. */
 export async function followed(
   needs: KeepingNeeds,
   call: Call,

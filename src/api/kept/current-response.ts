@@ -1,11 +1,11 @@
-/** A background response as it stands, and as it stands for a request that repeats the one that began it. */
+/** Reads the current state of a background response: for its client, and for a request that repeats the one that began it. */
 import type { Call } from "../../http/call.ts";
 import { Fault } from "../../inference/fault.ts";
 import type { ResponseObject } from "../../protocol/openai-responses/contract.ts";
+import { encodeFailure } from "../../protocol/openai-responses/fault.ts";
 import type { LogName } from "../../store/answer-log.ts";
 import type { Kept } from "../../store/kept.ts";
 import { passed } from "../../time/clock.ts";
-import { failedResponse } from "./failed-response.ts";
 import { abandoned, answerLost, available, isUngranted, type KeepingNeeds, poll_ms, settled_ms_max } from "./needs.ts";
 
 /** The background response that an earlier request with the same key began. */
@@ -19,7 +19,7 @@ export class EarlierResponse {
   }
 }
 
-/** A background response as it stands. If the node that ran it is gone, it has failed. */
+/** The current state of a background response. It has failed if the node that ran it is gone. */
 export async function currentResponse(needs: KeepingNeeds, kept: Kept): Promise<ResponseObject | null> {
   if (kept.response === null) return null;
   const response = JSON.parse(kept.response) as ResponseObject;
@@ -27,7 +27,7 @@ export async function currentResponse(needs: KeepingNeeds, kept: Kept): Promise<
   return endedAsGone(needs, kept, response);
 }
 
-/** Ends the response of a node that is gone. Its key is free, unless it was charged: then only its end was lost. */
+/** Ends the response of a node that is gone. It frees the key, unless the response was charged: then only its end was lost. */
 export async function endedAsGone(
   { kept: { answers }, ledger }: KeepingNeeds,
   { requestId, organizationId }: LogName,
@@ -38,8 +38,21 @@ export async function endedAsGone(
   const failed = failedResponse(begun, isCharged ? endLost() : gone(), requestId);
   const text = JSON.stringify(failed);
   await answers.end(requestId, { state: "ended", bytes: text.length, response: text, freesClaim: !isCharged });
-  const now = await answers.find(requestId);
-  return now?.response ? (JSON.parse(now.response) as ResponseObject) : failed;
+  return (await responseIn(answers, requestId)) ?? failed;
+}
+
+/** The response of this request in the store. */
+export async function responseIn(
+  answers: KeepingNeeds["kept"]["answers"],
+  requestId: string,
+): Promise<ResponseObject | null> {
+  const kept = await answers.find(requestId);
+  return kept?.response ? (JSON.parse(kept.response) as ResponseObject) : null;
+}
+
+/** A background response that failed. */
+export function failedResponse(begun: ResponseObject, fault: Fault, requestId: string): ResponseObject {
+  return { ...begun, status: "failed", error: encodeFailure(fault, requestId) };
 }
 
 /**
@@ -72,7 +85,7 @@ async function isAbandoned(needs: KeepingNeeds, { organizationId, requestId, age
   return receipt.recovered || Math.abs(age_ms - ran_ms) > settled_ms_max;
 }
 
-/** Its node has settled it, and the store did not take its end. */
+/** The fault of a response whose node settled it, but whose end the store did not take. */
 function endLost(): Fault {
   return new Fault("storage_unavailable", "The answer could not be kept, and is lost. It was charged.", {
     retryAfterSeconds: 1,

@@ -1,35 +1,32 @@
 /**
- * The stream of a kept answer to the client that asked for it. The answer goes on at the pace of its log, with or without
- * that client. Only when it can no longer be kept or fetched does it follow its client: then it waits for it, and ends when
- * it leaves.
+ * Streams a kept answer to the client that asked for it. The answer goes on at the pace of its log, with or without the
+ * client. Only if it can no longer be read again does it wait for the client, and end when the client leaves.
  */
 import type { Call } from "../../http/call.ts";
 import {
+  eventStream,
   framesOf,
   nextOf,
   type Primed,
   type SseOptions,
   type StreamedAnswer,
   type StreamOwner,
-  sseHead,
 } from "../../http/stream.ts";
 import { asFault } from "../../inference/fault.ts";
 import type { Keeping } from "./keeping.ts";
 
-/** The most text that waits for a client without counting as memory of the request, in code units. */
+/** How much text may wait for a client before it counts as memory of the request, in code units. */
 const waiting_free = 64 * 1024;
 
 export function keptStream(call: Call, stream: Primed, options: SseOptions, keeping: Keeping): StreamedAnswer {
-  return {
-    open(owner) {
-      const client = new FirstClient(call, keeping, owner);
-      void run(stream, options, keeping, client);
-      return new Response(new ReadableStream<Uint8Array>(client), { headers: sseHead(options.headers) });
-    },
-  };
+  return eventStream(options.headers, (owner) => {
+    const client = new FirstClient(call, keeping, owner);
+    void run(stream, options, keeping, client);
+    return client;
+  });
 }
 
-/** Writes the whole answer to its log, and to its client while that is there. */
+/** Writes the whole answer to its log, and to its client as long as the client stays. */
 async function run(
   stream: Primed,
   { encoder, heartbeat_ms }: SseOptions,
@@ -67,7 +64,7 @@ async function run(
   }
 }
 
-const text = new TextEncoder();
+const utf8 = new TextEncoder();
 
 /** This is a class: docs/design/runtime.md, Bun as a server. */
 class FirstClient implements Bun.UnderlyingSource<Uint8Array> {
@@ -87,11 +84,11 @@ class FirstClient implements Bun.UnderlyingSource<Uint8Array> {
     this.#owner = owner;
   }
 
-  take(said: string): void {
+  take(text: string): void {
     if (this.#hasLeft) return;
-    this.#waiting += said;
+    this.#waiting += text;
     // A client that is too slow for the memory that is left is cut off, and can ask again.
-    if (this.#keeping.goesOn && this.#waiting.length > waiting_free && !this.#call.keepsText(said.length * 2)) {
+    if (this.#keeping.goesOn && this.#waiting.length > waiting_free && !this.#call.keepsText(text.length * 2)) {
       this.#hasLeft = true;
       this.#waiting = "";
     }
@@ -122,7 +119,7 @@ class FirstClient implements Bun.UnderlyingSource<Uint8Array> {
       });
     }
     if (this.#waiting !== "") {
-      controller.enqueue(text.encode(this.#waiting));
+      controller.enqueue(utf8.encode(this.#waiting));
       this.#waiting = "";
       this.#drained?.();
       return;

@@ -1,6 +1,6 @@
 /**
- * Reads the log of another request's answer, from its first entry until its end, while that request runs on any node. If
- * that node is gone, the ledger says so: its hold is settled by another one.
+ * Reads the log of another request's answer from its first entry to its end, while that request runs on any node. The ledger
+ * shows whether that node is gone: then another node settles its hold.
  */
 import type { Call } from "../../http/call.ts";
 import type { ResponseObject } from "../../protocol/openai-responses/contract.ts";
@@ -61,8 +61,8 @@ export class Follower {
   }
 
   /**
-   * Waits until there is something of the answer; of one that is streamed, for the usual time at most. False if the key
-   * is free, so that it can be claimed again. Throws Faults.
+   * Waits for the first text of the answer; for that of a stream, `first_event_hold_ms` at most. False if the key is free,
+   * so that it can be claimed again. Throws Faults.
    */
   async begun(): Promise<boolean> {
     const first = await this.read();
@@ -87,7 +87,7 @@ export class Follower {
     return true;
   }
 
-  /** The next entries; none when the time is over. Throws when nobody waits for them any more. */
+  /** The next entries; none when the time is over. Throws when the reader has left. */
   async read(until_ms = Number.POSITIVE_INFINITY): Promise<LogEntry[] | Fate> {
     if (this.#unread.length > 0) return this.#unread.splice(0);
     const { logs } = this.#needs.kept;
@@ -104,7 +104,7 @@ export class Follower {
     }
   }
 
-  /** The text that was read so far, as far as it is still there. */
+  /** The text that was read so far. If the log has lost some of it, only the part before that. */
   async sent(): Promise<string> {
     const texts: string[] = [];
     // The first entry is the head.
@@ -118,8 +118,8 @@ export class Follower {
   }
 
   /**
-   * Forgets the answer of a node that is gone. Its key is free before anybody hears of the failure. A background response
-   * stays, as failed, and the failure ends its log, if there is any of it.
+   * Removes the answer of a node that is gone. Its key is free before a client gets the failure. A background response
+   * stays, with the status `failed`, and `failure` ends its log, unless it is empty.
    */
   async bury(failure: string): Promise<void> {
     const { answers, logs } = this.#needs.kept;
@@ -133,7 +133,7 @@ export class Follower {
     }
   }
 
-  /** The failure has been decided; its log is a copy. */
+  /** Logs an error of this work, which the answer does not need. */
   async #unneeded(work: Promise<unknown>): Promise<void> {
     await answered(this.#needs.kept.clock, work).catch((cause) =>
       this.#needs.log.event("warn", "answer_unkept", { request_id: this.#kept.requestId, cause: String(cause) }),
@@ -154,7 +154,7 @@ export class Follower {
     return false;
   }
 
-  /** Entries may have come before the fate was known. */
+  /** Reads entries that were written before the fate was known. */
   async #last(fate: Fate): Promise<LogEntry[] | Fate> {
     const entries = await available(this.#needs, this.#needs.kept.logs.read(this.#kept, this.#next));
     if (entries === "lost" || entries.length === 0) return fate;

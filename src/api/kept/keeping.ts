@@ -11,18 +11,17 @@ import type { Claim, Kept } from "../../store/kept.ts";
 import type { Unkept } from "../../telemetry/metrics.ts";
 import { passed } from "../../time/clock.ts";
 import type { Run } from "../../usage/run.ts";
-import { type EarlierResponse, earlierResponse } from "./current-response.ts";
-import { failedResponse } from "./failed-response.ts";
+import { type EarlierResponse, earlierResponse, failedResponse } from "./current-response.ts";
 import { Follower } from "./follower.ts";
 import { LogWriter } from "./log-writer.ts";
 import { answered, answerLost, available, type KeepingNeeds, type LogHead, poll_ms, unavailable } from "./needs.ts";
 import type { OpenAnswer } from "./parts.ts";
 
-/** How often the end of a background response is written, if the store does not confirm it. */
+/** How many times the end of a background response is written if the store does not confirm it. */
 const ends_max = 3;
 
 interface KeptAs {
-  /** Null: no key can ask for it again. */
+  /** Null if the request has no idempotency key. */
   claim: Claim | null;
   isBackground: boolean;
   isStream: boolean;
@@ -62,12 +61,12 @@ export class Keeping implements AsyncDisposable, OpenAnswer {
     return this.#kept.isBackground;
   }
 
-  /** Whether a key can ask for it again. */
+  /** Whether a request with the same key gets this answer. */
   get isRepeatable(): boolean {
     return this.#kept.claim !== null;
   }
 
-  /** Its run has begun. It is disposed before this is. */
+  /** Called when the run has begun. The run is disposed before this is. */
   follows(run: Pick<Run, "confirmed">): void {
     this.#run = run;
   }
@@ -94,7 +93,7 @@ export class Keeping implements AsyncDisposable, OpenAnswer {
     const { answers, clock } = this.#needs.kept;
     const text = JSON.stringify(response);
     const end = { state: "ended", bytes: this.#writer?.bytes ?? text.length, response: text, freesClaim } as const;
-    // One that comes again may find its own end.
+    // A second attempt may find the end that the first one wrote.
     const isEnd = async () =>
       (await answers.end(this.requestId, end)) || (await answers.find(this.requestId))?.response === text;
     for (let time = 1; ; time++) {
@@ -109,8 +108,8 @@ export class Keeping implements AsyncDisposable, OpenAnswer {
   }
 
   /**
-   * Ends the background response as failed. Its key stays taken if it was streamed and a part of it was there; otherwise
-   * the response ends when its key is free.
+   * Ends the background response as failed. Its key stays taken if the response was streamed and has a part. Otherwise the
+   * response ends when the key becomes free.
    */
   async fails(fault: Fault, hasPart: boolean): Promise<void> {
     if (!this.#begun || this.#isFinished) return;
@@ -142,7 +141,7 @@ export class Keeping implements AsyncDisposable, OpenAnswer {
     }
   }
 
-  /** Null if its key is free by now. */
+  /** The answer of the earlier request; null if its key is free by now. */
   async #found(earlier: Kept): Promise<Follower | EarlierResponse | null> {
     const { isBackground, isStream } = this.#kept;
     if (isBackground && !isStream) return earlierResponse(this.#needs, this.#call, earlier);
@@ -150,7 +149,7 @@ export class Keeping implements AsyncDisposable, OpenAnswer {
     return (await follower.begun()) ? follower : null;
   }
 
-  /** Writes the head of the log, before anything of the answer is read. Throws Faults. */
+  /** Writes the head of the log. Called before the answer is read. Throws Faults. */
   async open(head: LogHead): Promise<void> {
     const { answers, logs, settings, clock } = this.#needs.kept;
     const { answer_bytes_max } = settings();
@@ -166,7 +165,7 @@ export class Keeping implements AsyncDisposable, OpenAnswer {
     this.#writer = writer;
   }
 
-  /** Whether the log is whole so far. If it is not, the answer is for its first client alone. */
+  /** Whether the log is complete so far. If it is not, only the first client gets the answer. */
   get isKept(): boolean {
     return this.#writer !== null && !this.#writer.isLost;
   }
@@ -217,8 +216,8 @@ export class Keeping implements AsyncDisposable, OpenAnswer {
   }
 
   /**
-   * After the settlement is confirmed: if this node died before that, another one would charge what it recovers, beside the
-   * next run of the key.
+   * Frees the key once the settlement is confirmed. Otherwise, if this node died in between, another one would charge the
+   * recovered usage, beside the next run of the key.
    */
   async #free(): Promise<void> {
     const { answers, logs, clock } = this.#needs.kept;

@@ -5,7 +5,7 @@ import type { Operation } from "../../store/ledger.ts";
 
 export const keyHeader = "idempotency-key";
 
-/** The header as the operations declare it. */
+/** The declaration of the header for operations. */
 export const keyHeaders = Type.Object({
   [keyHeader]: Type.Optional(
     Type.String({
@@ -17,7 +17,7 @@ export const keyHeaders = Type.Object({
   ),
 });
 
-/** The claim of a key: nobody gets an answer of another person or key of the organization, or of another operation. */
+/** The claim of an idempotency key. It is separate for each operation, and for each person or key of the organization. */
 export function claimOf(
   { key, organization, person }: Principal,
   operation: Operation,

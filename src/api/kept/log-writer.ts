@@ -1,13 +1,13 @@
 /**
- * Writes the log of one answer in batches. Nothing waits for it but the end. A store that is away is asked again for a
- * while; then the log is lost, and the answer goes on without it.
+ * Writes the log of one answer in batches. Only the end of the answer waits for it. If the store is away, it tries again for a
+ * while; after that the log is lost, and the answer goes on without it.
  */
 import type { AnswerLogs, LogEntry, LogName } from "../../store/answer-log.ts";
 import type { Unkept } from "../../telemetry/metrics.ts";
 import { type Clock, passed } from "../../time/clock.ts";
 import { within } from "../../time/deadline.ts";
 
-/** How long text waits for more. */
+/** How long text waits for more text of the same batch. */
 const batch_ms = 100;
 /** The most text of one entry, in code units. */
 const entry_max = 64 * 1024;
@@ -19,7 +19,7 @@ const patience_ms = 10_000;
 /** How long the end of an answer waits for its log. */
 const end_ms_max = 2_000;
 
-export interface LogWriting {
+interface LogWriting {
   logs: AnswerLogs;
   name: LogName;
   bytes_max: number;
@@ -51,7 +51,7 @@ export class LogWriter {
     return this.#isLost;
   }
 
-  /** Writes the first entry. Throws if there is no log to be had. */
+  /** Writes the first entry. Throws if the store does not take it. */
   async open(text: string): Promise<void> {
     const { logs, name } = this.#writing;
     const work = logs.append(name, 0, { text, isEnd: false });
@@ -74,7 +74,7 @@ export class LogWriter {
     else this.#cancelTimer ??= this.#writing.clock.after(batch_ms, () => this.#send());
   }
 
-  /** Resolves when there is room for more: an engine may be faster than the store. */
+  /** Resolves when more text may be written: an engine may be faster than the store. */
   async room(): Promise<void> {
     while (!this.#isLost && this.#waiting.length > waiting_max) await this.#sending;
   }

@@ -5,7 +5,7 @@ import type { Clock } from "../../time/clock.ts";
 import { within } from "../../time/deadline.ts";
 import type { Dependencies } from "../dependencies.ts";
 
-/** How long a request waits for the stores. */
+/** How long a request waits for an answer of the stores. */
 const claim_ms_max = 3_000;
 /** How often a reader asks for more. */
 export const poll_ms = 100;
@@ -16,8 +16,8 @@ export const settled_ms_max = 10_000;
 const admission_ms = 5_000;
 
 /**
- * Whether a claim that has no grant at this age never gets one: its node is gone. A node that was only slow finds its claim
- * gone before it delivers anything. A claim of the future is as old: the store's clock was set back.
+ * Reports whether a claim of this age that has no grant will never get one, because its node is gone. A node that was only
+ * slow finds its claim gone before it delivers anything. A negative age counts as well: the store's clock was set back.
  */
 export function isUngranted({ kept }: Pick<KeepingNeeds, "kept">, age_ms: number): boolean {
   return Math.abs(age_ms) > kept.grant_ms() + admission_ms;
@@ -44,7 +44,7 @@ export function answered<Value>(clock: Clock, work: Promise<Value>): Promise<Val
   return within(work, claim_ms_max, "the store of answers", undefined, clock);
 }
 
-/** The fault that a client gets while the stores are away. */
+/** Waits for the stores. Throws the fault that a client gets while they are away. */
 export async function available<Value>({ kept }: Pick<KeepingNeeds, "kept">, work: Promise<Value>): Promise<Value> {
   try {
     return await answered(kept.clock, work);
@@ -53,7 +53,7 @@ export async function available<Value>({ kept }: Pick<KeepingNeeds, "kept">, wor
   }
 }
 
-/** Frees the key of a node that is gone. Throws if that node has come back, and has a grant by now. */
+/** Frees the key that a node left behind. Throws if that node is there again, and has a grant by now. */
 export async function abandoned(needs: Pick<KeepingNeeds, "kept">, { requestId }: LogName): Promise<void> {
   if (!(await available(needs, needs.kept.answers.abandon(requestId))))
     throw unavailable(new Error("the first request goes on"));

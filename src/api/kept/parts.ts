@@ -20,11 +20,11 @@ export interface OpenAnswer {
   readonly requestId: string;
   /** A background response: another node may cancel it. */
   readonly isBackground: boolean;
-  /** Ends the work on it. Does nothing once its end has come. */
+  /** Ends the work on it. Does nothing once it has ended. */
   cancel(): void;
 }
 
-export interface KeptLimits {
+interface KeptLimits {
   /** The limit of the log of one answer. */
   answer_bytes_max: number;
   /** The limit of all ended logs of an organization. */

@@ -6,7 +6,7 @@ import type { Principal } from "../../auth/verdict.ts";
 import type { Call } from "../../http/call.ts";
 import type { Answer } from "../../http/frame.ts";
 import { json, jsonText } from "../../http/json.ts";
-import { type StreamedAnswer, type StreamOwner, sseHead } from "../../http/stream.ts";
+import { eventStream, type StreamedAnswer, type StreamOwner } from "../../http/stream.ts";
 import { asFault, type Fault } from "../../inference/fault.ts";
 import { comment } from "../../sse/encode.ts";
 import type { Operation } from "../../store/ledger.ts";
@@ -33,7 +33,7 @@ export async function replay<Wire extends InferenceWire, Reply>(
   return replayed(earlier, { headers, heartbeat_ms: dependencies.limits.heartbeat_ms, broken });
 }
 
-/** Its receipt says whose answer it was. Nothing waits for that. */
+/** Writes the receipt, which names the request whose answer it was. Nothing waits for it. */
 function noteReplay(
   { kept, log }: Dependencies,
   { requestId, notes }: Call,
@@ -66,19 +66,14 @@ async function wholeText(earlier: Follower): Promise<string> {
 interface ReplayOptions {
   headers: Record<string, string>;
   heartbeat_ms: number;
-  /** The end of a stream whose writer is gone, in the protocol. */
+  /** The end of a stream whose writer is gone, in the form of the protocol. */
   broken(sent: string, fault: Fault): string;
-  /** The part of the text that is sent; all of it if this is absent. */
+  /** Returns the part of the text that is sent. By default, all of it is. */
   excerpt?(text: string): string;
 }
 
 export function replayed(earlier: Follower, options: ReplayOptions): StreamedAnswer {
-  return {
-    open: (owner) =>
-      new Response(new ReadableStream<Uint8Array>(new ReplaySource(earlier, options, owner)), {
-        headers: sseHead(options.headers),
-      }),
-  };
+  return eventStream(options.headers, (owner) => new ReplaySource(earlier, options, owner));
 }
 
 const encoder = new TextEncoder();
@@ -122,14 +117,14 @@ class ReplaySource implements Bun.UnderlyingSource<Uint8Array> {
     this.#close();
   }
 
-  /** Nothing more will come. If the node that wrote it is gone, its key is free when the client reads the failure. */
+  /** Ends the stream of a log that has no end. If its node is gone, the key is free before the client reads the failure. */
   async #break(controller: ReadableStreamDefaultController<Uint8Array>, fate: Fate): Promise<void> {
     const failure = await this.#failure(fate === "lost" ? answerLost() : gone());
     if (fate === "dead") await this.#earlier.bury(failure);
     this.#end(controller, failure);
   }
 
-  /** The end of the stream in its protocol. */
+  /** The text of a failure, in the form of the protocol. */
   async #failure(fault: Fault): Promise<string> {
     return this.#options.broken(await this.#earlier.sent(), fault);
   }

@@ -1,6 +1,6 @@
 /**
- * Removes the oldest answers of organizations whose answers take more than they may. It asks the store once a second for
- * all new answers, since each question reads every answer of its organization.
+ * Removes the oldest answers of organizations that exceed their limit. It asks the store once a second for all
+ * organizations with new answers, because each such query reads every answer of its organization.
  */
 import type { AnswerLogs } from "../../store/answer-log.ts";
 import type { KeptAnswers } from "../../store/kept.ts";
@@ -10,9 +10,9 @@ import { gathered } from "../../time/gathered.ts";
 const pause_ms = 1_000;
 
 export interface Room {
-  /** Asks for a look at this organization, whose answers have become more. */
+  /** Has the answers of this organization checked, because it has a new one. */
   ask(organizationId: string): void;
-  /** Stops. Resolves when no look is under way. */
+  /** Stops. Resolves when no check is running. */
   stop(): Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-/** The whole answer of a kept request: stored before its run is settled, and sent if its client is still there. */
+/** Answers a kept request that is not streamed. The answer is stored before its run is settled. */
 import { jsonText } from "../../http/json.ts";
 import { endsAfter } from "../../http/stream.ts";
 import type { InferenceEvent } from "../../inference/event.ts";

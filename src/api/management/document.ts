@@ -140,8 +140,8 @@ function requestBody({ id, example }: Verb, body: TSchema, components: Component
 function parameterObjects(verb: Verb, components: Components): Json[] {
   const { id, example } = verb;
   const { headers, query } = placesOf(verb);
-  const given = id === null ? "" : (example.takes as Record<string, string>)[id]!;
-  const inPath = { name: "id", in: "path", required: true, schema: { type: "string" }, example: given };
+  const pathExample = id === null ? "" : (example.takes as Record<string, string>)[id]!;
+  const inPath = { name: "id", in: "path", required: true, schema: { type: "string" }, example: pathExample };
   const objects = (place: "header" | "query", declared: typeof query) =>
     parametersOf(declared).map(([name, parameter, required]) => {
       const { description = "", "x-must-be": _, ...schema } = parameter;

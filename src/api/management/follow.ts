@@ -1,18 +1,18 @@
 /**
- * A verb's answer, followed: an event stream with the answer now, and again whenever it has changed. An answer is read
- * when the reader has taken the one before, so a slow reader misses some and nothing waits for it in memory. The stream
- * ends with the event `error`: when the node drains, the operator may no longer read, or the answer cannot be read.
+ * Follows the answer of a verb: an event stream has the answer now, and again whenever it has changed. An answer is read
+ * when the client has taken the one before, so a slow client misses some and none waits in memory. The stream ends with the
+ * event `error` when the node drains, the caller may no longer read, or the answer cannot be read.
  */
-import type { StreamedAnswer, StreamOwner } from "../../http/stream.ts";
+import { eventStream, type StreamedAnswer, type StreamOwner } from "../../http/stream.ts";
 import { asFault, Fault } from "../../inference/fault.ts";
 import { comment, encodeSse } from "../../sse/encode.ts";
 
 export interface Followed {
   event: string;
-  /** Resolves when it is time to read again, for all streams at the same time: what they then ask is asked once. */
+  /** Resolves when it is time to read again, for all streams at the same time, so that they share their queries. */
   beat(): Promise<void>;
   heartbeat_ms: number;
-  /** Reads the answer as a text of JSON. Throws a Fault when the stream has to end. */
+  /** Reads the answer as JSON text. Throws a Fault when the stream has to end. */
   read(): Promise<string>;
   /** The body of the event `error`. */
   faultBody(fault: Fault): unknown;
@@ -24,14 +24,8 @@ export interface Followers {
 }
 
 const followers_max = 64;
-/** How long a reader may leave an event untaken. */
+/** How long a client may leave an event unread. */
 const stalled_ms_max = 60_000;
-
-export const followHeaders = {
-  "content-type": "text/event-stream; charset=utf-8",
-  "cache-control": "no-cache, no-transform",
-  "x-accel-buffering": "no",
-};
 
 /** The first answer is read before the stream begins, so that a refusal has its true status. */
 export async function follow(followers: Followers, followed: Followed): Promise<StreamedAnswer> {
@@ -45,16 +39,13 @@ export async function follow(followers: Followers, followed: Followed): Promise<
     followers.count -= 1;
     throw thrown;
   });
-  return {
-    open(owner) {
-      const closed = () => {
-        followers.count -= 1;
-        owner.closed();
-      };
-      const source = new FollowSource(followed, first, { left: () => owner.left(), closed });
-      return new Response(new ReadableStream<Uint8Array>(source), { headers: followHeaders });
-    },
-  };
+  return eventStream({}, (owner) => {
+    const closed = () => {
+      followers.count -= 1;
+      owner.closed();
+    };
+    return new FollowSource(followed, first, { left: () => owner.left(), closed });
+  });
 }
 
 const text = new TextEncoder();
@@ -96,7 +87,7 @@ class FollowSource implements Bun.UnderlyingSource<Uint8Array> {
     this.#close();
   }
 
-  /** Resolves when there is something to write: an answer that has changed, or a sign of life. */
+  /** Resolves with the next frame: an answer that has changed, or a heartbeat. */
   async #frame(): Promise<string> {
     const { event, beat, heartbeat_ms, read } = this.#followed;
     for (;;) {

@@ -5,10 +5,12 @@
  */
 import type { TObject, TSchema } from "typebox";
 import Type from "typebox";
+import type { Principal } from "../../auth/verdict.ts";
 import { readJson } from "../../body/read.ts";
 import type { Call } from "../../http/call.ts";
 import type { Answer } from "../../http/frame.ts";
 import { json } from "../../http/json.ts";
+import { sseHead } from "../../http/stream.ts";
 import { Fault, type FaultCode } from "../../inference/fault.ts";
 import type { Caller } from "../../management/caller.ts";
 import type { ManagementContext } from "../../management/context.ts";
@@ -23,8 +25,7 @@ import { shared } from "../../time/shared.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { guard } from "../parameters.ts";
 import { idIn, queryOf } from "../path.ts";
-import { type Followers, follow, followHeaders } from "./follow.ts";
-import type { Trying } from "./trying.ts";
+import { type Followers, follow } from "./follow.ts";
 
 export const managementPath = "/management/v1";
 
@@ -36,13 +37,19 @@ export interface ManagementEntrance {
   tls: "off" | "on" | "proxy";
   /** The names under which the port may be called, besides addresses and `localhost`. */
   names?: readonly string[];
-  /** Finds the key as which a caller tries a model. Absent: nobody can try one. */
+  /** Absent: nobody can try a model. */
   trying?: Trying;
   /** The contract's version. */
   version: string;
 }
 
-/** The faults of the gate, before any verb. */
+/** Finds the key as which a caller of management tries a model (try-model.ts). */
+export interface Trying {
+  /** The key with this ID; null: the caller's own, who is a person with a membership. Throws Fault. */
+  principalFor(caller: Caller, keyId: string | null, address: string): Promise<Principal>;
+}
+
+/** The faults of the gate. */
 const gateFaults = [
   "invalid_value",
   "unknown_field",
@@ -58,7 +65,7 @@ const gateFaults = [
 ] as const satisfies FaultCode[];
 const bodyFaults = ["invalid_json", "invalid_content_type", "missing_field", "request_too_large"] as const;
 
-/** All faults of a request for the verb. */
+/** All faults that a request for the verb can have. */
 export function faultsOf({ method, faults, live }: Verb): FaultCode[] {
   return [...gateFaults, ...(method === "get" ? [] : bodyFaults), ...(live ? ["draining" as const] : []), ...faults];
 }
@@ -109,7 +116,7 @@ function formatOf({ formats = {}, live }: Verb) {
   return oneOf(names, { description: [...described, ...(live ? [eventsWords] : [])].join(" ") });
 }
 
-/** Larger than any request that makes sense. */
+/** The largest body, which no sensible request reaches. */
 const body_bytes_max = 256 * 1024;
 
 export function gate(entrance: ManagementEntrance, verb: Verb, followers: Followers) {
@@ -133,7 +140,7 @@ export function gate(entrance: ManagementEntrance, verb: Verb, followers: Follow
   };
 }
 
-/** All who follow a live verb are answered alike, so one of them reads and writes the answer down for the others. */
+/** All followers of a live verb get the same answer, so that one of them reads and encodes it for the others. */
 function sharing(verb: Verb): (context: ManagementContext) => Promise<string> {
   let reader: ManagementContext | null = null;
   const look = async () => JSON.stringify(encode(verb.answers, await verb.act(reader!, verb.take({}))));
@@ -144,7 +151,7 @@ function sharing(verb: Verb): (context: ManagementContext) => Promise<string> {
   };
 }
 
-/** All who wait for the next beat go on at the same time. */
+/** All calls of the returned function resolve at the same time, at the next beat. */
 function beating(every_ms: number): () => Promise<void> {
   let next: Promise<void> | null = null;
   return () => {
@@ -155,7 +162,7 @@ function beating(every_ms: number): () => Promise<void> {
   };
 }
 
-/** The caller of the request, who may use the verb. */
+/** The caller of the request, with a role that may use the verb. Throws Fault. */
 export async function admitted(
   entrance: ManagementEntrance,
   verb: Pick<Verb, "roles" | "summary">,
@@ -177,14 +184,14 @@ interface Following {
 }
 
 /**
- * Each time that it reads, a stream looks whether its caller still may. All look in the same beat, so that the stores answer
- * them with one look (src/time/batched.ts).
+ * Each time that it reads, a stream checks whether its caller still may. All streams do so in the same beat, so that the
+ * stores answer them with one query (src/time/batched.ts).
  */
 function events(
   { entrance, followers, verb, event, beat, dependencies, call }: Following,
   look: () => Promise<string>,
 ): Answer | Promise<Answer> {
-  if (call.request.method === "HEAD") return new Response(null, { headers: followHeaders });
+  if (call.request.method === "HEAD") return new Response(null, { headers: sseHead({}) });
   // The gate has admitted the caller just now.
   let isAdmitted = true;
   return follow(followers, {
@@ -210,7 +217,7 @@ function answered(body: unknown): Response {
   return json(200, body, typeof version === "number" ? { etag: `"${version}"` } : {});
 }
 
-/** A hundred thousand lines take time, so other requests are served between parts of them. */
+/** The lines of one part. Other requests are served between the parts of a large answer. */
 const lines_part = 500;
 
 function written({ type, filename }: { type: string; filename: string }, lines: Iterable<string>): Response {
@@ -264,11 +271,11 @@ function readerOf(verb: Verb) {
     const query = queryOf(request);
     refuseUnknown(query, queryNames);
     const headers = guardHeaders((name) => request.headers.get(name)) as Record<string, string | undefined>;
-    const { format = "json", ...asked } = guardQuery((name) => query.get(name)?.trim() ?? null) as Record<
+    const { format = "json", ...parameters } = guardQuery((name) => query.get(name)?.trim() ?? null) as Record<
       string,
       string | undefined
     >;
-    const input: Record<string, unknown> = asked;
+    const input: Record<string, unknown> = parameters;
     if (body) {
       const bounded = { ...limits, body_bytes_max: Math.min(limits.body_bytes_max, body_bytes_max) };
       const value = withoutMargins((await readJson(request, bounded, () => {})).value);
@@ -282,11 +289,11 @@ function readerOf(verb: Verb) {
   };
 }
 
-export function refuseUnknown(query: URLSearchParams, known: readonly string[]): void {
+export function refuseUnknown(query: URLSearchParams, names: readonly string[]): void {
   for (const name of query.keys()) {
-    if (known.includes(name)) continue;
-    const meant = closestName(name, [...known]);
-    const advice = meant ? ` Did you mean '${meant}'?` : "";
+    if (names.includes(name)) continue;
+    const likely = closestName(name, [...names]);
+    const advice = likely ? ` Did you mean '${likely}'?` : "";
     throw new Fault("unknown_field", `There is no parameter '${name}'.${advice}`, { param: name });
   }
 }

@@ -1,14 +1,12 @@
-/** The verbs as operations of the operator's port, with their contract and the page that shows it. */
-import Type from "typebox";
+/** Mounts the verbs as operations of the operator's port, with their contract and the page that shows it. */
 import { verbs } from "../../management/verbs.ts";
 import { docsPage, docsPath, docsScript, docsScriptPath } from "../openapi/page.ts";
-import { type Operation, operation } from "../operation.ts";
-import { jsonType } from "../operations/examples.ts";
+import { jsonSuccess, jsonType, type Operation, operation } from "../operation.ts";
+import { unlisted } from "../unlisted.ts";
 import { contractPath, managementTitle, renderManagement } from "./document.ts";
 import { faultsOf, gate, type ManagementEntrance, managementPath } from "./gate.ts";
 import { tryModel } from "./try-model.ts";
 
-/** The verbs, with their contract and its page. */
 export function managementServed(entrance: ManagementEntrance): Operation[] {
   return [...managementMounted(entrance), ...documentation(entrance)];
 }
@@ -30,7 +28,7 @@ export function managementMounted(entrance: ManagementEntrance): Operation[] {
       faults: faultsOf(verb),
       otherFaults: false,
       examples: [],
-      success: { description: verb.summary, headers: [], content: { [jsonType]: { schema: verb.answers } } },
+      success: jsonSuccess(verb.summary, { schema: verb.answers }),
       handle: gate(entrance, verb, followers),
     }),
   );
@@ -41,21 +39,8 @@ function documentation({ version }: ManagementEntrance): Operation[] {
   const page = docsPage({ title: managementTitle, document: contractPath.slice(1) });
   const script = docsScript();
   const text = renderManagement(version);
-  const served = (operationId: string, path: string, type: string, handle: Operation["handle"]) =>
-    operation({
-      operationId,
-      method: "get",
-      path,
-      tag: "Documentation",
-      summary: path,
-      description: path,
-      scope: null,
-      faults: [],
-      otherFaults: false,
-      examples: [],
-      success: { description: path, headers: [], content: { [type]: { schema: Type.String() } } },
-      handle,
-    });
+  const served = (id: string, path: string, type: string, handle: Operation["handle"]) =>
+    unlisted({ id, method: "get", path, type, handle });
   return [
     served("getManagementContract", contractPath, jsonType, () => {
       return new Response(text, { headers: { "content-type": jsonType, "cache-control": "no-cache" } });

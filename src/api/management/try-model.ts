@@ -1,6 +1,6 @@
 /**
- * Tries a model: one chat completion that this process runs for an administrator of a key, as that key, with its limits and
- * a receipt. So nobody needs the key itself. It is no verb, since its answer is that of the API.
+ * Tries a model: runs one chat completion for an administrator of a key, as that key, with its limits and a receipt, so that
+ * nobody needs the key itself. It is not a verb, because its answer is that of the API.
  */
 import Type from "typebox";
 import { planOf } from "../../admission/allowance.ts";
@@ -21,11 +21,10 @@ import { type Operation, operation } from "../operation.ts";
 import { chatAdapter, createChatCompletion } from "../operations/chat.ts";
 import { queryOf } from "../path.ts";
 import { serveOperation } from "../serve-operation.ts";
-import { admitted, type ManagementEntrance, managementPath, refuseUnknown, requireTls } from "./gate.ts";
-import type { Trying } from "./trying.ts";
+import { admitted, type ManagementEntrance, managementPath, refuseUnknown, requireTls, type Trying } from "./gate.ts";
 
 export const tryName = "tryModel";
-export const tryPath = `${managementPath}/try`;
+const tryPath = `${managementPath}/try`;
 export const tryRoles: readonly [CallerRole, ...CallerRole[]] = keepers;
 
 const summary = "Try a model";
@@ -63,7 +62,8 @@ export function tryModel(entrance: ManagementEntrance, trying: Trying): Operatio
 }
 
 /**
- * Tries models for who administers the node on its own machine: the file system has let them in. Null: nobody tries one.
+ * Tries models for the user who administers the node on its own machine. The file system has authenticated that user. Null if
+ * nobody can try a model.
  */
 export function tryingHere(dependencies: Dependencies, entrance: ManagementEntrance): ((actor: Actor) => Serve) | null {
   const { trying } = entrance;

@@ -1,6 +1,6 @@
 /**
- * Turns typebox values into OpenAPI 3.1 schemas. A shape with an `$id` becomes a component, once, and a reference
- * everywhere else. `[X, null]` is written as X with a second type if that means the same, because people read it so.
+ * Turns typebox values into OpenAPI 3.1 schemas. A shape with an `$id` becomes one component, to which all its uses refer.
+ * `[X, null]` is written as X with a second type if that means the same, because it is easier to read.
  */
 import type { TSchema } from "typebox";
 import { discriminator } from "../../schema/shape.ts";
@@ -30,10 +30,10 @@ export class Components {
     if (typeof value !== "object" || value === null) return value as Json;
     const { $id, ...shape } = value as Record<string, unknown>;
     if (typeof $id !== "string") return withNull(this.#object(shape));
-    const known = this.#sources.get($id);
-    if (known !== undefined && known !== value && JSON.stringify(known) !== JSON.stringify(value))
+    const source = this.#sources.get($id);
+    if (source !== undefined && source !== value && JSON.stringify(source) !== JSON.stringify(value))
       throw new Error(`Two shapes have the $id '${$id}'.`);
-    if (known === undefined) {
+    if (source === undefined) {
       this.#sources.set($id, value as TSchema);
       const schema = withNull(this.#object(shape));
       const key = Array.isArray(shape.anyOf) ? discriminator(shape.anyOf) : null;

@@ -29,7 +29,7 @@ import { headers } from "./headers.ts";
 
 export const contractTitle = "Model inference service";
 
-/** The document as it is checked in and served: keys in a fixed order, two spaces, a newline at the end. */
+/** The text of the document: keys in a fixed order, two spaces of indentation, a newline at the end. */
 export function renderOpenapi(
   operations: readonly Operation[],
   models: readonly ContractModel[],
@@ -153,7 +153,7 @@ function operationObject(operation: Operation, components: Components, models: r
     operationId,
     tags: [tag],
     summary,
-    description: operation.description + scopeSaid(scope),
+    description: operation.description + scopeSentence(scope),
     security: securityOf(scope),
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(operation.request ? { requestBody: requestBody(operation, operation.request.schema, components, models) } : {}),
@@ -161,7 +161,7 @@ function operationObject(operation: Operation, components: Components, models: r
   };
 }
 
-function scopeSaid(scope: Operation["scope"]): string {
+function scopeSentence(scope: Operation["scope"]): string {
   if (scope === null) return "";
   return scope === "any" ? "\n\nNeeds a key, with any scope." : `\n\nNeeds the scope \`${scope}\`.`;
 }

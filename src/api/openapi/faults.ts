@@ -1,4 +1,4 @@
-/** The meaning of every fault code, in one line for people, and the answers that have it. */
+/** The meaning of every fault code, in one line for people, and the answers of operations that have it. */
 import type { TSchema } from "typebox";
 import { type FaultCode, faultCatalogue, statusOf } from "../../inference/fault.ts";
 import { MessagesError } from "../../protocol/anthropic-messages/contract.ts";
@@ -7,7 +7,7 @@ import { ResponsesError } from "../../protocol/openai-responses/contract.ts";
 import type { FaultShape, Operation } from "../operation.ts";
 import { type HeaderName, retirementHeaderNames } from "./headers.ts";
 
-export const faultMeanings: Record<FaultCode, string> = {
+const faultMeanings: Record<FaultCode, string> = {
   invalid_json: "the body is not JSON, or did not arrive completely in time",
   invalid_content_type: "the body is not `application/json`",
   invalid_value:
@@ -63,12 +63,12 @@ export const faultMeanings: Record<FaultCode, string> = {
   storage_unavailable: "the service cannot admit requests exactly at this moment",
 };
 
-/** The codes of one status among the given ones. */
+/** The codes among these that have this status. */
 export function codesOf(status: number, among: readonly FaultCode[], statusIn = statusOf): FaultCode[] {
   return among.filter((code) => statusIn(code) === status);
 }
 
-/** Ascending, each once. */
+/** The statuses of these codes, in ascending order, each once. */
 export function statusesOf(codes: readonly FaultCode[], statusIn = statusOf): number[] {
   return [...new Set(codes.map((code) => statusIn(code)))].sort((a, b) => a - b);
 }

@@ -27,36 +27,32 @@ const usage = (window: string): Record<string, Header> => ({
   },
 });
 
-const rateLimit = (what: "requests" | "tokens"): Record<string, Header> => ({
-  [`x-ratelimit-limit-${what}`]: {
+type Limited = "requests" | "tokens";
+
+/** The headers of a limit per minute, whose names differ by protocol. `reset` says when it is fully available again. */
+const limitHeaders = (what: Limited, nameOf: (field: string) => string, reset: Header): Record<string, Header> => ({
+  [nameOf("limit")]: {
     description: `The plan's limit of ${what} per minute. Absent if there is none. On a 429, present if a limit per minute is the reason.`,
     schema: { type: "integer", minimum: 1 },
   },
-  [`x-ratelimit-remaining-${what}`]: {
+  [nameOf("remaining")]: {
     description: `How many ${what} of this limit are left.`,
     schema: { type: "integer", minimum: 0 },
   },
-  [`x-ratelimit-reset-${what}`]: {
-    description: `How long until the limit of ${what} is fully available again, such as \`12.5s\`.`,
-    schema: { type: "string" },
-  },
+  [nameOf("reset")]: reset,
 });
 
-/** Rate limit headers in the form of Messages. */
-const messagesRateLimit = (what: "requests" | "tokens"): Record<string, Header> => ({
-  [`anthropic-ratelimit-${what}-limit`]: {
-    description: `The plan's limit of ${what} per minute. Absent if there is none. On a 429, present if a limit per minute is the reason.`,
-    schema: { type: "integer", minimum: 1 },
-  },
-  [`anthropic-ratelimit-${what}-remaining`]: {
-    description: `How many ${what} of this limit are left.`,
-    schema: { type: "integer", minimum: 0 },
-  },
-  [`anthropic-ratelimit-${what}-reset`]: {
+const rateLimit = (what: Limited) =>
+  limitHeaders(what, (field) => `x-ratelimit-${field}-${what}`, {
+    description: `How long until the limit of ${what} is fully available again, such as \`12.5s\`.`,
+    schema: { type: "string" },
+  });
+
+const messagesRateLimit = (what: Limited) =>
+  limitHeaders(what, (field) => `anthropic-ratelimit-${what}-${field}`, {
     description: `When the limit of ${what} is fully available again (ISO 8601, UTC).`,
     schema: { type: "string", format: "date-time" },
-  },
-});
+  });
 
 export const usageHeaderNames = ["session", "week", "month"].flatMap((window) => Object.keys(usage(window)));
 export const limitHeaderNames = (["requests", "tokens"] as const).flatMap((what) => Object.keys(rateLimit(what)));
@@ -75,6 +71,14 @@ export const unifiedHeaderNames = [
   "overage-reset",
 ].map((name) => `anthropic-ratelimit-unified-${name}`);
 export const retirementHeaderNames = ["deprecation", "sunset", "link"];
+
+/** The headers of an answer to an inference request, beside those of limits per minute. */
+export const inferenceHeaderNames = [
+  ...usageHeaderNames,
+  "x-service-usage-source",
+  "x-service-replay-of",
+  ...retirementHeaderNames,
+];
 /** The headers of an inference 429 about the limits that it reached. */
 export const limitRefusalHeaderNames = [...usageHeaderNames, ...limitHeaderNames];
 export const responsesLimitRefusalHeaderNames = [...limitRefusalHeaderNames, "x-codex-promo-message"];

@@ -1,7 +1,7 @@
 /**
- * /docs: our document, rendered in the reader's browser by Scalar through @elysiajs/swagger, without a request to any
- * other host. The script comes from this binary, its maker's fonts and request proxy are off, and the page's policy
- * would refuse them anyway. The plugin's own OpenAPI (3.0, from routes) is not exposed. See
+ * Serves /docs: Scalar, through @elysiajs/swagger, renders our document in the reader's browser without a request to any
+ * other host. The script comes from this binary. The fonts and the request proxy of its maker are off, and the policy of the
+ * page would refuse them. The plugin's own OpenAPI (3.0, from routes) is not exposed. See
  * docs/decisions/2026-11-21-documentation-page.md.
  */
 import { promisify } from "node:util";
@@ -51,7 +51,7 @@ const settings = {
   favicon: "data:,",
 };
 
-/** The page's answer; made once. */
+/** The answer of the page, which is rendered once. */
 export function docsPage(
   options: PageOptions = { title: contractTitle, document: "openapi.json" },
 ): () => Promise<Response> {
@@ -76,7 +76,7 @@ interface PageOptions {
 }
 
 async function renderPage({ title, document }: PageOptions): Promise<string> {
-  // Its themes are text that only this page needs, so they are not loaded at every start.
+  // The plugin holds themes that only this page needs, so it is not loaded at every start.
   const { swagger } = await import("@elysiajs/swagger");
   const documented = new Elysia().use(
     swagger({
@@ -96,10 +96,10 @@ interface Script {
   etag: string;
 }
 
-/** The script's answer to a request with these headers. It is read and compressed once, off the event loop. */
-export function docsScript(): (asked: Headers) => Promise<Response> {
+/** Answers requests for the script. It is read and compressed once, off the event loop. */
+export function docsScript(): (requestHeaders: Headers) => Promise<Response> {
   let script: Promise<Script> | null = null;
-  return async (asked) => {
+  return async (requestHeaders) => {
     script ??= readScript().catch((cause) => {
       script = null;
       throw cause;
@@ -111,8 +111,8 @@ export function docsScript(): (asked: Headers) => Promise<Response> {
       vary: "accept-encoding",
       etag,
     };
-    if (asked.get("if-none-match")?.includes(etag)) return new Response(null, { status: 304, headers });
-    if (!takesGzip(asked.get("accept-encoding"))) return new Response(Bun.file(scalarFile), { headers });
+    if (requestHeaders.get("if-none-match")?.includes(etag)) return new Response(null, { status: 304, headers });
+    if (!takesGzip(requestHeaders.get("accept-encoding"))) return new Response(Bun.file(scalarFile), { headers });
     return new Response(zipped, { headers: { ...headers, "content-encoding": "gzip" } });
   };
 }

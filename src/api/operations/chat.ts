@@ -6,15 +6,9 @@ import type { Adapter } from "../adapter.ts";
 import { infer } from "../infer.ts";
 import { inferenceBody } from "../inference-body.ts";
 import { keyHeaders } from "../kept/key.ts";
-import {
-  limitHeaderNames,
-  limitRefusalHeaderNames,
-  retirementHeaderNames,
-  usageHeaderNames,
-} from "../openapi/headers.ts";
-import { operation } from "../operation.ts";
+import { inferenceHeaderNames, limitHeaderNames, limitRefusalHeaderNames } from "../openapi/headers.ts";
+import { jsonType, operation } from "../operation.ts";
 import { completion, completionStream, path, requests } from "./chat-examples.ts";
-import { jsonType } from "./examples.ts";
 
 export const chatAdapter: Adapter<ChatCompletionRequest, ChatCompletion> = {
   operation: "chat.completions",
@@ -36,13 +30,7 @@ export const createChatCompletion = operation({
   request: inferenceBody(ChatCompletionRequest, validateChatRequest),
   success: {
     description: "The completion, or a stream of its chunks when `stream` is true.",
-    headers: [
-      ...usageHeaderNames,
-      "x-service-usage-source",
-      "x-service-replay-of",
-      ...retirementHeaderNames,
-      ...limitHeaderNames,
-    ],
+    headers: [...inferenceHeaderNames, ...limitHeaderNames],
     content: {
       [jsonType]: { schema: ChatCompletion, example: completion },
       "text/event-stream": {

@@ -1,4 +1,4 @@
-/** POST /v1/responses/compact: a summary of a conversation by its own model. It is an inference like any other. */
+/** POST /v1/responses/compact: the model summarizes a conversation. It is an inference like any other. */
 import { openaiCompactCaller } from "../../protocol/openai-responses/codec.ts";
 import { CompactedResponse, CompactRequest, type ResponsesRequest } from "../../protocol/openai-responses/contract.ts";
 import { validateCompactRequest } from "../../protocol/openai-responses/validate.ts";
@@ -7,9 +7,8 @@ import type { Dependencies } from "../dependencies.ts";
 import { infer } from "../infer.ts";
 import { inferenceBody } from "../inference-body.ts";
 import { limitHeaderNames, limitRefusalHeaderNames, usageHeaderNames } from "../openapi/headers.ts";
-import { operation } from "../operation.ts";
+import { jsonSuccess, operation } from "../operation.ts";
 import { resolveReferences } from "../stored-responses.ts";
-import { jsonType } from "./examples.ts";
 import { compacted, compactRequests, path } from "./responses-examples.ts";
 
 const metered = "responses";
@@ -34,11 +33,11 @@ export const compactResponse = operation({
   scope: "inference:create",
   metered,
   request: inferenceBody(CompactRequest, validateCompactRequest),
-  success: {
-    description: "What to go on from.",
-    headers: [...usageHeaderNames, "x-service-usage-source", ...limitHeaderNames],
-    content: { [jsonType]: { schema: CompactedResponse, example: compacted } },
-  },
+  success: jsonSuccess("What to go on from.", { schema: CompactedResponse, example: compacted }, [
+    ...usageHeaderNames,
+    "x-service-usage-source",
+    ...limitHeaderNames,
+  ]),
   faults: ["model_not_allowed"],
   otherFaults: true,
   limitRefusalHeaders: limitRefusalHeaderNames,

@@ -1,9 +1,23 @@
-/** The parts of the examples of the inference operations. */
-import type { Example } from "../operation.ts";
+/** Makes the examples of operations, and has the parts that several of them share. */
+import { type Example, type ExampleRequest, jsonType } from "../operation.ts";
 
-export const jsonType = "application/json";
+interface GetOptions extends Omit<ExampleRequest, "path" | "body"> {
+  /** The media type of the answer. */
+  contentType?: string;
+}
 
-/** An example of a POST to `path`: a model that has what is needed is put into its body. */
+/** An example of a GET. `path` may be a function of a model's id. */
+export function getExample(
+  name: string,
+  summary: string,
+  path: string | ((modelId: string) => string),
+  { contentType = jsonType, ...more }: GetOptions = {},
+): Example {
+  const pathFor = typeof path === "string" ? () => path : path;
+  return { name, summary, needs: [], request: (id) => ({ path: pathFor(id), ...more }), status: 200, contentType };
+}
+
+/** Makes examples of a POST to `path`. A model with the needed capabilities is put into the body. */
 export function exampleAt(path: string) {
   return (
     name: string,
@@ -28,5 +42,13 @@ export const weather = {
   question: { role: "user", content: "What is the weather in Oslo?" },
 };
 
-/** One red pixel, a PNG in base64. */
+/** The schema of a structured output. */
+export const citySchema = {
+  type: "object",
+  properties: { city: { type: "string" }, country: { type: "string" } },
+  required: ["city", "country"],
+  additionalProperties: false,
+};
+
+/** A PNG of one red pixel, in base64. */
 export const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";

@@ -2,12 +2,10 @@
 import Type from "typebox";
 import { json } from "../../http/json.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { type Content, type Operation, operation } from "../operation.ts";
+import { jsonSuccess, type Operation, operation } from "../operation.ts";
 import { type CheckResult, isFailing } from "../readiness.ts";
 import { Liveness, Readiness } from "../shapes.ts";
-import { jsonType } from "./examples.ts";
-
-const alive: Record<string, Content> = { [jsonType]: { schema: Liveness, example: { status: "ok" } } };
+import { getExample } from "./examples.ts";
 
 const probe = (operationId: string, path: string, summary: string, description: string) =>
   operation({
@@ -18,12 +16,10 @@ const probe = (operationId: string, path: string, summary: string, description: 
     summary,
     description,
     scope: null,
-    success: { description: "The process is up.", headers: [], content: alive },
+    success: jsonSuccess("The process is up.", { schema: Liveness, example: { status: "ok" } }),
     faults: [],
     otherFaults: false,
-    examples: [
-      { name: operationId, summary, needs: [], request: () => ({ path }), status: 200, contentType: jsonType },
-    ],
+    examples: [getExample(operationId, summary, path)],
     handle: () => json(200, { status: "ok" }),
   });
 
@@ -58,55 +54,34 @@ export const readiness = operation({
   scope: null,
   query: verbose,
   success: {
-    description: "Requests can be admitted.",
-    headers: [],
-    content: { [jsonType]: { schema: Readiness, example: { status: "ready", checks: {} } } },
+    ...jsonSuccess("Requests can be admitted.", { schema: Readiness, example: { status: "ready", checks: {} } }),
     also: {
-      503: {
-        description: "Requests cannot be admitted; `checks` says why.",
-        headers: ["retry-after"],
-        content: {
-          [jsonType]: {
-            schema: Readiness,
-            example: { status: "not_ready", checks: { database: "no answer within 2000 ms" } },
-          },
+      503: jsonSuccess(
+        "Requests cannot be admitted; `checks` says why.",
+        {
+          schema: Readiness,
+          example: { status: "not_ready", checks: { database: "no answer within 2000 ms" } },
         },
-      },
+        ["retry-after"],
+      ),
     },
   },
   faults: [],
   otherFaults: false,
-  examples: [
-    {
-      name: "ready",
-      summary: "What fails",
-      needs: [],
-      request: () => ({ path: "/readyz" }),
-      status: 200,
-      contentType: jsonType,
-    },
-    {
-      name: "verbose",
-      summary: "Every check",
-      needs: [],
-      request: () => ({ path: "/readyz?verbose" }),
-      status: 200,
-      contentType: jsonType,
-    },
-  ],
-  handle: async (dependencies, _call, { query }) => told(dependencies, query.verbose !== undefined, {}),
+  examples: [getExample("ready", "What fails", "/readyz"), getExample("verbose", "Every check", "/readyz?verbose")],
+  handle: async (dependencies, _call, { query }) => readinessAnswer(dependencies, query.verbose !== undefined, {}),
 });
 
-/** The same with the routes, under their names in the configuration, which clients never get. */
+/** Readiness with the routes. It has the names of engines in the configuration, which clients never get. */
 export const operatorReadiness: Operation = {
   ...readiness,
   handle: async (dependencies, _call, { query }) => {
     const isVerbose = query.verbose !== undefined;
-    return told(dependencies, isVerbose, isVerbose ? { routes: await dependencies.routes() } : {});
+    return readinessAnswer(dependencies, isVerbose, isVerbose ? { routes: await dependencies.routes() } : {});
   },
 };
 
-function told(dependencies: Dependencies, isVerbose: boolean, more: object): Response {
+function readinessAnswer(dependencies: Dependencies, isVerbose: boolean, more: object): Response {
   const results = dependencies.readiness();
   const failing = results.filter(isFailing);
   const isReady = failing.length === 0;

@@ -1,6 +1,6 @@
 /** Messages as the contract shows them: requests that work as written, and their answers. */
 import type { Example } from "../operation.ts";
-import { exampleAt, pixel, weather } from "./examples.ts";
+import { citySchema, exampleAt, pixel, weather } from "./examples.ts";
 
 export const path = "/v1/messages";
 const weatherTool = { name: weather.name, description: weather.description, input_schema: weather.schema };
@@ -94,12 +94,7 @@ export const requests: Example[] = [
     output_config: {
       format: {
         type: "json_schema",
-        schema: {
-          type: "object",
-          properties: { city: { type: "string" }, country: { type: "string" } },
-          required: ["city", "country"],
-          additionalProperties: false,
-        },
+        schema: citySchema,
       },
     },
   }),

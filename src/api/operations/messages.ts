@@ -1,4 +1,4 @@
-/** POST /v1/messages: the same spine as chat completions, with the protocol of Messages. */
+/** POST /v1/messages: chat completions in the protocol of Messages. */
 import { anthropicMessagesCaller } from "../../protocol/anthropic-messages/codec.ts";
 import { Message, MessageStreamEvent, MessagesRequest } from "../../protocol/anthropic-messages/contract.ts";
 import { validateMessagesRequest } from "../../protocol/anthropic-messages/validate.ts";
@@ -9,14 +9,12 @@ import { infer } from "../infer.ts";
 import { inferenceBody } from "../inference-body.ts";
 import { keyHeaders } from "../kept/key.ts";
 import {
+  inferenceHeaderNames,
   messagesLimitHeaderNames,
   messagesLimitRefusalHeaderNames,
-  retirementHeaderNames,
   unifiedHeaderNames,
-  usageHeaderNames,
 } from "../openapi/headers.ts";
-import { operation } from "../operation.ts";
-import { jsonType } from "./examples.ts";
+import { jsonType, operation } from "../operation.ts";
 import { message, messageStream, path, requests } from "./messages-examples.ts";
 
 const metered = "messages";
@@ -39,14 +37,7 @@ export const createMessage = operation({
   request: inferenceBody(MessagesRequest, validateMessagesRequest),
   success: {
     description: "The message, or a stream of its events when `stream` is true.",
-    headers: [
-      ...usageHeaderNames,
-      "x-service-usage-source",
-      "x-service-replay-of",
-      ...retirementHeaderNames,
-      ...messagesLimitHeaderNames,
-      ...unifiedHeaderNames,
-    ],
+    headers: [...inferenceHeaderNames, ...messagesLimitHeaderNames, ...unifiedHeaderNames],
     content: {
       [jsonType]: { schema: Message, example: message },
       "text/event-stream": {

@@ -1,4 +1,4 @@
-/** GET /v1/models and /v1/models/{id}; with an `anthropic-version` header in the shapes of the Messages world. */
+/** GET /v1/models and /v1/models/{id}. With an `anthropic-version` header they answer in the form of Messages. */
 import Type from "typebox";
 import { json } from "../../http/json.ts";
 import type { Retirement } from "../../inference/model.ts";
@@ -11,9 +11,9 @@ import {
 } from "../../routing/model-names.ts";
 import { codexModels } from "../codex-models.ts";
 import { retirementHeaderNames } from "../openapi/headers.ts";
-import { anyModel, operation } from "../operation.ts";
+import { anyModel, jsonSuccess, operation } from "../operation.ts";
 import { MessagesModel, MessagesModelList, ModelDetails, ModelList } from "../shapes.ts";
-import { jsonType } from "./examples.ts";
+import { getExample } from "./examples.ts";
 
 const headers = Type.Object({
   "anthropic-version": Type.Optional(
@@ -23,7 +23,8 @@ const headers = Type.Object({
     }),
   ),
 });
-const messagesHeaders = { "anthropic-version": "2023-06-01" };
+const forMessagesClients = { headers: { "anthropic-version": "2023-06-01" } };
+const encodedPath = (id: string) => `/v1/models/${encodeURIComponent(id)}`;
 
 export const listModels = operation({
   operationId: "listModels",
@@ -39,47 +40,20 @@ export const listModels = operation({
     ),
   }),
   headers,
-  success: {
-    description: "The models.",
-    headers: [],
-    content: {
-      [jsonType]: {
-        schema: Type.Union([ModelList, MessagesModelList]),
-        example: {
-          object: "list",
-          data: [{ id: "vendor/model", object: "model", created: 1790000000, owned_by: "vendor" }],
-        },
-      },
+  success: jsonSuccess("The models.", {
+    schema: Type.Union([ModelList, MessagesModelList]),
+    example: {
+      object: "list",
+      data: [{ id: "vendor/model", object: "model", created: 1790000000, owned_by: "vendor" }],
     },
-  },
+  }),
   faults: [],
   otherFaults: true,
   faultShape: "client",
   examples: [
-    {
-      name: "list",
-      summary: "All models",
-      needs: [],
-      request: () => ({ path: "/v1/models" }),
-      status: 200,
-      contentType: jsonType,
-    },
-    {
-      name: "list_for_codex",
-      summary: "All models, with the list that Codex expects",
-      needs: [],
-      request: () => ({ path: "/v1/models?client_version=0.169.0" }),
-      status: 200,
-      contentType: jsonType,
-    },
-    {
-      name: "list_for_messages_clients",
-      summary: "All models, in the form of Messages",
-      needs: [],
-      request: () => ({ path: "/v1/models", headers: messagesHeaders }),
-      status: 200,
-      contentType: jsonType,
-    },
+    getExample("list", "All models", "/v1/models"),
+    getExample("list_for_codex", "All models, with the list that Codex expects", "/v1/models?client_version=0.169.0"),
+    getExample("list_for_messages_clients", "All models, in the form of Messages", "/v1/models", forMessagesClients),
   ],
   handle(dependencies, _call, { headers, query, principal: { key } }) {
     const served = servedNames(dependencies.catalog(), Date.now());
@@ -107,39 +81,14 @@ export const retrieveModel = operation({
     }),
   }),
   headers,
-  success: {
-    description: "The model.",
-    headers: retirementHeaderNames,
-    content: { [jsonType]: { schema: Type.Union([ModelDetails, MessagesModel]) } },
-  },
+  success: jsonSuccess("The model.", { schema: Type.Union([ModelDetails, MessagesModel]) }, retirementHeaderNames),
   faults: ["model_not_found"],
   otherFaults: true,
   faultShape: "client",
   examples: [
-    {
-      name: "encoded",
-      summary: "The id with its slash encoded",
-      needs: [],
-      request: (id) => ({ path: `/v1/models/${encodeURIComponent(id)}` }),
-      status: 200,
-      contentType: jsonType,
-    },
-    {
-      name: "raw",
-      summary: "The plain id",
-      needs: [],
-      request: (id) => ({ path: `/v1/models/${id}` }),
-      status: 200,
-      contentType: jsonType,
-    },
-    {
-      name: "for_messages_clients",
-      summary: "In the form of Messages",
-      needs: [],
-      request: (id) => ({ path: `/v1/models/${encodeURIComponent(id)}`, headers: messagesHeaders }),
-      status: 200,
-      contentType: jsonType,
-    },
+    getExample("encoded", "The id with its slash encoded", encodedPath),
+    getExample("raw", "The plain id", (id) => `/v1/models/${id}`),
+    getExample("for_messages_clients", "In the form of Messages", encodedPath, forMessagesClients),
   ],
   handle(dependencies, call, { params, headers }) {
     const name = decoded(params.id);
@@ -154,7 +103,7 @@ function forMessages(headers: { "anthropic-version"?: string }): boolean {
   return headers["anthropic-version"] !== undefined;
 }
 
-/** The decoded id. One that cannot be decoded names no model. */
+/** The decoded id. An id that cannot be decoded stays as it is, and names no model. */
 function decoded(id: string): string {
   try {
     return decodeURIComponent(id);

@@ -1,6 +1,4 @@
-/**
- * GET /v1/service/requests/{id}: the usage and cost of one request of the calling organization. It names no upstream.
- */
+/** GET /v1/service/requests/{id}: the usage and cost of one request of the organization. It names no upstream. */
 import Type from "typebox";
 import { json } from "../../http/json.ts";
 import { Fault } from "../../inference/fault.ts";
@@ -8,8 +6,7 @@ import { receiptShown, refusedShown } from "../../management/receipt.ts";
 import { RequestReceipt } from "../../management/receipt-shape.ts";
 import { uuidOf } from "../../store/ids.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { operation } from "../operation.ts";
-import { jsonType } from "./examples.ts";
+import { jsonSuccess, operation } from "../operation.ts";
 
 const window = { usage_percent_before: 12.5, usage_percent_after: 12.92, reset_at: "2026-11-21T08:00:00.000Z" };
 const example = {
@@ -62,16 +59,10 @@ export const getRequest = operation({
       example: example.id,
     }),
   }),
-  success: {
-    description: "The receipt.",
-    headers: [],
-    content: {
-      [jsonType]: {
-        schema: RequestReceipt,
-        example,
-      },
-    },
-  },
+  success: jsonSuccess("The receipt.", {
+    schema: RequestReceipt,
+    example,
+  }),
   faults: ["request_not_found"],
   otherFaults: true,
   // Requests make their own ids, so no example works as written.

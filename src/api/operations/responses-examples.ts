@@ -1,6 +1,6 @@
 /** Responses as the contract shows them: requests that work as written, and their answers. */
 import type { Example } from "../operation.ts";
-import { exampleAt, pixel, weather } from "./examples.ts";
+import { citySchema, exampleAt, pixel, weather } from "./examples.ts";
 
 export const path = "/v1/responses";
 const weatherTool = {
@@ -171,12 +171,7 @@ export const requests: Example[] = [
         type: "json_schema",
         name: "city",
         strict: true,
-        schema: {
-          type: "object",
-          properties: { city: { type: "string" }, country: { type: "string" } },
-          required: ["city", "country"],
-          additionalProperties: false,
-        },
+        schema: citySchema,
       },
     },
   }),

@@ -1,4 +1,4 @@
-/** POST /v1/responses: the same spine as chat completions, with the protocol of Responses. */
+/** POST /v1/responses: chat completions in the protocol of Responses. */
 import { Fault } from "../../inference/fault.ts";
 import { openaiResponsesCaller } from "../../protocol/openai-responses/codec.ts";
 import { ResponseObject, ResponsesRequest, ResponsesStreamEvent } from "../../protocol/openai-responses/contract.ts";
@@ -9,15 +9,9 @@ import type { Dependencies } from "../dependencies.ts";
 import { infer } from "../infer.ts";
 import { inferenceBody } from "../inference-body.ts";
 import { keyHeaders } from "../kept/key.ts";
-import {
-  limitHeaderNames,
-  responsesLimitRefusalHeaderNames,
-  retirementHeaderNames,
-  usageHeaderNames,
-} from "../openapi/headers.ts";
-import { operation } from "../operation.ts";
+import { inferenceHeaderNames, limitHeaderNames, responsesLimitRefusalHeaderNames } from "../openapi/headers.ts";
+import { jsonType, operation } from "../operation.ts";
 import { resolveReferences, saver } from "../stored-responses.ts";
-import { jsonType } from "./examples.ts";
 import { completed, path, requests, responseStream } from "./responses-examples.ts";
 
 const metered = "responses";
@@ -56,13 +50,7 @@ export const createResponse = operation({
   request: inferenceBody(ResponsesRequest, validateResponsesRequest),
   success: {
     description: "The response, or a stream of its events when `stream` is true.",
-    headers: [
-      ...usageHeaderNames,
-      "x-service-usage-source",
-      "x-service-replay-of",
-      ...retirementHeaderNames,
-      ...limitHeaderNames,
-    ],
+    headers: [...inferenceHeaderNames, ...limitHeaderNames],
     content: {
       [jsonType]: { schema: ResponseObject, example: completed },
       "text/event-stream": {
@@ -83,7 +71,7 @@ export const createResponse = operation({
   handle: (dependencies, call, input) => infer(dependencies, call, input, responsesAdapter(dependencies)),
 });
 
-/** Codex shows its own words for a usage limit, and of ours only this header's, before `, or try again later.`. */
+/** For a usage limit Codex shows a text of its own, in which it puts this header before `, or try again later.`. */
 function limitMessageHeaders({ code, message }: Fault): Record<string, string> {
   return code === "usage_limit_reached" ? { "x-codex-promo-message": message.replace(/\.$/, "") } : {};
 }

@@ -23,13 +23,12 @@ import type { Dependencies } from "../dependencies.ts";
 import { cancelled, followed as followedLog } from "../kept/background.ts";
 import { currentResponse } from "../kept/current-response.ts";
 import { replayed } from "../kept/replay.ts";
-import { operation } from "../operation.ts";
+import { jsonSuccess, jsonType, operation } from "../operation.ts";
 import { wrongParameter } from "../parameters.ts";
 import { lookUp } from "../stored-responses.ts";
-import { jsonType } from "./examples.ts";
 import { completed, hex, id, path, responseStream } from "./responses-examples.ts";
 
-/** The common parts of the three operations. */
+/** The common parts of these operations. */
 const ofStored = {
   tag: "Inference",
   idPrefix: "resp_",
@@ -99,11 +98,7 @@ export const cancelResponse = operation({
   summary: "Cancel a background response",
   description:
     "Ends a background response of your organization that runs. What was produced until then is charged. One that has ended stays as it is.",
-  success: {
-    description: "The response as it stands now.",
-    headers: [],
-    content: { [jsonType]: { schema: ResponseObject, example: completed } },
-  },
+  success: jsonSuccess("The response as it stands now.", { schema: ResponseObject, example: completed }),
   async handle(dependencies, call, { principal, params }) {
     const kept = await keptResponse(dependencies, principal, params.id);
     const now = kept && (await lookUp(() => cancelled(dependencies, kept)));
@@ -145,11 +140,10 @@ export const deleteResponse = operation({
   path: `${path}/{id}`,
   summary: "Delete a response",
   description: "Deletes a stored response at once. Responses that continued from it can no longer be continued.",
-  success: {
-    description: "The response was deleted.",
-    headers: [],
-    content: { [jsonType]: { schema: DeletedResponse, example: { id, object: "response", deleted: true } } },
-  },
+  success: jsonSuccess("The response was deleted.", {
+    schema: DeletedResponse,
+    example: { id, object: "response", deleted: true },
+  }),
   async handle(dependencies, _call, { principal, params: { id } }) {
     const { responses, kept: parts } = dependencies;
     const kept = await keptResponse(dependencies, principal, id);
@@ -198,25 +192,20 @@ export const listInputItems = operation({
       }),
     ),
   }),
-  success: {
-    description: "The items.",
-    headers: [],
-    content: {
-      [jsonType]: {
-        schema: InputItemList,
-        example: {
-          object: "list",
-          data: [{ id: itemId, type: "message", role: "user", content: [{ type: "input_text", text: "Hello!" }] }],
-          first_id: itemId,
-          last_id: itemId,
-          has_more: false,
-        },
-      },
+  success: jsonSuccess("The items.", {
+    schema: InputItemList,
+    example: {
+      object: "list",
+      data: [{ id: itemId, type: "message", role: "user", content: [{ type: "input_text", text: "Hello!" }] }],
+      first_id: itemId,
+      last_id: itemId,
+      has_more: false,
     },
-  },
+  }),
   async handle(dependencies, call, { principal, params, query: { limit, order, after } }) {
-    const { input } = await storedResponse(dependencies, call, principal, params.id);
-    const items = (JSON.parse(input) as StoredItem[]).map(publicItem);
+    const stored = await foundResponse(dependencies, call, principal, params.id);
+    if (!stored) throw notFound();
+    const items = (JSON.parse(stored.input) as StoredItem[]).map(publicItem);
     if (order === "desc") items.reverse();
     const from = after === undefined ? 0 : items.findIndex((item) => item.id === after) + 1;
     if (after !== undefined && from === 0) throw wrongParameter("after", itemOfThis);
@@ -230,17 +219,6 @@ export const listInputItems = operation({
     });
   },
 });
-
-async function storedResponse(
-  dependencies: Dependencies,
-  call: Call,
-  principal: Principal,
-  id: string,
-): Promise<KeptResponse> {
-  const stored = await foundResponse(dependencies, call, principal, id);
-  if (!stored) throw notFound();
-  return stored;
-}
 
 async function foundResponse(
   dependencies: Dependencies,

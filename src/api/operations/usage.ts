@@ -1,13 +1,13 @@
-/** GET /v1/service/usage: the three windows of the calling organization, as admission sees them. */
+/** GET /v1/service/usage: the three windows of the organization, with the values that admission uses. */
 import { planOf } from "../../admission/allowance.ts";
 import { json } from "../../http/json.ts";
 import { percentOf } from "../../inference/amounts.ts";
 import { type SubjectReading, type WindowReading, windowKinds } from "../../store/ledger.ts";
 import { noLimits } from "../../store/plan.ts";
 import type { RateReading, RateReadings } from "../../store/rates.ts";
-import { operation } from "../operation.ts";
+import { jsonSuccess, operation } from "../operation.ts";
 import { type BudgetWindows, UsageRecord } from "../shapes.ts";
-import { jsonType } from "./examples.ts";
+import { getExample } from "./examples.ts";
 
 export const getUsage = operation({
   operationId: "getUsage",
@@ -18,33 +18,18 @@ export const getUsage = operation({
   description:
     "The five-hour session, the week and the billing month of your organization. If no session is open, it shows 0 percent and a reset in five hours. If your key, you as its owner, or its team has limits beside the organization's, `key`, `person` and `team` show them.",
   scope: "usage:read",
-  success: {
-    description: "The three windows.",
-    headers: [],
-    content: {
-      [jsonType]: {
-        schema: UsageRecord,
-        example: {
-          object: "service.usage",
-          session: { usage_percent: 12.5, reset_at: "2026-11-21T08:00:00.000Z" },
-          week: { usage_percent: 3.07, reset_at: "2026-11-26T09:30:00.000Z" },
-          month: { usage_percent: 1, reset_at: "2026-12-19T09:30:00.000Z" },
-        },
-      },
+  success: jsonSuccess("The three windows.", {
+    schema: UsageRecord,
+    example: {
+      object: "service.usage",
+      session: { usage_percent: 12.5, reset_at: "2026-11-21T08:00:00.000Z" },
+      week: { usage_percent: 3.07, reset_at: "2026-11-26T09:30:00.000Z" },
+      month: { usage_percent: 1, reset_at: "2026-12-19T09:30:00.000Z" },
     },
-  },
+  }),
   faults: [],
   otherFaults: true,
-  examples: [
-    {
-      name: "usage",
-      summary: "The windows of this key's organization",
-      needs: [],
-      request: () => ({ path: "/v1/service/usage" }),
-      status: 200,
-      contentType: jsonType,
-    },
-  ],
+  examples: [getExample("usage", "The windows of this key's organization", "/v1/service/usage")],
   async handle({ catalog, ledger, rates }, _call, { principal: { key, organization, rates: own } }) {
     const plan = planOf(catalog().plans, organization) ?? noLimits;
     const [windows, budgets, readings] = await Promise.all([
@@ -72,7 +57,7 @@ export const getUsage = operation({
 const unlessEmpty = (name: SubjectReading["subject"], limited: BudgetWindows) =>
   Object.keys(limited).length > 0 ? { [name]: limited } : {};
 
-/** The windows that have a limit; the others add nothing to those of the organization. */
+/** Only the windows that have a limit: the others say nothing beyond those of the organization. */
 function windowsBody(budget: SubjectReading | undefined): BudgetWindows {
   if (!budget) return {};
   const limited = windowKinds.filter((kind) => budget.windows[kind].limit !== null);

@@ -1,4 +1,4 @@
-/** Bounds the failures of an address: codes, tokens, cookies and answers of an issuer that do not hold. */
+/** Limits the failures of an address: codes, tokens, cookies and answers of an issuer that are not valid. */
 import type { Call } from "../../http/call.ts";
 import type { IdentityParts } from "../../identity/identity.ts";
 import { IssuerRefused } from "../../identity/issuer-clients.ts";
@@ -8,24 +8,24 @@ import { Fault } from "../../inference/fault.ts";
 import { cookieIn } from "./cookies.ts";
 import type { Visit } from "./place.ts";
 
-/** An answer that is false or null counts as a failure. Throws SlowRefusal where an address has had too many. */
+/** An answer that is false or null counts as a failure. Throws SlowRefusal if the address had too many failures. */
 export async function bounded<Answer>(
   { unknown }: Pick<IdentityParts, "unknown">,
   { client }: Call,
-  ask: () => Promise<Answer>,
+  check: () => Promise<Answer>,
 ): Promise<Answer> {
   const place = await unknown.enter(client);
-  let isKnown = true;
+  let isValid = true;
   try {
-    const answer = await ask();
-    isKnown = answer !== false && answer !== null;
+    const answer = await check();
+    isValid = answer !== false && answer !== null;
     return answer;
   } catch (thrown) {
-    isKnown = !isFailure(thrown);
+    isValid = !isFailure(thrown);
     throw thrown;
   } finally {
-    place.leave(isKnown);
-    if (!isKnown) unknown.failed(client, new Fault("invalid_value", "This is not known here."));
+    place.leave(isValid);
+    if (!isValid) unknown.failed(client, new Fault("invalid_value", "This is not known here."));
   }
 }
 
@@ -33,7 +33,7 @@ function isFailure(thrown: unknown): boolean {
   return thrown instanceof IssuerRefused || (thrown instanceof TokenRefused && !thrown.isExpected);
 }
 
-/** The session of a browser's cookie at this place. */
+/** The session that the browser's cookie names at this place. */
 export async function sessionOf({ parts, place, call }: Visit): Promise<CurrentSession | null> {
   const secret = cookieIn(call.request.headers, place.session);
   if (secret === null) return null;

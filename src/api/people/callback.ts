@@ -1,4 +1,4 @@
-/** The way to the issuer and back, which both places share. */
+/** Sends a browser to an issuer, and takes it back. Both places use it. */
 import { hashOf } from "../../identity/identity.ts";
 import { attempt_ms, beginSignIn, finishSignIn } from "../../identity/sign-in.ts";
 import { bounded } from "./bounded.ts";
@@ -16,7 +16,7 @@ export async function toIssuer(
   return redirect(url.href, [setCookie(place.attempt, cookie, attempt_ms / 1000)]);
 }
 
-/** The browser comes back. Its session has a new id, and the one that it had before has ended. */
+/** Takes the browser back. It gets a session with a new id, and its earlier session ends. */
 export async function fromIssuer(
   { parts, place, call, query }: Visit,
   endEarlier: (cookie: string) => Promise<unknown> = (cookie) => parts.sessions.end(hashOf(cookie)),
@@ -28,7 +28,7 @@ export async function fromIssuer(
   const { secret, returnTo, code } = await bounded(parts, call, () => finishSignIn(parts, { kind, answer, cookie }));
   const earlier = cookieIn(headers, place.session);
   if (earlier) await endEarlier(earlier);
-  // A fragment stays in the browser: no log of a proxy has the code.
+  // A fragment stays in the browser, so that no log of a proxy has the code.
   return redirect(code === null ? returnTo : `${returnTo}#code=${code}`, [
     setCookie(place.session, secret),
     endCookie(place.attempt),

@@ -1,28 +1,24 @@
 /**
- * The checks of every request to the console: it names the console's own host, a change comes from the console's own
- * pages, and all but signing in has a session, of which the browser sends the cookie and the page the secret.
+ * Checks every request to the console: its `Host` is the console's own, a change comes from a page of the console, and all
+ * requests but those of a sign-in belong to a session, whose cookie the browser sends, and whose secret the page sends.
  */
 import type { Call } from "../../http/call.ts";
-import { hostsNamed } from "../../http/host.ts";
 import { type ConsoleParts, type ConsoleSession, consoleSession, isPageSecret } from "../../identity/console.ts";
 import { NotConfigured } from "../../identity/identity.ts";
 import { Fault } from "../../inference/fault.ts";
 import { bounded } from "./bounded.ts";
 import { type CookieName, cookieIn } from "./cookies.ts";
+import { requireHost, requireOrigin } from "./place.ts";
 
-export const secretHeader = "x-sluice-console";
+const secretHeader = "x-sluice-console";
 
 const safe = ["GET", "HEAD"];
 
 /** Throws Fault. */
-export function requireOwnPage(parts: ConsoleParts, { request }: Call): void {
+export function requireOwnPage(parts: ConsoleParts, call: Call): void {
   const origins = parts.origins();
-  const [origin = ""] = origins;
-  const { headers, method } = request;
-  if (!hostsNamed(origins.map((one) => new URL(one).hostname))(headers.get("host")))
-    throw new Fault("host_not_allowed", `The console doesn't answer to this host name. Use ${origin}.`);
-  if (safe.includes(method) || origins.includes(headers.get("origin") ?? "")) return;
-  throw new Fault("invalid_value", `This has to come from a page of ${origin}. Open it there, and try again.`);
+  requireHost(call, origins, "The console");
+  if (!safe.includes(call.request.method)) requireOrigin(call, origins);
 }
 
 /** Throws NotConfigured. */

@@ -1,4 +1,4 @@
-/** The console's port: its pages, signing in and out, and the verbs of management for people and operators who are signed in. */
+/** The port of the console: its pages, signing in and out, and the verbs of management for the people and operators who are signed in. */
 import type { ConsoleFiles } from "../../console/files.ts";
 import type { Framed } from "../../http/frame.ts";
 import { type ConsoleParts, endConsoleSession } from "../../identity/console.ts";
@@ -8,11 +8,12 @@ import { encodeFault } from "../../protocol/openai-chat/fault.ts";
 import type { ManagementEntrance } from "../management/gate.ts";
 import { managementMounted } from "../management/mounted.ts";
 import type { Operation } from "../operation.ts";
+import { notThere, unlisted } from "../unlisted.ts";
 import { fromIssuer, toIssuer } from "./callback.ts";
 import { requireOwnPage, requireSession } from "./console-entrance.ts";
 import { assetsPath, type ConsolePages, consolePages } from "./files.ts";
 import { backchannelLogout } from "./leave.ts";
-import { forBrowsers, notThere, unlisted } from "./place.ts";
+import { forBrowsers } from "./place.ts";
 import { sessionOperations } from "./session.ts";
 import { callerOf, organizationHeader } from "./session-caller.ts";
 
@@ -23,9 +24,9 @@ export interface ConsoleServed {
   files: ConsoleFiles;
 }
 
-export interface MountedConsole {
+interface MountedConsole {
   operations: Operation[];
-  /** For the addresses of the pages, which are no operations. */
+  /** Answers at the addresses of pages, which are not operations. */
   page: Framed;
 }
 
@@ -76,7 +77,7 @@ function pageOperations(parts: ConsoleParts, pages: ConsolePages): Operation[] {
   ];
 }
 
-/** The way to an issuer and back, for those who come in by one. */
+/** The operations of signing in through an issuer. */
 function issuerOperations(parts: ConsoleParts, people: IdentityParts): Operation[] {
   return [
     forBrowsers(people, "console", {
@@ -95,7 +96,7 @@ function issuerOperations(parts: ConsoleParts, people: IdentityParts): Operation
   ];
 }
 
-/** A session opens what an operator's token of the same role opens; a token in a header opens nothing here. */
+/** A session may do what an operator's token of the same role may do. Tokens in headers are refused here. */
 function consoleEntrance(parts: ConsoleParts, management: ManagementEntrance): ManagementEntrance {
   return {
     ...management,

@@ -16,9 +16,9 @@ const written = ({ name, origin }: CookieName) => (isSecure(origin) ? `__Host-${
 
 /** Null: it is missing, or there are several, of which somebody else may have set one. */
 export function cookieIn(headers: Headers, cookie: CookieName): string | null {
-  const wanted = `${written(cookie)}=`;
-  const values = (headers.get("cookie") ?? "").split(/; ?/).filter((pair) => pair.startsWith(wanted));
-  return values.length === 1 ? values[0]!.slice(wanted.length) : null;
+  const prefix = `${written(cookie)}=`;
+  const values = (headers.get("cookie") ?? "").split(/; ?/).filter((pair) => pair.startsWith(prefix));
+  return values.length === 1 ? values[0]!.slice(prefix.length) : null;
 }
 
 /** `lasts_s`: null for as long as the browser runs. */

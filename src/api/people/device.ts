@@ -1,6 +1,6 @@
 /**
- * The page on which somebody approves a device. The browser goes to the issuer first. A code in the link is shown, and never
- * submitted by itself; who asks, and from where, is shown before anybody can approve.
+ * The page on which a person approves a device. The browser goes to the issuer first. A code in the link fills in the form, but
+ * never submits it. The page shows the program and its address before the person can approve.
  */
 import { approveDevice, denyDevice, findDevice, placesOf, userCodeIn } from "../../identity/devices.ts";
 import { type IdentityParts, identityOf, issuersOf, NotAdmitted } from "../../identity/identity.ts";
@@ -56,7 +56,7 @@ ${problem === "" ? null : html`<p><strong>${problem}</strong></p>`}
 <p class="note">Type a code only if you have just begun this sign-in yourself. Nobody who helps you needs one.</p>`;
 }
 
-/** The session of the form's page, and what was sent. */
+/** Calls `handle` with the session to which the page of the form belongs, and with the fields. */
 async function withForm(
   visit: Visit,
   handle: (visit: Visit, session: CurrentSession, fields: Fields) => Promise<Response>,
@@ -68,7 +68,7 @@ async function withForm(
   return handle(visit, session, fields);
 }
 
-/** The device, or the page that says what is wrong. */
+/** The device, or a page with what is wrong. */
 async function deviceOf({ parts, call }: Visit, session: CurrentSession, fields: Fields) {
   const text = fields.get("user_code") ?? "";
   const found = await findDevice(parts, { text, address: call.client, personId: session.known.person.id });
@@ -140,7 +140,7 @@ function signInLinks(parts: IdentityParts, path: string, more: Record<string, st
   return html`<p>${links}</p>`;
 }
 
-/** The page is older than the session. */
+/** The fault of a form that was made for another session. */
 function staleForm(): Fault {
   return new Fault("invalid_value", "This page belongs to another session. Open it again, and try again.");
 }

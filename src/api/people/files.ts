@@ -1,4 +1,4 @@
-/** Serves the files of the console: one document for the addresses of all pages, and assets whose names have a hash. */
+/** Serves the files of the console: one document at the addresses of all pages, and assets whose names have a hash. */
 import { gzipSync } from "node:zlib";
 import type { ConsoleFile, ConsoleFiles } from "../../console/files.ts";
 import { takesGzip } from "../../http/accept.ts";
@@ -39,20 +39,20 @@ export function consolePages({ document, assets }: ConsoleFiles): ConsolePages {
   return { document: page, asset: (request) => files.get(pathOf(request))?.(request) ?? null };
 }
 
-/** Reports whether a browser asks for a page, and not a program for something that is not there. */
+/** Reports whether the request is a browser's for a page, and not a program's for a path that does not exist. */
 export function wantsPage({ method, headers }: Request): boolean {
   return (method === "GET" || method === "HEAD") && /\btext\/html\b/i.test(headers.get("accept") ?? "");
 }
 
-/** It is compressed when it is first asked for, and then kept. */
+/** The file is compressed for the first client that takes gzip, and stays compressed. */
 function served({ bytes, type }: ConsoleFile, caching: string): (request: Request) => Response {
   const own = new Uint8Array(bytes);
   const etag = `"${Bun.hash(own).toString(36)}"`;
   let zipped: Uint8Array<ArrayBuffer> | null = null;
-  return ({ headers: asked }) => {
+  return ({ headers: requestHeaders }) => {
     const all = { ...headers, "content-type": type, "cache-control": caching, vary: "accept-encoding", etag };
-    if (asked.get("if-none-match")?.includes(etag)) return new Response(null, { status: 304, headers: all });
-    if (!takesGzip(asked.get("accept-encoding"))) return new Response(own, { headers: all });
+    if (requestHeaders.get("if-none-match")?.includes(etag)) return new Response(null, { status: 304, headers: all });
+    if (!takesGzip(requestHeaders.get("accept-encoding"))) return new Response(own, { headers: all });
     zipped ??= new Uint8Array(gzipSync(own, { level: 9 }));
     return new Response(zipped, { headers: { ...all, "content-encoding": "gzip" } });
   };

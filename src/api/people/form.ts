@@ -1,4 +1,4 @@
-/** The body of a form, or of a JSON object with texts, as names and texts. A field that comes twice is refused. */
+/** Reads a form, or a JSON object with texts, into names and texts. A repeated field is refused. */
 import { readPieces } from "../../body/pieces.ts";
 import type { Call } from "../../http/call.ts";
 import { Fault } from "../../inference/fault.ts";

@@ -1,6 +1,6 @@
 /** Pages without a script: text that is always escaped, one style, and a policy that allows nothing else. Pure. */
 
-/** Text that is HTML already. */
+/** Text that needs no escaping. */
 export class Html {
   constructor(readonly text: string) {}
 }
@@ -48,8 +48,8 @@ const policy = [
   "require-trusted-types-for 'script'",
 ].join("; ");
 
-/** The headers of every answer to a browser. Without a referrer for our own origin, forms would come without their origin. */
-export const browserHeaders = {
+/** The headers of every answer to a browser. Forms would come without their origin if our own pages got no referrer. */
+const browserHeaders = {
   "cache-control": "no-store",
   "content-security-policy": policy,
   "referrer-policy": "same-origin",

@@ -1,20 +1,19 @@
-/** The issuer says that somebody has left (OpenID Connect Back-Channel Logout). It comes from the issuer, not from a browser. */
+/** Takes the notice of an issuer that a person has signed out (OpenID Connect Back-Channel Logout). */
 
 import { json } from "../../http/json.ts";
 import { type IdentityParts, NotConfigured } from "../../identity/identity.ts";
 import { IssuerAway, IssuerRefused } from "../../identity/issuer-clients.ts";
 import { leave } from "../../identity/sessions.ts";
 import type { Operation } from "../operation.ts";
+import { notThere, unlisted } from "../unlisted.ts";
 import { bounded } from "./bounded.ts";
 import { readFields } from "./form.ts";
-import { notThere, unlisted } from "./place.ts";
 
 export function backchannelLogout(parts: IdentityParts): Operation {
   return unlisted({
     id: "backchannelLogout",
     method: "post",
     path: "/oauth/backchannel-logout",
-    type: "application/json",
     async handle({ log }, call) {
       const token = (await readFields(call)).get("logout_token") ?? "";
       try {

@@ -1,6 +1,6 @@
 /**
  * The endpoints for devices and workloads: metadata (RFC 8414), a code for a device (RFC 8628), tokens (RFC 6749, 7523),
- * revocation (RFC 7009). There are no client secrets: a code, a refresh token or an assertion is what counts.
+ * revocation (RFC 7009). There are no client secrets: a code, a refresh token or an assertion authenticates a client.
  */
 import type { Call } from "../../http/call.ts";
 import { json } from "../../http/json.ts";
@@ -14,15 +14,16 @@ import { Fault } from "../../inference/fault.ts";
 import { scopes } from "../../store/directory.ts";
 import type { Dependencies } from "../dependencies.ts";
 import type { Operation } from "../operation.ts";
+import { notThere, unlisted } from "../unlisted.ts";
 import { bounded } from "./bounded.ts";
 import { type Fields, readFields } from "./form.ts";
-import { notThere, placeOf, unlisted } from "./place.ts";
+import { placeOf } from "./place.ts";
 
 const paths = {
   metadata: "/.well-known/oauth-authorization-server",
   device: "/oauth/device_authorization",
   token: "/oauth/token",
-  /** The path that the SDKs of Anthropic ask. */
+  /** The path that the SDKs of Anthropic use. */
   otherToken: "/v1/oauth/token",
   revoke: "/oauth/revoke",
 };
@@ -56,7 +57,6 @@ function served(id: string, method: "get" | "post", path: string, answer: (call:
     id,
     method,
     path,
-    type: "application/json",
     handle: (dependencies, call) => answer(call).catch((thrown) => refusal(dependencies, call, thrown)),
   });
 }
@@ -94,7 +94,7 @@ async function deviceAuthorization(parts: IdentityParts, call: Call, fields: Fie
 const waitMinute = { "retry-after": "60" };
 const agent_chars_max = 200;
 
-/** The program in its own words, which prove nothing. */
+/** The name of the program, which it chooses itself. */
 function agentOf({ request }: Call, fields: Fields): string {
   const words = [fields.get("client_id"), fields.get("surface"), request.headers.get("user-agent")];
   return cleaned(words.filter(Boolean).join(" "), agent_chars_max) || "unknown";
@@ -107,14 +107,14 @@ async function tokens(parts: IdentityParts, call: Call, fields: Fields): Promise
   return json(200, answerOf(await bounded(parts, call, () => grant(parts, fields))));
 }
 
-function answerOf({ accessToken, lasts_s, refreshToken, scopes: given, email }: Tokens) {
+function answerOf({ accessToken, lasts_s, refreshToken, scopes: granted, email }: Tokens) {
   return {
     access_token: accessToken,
     token_type: "Bearer",
     expires_in: lasts_s,
-    scope: given.join(" "),
+    scope: granted.join(" "),
     ...(refreshToken === null ? {} : { refresh_token: refreshToken }),
-    // Not of the standard: clients show it, so that nobody takes another's sign-in for the own.
+    // Not part of the standard. Clients show it, so that people notice a sign-in that is not their own.
     ...(email ? { email } : {}),
   };
 }

@@ -1,9 +1,8 @@
 /**
  * The places at which browsers sign in: the console, on a port of its own, and the page for devices, on the port of the
- * service. Each has an origin, which the settings say and never a `Host`; cookies and a session of its own; and it answers
- * under its own name alone (docs/identity.md, Browsers).
+ * service. Each has an origin from the settings, never from a `Host`; it has cookies and sessions of its own; and it answers
+ * only under its own name (docs/identity.md, Browsers).
  */
-import Type from "typebox";
 import type { Call } from "../../http/call.ts";
 import { hostsNamed } from "../../http/host.ts";
 import { type IdentityParts, identityOf, NotAdmitted, NotConfigured } from "../../identity/identity.ts";
@@ -11,8 +10,9 @@ import { IssuerAway, IssuerRefused } from "../../identity/issuer-clients.ts";
 import { Fault } from "../../inference/fault.ts";
 import type { SessionKind } from "../../store/browser-sessions.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { type FaultShape, type Operation, operation } from "../operation.ts";
+import type { Operation } from "../operation.ts";
 import { queryOf } from "../path.ts";
+import { notThere, unlisted } from "../unlisted.ts";
 import type { CookieName } from "./cookies.ts";
 import { html, page } from "./html.ts";
 
@@ -21,7 +21,7 @@ export interface Place {
   /** Such as `https://console.example`. */
   origin: string;
   redirectUri: string;
-  /** The cookie of a session, and that of a sign-in that has begun. */
+  /** The cookies of a session, and of a sign-in that has begun. */
   session: CookieName;
   attempt: CookieName;
 }
@@ -35,7 +35,7 @@ export function placeOf(parts: IdentityParts, kind: SessionKind): Place {
     kind,
     origin,
     redirectUri: `${origin}/oauth/callback`,
-    // Cookies ignore ports, so both places may get the cookies of the other.
+    // Browsers ignore ports in cookies, so that each place may get the cookies of the other.
     session: { name: `sluice-${kind}`, origin },
     attempt: { name: `sluice-${kind}-sign-in`, origin },
   };
@@ -56,7 +56,7 @@ interface Served {
   handle(visit: Visit): Promise<Response>;
 }
 
-/** An operation for browsers at this place: under its own name, and what changes something from its own pages alone. */
+/** An operation for browsers at a place. It answers only under the name of the place, and takes a POST only from its pages. */
 export function forBrowsers(parts: IdentityParts, kind: SessionKind, { id, method, path, handle }: Served): Operation {
   return unlisted({
     id,
@@ -66,8 +66,8 @@ export function forBrowsers(parts: IdentityParts, kind: SessionKind, { id, metho
     async handle(dependencies, call) {
       try {
         const place = placeOf(parts, kind);
-        requireHost(call, place);
-        if (method === "post") requireOrigin(call, place);
+        requireHost(call, [place.origin], "This page");
+        if (method === "post") requireOrigin(call, [place.origin]);
         return await handle({ dependencies, call, parts, place, query: queryOf(call.request) });
       } catch (thrown) {
         return refused(dependencies, call, kind, thrown);
@@ -76,47 +76,17 @@ export function forBrowsers(parts: IdentityParts, kind: SessionKind, { id, metho
   });
 }
 
-/** An operation that is served and is in no contract. */
-export function unlisted(served: {
-  id: string;
-  method: "get" | "post" | "delete";
-  path: string;
-  type: string;
-  faultShape?: FaultShape;
-  handle: Operation["handle"];
-}): Operation {
-  const { id, method, path, type, handle, faultShape = "error" } = served;
-  return operation({
-    operationId: id,
-    method,
-    path,
-    tag: "Documentation",
-    summary: path,
-    description: path,
-    scope: null,
-    faults: [],
-    otherFaults: false,
-    examples: [],
-    faultShape,
-    success: { description: path, headers: [], content: { [type]: { schema: Type.String() } } },
-    handle,
-  });
+/** Refuses a `Host` that none of the origins has, so that no other name leads here. `what` begins the message. */
+export function requireHost({ request }: Call, origins: readonly string[], what: string): void {
+  if (hostsNamed(origins.map((origin) => new URL(origin).hostname))(request.headers.get("host"))) return;
+  throw new Fault("host_not_allowed", `${what} doesn't answer to this host name. Use ${origins[0] ?? ""}.`);
 }
 
-/** `origin`: the first of the place. */
-export function requireHost({ request }: Call, { origin }: Pick<Place, "origin">): void {
-  if (hostsNamed([new URL(origin).hostname])(request.headers.get("host"))) return;
-  throw new Fault("host_not_allowed", `This page doesn't answer to this host name. Use ${origin}.`);
-}
-
-function requireOrigin({ request }: Call, { origin }: Place): void {
-  if (request.headers.get("origin") === origin) return;
-  throw new Fault("invalid_value", `This has to come from a page of ${origin}. Open it there, and try again.`);
-}
-
-/** A path that is not configured is not there. */
-export function notThere(call: Call): Fault {
-  return new Fault("route_not_found", `There is nothing at '${call.route}'. /openapi.json lists all paths.`);
+/** Refuses a request that does not come from a page of one of the origins. */
+export function requireOrigin({ request }: Call, origins: readonly string[]): void {
+  if (origins.includes(request.headers.get("origin") ?? "")) return;
+  const page = `a page of ${origins[0] ?? ""}`;
+  throw new Fault("invalid_value", `This has to come from ${page}. Open it there, and try again.`);
 }
 
 function refused({ log }: Dependencies, call: Call, kind: SessionKind, thrown: unknown): Response {

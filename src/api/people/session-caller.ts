@@ -5,7 +5,7 @@
  */
 import type { ConsoleSession } from "../../identity/console.ts";
 import { Fault } from "../../inference/fault.ts";
-import { type Caller, operatorCaller } from "../../management/caller.ts";
+import { type Caller, localCaller, operatorCaller } from "../../management/caller.ts";
 import type { KnownPerson, Membership } from "../../store/people.ts";
 
 /** The header by which a page names the organization in which it acts, by slug or ID. */
@@ -13,13 +13,10 @@ export const organizationHeader = "x-sluice-organization";
 
 export function callerOf(session: ConsoleSession, organization: string | null): Caller {
   if (session.kind === "person") return personCaller(session.person.known, organization);
-  return session.operator ? operatorCaller(session.operator) : localCaller(session.localUser);
-}
-
-/** The browser that opened the link of a node on its own machine acts as its user, as the commands there do. */
-function localCaller(user: string): Caller {
-  const actor = `cli:${user}`;
-  return { role: "admin", name: user, actor, within: null, person: null, noted: { operator: actor } };
+  // The browser that opened the link of a node on its own machine acts as its user, as the commands there do.
+  return session.operator
+    ? operatorCaller(session.operator)
+    : { ...localCaller(`cli:${session.localUser}`), name: session.localUser };
 }
 
 function personCaller({ person, memberships }: KnownPerson, organization: string | null): Caller {

@@ -1,4 +1,4 @@
-/** The session of the console: who is signed in, how one signs in, and out. Its pages call this, in JSON: docs/console.md. */
+/** The operations of the console's sessions: who is signed in, signing in, signing out. The pages call them: docs/console.md. */
 import type { Call } from "../../http/call.ts";
 import { json } from "../../http/json.ts";
 import {
@@ -17,11 +17,11 @@ import { verbs } from "../../management/verbs.ts";
 import type { KnownPerson } from "../../store/people.ts";
 import { tryName, tryRoles } from "../management/try-model.ts";
 import type { Operation } from "../operation.ts";
+import { unlisted } from "../unlisted.ts";
 import { bounded } from "./bounded.ts";
 import { consoleCookie, cookieOf, requireOwnPage, requireSession } from "./console-entrance.ts";
 import { endCookie, setCookie } from "./cookies.ts";
 import { readFields } from "./form.ts";
-import { unlisted } from "./place.ts";
 import { callerOf, organizationHeader } from "./session-caller.ts";
 
 export function sessionOperations(parts: ConsoleParts): Operation[] {
@@ -35,7 +35,6 @@ export function sessionOperations(parts: ConsoleParts): Operation[] {
       id,
       method,
       path,
-      type: "application/json",
       async handle(_, call) {
         requireOwnPage(parts, call);
         return handle(call);
@@ -133,7 +132,7 @@ async function withLink(parts: ConsoleParts, call: Call): Promise<Response> {
   return signedIn(parts, call, session);
 }
 
-/** The browser gets a new id at each sign-in, and the session that it had before has ended. */
+/** Gives the browser a new session, and ends the one that it had before. */
 async function signedIn(parts: ConsoleParts, call: Call, { cookie, secret }: NewSession): Promise<Response> {
   await endConsoleSession(parts, cookieOf(parts, call));
   return json(200, { secret }, { "set-cookie": setCookie(consoleCookie(parts), cookie) });

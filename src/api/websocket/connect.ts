@@ -30,7 +30,7 @@ export const connectResponses = operation({
 });
 
 /**
- * Codex answers 426 with POST, at once and for the rest of its run; after another status it first asks seven times
+ * With 426, Codex turns to POST at once, for the rest of its run. With another status it first tries again seven times
  * (docs/clients.md, Codex).
  */
 function noRoom(cause?: Fault): Fault {

@@ -18,7 +18,7 @@ import { Lanes } from "./lanes.ts";
 import { Recent } from "./recent.ts";
 import { relay } from "./relay.ts";
 
-export interface ConnectionLimits {
+interface ConnectionLimits {
   /** Lanes that run side by side. */
   lanes_max: number;
   /** Messages without their whole answer. A client that sends more is cut off. */
@@ -28,7 +28,7 @@ export interface ConnectionLimits {
 
 export const connectionLimits: ConnectionLimits = { lanes_max: 16, unanswered_max: 64, age_ms: 60 * 60_000 };
 
-/** The reason for which it takes no further message, as an error and as the reason for closing it. */
+/** The reason why a connection takes no further message, as an error and as the reason of its close. */
 interface Retirement {
   fault: Fault;
   reason: CloseReason;
@@ -39,7 +39,7 @@ export class ResponsesConnection implements SocketOwner, Retiring {
   readonly #principal: Principal;
   readonly #limits: ConnectionLimits;
   readonly #state: SocketState;
-  /** The head of each request: that of the upgrade. */
+  /** The headers of each request, which are those of the upgrade. */
   readonly #headers: Headers;
   readonly #connection: Connection;
   readonly #running = new Set<AbortController>();
@@ -64,7 +64,7 @@ export class ResponsesConnection implements SocketOwner, Retiring {
     this.#connection = { address: () => call.client, isLocal: () => isLocal, keepOpen() {} };
   }
 
-  /** False if there is no room for it. */
+  /** Takes a place for the socket. False if there is none. */
   enter(): boolean {
     this.#place = this.#dependencies.bounds.sockets.enter(this.#principal.key.id, this);
     return this.#place !== null;
@@ -88,7 +88,7 @@ export class ResponsesConnection implements SocketOwner, Retiring {
     this.#retire({ fault: restarting(), reason: closeReasons.restarting });
   }
 
-  /** The socket is gone, or never opened. */
+  /** Called when the socket is gone, or was never opened. */
   closed(): void {
     clearTimeout(this.#aging);
     this.#standing?.[Symbol.dispose]();
@@ -147,7 +147,7 @@ function restarting(): Fault {
   });
 }
 
-/** The fields of the head that concern the connection and not its requests: one key of repetition is not that of each. */
+/** The headers that concern the connection and not its requests. An idempotency key could not be that of each request. */
 const ofConnection = /^(connection|upgrade|sec-websocket-.*|content-.*|transfer-encoding|expect|idempotency-key)$/;
 
 function headOf(upgrade: Headers): Headers {

@@ -1,6 +1,6 @@
 /**
- * One `response.create` as an operation: that of `POST /v1/responses`, with the same checks, metering and record. It
- * differs in the envelope of its body, in waiting for its lane, and in what it can continue.
+ * One `response.create` as an operation. It has the checks, metering and record of `POST /v1/responses`. It differs in the
+ * envelope of its body, in waiting for its lane, and in the conversations that it can continue.
  */
 import type { JsonBody } from "../../body/read.ts";
 import type { Call } from "../../http/call.ts";
@@ -38,18 +38,18 @@ export class Create implements Disposable {
   #event: Omit<CreateEvent, "request"> = { streamId: null, isGenerated: true };
   #place: LanePlace | null = null;
   #continued: string | null = null;
-  /** The whole conversation that is asked about, as JSON. */
-  #asked = "";
+  /** The items of the request and of what it continues, as JSON. */
+  #conversation = "";
   #isAnswered = false;
   #steering: SteeringRefused | null = null;
 
-  /** `before`: when the message before this one has joined its lane. */
+  /** `before` resolves when the message before this one has joined its lane. */
   constructor(state: SocketState, before: Promise<void>) {
     this.#state = state;
     this.#before = before;
   }
 
-  /** Resolves when it has joined its lane, or has ended. */
+  /** Resolves when this message has joined its lane, or has ended. */
   get joined(): Promise<void> {
     return this.#joined.promise;
   }
@@ -72,7 +72,7 @@ export class Create implements Disposable {
     };
   }
 
-  /** Its answer was sent, or never will be. */
+  /** Called when the answer was sent, or never will be. */
   [Symbol.dispose](): void {
     this.#joined.resolve();
     this.#place?.[Symbol.dispose]();
@@ -103,7 +103,7 @@ export class Create implements Disposable {
     const adapter = this.#adapter(dependencies);
     return this.#event.isGenerated
       ? infer(dependencies, call, input, adapter)
-      : taken(dependencies, call, input, adapter);
+      : unanswered(dependencies, call, input, adapter);
   }
 
   /** Waits until its lane is free. Throws if the call ends before. */
@@ -121,7 +121,7 @@ export class Create implements Disposable {
       ...adapter,
       resolve: async (wire, owner) => {
         const resolved = await resolveReferences(dependencies, wire, owner, this.#history());
-        this.#asked = JSON.stringify(conversationOf(resolved.wire).map(({ item }) => item));
+        this.#conversation = JSON.stringify(conversationOf(resolved.wire).map(({ item }) => item));
         return resolved;
       },
       saver: (wire, organizationId) => {
@@ -142,10 +142,11 @@ export class Create implements Disposable {
   /** A summary replaces the conversation before it. */
   #keep({ id, output }: ResponseObject): void {
     this.#isAnswered = true;
-    const said = JSON.stringify(output);
+    const answer = JSON.stringify(output);
     const isSummary = output.some(({ type }) => type === "compaction");
-    const joint = this.#asked === "[]" || output.length === 0 ? "" : ",";
-    this.#state.recent.keep(this.#lane, id, isSummary ? said : `${this.#asked.slice(0, -1)}${joint}${said.slice(1)}`);
+    const comma = this.#conversation === "[]" || output.length === 0 ? "" : ",";
+    const items = isSummary ? answer : `${this.#conversation.slice(0, -1)}${comma}${answer.slice(1)}`;
+    this.#state.recent.keep(this.#lane, id, items);
   }
 
   get #lane(): string {
@@ -155,18 +156,18 @@ export class Create implements Disposable {
 
 const body = inferenceBody<CreateEvent>(createResponse.request!.schema, validateClientEvent, () => true);
 
-/** Answers without an engine and without a charge: the conversation is only taken. */
-async function taken(
+/** Keeps the conversation, and answers with nothing: no engine is asked, and nothing is charged. */
+async function unanswered(
   dependencies: Dependencies,
   call: Call,
   input: InferenceInput<ResponsesRequest>,
   adapter: Adapter<ResponsesRequest, ResponseObject>,
 ): Promise<Answer> {
-  const prepared = await prepare(dependencies, call, input, adapter);
-  return streamed(dependencies, call, adapter, prepared, { events: nothingSaid(prepared.identity), headers: {} });
+  const prepared = await prepare(dependencies, call, input, adapter, null);
+  return streamed(dependencies, call, adapter, prepared, { events: emptyAnswer(prepared.identity), headers: {} });
 }
 
-async function* nothingSaid(
+async function* emptyAnswer(
   identity: Omit<Extract<InferenceEvent, { type: "response-start" }>, "type">,
 ): AsyncGenerator<readonly InferenceEvent[], void, void> {
   yield [

@@ -3,13 +3,13 @@ import { Fault } from "../../inference/fault.ts";
 
 /** A place in a lane, from `join` to its disposal. */
 export interface LanePlace extends Disposable {
-  /** Resolves when those before it have left. */
+  /** Resolves when all places before it have been left. */
   readonly turn: Promise<void>;
 }
 
 export class Lanes {
   readonly #lanes_max: number;
-  /** The leaving of the last one in each lane. */
+  /** By lane: resolves when the last place has been left. */
   readonly #last = new Map<string, Promise<void>>();
 
   constructor(lanes_max: number) {

@@ -1,6 +1,6 @@
 /**
- * The newest conversation of each lane, kept in memory for as long as its WebSocket is open: the next response can
- * continue it though it is not stored. It is bounded, and one that finds no room is not kept.
+ * Keeps the newest conversation of each lane in memory as long as its WebSocket is open, so that the next response can
+ * continue it though it is not stored. The memory is bounded; a conversation that does not fit is not kept.
  */
 import type { Reservation } from "../../body/memory.ts";
 

@@ -2,6 +2,7 @@
 import type { Socket } from "../../http/socket.ts";
 import type { JsonObject } from "../../protocol/json.ts";
 import { errorEvent, eventsIn, inLane, ofRequest, steerFailed } from "../../protocol/openai-responses/server-event.ts";
+import { retirementHeaderNames } from "../openapi/headers.ts";
 import type { Create } from "./create.ts";
 
 /** Resolves when all was sent. If the client has left, the rest of the stream is cancelled. */
@@ -13,23 +14,20 @@ export async function relay(response: Response, { streamId, steering }: Create, 
   let isFirst = true;
   for await (const frames of response.body!) {
     for (const event of eventsIn(decoder.decode(frames))) {
-      const told = isFirst ? ofRequest(event, requestId, picked(response, retirementHeaders)) : event;
-      await socket.send(inLane(told, streamId));
+      const message = isFirst ? ofRequest(event, requestId, picked(response, retirementHeaderNames)) : event;
+      await socket.send(inLane(message, streamId));
       isFirst = false;
       if (!socket.isOpen) return;
     }
   }
 }
 
-/** The headers that tell clients that the model is going to be retired. */
-const retirementHeaders = ["deprecation", "sunset", "link"] as const;
-
 /** The headers that tell clients whether and when to ask again, and by which id to complain. */
 const refusalHeaders = ["retry-after", "x-should-retry", "x-request-id", "x-codex-promo-message"] as const;
 
 async function refusalIn(response: Response, streamId: string | null): Promise<string> {
   const { error } = (await response.json()) as { error: JsonObject };
-  const headers = picked(response, [...refusalHeaders, ...retirementHeaders]);
+  const headers = picked(response, [...refusalHeaders, ...retirementHeaderNames]);
   return errorEvent({ status: response.status, error, headers }, streamId);
 }
 

@@ -12,7 +12,7 @@ const next: Record<Problem, string> = {
 };
 
 /** Logs a change. A problem that lasts is logged once. */
-export function tellResolved(log: Log, { name: upstream }: Upstream, { before, after, cause }: Resolved): void {
+export function logResolved(log: Log, { name: upstream }: Upstream, { before, after, cause }: Resolved): void {
   const added = after.addresses.filter((address) => !before.addresses.includes(address));
   const lost = before.addresses.filter((address) => !after.addresses.includes(address));
   const isWell = after.problem === null && before.problem !== null;

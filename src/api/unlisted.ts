@@ -1,0 +1,32 @@
+/** Operations that are served and are in no contract: pages, their files, and the endpoints of sign-ins. */
+import Type from "typebox";
+import type { Call } from "../http/call.ts";
+import { Fault } from "../inference/fault.ts";
+import { jsonType, type Operation, operation } from "./operation.ts";
+
+interface Unlisted extends Pick<Operation, "method" | "path" | "handle" | "faultShape"> {
+  id: string;
+  /** The media type of its answer; JSON by default. */
+  type?: string;
+}
+
+export function unlisted({ id, type = jsonType, ...served }: Unlisted): Operation {
+  const { path } = served;
+  return operation({
+    ...served,
+    operationId: id,
+    tag: "Documentation",
+    summary: path,
+    description: path,
+    scope: null,
+    faults: [],
+    otherFaults: false,
+    examples: [],
+    success: { description: path, headers: [], content: { [type]: { schema: Type.String() } } },
+  });
+}
+
+/** The answer of a path that is mounted, but not configured. */
+export function notThere(call: Call): Fault {
+  return new Fault("route_not_found", `There is nothing at '${call.route}'. /openapi.json lists all paths.`);
+}
