@@ -21,27 +21,28 @@ export interface Service extends Sluice {
   stop(): Promise<number>;
 }
 
-/** A service in front of the engine. `limits` and `metering` are YAML flow maps; `timeouts` those of the upstream. */
-export async function startService(
-  options: {
-    limits?: string;
-    metering?: string;
-    timeouts?: string;
-    /** A further line of the upstream. */
-    upstream?: string;
-    engine?: SimulatorOptions;
-    engineUrl?: string;
-    /** Further plans, by name, each a YAML flow map. */
-    plans?: Record<string, string>;
-    /** Ids of further models, which can do everything. */
-    models?: string[];
-    /** Further lines of sluice.yaml. */
-    more?: string;
-    /** Further fields of every route, each with its comma: `, instructions: head`. */
-    route?: string;
-    sluice?: SluiceOptions;
-  } = {},
-): Promise<Service> {
+/** `limits` and `metering` are YAML flow maps; `timeouts` those of the upstream. */
+interface ServiceOptions {
+  limits?: string;
+  metering?: string;
+  timeouts?: string;
+  /** A further line of the upstream. */
+  upstream?: string;
+  engine?: SimulatorOptions;
+  engineUrl?: string;
+  /** Further plans, by name, each a YAML flow map. */
+  plans?: Record<string, string>;
+  /** Ids of further models, which can do everything. */
+  models?: string[];
+  /** Further lines of sluice.yaml. */
+  more?: string;
+  /** Further fields of every route, each with its comma: `, instructions: head`. */
+  route?: string;
+  sluice?: SluiceOptions;
+}
+
+/** A service in front of the engine. */
+export async function startService(options: ServiceOptions = {}): Promise<Service> {
   const engine = await startSimulator({
     key: engineKey,
     models: [engineModel],
@@ -72,20 +73,7 @@ export async function startService(
   }
 }
 
-function configTo(
-  url: string,
-  options: {
-    limits?: string;
-    metering?: string;
-    timeouts?: string;
-    /** A further line of the upstream. */
-    upstream?: string;
-    plans?: Record<string, string>;
-    models?: string[];
-    more?: string;
-    route?: string;
-  },
-): string {
+function configTo(url: string, options: ServiceOptions): string {
   const entry = (id: string, capabilities: string, context: number, output: number) => `
   - id: ${id}
     owned_by: acme
@@ -123,6 +111,13 @@ export function says(directives: string, text = "hello there"): { role: "user"; 
   return [{ role: "user", content: `${directives ? `[simulator: ${directives}] ` : ""}${text}` }];
 }
 
+/** The body of a request to each path of inference, but for the model. */
+export const inferenceBodies: Record<string, (directives: string) => object> = {
+  "/v1/chat/completions": (directives) => ({ messages: says(directives) }),
+  "/v1/messages": (directives) => ({ messages: says(directives), max_tokens: 16_000 }),
+  "/v1/responses": (directives) => ({ input: says(directives) }),
+};
+
 /** So many words, each of which the simulator counts as one token. */
 export function words(count: number): string {
   return Array(count).fill("hello").join(" ");
@@ -142,4 +137,10 @@ interface ErrorBody {
 
 export async function errorOf(response: Response): Promise<ErrorBody["error"]> {
   return ((await response.json()) as ErrorBody).error;
+}
+
+/** The status, code and parameter of a refusal. */
+export async function refusalOf(response: Response): Promise<(number | string | null)[]> {
+  const { code, param } = await errorOf(response);
+  return [response.status, code, param];
 }

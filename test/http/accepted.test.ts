@@ -3,7 +3,7 @@
  * the service refuses with 400 is of a kind that accepted-kinds.ts lists with the reason. Bodies are made from the schema
  * as it is published, and judged by a validator that is not ours.
  */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import Ajv from "ajv/dist/2020";
 import fc from "fast-check";
 import { openapiDocument } from "../../src/api/openapi/document.ts";
@@ -26,7 +26,7 @@ import {
 } from "../../src/protocol/openai-responses/validate.ts";
 import { assertCapable, type Route } from "../../src/routing/catalog.ts";
 import { type Schema, valuesOf } from "../harness/schema-values.ts";
-import { type Sluice, startSluice } from "../harness/sluice.ts";
+import { startSluice } from "../harness/sluice.ts";
 import { kinds } from "./accepted-kinds.ts";
 
 const models = defaultModels();
@@ -134,10 +134,5 @@ describe.each(Object.entries(judged))("%s", (name, { path, take }) => {
   }, 60_000);
 });
 
-let service: Sluice;
-beforeAll(async () => {
-  service = await startSluice();
-}, 60_000);
-afterAll(async () => {
-  await service.stop();
-}, 60_000);
+const service = await startSluice();
+afterAll(() => service.stop(), 60_000);

@@ -1,17 +1,12 @@
 /** A key that may be used from some addresses only: by the client's address, not that of a proxy in between. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { busyness } from "../harness/busyness.ts";
-import { type Service, startService } from "../harness/engine.ts";
+import { startService } from "../harness/engine.ts";
 import { until } from "../harness/until.ts";
 
-let service: Service;
-let id: string;
-let key: string;
-beforeAll(async () => {
-  service = await startService({ sluice: { env: { SLUICE_TRUSTED_PROXIES: "127.0.0.1,::1" } } });
-  await service.json("org", "create", "acme");
-  ({ id, key } = await service.json<{ id: string; key: string }>("key", "create", "--org", "acme", "--name", "k"));
-}, 60_000);
+const service = await startService({ sluice: { env: { SLUICE_TRUSTED_PROXIES: "127.0.0.1,::1" } } });
+await service.json("org", "create", "acme");
+const { id, key } = await service.json<{ id: string; key: string }>("key", "create", "--org", "acme", "--name", "k");
 afterAll(() => service?.stop(), 60_000);
 
 const from = (address: string) => service.fetch("/v1/models", { key, headers: { "x-forwarded-for": address } });
@@ -52,7 +47,7 @@ test("a proxy's own address lets in nobody, whatever its client has written into
   for (const headers of refused) expect([headers, await status(headers)]).toEqual([headers, 403]);
 });
 
-test("from where it was last used stands beside when", async () => {
+test("the address of its last use is beside the time", async () => {
   await until(
     async () => {
       await from("203.0.113.9");

@@ -11,6 +11,7 @@ import { busyness } from "../harness/busyness.ts";
 import { isDeep } from "../harness/depth.ts";
 import { says as saying } from "../harness/engine.ts";
 import { migratedDatabase } from "../harness/migrated-database.ts";
+import { endedReceipt } from "../harness/receipts.ts";
 import { type Simulator, startSimulator } from "../harness/simulator.ts";
 import { type Sluice, startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
@@ -134,28 +135,11 @@ function run(node: Sluice, key: string, path: string, stream: boolean, body: obj
   return { path, stream, node, begun, ended };
 }
 
-const get = async <T>(node: Sluice, key: string, path: string) =>
-  (await (await fetch(node.url + path, { headers: { authorization: `Bearer ${key}` } })).json()) as T;
-
-async function receiptOf(node: Sluice, key: string, id: string): Promise<RequestReceipt> {
-  let receipt: RequestReceipt | null = null;
-  await until(
-    async () => {
-      receipt = await get<RequestReceipt>(node, key, `/v1/service/requests/${id}`);
-      return receipt.object === "service.request" && receipt.outcome !== "running";
-    },
-    10_000,
-    `the record of ${id}`,
-  );
-  return receipt!;
-}
+const receiptOf = (node: Sluice, key: string, id: string) => endedReceipt(node, id, { key });
 
 const dataOf = (text: string) => [...text.matchAll(/^data: (.*)$/gm)].map(([, data]) => data!);
 
-let engine: Simulator;
-beforeAll(async () => {
-  engine = await startSimulator({});
-});
+const engine = await startSimulator({});
 afterAll(() => engine.stop());
 
 describe.each(["pglite", "postgres"] as const)("on %s", (store) => {

@@ -1,20 +1,15 @@
 /** Requests that are refused count too: a key that sends nothing but rubbish is told to wait before its body is read. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { model, type Service, says, startService } from "../harness/engine.ts";
+import { afterAll, expect, test } from "bun:test";
+import { model, says, startService } from "../harness/engine.ts";
+import { newMember } from "../harness/organizations.ts";
 
-let service: Service;
-beforeAll(async () => {
-  service = await startService({ plans: { slow: "{ requests_per_minute: 60 }" } });
-}, 60_000);
-afterAll(async () => {
-  await service.stop();
-}, 60_000);
+const service = await startService({ plans: { slow: "{ requests_per_minute: 60 }" } });
+afterAll(() => service.stop(), 60_000);
 
 const attempts_max = 600;
 
 test("after ten minutes' worth of bad bodies each protocol says when to come back, and counts go on", async () => {
-  await service.json("org", "create", "rubbish", "--plan", "slow");
-  const { key } = await service.json<{ key: string }>("key", "create", "--org", "rubbish", "--name", "rubbish");
+  const { key } = await newMember(service, "slow");
   const send = (path: string, body = "{") =>
     fetch(service.url + path, {
       ...{ method: "POST", body },

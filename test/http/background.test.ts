@@ -1,24 +1,19 @@
 /** Background responses: they answer at once, run on by themselves, can be fetched, followed and cancelled, by OpenAI's SDK. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import OpenAI from "openai";
-import type { RequestReceipt } from "../../src/management/receipt-shape.ts";
-import { model, type Service, says, startService } from "../harness/engine.ts";
+import { errorOf, model, says, startService } from "../harness/engine.ts";
+import { newKey } from "../harness/organizations.ts";
+import { endedReceipt, requestIdOf } from "../harness/receipts.ts";
 import { until } from "../harness/until.ts";
 
 setDefaultTimeout(60_000);
 
-let service: Service;
-let client: OpenAI;
-beforeAll(async () => {
-  service = await startService({
-    engine: { directives: "", namesModel: false },
-    more: "answers: { answer_bytes_max: 65536 }\nlimits: { first_event_hold_ms: 200 }",
-  });
-  client = new OpenAI({ apiKey: service.key, baseURL: `${service.url}/v1`, maxRetries: 0 });
+const service = await startService({
+  engine: { directives: "", namesModel: false },
+  more: "answers: { answer_bytes_max: 65536 }\nlimits: { first_event_hold_ms: 200 }",
 });
-afterAll(async () => {
-  await service.stop();
-});
+const client = new OpenAI({ apiKey: service.key, baseURL: `${service.url}/v1`, maxRetries: 0 });
+afterAll(() => service.stop());
 
 const asked = (directives: string, more: object = {}) => ({
   ...{ model, input: says(directives), background: true as const },
@@ -28,7 +23,7 @@ type Created = { id: string; status: string; background: boolean; output: unknow
 const create = async (directives: string, more: object = {}) => {
   const response = await service.post("/v1/responses", asked(directives, more));
   return {
-    request: response.headers.get("x-service-request-id")!,
+    request: requestIdOf(response),
     status: response.status,
     body: (await response.json()) as Created,
   };
@@ -43,18 +38,7 @@ async function ended(id: string): Promise<Created> {
   await until(isOver, 10_000, "the end of the response");
   return now;
 }
-async function receiptOf(id: string): Promise<RequestReceipt> {
-  let receipt: RequestReceipt | null = null;
-  const settled = async () => {
-    const response = await service.fetch(`/v1/service/requests/${id}`);
-    receipt = response.status === 200 ? ((await response.json()) as RequestReceipt) : null;
-    return receipt !== null && receipt.outcome !== "running";
-  };
-  await until(settled, 15_000, `the receipt of ${id}`);
-  return receipt!;
-}
-const codeOf = async (response: Response) =>
-  ((await response.json()) as { error: { code: string; param: string } }).error;
+const receiptOf = (id: string) => endedReceipt(service, id);
 
 test("it answers at once, completes, is stored, charged, and gone on from", async () => {
   const { body, request, status } = await create("tokens=30 tps=30");
@@ -100,25 +84,25 @@ test("it is cancelled, once and for all, and charged for what was produced", asy
   expect(await receiptOf(request)).toMatchObject({ outcome: "cancelled" });
 });
 
-test("a refusal has its true status, and nothing is left of it", async () => {
+test("a refusal has its true status, and leaves no response", async () => {
   for (const [more, param] of [
     [{ store: false }, "background"],
     [{ model: "acme/none" }, "model"],
   ] as const) {
     const refused = await service.post("/v1/responses", asked("", more));
-    expect([refused.status >= 400, (await codeOf(refused)).param]).toEqual([true, param]);
+    expect([refused.status >= 400, (await errorOf(refused)).param]).toEqual([true, param]);
   }
 });
 
 test("only background responses are cancelled and followed", async () => {
   const stored = (await (await service.post("/v1/responses", { model, input: "x" })).json()) as Created;
   const cancelled = await service.post(`/v1/responses/${stored.id}/cancel`, {});
-  expect([cancelled.status, (await codeOf(cancelled)).code]).toEqual([400, "invalid_value"]);
+  expect([cancelled.status, (await errorOf(cancelled)).code]).toEqual([400, "invalid_value"]);
   const unknown = await service.post(`/v1/responses/resp_${"0".repeat(32)}/cancel`, {});
-  expect([unknown.status, (await codeOf(unknown)).code]).toEqual([404, "response_not_found"]);
+  expect([unknown.status, (await errorOf(unknown)).code]).toEqual([404, "response_not_found"]);
   for (const id of [stored.id, (await create("tokens=3")).body.id]) {
     const followed = await service.fetch(`/v1/responses/${id}?stream=true`);
-    expect([followed.status, (await codeOf(followed)).code]).toEqual([400, "unsupported_feature"]);
+    expect([followed.status, (await errorOf(followed)).code]).toEqual([400, "unsupported_feature"]);
   }
 });
 
@@ -166,15 +150,15 @@ describe("with an idempotency key", () => {
     const first = await repeated(key, "tokens=30 tps=30");
     const begun = (await first.json()) as Created;
     const running = await repeated(key, "tokens=30 tps=30");
-    expect([running.status, replayOf(running)]).toEqual([200, first.headers.get("x-service-request-id")]);
+    expect([running.status, replayOf(running)]).toEqual([200, requestIdOf(first)]);
     expect(await running.json()).toMatchObject({ id: begun.id, status: "in_progress" });
     await ended(begun.id);
     const over = await repeated(key, "tokens=30 tps=30");
     expect(await over.json()).toMatchObject({ id: begun.id, status: "completed", output: [{ type: "message" }] });
     expect(service.engine.counts.requests).toBe(before + 1);
-    expect((await receiptOf(over.headers.get("x-service-request-id")!)).units.charged).toBe(0);
+    expect((await receiptOf(requestIdOf(over))).units.charged).toBe(0);
     const other = await repeated(key, "tokens=31 tps=30");
-    expect([other.status, (await codeOf(other)).code]).toEqual([400, "idempotency_key_reused"]);
+    expect([other.status, (await errorOf(other)).code]).toEqual([400, "idempotency_key_reused"]);
   });
 
   test("many that come at once are one response", async () => {
@@ -191,7 +175,7 @@ describe("with an idempotency key", () => {
       const first = await repeated(key, directives, { stream: true });
       const text = await first.text();
       const again = await repeated(key, directives, { stream: true });
-      expect([await again.text(), replayOf(again)]).toEqual([text, first.headers.get("x-service-request-id")]);
+      expect([await again.text(), replayOf(again)]).toEqual([text, requestIdOf(first)]);
     }
   });
 
@@ -233,9 +217,7 @@ describe("with an idempotency key", () => {
 });
 
 test("one whose key is revoked fails with the true reason", async () => {
-  const { id: keyId, key } = await service.json<{ id: string; key: string }>(
-    ...["key", "create", "--org", service.organization, "--name", "revoked"],
-  );
+  const { id: keyId, key } = await newKey(service, service.organization);
   const responses = await Promise.all(
     [false, true].map((stream) => service.post("/v1/responses", asked("tokens=16000 tps=50", { stream }), { key })),
   );

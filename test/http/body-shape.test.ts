@@ -1,19 +1,14 @@
 /** What a body may be before it is parsed: its depth, its values and members, and how far it unpacks. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { brotliCompressSync, constants, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
-import { model, type Service, startService } from "../harness/engine.ts";
+import { model, startService } from "../harness/engine.ts";
 
-let service: Service;
-beforeAll(async () => {
-  service = await startService({
-    limits:
-      "{ body_bytes_max: 3000000, body_depth_max: 20, body_values_max: 5000, body_members_max: 1000, body_names_max: 2600, body_ratio_max: 50 }",
-  });
-}, 60_000);
-afterAll(async () => {
-  await service.stop();
-}, 60_000);
+const service = await startService({
+  limits:
+    "{ body_bytes_max: 3000000, body_depth_max: 20, body_values_max: 5000, body_members_max: 1000, body_names_max: 2600, body_ratio_max: 50 }",
+});
+afterAll(() => service.stop(), 60_000);
 
 const request = { model, max_tokens: 10, messages: [{ role: "user", content: "hi" }] };
 const withMetadata = (metadata: unknown) => JSON.stringify({ ...request, metadata });

@@ -1,6 +1,7 @@
 /** What a key and its team may use, as a client and an operator meet it. */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { model, type Service, startService } from "../harness/engine.ts";
+import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
+import { model, startService } from "../harness/engine.ts";
+import { newKey, newOrganization } from "../harness/organizations.ts";
 import { until } from "../harness/until.ts";
 
 setDefaultTimeout(60_000);
@@ -11,26 +12,14 @@ const plans = {
   minute: "{ requests_per_minute: 50, tokens_per_minute: 5000 }",
 };
 
-let service: Service;
-beforeAll(async () => {
-  service = await startService({
-    plans,
-    engine: { directives: "", namesModel: false },
-    more: "webhooks: { allow_private: true }",
-  });
-}, 60_000);
-afterAll(async () => {
-  await service.stop();
-}, 60_000);
+const service = await startService({
+  plans,
+  engine: { directives: "", namesModel: false },
+  more: "webhooks: { allow_private: true }",
+});
+afterAll(() => service.stop(), 60_000);
 
-let made = 0;
-async function organization(plan: keyof typeof plans = "wide"): Promise<string> {
-  const slug = `budgets-${++made}`;
-  await service.json("org", "create", slug, "--plan", plan);
-  return slug;
-}
-const newKey = (org: string, ...options: string[]) =>
-  service.json<{ id: string; key: string }>("key", "create", "--org", org, "--name", "app", ...options);
+const organization = (plan: keyof typeof plans = "wide") => newOrganization(service, plan);
 interface Refused {
   error: Record<string, unknown> & { code: string; message: string };
 }
@@ -45,8 +34,8 @@ async function refused(response: Response): Promise<Refused["error"]> {
 
 test("a key's five-hour limit refuses, says whose it is, and leaves its neighbours alone", async () => {
   const org = await organization();
-  const limited = await newKey(org, "--limit", "session=150000");
-  const neighbour = await newKey(org);
+  const limited = await newKey(service, org, "--limit", "session=150000");
+  const neighbour = await newKey(service, org);
   const running = new AbortController();
   const first = service.post(
     "/v1/chat/completions",
@@ -86,8 +75,8 @@ test("a team's limits bind all of its keys, and the narrowest that resets last i
   const team = await service.json<{ id: string }>(
     ...["team", "create", "--org", org, "--name", "research", "--limit", "week=120000,concurrent_requests=2"],
   );
-  const one = await newKey(org, "--team", "research");
-  const two = await newKey(org, "--team", team.id);
+  const one = await newKey(service, org, "--team", "research");
+  const two = await newKey(service, org, "--team", team.id);
   const first = await chat(one.key, "hello");
   expect(first.status).toBe(200);
   await first.text();
@@ -124,7 +113,7 @@ test("a team at 80 percent of its limit tells its webhook, with the numbers that
     const team = await service.json<{ id: string }>(
       ...["team", "create", "--org", org, "--name", "research", "--limit", "week=100000000"],
     );
-    const { id, key } = await newKey(org, "--team", "research");
+    const { id, key } = await newKey(service, org, "--team", "research");
     const answer = await chat(key, "hello");
     expect(answer.status).toBe(200);
     await answer.text();
@@ -172,7 +161,7 @@ test("a team at 80 percent of its limit tells its webhook, with the numbers that
 
 test("how many of a key's requests run at a time is limited by itself", async () => {
   const org = await organization();
-  const { key } = await newKey(org, "--limit", "concurrent_requests=1");
+  const { key } = await newKey(service, org, "--limit", "concurrent_requests=1");
   const running = new AbortController();
   const first = await service.post(
     "/v1/chat/completions",
@@ -198,8 +187,8 @@ const usageOf = async (key: string) =>
 
 test("a key's requests a minute: it sees its own, its neighbours see the organization's, and a change counts at once", async () => {
   const org = await organization("minute");
-  const limited = await newKey(org, "--limit", "requests_per_minute=2");
-  const neighbour = await newKey(org);
+  const limited = await newKey(service, org, "--limit", "requests_per_minute=2");
+  const neighbour = await newKey(service, org);
   for (const left of ["1", "0"]) {
     const response = await chat(limited.key, "hello", 10);
     expect([response.status, ...rateHeadersOf(response)]).toEqual([200, "2", left, null]);
@@ -233,7 +222,7 @@ test("a team's tokens a minute bind all of its keys, and no request above them e
     ...["--key-limit", "requests_per_minute=30"],
   );
   expect(team.limits).toMatchObject({ tokens_per_minute: 1000, requests_per_minute: null });
-  const [one, two] = [await newKey(org, "--team", team.id), await newKey(org, "--team", "research")];
+  const [one, two] = [await newKey(service, org, "--team", team.id), await newKey(service, org, "--team", "research")];
   const words = (count: number) => Array(count).fill("hello").join(" ");
   const whole = await refused(await chat(one.key, words(2_000), 10));
   expect(whole).toMatchObject({ code: "usage_limit_reached", limited_by: "team", limit: "tokens_per_minute" });
@@ -266,17 +255,23 @@ test("a new key gets what its team gives, else what its organization gives, and 
     limits: Record<string, number | null>;
   }
   const limitsOf = async ({ id }: { id: string }) => (await service.json<Shown>("key", "show", id)).limits;
-  expect(await limitsOf(await newKey(org))).toMatchObject({
+  expect(await limitsOf(await newKey(service, org))).toMatchObject({
     ...{ session: 1_000_000, week: 9_000_000, requests_per_minute: 7, tokens_per_minute: null },
   });
-  expect(await limitsOf(await newKey(org, "--limit", "week=none"))).toMatchObject({ session: 1_000_000, week: null });
-  expect(await limitsOf(await newKey(org, "--team", "interns"))).toMatchObject({ session: 500_000, week: null });
+  expect(await limitsOf(await newKey(service, org, "--limit", "week=none"))).toMatchObject({
+    session: 1_000_000,
+    week: null,
+  });
+  expect(await limitsOf(await newKey(service, org, "--team", "interns"))).toMatchObject({
+    session: 500_000,
+    week: null,
+  });
 });
 
-test("what cannot be is refused with the reason, and nothing is half done", async () => {
+test("a change that is not possible is refused with the reason, and nothing of it is done", async () => {
   const [org, other] = [await organization(), await organization()];
   const foreign = await service.json<{ id: string }>("team", "create", "--org", other, "--name", "theirs");
-  const key = await newKey(org);
+  const key = await newKey(service, org);
   const says = async (...words: string[]) => {
     const { code, stderr } = await service.cli(...words);
     expect(code).not.toBe(0);
@@ -287,7 +282,7 @@ test("what cannot be is refused with the reason, and nothing is half done", asyn
   expect(await says("key", "update", key.id, "--limit", "week=200000001")).toContain(
     "The key's limit 'week' of 200,000,001 is above that of the plan 'wide', 200,000,000.",
   );
-  const minute = await newKey(await organization("minute"));
+  const minute = await newKey(service, await organization("minute"));
   expect(await says("key", "update", minute.id, "--limit", "tokens_per_minute=5001")).toContain(
     "The key's limit 'tokens_per_minute' of 5,001 is above that of the plan 'minute', 5,000.",
   );

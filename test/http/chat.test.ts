@@ -1,25 +1,19 @@
 /** POST /v1/chat/completions: what a client may rely on, streamed and not, in front of an engine over HTTP. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import {
   engineModel,
   errorOf,
   eventsOf,
   model,
   plainModel,
-  type Service,
   says,
   smallModel,
   startService,
   words,
 } from "../harness/engine.ts";
 
-let service: Service;
-beforeAll(async () => {
-  service = await startService();
-}, 60_000);
-afterAll(async () => {
-  await service.stop();
-}, 60_000);
+const service = await startService();
+afterAll(() => service.stop(), 60_000);
 
 const chat = (body: object) => service.post("/v1/chat/completions", { model, ...body });
 // biome-ignore lint/suspicious/noExplicitAny: answers are held against the contract by the harness
@@ -69,7 +63,7 @@ describe("an answer", () => {
     expect(chunks.at(-1).usage).toEqual(whole.usage);
   });
 
-  test("asked for with a small cap, the engine is asked whole; else it streams, and the client never knows", async () => {
+  test("with a small cap comes from the engine in one piece, else as a stream, and the client sees no difference", async () => {
     await answer({ messages: says(""), max_tokens: 16 });
     expect(asked().stream).toBe(false);
     await answer({ messages: says("") });
@@ -176,7 +170,7 @@ describe("tools", () => {
     expect((asked().messages as unknown[])[2]).toEqual({ role: "tool", tool_call_id: "call_1", content: "rain" });
   });
 
-  test("a forced choice, and a subset, are what the engine sees", async () => {
+  test("a forced choice and a subset reach the engine", async () => {
     const other = { type: "function", function: { name: "time", parameters: { type: "object", properties: {} } } };
     const forced = await answer({
       messages: says(""),

@@ -88,7 +88,7 @@ test("whatever a client writes, it never passes for another behind a proxy that 
   );
 });
 
-test("what names an address or a network", () => {
+test("a text that names an address or a network", () => {
   for (const good of ["10.0.0.1", "10.0.0.0/8", "0.0.0.0/0", "::1", "2001:db8::/128"])
     expect(isNetwork(good)).toBe(true);
   for (const bad of ["", "10.0.0", "10.0.0.0/33", "::/129", "10.0.0.0/", "10.0.0.0/8/8", "proxy.local", "10.0.0.0/-1"])

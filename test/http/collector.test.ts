@@ -18,7 +18,7 @@ function leaveOld(): void {
   held.length = 0;
 }
 
-test("what was held for long is freed before the call returns", () => {
+test("objects that were held for long are freed before the call returns", () => {
   fullGC();
   const before = there();
   leaveOld();
@@ -27,7 +27,7 @@ test("what was held for long is freed before the call returns", () => {
   expect(there() - before).toBeLessThanOrEqual(some);
 });
 
-test("what is new is freed soon, without a call that waits for it", async () => {
+test("new objects are freed soon, without a call that waits for it", async () => {
   fullGC();
   const before = there();
   made();

@@ -1,11 +1,10 @@
 /** A conversation told in short, over real sockets: one inference, one item, and a conversation that goes on from it. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import type { RequestReceipt } from "../../src/management/receipt-shape.ts";
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { CompactedResponse, OutputItem, ResponseObject } from "../../src/protocol/openai-responses/contract.ts";
-import { type ScriptedEngine, startScriptedEngine, type Turn } from "../clients/scripted-engine.ts";
-import { errorOf, model, plainModel, type Service, smallModel, startService } from "../harness/engine.ts";
+import { startScriptedEngine, type Turn } from "../clients/scripted-engine.ts";
+import { errorOf, model, plainModel, refusalOf, smallModel, startService } from "../harness/engine.ts";
+import { endedReceipt, requestIdOf } from "../harness/receipts.ts";
 import { eventsOf, finalOf } from "../harness/responses.ts";
-import { until } from "../harness/until.ts";
 
 setDefaultTimeout(60_000);
 
@@ -16,12 +15,8 @@ const assistant = (content: string) => ({ role: "assistant", content });
 const talk = [user("Plan a trip to Oslo."), assistant("When?"), user("In May, by train.")];
 const summary = "Goal: a trip to Oslo in May, by train.";
 
-let engine: ScriptedEngine;
-let service: Service;
-beforeAll(async () => {
-  engine = startScriptedEngine();
-  service = await startService({ engineUrl: engine.url });
-});
+const engine = startScriptedEngine();
+const service = await startService({ engineUrl: engine.url });
 afterAll(async () => {
   await service.stop();
   engine.stop();
@@ -32,10 +27,6 @@ const post = (body: object, at = path) => service.post(at, { model, store: false
 const answered = async <Answer = ResponseObject>(response: Response): Promise<Answer> => {
   expect(response.status).toBe(200);
   return (await response.json()) as Answer;
-};
-const refusal = async (response: Response) => {
-  const { code, param } = await errorOf(response);
-  return [response.status, code, param];
 };
 /** What the engine was told last: role and text of each message. */
 const told = () =>
@@ -49,12 +40,7 @@ const told = () =>
     ]);
 const sealedIn = (output: readonly { type: string }[]): string[] =>
   (output as OutputItem[]).flatMap((item) => (item.type === "compaction" ? [item.encrypted_content] : []));
-const receiptOf = async (response: Response): Promise<RequestReceipt> => {
-  const id = response.headers.get("x-service-request-id");
-  const receipt = async () => (await (await service.fetch(`/v1/service/requests/${id}`)).json()) as RequestReceipt;
-  await until(async () => (await receipt()).outcome !== "running", 5_000, "the record");
-  return receipt();
-};
+const receiptOf = (response: Response) => endedReceipt(service, requestIdOf(response));
 
 describe("a conversation that ends in a trigger", () => {
   test.each([false, true])(
@@ -83,7 +69,7 @@ describe("a conversation that ends in a trigger", () => {
     },
   );
 
-  test("is told to the model whole, and behind it what is asked for; tools and forms are not", async () => {
+  test("reaches the model whole with the instruction behind it, and without tools and formats", async () => {
     play({ text: summary });
     const tools = [{ type: "function", name: "get_weather", parameters: { type: "object" } }];
     const text = { format: { type: "json_object" } };
@@ -145,11 +131,11 @@ describe("a model that writes no summary", () => {
     [path, { input: [...talk, trigger], stream: true }],
     [`${path}/compact`, { input: talk }],
   ];
-  test.each(nothing)("that %s: a failure that can be asked again, and nothing is charged", async (_, turn) => {
+  test.each(nothing)("that %s: a failure that can be retried, and nothing is charged", async (_, turn) => {
     for (const [at, body] of doors) {
       play(turn, turn);
       const response = await post(body, at);
-      expect(await refusal(response)).toEqual([503, "upstream_unavailable", null]);
+      expect(await refusalOf(response)).toEqual([503, "upstream_unavailable", null]);
       const { outcome, units } = await receiptOf(response);
       expect([outcome, units.charged]).toEqual(["failed", 0]);
     }
@@ -175,7 +161,7 @@ describe("a conversation beyond the context", () => {
   const left = (sealed: string | undefined) =>
     Number(/^compaction\.1:\[The (\d+) oldest messages .* left out\.\]\n\n/.exec(sealed ?? "")?.[1]);
 
-  test("by far: the oldest turns are left out before it is asked, and the item says how many", async () => {
+  test("by far: the oldest turns are left out before the request, and the item says how many", async () => {
     play({ text: summary });
     const { output } = await answered(
       await post({ model: smallModel, instructions: "Be brief.", input: [...long, trigger] }),
@@ -191,7 +177,7 @@ describe("a conversation beyond the context", () => {
     expect(messages.length).toBeGreaterThan(10);
   });
 
-  test("in the engine's opinion: it is asked again with less, until it fits", async () => {
+  test("by the engine's count: the request is repeated with less, until it fits", async () => {
     const refuses = { code: "context_length_exceeded", message: "maximum context length" };
     play({ refuses }, { refuses }, { text: summary });
     const response = await post({ input: [...long, trigger] });
@@ -209,19 +195,23 @@ describe("a conversation beyond the context", () => {
     play(...Array(8).fill({ refuses }));
     for (const stream of [false, true]) {
       const response = await post({ input: [user(line), trigger], stream });
-      expect(await refusal(response)).toEqual([400, "context_length_exceeded", "input"]);
+      expect(await refusalOf(response)).toEqual([400, "context_length_exceeded", "input"]);
       expect((await receiptOf(response)).units.charged).toBe(0);
     }
     expect(engine.asked).toHaveLength(2);
     const far = await post({ model: smallModel, input: [user(line.repeat(2_000)), trigger] });
-    expect(await refusal(far)).toEqual([400, "context_length_exceeded", "input"]);
+    expect(await refusalOf(far)).toEqual([400, "context_length_exceeded", "input"]);
     expect(engine.asked).toHaveLength(2);
   });
 
-  test("however it goes on being refused: the engine is asked a few times, and no more", async () => {
+  test("that the engine never takes: the request is repeated a few times, and no more", async () => {
     const refuses = { code: "context_length_exceeded", message: "maximum context length" };
     play(...Array(40).fill({ refuses }));
-    expect(await refusal(await post({ input: [...long, trigger] }))).toEqual([400, "context_length_exceeded", "input"]);
+    expect(await refusalOf(await post({ input: [...long, trigger] }))).toEqual([
+      400,
+      "context_length_exceeded",
+      "input",
+    ]);
     expect(engine.asked.length).toBeLessThanOrEqual(5);
   });
 });
@@ -245,7 +235,7 @@ describe("an item that is no compaction of this service", () => {
   ];
   test.each(strange)("%s: refused, before any engine is asked", async (_, input, expected) => {
     play({ text: "hello" });
-    expect(await refusal(await post({ input }))).toEqual(expected);
+    expect(await refusalOf(await post({ input }))).toEqual(expected);
     expect(engine.asked).toHaveLength(0);
   });
 
@@ -286,7 +276,7 @@ describe("a stored conversation", () => {
     expect(told()[0]![1]).toEndWith(summary);
     const early = (data as unknown as { id: string }[]).at(-1)!.id;
     const misplaced = await stored({ input: [{ type: "item_reference", id: early }, user("hi")] });
-    expect(await refusal(misplaced)).toEqual([400, "invalid_value", "input[0]"]);
+    expect(await refusalOf(misplaced)).toEqual([400, "invalid_value", "input[0]"]);
   });
 });
 
@@ -340,15 +330,19 @@ describe("POST /v1/responses/compact", () => {
 
   test("refuses what it cannot do, and says what is missing", async () => {
     play({ text: summary });
-    expect(await refusal(await compact({}))).toEqual([400, "missing_field", "input"]);
-    expect(await refusal(await compact({ input: null }))).toEqual([400, "missing_field", "input"]);
-    expect(await refusal(await compact({ input: [] }))).toEqual([400, "invalid_value", "input"]);
-    expect(await refusal(await compact({ input: talk, stream: true }))).toEqual([400, "unsupported_feature", "stream"]);
-    expect(await refusal(await compact({ input: [trigger] }))).toEqual([400, "invalid_value", "input"]);
+    expect(await refusalOf(await compact({}))).toEqual([400, "missing_field", "input"]);
+    expect(await refusalOf(await compact({ input: null }))).toEqual([400, "missing_field", "input"]);
+    expect(await refusalOf(await compact({ input: [] }))).toEqual([400, "invalid_value", "input"]);
+    expect(await refusalOf(await compact({ input: talk, stream: true }))).toEqual([
+      400,
+      "unsupported_feature",
+      "stream",
+    ]);
+    expect(await refusalOf(await compact({ input: [trigger] }))).toEqual([400, "invalid_value", "input"]);
     const orphan = { type: "function_call_output", call_id: "c", output: "x" };
-    expect(await refusal(await compact({ input: [orphan] }))).toEqual([400, "invalid_value", "input[0].call_id"]);
+    expect(await refusalOf(await compact({ input: [orphan] }))).toEqual([400, "invalid_value", "input[0].call_id"]);
     const gone = await compact({ previous_response_id: "resp_x" });
-    expect(await refusal(gone)).toEqual([400, "previous_response_not_found", "previous_response_id"]);
+    expect(await refusalOf(gone)).toEqual([400, "previous_response_not_found", "previous_response_id"]);
     expect(engine.asked).toHaveLength(0);
     for (const at of ["compact", "input_tokens"])
       expect((await service.fetch(`${path}/${at}`)).headers.get("allow")).toBe("POST");

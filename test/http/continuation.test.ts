@@ -1,11 +1,10 @@
 /** An engine dies in the middle of a text, and another goes on: the caller sees one answer, and pays once for it. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import type { RequestReceipt } from "../../src/management/receipt-shape.ts";
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { eventsOf as framesOf } from "../harness/engine.ts";
+import { endedReceipt, requestIdOf } from "../harness/receipts.ts";
 import { eventsOf, finalOf, textOf } from "../harness/responses.ts";
-import { type Simulator, startSimulator } from "../harness/simulator.ts";
-import { type Sluice, startSluice } from "../harness/sluice.ts";
-import { until } from "../harness/until.ts";
+import { startSimulator } from "../harness/simulator.ts";
+import { startSluice } from "../harness/sluice.ts";
 
 setDefaultTimeout(60_000);
 
@@ -13,29 +12,22 @@ const [going, plain, lost, other] = ["acme/going", "acme/plain", "acme/lost", "a
 const question = "[simulator: tokens=40] Tell me of sluices.";
 const tools = [{ type: "function", function: { name: "look", parameters: { type: "object", properties: {} } } }];
 
-let dying: Simulator;
+const dying = await startSimulator({ namesModel: false, directives: "cut-after=12" });
 /** Another one, because an engine that dies again and again is not asked for a while. */
-let dyingToo: Simulator;
-let well: Simulator;
+const dyingToo = await startSimulator({ namesModel: false, directives: "cut-after=12" });
+const well = await startSimulator({ namesModel: false });
 /** It could answer, but it cannot go on. */
-let unable: Simulator;
+const unable = await startSimulator({ namesModel: false });
 /** It fails before its first word. */
-let silent: Simulator;
-let sluice: Sluice;
-beforeAll(async () => {
-  dying = await startSimulator({ namesModel: false, directives: "cut-after=12" });
-  dyingToo = await startSimulator({ namesModel: false, directives: "cut-after=12" });
-  well = await startSimulator({ namesModel: false });
-  unable = await startSimulator({ namesModel: false });
-  silent = await startSimulator({ namesModel: false, directives: "status=500" });
-  const model = (id: string, routes: string[]) => `
+const silent = await startSimulator({ namesModel: false, directives: "status=500" });
+const model = (id: string, routes: string[]) => `
   - id: ${id}
     created: 1790000000
     context_window: 131072
     capabilities: [tools, structured_output]
     prices: { input: 100, output: 400 }
     routes: [${routes.map((upstream, priority) => `{ model: writer, priority: ${priority}, upstream: ${upstream} }`).join(", ")}]`;
-  const config = `
+const config = `
 upstreams:
   dying: { url: "${dying.url}", protocol: openai-chat }
   dying-too: { url: "${dyingToo.url}", protocol: openai-chat }
@@ -45,8 +37,7 @@ upstreams:
 models:${model(going, ["dying", "unable", "well, continue: true"])}${model(plain, ["dying", "well"])}${model(other, ["dying-too", "well, continue: true"])}${model(lost, ["dying", "silent, continue: true"])}
 plans: { pro: {} }
 `;
-  sluice = await startSluice({ config });
-});
+const sluice = await startSluice({ config });
 afterAll(async () => {
   await sluice.stop();
   await Promise.all([unable.stop(), dying.stop(), dyingToo.stop(), well.stop(), silent.stop()]);
@@ -59,16 +50,7 @@ async function wholeText(): Promise<string> {
   return ((await response.json()) as { choices: { message: { content: string } }[] }).choices[0]!.message.content;
 }
 
-async function receiptOf(response: Response): Promise<RequestReceipt> {
-  const id = response.headers.get("x-service-request-id");
-  let receipt: RequestReceipt | null = null;
-  await until(async () => {
-    const found = await sluice.fetch(`/v1/service/requests/${id}`);
-    receipt = found.status === 200 ? ((await found.json()) as RequestReceipt) : null;
-    return receipt !== null && receipt.outcome !== "running";
-  });
-  return receipt!;
-}
+const receiptOf = (response: Response) => endedReceipt(sluice, requestIdOf(response));
 
 const asks = (model: string, more: object = {}) => ({
   ...{ model, stream: true, messages: [{ role: "user", content: question }] },

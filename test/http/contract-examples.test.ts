@@ -1,17 +1,12 @@
 /** The request examples of the contract, as published, against the running service on its default catalog. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { exampleModel } from "../../src/api/operation.ts";
 import { operations } from "../../src/api/operations.ts";
 import { defaultModels } from "../../src/config/models.ts";
-import { type Sluice, startSluice } from "../harness/sluice.ts";
+import { startSluice } from "../harness/sluice.ts";
 
-let service: Sluice;
-beforeAll(async () => {
-  service = await startSluice();
-}, 60_000);
-afterAll(async () => {
-  await service.stop();
-}, 60_000);
+const service = await startSluice();
+afterAll(() => service.stop(), 60_000);
 
 for (const operation of operations) {
   for (const example of operation.examples) {

@@ -1,7 +1,9 @@
 /** POST /v1/messages/count_tokens over real sockets: exact, cheap, and in nobody's way. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import type { RequestReceipt } from "../../src/management/receipt-shape.ts";
 import { busyness } from "../harness/busyness.ts";
+import { newMember } from "../harness/organizations.ts";
+import { endedReceipt } from "../harness/receipts.ts";
 import { type Sluice, startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
 
@@ -9,13 +11,8 @@ const path = "/v1/messages/count_tokens";
 const exact = "openai/gpt-oss-20b";
 const estimated = "z-ai/glm-4.6";
 
-let service: Sluice;
-beforeAll(async () => {
-  service = await startSluice();
-}, 60_000);
-afterAll(async () => {
-  await service.stop();
-}, 60_000);
+const service = await startSluice();
+afterAll(() => service.stop(), 60_000);
 
 const foo = (model: string, content: unknown = "foo") => ({ model, messages: [{ role: "user", content }], tools: [] });
 const count = async (body: unknown, init: Parameters<Sluice["post"]>[2] = {}) => {
@@ -40,14 +37,14 @@ async function leftAfter(body: object): Promise<RequestReceipt["usage"]> {
   await gone;
   let id: string | undefined;
   const line = /"event":"request","request_id":"(req_\w+)",.*"status":499,/;
-  const told = () => {
+  const isLogged = () => {
     id = line.exec(service.stderr().slice(logged))?.[1];
     return id !== undefined;
   };
-  await until(told, 10_000, "its line in the log");
-  const found = async () => (await (await service.fetch(`/v1/service/requests/${id}`)).json()) as RequestReceipt;
-  await until(async () => (await found()).outcome === "cancelled", 10_000, "the record");
-  return (await found()).usage;
+  await until(isLogged, 10_000, "its line in the log");
+  const { outcome, usage } = await endedReceipt(service, id);
+  expect(outcome).toBe("cancelled");
+  return usage;
 }
 
 describe("a count", () => {
@@ -81,10 +78,7 @@ describe("a count", () => {
 
   test("needs a key, and no scope of it", async () => {
     expect(await codeOf(await service.post(path, foo(exact), { key: null }))).toBe("401 missing_api_key");
-    await service.json("org", "create", "counting", "--plan", "unlimited");
-    const { key } = await service.json<{ key: string }>(
-      ...["key", "create", "--org", "counting", "--name", "reader", "--scopes", "usage:read"],
-    );
+    const { key } = await newMember(service, "unlimited", "--scopes", "usage:read");
     expect((await count(foo(exact), { key })).status).toBe(200);
     const usage = await service.fetch("/v1/service/usage", { key });
     const { session } = (await usage.json()) as { session: { usage_percent: number; reset_at: string } };
@@ -93,7 +87,7 @@ describe("a count", () => {
     expect(Math.abs(Date.parse(session.reset_at) - Date.now() - 5 * 3_600_000)).toBeLessThan(60_000);
   });
 
-  test("is refused where the model or the body is not right, in the words of Messages", async () => {
+  test("is refused for a wrong model or body, in the form of Messages", async () => {
     expect(await codeOf(await service.post(path, foo("acme/none")))).toBe("404 model_not_found");
     expect(await codeOf(await service.post(path, "{"))).toBe("400 invalid_json");
     expect(await codeOf(await service.post(path, { model: exact }))).toBe("400 missing_field");

@@ -2,29 +2,19 @@
  * A client that leaves, on each protocol, streaming or not, before the first byte, in the middle, after the last: its
  * engine is let go within a second, and one record stands within two, with the tokens that were produced until then.
  */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import type { RequestReceipt } from "../../src/management/receipt-shape.ts";
-import { model, type Service, says, startService } from "../harness/engine.ts";
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { inferenceBodies, model, startService } from "../harness/engine.ts";
+import { endedReceipt, requestIdOf } from "../harness/receipts.ts";
 import { until } from "../harness/until.ts";
 
 setDefaultTimeout(60_000);
 
-const bodies: Record<string, (directives: string) => object> = {
-  "/v1/chat/completions": (directives) => ({ messages: says(directives) }),
-  "/v1/messages": (directives) => ({ messages: says(directives), max_tokens: 16_000 }),
-  "/v1/responses": (directives) => ({ input: says(directives) }),
-};
 /** At this pace, what is generated while the news of a departure is on its way is so many tokens at most. */
 const pace = 100;
 const tokens_in_flight = 10;
 
-let service: Service;
-beforeAll(async () => {
-  service = await startService({ engine: { directives: "", namesModel: false } });
-});
-afterAll(async () => {
-  await service.stop();
-});
+const service = await startService({ engine: { directives: "", namesModel: false } });
+afterAll(() => service.stop());
 
 /** An engine that was asked after `before` requests. */
 async function engineAfter(before: number) {
@@ -33,19 +23,7 @@ async function engineAfter(before: number) {
   return asked()!;
 }
 
-async function receiptOf(id: string): Promise<RequestReceipt> {
-  let receipt: RequestReceipt | null = null;
-  await until(
-    async () => {
-      const response = await service.fetch(`/v1/service/requests/${id}`);
-      receipt = response.status === 200 ? ((await response.json()) as RequestReceipt) : null;
-      return receipt !== null && receipt.outcome !== "running";
-    },
-    2000,
-    `the record of ${id}`,
-  );
-  return receipt!;
-}
+const receiptOf = (id: string) => endedReceipt(service, id, { deadline_ms: 2000 });
 
 /** Who never saw a byte learns the id of its request from the log alone. */
 async function idInLog(from: number): Promise<string> {
@@ -61,9 +39,9 @@ async function idInLog(from: number): Promise<string> {
   return id;
 }
 
-describe.each(Object.keys(bodies))("%s", (path) => {
+describe.each(Object.keys(inferenceBodies))("%s", (path) => {
   const ask = (directives: string, stream: boolean, signal?: AbortSignal) =>
-    service.post(path, { model, ...bodies[path]!(directives), stream }, signal ? { signal } : {});
+    service.post(path, { model, ...inferenceBodies[path]!(directives), stream }, signal ? { signal } : {});
 
   for (const stream of [true, false]) {
     const kind = stream ? "a stream" : "an unstreamed answer";
@@ -103,7 +81,7 @@ describe.each(Object.keys(bodies))("%s", (path) => {
       const response = await ask("tokens=40", stream, leaving.signal);
       await response.text();
       leaving.abort();
-      const receipt = await receiptOf(response.headers.get("x-service-request-id")!);
+      const receipt = await receiptOf(requestIdOf(response));
       expect(receipt).toMatchObject({ outcome: "completed", usage: { output_tokens: 40, source: "reported" } });
       expect(service.engine.requests.at(-1)).toMatchObject({ ended: "complete", tokens: 40 });
     });

@@ -1,18 +1,14 @@
 /** What every operation does: ids, credentials, scopes, methods, bodies. Bad input is only ever a 4xx. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { connect } from "node:net";
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
 import fc from "fast-check";
-import { errorOf, model, plainModel, type Service, says, startService } from "../harness/engine.ts";
+import { errorOf, model, plainModel, says, startService } from "../harness/engine.ts";
+import { newKey, newMember } from "../harness/organizations.ts";
 import { until } from "../harness/until.ts";
 
-let service: Service;
-beforeAll(async () => {
-  service = await startService({ limits: "{ body_read_ms: 600 }" });
-}, 60_000);
-afterAll(async () => {
-  await service.stop();
-}, 60_000);
+const service = await startService({ limits: "{ body_read_ms: 600 }" });
+afterAll(() => service.stop(), 60_000);
 
 const path = "/v1/chat/completions";
 const valid = () => ({ model, messages: says("") });
@@ -197,26 +193,8 @@ describe("credentials", () => {
 
   test("a key without the scope is 403, and one for other models is 403", async () => {
     const { organization } = service;
-    const reader = await service.json<{ key: string }>(
-      "key",
-      "create",
-      "--org",
-      organization,
-      "--name",
-      "reader",
-      "--scopes",
-      "models:read",
-    );
-    const narrow = await service.json<{ key: string }>(
-      "key",
-      "create",
-      "--org",
-      organization,
-      "--name",
-      "narrow",
-      "--models",
-      plainModel,
-    );
+    const reader = await newKey(service, organization, "--scopes", "models:read");
+    const narrow = await newKey(service, organization, "--models", plainModel);
     expect((await service.fetch("/v1/models", { key: reader.key })).status).toBe(200);
     for (const response of [
       await service.post(path, valid(), { key: reader.key }),
@@ -230,18 +208,9 @@ describe("credentials", () => {
   }, 30_000);
 
   test("revoked, expired and suspended are refused at once", async () => {
-    const org = await service.json<{ id: string }>("org", "create", "brief", "--plan", "unlimited");
-    const made = await service.json<{ id: string; key: string }>("key", "create", "--org", "brief", "--name", "k");
-    const brief = await service.json<{ key: string }>(
-      "key",
-      "create",
-      "--org",
-      "brief",
-      "--name",
-      "e",
-      "--expires",
-      new Date(Date.now() + 3000).toISOString(),
-    );
+    const made = await newMember(service, "unlimited");
+    const expires = new Date(Date.now() + 3000).toISOString();
+    const brief = await newKey(service, made.organization, "--expires", expires);
     /** On Postgres the command is a process of its own, and the node hears of it by a notification. */
     const refused = async (key: string, code: string) => {
       const codeNow = async () => {
@@ -252,9 +221,9 @@ describe("credentials", () => {
       else await until(async () => (await codeNow()) === code, 5_000, code);
     };
     expect((await service.fetch("/v1/models", { key: made.key })).status).toBe(200);
-    await service.json("org", "suspend", org.id);
+    await service.json("org", "suspend", made.organization);
     await refused(made.key, "organization_suspended");
-    await service.json("org", "resume", org.id);
+    await service.json("org", "resume", made.organization);
     const isServed = async () => (await service.fetch("/v1/models", { key: made.key })).status === 200;
     await until(isServed, 5_000, "the organization to be served again");
     await service.json("key", "revoke", made.id);

@@ -9,7 +9,7 @@ import { plentifulBounds } from "../harness/bounds.ts";
 
 const connection = { address: () => "192.0.2.1", isLocal: () => false, keepOpen() {} };
 
-test("a defect in telling of a refusal is a 500, and the request is closed", async () => {
+test("a defect in the record of a refusal is a 500, and the request is closed", async () => {
   const closed: number[] = [];
   const needed: Partial<Dependencies> = {
     newId: () => "0".repeat(32),

@@ -1,20 +1,15 @@
 /** HEAD answers as GET does, without the body: with GET's length, or with none (RFC 9110, 8.6). */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { operations } from "../../src/api/operations.ts";
-import { model, type Service, startService } from "../harness/engine.ts";
+import { model, startService } from "../harness/engine.ts";
 import { rawClient, untilClosed } from "../harness/raw-client.ts";
 
-let service: Service;
 let ids: { response: string; request: string };
-beforeAll(async () => {
-  service = await startService();
-  const answer = await service.post("/v1/responses", { model, input: "x" });
-  const { id } = (await answer.json()) as { id: string };
-  ids = { response: id, request: answer.headers.get("x-service-request-id") ?? "" };
-}, 60_000);
-afterAll(async () => {
-  await service.stop();
-}, 60_000);
+const service = await startService();
+const answer = await service.post("/v1/responses", { model, input: "x" });
+const { id } = (await answer.json()) as { id: string };
+ids = { response: id, request: answer.headers.get("x-service-request-id") ?? "" };
+afterAll(() => service.stop(), 60_000);
 
 async function asked(method: string, path: string, key: string | null) {
   const client = await rawClient(service.url);

@@ -2,30 +2,21 @@
  * A request with an idempotency key, on each protocol: what repeats it gets the same bytes, from the first, without
  * another call or charge; and an answer goes on when its client leaves.
  */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import type { RequestReceipt } from "../../src/management/receipt-shape.ts";
-import { model, type Service, says, startService } from "../harness/engine.ts";
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { inferenceBodies, model, startService } from "../harness/engine.ts";
+import { newKey } from "../harness/organizations.ts";
+import { endedReceipt, requestIdOf } from "../harness/receipts.ts";
 import { until } from "../harness/until.ts";
 
 setDefaultTimeout(60_000);
 
-const bodies: Record<string, (directives: string) => object> = {
-  "/v1/chat/completions": (directives) => ({ messages: says(directives) }),
-  "/v1/messages": (directives) => ({ messages: says(directives), max_tokens: 16_000 }),
-  "/v1/responses": (directives) => ({ input: says(directives) }),
-};
-const paths = Object.keys(bodies);
+const paths = Object.keys(inferenceBodies);
 
-let service: Service;
-beforeAll(async () => {
-  service = await startService({
-    engine: { directives: "", namesModel: false },
-    more: "answers: { answer_bytes_max: 65536 }",
-  });
+const service = await startService({
+  engine: { directives: "", namesModel: false },
+  more: "answers: { answer_bytes_max: 65536 }",
 });
-afterAll(async () => {
-  await service.stop();
-});
+afterAll(() => service.stop());
 
 interface Asked {
   directives?: string;
@@ -38,27 +29,17 @@ interface Asked {
 const ask = (path: string, { directives = "", stream = false, key, signal, more }: Asked) =>
   service.post(
     path,
-    { model, ...bodies[path]!(directives), stream, ...more },
+    { model, ...inferenceBodies[path]!(directives), stream, ...more },
     { headers: { "idempotency-key": key }, ...(signal ? { signal } : {}) },
   );
-const idOf = (response: Response) => response.headers.get("x-service-request-id")!;
 const replayOf = (response: Response) => response.headers.get("x-service-replay-of");
-const newKey = () => `key ${crypto.randomUUID()}`;
+const idempotencyKey = () => `key ${crypto.randomUUID()}`;
 const codeOf = async (response: Response) => {
   const { error } = (await response.json()) as { error: { code?: string; details?: { error_code: string } } };
   return error.details?.error_code ?? error.code;
 };
 
-async function receiptOf(id: string): Promise<RequestReceipt> {
-  let receipt: RequestReceipt | null = null;
-  const settled = async () => {
-    const response = await service.fetch(`/v1/service/requests/${id}`);
-    receipt = response.status === 200 ? ((await response.json()) as RequestReceipt) : null;
-    return receipt !== null && receipt.outcome !== "running";
-  };
-  await until(settled, 5_000, `the receipt of ${id}`);
-  return receipt!;
-}
+const receiptOf = (id: string) => endedReceipt(service, id);
 
 /** Reads the beginning. */
 async function some(response: Response): Promise<void> {
@@ -70,7 +51,7 @@ describe.each(paths)("%s", (path) => {
     const kind = stream ? "a stream" : "a whole answer";
 
     test(`${kind} is repeated byte for byte, and charged once`, async () => {
-      const key = newKey();
+      const key = idempotencyKey();
       const before = service.engine.counts.requests;
       const first = await ask(path, { key, stream, directives: "tokens=40" });
       const text = await first.text();
@@ -78,13 +59,13 @@ describe.each(paths)("%s", (path) => {
       for (let time = 0; time < 2; time++) {
         const again = await ask(path, { key, stream, directives: "tokens=40" });
         expect(await again.text()).toBe(text);
-        expect([again.status, replayOf(again)]).toEqual([200, idOf(first)]);
+        expect([again.status, replayOf(again)]).toEqual([200, requestIdOf(first)]);
         expect(again.headers.get("content-type")).toBe(first.headers.get("content-type"));
         expect(again.headers.get("x-service-usage-week-percent")).toBe(
           first.headers.get("x-service-usage-week-percent"),
         );
-        expect(await receiptOf(idOf(again))).toMatchObject({
-          replay_of: idOf(first),
+        expect(await receiptOf(requestIdOf(again))).toMatchObject({
+          replay_of: requestIdOf(first),
           stream,
           model,
           outcome: "completed",
@@ -92,13 +73,13 @@ describe.each(paths)("%s", (path) => {
         });
       }
       expect(service.engine.counts.requests).toBe(before + 1);
-      const receipt = await receiptOf(idOf(first));
+      const receipt = await receiptOf(requestIdOf(first));
       expect(receipt).toMatchObject({ replay_of: null, detached: false, outcome: "completed" });
       expect(receipt.units.charged).toBeGreaterThan(0);
     });
 
     test(`${kind} is joined while it is written`, async () => {
-      const key = newKey();
+      const key = idempotencyKey();
       const before = service.engine.counts.requests;
       const asked = { key, stream, directives: "tokens=30 tps=30" };
       const first = ask(path, asked);
@@ -111,7 +92,7 @@ describe.each(paths)("%s", (path) => {
     });
 
     test(`of ${kind} whose client leaves, the rest is there for it`, async () => {
-      const key = newKey();
+      const key = idempotencyKey();
       const leaving = new AbortController();
       const asked = { key, stream, directives: "tokens=30 tps=30" };
       const before = service.engine.counts.requests;
@@ -133,7 +114,7 @@ describe.each(paths)("%s", (path) => {
     });
 
     test(`a request for ${kind} that fails before its answer leaves its key free`, async () => {
-      const key = newKey();
+      const key = idempotencyKey();
       const before = service.engine.counts.requests;
       const failed = await ask(path, { key, stream, directives: "status=400" });
       expect(failed.status).toBe(400);
@@ -145,16 +126,16 @@ describe.each(paths)("%s", (path) => {
   }
 
   test("a stream that fails after its first part is repeated with its failure", async () => {
-    const asked = { key: newKey(), stream: true, directives: "tokens=30 error-after=10" };
+    const asked = { key: idempotencyKey(), stream: true, directives: "tokens=30 error-after=10" };
     const first = await ask(path, asked);
     const text = await first.text();
     expect(text).toContain("error");
     const again = await ask(path, asked);
-    expect([await again.text(), replayOf(again)]).toEqual([text, idOf(first)]);
+    expect([await again.text(), replayOf(again)]).toEqual([text, requestIdOf(first)]);
   });
 
   test("another body with the same key is refused, and so is a key that is none", async () => {
-    const key = newKey();
+    const key = idempotencyKey();
     await (await ask(path, { key, directives: "tokens=5" })).text();
     const other = await ask(path, { key, directives: "tokens=6" });
     expect([other.status, await codeOf(other)]).toEqual([400, "idempotency_key_reused"]);
@@ -165,7 +146,7 @@ describe.each(paths)("%s", (path) => {
   });
 
   test("an answer beyond the limit reaches its client, and is not repeated or charged again", async () => {
-    const asked = { key: newKey(), stream: true, directives: "tokens=2000" };
+    const asked = { key: idempotencyKey(), stream: true, directives: "tokens=2000" };
     const before = service.engine.counts.requests;
     const first = await ask(path, asked);
     const text = await first.text();
@@ -178,13 +159,11 @@ describe.each(paths)("%s", (path) => {
 });
 
 test("a key is an organization's, a key's and an operation's own", async () => {
-  const key = newKey();
+  const key = idempotencyKey();
   const before = service.engine.counts.requests;
-  const { key: otherKey } = await service.json<{ key: string }>(
-    ...["key", "create", "--org", service.organization, "--name", "other"],
-  );
+  const { key: otherKey } = await newKey(service, service.organization);
   for (const path of paths) await (await ask(path, { key, directives: "tokens=5" })).text();
-  const body = { model, ...bodies[paths[0]!]!("tokens=5"), stream: false };
+  const body = { model, ...inferenceBodies[paths[0]!]!("tokens=5"), stream: false };
   const other = await service.post(paths[0]!, body, { key: otherKey, headers: { "idempotency-key": key } });
   expect([other.status, replayOf(other)]).toEqual([200, null]);
   expect(service.engine.counts.requests).toBe(before + paths.length + 1);
@@ -195,7 +174,7 @@ test("an organization that keeps no content cannot use keys", async () => {
   await service.json("org", "policy", "private", "--content", "none");
   const { key } = await service.json<{ key: string }>("key", "create", "--org", "private", "--name", "a");
   for (const path of paths) {
-    const body = { model, ...bodies[path]!(""), stream: false };
+    const body = { model, ...inferenceBodies[path]!(""), stream: false };
     const refused = await service.post(path, body, { key, headers: { "idempotency-key": "a" } });
     expect([refused.status, await codeOf(refused)]).toEqual([400, "unsupported_feature"]);
     expect((await service.post(path, body, { key })).status).toBe(200);

@@ -1,7 +1,8 @@
 /** POST /v1/responses/input_tokens over real sockets: what a response's input would be, for nothing. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { ResponseObject } from "../../src/protocol/openai-responses/contract.ts";
-import { errorOf } from "../harness/engine.ts";
+import { refusalOf } from "../harness/engine.ts";
+import { newKey, newMember } from "../harness/organizations.ts";
 import { type Sluice, startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
 
@@ -11,13 +12,8 @@ const path = "/v1/responses/input_tokens";
 const exact = "openai/gpt-oss-20b";
 const estimated = "z-ai/glm-4.6";
 
-let service: Sluice;
-beforeAll(async () => {
-  service = await startSluice();
-});
-afterAll(async () => {
-  await service.stop();
-});
+const service = await startSluice();
+afterAll(() => service.stop());
 
 interface Usage {
   session: { reset_at: string };
@@ -30,13 +26,9 @@ const count = async (body: object, init: Init = {}) => {
   expect(object).toBe("response.input_tokens");
   return input_tokens;
 };
-const refusal = async (body: object, init: Init = {}) => {
-  const response = await service.post(path, { model: exact, ...body }, init);
-  const { code, param } = await errorOf(response);
-  return [response.status, code, param];
-};
-const keyWith = async (...more: string[]) =>
-  (await service.json<{ key: string }>("key", "create", "--org", service.organization, "--name", "count", ...more)).key;
+const refusal = async (body: object, init: Init = {}) =>
+  refusalOf(await service.post(path, { model: exact, ...body }, init));
+const keyWith = async (...more: string[]) => (await newKey(service, service.organization, ...more)).key;
 
 describe("a count", () => {
   test("is what the same messages are by Messages, of every form that an input has", async () => {
@@ -77,8 +69,7 @@ describe("a count", () => {
 
   test("needs a valid key and no scope, and opens no window", async () => {
     const key = await keyWith("--scopes", "usage:read");
-    await service.json("org", "create", "idle", "--plan", "pro");
-    const idle = await service.json<{ key: string }>("key", "create", "--org", "idle", "--name", "k");
+    const idle = await newMember(service, "pro");
     expect(await count({ input: "foo" }, { key })).toBeGreaterThan(0);
     expect(await count({ input: "foo" }, { key: idle.key })).toBeGreaterThan(0);
     // Of a session that is not open the end moves on with the clock.

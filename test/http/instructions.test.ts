@@ -1,14 +1,9 @@
 /** System text in the middle of a conversation, at engines whose chat template takes it at the head alone. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { model, type Service, startService } from "../harness/engine.ts";
+import { afterAll, expect, test } from "bun:test";
+import { model, startService } from "../harness/engine.ts";
 
-let service: Service;
-beforeAll(async () => {
-  service = await startService({ route: ", instructions: head" });
-}, 60_000);
-afterAll(async () => {
-  await service.stop();
-}, 60_000);
+const service = await startService({ route: ", instructions: head" });
+afterAll(() => service.stop(), 60_000);
 
 const turns = [
   { role: "user", content: "one" },

@@ -10,6 +10,7 @@ import type { RequestReceipt } from "../../src/management/receipt-shape.ts";
 import { busyness } from "../harness/busyness.ts";
 import { model, type Service, says, startService } from "../harness/engine.ts";
 import { migratedDatabase } from "../harness/migrated-database.ts";
+import { newMember } from "../harness/organizations.ts";
 import { until } from "../harness/until.ts";
 
 setDefaultTimeout(90_000);
@@ -57,20 +58,14 @@ describe("is ended", () => {
     await service.stop();
   });
 
-  let members = 0;
-  async function member(...options: string[]) {
-    const slug = `member-${members++}`;
-    await service.json("org", "create", slug, "--plan", "limitless");
-    const key = ["key", "create", "--org", slug, "--name", "left", ...options];
-    return { slug, ...(await service.json<{ id: string; key: string }>(...key)) };
-  }
+  const member = (...options: string[]) => newMember(service, "limitless", ...options);
 
   /** The only record of the organization, once its request is over. */
-  async function onlyRecord(slug: string): Promise<RequestReceipt> {
+  async function onlyRecord(organization: string): Promise<RequestReceipt> {
     const holds = async () =>
       (await (await service.fetch("/metrics", { key: null })).text()).match(/usage_holds (\d+)/)![1];
     await until(async () => (await holds()) === "0", 5_000, "no hold to be left");
-    const records = await service.json<{ id: string }[]>("request", "list", "--org", slug);
+    const records = await service.json<{ id: string }[]>("request", "list", "--org", organization);
     expect(records).toHaveLength(1);
     let receipt: RequestReceipt | null = null;
     // The note that it went on comes after the settlement.
@@ -88,7 +83,7 @@ describe("is ended", () => {
       code: "revoked_api_key",
     },
     "its organization is suspended": {
-      act: ({ slug }: { slug: string }) => ["org", "suspend", slug],
+      act: ({ organization }: { organization: string }) => ["org", "suspend", organization],
       code: "organization_suspended",
     },
   };
@@ -101,7 +96,7 @@ describe("is ended", () => {
         await service.json(...act(leaver));
         await until(() => run.ended !== null, 2_000, "the engine to be let go");
         expect(run.ended).toBe("client-left");
-        const receipt = await onlyRecord(leaver.slug);
+        const receipt = await onlyRecord(leaver.organization);
         expect(receipt).toMatchObject({ outcome: "failed", error_code: code, recovered: false, stream });
         // Of what nobody streamed, nothing was delivered.
         expect(receipt.units.charged > 0).toBe(stream);
@@ -116,7 +111,7 @@ describe("is ended", () => {
     await service.json("key", "update", limited.id, "--limit", "session=10");
     await until(() => run.ended !== null, 2_000, "the engine to be let go");
     expect(run.ended).toBe("client-left");
-    expect(await onlyRecord(limited.slug)).toMatchObject({ outcome: "completed", stopped_by: "usage_window" });
+    expect(await onlyRecord(limited.organization)).toMatchObject({ outcome: "completed", stopped_by: "usage_window" });
     const before = service.engine.counts.requests;
     const again = await ask(service, asked);
     expect(await again.text()).toContain('"finish_reason":"length"');

@@ -2,25 +2,22 @@
  * What befalls an answer with an idempotency key beside its being repeated: a limit refuses it, the node keeps too many
  * already, and its log is gone.
  */
-import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
-import type { RequestReceipt } from "../../src/management/receipt-shape.ts";
+import { afterAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 import { serverDatabase } from "../../src/postgres/server.ts";
-import { model, type Service, says, startService } from "../harness/engine.ts";
+import { errorOf, model, says, startService } from "../harness/engine.ts";
+import { newKey } from "../harness/organizations.ts";
+import { endedReceipt, requestIdOf } from "../harness/receipts.ts";
 import { freshDatabase } from "../harness/services.ts";
 import { until } from "../harness/until.ts";
 
 setDefaultTimeout(60_000);
 
 const open_max = 2;
-let database: Awaited<ReturnType<typeof freshDatabase>>;
-let service: Service;
-beforeAll(async () => {
-  database = await freshDatabase();
-  service = await startService({
-    engine: { directives: "", namesModel: false },
-    more: `answers: { open_max: ${open_max} }`,
-    sluice: { store: "postgres", env: { DATABASE_URL: database.url } },
-  });
+const database = await freshDatabase();
+const service = await startService({
+  engine: { directives: "", namesModel: false },
+  more: `answers: { open_max: ${open_max} }`,
+  sluice: { store: "postgres", env: { DATABASE_URL: database.url } },
 });
 afterAll(async () => {
   await service.stop();
@@ -39,28 +36,15 @@ const ask = (key: string, directives: string, more: { stream?: boolean; key?: st
   const body = { model, messages: says(directives), stream };
   return service.post("/v1/chat/completions", body, { ...init, headers: { "idempotency-key": key } });
 };
-const codeOf = async (response: Response) => ((await response.json()) as { error: { code: string } }).error.code;
-const idOf = (response: Response) => response.headers.get("x-service-request-id")!;
-const newKey = () => crypto.randomUUID();
+const codeOf = async (response: Response) => (await errorOf(response)).code;
+const idempotencyKey = () => crypto.randomUUID();
 
-async function receiptOf(id: string, key = service.key): Promise<RequestReceipt> {
-  let receipt: RequestReceipt | null = null;
-  const settled = async () => {
-    const response = await service.fetch(`/v1/service/requests/${id}`, { key });
-    receipt = response.status === 200 ? ((await response.json()) as RequestReceipt) : null;
-    return receipt !== null && receipt.outcome !== "running";
-  };
-  await until(settled, 10_000, `the receipt of ${id}`);
-  return receipt!;
-}
-
-const created = (name: string) =>
-  service.json<{ id: string; key: string }>("key", "create", "--org", service.organization, "--name", name);
+const receiptOf = (id: string, key = service.key) => endedReceipt(service, id, { key });
 
 test("one that a limit refuses leaves its key free", async () => {
-  const { id, key: apiKey } = await created("limited");
+  const { id, key: apiKey } = await newKey(service, service.organization);
   await service.json("key", "update", id, "--limit", "session=1");
-  const key = newKey();
+  const key = idempotencyKey();
   const refused = await ask(key, "tokens=4", { key: apiKey });
   expect(refused.status).toBe(429);
   await refused.text();
@@ -79,8 +63,8 @@ test("one more than answers.open_max gets 503, and a place is free when one ends
     Array.from({ length: open_max }, async () => {
       const leaving = new AbortController();
       const body = { model, messages: says("tokens=16000 tps=50"), stream: true, max_tokens: 16_000 };
-      const key = await created("open");
-      const headers = { "idempotency-key": newKey() };
+      const key = await newKey(service, service.organization);
+      const headers = { "idempotency-key": idempotencyKey() };
       const response = await service.post("/v1/chat/completions", body, {
         key: key.key,
         headers,
@@ -89,17 +73,17 @@ test("one more than answers.open_max gets 503, and a place is free when one ends
       return { response, leaving, keyId: key.id };
     }),
   );
-  const refused = await ask(newKey(), "tokens=4");
+  const refused = await ask(idempotencyKey(), "tokens=4");
   expect([refused.status, refused.headers.get("retry-after"), await codeOf(refused)]).toEqual([503, "5", "overloaded"]);
   // Those that are not kept have no such limit.
   const unkept = await service.post("/v1/chat/completions", { model, messages: says("tokens=4") });
   expect([unkept.status, service.engine.counts.requests]).toEqual([200, before + open_max + 1]);
   // A client that leaves frees no place: its answer goes on.
   for (const { leaving } of running) leaving.abort();
-  expect((await ask(newKey(), "tokens=4")).status).toBe(503);
+  expect((await ask(idempotencyKey(), "tokens=4")).status).toBe(503);
   await service.json("key", "revoke", running[0]!.keyId);
   const served = async () => {
-    const response = await ask(newKey(), "tokens=4");
+    const response = await ask(idempotencyKey(), "tokens=4");
     await response.text();
     return response.status === 200;
   };
@@ -108,10 +92,10 @@ test("one more than answers.open_max gets 503, and a place is free when one ends
 });
 
 test("one whose log is gone is refused for good, and never charged again", async () => {
-  const key = newKey();
+  const key = idempotencyKey();
   const first = await ask(key, "tokens=9");
   await first.text();
-  const { units } = await receiptOf(idOf(first));
+  const { units } = await receiptOf(requestIdOf(first));
   expect(units.charged).toBeGreaterThan(0);
   const db = await serverDatabase(database.url);
   await db.query("delete from kept_answer_entry");

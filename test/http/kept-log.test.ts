@@ -254,7 +254,7 @@ test("many new answers of an organization make the store look for room once, and
   expect(due).toEqual([]);
 });
 
-test("a claim without a grant is given up after a while, also one of a clock that was set back since", () => {
+test("a claim without a grant is given up after a while, also if the clock was set back since", () => {
   const needs = { kept: { grant_ms: () => 3_000 } } as KeepingNeeds;
   expect([7_000, 9_000, -10, -3_600_000].map((age_ms) => isUngranted(needs, age_ms))).toEqual([
     false,

@@ -3,6 +3,7 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { migratedDatabase } from "../harness/migrated-database.ts";
+import { newMember } from "../harness/organizations.ts";
 import { startSluice } from "../harness/sluice.ts";
 import { temporaryFolder } from "../postgres/databases.ts";
 
@@ -19,7 +20,7 @@ async function afterRestart(env: Record<string, string>): Promise<void> {
     // The store is what `env` says; the folder is the embedded one's.
     const start = () => startSluice({ dataDir: join(folder, "data"), env, store: "pglite" });
     const first = await start();
-    const key = first.key || (await newKey(first));
+    const key = first.key || (await newMember(first, "unlimited")).key;
     const counted = async ({ post }: typeof first) => {
       const answer = await (await post("/v1/messages/count_tokens", ask, { key })).json();
       return (answer as { input_tokens: number }).input_tokens;
@@ -36,11 +37,6 @@ async function afterRestart(env: Record<string, string>): Promise<void> {
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
-}
-
-async function newKey({ json }: Awaited<ReturnType<typeof startSluice>>): Promise<string> {
-  await json("org", "create", "learning", "--plan", "unlimited");
-  return (await json<{ key: string }>("key", "create", "--org", "learning", "--name", "test")).key;
 }
 
 test("a service that starts again on the same embedded database counts as before", () => afterRestart({}));

@@ -2,11 +2,13 @@
  * A client that leaves an answer that its engine was asked for whole, on each protocol: the engine is let finish, for ten
  * seconds at most, and the answer is charged by its report; unless a drain, a revocation or the engine itself ends it.
  */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import type { RequestReceipt } from "../../src/management/receipt-shape.ts";
 import { busyness } from "../harness/busyness.ts";
 import { model, type Service, says, startService } from "../harness/engine.ts";
 import { lineOf } from "../harness/log-lines.ts";
+import { newKey, newMember } from "../harness/organizations.ts";
+import { endedReceipt } from "../harness/receipts.ts";
 import { until } from "../harness/until.ts";
 
 setDefaultTimeout(60_000);
@@ -19,13 +21,8 @@ const bodies: Record<string, (directives: string) => object> = {
 };
 const paths = Object.keys(bodies);
 
-let service: Service;
-beforeAll(async () => {
-  service = await startService({ engine: { directives: "", namesModel: false } });
-});
-afterAll(async () => {
-  await service.stop();
-});
+const service = await startService({ engine: { directives: "", namesModel: false } });
+afterAll(() => service.stop());
 
 /** Asks, and leaves when the engine has the request. */
 async function left(of: Service, path: string, directives: string, key = of.key) {
@@ -47,13 +44,7 @@ async function receiptOf(of: Service, path: string, from: number): Promise<Reque
     lines().find((one) => one.includes('"outcome":"cancelled"') && one.includes(`"route":"${path}"`)) ?? "";
   await until(() => line() !== "", 15_000, "the line of the log");
   const { request_id } = JSON.parse(line());
-  let receipt: RequestReceipt | null = null;
-  const settled = async () => {
-    receipt = (await (await of.fetch(`/v1/service/requests/${request_id}`)).json()) as RequestReceipt;
-    return receipt.outcome !== "running";
-  };
-  await until(settled, 2_000, "the record");
-  return receipt!;
+  return endedReceipt(of, request_id, { deadline_ms: 2_000 });
 }
 
 for (const path of paths) {
@@ -92,8 +83,7 @@ test("an engine that takes longer is let go after ten seconds, and its input alo
 
 test("meanwhile it takes its place among the requests that run at once", async () => {
   const single = await startService({ plans: { single: "{ concurrent_requests: 1 }" }, engine: { directives: "" } });
-  await single.json("org", "create", "alone", "--plan", "single");
-  const { key } = await single.json<{ key: string }>("key", "create", "--org", "alone", "--name", "one");
+  const { key } = await newMember(single, "single");
   const path = paths[0]!;
   const ask = () => single.post(path, { model, ...bodies[path]!("tokens=2"), stream: false }, { key });
   const { engine } = await left(single, path, "ttft=2000 tokens=2", key);
@@ -105,14 +95,7 @@ test("meanwhile it takes its place among the requests that run at once", async (
 
 test("a key that is revoked ends it, and its input alone is charged", async () => {
   const logged = service.stderr().length;
-  const made = await service.json<{ id: string; key: string }>(
-    "key",
-    "create",
-    "--org",
-    service.organization,
-    "--name",
-    "left",
-  );
+  const made = await newKey(service, service.organization);
   const { engine } = await left(service, paths[0]!, "ttft=30000", made.key);
   await service.json("key", "revoke", made.id);
   await until(() => engine.ended === "client-left", 3_000, "the engine to be let go");

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { eventsOf, model, says, startService, words } from "../harness/engine.ts";
 import { linesOf, linesThen } from "../harness/log-lines.ts";
 import { migratedDatabase } from "../harness/migrated-database.ts";
+import { endedReceipt, requestIdOf } from "../harness/receipts.ts";
 import { startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
 
@@ -234,17 +235,10 @@ describe("kill -9", () => {
         messages: says("tps=200", "x"),
         stream: true,
       });
-      const id = response.headers.get("x-service-request-id") ?? "";
+      const id = requestIdOf(response);
       asked.push(id);
       await response.text();
-      await until(
-        async () => {
-          const receipt = (await (await first.fetch(`/v1/service/requests/${id}`)).json()) as { outcome: string };
-          return receipt.outcome === "completed";
-        },
-        5000,
-        "the record",
-      );
+      await endedReceipt(first, id, { deadline_ms: 5000 });
       confirmed.push(id);
     };
     const clients = Array.from({ length: 8 }, async () => {

@@ -1,6 +1,7 @@
 /** What a plan limits, as clients see it: rates, concurrency and windows, and what a refusal tells. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { eventsOf, model, type Service, says, startService, words } from "../harness/engine.ts";
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { eventsOf, model, says, startService, words } from "../harness/engine.ts";
+import { newMember } from "../harness/organizations.ts";
 import { startRedis } from "../harness/services.ts";
 import { until } from "../harness/until.ts";
 
@@ -14,19 +15,10 @@ const plans = {
   small: "{ session: 14000, requests_per_minute: 100 }",
 };
 
-let service: Service;
-beforeAll(async () => {
-  service = await startService({ plans });
-});
-afterAll(async () => {
-  await service.stop();
-});
+const service = await startService({ plans });
+afterAll(() => service.stop());
 
-async function keyOn(plan: keyof typeof plans, on = service): Promise<string> {
-  const slug = `${plan}-${crypto.randomUUID().slice(0, 8)}`;
-  await on.json("org", "create", slug, "--plan", plan);
-  return (await on.json<{ key: string }>("key", "create", "--org", slug, "--name", "test")).key;
-}
+const keyOn = async (plan: keyof typeof plans, on = service) => (await newMember(on, plan)).key;
 
 const chat = (key: string, body: object, on = service, signal?: AbortSignal) =>
   on.post(

@@ -7,7 +7,7 @@ import { until } from "../harness/until.ts";
 
 const printable = /^[\x20-\x7e]*$/;
 
-test("whatever callers send, it is short, one line, and no key", () => {
+test("whatever callers send, it is short, on one line, and has no key", () => {
   const secrets = ["slk_", "slo_", "slt_", "slr_"].map((prefix) => `${prefix}0123456789abcdefghijkl`);
   const words = fc.oneof(fc.string({ unit: "binary" }), fc.constantFrom(...secrets), fc.constant("x".repeat(500)));
   fc.assert(

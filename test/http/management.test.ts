@@ -83,7 +83,7 @@ function exampleOf(verb: Verb, id = "nothing") {
 }
 
 describe.each(verbs.map((one) => [one.name, one] as const))("%s", (_, operation) => {
-  test("is for operators alone: not for nobody, a made-up token, or an API key", async () => {
+  test("is for operators alone: not without a token, with a made-up token, or with an API key", async () => {
     const [path, asked] = exampleOf(operation);
     const { key: apiKey } = await port.manage.createKey({ organization: "acme", name: "not an operator" });
     const random = crypto.getRandomValues(new Uint8Array(64));
@@ -143,7 +143,7 @@ describe.each(verbs.map((one) => [one.name, one] as const))("%s", (_, operation)
     expect(await port.manage.auditHead()).toEqual(before);
   });
 
-  test("refuses what it does not take", async () => {
+  test("refuses unknown parameters and fields", async () => {
     const [path, asked] = exampleOf(operation);
     const stray =
       operation.method === "get"
@@ -157,7 +157,7 @@ describe.each(verbs.map((one) => [one.name, one] as const))("%s", (_, operation)
     if (required.length > 0) expect((await port.ask(path, { ...asked, body: {} })).code).toBe("missing_field");
   });
 
-  test("says so when what is named does not exist", async () => {
+  test("answers 404 if a named object does not exist", async () => {
     if (operation.id === null) return;
     const [path, asked] = exampleOf(
       operation,
@@ -277,7 +277,7 @@ describe("a key", () => {
     ...{ allowed_models: null, expires_at: null, allowed_addresses: null, owner: null, labels: { b: "2" } },
   };
 
-  test("that nobody uses is found", async () => {
+  test("that is not used is found", async () => {
     await port.manage.createOrganization({ slug: "stale" });
     const key = await port.manage.createKey({ organization: "stale", name: "old" });
     await port.manage.createKey({ organization: "stale", name: "new" });

@@ -28,7 +28,7 @@ describe("memory in flight", () => {
     expect(budget.bytes).toBe(0);
   });
 
-  test("what is given back before the end is free, and heard of once", () => {
+  test("memory that is given back before the end is free, and is reported once", () => {
     const heard: number[] = [];
     const budget = new MemoryBudget(
       limits,
@@ -72,7 +72,7 @@ describe("memory in flight", () => {
     expect([one.bytes, budget.bytes]).toEqual([0, 300]);
   });
 
-  test("whoever is alone is served, however much it wants and however full the process is", () => {
+  test("a request that is alone is served, however much it needs and however full the process is", () => {
     const budget = new MemoryBudget(limits, () => true);
     const one = budget.reservation("a");
     expect([one.growTo(900), one.growTo(5000)]).toEqual([null, null]);

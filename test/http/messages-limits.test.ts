@@ -1,7 +1,8 @@
 /** Messages at its limits: what stops a client at once, what counting does not touch, and what must not hold up others. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { busyness } from "../harness/busyness.ts";
-import { model, plainModel, type Service, says, startService, words } from "../harness/engine.ts";
+import { model, plainModel, says, startService, words } from "../harness/engine.ts";
+import { newMember } from "../harness/organizations.ts";
 import { until } from "../harness/until.ts";
 
 setDefaultTimeout(60_000);
@@ -9,19 +10,10 @@ setDefaultTimeout(60_000);
 const path = "/v1/messages";
 const plans = { small: "{ session: 14000, requests_per_minute: 100 }", one: "{ requests_per_minute: 1 }" };
 
-let service: Service;
-beforeAll(async () => {
-  service = await startService({ plans });
-});
-afterAll(async () => {
-  await service.stop();
-});
+const service = await startService({ plans });
+afterAll(() => service.stop());
 
-async function keyOn(plan: keyof typeof plans): Promise<string> {
-  const slug = `${plan}-${crypto.randomUUID().slice(0, 8)}`;
-  await service.json("org", "create", slug, "--plan", plan);
-  return (await service.json<{ key: string }>("key", "create", "--org", slug, "--name", "test")).key;
-}
+const keyOn = async (plan: keyof typeof plans) => (await newMember(service, plan)).key;
 const ask = { model, max_tokens: 10, messages: says("", "hello") };
 const count = (key: string) => service.post(`${path}/count_tokens`, { model, messages: ask.messages }, { key });
 
@@ -116,10 +108,9 @@ describe("as many short messages as a body may hold hold up nobody for more than
   });
 });
 
-test("without a plan there is nothing to be had: 402, in the words of Messages", async () => {
-  await service.json("org", "create", "planless", "--plan", "one");
-  const { key } = await service.json<{ key: string }>("key", "create", "--org", "planless", "--name", "test");
-  await service.json("org", "plan", "planless", "--none");
+test("without a plan: 402, in the form of Messages", async () => {
+  const { organization, key } = await newMember(service, "one");
+  await service.json("org", "plan", organization, "--none");
   const refused = await service.post(path, ask, { key });
   expect(refused.status).toBe(402);
   expect(((await refused.json()) as Refusal).error).toMatchObject({
@@ -129,10 +120,7 @@ test("without a plan there is nothing to be had: 402, in the words of Messages",
 });
 
 test("a key that was made for other models: 403", async () => {
-  await service.json("org", "create", "choosy", "--plan", "unlimited");
-  const { key } = await service.json<{ key: string }>(
-    ...["key", "create", "--org", "choosy", "--name", "test", "--models", plainModel],
-  );
+  const { key } = await newMember(service, "unlimited", "--models", plainModel);
   for (const [where, body] of [
     [path, { ...ask, messages: says("", words(2)) }],
     [`${path}/count_tokens`, { model, messages: ask.messages }],

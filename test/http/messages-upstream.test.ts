@@ -3,20 +3,17 @@
  * Sluice, before the simulator), asked in Messages and in chat completions. All four pairs of the two protocols are here
  * or in messages.test.ts and chat.test.ts.
  */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Message } from "../../src/protocol/anthropic-messages/contract.ts";
-import { eventsOf, model, type Service, says, startService, words } from "../harness/engine.ts";
+import { eventsOf, model, says, startService, words } from "../harness/engine.ts";
 import { eventsOf as messagesEventsOf } from "../harness/messages.ts";
-import { type Sluice, startSluice } from "../harness/sluice.ts";
+import { startSluice } from "../harness/sluice.ts";
 
 setDefaultTimeout(60_000);
 
-let engine: Service;
-let service: Sluice;
-beforeAll(async () => {
-  engine = await startService({ engine: { directives: "", namesModel: false } });
-  service = await startSluice({
-    config: `
+const engine = await startService({ engine: { directives: "", namesModel: false } });
+const service = await startSluice({
+  config: `
 upstreams:
   canary-messages-engine: { url: "${engine.url}/v1", protocol: anthropic-messages, api_key: "\${ENGINE_KEY}" }
 models:
@@ -28,10 +25,9 @@ models:
     prices: { input: 100, cached_input: 10, cache_write: 125, output: 400 }
     routes: [{ upstream: canary-messages-engine, model: ${model} }]
 `,
-    env: { ENGINE_KEY: engine.key },
-    operatorsWords: ["canary-messages-engine"],
-    secrets: [engine.key, model, new URL(engine.url).host],
-  });
+  env: { ENGINE_KEY: engine.key },
+  operatorsWords: ["canary-messages-engine"],
+  secrets: [engine.key, model, new URL(engine.url).host],
 });
 afterAll(async () => {
   await service.stop();

@@ -1,8 +1,10 @@
 /** POST /v1/messages over real sockets: what its clients send, and what they need back. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import type { Message } from "../../src/protocol/anthropic-messages/contract.ts";
 import { model, plainModel, type Service, says, smallModel, startService, words } from "../harness/engine.ts";
 import { eventsOf, gathered } from "../harness/messages.ts";
+import { newMember } from "../harness/organizations.ts";
+import { endedReceipt, requestIdOf } from "../harness/receipts.ts";
 import { until } from "../harness/until.ts";
 
 const path = "/v1/messages";
@@ -13,13 +15,8 @@ const weather = {
   input_schema: { type: "object", properties: { place: { type: "string" } }, required: ["place"] },
 };
 
-let service: Service;
-beforeAll(async () => {
-  service = await startService({ engine: { directives: "", namesModel: false } });
-}, 60_000);
-afterAll(async () => {
-  await service.stop();
-}, 60_000);
+const service = await startService({ engine: { directives: "", namesModel: false } });
+afterAll(() => service.stop(), 60_000);
 
 const asks = (directives: string, text = "hello there", more: object = {}) => ({
   model,
@@ -86,18 +83,13 @@ describe("a message", () => {
     const leave = new AbortController();
     const slow = { ...asks("tps=5 tokens=100"), stream: true };
     const response = await post(slow, { signal: leave.signal });
-    const id = response.headers.get("x-service-request-id");
     const reader = response.body!.getReader();
     const { value } = await reader.read();
     leave.abort();
     await reader.cancel().catch(() => {});
-    const said = Number(/"input_tokens":(\d+)/.exec(new TextDecoder().decode(value))?.[1]);
-    let receipt: { outcome?: string; usage?: { input_tokens: number; source: string } } = {};
-    await until(async () => {
-      receipt = (await (await service.fetch(`/v1/service/requests/${id}`)).json()) as typeof receipt;
-      return receipt.outcome === "cancelled";
-    });
-    expect(receipt.usage).toMatchObject({ input_tokens: said });
+    const input_tokens = Number(/"input_tokens":(\d+)/.exec(new TextDecoder().decode(value))?.[1]);
+    const receipt = await endedReceipt(service, requestIdOf(response));
+    expect(receipt).toMatchObject({ outcome: "cancelled", usage: { input_tokens } });
   });
 
   test("takes parts, images, documents and instructions in the middle", async () => {
@@ -185,7 +177,7 @@ describe("tools", () => {
     expect(message.content.filter((block) => block.type === "tool_use")).toHaveLength(1);
   });
 
-  test("what agents list beside their tools is left out of what the model sees", async () => {
+  test("hosted tools that agents list do not reach the model", async () => {
     const placeholder = { name: "DeferredToolPlaceholder", input_schema: { type: "object" }, defer_loading: true };
     const hosted = { type: "web_search_20250305", name: "web_search", max_uses: 8 };
     await answered(asks("echo", "hi", { tools: [weather, placeholder, hosted] }));
@@ -238,7 +230,7 @@ describe("the billing line", () => {
   }, 60_000);
 });
 
-describe("a refusal is said in the words of Messages", () => {
+describe("a refusal has the form of Messages", () => {
   const cases: [name: string, body: unknown, status: number, type: string, code: string, start: RegExp][] = [
     ["no JSON", "{", 400, "invalid_request_error", "invalid_json", /^The request body/],
     ["an array", [], 400, "invalid_request_error", "invalid_value", /^The request body must be an object/],
@@ -357,10 +349,7 @@ describe("a refusal is said in the words of Messages", () => {
     expect(await refusalOf(none)).toMatchObject({ status: 401, type: "authentication_error", code: "missing_api_key" });
     const garbage = await post(asks(""), { key: null, headers: { "x-api-key": "sk-ant-none" } });
     expect(await refusalOf(garbage)).toMatchObject({ status: 401, code: "invalid_api_key" });
-    await service.json("org", "create", "narrow", "--plan", "unlimited");
-    const { key } = await service.json<{ key: string }>(
-      ...["key", "create", "--org", "narrow", "--name", "reader", "--scopes", "models:read"],
-    );
+    const { key } = await newMember(service, "unlimited", "--scopes", "models:read");
     expect(await refusalOf(await post(asks(""), { key }))).toMatchObject({
       status: 403,
       type: "permission_error",
@@ -381,7 +370,7 @@ describe("a refusal is said in the words of Messages", () => {
     expect(await refusalOf(large)).toMatchObject({ status: 413, type: "request_too_large" });
   });
 
-  test("models answer in these words too, to whoever sends anthropic-version", async () => {
+  test("models answer in this form too, to clients that send anthropic-version", async () => {
     const headers = { "anthropic-version": "2026-10-21" };
     const unknown = await service.fetch("/v1/models/acme%2Fnone", { headers });
     expect(await refusalOf(unknown)).toMatchObject({ status: 404, type: "not_found_error", code: "model_not_found" });
@@ -459,25 +448,15 @@ test("usage equals that of chat for the same request, in the receipt to the last
   const directives = "tokens=30 reasoning=10 cached=3";
   const receiptOf = async (response: Response) => {
     await response.text();
-    const id = response.headers.get("x-service-request-id");
-    let receipt: Record<string, unknown> = {};
-    await until(
-      async () => {
-        receipt = (await (await service.fetch(`/v1/service/requests/${id}`)).json()) as Record<string, unknown>;
-        return receipt.outcome === "completed";
-      },
-      10_000,
-      "the receipt",
-    );
-    return receipt;
+    return endedReceipt(service, requestIdOf(response));
   };
   const messages = await receiptOf(await post(asks(directives)));
   const chat = await receiptOf(
     await service.post("/v1/chat/completions", { model, max_tokens: 1024, messages: says(directives) }),
   );
   const streamedToo = await receiptOf(await post(asks(directives, "hello there", { stream: true })));
-  expect(messages.operation).toBe("messages");
+  expect(messages).toMatchObject({ operation: "messages", outcome: "completed" });
   expect(messages.usage).toEqual(chat.usage);
-  expect((messages.units as { charged: number }).charged).toBe((chat.units as { charged: number }).charged);
+  expect(messages.units.charged).toBe(chat.units.charged);
   expect(streamedToo.usage).toEqual(chat.usage);
 });

@@ -1,10 +1,12 @@
 /** Aliases and retirements over real sockets: which model a name means, at every door, and what clients are told. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { RequestReceipt } from "../../src/management/receipt-shape.ts";
-import { type Sluice, startSluice } from "../harness/sluice.ts";
+import { newKey } from "../harness/organizations.ts";
+import { requestIdOf } from "../harness/receipts.ts";
+import { startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
 import { talk } from "../harness/websocket.ts";
 
@@ -31,13 +33,8 @@ const config = `models: ${JSON.stringify([
   modelOf("acme/lost", { retires_at: "2020-03-01" }),
 ])}\n`;
 
-let service: Sluice;
-beforeAll(async () => {
-  service = await startSluice({ config });
-});
-afterAll(async () => {
-  await service.stop();
-});
+const service = await startSluice({ config });
+afterAll(() => service.stop());
 
 const says = [{ role: "user", content: "[simulator: tokens=3]" }];
 interface Door {
@@ -74,23 +71,10 @@ const each = doors.map((door) => [door.name, door] as const);
 const messageOf = async (response: Response) =>
   ((await response.json()) as { error: { message: string } }).error.message;
 const told = ({ headers }: Response) => ["deprecation", "sunset", "link"].map((name) => headers.get(name));
-const idOf = (response: Response) => response.headers.get("x-service-request-id")!;
 const receiptOf = async (id: string) =>
   (await (await service.fetch(`/v1/service/requests/${id}`)).json()) as RequestReceipt;
 
-async function keyFor(...models: string[]): Promise<string> {
-  const words = [
-    "key",
-    "create",
-    "--org",
-    service.organization,
-    "--name",
-    models.join("+"),
-    "--models",
-    models.join(","),
-  ];
-  return (await service.json<{ key: string }>(...words)).key;
-}
+const keyFor = async (model: string) => (await newKey(service, service.organization, "--models", model)).key;
 
 describe("an alias", () => {
   test.each(answering.map((door) => [door.name, door] as const))(
@@ -99,7 +83,7 @@ describe("an alias", () => {
       const response = await door.ask("acme/writer");
       expect(response.status).toBe(200);
       expect(((await response.json()) as { model: string }).model).toBe("acme/writer");
-      expect((await receiptOf(idOf(response))).model).toBe("acme/writer-2");
+      expect((await receiptOf(requestIdOf(response))).model).toBe("acme/writer-2");
       expect(told(response)).toEqual([null, null, null]);
     },
   );
@@ -121,7 +105,7 @@ describe("an alias", () => {
     expect((await service.post("/v1/chat/completions", { ...ask, top_k: 3 })).status).toBe(200);
     const refused = await service.post("/v1/chat/completions", { ...ask, top_q: 3 });
     expect(refused.status).toBe(400);
-    expect((await receiptOf(idOf(refused))).model).toBe("acme/writer-2");
+    expect((await receiptOf(requestIdOf(refused))).model).toBe("acme/writer-2");
   });
 
   test("is listed beside its id, and retrieved with it", async () => {
@@ -151,7 +135,7 @@ describe("an alias", () => {
 });
 
 describe("a model that is to be retired", () => {
-  test.each(each)("is told at %s, by its id and by an alias", async (_, door) => {
+  test.each(each)("is announced at %s, by its id and by an alias", async (_, door) => {
     for (const name of ["acme/leaving", "acme/soon"]) {
       const response = await door.ask(name);
       expect(response.status).toBe(200);
@@ -161,7 +145,7 @@ describe("a model that is to be retired", () => {
     }
   });
 
-  test("is told by the first event over a WebSocket, and by no other", async () => {
+  test("is announced by the first event over a WebSocket, and by no other", async () => {
     using client = await talk(service.url, { authorization: `Bearer ${service.key}` });
     const [first, ...others] = await client.create({ model: "acme/leaving", input: "x" });
     expect(first).toMatchObject({
@@ -177,7 +161,7 @@ describe("a model that is to be retired", () => {
     expect(served).not.toHaveProperty("headers");
   });
 
-  test("is told with a stream, and where it is retrieved", async () => {
+  test("is announced with a stream, and where it is retrieved", async () => {
     const ask = { model: "acme/leaving", messages: says, stream: true };
     const stream = await service.post("/v1/chat/completions", ask);
     expect(told(stream)[0]).toBe("@1769817600");
@@ -199,7 +183,7 @@ describe("an error", () => {
     '</v1/models/acme%2Fwriter-2>; rel="successor-version"',
   ];
 
-  test.each(each)("tells at %s that its model is to be retired", async (_, door) => {
+  test.each(each)("announces at %s that its model is to be retired", async (_, door) => {
     const refused = await door.ask("acme/leaving", await keyFor("acme/writer-2"));
     expect([refused.status, ...told(refused)]).toEqual([403, ...leaving]);
     const gone = await door.ask("acme/gone");
@@ -210,7 +194,7 @@ describe("an error", () => {
     expect([unknown.status, ...told(unknown)]).toEqual([404, null, null, null]);
   });
 
-  test("about a field, of an engine and of a retrieved model tells it too; one about the key knows no model", async () => {
+  test("about a field, of an engine and of a retrieved model announces it too; one about the key has no model", async () => {
     const ask = { model: "acme/soon", messages: says };
     const refused = await service.post("/v1/chat/completions", { ...ask, top_q: 3 });
     expect([refused.status, ...told(refused)]).toEqual([400, ...leaving]);
@@ -223,7 +207,7 @@ describe("an error", () => {
     expect([nobody.status, ...told(nobody)]).toEqual([401, null, null, null]);
   });
 
-  test("over a WebSocket tells it in its headers", async () => {
+  test("over a WebSocket announces it in its headers", async () => {
     using client = await talk(service.url, { authorization: `Bearer ${service.key}` });
     const events = await client.create({ model: "acme/leaving", input: "x", temperature: 9 });
     expect(events.at(-1)).toMatchObject({ type: "error", status: 400, headers: { deprecation: leaving[0] } });
@@ -241,7 +225,8 @@ describe("a reload", () => {
     const answerer = async (model: string) => {
       const response = await ask(model);
       if (response.status !== 200) return response.status;
-      return ((await (await node.fetch(`/v1/service/requests/${idOf(response)}`)).json()) as RequestReceipt).model;
+      return ((await (await node.fetch(`/v1/service/requests/${requestIdOf(response)}`)).json()) as RequestReceipt)
+        .model;
     };
     expect(await Promise.all(["acme/best", "acme/other"].map(answerer))).toEqual(["acme/first", "acme/second"]);
     const slow = [{ role: "user", content: "[simulator: tps=30 tokens=60]" }];
@@ -288,7 +273,7 @@ describe("after its day", () => {
   test("a redirected model's answer repeats its name, and the receipt has the model that answered", async () => {
     const response = await answering[0]!.ask("acme/moved");
     expect(((await response.json()) as { model: string }).model).toBe("acme/moved");
-    expect((await receiptOf(idOf(response))).model).toBe("acme/writer-2");
+    expect((await receiptOf(requestIdOf(response))).model).toBe("acme/writer-2");
   });
 
   test("a key needs the model that answers", async () => {

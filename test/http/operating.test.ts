@@ -1,8 +1,8 @@
 /** docs/operating.md names every metric and every event of the log, and no other. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Sluice, startSluice } from "../harness/sluice.ts";
+import { startSluice } from "../harness/sluice.ts";
 
 const root = join(import.meta.dir, "../..");
 const page = readFileSync(join(root, "docs/operating.md"), "utf8");
@@ -14,13 +14,8 @@ const rowsUnder = (heading: string) =>
       .matchAll(/^\| `(\w+)` \| (\w+) \|/gm),
   ].map(([, name, kind]) => `${name} ${kind}`);
 
-let service: Sluice;
-beforeAll(async () => {
-  service = await startSluice();
-}, 60_000);
-afterAll(async () => {
-  await service.stop();
-}, 60_000);
+const service = await startSluice();
+afterAll(() => service.stop(), 60_000);
 
 test("every metric stands on the page with its type, and each has its help", async () => {
   const text = await (await service.fetch("/metrics")).text();

@@ -1,23 +1,16 @@
 /** A request that fails in every way is told of the first, in the decided order; mended, of the next. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { plainModel, type Service, startService } from "../harness/engine.ts";
+import { afterAll, expect, test } from "bun:test";
+import { plainModel, startService } from "../harness/engine.ts";
+import { newKey, newMember } from "../harness/organizations.ts";
 
-let service: Service;
-beforeAll(async () => {
-  service = await startService();
-}, 60_000);
-afterAll(async () => {
-  await service.stop();
-}, 60_000);
+const service = await startService();
+afterAll(() => service.stop(), 60_000);
 
 test("a chat completion's checks come in their order", async () => {
-  const organization = await service.json<{ id: string }>("org", "create", "order", "--plan", "unlimited");
-  await service.json("org", "plan", organization.id, "--none");
-  const keyOf = async (name: string, ...more: string[]) =>
-    (await service.json<{ key: string }>("key", "create", "--org", organization.id, "--name", name, ...more)).key;
-  const reader = await keyOf("reader", "--scopes", "models:read");
-  const narrow = await keyOf("narrow", "--models", "acme/writer-1");
-  const whole = await keyOf("whole");
+  const { organization, key: whole } = await newMember(service, "unlimited");
+  await service.json("org", "plan", organization, "--none");
+  const { key: reader } = await newKey(service, organization, "--scopes", "models:read");
+  const { key: narrow } = await newKey(service, organization, "--models", "acme/writer-1");
   const json = { "content-type": "application/json" };
   const wrong = { messages: [{ role: "user", content: "x" }], model: "acme/none", nonsense: 1 };
   const tool = { type: "function", function: { name: "f", parameters: { type: "object" } } };

@@ -3,10 +3,10 @@
  * each of three kinds of engine, before the answer and in its middle. Agents compact by these words and no others, so they
  * are held to the letter, and against the patterns by which clients know them.
  */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { words } from "../harness/engine.ts";
-import { type ResponsesEngine, startResponsesEngine } from "../harness/responses-engine.ts";
-import { type Sluice, startSluice } from "../harness/sluice.ts";
+import { startResponsesEngine } from "../harness/responses-engine.ts";
+import { startSluice } from "../harness/sluice.ts";
 import { type Answer, engines, type Name, names, wires } from "../protocol/pairs/wires.ts";
 
 setDefaultTimeout(60_000);
@@ -15,12 +15,9 @@ const contextTokens = 4096;
 const engineWords = "canary-words-of-the-engine";
 const plain: Answer = { reasoning: "", text: "Hello there", calls: [], end: "stop" };
 
-let engine: ResponsesEngine;
-let service: Sluice;
-beforeAll(async () => {
-  engine = startResponsesEngine();
-  const upstream = (name: Name) => `  canary-${name}: { url: "${engine.url}", protocol: ${wires[name].protocol} }`;
-  const entry = (name: Name) => `
+const engine = startResponsesEngine();
+const upstream = (name: Name) => `  canary-${name}: { url: "${engine.url}", protocol: ${wires[name].protocol} }`;
+const entry = (name: Name) => `
   - id: acme/${name}-1
     created: 1790000000
     context_window: ${contextTokens}
@@ -28,11 +25,10 @@ beforeAll(async () => {
     capabilities: [tools]
     prices: { input: 100, cached_input: 10, cache_write: 125, output: 400 }
     routes: [{ upstream: canary-${name}, model: canary-engine-model }]`;
-  service = await startSluice({
-    config: `upstreams:\n${names.map(upstream).join("\n")}\nmodels:${names.map(entry).join("")}\nplans: { pro: {} }\n`,
-    secrets: [engineWords, "canary-engine-model", new URL(engine.url).host],
-    operatorsWords: ["canary-"],
-  });
+const service = await startSluice({
+  config: `upstreams:\n${names.map(upstream).join("\n")}\nmodels:${names.map(entry).join("")}\nplans: { pro: {} }\n`,
+  secrets: [engineWords, "canary-engine-model", new URL(engine.url).host],
+  operatorsWords: ["canary-"],
 });
 afterAll(async () => {
   await service?.stop();

@@ -2,29 +2,25 @@
  * Nine pairs over real sockets, for the order of a stream: a service with an engine of each protocol, which tells its parts
  * in order or side by side, is asked in each protocol, and tells one part at a time.
  */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { type ResponsesEngine, startResponsesEngine } from "../harness/responses-engine.ts";
-import { type Sluice, startSluice } from "../harness/sluice.ts";
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { startResponsesEngine } from "../harness/responses-engine.ts";
+import { startSluice } from "../harness/sluice.ts";
 import { answerOf, answers, framesOf, kindsTold, messagesOf, orderProblem, orders } from "../protocol/pairs/parts.ts";
 import { type Name, names, wires } from "../protocol/pairs/wires.ts";
 
 setDefaultTimeout(60_000);
 
-let engine: ResponsesEngine;
-let service: Sluice;
-beforeAll(async () => {
-  engine = startResponsesEngine();
-  const upstream = (name: Name) => `  ${name}: { url: "${engine.url}", protocol: ${wires[name].protocol} }`;
-  const entry = (name: Name) => `  - id: acme/${name}
+const engine = startResponsesEngine();
+const upstream = (name: Name) => `  ${name}: { url: "${engine.url}", protocol: ${wires[name].protocol} }`;
+const entry = (name: Name) => `  - id: acme/${name}
     created: 1790000000
     context_window: 131072
     max_output_tokens: 16384
     capabilities: [tools, parallel_tools, reasoning]
     prices: { input: 100, cached_input: 10, output: 400 }
     routes: [{ upstream: ${name}, model: m }]`;
-  const config = ["upstreams:", ...names.map(upstream), "models:", ...names.map(entry), "plans: { pro: {} }", ""];
-  service = await startSluice({ config: config.join("\n") });
-});
+const config = ["upstreams:", ...names.map(upstream), "models:", ...names.map(entry), "plans: { pro: {} }", ""];
+const service = await startSluice({ config: config.join("\n") });
 afterAll(async () => {
   await service?.stop();
   engine.stop();

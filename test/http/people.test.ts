@@ -1,18 +1,14 @@
 /** People on the operator's port and at the doors of inference: who may see and change them, and what a suspension ends. */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { people } from "../../src/postgres/people.ts";
 import { scopes } from "../../src/store/directory.ts";
 import { idOf } from "../../src/store/ids.ts";
-import { type Owned, openDatabase } from "../postgres/databases.ts";
-import { type OperatorPort, operatorPort } from "./operator-port.ts";
+import { openDatabase } from "../postgres/databases.ts";
+import { operatorPort } from "./operator-port.ts";
 
 setDefaultTimeout(60_000);
-let owned: Owned;
-let port: OperatorPort;
-beforeAll(async () => {
-  owned = await openDatabase();
-  port = await operatorPort(owned);
-});
+const owned = await openDatabase();
+const port = await operatorPort(owned);
 afterAll(async () => {
   await port.stop();
   await owned.drop();

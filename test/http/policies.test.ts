@@ -5,18 +5,15 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { ResponseObject } from "../../src/protocol/openai-responses/contract.ts";
 import { errorOf, model, type Service, startService } from "../harness/engine.ts";
+import { newMember } from "../harness/organizations.ts";
 import { until } from "../harness/until.ts";
-import { type Owned, openDatabase } from "../postgres/databases.ts";
-import { type OperatorPort, operatorPort } from "./operator-port.ts";
+import { openDatabase } from "../postgres/databases.ts";
+import { operatorPort } from "./operator-port.ts";
 
 setDefaultTimeout(120_000);
 
-let owned: Owned;
-let port: OperatorPort;
-beforeAll(async () => {
-  owned = await openDatabase();
-  port = await operatorPort(owned);
-});
+const owned = await openDatabase();
+const port = await operatorPort(owned);
 afterAll(async () => {
   await port?.stop();
   await owned?.drop();
@@ -60,7 +57,7 @@ describe("policies", () => {
     await change("/organizations/acme/policies", { key_lifetime_max_days: null, keeps_content: true });
   });
 
-  test("what is none is refused with what is right, and nothing is written", async () => {
+  test("a policy that is not valid is refused with the valid form, and nothing is written", async () => {
     const slug = await made("strict");
     const { number } = await port.manage.auditHead();
     for (const body of [
@@ -151,7 +148,7 @@ describe("two changes at once", () => {
 });
 
 describe("an organization", () => {
-  test("that is renamed is told of under its old slug, and to nobody else's administrator", async () => {
+  test("that is renamed is found by its old slug, except by administrators of others", async () => {
     const slug = await made("before");
     const key = await port.manage.createKey({ organization: slug, name: "app" });
     expect((await change(`/organizations/${slug}`, { slug: "after", name: "After" })).body).toMatchObject({
@@ -215,17 +212,14 @@ describe("an organization that keeps no content", () => {
   });
 
   test("answers store: false whatever is asked, finds nothing, says why; what was stored is deleted", async () => {
-    await service.json("org", "create", "silent", "--plan", "unlimited");
-    await service.json("org", "create", "other", "--plan", "unlimited");
-    const keyOf = async (org: string) =>
-      (await service.json<{ key: string }>("key", "create", "--org", org, "--name", "t")).key;
-    const [key, others] = [await keyOf("silent"), await keyOf("other")];
+    const { organization: silent, key } = await newMember(service, "unlimited");
+    const { key: others } = await newMember(service, "unlimited");
     const say = (body: object, by = key) => service.post("/v1/responses", { model, ...body }, { key: by });
     const answered = async (body: object, by = key) => (await (await say(body, by)).json()) as ResponseObject;
     const before = await answered({ input: "one" });
     const kept = await answered({ input: "one" }, others);
     expect(before.store).toBe(true);
-    await service.json("org", "policy", "silent", "--content", "none");
+    await service.json("org", "policy", silent, "--content", "none");
     // The node may believe for a second what it knew of the key.
     let during = before;
     await until(async () => {
@@ -245,7 +239,7 @@ describe("an organization that keeps no content", () => {
     const item = await say({ input: [{ type: "item_reference", id: before.output[0]!.id }] });
     expect(await errorOf(item)).toMatchObject({ code: "previous_response_not_found", param: "input[0].id" });
     expect((await say({ input: "x", previous_response_id: kept.id }, others)).status).toBe(200);
-    await service.json("org", "policy", "silent", "--content", "keep");
+    await service.json("org", "policy", silent, "--content", "keep");
     let after = during;
     await until(async () => {
       after = await answered({ input: "three" });

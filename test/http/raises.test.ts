@@ -1,11 +1,13 @@
 /** Raises as an operator and a client meet them: commands, refusals, what they show, and their end while requests run. */
 
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { busyness } from "../harness/busyness.ts";
-import { model, type Service, startService } from "../harness/engine.ts";
+import { model, startService } from "../harness/engine.ts";
+import { newKey, newOrganization } from "../harness/organizations.ts";
+import { endedReceipt, requestIdOf } from "../harness/receipts.ts";
 import { until } from "../harness/until.ts";
 
 setDefaultTimeout(180_000);
@@ -13,26 +15,16 @@ setDefaultTimeout(180_000);
 // A short request that asks for 256 tokens holds some 110,000 units: 100 a token of input, 400 of output.
 const plans = { wide: "{ week: 10000000, requests_per_minute: 1000 }", bare: "{}" };
 
-let service: Service;
-beforeAll(async () => {
-  service = await startService({ plans, engine: { directives: "", namesModel: false } });
-}, 60_000);
+const service = await startService({ plans, engine: { directives: "", namesModel: false } });
 afterAll(() => service.stop(), 60_000);
 
-let made = 0;
-async function organization(plan: keyof typeof plans = "wide"): Promise<string> {
-  const slug = `raises-${++made}`;
-  await service.json("org", "create", slug, "--plan", plan);
-  return slug;
-}
+const organization = (plan: keyof typeof plans = "wide") => newOrganization(service, plan);
 interface Raised {
   id: string;
   raise: { limits: Record<string, number | null>; until: string; set_by: string } | null;
   standing: { week: { limit: number | null } } | null;
   limits: Record<string, number | null>;
 }
-const newKey = (org: string, ...options: string[]) =>
-  service.json<{ id: string; key: string }>("key", "create", "--org", org, "--name", "app", ...options);
 const soon = (ms: number) => new Date(Date.now() + ms).toISOString();
 const chat = (key: string, content: string, rest: object = {}) =>
   service.post(
@@ -44,7 +36,7 @@ const chat = (key: string, content: string, rest: object = {}) =>
 test("a raise of a key, a team and an organization is shown with its end, and limits below it stay what they are", async () => {
   const org = await organization();
   const team = await service.json<Raised>("team", "create", "--org", org, "--name", "writers", "--limit", "week=1000");
-  const key = await newKey(org, "--limit", "week=900,concurrent_requests=2");
+  const key = await newKey(service, org, "--limit", "week=900,concurrent_requests=2");
   const until_ = soon(3_600_000);
   for (const [words, limits] of [
     [["key", "raise", key.id], "week=5000"],
@@ -92,9 +84,9 @@ test("a raise of a key, a team and an organization is shown with its end, and li
   expect((await service.json<Raised>("key", "show", key.id)).standing?.week.limit).toBe(800);
 });
 
-test("what is no raise is refused, with what to do instead", async () => {
+test("a raise that is not valid is refused, with what to do instead", async () => {
   const [org, empty] = [await organization(), await organization("bare")];
-  const { id } = await newKey(org, "--limit", "week=900");
+  const { id } = await newKey(service, org, "--limit", "week=900");
   const [in1h, past] = [soon(3_600_000), soon(-1_000)];
   const refusals: [RegExp, ...string[]][] = [
     [/'week' is 900 already, and a raise to 900 is not above it/, id, "--limit", "week=900", "--until", in1h],
@@ -127,7 +119,7 @@ test("what is no raise is refused, with what to do instead", async () => {
 
 test("a raise ends while a stream runs: it stops there, and the next request is refused", async () => {
   const org = await organization();
-  const limited = await newKey(org, "--limit", "week=60000");
+  const limited = await newKey(service, org, "--limit", "week=60000");
   const length_ms = 2_000 * Math.min(busyness(), 2);
   const ends_ms = Date.now() + length_ms;
   await service.json("key", "raise", limited.id, "--limit", "week=9000000", "--until", new Date(ends_ms).toISOString());
@@ -140,11 +132,7 @@ test("a raise ends while a stream runs: it stops there, and the next request is 
   expect(Date.now()).toBeGreaterThanOrEqual(ends_ms);
   expect(Date.now() - ends_ms).toBeLessThan(2_000 * busyness());
   expect(text).toContain('"finish_reason":"length"');
-  const id = answer.headers.get("x-service-request-id")!;
-  const receiptOf = async () =>
-    (await (await service.fetch(`/v1/service/requests/${id}`, { key: limited.key })).json()) as { outcome: string };
-  await until(async () => (await receiptOf()).outcome !== "running");
-  const receipt = await receiptOf();
+  const receipt = await endedReceipt(service, requestIdOf(answer), { key: limited.key });
   expect(receipt).toMatchObject({ outcome: "completed", stopped_by: "usage_window" });
   const refused = await chat(limited.key, "hello");
   expect(refused.status).toBe(429);
@@ -153,19 +141,12 @@ test("a raise ends while a stream runs: it stops there, and the next request is 
 
 test("limits of a minute are raised and fall back within a second of the end", async () => {
   const org = await organization();
-  const { id, key } = await newKey(org, "--limit", "requests_per_minute=1");
+  const { id, key } = await newKey(service, org, "--limit", "requests_per_minute=1");
   expect((await chat(key, "hello")).status).toBe(200);
   expect((await chat(key, "hello")).status).toBe(429);
   const ends_ms = Date.now() + 2_000 * Math.min(busyness(), 2);
-  await service.json(
-    "key",
-    "raise",
-    id,
-    "--limit",
-    "requests_per_minute=500",
-    "--until",
-    new Date(ends_ms).toISOString(),
-  );
+  const end = new Date(ends_ms).toISOString();
+  await service.json("key", "raise", id, "--limit", "requests_per_minute=500", "--until", end);
   expect((await chat(key, "hello")).status).toBe(200);
   expect((await chat(key, "hello")).headers.get("x-ratelimit-limit-requests")).toBe("500");
   await until(() => Date.now() > ends_ms + 1_000, 60_000, "the end of the raise");

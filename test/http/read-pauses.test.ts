@@ -2,9 +2,9 @@
  * A node that pauses the sockets of engines as a busy one does: answers come in fewer portions and are whole, usage is
  * exact, and a client that leaves is charged what the engine had sent.
  */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import type { RequestReceipt } from "../../src/management/receipt-shape.ts";
-import { model, type Service, says, startService } from "../harness/engine.ts";
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { inferenceBodies, model, says, startService } from "../harness/engine.ts";
+import { endedReceipt, requestIdOf } from "../harness/receipts.ts";
 import { until } from "../harness/until.ts";
 import { responseIn, talk } from "../harness/websocket.ts";
 
@@ -12,36 +12,13 @@ setDefaultTimeout(60_000);
 
 const pause_ms = 100;
 
-let service: Service;
-beforeAll(async () => {
-  service = await startService({
-    engine: { directives: "", namesModel: false },
-    more: `server: { read_pause_ms_min: ${pause_ms} }`,
-  });
+const service = await startService({
+  engine: { directives: "", namesModel: false },
+  more: `server: { read_pause_ms_min: ${pause_ms} }`,
 });
-afterAll(async () => {
-  await service.stop();
-});
+afterAll(() => service.stop());
 
-const bodies: Record<string, (directives: string) => object> = {
-  "/v1/chat/completions": (directives) => ({ messages: says(directives) }),
-  "/v1/messages": (directives) => ({ messages: says(directives), max_tokens: 16_000 }),
-  "/v1/responses": (directives) => ({ input: says(directives) }),
-};
-
-async function receiptOf(id: string): Promise<RequestReceipt> {
-  let receipt: RequestReceipt | null = null;
-  await until(
-    async () => {
-      const response = await service.fetch(`/v1/service/requests/${id}`);
-      receipt = response.status === 200 ? ((await response.json()) as RequestReceipt) : null;
-      return receipt !== null && receipt.outcome !== "running";
-    },
-    5000,
-    `the record of ${id}`,
-  );
-  return receipt!;
-}
+const receiptOf = (id: string) => endedReceipt(service, id);
 
 /** The text of all deltas, whatever the protocol. */
 function textOf(frames: string): string {
@@ -55,15 +32,15 @@ function textOf(frames: string): string {
     .join("");
 }
 
-describe.each(Object.keys(bodies))("%s", (path) => {
+describe.each(Object.keys(inferenceBodies))("%s", (path) => {
   const ask = (directives: string, more: object = {}, signal?: AbortSignal) =>
-    service.post(path, { model, ...bodies[path]!(directives), ...more }, signal ? { signal } : {});
+    service.post(path, { model, ...inferenceBodies[path]!(directives), ...more }, signal ? { signal } : {});
 
   test("a stream is whole, its usage exact, and it comes in portions after its first part", async () => {
     const told = Array.from({ length: 120 }, (_, at) => `word${at}`).join(" ");
     const response = await service.post(path, {
       ...{ model, stream: true },
-      ...JSON.parse(JSON.stringify(bodies[path]!("tps=200 echo")).replace("hello there", told)),
+      ...JSON.parse(JSON.stringify(inferenceBodies[path]!("tps=200 echo")).replace("hello there", told)),
     });
     let text = "";
     let portions = 0;
@@ -74,14 +51,14 @@ describe.each(Object.keys(bodies))("%s", (path) => {
     expect(textOf(text).trim()).toEndWith(told);
     const { tokens } = service.engine.requests.at(-1)!;
     expect(portions).toBeLessThan(tokens / 3);
-    const receipt = await receiptOf(response.headers.get("x-service-request-id")!);
+    const receipt = await receiptOf(requestIdOf(response));
     expect(receipt).toMatchObject({ outcome: "completed", usage: { output_tokens: tokens, source: "reported" } });
   });
 
   test("an answer that isn't streamed is whole, and its usage exact", async () => {
     const response = await ask("tps=400 tokens=100", { stream: false });
     expect(response.status).toBe(200);
-    const receipt = await receiptOf(response.headers.get("x-service-request-id")!);
+    const receipt = await receiptOf(requestIdOf(response));
     expect(receipt).toMatchObject({ outcome: "completed", usage: { output_tokens: 100, source: "reported" } });
   });
 
@@ -96,7 +73,7 @@ describe.each(Object.keys(bodies))("%s", (path) => {
     leaving.abort();
     expect(await reading).toBeNull();
     await until(() => engine.ended === "client-left", 1000, "the engine to be let go");
-    const { outcome, usage } = await receiptOf(response.headers.get("x-service-request-id")!);
+    const { outcome, usage } = await receiptOf(requestIdOf(response));
     expect(outcome).toBe("cancelled");
     expect(Math.abs(engine.tokens - usage.output_tokens)).toBeLessThanOrEqual(engine.tokens * 0.01);
   });
@@ -130,7 +107,7 @@ test("a response over a WebSocket is whole, and its usage exact", async () => {
 
 test("an answer that is kept is read again as it was", async () => {
   const init = { headers: { "idempotency-key": "pause-1" } };
-  const body = { model, ...bodies["/v1/chat/completions"]!("tps=200 tokens=60"), stream: true };
+  const body = { model, ...inferenceBodies["/v1/chat/completions"]!("tps=200 tokens=60"), stream: true };
   const first = await (await service.post("/v1/chat/completions", body, init)).text();
   const again = await (await service.post("/v1/chat/completions", body, init)).text();
   expect(textOf(again)).toBe(textOf(first));

@@ -1,8 +1,9 @@
 /** A client that writes its whole body before it reads gets its answer all the same; and what that costs has bounds. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { busyness } from "../harness/busyness.ts";
-import { model, type Service, says, startService } from "../harness/engine.ts";
+import { model, says, startService } from "../harness/engine.ts";
+import { newMember } from "../harness/organizations.ts";
 import { type RawClient, rawClient } from "../harness/raw-client.ts";
 import { until } from "../harness/until.ts";
 
@@ -11,25 +12,14 @@ setDefaultTimeout(60_000);
 const mib = 1024 * 1024;
 const chat = "/v1/chat/completions";
 
-let service: Service;
-let readerKey: string;
-let busyKey: string;
-beforeAll(async () => {
-  service = await startService({
-    limits: `{ body_bytes_max: ${24 * mib} }`,
-    plans: { none: "{ requests_per_minute: 1 }" },
-  });
-  const keyOf = async (slug: string, plan: string, ...scopes: string[]) => {
-    await service.json("org", "create", slug, "--plan", plan);
-    return (await service.json<{ key: string }>("key", "create", "--org", slug, "--name", "test", ...scopes)).key;
-  };
-  readerKey = await keyOf("reader", "unlimited", "--scopes", "models:read");
-  busyKey = await keyOf("busy", "none");
-  expect((await service.post(chat, { model, messages: says("") }, { key: busyKey })).status).toBe(200);
+const service = await startService({
+  limits: `{ body_bytes_max: ${24 * mib} }`,
+  plans: { none: "{ requests_per_minute: 1 }" },
 });
-afterAll(async () => {
-  await service.stop();
-});
+const { key: readerKey } = await newMember(service, "unlimited", "--scopes", "models:read");
+const { key: busyKey } = await newMember(service, "none");
+expect((await service.post(chat, { model, messages: says("") }, { key: busyKey })).status).toBe(200);
+afterAll(() => service.stop());
 
 interface Sent {
   method?: string;
@@ -253,7 +243,7 @@ describe("bounds: beyond them the connection is closed", () => {
   });
 });
 
-test("what is thrown away is kept nowhere", async () => {
+test("bytes that are discarded are kept nowhere", async () => {
   const rss = () => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${service.pid}/status`, "utf8"))?.[1]) / 1024;
   const four = () => Promise.all(Array.from({ length: 4 }, () => writtenThenRead({ path: "/v1/nothing" }, 60 * mib)));
   await four();

@@ -15,7 +15,7 @@ const check = (run: AskingCheck["run"], more: Partial<ReadinessCheck> = {}): Rea
 const problemOf = (results: CheckResult[]) => results.find(({ name }) => name === "it")?.problem;
 
 describe("a check", () => {
-  test("that hangs is called up after its time, and says so until it answers again", async () => {
+  test("that hangs is given up after its time, and is a problem until it answers again", async () => {
     const time = new VirtualClock();
     let hangs = false;
     let runs = 0;
@@ -40,7 +40,7 @@ describe("a check", () => {
     expect(runs).toBe(3);
   });
 
-  test("whose word is old has no word", async () => {
+  test("whose result is old counts as a problem", async () => {
     const time = new VirtualClock();
     const { results, began, stop } = readinessOf([check(async () => null)], { lifecycle: draining, clock: time });
     await began;
@@ -51,7 +51,7 @@ describe("a check", () => {
     expect(problemOf(results())).toBe("last checked 6 s ago");
   });
 
-  test("does not blame whom it asks for the time in which this process stood still", async () => {
+  test("does not count the time in which this process stood still", async () => {
     const time = new VirtualClock();
     const answer = Promise.withResolvers<null>();
     const { results, began, stop } = readinessOf([check(() => answer.promise)], { lifecycle: draining, clock: time });
@@ -64,7 +64,7 @@ describe("a check", () => {
     stop();
   });
 
-  test("of what this process knows is never old: a probe hears what is known now", async () => {
+  test("of a fact of this process is never old: a probe gets the fact as it is now", async () => {
     const time = new VirtualClock();
     const turns: string[][] = [];
     let known: string | null = null;
@@ -85,7 +85,7 @@ describe("a check", () => {
     stop();
   });
 
-  test("that throws is a problem without the words of the failure", async () => {
+  test("that throws is a problem without the message of the error", async () => {
     const time = new VirtualClock();
     const failing = check(() => Promise.reject(new Error("postgres://user:secret@host")));
     const { results, began, stop } = readinessOf([failing], { lifecycle: draining, clock: time });
@@ -119,7 +119,7 @@ describe("a check", () => {
   });
 });
 
-describe("what is asked of a database", () => {
+describe("a check of the database", () => {
   const never = new Promise<never>(() => {});
   const applied = migrations.map((one) => ({ name: one.name, checksum: checksumOf(one), additive: false }));
   /** The checks of a node on a database that answers so. */
@@ -130,12 +130,12 @@ describe("what is asked of a database", () => {
     return (name: string) => (checks.find((one) => one.name === name) as AskingCheck).run();
   };
 
-  test("is an answer in the time that a request waits for its grant", async () => {
+  test("passes if it answers within the time that a request waits for its grant", async () => {
     const [slow, silent] = [checksOf({ exec: () => Bun.sleep(2000) }), checksOf({ exec: () => never })];
     expect(await Promise.all([slow("database"), silent("database")])).toEqual([null, "the database does not answer"]);
   }, 10_000);
 
-  test("is its schema, which is what it was where it does not answer", async () => {
+  test("of its schema keeps its last result if the database does not answer", async () => {
     let answer: Promise<object[]> = never;
     const run = checksOf({ applied: () => answer });
     const unknown = "the database does not say which schema it has";

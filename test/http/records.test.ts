@@ -1,16 +1,13 @@
 /** Each admitted request leaves exactly one record, with the tokens that were produced, however it ended. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import type { RequestReceipt } from "../../src/management/receipt-shape.ts";
-import { errorOf, eventsOf, model, type Service, says, startService, words } from "../harness/engine.ts";
+import { errorOf, eventsOf, model, says, startService, words } from "../harness/engine.ts";
+import { newMember } from "../harness/organizations.ts";
+import { requestIdOf } from "../harness/receipts.ts";
 import { until } from "../harness/until.ts";
 
-let service: Service;
-beforeAll(async () => {
-  service = await startService();
-}, 60_000);
-afterAll(async () => {
-  await service.stop();
-}, 60_000);
+const service = await startService();
+afterAll(() => service.stop(), 60_000);
 
 const chat = (body: object, init: RequestInit = {}) => service.post("/v1/chat/completions", { model, ...body }, init);
 
@@ -32,14 +29,12 @@ async function settled(id: string, within_ms = 2000): Promise<RequestReceipt> {
   return receipt!;
 }
 
-const idOf = (response: Response) => response.headers.get("x-service-request-id") ?? "";
-
 describe("a record", () => {
   test("of an answer has the engine's counts, the prices and the sum", async () => {
     for (const stream of [false, true]) {
       const response = await chat({ messages: says("cached=4", words(30)), stream });
       await response.text();
-      const receipt = await settled(idOf(response));
+      const receipt = await settled(requestIdOf(response));
       expect(receipt).toMatchObject({
         operation: "chat.completions",
         model,
@@ -64,7 +59,7 @@ describe("a record", () => {
     });
     const events = await eventsOf(response);
     const { usage } = JSON.parse(events.at(-2) ?? "");
-    const receipt = await settled(idOf(response));
+    const receipt = await settled(requestIdOf(response));
     expect(receipt.usage).toMatchObject({ output_tokens: 25, source: "estimated" });
     expect(usage.completion_tokens).toBe(25);
     expect(usage.prompt_tokens).toBe(receipt.usage.input_tokens);
@@ -73,7 +68,7 @@ describe("a record", () => {
   test("of a failure before any output charges nothing", async () => {
     for (const directive of ["status=500", "cut-after=0", "context-length"]) {
       const response = await chat({ messages: says(directive) });
-      const receipt = await settled(idOf(response));
+      const receipt = await settled(requestIdOf(response));
       expect(receipt).toMatchObject({
         outcome: "failed",
         error_code: (await errorOf(response)).code,
@@ -86,7 +81,7 @@ describe("a record", () => {
     // At a pace, for a connection that breaks takes with it what was still on its way.
     const response = await chat({ messages: says("tps=50 cut-after=7", words(30)), stream: true });
     const received = (await response.text()).match(/"delta":\{"content":"[^"]/g)?.length ?? 0;
-    const receipt = await settled(idOf(response));
+    const receipt = await settled(requestIdOf(response));
     expect(receipt).toMatchObject({ outcome: "failed", error_code: "upstream_unavailable" });
     expect(received).toBeGreaterThan(0);
     expect(received).toBeLessThanOrEqual(7);
@@ -99,10 +94,9 @@ describe("receipts", () => {
   test("of other organizations, and of nonsense, do not exist", async () => {
     const response = await chat({ messages: says("") });
     await response.text();
-    await settled(idOf(response));
-    await service.json("org", "create", "other", "--plan", "unlimited");
-    const other = await service.json<{ key: string }>("key", "create", "--org", "other", "--name", "k");
-    expect((await service.fetch(`/v1/service/requests/${idOf(response)}`, { key: other.key })).status).toBe(404);
+    await settled(requestIdOf(response));
+    const other = await newMember(service, "unlimited");
+    expect((await service.fetch(`/v1/service/requests/${requestIdOf(response)}`, { key: other.key })).status).toBe(404);
     for (const id of ["x", "req_", `req_${"0".repeat(32)}`, "%ff", "req_../x"])
       expect((await service.fetch(`/v1/service/requests/${id}`)).status).toBe(404);
   }, 20_000);
@@ -118,7 +112,7 @@ test("a hundred requests at once, some failing, some leaving, leave a hundred re
         { messages: says(directive, words(20)), stream: index % 2 === 0 },
         { signal: abort.signal },
       );
-      ids.push(idOf(response));
+      ids.push(requestIdOf(response));
       if (directive === "tps=50") abort.abort();
       await response.text().catch(() => {});
     }),

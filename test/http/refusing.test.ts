@@ -54,7 +54,7 @@ function hold(until: () => boolean, ms_max: number): void {
 const listener = () => listen(answering(), { host: "127.0.0.1", port: 0, idle_ms: 60_000 });
 
 describe("a listener that ends", () => {
-  test("hears everybody who had connected, also those that it had not accepted yet", async () => {
+  test("answers all clients that had connected, also those that it had not accepted yet", async () => {
     const listening = listener();
     const early = clients(listening.url, 20);
     early.go();
@@ -68,7 +68,7 @@ describe("a listener that ends", () => {
     await listening.stop();
   }, 30_000);
 
-  test("connects nobody any more before it has closed", async () => {
+  test("takes no new connection before it has closed", async () => {
     const listening = listener();
     const first = clients(listening.url, 1);
     const later = clients(listening.url, 20);

@@ -1,19 +1,17 @@
 /** An engine that lies: what it says is not charged, and stands in the record, in the log and in a metric. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import type { RequestReceipt } from "../../src/management/receipt-shape.ts";
 import { freePort } from "../harness/daemon.ts";
-import { model, type Service, says, startService } from "../harness/engine.ts";
+import { model, says, startService } from "../harness/engine.ts";
 import { lineOf } from "../harness/log-lines.ts";
+import { newMember } from "../harness/organizations.ts";
+import { endedReceipt, requestIdOf } from "../harness/receipts.ts";
 import { until } from "../harness/until.ts";
 
 /** What the engine reports of its next answer. */
 let usage: unknown;
 /** So many deltas of one word each, all of them in one read with the end. */
 const words = 20;
-let engine: Bun.Server<undefined>;
-let service: Service;
-let operatorPort: number;
-let key: string;
 
 function answer(): Response {
   const chunk = (value: object) => `data: ${JSON.stringify(value)}\n\n`;
@@ -22,17 +20,14 @@ function answer(): Response {
   return new Response(`${deltas.join("")}${end}data: [DONE]\n\n`, { headers: { "content-type": "text/event-stream" } });
 }
 
-beforeAll(async () => {
-  engine = Bun.serve({ port: 0, fetch: answer });
-  operatorPort = await freePort();
-  service = await startService({
-    engineUrl: `${engine.url.origin}/v1`,
-    plans: { free: "{}" },
-    sluice: { env: { SLUICE_OPERATOR_PORT: String(operatorPort) } },
-  });
-  await service.json("org", "create", "free", "--plan", "free");
-  ({ key } = await service.json<{ key: string }>("key", "create", "--org", "free", "--name", "test"));
-}, 60_000);
+const engine = Bun.serve({ port: 0, fetch: answer });
+const operatorPort = await freePort();
+const service = await startService({
+  engineUrl: `${engine.url.origin}/v1`,
+  plans: { free: "{}" },
+  sluice: { env: { SLUICE_OPERATOR_PORT: String(operatorPort) } },
+});
+const { key } = await newMember(service, "free");
 afterAll(async () => {
   await service.stop();
   await engine.stop(true);
@@ -48,11 +43,10 @@ async function asked(path: string, said: unknown): Promise<{ id: string; text: s
   usage = said;
   const response = await service.post(path, { model, stream: true, ...bodies[path] }, { key });
   const text = await response.text();
-  const id = response.headers.get("x-service-request-id")!;
-  const found = async () =>
-    (await (await service.fetch(`/v1/service/requests/${id}`, { key })).json()) as RequestReceipt;
-  await until(async () => (await found()).outcome === "completed", 10_000, "the record");
-  return { id, text, receipt: await found() };
+  const id = requestIdOf(response);
+  const receipt = await endedReceipt(service, id, { key });
+  expect(receipt.outcome).toBe("completed");
+  return { id, text, receipt };
 }
 
 const isTold = (text: string, tokens: number) =>
@@ -101,7 +95,7 @@ test("an honest report has no such mark, also of reasoning that nobody saw", asy
   expect(await service.json("request", "show", id)).toMatchObject({ report_rejected: null });
 });
 
-test("operators are told, by upstream and kind, and how far its reports are off; nothing is held in the end", async () => {
+test("metrics have rejected reports by upstream and kind, and how far they are off; nothing is held in the end", async () => {
   const metrics = async () => (await fetch(`http://127.0.0.1:${operatorPort}/metrics`)).text();
   const text = await metrics();
   expect(text).toMatch(/^usage_reports_rejected_total\{upstream="\S+",half="output",kind="above_cap"\} 3$/m);

@@ -1,10 +1,11 @@
 /** What Responses keep, over real sockets: to go on from, to fetch, to delete; for one organization, and for its time. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ResponseObject } from "../../src/protocol/openai-responses/contract.ts";
-import { model, type Service, startService } from "../harness/engine.ts";
+import { model, refusalOf, type Service, startService } from "../harness/engine.ts";
+import { newMember } from "../harness/organizations.ts";
 import { eventsOf, finalOf, textOf } from "../harness/responses.ts";
 import { until } from "../harness/until.ts";
 
@@ -14,16 +15,9 @@ const path = "/v1/responses";
 const parameters = { type: "object", properties: { place: { type: "string" } }, required: ["place"] };
 const tools = [{ type: "function", name: "get_weather", parameters }];
 
-let service: Service;
-let other: string;
-beforeAll(async () => {
-  service = await startService({ engine: { directives: "", namesModel: false } });
-  await service.json("org", "create", "other", "--plan", "unlimited");
-  other = (await service.json<{ key: string }>("key", "create", "--org", "other", "--name", "test")).key;
-});
-afterAll(async () => {
-  await service.stop();
-});
+const service = await startService({ engine: { directives: "", namesModel: false } });
+const { key: other } = await newMember(service, "unlimited");
+afterAll(() => service.stop());
 
 const post = (body: object, init: Parameters<Service["post"]>[2] = {}) => service.post(path, { model, ...body }, init);
 const answered = async (body: object) => {
@@ -35,13 +29,6 @@ const fetched = (id: string, init: Parameters<Service["fetch"]>[1] = {}) => serv
 const told = () =>
   (service.engine.requests.at(-1)!.body as { messages: { role: string; content: unknown }[] }).messages;
 
-interface Refusal {
-  error: { code: string; param: string | null };
-}
-const refusalOf = async (response: Response) => {
-  const { error } = (await response.json()) as Refusal;
-  return [response.status, error.code, error.param];
-};
 const gone = [400, "previous_response_not_found", "previous_response_id"];
 
 describe("a conversation goes on from a response", () => {
@@ -128,7 +115,7 @@ describe("a conversation goes on from a response", () => {
   });
 });
 
-describe("nothing is to go on from", () => {
+describe("no response can be continued", () => {
   test("where the request said store: false, though it went on from a stored one", async () => {
     const first = await answered({ input: "one" });
     const second = await answered({ input: "two", previous_response_id: first.id, store: false });
@@ -172,7 +159,7 @@ describe("nothing is to go on from", () => {
     }
   });
 
-  test("a model that there is not is told first, as the order of checks says", async () => {
+  test("a model that does not exist is refused first, as the order of checks says", async () => {
     const refused = await post({ model: "acme/none", input: "x", previous_response_id: "resp_x" });
     expect(await refusalOf(refused)).toEqual([404, "model_not_found", "model"]);
   });
@@ -237,8 +224,7 @@ test("what was kept is there after a restart", async () => {
   const dataDir = mkdtempSync(join(tmpdir(), "sluice-kept-"));
   const sluice = { store: "pglite" as const, dataDir };
   const first = await startService({ sluice });
-  const organization = await first.json<{ id: string }>("org", "create", "lasting", "--plan", "unlimited");
-  const { key } = await first.json<{ key: string }>("key", "create", "--org", organization.id, "--name", "test");
+  const { key } = await newMember(first, "unlimited");
   const asked = await first.post(path, { model, input: "remember" }, { key });
   const { id } = (await asked.json()) as ResponseObject;
   await first.stop();

@@ -2,11 +2,11 @@
  * `protocol: openai-responses` in sluice.yaml, over real sockets: a service whose engine speaks Responses, asked in all
  * three protocols. What clients write and read, and what the engine says, is written by hand (../protocol/pairs/wires.ts).
  */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import type { RequestReceipt } from "../../src/management/receipt-shape.ts";
-import { model, type Service, startService } from "../harness/engine.ts";
-import { type ResponsesEngine, startResponsesEngine } from "../harness/responses-engine.ts";
-import { type Sluice, startSluice } from "../harness/sluice.ts";
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { model, startService } from "../harness/engine.ts";
+import { endedReceipt, requestIdOf } from "../harness/receipts.ts";
+import { startResponsesEngine } from "../harness/responses-engine.ts";
+import { startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
 import { type Answer, type Ask, engines, type Json, type Name, names, wires } from "../protocol/pairs/wires.ts";
 
@@ -31,32 +31,19 @@ const entryOf = (id: string, upstream = "canary-responses-engine", model = engin
     prices: { input: 100, cached_input: 10, cache_write: 125, output: 400 }
     routes: [{ upstream: ${upstream}, model: ${model} }]`;
 
-let engine: ResponsesEngine;
-let behind: Service;
-let service: Sluice;
-beforeAll(async () => {
-  engine = startResponsesEngine();
-  behind = await startService({ engine: { directives: "", namesModel: false } });
-  service = await startSluice({
-    config: `
+const engine = startResponsesEngine();
+const behind = await startService({ engine: { directives: "", namesModel: false } });
+const service = await startSluice({
+  config: `
 upstreams:
   canary-responses-engine: { url: "${engine.url}", protocol: openai-responses, api_key: "\${ENGINE_KEY}" }
   canary-sluice-engine: { url: "${behind.url}/v1", protocol: openai-responses, api_key: "\${BEHIND_KEY}" }
 models:${entryOf(front)}${entryOf(tall)}${entryOf(chained, "canary-sluice-engine", model)}
 plans: { pro: {} }
 `,
-    env: { ENGINE_KEY: engineKey, BEHIND_KEY: behind.key },
-    operatorsWords: ["canary-sluice-engine", "canary-responses-engine"],
-    secrets: [
-      behind.key,
-      model,
-      new URL(behind.url).host,
-      engineKey,
-      engineModel,
-      engineWords,
-      new URL(engine.url).host,
-    ],
-  });
+  env: { ENGINE_KEY: engineKey, BEHIND_KEY: behind.key },
+  operatorsWords: ["canary-sluice-engine", "canary-responses-engine"],
+  secrets: [behind.key, model, new URL(behind.url).host, engineKey, engineModel, engineWords, new URL(engine.url).host],
 });
 afterAll(async () => {
   try {
@@ -105,20 +92,7 @@ async function answered(name: Name, response: Response, stream: boolean): Promis
   return stream ? wires[name].readFrames(framesOf(text)) : wires[name].readReply(JSON.parse(text));
 }
 
-async function receiptOf(response: Response): Promise<RequestReceipt> {
-  const id = response.headers.get("x-service-request-id") ?? "";
-  let receipt: RequestReceipt | null = null;
-  await until(
-    async () => {
-      const found = await service.fetch(`/v1/service/requests/${id}`);
-      receipt = found.status === 200 ? ((await found.json()) as RequestReceipt) : null;
-      return receipt !== null && receipt.outcome !== "running";
-    },
-    5000,
-    `the receipt of ${id}`,
-  );
-  return receipt!;
-}
+const receiptOf = (response: Response) => endedReceipt(service, requestIdOf(response));
 
 const each = names.flatMap((name) =>
   [true, false].map((stream) => [name, stream ? "a stream" : "whole", stream] as const),
@@ -162,7 +136,7 @@ describe.each(each)("a %s client, answered as %s", (name, _, stream) => {
     ]);
   });
 
-  test("is told usage with cached tokens, and charged for it", async () => {
+  test("gets the usage with cached tokens, and is charged for it", async () => {
     const usage = {
       input_tokens: 90,
       input_tokens_details: { cached_tokens: 77, cache_write_tokens: 3 },
@@ -185,7 +159,7 @@ describe.each(each)("a %s client, answered as %s", (name, _, stream) => {
     expect(receipt.units.charged).toBe(10 * 100 + 77 * 10 + 3 * 125 + 8 * 400);
   });
 
-  test("is told that its cap ended the answer, though the engine calls it completed", async () => {
+  test("sees that its cap ended the answer, though the engine calls it completed", async () => {
     for (const output_tokens of [77, 76]) {
       engine.plays(reporting({ input_tokens: 3, output_tokens }));
       const response = await postTall(name, { ...question, outputTokens_max: 77 }, stream);
@@ -213,7 +187,7 @@ describe.each(each)("a %s client, answered as %s", (name, _, stream) => {
     expect((await receiptOf(response)).units.charged).toBe(0);
   });
 
-  test("whose input is too long is told so, by the engine's last word", async () => {
+  test("whose input is too long gets that error, from the last event of the engine", async () => {
     const error = { message: engineWords, type: "invalid_request_error", code: "context_length_exceeded" };
     engine.plays({ status: 400, body: { error } });
     const response = await post(name, question, stream);

@@ -1,7 +1,9 @@
 /** POST /v1/responses over real sockets: what its clients send, and what they need back. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import type { ResponseObject } from "../../src/protocol/openai-responses/contract.ts";
 import { model, plainModel, type Service, smallModel, startService, words } from "../harness/engine.ts";
+import { newMember } from "../harness/organizations.ts";
+import { endedReceipt, requestIdOf } from "../harness/receipts.ts";
 import { eventsOf, finalOf, textOf } from "../harness/responses.ts";
 import { until } from "../harness/until.ts";
 
@@ -12,13 +14,8 @@ const weather = { type: "function", name: "get_weather", description: "The weath
 
 const plans = { small: "{ session: 14000, requests_per_minute: 100 }" };
 
-let service: Service;
-beforeAll(async () => {
-  service = await startService({ engine: { directives: "", namesModel: false }, plans });
-}, 60_000);
-afterAll(async () => {
-  await service.stop();
-}, 60_000);
+const service = await startService({ engine: { directives: "", namesModel: false }, plans });
+afterAll(() => service.stop(), 60_000);
 
 const asks = (directives: string, text = "hello there", more: object = {}) => ({
   model,
@@ -125,7 +122,7 @@ describe("a response", () => {
     expect(sent()).not.toHaveProperty("reasoning_effort");
   });
 
-  test("all that Codex sends beside is taken", async () => {
+  test("all other fields of Codex are accepted", async () => {
     const answer = await post({
       ...asks("echo", "hi", { tools: [weather, { type: "web_search", external_web_access: true }] }),
       include: ["reasoning.encrypted_content"],
@@ -195,7 +192,7 @@ describe("tools", () => {
     expect((await post({ ...ask, input: [...input, ...output, ...results] })).status).toBe(200);
   });
 
-  test("allowed_tools is a wall: the engine hears of no other", async () => {
+  test("with allowed_tools the engine gets no other tool", async () => {
     const tools = [weather, { ...weather, name: "other" }];
     const tool_choice = { type: "allowed_tools", mode: "required", tools: [{ type: "function", name: "other" }] };
     const { output } = await answered(asks("", "go", { tools, tool_choice, store: false }));
@@ -259,10 +256,7 @@ describe("a refusal", () => {
       status: 401,
       code: "missing_api_key",
     });
-    await service.json("org", "create", "narrow", "--plan", "unlimited");
-    const { key } = await service.json<{ key: string }>(
-      ...["key", "create", "--org", "narrow", "--name", "reader", "--scopes", "models:read"],
-    );
+    const { key } = await newMember(service, "unlimited", "--scopes", "models:read");
     expect(await refusalOf(await post(asks(""), { key }))).toMatchObject({ status: 403, code: "missing_scope" });
     const other = await service.fetch(path);
     expect(other.headers.get("allow")).toBe("POST");
@@ -272,9 +266,8 @@ describe("a refusal", () => {
     expect(await refusalOf(await post("{"))).toMatchObject({ status: 400, code: "invalid_json" });
   });
 
-  test("a window with too little left is told so that Codex stops, and says until when", async () => {
-    await service.json("org", "create", "tight", "--plan", "small");
-    const { key } = await service.json<{ key: string }>("key", "create", "--org", "tight", "--name", "test");
+  test("a window with too little left is refused so that Codex stops, and the refusal says until when", async () => {
+    const { key } = await newMember(service, "small");
     let refused = await post(asks("tokens=10", "x", { max_output_tokens: 10 }), { key });
     await until(
       async () => {
@@ -297,18 +290,10 @@ describe("a stream", () => {
   test("whose engine breaks off ends with response.failed; what was produced is charged", async () => {
     for (const directive of ["cut-after=5", "error-after=5", "malformed-after=5"]) {
       const response = await post({ ...asks(directive, words(20)), stream: true });
-      const id = response.headers.get("x-request-id");
       const events = await eventsOf(response);
       expect(events.at(-1)?.type).toBe("response.failed");
       expect(finalOf(events)).toMatchObject({ status: "failed", error: { code: "server_error" } });
-      await until(
-        async () => {
-          const receipt = (await (await service.fetch(`/v1/service/requests/${id}`)).json()) as { outcome: string };
-          return receipt.outcome === "failed";
-        },
-        5000,
-        "its record",
-      );
+      expect((await endedReceipt(service, requestIdOf(response))).outcome).toBe("failed");
     }
   });
 

@@ -1,7 +1,7 @@
 /** An engine that is asked for its counts on every chunk: who leaves is charged by them. */
 import { expect, test } from "bun:test";
-import type { RequestReceipt } from "../../src/management/receipt-shape.ts";
 import { model, type Service, says, startService } from "../harness/engine.ts";
+import { endedReceipt, requestIdOf } from "../harness/receipts.ts";
 import { until } from "../harness/until.ts";
 
 test.each([
@@ -25,12 +25,8 @@ test.each([
       leaving.abort();
       expect(await gone).toBeNull();
       await until(() => asked.ended === "client-left", 20_000, "the engine to be let go");
-      const id = response.headers.get("x-service-request-id");
-      const receiptNow = async () =>
-        (await (await service.fetch(`/v1/service/requests/${id}`)).json()) as RequestReceipt;
-      await until(async () => (await receiptNow()).outcome === "cancelled", 20_000, "the record");
-      const { usage } = await receiptNow();
-      expect(usage.source).toBe(source);
+      const { outcome, usage } = await endedReceipt(service, requestIdOf(response));
+      expect([outcome, usage.source]).toEqual(["cancelled", source]);
       expect(usage.output_tokens).toBeLessThanOrEqual(asked.tokens);
     } finally {
       await service.stop();

@@ -5,7 +5,7 @@ import { Cancellation } from "../../src/time/cancellation.ts";
 
 const limits = (wait_ms: number) => ({ waiting_max: 1, shortest_ms: wait_ms, longest_ms: wait_ms });
 
-test("who waits to the end is answered, and beyond the places nobody waits", async () => {
+test("a client that waits to the end is answered, and beyond the places no client waits", async () => {
   const slow = slowness(limits(20), () => 0);
   const first = slow.wait(new Cancellation());
   expect(await slow.wait(new Cancellation())).toBe(false);
@@ -13,7 +13,7 @@ test("who waits to the end is answered, and beyond the places nobody waits", asy
   expect(await slow.wait(new Cancellation())).toBe(true);
 });
 
-test("who leaves waits no longer, and gives the place back", async () => {
+test("a client that leaves waits no longer, and its place is free", async () => {
   const slow = slowness(limits(3_600_000), () => 0);
   const leaving = new Cancellation();
   const first = slow.wait(leaving);

@@ -47,7 +47,7 @@ describe("a socket", () => {
     expect(runtime.sent).toEqual(["one", "two", "three", "four"]);
   });
 
-  test("that is gone lets nobody wait", async () => {
+  test("that is gone lets no sender wait", async () => {
     const { socket, runtime } = opened(nobody);
     runtime.isFull = true;
     const sending = [socket.send("one"), socket.send("two")];
@@ -56,7 +56,7 @@ describe("a socket", () => {
     expect([runtime.sent, socket.isOpen]).toEqual([["one"], false]);
   });
 
-  test("of an old connection is told so, and closed", async () => {
+  test("of an old connection gets an error, and is closed", async () => {
     const dependencies = {
       bounds: plentifulBounds(),
       standings: { begin: () => ({ [Symbol.dispose]() {} }) },

@@ -2,7 +2,7 @@
  * Whatever throws on a request's way, its grant is settled: the request is sent once for every function that it calls, and
  * that call throws. Then its organization holds nothing, and what was granted has one record.
  */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { Elysia } from "elysia";
 import { admission } from "../../src/admission/admission.ts";
 import type { Adapter, InferenceWire } from "../../src/api/adapter.ts";
@@ -28,22 +28,16 @@ import { outputCalibration } from "../../src/usage/output-calibration.ts";
 import { runs } from "../../src/usage/run.ts";
 import { plentifulBounds } from "../harness/bounds.ts";
 import { attemptsParts } from "../harness/patience.ts";
-import { type Simulator, startSimulator } from "../harness/simulator.ts";
+import { startSimulator } from "../harness/simulator.ts";
 import { until } from "../harness/until.ts";
-import { newHex, type Store, stores } from "../store/ledger-stores.ts";
+import { newHex, stores } from "../store/ledger-stores.ts";
 
 const modelId = "acme/writer-1";
 const plan = { ...noLimits, name: "metered", session: 1e12, week: 1e12, month: 1e12, concurrentRequests: 100 };
 
-let store: Store;
-let engine: Simulator;
-let organizationId: string;
-
-beforeAll(async () => {
-  store = await stores.postgres();
-  organizationId = await store.newOrganization();
-  engine = await startSimulator({ models: ["writer"] });
-});
+const store = await stores.postgres();
+const organizationId = await store.newOrganization();
+const engine = await startSimulator({ models: ["writer"] });
 
 afterAll(async () => {
   await engine.stop();

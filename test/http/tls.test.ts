@@ -136,7 +136,7 @@ describe("a new certificate", () => {
     expect(await service.stop()).toBe(0);
   });
 
-  test("is noticed without a signal", async () => {
+  test("is found without a signal", async () => {
     const second = ours.issue(["localhost"]);
     const service = await https("noticed", ours.issue(["localhost"])).start();
     written(folder, "noticed", second);

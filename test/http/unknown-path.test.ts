@@ -1,19 +1,14 @@
 /** A path that names nothing says so, says what was asked for, and what was probably meant. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
 import { operations } from "../../src/api/operations.ts";
-import { errorOf, model, type Service, startService } from "../harness/engine.ts";
+import { errorOf, model, startService } from "../harness/engine.ts";
 import { rawClient } from "../harness/raw-client.ts";
 
 setDefaultTimeout(60_000);
 
-let service: Service;
-beforeAll(async () => {
-  service = await startService();
-});
-afterAll(async () => {
-  await service.stop();
-});
+const service = await startService();
+afterAll(() => service.stop());
 
 const response = `resp_${"0".repeat(32)}`;
 const request = `req_${"0".repeat(32)}`;
@@ -29,7 +24,7 @@ async function refusalOf(path: string, init: RequestInit & { key?: string | null
 
 describe("a base URL", () => {
   const versioned = paths.filter((path) => path.startsWith("/v1/"));
-  test("without /v1: every path is named, with the one that was meant", async () => {
+  test("without /v1: the refusal names the path, and the one that was probably meant", async () => {
     expect(versioned.length).toBeGreaterThan(8);
     for (const path of versioned) {
       const asked = path.slice("/v1".length);
@@ -55,7 +50,7 @@ describe("a base URL", () => {
       expect((await refusalOf(`/v1${path}`)).message).toContain(`You probably mean '${path}'.`);
   });
 
-  test("is told in the protocol of the path that was meant", async () => {
+  test("is refused in the protocol of the path that was probably meant", async () => {
     for (const asked of [
       "/messages",
       "/v1/v1/messages",
@@ -89,7 +84,7 @@ test("a slip is named: a slash at the end or doubled, a letter, another case", a
   }
 });
 
-test("where nothing is near, nothing is guessed", async () => {
+test("if no path is similar, none is suggested", async () => {
   for (const asked of [
     "/v1",
     "/x",
@@ -104,7 +99,7 @@ test("where nothing is near, nothing is guessed", async () => {
   }
 });
 
-describe("what has not the form of an id", () => {
+describe("a text without the form of an id", () => {
   const strays = ["compacted", "x", "chatcmpl-1", "resp_", `${response}/resume`, `${response}/x/input_items`];
   test("is no response: 404 route_not_found, whatever the method, with a key or without", async () => {
     for (const stray of strays) {
@@ -139,8 +134,8 @@ describe("what has not the form of an id", () => {
   });
 });
 
-describe("what is said of a path", () => {
-  test("is short and printable, and holds no key, whatever was asked", async () => {
+describe("a path in a message", () => {
+  test("is short and printable, and has no key, whatever the request was", async () => {
     const piece = fc.oneof(
       fc.string(),
       fc.string({ unit: "binary" }),
@@ -164,7 +159,7 @@ describe("what is said of a path", () => {
     expect(message).toContain("'/v1/models'");
   });
 
-  test("is the path alone, of whatever host", async () => {
+  test("has no host", async () => {
     for (const [target, host, said] of [
       ["/nothing", "[", "There is nothing at '/nothing'."],
       ["/v1/responses/y", "[", "There is nothing at '/v1/responses/y'."],

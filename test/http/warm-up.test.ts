@@ -7,6 +7,7 @@ import { busyness } from "../harness/busyness.ts";
 import { model, says, startService } from "../harness/engine.ts";
 import { type Logging, lineOf, linesOf } from "../harness/log-lines.ts";
 import { migratedDatabase } from "../harness/migrated-database.ts";
+import { newMember } from "../harness/organizations.ts";
 import { startRedis } from "../harness/services.ts";
 import { program, type Sluice, startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
@@ -110,7 +111,7 @@ describe("on Postgres and Redis", async () => {
     client.close();
   }, 120_000);
 
-  test("what holds up the warming holds up the start no longer than it may take, and takes nothing from what is served", async () => {
+  test("a warm-up that is held up delays the start only by its own limit, and takes nothing from clients", async () => {
     const database = await migrated();
     const holder = postgres(database.url, { max: 1, onnotice: () => {} });
     const released = Promise.withResolvers<void>();
@@ -129,8 +130,7 @@ describe("on Postgres and Redis", async () => {
     released.resolve();
     await holding;
     await holder.end();
-    const organization = await service.json<{ id: string }>("org", "create", "late", "--plan", "unlimited");
-    const { key } = await service.json<{ key: string }>("key", "create", "--org", organization.id, "--name", "late");
+    const { key } = await newMember(service, "unlimited");
     const question = { model: "openai/gpt-oss-120b", messages: [{ role: "user", content: "hello" }] };
     expect((await service.post("/v1/chat/completions", question, { key })).status).toBe(200);
     await service.stop();
@@ -173,7 +173,7 @@ describe("on Postgres and Redis", async () => {
     await drop();
   }, 60_000);
 
-  test("keeps no error back: a port that is taken is said before", async () => {
+  test("a port that is taken is an error before the warm-up", async () => {
     const other = createServer();
     const port = await new Promise<number>((resolve) =>
       other.listen(0, "127.0.0.1", () => resolve((other.address() as { port: number }).port)),
@@ -189,7 +189,7 @@ describe("on Postgres and Redis", async () => {
     await drop();
   }, 60_000);
 
-  test("what fails in it is said once, and the node serves all the same", async () => {
+  test("a failure is logged once, and the node serves all the same", async () => {
     const database = await migrated();
     await asked(
       database.url,

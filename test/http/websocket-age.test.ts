@@ -18,7 +18,7 @@ const call = {
   connection: { isLocal: () => true },
 };
 
-test("at its age it is told so, and closed", async () => {
+test("at its age it gets an error, and is closed", async () => {
   type Parts = ConstructorParameters<typeof ResponsesConnection>;
   const connection = new ResponsesConnection(
     ...([dependencies, call, principal] as unknown as [Parts[0], Parts[1], Parts[2]]),

@@ -1,6 +1,7 @@
 /** The life of a WebSocket: who may open one, how many there may be, how large a message is, and how it ends. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { model, type Service, startService } from "../harness/engine.ts";
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { model, startService } from "../harness/engine.ts";
+import { newMember } from "../harness/organizations.ts";
 import { rawClient } from "../harness/raw-client.ts";
 import { until } from "../harness/until.ts";
 import { errorIn, responseIn, type Talk, talk } from "../harness/websocket.ts";
@@ -16,13 +17,8 @@ const asks = (text: string, more: object = {}) => ({ model, input: text, store: 
 const slow = asks("[simulator: tokens=20 tps=40]");
 const slower = asks("[simulator: tokens=80 tps=20]");
 
-let service: Service;
-beforeAll(async () => {
-  service = await startService({ limits: `{ websocket_frame_bytes_max: ${bytes_max} }` });
-});
-afterAll(async () => {
-  await service.stop();
-});
+const service = await startService({ limits: `{ websocket_frame_bytes_max: ${bytes_max} }` });
+afterAll(() => service.stop());
 
 const connect = (key = service.key, of = service) => talk(of.url, { authorization: `Bearer ${key}` });
 
@@ -41,9 +37,7 @@ describe("an upgrade", () => {
   test("without a valid key or its scope is refused with the true status", async () => {
     expect(await refusal({})).toEqual([401, "missing_api_key"]);
     expect(await refusal({ authorization: "Bearer nobody" })).toEqual([401, "invalid_api_key"]);
-    await service.json("org", "create", "reader", "--plan", "unlimited");
-    const made = ["key", "create", "--org", "reader", "--name", "reader", "--scopes", "models:read"];
-    const { key } = await service.json<{ key: string }>(...made);
+    const { key } = await newMember(service, "unlimited", "--scopes", "models:read");
     expect(await refusal({ authorization: `Bearer ${key}` })).toEqual([403, "missing_scope"]);
   });
 
@@ -103,8 +97,7 @@ describe("a connection is closed", () => {
   });
 
   test("with 401 and 1008 when its key is revoked, and what ran ends", async () => {
-    await service.json("org", "create", "leaver", "--plan", "unlimited");
-    const made = await service.json<{ key: string; id: string }>("key", "create", "--org", "leaver", "--name", "one");
+    const made = await newMember(service, "unlimited");
     using client = await connect(made.key);
     client.send({ type: "response.create", ...asks("[simulator: tokens=5000 tps=50]") });
     await until(() => client.heard.some(({ type }) => type === "response.output_text.delta"));

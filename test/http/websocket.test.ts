@@ -1,20 +1,16 @@
 /** A WebSocket on /v1/responses, over real sockets: each response is a request like any other, with one record. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import type { RequestReceipt } from "../../src/management/receipt-shape.ts";
-import { model, type Service, startService } from "../harness/engine.ts";
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { model, startService } from "../harness/engine.ts";
+import { newMember } from "../harness/organizations.ts";
+import { endedReceipt } from "../harness/receipts.ts";
 import { eventsOf, textOf } from "../harness/responses.ts";
 import { until } from "../harness/until.ts";
 import { errorIn, responseIn, type ServerEvent, talk } from "../harness/websocket.ts";
 
 setDefaultTimeout(60_000);
 
-let service: Service;
-beforeAll(async () => {
-  service = await startService({ engine: { directives: "", namesModel: false } });
-});
-afterAll(async () => {
-  await service.stop();
-});
+const service = await startService({ engine: { directives: "", namesModel: false } });
+afterAll(() => service.stop());
 
 const connect = (key = service.key) => talk(service.url, { authorization: `Bearer ${key}` });
 const asks = (text: string, more: object = {}) => ({ model, input: text, ...more });
@@ -25,16 +21,8 @@ const tools = [{ type: "function", name: "get_weather", parameters: { type: "obj
 const told = () =>
   (service.engine.requests.at(-1)!.body as { messages: { role: string; content: unknown }[] }).messages;
 
-async function receiptOf(events: readonly ServerEvent[]): Promise<RequestReceipt> {
-  const id = events.find(({ request_id }) => request_id)?.request_id;
-  let receipt: RequestReceipt | null = null;
-  await until(async () => {
-    const response = await service.fetch(`/v1/service/requests/${id}`);
-    receipt = response.status === 200 ? ((await response.json()) as RequestReceipt) : null;
-    return receipt !== null && receipt.outcome !== "running";
-  });
-  return receipt!;
-}
+const receiptOf = (events: readonly ServerEvent[]) =>
+  endedReceipt(service, events.find(({ request_id }) => request_id)?.request_id);
 
 describe("a response", () => {
   test("has the events of a stream, and one record", async () => {
@@ -214,9 +202,7 @@ describe("an error", () => {
 
   test("has a receipt, which says that the answer was to be a stream", async () => {
     // An organization of its own: each has ten such receipts a second.
-    await service.json("org", "create", "refused", "--plan", "unlimited");
-    const made = ["key", "create", "--org", "refused", "--name", "test"];
-    const { key } = await service.json<{ key: string }>(...made);
+    const { key } = await newMember(service, "unlimited");
     using client = await talk(service.url, { authorization: `Bearer ${key}` });
     const { error } = errorIn(await client.create(asks("x", { temperature: 9 })));
     let receipt: object = {};

@@ -4,7 +4,8 @@
  * docs/design/errors-and-streams.md, Limits and their errors.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { model, type Service, startService, words } from "../harness/engine.ts";
+import { model, startService, words } from "../harness/engine.ts";
+import { newKey, newMember, newOrganization } from "../harness/organizations.ts";
 
 setDefaultTimeout(60_000);
 
@@ -18,25 +19,15 @@ const plans = {
 };
 const text = words(2_000);
 
-let service: Service;
-beforeAll(async () => {
-  service = await startService({ plans });
-});
-afterAll(async () => {
-  await service.stop();
-});
+const service = await startService({ plans });
+afterAll(() => service.stop());
 
-async function organization(plan: keyof typeof plans): Promise<string> {
-  const slug = `${plan}-${crypto.randomUUID().slice(0, 8)}`;
-  await service.json("org", "create", slug, "--plan", plan);
-  return slug;
-}
-const keyIn = async (org: string, ...options: string[]) =>
-  (await service.json<{ key: string }>("key", "create", "--org", org, "--name", "test", ...options)).key;
+const keyOn = async (plan: keyof typeof plans, ...options: string[]) =>
+  (await newMember(service, plan, ...options)).key;
 async function keyOfTeam(limit: string): Promise<string> {
-  const org = await organization("wide");
+  const org = await newOrganization(service, "wide");
   await service.json("team", "create", "--org", org, "--name", "research", "--limit", limit);
-  return keyIn(org, "--team", "research");
+  return (await newKey(service, org, "--team", "research")).key;
 }
 
 /** By protocol: path, body, the type of the error, and where its fields stand. */
@@ -76,34 +67,19 @@ async function saidBy(response: Response): Promise<Said> {
 }
 
 const limits: [string, string, string, () => Promise<string>][] = [
-  [
-    "organization",
-    "tokens_per_minute",
-    "limit of 1,000 tokens a minute",
-    async () => keyIn(await organization("minute")),
-  ],
-  [
-    "organization",
-    "session",
-    "five-hour session limit of 100,000 units",
-    async () => keyIn(await organization("session")),
-  ],
-  ["organization", "week", "weekly limit of 100,000 units", async () => keyIn(await organization("week"))],
-  ["organization", "month", "monthly limit of 100,000 units", async () => keyIn(await organization("month"))],
+  ["organization", "tokens_per_minute", "limit of 1,000 tokens a minute", async () => keyOn("minute")],
+  ["organization", "session", "five-hour session limit of 100,000 units", async () => keyOn("session")],
+  ["organization", "week", "weekly limit of 100,000 units", async () => keyOn("week")],
+  ["organization", "month", "monthly limit of 100,000 units", async () => keyOn("month")],
   ["team", "tokens_per_minute", "limit of 1,000 tokens a minute", () => keyOfTeam("tokens_per_minute=1000")],
   ["team", "week", "weekly limit of 100,000 units", () => keyOfTeam("week=100000")],
   [
     "key",
     "tokens_per_minute",
     "limit of 1,000 tokens a minute",
-    async () => keyIn(await organization("wide"), "--limit", "tokens_per_minute=1000"),
+    async () => keyOn("wide", "--limit", "tokens_per_minute=1000"),
   ],
-  [
-    "key",
-    "month",
-    "monthly limit of 100,000 units",
-    async () => keyIn(await organization("wide"), "--limit", "month=100000"),
-  ],
+  ["key", "month", "monthly limit of 100,000 units", async () => keyOn("wide", "--limit", "month=100000")],
 ];
 
 describe.each(limits)("above the %s's %s", (limited_by, limit, named, keyWith) => {
@@ -144,10 +120,10 @@ describe.each(limits)("above the %s's %s", (limited_by, limit, named, keyWith) =
 });
 
 test("of several whole limits the smallest is named, whosever it is", async () => {
-  const org = await organization("session");
-  const key = await keyIn(org, "--limit", "month=50000");
+  const org = await newOrganization(service, "session");
+  const { key } = await newKey(service, org, "--limit", "month=50000");
   expect((await saidBy(await ask("chat", key))).fields).toMatchObject({ limited_by: "key", limit: "month" });
-  const wider = await keyIn(org, "--limit", "month=150000");
+  const { key: wider } = await newKey(service, org, "--limit", "month=150000");
   expect((await saidBy(await ask("chat", wider))).fields).toMatchObject({
     limited_by: "organization",
     limit: "session",
@@ -156,9 +132,9 @@ test("of several whole limits the smallest is named, whosever it is", async () =
 
 describe("extra usage", () => {
   const withExtra = async (cap: string) => {
-    const org = await organization("session");
+    const org = await newOrganization(service, "session");
     await service.json("org", "extra-usage", org, "on", "--cap", cap);
-    return { org, key: await keyIn(org) };
+    return { org, key: (await newKey(service, org)).key };
   };
 
   test("that could take the request admits it", async () => {
@@ -179,7 +155,7 @@ describe("extra usage", () => {
 
   test("relieves no key: its whole limit is final all the same", async () => {
     const { org } = await withExtra("100000000");
-    const key = await keyIn(org, "--limit", "week=100000");
+    const { key } = await newKey(service, org, "--limit", "week=100000");
     expect((await saidBy(await ask("chat", key))).fields).toMatchObject({ limited_by: "key", limit: "week" });
   });
 

@@ -1,7 +1,9 @@
 /** What a plan allows, as a client meets it: windows, holds, concurrency, extra usage, and what a refusal leaves. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import type { RequestReceipt } from "../../src/management/receipt-shape.ts";
-import { eventsOf, model, plainModel, type Service, says, startService, words } from "../harness/engine.ts";
+import { eventsOf, model, plainModel, says, startService, words } from "../harness/engine.ts";
+import { newKey, newMember } from "../harness/organizations.ts";
+import { endedReceipt, requestIdOf } from "../harness/receipts.ts";
 import { until } from "../harness/until.ts";
 
 // The model's prices: 100 a token of input, 400 of output. A short request that asks for 256 tokens holds some 110,000.
@@ -14,13 +16,8 @@ const plans = {
   wide: "{ session: 1000000 }",
 };
 
-let service: Service;
-beforeAll(async () => {
-  service = await startService({ plans, engine: { directives: "", namesModel: false } });
-}, 60_000);
-afterAll(async () => {
-  await service.stop();
-}, 60_000);
+const service = await startService({ plans, engine: { directives: "", namesModel: false } });
+afterAll(() => service.stop(), 60_000);
 
 interface Client {
   organization: string;
@@ -29,13 +26,8 @@ interface Client {
   get<T>(path: string): Promise<T>;
 }
 
-let made = 0;
-async function clientOn(plan: keyof typeof plans | "unlimited", keyOptions: string[] = []): Promise<Client> {
-  const organization = `org-${++made}`;
-  await service.json("org", "create", organization, "--plan", plan);
-  const { key } = await service.json<{ key: string }>(
-    ...["key", "create", "--org", organization, "--name", "app", ...keyOptions],
-  );
+async function clientOn(plan: keyof typeof plans | "unlimited", ...keyOptions: string[]): Promise<Client> {
+  const { organization, key } = await newMember(service, plan, ...keyOptions);
   return {
     organization,
     key,
@@ -77,20 +69,10 @@ async function usedExactly({ organization }: Client, units: number): Promise<voi
   await service.json("usage", "adjust", organization, ...change);
 }
 
-const idOf = (response: Response) => response.headers.get("x-service-request-id") ?? "";
 const errorOf = async (response: Response) => ((await response.json()) as Refused).error;
 const usageOf = (client: Client) => client.get<Usage>("/v1/service/usage");
 
-async function receiptOf(client: Client, id: string): Promise<RequestReceipt> {
-  let receipt: RequestReceipt | undefined;
-  const read = async () => {
-    const response = await service.fetch(`/v1/service/requests/${id}`, { key: client.key });
-    if (response.status === 200) receipt = (await response.json()) as RequestReceipt;
-    return receipt !== undefined && receipt.outcome !== "running";
-  };
-  await until(read, 5_000, `the receipt of ${id}`);
-  return receipt!;
-}
+const receiptOf = ({ key }: Client, id: string) => endedReceipt(service, id, { key });
 
 /** A change is known on every node within a second, whoever made it. */
 const known = (holds: () => Promise<boolean>) => until(holds, 1_000, "the change to be known");
@@ -101,7 +83,7 @@ const percentIs = (client: Client, percent: number) =>
 async function usedUp(client: Client): Promise<RequestReceipt> {
   const response = await client.chat({ messages: says("tokens=250"), max_tokens: 256 });
   expect(response.status).toBe(200);
-  return receiptOf(client, idOf(response));
+  return receiptOf(client, requestIdOf(response));
 }
 
 const asksMuch = { messages: says("", "again"), max_tokens: 256 };
@@ -138,7 +120,7 @@ describe("a window that is full of settled use", () => {
         code: "usage_limit_reached",
         type: "usage_limit_error",
         param: null,
-        request_id: idOf(response),
+        request_id: requestIdOf(response),
         window: "week",
         reset_at: usage.week.reset_at,
         resets_at: Math.ceil(Date.parse(usage.week.reset_at) / 1000),
@@ -158,12 +140,12 @@ describe("a window that is full of settled use", () => {
     const little = await client.chat(asksLittle);
     expect(little.status).toBe(200);
     expect(little.headers.get("x-service-usage-session-percent")).toBe(String(usage.session.usage_percent));
-    expect((await receiptOf(client, idOf(little))).windows?.session.usage_percent_before).toBe(
+    expect((await receiptOf(client, requestIdOf(little))).windows?.session.usage_percent_before).toBe(
       usage.session.usage_percent,
     );
   }, 30_000);
 
-  test("tells clients of Messages in their words, so that they stop", async () => {
+  test("refuses clients of Messages in their form, so that they stop", async () => {
     const client = await clientOn("small");
     await usedUp(client);
     const response = await service.post(
@@ -233,7 +215,7 @@ describe("what is held by requests that run", () => {
     expect(response.headers.get("x-should-retry")).toBeNull();
     expect((await errorOf(response)).code).toBe("usage_reserved");
     abort.abort();
-    expect((await receiptOf(client, idOf(running))).outcome).toBe("cancelled");
+    expect((await receiptOf(client, requestIdOf(running))).outcome).toBe("cancelled");
     expect((await client.chat(asksMuch)).status).toBe(200);
   }, 30_000);
 
@@ -247,7 +229,7 @@ describe("what is held by requests that run", () => {
       expect((await errorOf(response)).code).toBe("concurrency_limit_exceeded");
     }
     abort.abort();
-    await receiptOf(client, idOf(running));
+    await receiptOf(client, requestIdOf(running));
     expect((await client.chat(asksLittle)).status).toBe(200);
   }, 30_000);
 });
@@ -260,7 +242,7 @@ describe("extra usage", () => {
     await service.json("org", "extra-usage", client.organization, "on", "--cap", "120000");
     const response = await client.chat({ messages: says("tokens=250"), max_tokens: 256 });
     expect([response.status, response.headers.get("x-service-usage-source")]).toEqual([200, "extra"]);
-    const receipt = await receiptOf(client, idOf(response));
+    const receipt = await receiptOf(client, requestIdOf(response));
     expect(receipt).toMatchObject({ billing_source: "extra", outcome: "completed", units: { uncharged: 0 } });
     expect(await usageOf(client)).toEqual(before);
     const shown = await service.json<{ extra_usage: object }>("usage", "show", client.organization);
@@ -290,7 +272,7 @@ describe("an answer without a cap ends with length where its window ends, never 
     const reasons = events.slice(0, -1).map((data) => JSON.parse(data).choices[0]?.finish_reason);
     expect(reasons.filter(Boolean)).toEqual(["length"]);
     expect(events.at(-1)).toBe("[DONE]");
-    await expectUsedToTheEnd(client, idOf(response));
+    await expectUsedToTheEnd(client, requestIdOf(response));
   }, 30_000);
 
   test("not streamed", async () => {
@@ -301,7 +283,7 @@ describe("an answer without a cap ends with length where its window ends, never 
       usage: { completion_tokens: number };
     };
     expect(choices[0]?.finish_reason).toBe("length");
-    const receipt = await expectUsedToTheEnd(client, idOf(response));
+    const receipt = await expectUsedToTheEnd(client, requestIdOf(response));
     expect(receipt.usage.output_tokens).toBe(usage.completion_tokens);
   }, 30_000);
 
@@ -316,12 +298,15 @@ describe("an answer without a cap ends with length where its window ends, never 
     expect(asked.stream ?? false).toBe(false);
     expect(usage.completion_tokens).toBeWithin(256, 500);
     expect(choices[0]?.finish_reason).toBe("length");
-    const receipt = await expectUsedToTheEnd(client, idOf(response));
+    const receipt = await expectUsedToTheEnd(client, requestIdOf(response));
     expect(receipt.usage.output_tokens).toBe(usage.completion_tokens);
     // One that is not the window's doing says nothing of it.
     const rich = await clientOn("unlimited");
     const capped = await rich.chat({ messages: says("tokens=3000"), max_tokens: 300 });
-    expect(await receiptOf(rich, idOf(capped))).toMatchObject({ stopped_by: null, usage: { output_tokens: 300 } });
+    expect(await receiptOf(rich, requestIdOf(capped))).toMatchObject({
+      stopped_by: null,
+      usage: { output_tokens: 300 },
+    });
   }, 30_000);
 
   /** What was held for the input, estimated at the dearest price, is not there for the output. */
@@ -342,7 +327,7 @@ describe("an answer without a cap ends with length where its window ends, never 
 
 describe("a refused request", () => {
   test("has a receipt that says so, opens no window and is part of no sum", async () => {
-    const client = await clientOn("small", ["--models", `${model}`]);
+    const client = await clientOn("small", "--models", model);
     const begin = await usageOf(client);
     const wrong: [number, string, string | null, boolean | null, Promise<Response>][] = [
       [400, "invalid_json", null, null, service.post("/v1/chat/completions", "{", { key: client.key })],
@@ -353,10 +338,10 @@ describe("a refused request", () => {
     for (const [status, code, named, stream, asked] of wrong) {
       const response = await asked;
       expect([response.status, (await errorOf(response)).code]).toEqual([status, code]);
-      const receipt = await receiptOf(client, idOf(response));
+      const receipt = await receiptOf(client, requestIdOf(response));
       expect(receipt).toEqual({
         object: "service.request",
-        id: idOf(response),
+        id: requestIdOf(response),
         operation: "chat.completions",
         model: named,
         stream,
@@ -380,7 +365,7 @@ describe("a refused request", () => {
         windows: null,
       });
       expect(Math.abs(Date.parse(receipt.created_at) - Date.now())).toBeLessThan(20_000);
-      const elsewhere = await service.fetch(`/v1/service/requests/${idOf(response)}`);
+      const elsewhere = await service.fetch(`/v1/service/requests/${requestIdOf(response)}`);
       expect(elsewhere.status).toBe(404);
     }
     const idle = await usageOf(client);
@@ -390,13 +375,11 @@ describe("a refused request", () => {
 
   test("has one for want of a scope, of a plan, of room, and of an organization in good standing", async () => {
     const client = await clientOn("small");
-    const reader = await service.json<{ key: string }>(
-      ...["key", "create", "--org", client.organization, "--name", "reader", "--scopes", "usage:read"],
-    );
+    const reader = await newKey(service, client.organization, "--scopes", "usage:read");
     const outcomes: string[] = [];
     const refused = async (response: Response) => {
       expect(response.status).toBeGreaterThan(400);
-      return idOf(response);
+      return requestIdOf(response);
     };
     const ids = [await refused(await service.post("/v1/chat/completions", { model }, { key: reader.key }))];
     await usedUp(client);
@@ -413,7 +396,7 @@ describe("a refused request", () => {
     for (const id of ids) outcomes.push((await receiptOf(client, id)).error_code ?? "");
     expect(outcomes).toEqual(["missing_scope", "usage_limit_reached", "no_active_plan", "organization_suspended"]);
     const unknown = await service.post("/v1/chat/completions", { model }, { key: "slk_nonsense" });
-    expect((await service.fetch(`/v1/service/requests/${idOf(unknown)}`, { key: client.key })).status).toBe(404);
+    expect((await service.fetch(`/v1/service/requests/${requestIdOf(unknown)}`, { key: client.key })).status).toBe(404);
   }, 30_000);
 });
 
@@ -438,7 +421,7 @@ describe("for operators", () => {
       tried: [],
     });
     expect(duration_ms).toBeGreaterThanOrEqual(0);
-    const refused = idOf(await client.chat(asksMuch));
+    const refused = requestIdOf(await client.chat(asksMuch));
     await receiptOf(client, refused);
     // Refusals are written behind the answers' backs: on Postgres the CLI reads what is written.
     await until(

@@ -7,7 +7,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { RequestReceipt } from "../../src/management/receipt-shape.ts";
-import { model, type Service, says, startService } from "../harness/engine.ts";
+import { inferenceBodies, model, type Service, startService } from "../harness/engine.ts";
 import { migratedDatabase } from "../harness/migrated-database.ts";
 import { redisUrl } from "../harness/services.ts";
 import type { Sluice } from "../harness/sluice.ts";
@@ -15,12 +15,7 @@ import { until } from "../harness/until.ts";
 
 setDefaultTimeout(90_000);
 
-const bodies: Record<string, (directives: string) => object> = {
-  "/v1/chat/completions": (directives) => ({ messages: says(directives) }),
-  "/v1/messages": (directives) => ({ messages: says(directives), max_tokens: 16_000 }),
-  "/v1/responses": (directives) => ({ input: says(directives) }),
-};
-const paths = Object.keys(bodies);
+const paths = Object.keys(inferenceBodies);
 const metering = "{ lease_s: 2, checkpoint_s: 0.3, sweep_s: 0.3 }";
 
 describe.each(["the database", "Redis"])("with logs in %s", (place) => {
@@ -52,7 +47,7 @@ describe.each(["the database", "Redis"])("with logs in %s", (place) => {
   const ask = (node: Sluice, path: string, directives: string, key: string, stream: boolean) =>
     node.post(
       path,
-      { model, ...bodies[path]!(directives), stream },
+      { model, ...inferenceBodies[path]!(directives), stream },
       { key: first.key, headers: { "idempotency-key": key } },
     );
   async function receiptOf(id: string): Promise<RequestReceipt> {

@@ -1,0 +1,30 @@
+/** Makes organizations and keys with an operator's commands. */
+import type { Sluice } from "./sluice.ts";
+
+type Service = Pick<Sluice, "json">;
+interface NewKey {
+  id: string;
+  key: string;
+}
+
+/** The slug of a new organization on a plan. */
+export async function newOrganization({ json }: Service, plan: string): Promise<string> {
+  const slug = `${plan}-${crypto.randomUUID().slice(0, 8)}`;
+  await json("org", "create", slug, "--plan", plan);
+  return slug;
+}
+
+/** A new key of an organization. `options` are those of `sluice key create`. */
+export function newKey({ json }: Service, organization: string, ...options: string[]): Promise<NewKey> {
+  return json("key", "create", "--org", organization, "--name", "test", ...options);
+}
+
+/** A new organization on a plan, by its slug, with a key. */
+export async function newMember(
+  service: Service,
+  plan: string,
+  ...options: string[]
+): Promise<NewKey & { organization: string }> {
+  const organization = await newOrganization(service, plan);
+  return { organization, ...(await newKey(service, organization, ...options)) };
+}
