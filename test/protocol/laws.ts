@@ -22,6 +22,14 @@ export const pieces = fc.array(fc.string({ unit: "grapheme", minLength: 1, maxLe
   minLength: 1,
   maxLength: 4,
 });
+/** Values that an engine may write where something else should stand. */
+export const oddValue = fc.oneof(
+  fc.string({ maxLength: 5 }),
+  fc.constant(null),
+  fc.integer(),
+  fc.constant({}),
+  fc.constant([]),
+);
 export const toolName = fc.stringMatching(/^[a-zA-Z0-9_-]{1,16}$/);
 
 export const usage: fc.Arbitrary<Usage> = fc

@@ -26,6 +26,24 @@ const refusedIn = (place: (block: object) => object, param: string) => (type: st
 const signed = { type: "thinking", thinking: "MARK", signature: "s" };
 const reply = (...content: object[]) => ({ role: "assistant", content, stop_reason: "end_turn", usage: {} });
 
+/** Blocks of tools that the provider of the model runs. */
+const hostedBlocks = [
+  "advisor_tool_result",
+  "bash_code_execution_tool_result",
+  "code_execution_tool_result",
+  "compaction",
+  "container_upload",
+  "fallback",
+  "mcp_tool_listing",
+  "mcp_tool_result",
+  "mcp_tool_use",
+  "server_tool_use",
+  "text_editor_code_execution_tool_result",
+  "tool_search_tool_result",
+  "web_fetch_tool_result",
+  "web_search_tool_result",
+];
+
 export const messagesPlaces: Record<string, Place> = {
   "Messages: block of a message": {
     kind: "request",
@@ -50,25 +68,7 @@ export const messagesPlaces: Record<string, Place> = {
         /MARK/,
       ),
       tool_removal: carried(inSystem({ type: "tool_removal", tool: reference }), /^(?!.*"name":"f")/),
-      ...each(
-        [
-          "advisor_tool_result",
-          "bash_code_execution_tool_result",
-          "code_execution_tool_result",
-          "compaction",
-          "container_upload",
-          "fallback",
-          "mcp_tool_listing",
-          "mcp_tool_result",
-          "mcp_tool_use",
-          "server_tool_use",
-          "text_editor_code_execution_tool_result",
-          "tool_search_tool_result",
-          "web_fetch_tool_result",
-          "web_search_tool_result",
-        ],
-        () => refused,
-      ),
+      ...each(hostedBlocks, () => refused),
     },
   },
   "Messages: block of a system message": {
@@ -237,25 +237,7 @@ export const messagesPlaces: Record<string, Place> = {
       thinking: answered(reply(signed), /MARK/),
       redacted_thinking: answered(reply({ type: "redacted_thinking", data: "MARK" }), /MARK/),
       tool_use: answered(reply({ type: "tool_use", id: "c1", name: "f", input: { MARK: 1 } }), /MARK/),
-      ...each(
-        [
-          "advisor_tool_result",
-          "bash_code_execution_tool_result",
-          "code_execution_tool_result",
-          "compaction",
-          "container_upload",
-          "fallback",
-          "mcp_tool_listing",
-          "mcp_tool_result",
-          "mcp_tool_use",
-          "server_tool_use",
-          "text_editor_code_execution_tool_result",
-          "tool_search_tool_result",
-          "web_fetch_tool_result",
-          "web_search_tool_result",
-        ],
-        () => passedOver,
-      ),
+      ...each(hostedBlocks, () => passedOver),
     },
   },
   "Messages: citation of a text": {
