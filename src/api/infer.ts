@@ -1,6 +1,6 @@
 /**
- * THE SPINE: one function serves inference requests of all protocols; the adapter has their differences. The frame that
- * made the call ends everything that begins here, however the request ends.
+ * The path of every inference request, whatever its protocol; the adapter has the differences. The frame that made the
+ * call ends everything that begins here, however the request ends.
  */
 import { planOf } from "../admission/allowance.ts";
 import type { Principal } from "../auth/verdict.ts";

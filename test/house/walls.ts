@@ -4,7 +4,7 @@
 
 import { codeOf, headOf, importsOf, packageOf, resolved, type Tree } from "./source.ts";
 
-const spine = [
+const order = [
   "protocol",
   "body",
   "tokens",
@@ -20,7 +20,7 @@ const spine = [
   "http",
   "api",
 ];
-const leftOf = (room: string) => ["schema", "time", "inference", "sse", ...spine.slice(0, spine.indexOf(room))];
+const leftOf = (room: string) => ["schema", "time", "inference", "sse", ...order.slice(0, order.indexOf(room))];
 
 /** The modules that each module may import, besides its own. `node` alone may import all. */
 const sights: Record<string, readonly string[]> = {
@@ -29,7 +29,7 @@ const sights: Record<string, readonly string[]> = {
   inference: [],
   sse: [],
   console: [],
-  ...Object.fromEntries(spine.map((room) => [room, leftOf(room)])),
+  ...Object.fromEntries(order.map((room) => [room, leftOf(room)])),
   api: [...leftOf("api"), "console"],
   cli: [...leftOf("api"), "api", "config", "simulator"],
   workers: leftOf("api"),

@@ -41,7 +41,7 @@ const words = ["a", "b"];
 
 interface Judged {
   path: string;
-  /** What the spine does with a body before an engine is asked (http/infer.ts); throws the Fault of a refusal. */
+  /** Prepares a body as `src/api/infer.ts` does before an engine is asked; throws the Fault of a refusal. */
   take(body: unknown): void;
 }
 const judged: Record<string, Judged> = {
