@@ -6,7 +6,7 @@ import { costsAt, unitPrice } from "../../src/management/pricing.ts";
 import { csvLine } from "../../src/management/report-csv.ts";
 import { ledger } from "../../src/postgres/ledger.ts";
 import { managementStores } from "../management/stores.ts";
-import { kinds, type Owned } from "../postgres/databases.ts";
+import { kindsFor, type Owned } from "../postgres/databases.ts";
 import { admitOf, newHex, settleOf } from "../store/ledger-stores.ts";
 import { type Shell, shell } from "./shell.ts";
 
@@ -118,7 +118,7 @@ test("a cell of CSV keeps what a name holds, and no spreadsheet computes it", ()
   expect(csvLine(parted)).toBe(`"a;'=1+1","a; '=1+1","a\t'@x","a\n'-1","'\t'=1",'＝1+1,"a;b","mail@x;y=1"\r\n`);
 });
 
-for (const { kind, open } of kinds) {
+for (const { kind, open } of kindsFor(import.meta.path)) {
   describe(`on ${kind}`, () => {
     let owned: Owned;
     let it: Shell;

@@ -6,7 +6,7 @@ import { refusedRequests } from "../../src/postgres/refused.ts";
 import { uuidOf } from "../../src/store/ids.ts";
 import type { Admit } from "../../src/store/ledger.ts";
 import { managementStores } from "../management/stores.ts";
-import { kinds, type Owned } from "../postgres/databases.ts";
+import { kindsFor, type Owned } from "../postgres/databases.ts";
 import { admitOf, settleOf } from "../store/ledger-stores.ts";
 import { type Shell, shell } from "./shell.ts";
 
@@ -82,7 +82,7 @@ test("a bar shows what is used at all, what is held, and never more than it has 
   expect(drawn(5, 5, null)).toBe("········");
 });
 
-for (const { kind, open } of kinds) {
+for (const { kind, open } of kindsFor(import.meta.path)) {
   describe(`on ${kind}`, () => {
     let owned: Owned;
     let it: Shell;

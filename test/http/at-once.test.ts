@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { RequestReceipt } from "../../src/management/receipt-shape.ts";
 import { busyness } from "../harness/busyness.ts";
-import { isDeep } from "../harness/depth.ts";
+import { databaseKinds, isDeep } from "../harness/depth.ts";
 import { says as saying } from "../harness/engine.ts";
 import { migratedDatabase } from "../harness/migrated-database.ts";
 import { endedReceipt } from "../harness/receipts.ts";
@@ -142,7 +142,7 @@ const dataOf = (text: string) => [...text.matchAll(/^data: (.*)$/gm)].map(([, da
 const engine = await startSimulator({});
 afterAll(() => engine.stop());
 
-describe.each(["pglite", "postgres"] as const)("on %s", (store) => {
+describe.each(databaseKinds(import.meta.path))("on %s", (store) => {
   let fleet: Fleet;
   beforeAll(async () => {
     fleet = await startFleet(store, engine);

@@ -8,6 +8,7 @@ import { makeSeed } from "../../db/seed.ts";
 import type { Database } from "../../src/postgres/database.ts";
 import { embeddedDatabase } from "../../src/postgres/embedded.ts";
 import { serverDatabase } from "../../src/postgres/server.ts";
+import { databaseKinds } from "../harness/depth.ts";
 import { migratedDatabase } from "../harness/migrated-database.ts";
 import { freshDatabase } from "../harness/services.ts";
 import { until } from "../harness/until.ts";
@@ -41,6 +42,9 @@ export const kinds: { kind: Database["kind"]; open: Open }[] = [
     },
   },
 ];
+
+/** Those on which a test file runs this time. */
+export const kindsFor = (file: string) => kinds.filter(({ kind }) => databaseKinds(file).includes(kind));
 
 /** For a test of what does not depend on the kind of database: this one opens with a twentieth of the other's CPU. */
 export const openDatabase: Open = kinds[1]!.open;

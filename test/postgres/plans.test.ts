@@ -8,14 +8,14 @@ import { decodeAnswers } from "../../src/postgres/ledger-answers.ts";
 import { batchCall, encodeBatch } from "../../src/postgres/ledger-batch.ts";
 import type { Command } from "../../src/store/ledger.ts";
 import { admitOf, settleOf, unlimited } from "../store/ledger-stores.ts";
-import { kinds, type Owned } from "./databases.ts";
+import { kindsFor, type Owned } from "./databases.ts";
 
 // Starting a database takes half a second, and many times that on a machine that does much else.
 setDefaultTimeout(60_000);
 
 const rows = 600;
 
-for (const { kind, open } of kinds) {
+for (const { kind, open } of kindsFor(import.meta.path)) {
   describe(`the plans of a batch on ${kind}`, () => {
     const organization = `org_${Bun.randomUUIDv7().replaceAll("-", "")}`;
     const running = Array.from({ length: rows }, () => admitOf(organization));

@@ -3,7 +3,7 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import type { Database } from "../../src/postgres/database.ts";
 import { oldRows } from "../../src/postgres/partitions.ts";
-import { kinds } from "./databases.ts";
+import { kindsFor } from "./databases.ts";
 
 setDefaultTimeout(120_000);
 
@@ -25,7 +25,7 @@ async function pagesOf(db: Database, text: string, parameters: unknown[] = []): 
   return plan["Shared Hit Blocks"] + plan["Shared Read Blocks"];
 }
 
-for (const { kind, open } of kinds) {
+for (const { kind, open } of kindsFor(import.meta.path)) {
   test(`the hourly look and the upkeep leave alone what they do not ask for, on ${kind}`, async () => {
     const { db, drop } = await open();
     try {

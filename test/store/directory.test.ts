@@ -11,13 +11,13 @@ import type { Administration, Directory, Key, NewSecret, Organization } from "..
 import { idOf } from "../../src/store/ids.ts";
 import { noLimits } from "../../src/store/plan.ts";
 import { until } from "../harness/until.ts";
-import { kinds, type Open, type Owned, withClock } from "../postgres/databases.ts";
+import { kindsFor, type Open, type Owned, withClock } from "../postgres/databases.ts";
 import { newSecret, unrestricted } from "./new-key.ts";
 
 // Starting a database takes half a second, and many times that on a machine that does much else.
 setDefaultTimeout(60_000);
 
-for (const { kind, open } of kinds) describe(kind, () => contract(open));
+for (const { kind, open } of kindsFor(import.meta.path)) describe(kind, () => contract(open));
 
 function contract(open: Open): void {
   let owned: Owned;

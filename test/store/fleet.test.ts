@@ -3,13 +3,13 @@ import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, t
 import { fleet, fleetReports } from "../../src/postgres/fleet-reports.ts";
 import type { ProcessReport } from "../../src/store/fleet.ts";
 import { reportOf } from "../management/fleet-reports.ts";
-import { kinds, type Owned, withClock } from "../postgres/databases.ts";
+import { kindsFor, type Owned, withClock } from "../postgres/databases.ts";
 
 setDefaultTimeout(60_000);
 
 const at = (second: number) => new Date(Date.UTC(2026, 10, 25, 12, 0, second));
 
-for (const { kind, open } of kinds)
+for (const { kind, open } of kindsFor(import.meta.path))
   describe(kind, () => {
     let owned: Owned;
     beforeAll(async () => {

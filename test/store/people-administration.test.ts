@@ -11,7 +11,7 @@ import { scopes } from "../../src/store/directory.ts";
 import { idOf } from "../../src/store/ids.ts";
 import type { KnownPerson, NamedMembership } from "../../src/store/people.ts";
 import { until } from "../harness/until.ts";
-import { kinds, withClock } from "../postgres/databases.ts";
+import { kindsFor, withClock } from "../postgres/databases.ts";
 import { unrestricted } from "./new-key.ts";
 
 setDefaultTimeout(60_000);
@@ -24,7 +24,7 @@ const membership = (organization: string | null, fields: Partial<NamedMembership
   ...fields,
 });
 
-for (const { kind, open } of kinds)
+for (const { kind, open } of kindsFor(import.meta.path))
   describe(kind, () => {
     let db: Database;
     let drop: () => Promise<void>;

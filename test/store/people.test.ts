@@ -13,7 +13,7 @@ import { scopes } from "../../src/store/directory.ts";
 import { idOf } from "../../src/store/ids.ts";
 import type { Confirmation, NamedMembership } from "../../src/store/people.ts";
 import { until } from "../harness/until.ts";
-import { kinds, withClock } from "../postgres/databases.ts";
+import { kindsFor, withClock } from "../postgres/databases.ts";
 
 setDefaultTimeout(60_000);
 const day_ms = 86_400_000;
@@ -37,7 +37,7 @@ const member = (organization: string | null, fields: Partial<NamedMembership> = 
   ...fields,
 });
 
-for (const { kind, open } of kinds)
+for (const { kind, open } of kindsFor(import.meta.path))
   describe(kind, () => {
     let db: Database;
     let drop: () => Promise<void>;

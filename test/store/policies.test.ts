@@ -12,7 +12,7 @@ import { noBudget } from "../../src/store/budget.ts";
 import { type Key, type Organization, type Policies, useNoted_ms } from "../../src/store/directory.ts";
 import { idOf } from "../../src/store/ids.ts";
 import { cases } from "../harness/depth.ts";
-import { kinds, lockAwaited, type Open, type Owned, withClock } from "../postgres/databases.ts";
+import { kinds, kindsFor, lockAwaited, type Open, type Owned, withClock } from "../postgres/databases.ts";
 import { newSecret, unrestricted } from "./new-key.ts";
 
 // Starting a database takes half a second, and many times that on a machine that does much else.
@@ -21,7 +21,7 @@ setDefaultTimeout(120_000);
 const day_ms = 86_400_000;
 const actor = "cli:ann";
 
-for (const { kind, open } of kinds) describe(kind, () => contract(open));
+for (const { kind, open } of kindsFor(import.meta.path)) describe(kind, () => contract(open));
 
 function contract(open: Open): void {
   let owned: Owned;

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { refusedRequests } from "../../src/postgres/refused.ts";
 import { idOf } from "../../src/store/ids.ts";
 import type { NewRefused, RefusedRequests } from "../../src/store/refused.ts";
-import { kinds, type Owned } from "../postgres/databases.ts";
+import { kindsFor, type Owned } from "../postgres/databases.ts";
 
 setDefaultTimeout(60_000);
 
@@ -21,7 +21,7 @@ const refusedBy = (organizationId: string, change: Partial<NewRefused> = {}): Ne
   ...change,
 });
 
-for (const { kind, open } of kinds) {
+for (const { kind, open } of kindsFor(import.meta.path)) {
   describe(`refused requests on ${kind}`, () => {
     let owned: Owned;
     let store: RefusedRequests;

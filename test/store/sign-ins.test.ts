@@ -16,7 +16,7 @@ import { type KeyKind, scopes } from "../../src/store/directory.ts";
 import { bare, idOf } from "../../src/store/ids.ts";
 import type { NewSignIn } from "../../src/store/sign-ins.ts";
 import { isFirst } from "../../src/store/use-counts.ts";
-import { kinds, withClock } from "../postgres/databases.ts";
+import { kindsFor, withClock } from "../postgres/databases.ts";
 
 setDefaultTimeout(60_000);
 const hour_ms = 3_600_000;
@@ -27,7 +27,7 @@ const random = (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes));
 const hash = () => random(32);
 const secret = () => newKey(random(key_random_bytes), "slk_");
 
-for (const { kind, open } of kinds)
+for (const { kind, open } of kindsFor(import.meta.path))
   describe(kind, () => {
     let db: Database;
     let drop: () => Promise<void>;
