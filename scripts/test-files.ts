@@ -22,9 +22,13 @@ const long = [
 
 export function filesOf(seed: number): string[] {
   const all = filesIn("test/**/*.test.ts");
-  const ofLong = new Set(long.flatMap(filesIn));
+  const ofLong = longFiles();
   const run = new Set(drawn(Math.ceil(ofLong.size * share), [...ofLong].sort(), seed));
   return all.filter((file) => run.has(file) || !ofLong.has(file));
+}
+
+export function longFiles(): Set<string> {
+  return new Set(long.flatMap(filesIn));
 }
 
 function filesIn(pattern: string): string[] {

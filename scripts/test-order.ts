@@ -2,25 +2,18 @@
 // long each took is remembered in .cache; a clone that has not run them yet knows only which are long.
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { longFiles } from "./test-files.ts";
 
 const remembered = ".cache/test-timings.json";
-
-const long = [
-  "test/console/pages.test.ts",
-  "test/docs/commands.test.ts",
-  "test/faults/faults.test.ts",
-  "test/faults/repeats.test.ts",
-  "test/http/at-once.test.ts",
-  "test/http/warm-up.test.ts",
-];
 
 /** The options of `bun test`. It starts a file that it knows nothing of before all others, so each gets a time. */
 export function longestFirst(): string[] {
   mkdirSync(".cache", { recursive: true });
   const known = existsSync(remembered) ? timesIn(readFileSync(remembered, "utf8")) : {};
+  const long = longFiles();
   const files: Record<string, number> = {};
   for (const file of new Bun.Glob("test/**/*.test.ts").scanSync())
-    files[file] = known[file] ?? (long.includes(file) ? 60_000 : 1_000);
+    files[file] = known[file] ?? (long.has(file) ? 60_000 : 1_000);
   writeFileSync(remembered, JSON.stringify({ version: 1, files }));
   // A deep run takes its time elsewhere.
   return [`--timings=${remembered}`, ...(process.env.TEST_DEEP === "1" ? [] : ["--update-timings"])];
