@@ -38,6 +38,12 @@ interface GarbageSettings {
   old_ms: number;
   /** The number of old requests that have to end before a collection, at least as many as are open. */
   old_min: number;
+  /**
+   * So many times what a collection took must pass before old requests bring the next. While one goes on, every stream
+   * waits: with 400 such requests a second there would be one of 100 ms each 2.5 seconds, and tokens and first tokens
+   * would be late by that for one in 25.
+   */
+  old_rest: number;
   /** A request that has ended is still being released, and another may follow it at once. */
   wait_ms: number;
   /** With more open requests than this, a full collection may take too long to be made without need. */
@@ -52,6 +58,7 @@ const garbageSettings: GarbageSettings = {
   ended_bytes: 16 * mib,
   old_ms: 1000,
   old_min: 1000,
+  old_rest: 200,
   wait_ms: 250,
   open_max: 128,
   budget: { burst: 1000, per_second: 50 },
@@ -62,10 +69,11 @@ export function garbage(
   settings = garbageSettings,
   now_ms: () => number = () => performance.now(),
 ): Garbage {
-  const { large_bytes, ended_bytes, old_ms, old_min, wait_ms, open_max } = settings;
+  const { large_bytes, ended_bytes, old_ms, old_min, old_rest, wait_ms, open_max } = settings;
   const budget = new Bucket(settings.budget, now_ms());
   let left_bytes = 0;
   let old = 0;
+  let rested_ms = Number.NEGATIVE_INFINITY;
   let isWaiting = false;
   /** The bytes since the last collection. */
   let hasEnded = false;
@@ -77,7 +85,10 @@ export function garbage(
     hasEnded = false;
     old = 0;
     collector.collect();
-    budget.spend(now_ms() - began_ms, now_ms());
+    const ended_ms = now_ms();
+    const took_ms = ended_ms - began_ms;
+    budget.spend(took_ms, ended_ms);
+    rested_ms = ended_ms + took_ms * old_rest;
   }
 
   function collectLater(): void {
@@ -108,7 +119,7 @@ export function garbage(
     lived(ms, open) {
       if (ms < old_ms) return;
       old += 1;
-      if (old >= Math.max(old_min, open)) collectLater();
+      if (old >= Math.max(old_min, open) && now_ms() >= rested_ms) collectLater();
     },
     passed(open) {
       if (hasEnded && open <= open_max && mayCollect()) collectNow();

@@ -185,17 +185,20 @@ function reader(question: Question, { answer, report, dog, told }: ReaderParts) 
   const calls = new CallArguments();
 
   const heard = (batch: InferenceEvent[], isLast: boolean): InferenceEvent[] => {
+    let hasPart = false;
+    let end: InferenceEvent | null = null;
     for (const event of batch) {
       size.take(event);
       calls.take(event);
       note(report, event);
+      if (event.type === "part-start") hasPart = true;
+      else if (isTerminal(event)) end ??= event;
     }
     hold(stream.held_bytes + size.kept_bytes);
-    const end = batch.find(isTerminal);
     if (isLast || end?.type === "response-end") answer.isEnded = true;
     if (isLast || end) answer.isOver = true;
     if (end) told(endOf(batch));
-    if (batch.some(isPartStart)) {
+    if (hasPart) {
       answer.reply?.flow();
       if (gather_ms > 0) answer.reply?.gather(gather_ms);
     }
@@ -220,10 +223,6 @@ function holding({ hold }: Question): Hold {
       throw new NoRoom(asFault(fault));
     }
   });
-}
-
-function isPartStart({ type }: InferenceEvent): boolean {
-  return type === "part-start";
 }
 
 function isTerminal(event: InferenceEvent): boolean {

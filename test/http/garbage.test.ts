@@ -11,6 +11,7 @@ function counted() {
     ended_bytes: 30,
     old_ms: 1000,
     old_min: 4,
+    old_rest: 200,
     wait_ms: 1,
     open_max: 50,
     budget: { burst: 1, per_second: 0 },
@@ -35,6 +36,7 @@ test("a burst is collected at once, and then a twentieth of the time at most; th
     ended_bytes: 30,
     old_ms: 0,
     old_min: 9,
+    old_rest: 200,
     wait_ms: 1,
     open_max: 0,
     budget,
@@ -125,4 +127,35 @@ test("what long requests have left is collected when as many have ended as are o
   expect(left.count()).toBe(1);
   left.lived(1000, 10);
   await until(() => left.count() === 2);
+});
+
+test("for what long requests have left, a node stands still for 1 of 200 parts of its time at most", async () => {
+  let now_ms = 0;
+  const collected: number[] = [];
+  const collect = () => {
+    collected.push(now_ms);
+    now_ms += 5;
+  };
+  const settings = {
+    large_bytes: 10,
+    ended_bytes: 30,
+    old_ms: 1000,
+    old_min: 4,
+    old_rest: 200,
+    wait_ms: 0,
+    open_max: 50,
+    budget: { burst: 1000, per_second: 50 },
+  };
+  const left = garbage({ collect, collectNew() {} }, settings, () => now_ms);
+  const several = () => {
+    for (let ended = 0; ended < 10; ended++) left.lived(1000, 4);
+  };
+  several();
+  await until(() => collected.length === 1);
+  for (; now_ms < 1004; now_ms += 1) several();
+  await Bun.sleep(5);
+  expect(collected).toEqual([0]);
+  now_ms += 1;
+  several();
+  await until(() => collected.length === 2);
 });

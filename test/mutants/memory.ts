@@ -74,6 +74,14 @@ export const memory: Mutant[] = [
     rule,
   },
   {
+    name: "a node whose streams end quickly stops for each thousand of them",
+    file: "src/http/garbage.ts",
+    find: " && now_ms() >= rested_ms",
+    replace: "",
+    caughtBy: ["test/http/garbage.test.ts"],
+    rule,
+  },
+  {
     name: "every large body is collected at once, however long it takes",
     file: "src/http/garbage.ts",
     find: "if (mayCollect()) collectNow();",

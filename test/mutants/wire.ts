@@ -231,6 +231,22 @@ export const upstream: Mutant[] = [
     rule: "docs/performance.md, Pauses under load",
   },
   {
+    name: "a process that is behind reads on",
+    file: "src/upstream/http1/connection.ts",
+    find: "if (this.#exchange?.isDue) this.#isOverdue = true;\n    else this.#endPause();",
+    replace: "this.#endPause();",
+    caughtBy: ["test/upstream/http1/connection.test.ts > on a process that is behind"],
+    rule: "docs/performance.md, Pauses under load",
+  },
+  {
+    name: "a reader who is punctual ends the pause",
+    file: "src/upstream/http1/connection.ts",
+    find: "if (this.#isOverdue) this.#endPause();",
+    replace: "if (this.#pause) this.#endPause();",
+    caughtBy: ["test/upstream/http1/connection.test.ts > on a process that is behind"],
+    rule: "docs/performance.md, Pauses under load",
+  },
+  {
     name: "first parts wait for streams that flow",
     file: "src/time/turns.ts",
     find: "if (isUrgent) urgent.push(work);",

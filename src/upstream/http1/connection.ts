@@ -49,8 +49,10 @@ export class Connection implements Line, PausedLine {
   #isClosed = false;
   /** The exchange holds the engine back. */
   #isHeld = false;
-  /** The pause after the last read. */
+  /** The pause after the last read. It lasts until the reader has taken what was read. */
   #pause: Pause | null = null;
+  /** The time of the pause is over, but the reader has not had its turn. */
+  #isOverdue = false;
   /** How long the engine says that it keeps the connection open, in milliseconds; null if it doesn't say. */
   kept_ms: number | null = null;
   /** The instant at which an idle connection is closed, on the clock of `performance`. */
@@ -104,6 +106,10 @@ export class Connection implements Line, PausedLine {
     this.#owner.turns.soon(work, isUrgent);
   }
 
+  taken(): void {
+    if (this.#isOverdue) this.#endPause();
+  }
+
   drop(): void {
     this.#end(new Error("nobody reads the answer"));
   }
@@ -135,7 +141,10 @@ export class Connection implements Line, PausedLine {
   }
 
   pauseOver(pause: Pause): void {
-    if (pause === this.#pause) this.#endPause();
+    if (pause !== this.#pause) return;
+    // The process is behind: what it would read now could only wait, and it costs less to read more of it later.
+    if (this.#exchange?.isDue) this.#isOverdue = true;
+    else this.#endPause();
   }
 
   drained(): void {
@@ -189,6 +198,7 @@ export class Connection implements Line, PausedLine {
 
   #endPause(): void {
     this.#pause = null;
+    this.#isOverdue = false;
     if (!this.#isHeld && !this.#isClosed) this.#socket.resume();
   }
 

@@ -13,6 +13,8 @@ export interface Line {
   resume(): void;
   /** Runs work after all sockets of this poll were read: urgent work before the other. */
   soon(work: () => void, isUrgent: boolean): void;
+  /** The reader has had its turn: more may be read. */
+  taken(): void;
   /** How long the socket may be paused after a read; 0 if it is not. */
   readonly pause_ms: number;
   /** The answer has been received whole. */
@@ -78,13 +80,13 @@ export class Exchange implements ResponseSink, Reply {
   #isGathered = false;
   /** The waiting bytes have been gathered already, and some of them were read. */
   #isRest = false;
-  /** The reader will be woken. */
-  #isDue = false;
   #failure: { cause: unknown } | null = null;
   /** Whether the first byte of an answer has arrived. */
   isBegun = false;
   /** Whether its first part was read. */
   isFlowing = false;
+  /** Whether bytes have arrived for which the reader has not had its turn. */
+  isDue = false;
   /** Whether what arrives is read together with the failure that follows. */
   #isLast = false;
 
@@ -257,8 +259,8 @@ export class Exchange implements ResponseSink, Reply {
   /** The end does not wait, nor does a failure, which is preceded by the gathered bytes. */
   #wakeSoon(): void {
     if (this.#parser.isOver) this.#wake();
-    else if (this.#reader && !this.#isDue) {
-      this.#isDue = true;
+    else if (this.#reader && !this.isDue) {
+      this.isDue = true;
       this.#line.soon(this.#due, !this.isFlowing);
     }
   }
@@ -266,8 +268,9 @@ export class Exchange implements ResponseSink, Reply {
   readonly #answered = (): void => this.#answer.resolve(this);
 
   readonly #due = (): void => {
-    this.#isDue = false;
+    this.isDue = false;
     this.#wake();
+    this.#line.taken();
   };
 
   #wake(): void {

@@ -12,7 +12,7 @@ const bytes = (text: string) => new TextEncoder().encode(text);
 const head = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
 
 /** On a socket that says whether it is paused, and whether it is open. */
-function connected() {
+function connected(readersTurns = turns()) {
   const socket = {
     isPaused: false,
     isOpen: true,
@@ -32,7 +32,7 @@ function connected() {
   const owner = {
     freed: () => void freedWhilePaused.push(socket.isPaused),
     closed() {},
-    turns: turns(),
+    turns: readersTurns,
     pauses: new ReadPauses({ shortest_ms: pause_ms, longest_ms: pause_ms }, clock, () => 0),
   };
   const connection = new Connection(socket as unknown as Socket<object>, owner);
@@ -67,6 +67,31 @@ test("a connection whose answer ends in the read that began a pause is read at o
   await clock.advance(pause_ms / 2);
   expect(socket.isPaused).toBe(true);
   await clock.advance(pause_ms / 2);
+  expect(socket.isPaused).toBe(false);
+});
+
+test("on a process that is behind, a pause lasts until what was read before has had its turn", async () => {
+  const waiting: (() => void)[] = [];
+  let isBehind = false;
+  const behind = { soon: (work: () => void) => (isBehind ? void waiting.push(work) : work()) };
+  const { connection, socket, clock } = connected(behind);
+  const reply = await flowing(connection);
+  isBehind = true;
+  const reading = reply.read();
+  connection.received(bytes("1\r\nb\r\n"));
+  await clock.advance(10 * pause_ms);
+  expect([waiting.length, socket.isPaused]).toEqual([1, true]);
+  waiting.pop()!();
+  expect(socket.isPaused).toBe(false);
+  expect(Buffer.concat((await reading)!).toString()).toBe("b");
+
+  // A reader who is punctual shortens no pause.
+  isBehind = false;
+  const next = reply.read();
+  connection.received(bytes("1\r\nc\r\n"));
+  expect(Buffer.concat((await next)!).toString()).toBe("c");
+  expect(socket.isPaused).toBe(true);
+  await clock.advance(pause_ms);
   expect(socket.isPaused).toBe(false);
 });
 

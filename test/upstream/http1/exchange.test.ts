@@ -25,6 +25,7 @@ function held() {
     },
     over() {},
     drop() {},
+    taken() {},
     soon: together(),
     pause_ms: 0,
   });
@@ -41,7 +42,7 @@ async function textOf(reading: Promise<Uint8Array[] | null>): Promise<string | n
 
 describe("answers that one poll brings", () => {
   test("are told when all of them have come, in their order", async () => {
-    const line = { pause() {}, resume() {}, over() {}, drop() {}, soon: together(), pause_ms: 0 };
+    const line = { pause() {}, resume() {}, over() {}, drop() {}, taken() {}, soon: together(), pause_ms: 0 };
     const told: string[] = [];
     const replies = ["first", "second"].map((name) => {
       const one = new Exchange(line);
