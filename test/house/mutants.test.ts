@@ -1,8 +1,10 @@
 /** Mutants fit the source: a line that was changed meanwhile would leave its rule without a test, until it is drawn. */
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { mutants } from "../mutants/all.ts";
+import { mutated } from "../mutants/mutant.ts";
+import { namesOf, standard } from "./names-of.ts";
 import { hasTest } from "./titles.ts";
 
 const root = join(import.meta.dir, "../..");
@@ -14,6 +16,44 @@ test("the line that each mutant breaks stands exactly once in its file", () => {
       .map(({ name }) => `${room}: ${name}`),
   );
   expect(stale).toEqual([]);
+});
+
+describe("a mutant names only what is there, for any test would notice a name that nothing has", () => {
+  const all = Object.values(mutants).flat();
+  const textOf = (file: string) => readFileSync(join(root, file), "utf8");
+  const wordsIn = (...globs: string[]) =>
+    new Set(
+      globs
+        .flatMap((glob) => [...new Bun.Glob(glob).scanSync({ cwd: root })])
+        .flatMap((file) => textOf(file).match(/[A-Za-z_$][\w$]*/g) ?? []),
+    );
+
+  test("in TypeScript", () => {
+    const product = wordsIn("src/**/*.ts", "db/**/*.ts");
+    const strange = all.flatMap((mutant) => {
+      if (!mutant.file.endsWith(".ts")) return [];
+      const there = wordsIn(mutant.file);
+      const names = namesOf(mutated(textOf(mutant.file), mutant));
+      return [
+        ...names.free.filter((word) => !standard.free.has(word)),
+        ...names.properties.filter((word) => !product.has(word) && !standard.properties.has(word)),
+      ]
+        .filter((word) => !there.has(word))
+        .map((word) => ({ name: mutant.name, word }));
+    });
+    expect(strange).toEqual([]);
+  });
+
+  test("in SQL", () => {
+    const there = wordsIn("db/migrations/*.sql");
+    const isThere = (word: string) => there.has(word) || word.startsWith("pg_");
+    const strange = all.flatMap(({ name, file, replace }) =>
+      file.endsWith(".sql")
+        ? (replace.match(/[A-Za-z_]\w*/g) ?? []).filter((word) => !isThere(word)).map((word) => ({ name, word }))
+        : [],
+    );
+    expect(strange).toEqual([]);
+  });
 });
 
 test("the tests that a mutant names are there", () => {
@@ -40,4 +80,20 @@ test("a test is found by words of its name, of a group's and of values in them, 
     expect([words, hasTest(text, words)]).toEqual([words, true]);
   for (const words of ["is opened", "a page on postgres", "on postgres is opened", "keeps a week"])
     expect([words, hasTest(text, words)]).toEqual([words, false]);
+});
+
+test("the names of a piece of code are those that it uses and doesn't declare", () => {
+  const names = (code: string) => Object.values(namesOf(code));
+  expect(names("if (!isOpen) return limits.plan?.name;")).toEqual([
+    ["isOpen", "limits"],
+    ["plan", "name"],
+  ]);
+  expect(names("const copy = { ...all, key: value }; // of an error")).toEqual([["all", "value"], []]);
+  expect(names(`rows.map(({ id, at }) => \`\${id} of \${owner}\`)`)).toEqual([["rows", "owner"], ["map"]]);
+  expect(names('text.replace(/[a-z]+/g, "word") as string')).toEqual([["text"], ["replace"]]);
+  expect(names("const all = globalThis as { kept?: Resolver }; all.kept ??= 1;")).toEqual([
+    ["globalThis", "Resolver"],
+    [],
+  ]);
+  expect(names("this.#held += 1;")).toEqual([[], ["held"]]);
 });

@@ -138,7 +138,7 @@ export const found: Mutant[] = [
     name: "pruning revokes the keys of a section that the file leaves out",
     file: "src/management/apply/difference.ts",
     find: "  if (!wanted) return [];\n  const byName",
-    replace: "  if (!wanted) return sectionSteps(look, kind, { ...things, wanted: {} });\n  const byName",
+    replace: "  if (!wanted) return sectionSteps(diff, kind, { ...things, wanted: {} });\n  const byName",
     caughtBy: ["test/cli/apply.test.ts"],
     rule: "docs/management.md, In a file",
   },
