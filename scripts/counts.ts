@@ -38,6 +38,11 @@ export function failedFiles(output: string): string[] {
   return [...files];
 }
 
+/** The file whose tests were running when `bun test` ended. */
+export function lastFile(output: string): string | undefined {
+  return [...output.matchAll(/^(\S+\.test\.ts):$/gm)].at(-1)?.[1];
+}
+
 /** Each failure with its output, for a reader who sees only the end: the first of each name. */
 export function failuresOf(output: string, lines_max = 30): string[] {
   const lines = output.split("\n");

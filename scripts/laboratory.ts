@@ -5,6 +5,8 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { type Mutant, mutated, notices, testWords } from "../test/mutants/mutant.ts";
 import { command, type Outcome } from "./command.ts";
+import { lastFile } from "./counts.ts";
+import { ran } from "./drawn/counter.ts";
 import type { Environment } from "./test-environment.ts";
 
 export interface Verdict {
@@ -20,32 +22,48 @@ export interface Finding {
   why: string;
 }
 
+/** A test file that runs the part with a drawn mutant, and how long it took without. */
+export interface Expected {
+  test: string;
+  took_ms: number;
+  /** Whether it passed on this product; otherwise that is made sure of before its failure counts. */
+  passes: boolean;
+}
+
+/** What a test file ran: the numbers of the parts of each file. */
+export interface Ran {
+  took_ms: number;
+  parts: Map<string, number[]>;
+}
+
 export interface Laboratory {
   /** Why the declaration no longer fits the source; null if it does. */
   stale(mutant: Mutant): string | null;
-  /** Runs these test files on a tree with this text in place of the file's, one after the other, until one fails. */
-  tried(file: string, text: string, tests: readonly string[], worker: number): Promise<Finding>;
   /** The mutant must not be stale. Trials that run at the same time need different workers. */
   trial(mutant: Mutant, worker: number): Promise<Verdict>;
+  /** Runs these test files in one process, on a tree with this text in place of the file's, until one fails. */
+  tried(file: string, text: string, tests: readonly Expected[], worker: number): Promise<Finding>;
+  /** Runs a test file on a tree with `texts`, which count their parts (drawn/parts.ts); null if it fails. */
+  counted(test: string, texts: () => Promise<ReadonlyMap<string, string>>, worker: number): Promise<Ran | null>;
 }
 
 const limit_ms = 120_000;
 const test_ms = 20_000;
 /** A mutant may make a test wait for what never comes: it gets less time, but several times what the file took without. */
 const mutated_test_ms_min = 8_000;
-/** The time for one test file of a drawn mutant, and the time after which no other is begun: its guard is near the front. */
-const drawn_test_ms = 75_000;
-const drawn_ms = 150_000;
+/** The least time for a test file of a drawn mutant, which may loop for ever. */
+const mutated_file_ms_min = 15_000;
 /** Not part of the product, or too large to copy. */
 const leftOut = new Set(["node_modules", ".git", ".cache", "dist", "data", ".venv"]);
-/** Without the seed, an embedded database takes half a minute to start. */
-const seed = ".cache/seed.tar.gz";
+/** Made by scripts/run: without the seed, an embedded database takes half a minute to start. */
+const made = [".cache/seed.tar.gz", ".cache/console.data"];
 
 export function laboratory(environment: Environment, workers: number): Laboratory {
   const folder = mkdtempSync(join(tmpdir(), "sluice-mutants-"));
   process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
   const pristine = copyTo(join(folder, "pristine"));
   const trees = Array.from({ length: workers }, (_, worker) => copyTo(join(folder, `${worker}`)));
+  const countingTrees = new Map<number, Promise<string>>();
   const baselines = new Map<string, Promise<Outcome>>();
 
   function run(test: string, tree: string, timeout_ms = test_ms, most_ms = limit_ms): Promise<Outcome> {
@@ -78,8 +96,7 @@ export function laboratory(environment: Environment, workers: number): Laborator
       const { code, output, took_ms } = await baseline(test);
       if (code !== 0) return { kind: "failed", why: `without the mutant, ${test} fails too:\n${output}` };
       writeFileSync(path, mutated(source, mutant));
-      const timeout_ms = Math.min(test_ms, Math.max(mutated_test_ms_min, Math.ceil(4 * took_ms)));
-      const outcome = await run(test, trees[worker]!, timeout_ms).finally(() => writeFileSync(path, source));
+      const outcome = await run(test, trees[worker]!, testLimit_ms(took_ms)).finally(() => writeFileSync(path, source));
       if (outcome.code === 124) return { kind: "caught", why: `${test} does not end` };
       if (outcome.code !== 0 && !notices(outcome.output))
         return { kind: "failed", why: `${test} could not run, so no test has noticed:\n${outcome.output}` };
@@ -88,47 +105,105 @@ export function laboratory(environment: Environment, workers: number): Laborator
     return { kind: "failed", why: `survived ${mutant.caughtBy.join(", ") || "for want of a test"}` };
   }
 
-  async function tried(file: string, text: string, tests: readonly string[], worker: number): Promise<Finding> {
-    const path = join(trees[worker]!, file);
+  async function tried(file: string, text: string, tests: readonly Expected[], worker: number): Promise<Finding> {
+    const tree = trees[worker]!;
+    const path = join(tree, file);
     const source = readFileSync(path, "utf8");
-    const until_ms = performance.now() + drawn_ms;
     writeFileSync(path, text);
     try {
-      let run_count = 0;
-      for (const test of tests) {
-        if (performance.now() > until_ms) break;
-        run_count += 1;
-        const outcome = await patiently(test, trees[worker]!);
-        if (outcome === null) continue;
-        // A migration with a syntax error fails before any test runs, which proves nothing.
-        const { code, output } = outcome;
-        if (file.endsWith(".sql") && code !== 124 && !notices(output)) return { kind: "invalid", why: test };
-        return { kind: "caught", why: code === 124 ? `${test} does not end` : test };
+      let left = tests;
+      while (left.length > 0) {
+        const together = await runTogether(left, tree);
+        if (together.code === 0) break;
+        const at = Math.max(
+          0,
+          left.findIndex(({ test }) => test === lastFile(together.output)),
+        );
+        const failed = left[at]!;
+        // Beside others it may fail for what they left behind.
+        const alone = at === 0 ? together : await runTogether([failed], tree);
+        const outcome = alone.code === 0 ? null : await confirmed(failed, alone, tree);
+        if (outcome !== null) return caughtBy(failed.test, file, outcome);
+        left = left.slice(at + 1);
       }
-      return { kind: "survived", why: `${run_count} of ${tests.length} test files` };
+      return { kind: "survived", why: `${tests.length} test files` };
     } finally {
       writeFileSync(path, source);
     }
   }
 
-  /** How a test fails with a drawn mutant; null if it passes, or fails without the mutant, or is only slow. */
-  async function patiently(test: string, tree: string): Promise<Outcome | null> {
-    const outcome = await run(test, tree, mutated_test_ms_min, drawn_test_ms);
-    if (outcome.code === 0 || (await baseline(test)).code !== 0) return null;
-    if (outcome.code !== 124 && !outcome.output.includes("timed out")) return outcome;
-    const { took_ms } = await baseline(test);
-    if (4 * took_ms < (outcome.code === 124 ? drawn_test_ms : mutated_test_ms_min)) return outcome;
+  function runTogether(tests: readonly Expected[], tree: string): Promise<Outcome> {
+    const longest_ms = Math.max(...tests.map(({ took_ms }) => took_ms));
+    const modes = ["--bail", "--no-orphans", `--timeout=${testLimit_ms(longest_ms)}`];
+    const words = [process.execPath, "test", ...modes, ...tests.map(({ test }) => `./${test}`)];
+    const sum_ms = tests.reduce((total, { took_ms }) => total + fileLimit_ms(took_ms), 0);
+    return command(words, { limit_ms: sum_ms, environment, folder: tree, quiet: true });
+  }
+
+  /** How a test fails with a drawn mutant; null if it also fails without, or is only slow. */
+  async function confirmed(
+    { test, took_ms, passes }: Expected,
+    outcome: Outcome,
+    tree: string,
+  ): Promise<Outcome | null> {
+    if (!passes && (await baseline(test)).code !== 0) return null;
+    const isLate = outcome.code === 124 || outcome.output.includes("timed out");
+    if (!isLate || 4 * took_ms < mutated_test_ms_min) return outcome;
     const again = await run(test, tree);
     return again.code === 0 ? null : again;
   }
 
-  return { stale, trial, tried };
+  async function counted(
+    test: string,
+    texts: () => Promise<ReadonlyMap<string, string>>,
+    worker: number,
+  ): Promise<Ran | null> {
+    const making = countingTrees.get(worker) ?? countingTree(texts, worker);
+    countingTrees.set(worker, making);
+    const tree = await making;
+    const notes = join(tree, ran);
+    rmSync(notes, { force: true });
+    const { code, took_ms } = await run(test, tree);
+    return code === 0 ? { took_ms, parts: partsIn(existsSync(notes) ? readFileSync(notes, "utf8") : "") } : null;
+  }
+
+  async function countingTree(texts: () => Promise<ReadonlyMap<string, string>>, worker: number): Promise<string> {
+    const tree = copyTo(join(folder, `counting-${worker}`));
+    for (const [file, text] of await texts()) writeFileSync(join(tree, file), text);
+    return tree;
+  }
+
+  return { stale, trial, tried, counted };
+}
+
+function caughtBy(test: string, file: string, { code, output }: Outcome): Finding {
+  // A migration with a syntax error fails before any test runs, which proves nothing.
+  if (file.endsWith(".sql") && code !== 124 && !notices(output)) return { kind: "invalid", why: test };
+  return { kind: "caught", why: code === 124 ? `${test} does not end` : test };
+}
+
+/** Lines of a path and a number. Each process of a test notes its own. */
+function partsIn(notes: string): Map<string, number[]> {
+  const found = new Map<string, Set<number>>();
+  for (const line of new Set(notes.trim().split("\n"))) {
+    const [file = "", part] = line.split(" ");
+    if (part !== undefined) found.set(file, (found.get(file) ?? new Set()).add(Number(part)));
+  }
+  return new Map([...found].map(([file, parts]) => [file, [...parts].sort((a, b) => a - b)]));
+}
+
+function testLimit_ms(took_ms: number): number {
+  return Math.min(test_ms, Math.max(mutated_test_ms_min, Math.ceil(4 * took_ms)));
+}
+
+function fileLimit_ms(took_ms: number): number {
+  return Math.max(mutated_file_ms_min, Math.ceil(6 * took_ms));
 }
 
 function copyTo(tree: string): string {
   const root = process.cwd();
   cpSync(root, tree, { recursive: true, filter: (path) => path === root || !leftOut.has(basename(path)) });
-  if (existsSync(join(root, seed))) cpSync(join(root, seed), join(tree, seed));
+  for (const path of made) if (existsSync(join(root, path))) cpSync(join(root, path), join(tree, path));
   symlinkSync(join(root, "node_modules"), join(tree, "node_modules"));
   return tree;
 }

@@ -4,6 +4,7 @@
 // `--drawn K --seed S` makes mutants by operators instead (scripts/drawn), evenly over the modules; `--module WORD` takes
 // those of a module or a file, and `--only IDENTITY` those whose identity contains the text. Their survivors are printed
 // and fail nothing: the goal is nine of ten, and the draw of a day must not fail a change that has nothing to do with it.
+// The same command goes on where one stopped (.cache/drawn).
 // Exits with 1 when a mutant survives or when a declaration no longer fits the source.
 
 import { parseArgs } from "node:util";
@@ -12,9 +13,10 @@ import type { Service } from "../test/harness/services.ts";
 import { mutants } from "../test/mutants/all.ts";
 import { chosen, type Named, named, sampled } from "../test/mutants/mutant.ts";
 import { close } from "./counts.ts";
-import { type DrawOptions, reportDrawn, tryDrawn } from "./drawn/trials.ts";
+import { reportDrawn } from "./drawn/report.ts";
+import { type DrawOptions, tryDrawn } from "./drawn/trials.ts";
 import { type Laboratory, laboratory, type Verdict } from "./laboratory.ts";
-import { environmentWith } from "./test-environment.ts";
+import { type Environment, environmentWith } from "./test-environment.ts";
 
 const usage = `usage: npm run mutants -- [WORD…] [--sample K] [--seed S] [--within SECONDS]
        npm run mutants -- --drawn K [--seed S] [--module WORD]… [--only IDENTITY]… [--within SECONDS]
@@ -41,7 +43,7 @@ async function main(): Promise<void> {
   const results: Result[] = [];
   let fell = false;
   try {
-    const lab = await laboratoryWith(services);
+    const lab = await laboratoryWith(services, { TEST_ALL: "1" });
     const until_ms = performance.now() + asked.within_ms;
     // All declarations are checked, whatever the sample: it costs nothing.
     const stale = all.flatMap((one) => {
@@ -63,18 +65,21 @@ async function main(): Promise<void> {
 }
 
 /** From source, and on the Postgres of this run: that starts faster than an embedded database. */
-async function laboratoryWith(services: Service[]): Promise<Laboratory> {
-  const environment = { ...(await environmentWith(services)), TEST_SLUICE: undefined, TEST_ALL: "1" };
+async function laboratoryWith(services: Service[], more: Environment): Promise<Laboratory> {
+  const environment = { ...(await environmentWith(services)), TEST_SLUICE: undefined, ...more };
   return laboratory(environment, trials_at_a_time);
 }
 
-/** Survivors count as skipped. */
+/**
+ * Survivors count as skipped. Suites over both kinds of database run on Postgres alone, and random cases are those of the
+ * seed, so that a test file runs the same with a mutant as without.
+ */
 async function drawnAlone(asked: DrawOptions, services: Service[]): Promise<never> {
-  const results = await laboratoryWith(services)
+  const results = await laboratoryWith(services, { TEST_STORE: "postgres", TEST_SEED: String(asked.seed) })
     .then((lab) => tryDrawn(lab, asked, inParallel))
     .finally(() => Promise.all(services.map((service) => service.stop())));
   reportDrawn(results);
-  const passed = results.filter(({ finding }) => finding.kind === "caught").length;
+  const passed = results.filter(({ finding }) => finding?.kind === "caught").length;
   return close({ passed, failed: results.length === 0 ? 1 : 0, skipped: results.length - passed });
 }
 

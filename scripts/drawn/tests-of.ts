@@ -6,32 +6,48 @@ import { moduleOf } from "./draw.ts";
 
 /**
  * Test files, the likeliest first: those that declared mutants of the file name, then by imports; tests of nodes last. If
- * the module has none that come to the file, those of other modules that do.
+ * the module has none that come to the file, those of other modules that do. Of the `long` ones only those that declared
+ * mutants name, unless there are no others.
  */
-export function testsOf(file: string, tree: Tree, declared: readonly Mutant[], files_max = 14): string[] {
+export function testsOf(
+  file: string,
+  tree: Tree,
+  declared: readonly Mutant[],
+  long: ReadonlySet<string> = new Set(),
+): string[] {
   const tests = [...tree.keys()].filter((path) => path.startsWith("test/") && path.endsWith(".test.ts"));
   const module = moduleOf(file);
   const named = declared.filter((one) => one.file === file).flatMap(({ caughtBy }) => caughtBy.map(fileOf));
+  const distances = distancesTo([file], tree);
+  const nodes = distancesTo(nodeStarters, tree);
   const all = tests.flatMap((test) => {
-    const { distance, startsNode } = pathTo(test, file, tree);
+    const distance = distances.get(test) ?? Number.POSITIVE_INFINITY;
+    const startsNode = nodes.has(test);
     const isOwn = foldersOf(module).some((folder) => test.startsWith(`test/${folder}/`));
     const isNamed = named.includes(test);
     const canNotice = isNamed || startsNode || distance < Number.POSITIVE_INFINITY || module === "sql";
     if (!canNotice) return [];
     const isNear = isNamed || isOwn || distance === 1;
     const rank = [!isNamed, startsNode, !isNamesake(test, file), distance, -mentions(tree.get(test)!, file)];
-    return [{ test, isNear, distance, rank: rank.map(Number) }];
+    return [{ test, isNear, isShort: isNamed || !long.has(test), distance, rank: rank.map(Number) }];
   });
   const near = all.filter(({ isNear }) => isNear);
   const rows = near.length > 0 ? near : all.filter(({ distance }) => distance !== Number.POSITIVE_INFINITY);
-  rows.sort((a, b) => compared(a.rank, b.rank));
-  // The embedded database runs the same SQL, and takes longer to begin.
-  const onPostgres = (test: string) =>
-    module === "sql" && test.startsWith("test/store/") && /"postgres"[,\]]/.test(tree.get(test)!)
-      ? `${test} > postgres`
-      : test;
-  return rows.slice(0, files_max).map(({ test }) => onPostgres(test));
+  const short = rows.filter(({ isShort }) => isShort);
+  return (short.length > 0 ? short : rows).sort((a, b) => compared(a.rank, b.rank)).map(({ test }) => test);
 }
+
+/** A test file and the helpers in `test` that it imports. */
+export function closureOf(test: string, tree: Tree): string[] {
+  const found = new Set([test]);
+  for (const path of found)
+    for (const target of graphOf(tree).imports.get(path) ?? [])
+      if (target.startsWith("test/") && tree.has(target)) found.add(target);
+  return [...found].sort();
+}
+
+/** Helpers of tests that start whole nodes. */
+const nodeStarters = ["sluice", "daemon", "cluster"].map((name) => `test/harness/${name}.ts`);
 
 /** The folders of a module's tests, mostly the one of its name. */
 function foldersOf(module: string): readonly string[] {
@@ -70,40 +86,38 @@ function mentions(text: string, file: string): number {
   return text.match(new RegExp(stem.replaceAll(/[-_]/g, "[-_ ]?"), "gi"))?.length ?? 0;
 }
 
-/** How many imports lead from a test to the file, and whether the test starts whole nodes. */
-function pathTo(test: string, file: string, tree: Tree): { distance: number; startsNode: boolean } {
-  let distance = Number.POSITIVE_INFINITY;
-  let startsNode = false;
-  const seen = new Set([test]);
-  let level = [test];
-  for (let depth = 1; level.length > 0; depth++) {
-    const next: string[] = [];
-    for (const path of level) {
-      for (const target of neighbours(path, tree)) {
-        if (target === file) distance = Math.min(distance, depth);
-        if (/^test\/harness\/(sluice|daemon|cluster)\.ts$/.test(target)) startsNode = true;
-        if (seen.has(target)) continue;
-        seen.add(target);
-        next.push(target);
-      }
-    }
-    level = next;
-  }
-  return { distance, startsNode };
+/** How many imports lead to one of these files, from each file from which any do. */
+function distancesTo(files: readonly string[], tree: Tree): Map<string, number> {
+  const importers = graphOf(tree).importers;
+  const found = new Map(files.map((file) => [file, 0]));
+  for (const [path, distance] of found)
+    for (const importer of importers.get(path) ?? []) if (!found.has(importer)) found.set(importer, distance + 1);
+  return found;
 }
 
-const known = new WeakMap<Tree, Map<string, string[]>>();
+interface Graph {
+  imports: ReadonlyMap<string, readonly string[]>;
+  importers: ReadonlyMap<string, readonly string[]>;
+}
 
-function neighbours(path: string, tree: Tree): string[] {
-  const all = known.get(tree) ?? new Map<string, string[]>();
-  known.set(tree, all);
-  const found =
-    all.get(path) ??
-    importsOf(tree.get(path) ?? "")
-      .map(({ target }) => resolved(path, target))
-      .filter((target) => target !== null);
-  all.set(path, found);
-  return found;
+const graphs = new WeakMap<Tree, Graph>();
+
+function graphOf(tree: Tree): Graph {
+  const known = graphs.get(tree);
+  if (known !== undefined) return known;
+  const imports = new Map<string, string[]>();
+  const importers = new Map<string, string[]>();
+  for (const [path, text] of tree) {
+    const targets = path.endsWith(".ts") ? importsOf(text).map(({ target }) => resolved(path, target)) : [];
+    imports.set(
+      path,
+      targets.filter((target) => target !== null),
+    );
+    for (const target of imports.get(path)!) importers.set(target, [...(importers.get(target) ?? []), path]);
+  }
+  const graph = { imports, importers };
+  graphs.set(tree, graph);
+  return graph;
 }
 
 function compared(a: readonly number[], b: readonly number[]): number {

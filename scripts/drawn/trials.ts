@@ -1,17 +1,22 @@
-// Draws mutants, tries them, and shows which survived.
+// Draws mutants and tries them.
 
-import { readFileSync } from "node:fs";
-import Table from "cli-table3";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
 import type { Tree } from "../../test/house/source.ts";
 import { mutants } from "../../test/mutants/all.ts";
 import { equivalents } from "../../test/mutants/equivalents.ts";
 import { named } from "../../test/mutants/mutant.ts";
-import type { Finding, Laboratory } from "../laboratory.ts";
-import { compiler } from "./compiler.ts";
+import type { Expected, Finding, Laboratory } from "../laboratory.ts";
+import { longFiles } from "../test-files.ts";
+import { type Compiler, compiler } from "./compiler.ts";
 import { drawn, moduleOf, shuffled } from "./draw.ts";
-import { type Site, sitesOf } from "./sites.ts";
+import { Findings } from "./findings.ts";
+import { countedText } from "./parts.ts";
+import { type Product, productOf } from "./product.ts";
+import { difference, type Tried } from "./report.ts";
+import type { Site } from "./sites.ts";
 import { applied } from "./source.ts";
-import { sqlSitesOf } from "./sql.ts";
+import { hashOf, TestRuns } from "./test-runs.ts";
 import { testsOf } from "./tests-of.ts";
 
 export interface DrawOptions {
@@ -24,55 +29,137 @@ export interface DrawOptions {
   within_ms: number;
 }
 
-export interface Tried {
-  site: Site;
-  finding: Finding;
-}
+/** What may be removed at any time. */
+const remembered_in = ".cache/drawn";
+
+type InParallel = <T>(all: readonly T[], work: (one: T, worker: number) => Promise<unknown>) => Promise<void>;
+
+/** How many test files are tried of those that run the mutated part, and of those of which that is not known. */
+const known_max = 14;
+const unknown_max = 14;
+/** How long the known ones may take together without the mutant. */
+const known_ms_max = 40_000;
 
 /** Prints each finding when it is made, and the change of each survivor as a diff. */
-export async function tryDrawn(
-  lab: Laboratory,
-  options: DrawOptions,
-  inParallel: <T>(all: readonly T[], work: (one: T, worker: number) => Promise<unknown>) => Promise<void>,
-): Promise<Tried[]> {
-  const sources = productOf();
-  const sites = await chosenSites(sources, options);
-  const tree = treeOf(sources);
-  const declared = named(mutants).map(({ mutant }) => mutant);
+export async function tryDrawn(lab: Laboratory, options: DrawOptions, inParallel: InParallel): Promise<Tried[]> {
+  await using types = await compiler(process.cwd());
+  const product = await productOf(types);
+  const sites = await chosenSites(types, product, options);
+  const trials = new Trials(lab, product);
   const until_ms = performance.now() + options.within_ms;
   const results: Tried[] = [];
   await inParallel(sites, async (site, worker) => {
-    if (performance.now() >= until_ms) return;
-    const text = sources.get(site.file)!;
-    const finding = await lab.tried(site.file, applied(text, site.change), testsOf(site.file, tree, declared), worker);
+    const finding = await trials.findingOf(site, worker, until_ms);
     results.push({ site, finding });
+    if (finding === null) return;
     console.log(`${finding.kind.padEnd(9)} ${site.id} [${finding.why}]`);
-    if (finding.kind === "survived") console.log(difference(text, site));
+    if (finding.kind === "survived") console.log(difference(product.sources.get(site.file)!, site));
   });
   return results;
 }
 
-/** Draws evenly over the modules, without mutants that the compiler refuses or that are listed as equivalent. */
-async function chosenSites(sources: Tree, { count, seed, modules, only }: DrawOptions): Promise<Site[]> {
-  await using types = await compiler(process.cwd());
-  const all: Site[] = [];
-  const names = new Set([...sources.keys()].map(moduleOf));
-  for (const [path, text] of sources) {
-    if (modules.length > 0 && !modules.some((word) => isMeant(path, word, names))) continue;
-    all.push(...(path.endsWith(".sql") ? sqlSitesOf(path, text) : sitesOf(path, await types.tree(path), text)));
+class Trials {
+  readonly #long = longFiles();
+  readonly #declared = named(mutants).map(({ mutant }) => mutant);
+  readonly #tree: Tree;
+  readonly #runs: TestRuns;
+  readonly #findings: Findings;
+
+  constructor(
+    readonly lab: Laboratory,
+    readonly product: Product,
+  ) {
+    this.#tree = treeOf(product.sources);
+    const texts = async () =>
+      new Map([...product.parts].map(([path, parts]) => [path, countedText(path, product.sources.get(path)!, parts)]));
+    this.#runs = new TestRuns(`${remembered_in}/tests`, product.sources, this.#tree, (test, worker) =>
+      lab.counted(test, texts, worker),
+    );
+    this.#findings = new Findings(`${remembered_in}/findings.jsonl`, (test) => this.#runs.hashOfTest(test));
   }
-  const ids = new Set(all.map(({ id }) => id));
-  const stale = Object.keys(equivalents).filter((id) => sources.has(id.split(", ")[0]!) && !ids.has(id));
-  if (modules.length === 0) for (const id of stale) console.log(`stale     ${id} [there is no such mutant any more]`);
+
+  /** What an earlier run found, or what a trial finds; null if none could begin in time. */
+  async findingOf(site: Site, worker: number, until_ms: number): Promise<Finding | null> {
+    const text = applied(this.product.sources.get(site.file)!, site.change);
+    const tests = testsOf(site.file, this.#tree, this.#declared, this.#long);
+    const kept = this.#findings.get(site.id, text, tests);
+    if (kept !== null || performance.now() >= until_ms) return kept;
+    const finding = await this.#tried(site, text, tests, worker);
+    this.#findings.add(site.id, text, tests, finding);
+    return finding;
+  }
+
+  /** First those test files together that are known to run the place; then the others, once it is known whether they do. */
+  async #tried(site: Site, text: string, tests: readonly string[], worker: number): Promise<Finding> {
+    const place = this.product.placeOf(site);
+    const known: (Expected & { order: number })[] = [];
+    const unknown: string[] = [];
+    for (const [index, test] of tests.entries()) {
+      const took_ms = this.#runs.time_ms(test, place);
+      if (took_ms === null) unknown.push(test);
+      else if (took_ms !== false)
+        known.push({ test, took_ms, passes: this.#runs.passes(test), order: took_ms * (2 + index) });
+    }
+    const first = quickest(known.sort((a, b) => a.order - b.order));
+    const finding = await this.lab.tried(site.file, text, first, worker);
+    if (finding.kind !== "survived") return finding;
+    let count = first.length;
+    for (const test of unknown.slice(0, unknown_max)) {
+      if (!(await this.#runs.take(test, worker))) continue;
+      const took_ms = this.#runs.time_ms(test, place);
+      if (took_ms === null || took_ms === false) continue;
+      count += 1;
+      const found = await this.lab.tried(site.file, text, [{ test, took_ms, passes: true }], worker);
+      if (found.kind !== "survived") return found;
+    }
+    return { kind: "survived", why: count === 0 ? "no test runs it" : `${count} of ${tests.length} test files run it` };
+  }
+}
+
+function quickest(tests: readonly Expected[]): Expected[] {
+  let sum_ms = 0;
+  return tests.slice(0, known_max).filter(({ took_ms }, at) => {
+    sum_ms += took_ms;
+    return at === 0 || sum_ms <= known_ms_max;
+  });
+}
+
+/** Draws evenly over the modules, without mutants that the compiler refuses or that are listed as equivalent. */
+async function chosenSites(types: Compiler, { sources, sites }: Product, options: DrawOptions): Promise<Site[]> {
+  const { count, seed, modules, only } = options;
+  const names = new Set([...sources.keys()].map(moduleOf));
+  const all = sites.filter(({ file }) => modules.length === 0 || modules.some((word) => isMeant(file, word, names)));
+  const ids = new Set(sites.map(({ id }) => id));
+  for (const id of Object.keys(equivalents))
+    if (!ids.has(id)) console.log(`stale     ${id} [there is no such mutant any more]`);
   const wanted = all.filter(({ id }) => only.length === 0 || only.some((part) => id.includes(part)));
   const textOf = ({ file, change }: Site) => applied(sources.get(file)!, change);
-  const chosen = await drawn(shuffled(wanted, seed), count, async (batch) => {
-    const meant = batch.filter(({ id }) => !(id in equivalents));
-    const compiled = meant.filter(({ file }) => file.endsWith(".ts"));
-    const files = await types.takes(new Map(compiled.map((site) => [site.file, textOf(site)])));
-    return meant.filter(({ file }) => file.endsWith(".sql") || files.has(file));
-  });
+  const draw = () =>
+    drawn(shuffled(wanted, seed), count, async (batch) => {
+      const meant = batch.filter(({ id }) => !(id in equivalents));
+      const compiled = meant.filter(({ file }) => file.endsWith(".ts"));
+      const files = await types.takes(new Map(compiled.map((site) => [site.file, textOf(site)])));
+      return meant.filter(({ file }) => file.endsWith(".sql") || files.has(file));
+    });
+  const chosen = await remembered(
+    hashOf(JSON.stringify([[...sources], [...ids], equivalents, count, seed, modules, only])),
+    wanted,
+    draw,
+  );
   console.log(`${all.length} mutants in ${sources.size} files; ${chosen.length} drawn with seed ${seed}.`);
+  return chosen;
+}
+
+/** The same draw again, without asking the compiler: most of the time of a run that has little left to try. */
+async function remembered(key: string, sites: readonly Site[], draw: () => Promise<Site[]>): Promise<Site[]> {
+  const path = `${remembered_in}/draws/${key}.json`;
+  if (existsSync(path)) {
+    const byId = new Map(sites.map((site) => [site.id, site]));
+    return (JSON.parse(readFileSync(path, "utf8")) as string[]).map((id) => byId.get(id)!);
+  }
+  const chosen = await draw();
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, JSON.stringify(chosen.map(({ id }) => id)));
   return chosen;
 }
 
@@ -81,53 +168,7 @@ function isMeant(path: string, word: string, names: ReadonlySet<string>): boolea
   return names.has(word) ? moduleOf(path) === word : path.includes(`${word}.`);
 }
 
-/** The product: its TypeScript and its SQL functions. */
-function productOf(): Tree {
-  const paths = ["src/**/*.ts", "db/*.ts", "db/migrations/*.sql"].flatMap((pattern) => [
-    ...new Bun.Glob(pattern).scanSync("."),
-  ]);
-  return new Map(
-    paths
-      .filter((path) => !path.endsWith(".d.ts"))
-      .sort()
-      .map((path) => [path, readFileSync(path, "utf8")]),
-  );
-}
-
 function treeOf(sources: Tree): Tree {
   const tests = [...new Bun.Glob("test/**/*.ts").scanSync(".")];
   return new Map([...sources, ...tests.map((path) => [path, readFileSync(path, "utf8")] as const)]);
-}
-
-function difference(text: string, { file, change }: Site): string {
-  const from = text.lastIndexOf("\n", change.start - 1) + 1;
-  const after = text.indexOf("\n", change.end);
-  const to = after < 0 ? text.length : after;
-  const line = text.slice(0, from).split("\n").length;
-  const marked = (mark: string, lines: string) => lines.replaceAll(/^/gm, `    ${mark} `);
-  const before = text.slice(from, to);
-  const replaced = text.slice(from, change.start) + change.text + text.slice(change.end, to);
-  return `    ${file}:${line}\n${marked("-", before)}\n${marked("+", replaced)}`;
-}
-
-/** Prints a table by module. A mutant is "not tried" if its migration could not even be applied. */
-export function reportDrawn(results: readonly Tried[]): void {
-  const table = new Table({
-    head: ["module", "drawn", "caught", "survived", "not tried"],
-    style: { head: [], border: [] },
-  });
-  const byModule = Map.groupBy(results, ({ site }) => moduleOf(site.file));
-  const count = (some: readonly Tried[], kind: Finding["kind"]) =>
-    some.filter(({ finding }) => finding.kind === kind).length;
-  const rowOf = (name: string, some: readonly Tried[]) => [
-    name,
-    some.length,
-    count(some, "caught"),
-    count(some, "survived"),
-    count(some, "invalid"),
-  ];
-  for (const [module, some] of [...byModule].sort(([a], [b]) => (a < b ? -1 : 1))) table.push(rowOf(module, some));
-  table.push(rowOf("all", results));
-  console.log(table.toString());
-  console.log(`${Object.keys(equivalents).length} are listed as equivalent (test/mutants/equivalents.ts).`);
 }

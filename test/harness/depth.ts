@@ -3,7 +3,7 @@
 
 import { basename } from "node:path";
 
-const { TEST_DEEP, TEST_SEED, TEST_ALL } = process.env;
+const { TEST_DEEP, TEST_SEED, TEST_ALL, TEST_STORE } = process.env;
 
 export const isDeep = TEST_DEEP === "1";
 
@@ -29,9 +29,10 @@ export function drawn<T>(count: number, all: readonly T[], by: number): T[] {
 
 /**
  * The kinds of database on which a test file of a store runs: Postgres, and the embedded one in one of three whole runs
- * of `npm test`; both if the file is named, and in `npm test -- --all`.
+ * of `npm test`; both if the file is named, and in `npm test -- --all`; Postgres alone where TEST_STORE=postgres.
  */
 export function databaseKinds(file: string): readonly ("postgres" | "pglite")[] {
+  if (TEST_STORE === "postgres") return ["postgres"];
   const isBoth = isDeep || TEST_ALL === "1" || Bun.hash(`${seed} ${basename(file)}`) % 3n === 0n;
   return isBoth ? ["postgres", "pglite"] : ["postgres"];
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { command } from "../../scripts/command.ts";
-import { countsOf, failedFiles, failuresOf } from "../../scripts/counts.ts";
+import { countsOf, failedFiles, failuresOf, lastFile } from "../../scripts/counts.ts";
 
 /** Waits until the process has ended; one that nobody has fetched yet (a zombie) has. */
 async function gone(pid: number): Promise<void> {
@@ -61,6 +61,7 @@ test("files that failed are those above whose failures their names stand, and th
   ].join("\n");
   expect(failedFiles(output)).toEqual(["test/b.test.ts", "test/c.test.ts"]);
   expect(failedFiles("error: no tests\n")).toEqual([]);
+  expect([lastFile(output), lastFile("error: no tests\n")]).toEqual(["test/d.test.ts", undefined]);
 });
 
 describe("a program that a script runs", () => {

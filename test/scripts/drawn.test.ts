@@ -1,15 +1,12 @@
 /** Mutants that operators make: each operator's change, identities that last, an even draw, and the tests that must notice. */
-import { afterAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { type Compiler, compiler } from "../../scripts/drawn/compiler.ts";
+import { describe, expect, test } from "bun:test";
 import { drawn, moduleOf, shuffled } from "../../scripts/drawn/draw.ts";
 import { operators } from "../../scripts/drawn/operators.ts";
 import { type Site, sitesOf } from "../../scripts/drawn/sites.ts";
 import { applied } from "../../scripts/drawn/source.ts";
 import { sqlSitesOf } from "../../scripts/drawn/sql.ts";
-import { testsOf } from "../../scripts/drawn/tests-of.ts";
+import { closureOf, testsOf } from "../../scripts/drawn/tests-of.ts";
+import { project } from "./project.ts";
 
 /** The lines that each operator makes of a line. */
 const lines: Record<string, [before: string, ...after: string[]][]> = {
@@ -69,22 +66,6 @@ const lines: Record<string, [before: string, ...after: string[]][]> = {
   "truth returned": [["function f() { return true; }", "function f() { return false; }"]],
   "loop left": [["for (;;) { continue; }", "for (;;) { break; }"]],
 };
-
-/** Text that the compiler reads as `src/a.ts` of a project of its own. */
-async function project(files: Readonly<Record<string, string>>): Promise<Compiler> {
-  const folder = mkdtempSync(join(tmpdir(), "sluice-drawn-"));
-  folders.push(folder);
-  writeFileSync(
-    join(folder, "tsconfig.json"),
-    JSON.stringify({ compilerOptions: { strict: true, noEmit: true, noLib: true, types: [] }, include: ["*.ts"] }),
-  );
-  for (const [path, text] of Object.entries(files)) writeFileSync(join(folder, path), text);
-  return compiler(folder);
-}
-const folders: string[] = [];
-afterAll(() => {
-  for (const folder of folders) rmSync(folder, { recursive: true });
-});
 
 test("every operator is tried, and makes these changes and no others", async () => {
   expect(Object.keys(lines)).toEqual(Object.keys(operators));
@@ -243,7 +224,7 @@ describe("the tests that must notice", () => {
       "test/usage/price.test.ts": 'import "../../src/usage/price.ts";',
       "test/http/run.test.ts": 'import "../../src/usage/run.ts";',
       "test/http/far.test.ts": 'import "../../src/usage/tally.ts";',
-      "test/store/ledger.test.ts": 'for (const name of ["postgres", "pglite"]) {}',
+      "test/store/ledger.test.ts": "",
       "test/store/teams.test.ts": 'import postgres from "postgres";',
       "test/postgres/plans.test.ts": "",
     }),
@@ -292,11 +273,35 @@ describe("the tests that must notice", () => {
     expect(testsOf("src/api/token-count.ts", other, [])).toEqual([nodes[1]!, nodes[2]!, nodes[0]!]);
   });
 
+  test("are not those that take long, if there are others", () => {
+    const long = new Set(["test/usage/run.test.ts", "test/http/run.test.ts"]);
+    expect(testsOf("src/usage/run.ts", tree, [], long)).toEqual([
+      "test/usage/tally.test.ts",
+      "test/usage/node.test.ts",
+    ]);
+    expect(testsOf("src/usage/run.ts", tree, [], new Set(tree.keys()))).toHaveLength(4);
+  });
+
   test("of SQL are those of the stores", () => {
     expect(testsOf("db/migrations/0004_verbs.sql", tree, [])).toEqual([
-      "test/store/ledger.test.ts > postgres",
+      "test/store/ledger.test.ts",
       "test/store/teams.test.ts",
       "test/postgres/plans.test.ts",
+    ]);
+  });
+
+  test("change with the helpers that they import", () => {
+    const other = new Map([
+      ["test/http/a.test.ts", 'import "../harness/a.ts";\nimport "../../src/a.ts";'],
+      ["test/harness/a.ts", 'import "./b.ts";'],
+      ["test/harness/b.ts", 'import "./a.ts";'],
+      ["test/harness/c.ts", ""],
+      ["src/a.ts", ""],
+    ]);
+    expect(closureOf("test/http/a.test.ts", other)).toEqual([
+      "test/harness/a.ts",
+      "test/harness/b.ts",
+      "test/http/a.test.ts",
     ]);
   });
 });

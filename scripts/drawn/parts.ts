@@ -1,0 +1,119 @@
+// Which parts of a file run: its text with a counter at the head of each part. Pure.
+
+import { type Node, type SourceFile, SyntaxKind } from "typescript/unstable/ast";
+import {
+  isArrowFunction,
+  isBinaryExpression,
+  isBlock,
+  isCaseClause,
+  isConditionalExpression,
+  isDefaultClause,
+  isDoStatement,
+  isForInStatement,
+  isForOfStatement,
+  isForStatement,
+  isIfStatement,
+  isTypeNode,
+  isWhileStatement,
+} from "typescript/unstable/ast/is";
+import type { Change } from "./source.ts";
+
+/** A stretch of a file that begins to run at one place. */
+export interface Part {
+  start: number;
+  end: number;
+  kind: "file" | "block" | "statement" | "branch" | "expression";
+}
+
+/** The whole file first, then its blocks, statements and branches, each before those that it contains. */
+export function partsOf(file: SourceFile, text: string): Part[] {
+  const parts: Part[] = [{ start: 0, end: text.length, kind: "file" }];
+  const add = (node: Node, kind: Part["kind"]) => parts.push({ start: node.getStart(file), end: node.end, kind });
+  const visit = (node: Node): void => {
+    if (isTypeNode(node)) return;
+    const kind = kindOf(node);
+    if (kind !== null) add(node, kind);
+    node.forEachChild(visit);
+  };
+  file.forEachChild(visit);
+  return parts;
+}
+
+/** The innermost part that contains the whole change. */
+export function partOf(parts: readonly Part[], { start, end }: Pick<Change, "start" | "end">): number {
+  return parts.findLastIndex((part) => part.start <= start && end <= part.end);
+}
+
+/** The text that calls the counter of `counter.ts` for each part that begins to run. */
+export function countedText(path: string, text: string, parts: readonly Part[]): string {
+  const up = "../".repeat(path.split("/").length - 1);
+  const head = `import { counter as __counter } from "${up}scripts/drawn/counter.ts"; const __ran = __counter("${path}", ${parts.length}); __ran(0);`;
+  const insertions = parts.slice(1).flatMap((part, at) => insertionsOf(part, at + 1));
+  // Of those at one place, what closes comes first, the inner before the outer; then what opens, the outer before the inner.
+  insertions.sort((a, b) => a.at - b.at || a.order - b.order);
+  let done = 0;
+  const pieces = insertions.flatMap(({ at, text: inserted }) => {
+    const before = text.slice(done, at);
+    done = at;
+    return [before, inserted];
+  });
+  return head + pieces.join("") + text.slice(done);
+}
+
+interface Insertion {
+  at: number;
+  text: string;
+  order: number;
+}
+
+function insertionsOf({ start, end, kind }: Part, number: number): Insertion[] {
+  const call = `__ran(${number})`;
+  const opening = (at: number, text: string): Insertion => ({ at, text, order: number });
+  const closing = (text: string): Insertion => ({ at: end, text, order: -number });
+  switch (kind) {
+    case "file":
+      return [];
+    case "block":
+      return [opening(start + 1, ` ${call};`)];
+    case "statement":
+      return [opening(start, `${call}; `)];
+    case "branch":
+      return [opening(start, `{ ${call}; `), closing(" }")];
+    case "expression":
+      return [opening(start, `(${call}, `), closing(")")];
+  }
+}
+
+function kindOf(node: Node): Part["kind"] | null {
+  if (isBlock(node)) return "block";
+  const { parent } = node;
+  if (isBlock(parent)) return parent.statements[0] === node ? null : "statement";
+  if (isCaseClause(parent) || isDefaultClause(parent))
+    return parent.statements.includes(node as never) ? "statement" : null;
+  if (isBranch(node, parent)) return "branch";
+  return isBranchOfExpression(node, parent) ? "expression" : null;
+}
+
+/** A statement that a condition or a loop has without braces. */
+function isBranch(node: Node, parent: Node): boolean {
+  if (isIfStatement(parent)) return parent.thenStatement === node || parent.elseStatement === node;
+  const isLoop =
+    isForStatement(parent) ||
+    isForOfStatement(parent) ||
+    isForInStatement(parent) ||
+    isWhileStatement(parent) ||
+    isDoStatement(parent);
+  return isLoop && parent.statement === node;
+}
+
+function isBranchOfExpression(node: Node, parent: Node): boolean {
+  if (isArrowFunction(parent)) return parent.body === node;
+  if (isConditionalExpression(parent)) return parent.whenTrue === node || parent.whenFalse === node;
+  return isBinaryExpression(parent) && junctions.has(parent.operatorToken.kind) && parent.right === node;
+}
+
+const junctions = new Set([
+  SyntaxKind.AmpersandAmpersandToken,
+  SyntaxKind.BarBarToken,
+  SyntaxKind.QuestionQuestionToken,
+]);

@@ -1,0 +1,29 @@
+// A small project for tests of what reads TypeScript.
+
+import { afterAll } from "bun:test";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { type Compiler, compiler } from "../../scripts/drawn/compiler.ts";
+
+/** A new folder with these files, which goes when the tests have run. */
+export function folderWith(files: Readonly<Record<string, string>>): string {
+  const folder = mkdtempSync(join(tmpdir(), "sluice-drawn-"));
+  folders.push(folder);
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    writeFileSync(join(folder, path), text);
+  }
+  return folder;
+}
+const folders: string[] = [];
+afterAll(() => {
+  for (const folder of folders) rmSync(folder, { recursive: true });
+});
+
+/** The compiler of a project with these files. */
+export async function project(files: Readonly<Record<string, string>>): Promise<Compiler> {
+  const compilerOptions = { strict: true, noEmit: true, noLib: true, types: [] };
+  const config = JSON.stringify({ compilerOptions, include: ["**/*.ts"] });
+  return compiler(folderWith({ ...files, "tsconfig.json": config }));
+}
