@@ -193,7 +193,7 @@ export const upstream: Mutant[] = [
   {
     name: "what arrived during a pause is left behind when the caller leaves",
     file: "src/upstream/http1/connection.ts",
-    find: "if (!this.#pause || !exchange) {",
+    find: "if (!exchange?.isFlowing) {",
     replace: "if (exchange) {",
     caughtBy: ["test/upstream/http1/paused-reads.test.ts > a reader who stops"],
     rule: "docs/performance.md, Pauses under load",

@@ -202,15 +202,18 @@ export class Connection implements Line, PausedLine {
     if (!this.#isHeld && !this.#isClosed) this.#socket.resume();
   }
 
-  /** Nobody waits for the rest. What the system received during a pause was sent before that, so it is read first. */
+  /**
+   * Nobody waits for the rest. What the system has received of a stream was sent before that, so it is read first: it
+   * received that during a pause, or while this process was late.
+   */
   #stop(reason: unknown): void {
     const exchange = this.#exchange;
-    if (!this.#pause || !exchange) {
+    if (!exchange?.isFlowing) {
       this.#end(reason);
       return;
     }
     exchange.last();
-    this.#endPause();
+    if (this.#pause) this.#endPause();
     void this.#endAfterReading(exchange, reason);
   }
 

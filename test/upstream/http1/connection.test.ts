@@ -6,6 +6,7 @@ import { turns } from "../../../src/time/turns.ts";
 import { Connection } from "../../../src/upstream/http1/connection.ts";
 import { ReadPauses } from "../../../src/upstream/http1/read-pauses.ts";
 import { VirtualClock } from "../../admission/virtual-time.ts";
+import { until } from "../../harness/until.ts";
 
 const pause_ms = 100;
 const bytes = (text: string) => new TextEncoder().encode(text);
@@ -40,8 +41,8 @@ function connected(readersTurns = turns()) {
 }
 
 /** Asks, and reads the first part of the answer, which flows from then on. */
-async function flowing(connection: Connection) {
-  const asked = connection.ask("POST / HTTP/1.1\r\n\r\n", "", new Cancellation());
+async function flowing(connection: Connection, signal = new Cancellation()) {
+  const asked = connection.ask("POST / HTTP/1.1\r\n\r\n", "", signal);
   connection.received(bytes(`${head}5\r\nfirst\r\n`));
   const reply = await asked;
   await reply.read();
@@ -72,11 +73,10 @@ test("a connection whose answer ends in the read that began a pause is read at o
 
 test("on a process that is behind, a pause lasts until what was read before has had its turn", async () => {
   const waiting: (() => void)[] = [];
-  let isBehind = false;
-  const behind = { soon: (work: () => void) => (isBehind ? void waiting.push(work) : work()) };
-  const { connection, socket, clock } = connected(behind);
+  const { connection, socket, clock } = connected({
+    soon: (work, isUrgent) => (isUrgent ? work() : void waiting.push(work)),
+  });
   const reply = await flowing(connection);
-  isBehind = true;
   const reading = reply.read();
   connection.received(bytes("1\r\nb\r\n"));
   await clock.advance(10 * pause_ms);
@@ -85,14 +85,27 @@ test("on a process that is behind, a pause lasts until what was read before has 
   expect(socket.isPaused).toBe(false);
   expect(Buffer.concat((await reading)!).toString()).toBe("b");
 
-  // A reader who is punctual shortens no pause.
-  isBehind = false;
+  // A turn that comes before the end of the pause does not shorten it.
   const next = reply.read();
   connection.received(bytes("1\r\nc\r\n"));
-  expect(Buffer.concat((await next)!).toString()).toBe("c");
+  waiting.pop()!();
   expect(socket.isPaused).toBe(true);
+  expect(Buffer.concat((await next)!).toString()).toBe("c");
   await clock.advance(pause_ms);
   expect(socket.isPaused).toBe(false);
+});
+
+test("of a stream whose reader stops, what the system holds is read, paused or not: a late process pauses nothing", async () => {
+  const { connection, socket } = connected();
+  const leaving = new Cancellation();
+  const reply = await flowing(connection, leaving);
+  const reading = reply.read();
+  leaving.abort("left");
+  expect(socket.isOpen).toBe(true);
+  connection.received(bytes("1\r\nb\r\n"));
+  await until(() => !socket.isOpen);
+  expect(Buffer.concat((await reading)!).toString()).toBe("b");
+  expect(await reply.read().catch((cause) => cause)).toBe("left");
 });
 
 test("a connection that may not serve again is closed by us when its answer is whole: the engine may never close it", async () => {

@@ -101,11 +101,15 @@ describe.each([
         socket.write(end);
       });
     });
-    const { text, reads, failure } = await readAll(await asked(pausing(100), url));
-    expect(failure).toBeNull();
-    expect(text).toBe(`first${sending!.sent()}`);
-    expect(reads).toBeLessThan(sending!.count() / 3);
-  });
+    const once = async () => {
+      const { text, reads, failure } = await readAll(await asked(pausing(100), url));
+      expect(failure).toBeNull();
+      expect(text).toBe(`first${sending!.sent()}`);
+      return reads < sending!.count() / 3;
+    };
+    // A process that is late pauses nothing, so a machine that is busy with other work gets more than one try.
+    await until(once, 30_000, "words that are read together");
+  }, 40_000);
 
   test("an answer is the same however it is cut, and whenever its parts come", async () => {
     let pieces: { bytes: Uint8Array; wait_ms: number }[] = [];
@@ -210,13 +214,19 @@ describe.each([
       }, 10);
     });
     const reply = await asked(pausing(5), url);
-    await reply.read();
+    // How many of the first words one read returns is up to the machine.
+    let bytes = 0;
+    const readOne = async () => {
+      const pieces = await reply.read();
+      for (const { length } of pieces ?? []) bytes += length;
+      return pieces !== null;
+    };
+    await readOne();
     reply.flow();
-    let bytes = (await reply.read())!.reduce((sum, { length }) => sum + length, 0);
+    await readOne();
     await Bun.sleep(1000);
     expect(sent).toBe(false);
-    for (let pieces = await reply.read(); pieces !== null; pieces = await reply.read())
-      bytes += pieces.reduce((sum, { length }) => sum + length, 0);
-    expect(bytes).toBe(much.length);
+    while (await readOne());
+    expect(bytes).toBe("first".length + much.length);
   });
 });
