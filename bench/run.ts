@@ -15,7 +15,7 @@
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { startPostgres, startRedis } from "../test/harness/services.ts";
 import { until } from "../test/harness/until.ts";
@@ -24,7 +24,7 @@ import { pool } from "./speed/client.ts";
 import { startEnvoy } from "./speed/envoy.ts";
 import { startBifrost, startBusbar } from "./speed/governed.ts";
 import { hostSpeed, hostText } from "./speed/host.ts";
-import { executable, machineOf, versionsOf } from "./speed/machine.ts";
+import { beforeHere, executable, machineOf, versionsOf } from "./speed/machine.ts";
 import { versions as othersVersions, startLitellm, startPortkey } from "./speed/others.ts";
 import { busyCores, pinOthers } from "./speed/process.ts";
 import { profileTable } from "./speed/profile.ts";
@@ -85,7 +85,7 @@ async function main(): Promise<number> {
   const isWhole = options.only === "";
   if (isWhole || isAsked(options, "cold") || scenariosOf(options).length > 0) await measureScenarios(run);
   if (isWhole ? !options.quick : isAsked(options, "capacity")) {
-    const wanted = { program, isWithOthers: options.others, targets: null };
+    const wanted = { program, before: beforeHere(), isWithOthers: options.others, targets: null };
     const more = await capacityLines(wanted, say).catch(failing(run, "capacity"));
     lines.push(...(more ?? []));
   }
@@ -212,10 +212,10 @@ async function startPair(node: Omit<NodeOptions, "stores" | "plans">, on: NonNul
 
 /** None, unless there is an older executable to compare with. */
 async function startBefore(node: Omit<NodeOptions, "stores" | "plans">, on: NonNullable<NodeOptions["stores"]>) {
-  const { TEST_SLUICE_BEFORE: before } = process.env;
-  if (!before) return [];
+  const before = beforeHere();
+  if (before === null) return [];
   const stores = { ...on, databaseUrl: await databaseBeside(on.databaseUrl, "before") };
-  return startNode({ ...node, program: [resolve(before)], stores, plans: [{ name: names.before, plan: "on" }] });
+  return startNode({ ...node, program: [before], stores, plans: [{ name: names.before, plan: "on" }] });
 }
 
 /** How long each target is asked what a scenario asks before it is measured: code that ran rarely until then is slow. */

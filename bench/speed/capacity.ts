@@ -129,12 +129,14 @@ export interface Wanted {
   isWithOthers: boolean;
   /** Null: all of them. */
   targets: readonly string[] | null;
+  /** An older executable, which takes part too. */
+  before?: string | null;
   paces?: readonly number[];
 }
 
 /** The targets that bear streams, ended with `ending`. With pauses and without, a node is another one. */
 export async function flowing(
-  { program, isWithOthers, targets, paces = paces_ms }: Wanted,
+  { program, isWithOthers, targets, before = null, paces = paces_ms }: Wanted,
   ending: AsyncDisposableStack,
 ): Promise<Flowing[]> {
   const engine = await startEngineProcess("flow-engine.ts");
@@ -146,17 +148,22 @@ export async function flowing(
   const behaviours = paces.map(behaviourAt);
   const node = { program: [program], engineUrl: engine.url, behaviours };
   const stores = { databaseUrl: postgres.url, redisUrl: redis.url };
-  const beside = { ...stores, databaseUrl: await databaseBeside(postgres.url, "unpaused") };
+  const beside = async (name: string) => ({ ...stores, databaseUrl: await databaseBeside(postgres.url, name) });
   const gateway = { engineUrl: engine.url, behaviours };
-  const without = { read_pause_ms_max: 0 };
   const starts: [string, () => Promise<Target | null>][] = [
     [names.passed, () => startPasser(engine.url)],
     [names.nginx, () => startNginx(engine.url)],
     [names.envoy, () => startEnvoy(engine.url)],
-    [names.postgres, () => startOne({ ...node, stores, plans: [{ name: names.postgres, plan: "on" }] })],
+    [names.postgres, () => startOne(names.postgres, { ...node, stores })],
     [
       names.unpaused,
-      () => startOne({ ...node, stores: beside, plans: [{ name: names.unpaused, plan: "on" }], server: without }),
+      async () =>
+        startOne(names.unpaused, { ...node, stores: await beside("unpaused"), server: { read_pause_ms_max: 0 } }),
+    ],
+    [
+      names.before,
+      async () =>
+        before === null ? null : startOne(names.before, { ...node, program: [before], stores: await beside("before") }),
     ],
     [names.portkey, () => (isWithOthers ? startPortkey(engine.url) : Promise.resolve(null))],
     [names.litellm, () => (isWithOthers ? startLitellm(engine.url) : Promise.resolve(null))],
@@ -174,8 +181,8 @@ export async function flowing(
   return flows;
 }
 
-async function startOne(node: NodeOptions): Promise<Target | null> {
-  return (await startNode(node))[0] ?? null;
+async function startOne(name: string, node: Omit<NodeOptions, "plans">): Promise<Target | null> {
+  return (await startNode({ ...node, plans: [{ name, plan: "on" }] }))[0] ?? null;
 }
 
 function flowingTo(target: Target, ending: AsyncDisposableStack): Flowing {

@@ -17,6 +17,12 @@ export async function executable(): Promise<string> {
   return join(root, "dist/sluice");
 }
 
+/** The path of the older one that TEST_SLUICE_BEFORE names. */
+export function beforeHere(): string | null {
+  const { TEST_SLUICE_BEFORE: before } = process.env;
+  return before ? resolve(before) : null;
+}
+
 export interface Versions {
   sluice: string;
   /** Whether files differ from that commit. */
