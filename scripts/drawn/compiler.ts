@@ -26,6 +26,7 @@ export async function compiler(root: string): Promise<Compiler> {
       return tree;
     },
     async takes(texts) {
+      if (texts.size === 0) return new Set();
       const before = [...changed.keys()];
       changed = new Map([...texts].map(([file, text]) => [join(root, file), text]));
       const snapshot = await api.updateSnapshot({ fileChanges: { changed: [...before, ...changed.keys()] } });

@@ -1,9 +1,8 @@
 // What trials found, kept in .cache/drawn, so that a run can go on where another stopped. A finding is of use until the
 // mutated file, or a test file on which it rests, has changed.
 
-import { appendFileSync, existsSync, mkdirSync, readFileSync } from "node:fs";
-import { dirname } from "node:path";
 import type { Finding } from "../laboratory.ts";
+import { addLine, linesIn } from "./lines.ts";
 import { hashOf } from "./test-runs.ts";
 
 interface Kept extends Finding {
@@ -21,11 +20,7 @@ export class Findings {
     readonly path: string,
     readonly hashOfTest: (test: string) => string,
   ) {
-    const lines = existsSync(path) ? readFileSync(path, "utf8").split("\n") : [];
-    for (const line of lines) {
-      const kept = read(line);
-      if (kept !== null) this.#kept.set(kept.id, kept);
-    }
+    for (const kept of linesIn<Kept>(path)) this.#kept.set(kept.id, kept);
   }
 
   /** What was found with this text of the mutated file, if these test files are still the ones that could notice. */
@@ -38,22 +33,11 @@ export class Findings {
   add(id: string, text: string, tests: readonly string[], finding: Finding): void {
     const kept: Kept = { id, ...finding, text: hashOf(text), tests: this.#hashOf(finding, tests) };
     this.#kept.set(id, kept);
-    mkdirSync(dirname(this.path), { recursive: true });
-    // Half a line may stand at the end.
-    appendFileSync(this.path, `\n${JSON.stringify(kept)}`);
+    addLine(this.path, kept);
   }
 
   #hashOf({ kind, why }: Finding, tests: readonly string[]): string {
     const meant = kind === "survived" ? tests : tests.filter((test) => why.startsWith(test));
     return hashOf(meant.map((test) => `${test} ${this.hashOfTest(test)}`).join("\n"));
-  }
-}
-
-/** Null for half a line of a run that was killed. */
-function read(line: string): Kept | null {
-  try {
-    return JSON.parse(line) as Kept;
-  } catch {
-    return null;
   }
 }

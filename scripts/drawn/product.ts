@@ -1,36 +1,41 @@
 // The product as mutants see it: its TypeScript and its SQL functions, with every mutant and every part.
 
-import { readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import type { Tree } from "../../test/house/source.ts";
 import type { Compiler } from "./compiler.ts";
+import { moduleOf } from "./draw.ts";
 import { type Part, partOf, partsOf } from "./parts.ts";
 import { type Site, sitesOf } from "./sites.ts";
 import { sqlSitesOf } from "./sql.ts";
 import { SqlFunctions } from "./sql-functions.ts";
-import type { Place } from "./test-runs.ts";
+import { hashOf, type Place } from "./test-runs.ts";
 
 export interface Product {
   sources: Tree;
+  /** Every mutant of the files that were asked for. */
   sites: readonly Site[];
   parts: ReadonlyMap<string, readonly Part[]>;
   /** The parts of which one must run for a test to notice the mutant; null if that can't be told. */
   placeOf(site: Site): Place | null;
 }
 
-export async function productOf(types: Compiler): Promise<Product> {
+/** `folder` remembers the parts of files. */
+export async function productOf(
+  types: Compiler,
+  folder: string,
+  isWanted: (file: string, modules: ReadonlySet<string>) => boolean,
+): Promise<Product> {
   const sources = sourcesOf();
   const functions = new SqlFunctions(sources);
-  const parts = new Map<string, Part[]>();
+  const modules = new Set([...sources.keys()].map(moduleOf));
   const sites: Site[] = [];
   for (const [path, text] of sources) {
-    if (path.endsWith(".sql")) {
-      sites.push(...sqlSitesOf(path, text).filter(({ id }) => functions.isNewest(functionOf(id), path)));
-      continue;
-    }
-    const file = await types.tree(path);
-    sites.push(...sitesOf(path, file, text));
-    parts.set(path, partsOf(file, text));
+    if (!isWanted(path, modules)) continue;
+    if (path.endsWith(".ts")) sites.push(...sitesOf(path, await types.tree(path), text));
+    else sites.push(...sqlSitesOf(path, text).filter(({ id }) => functions.isNewest(functionOf(id), path)));
   }
+  const parts = await partsOfAll(types, sources, join(folder, "parts.json"));
   const partAt = (file: string, start: number) => partOf(parts.get(file)!, { start, end: start });
   return {
     sources,
@@ -41,6 +46,25 @@ export async function productOf(types: Compiler): Promise<Product> {
         ? functions.callersOf(functionOf(id), partAt)
         : [{ file, part: partOf(parts.get(file)!, change) }],
   };
+}
+
+interface KeptParts {
+  text: string;
+  parts: Part[];
+}
+
+async function partsOfAll(types: Compiler, sources: Tree, path: string): Promise<Map<string, readonly Part[]>> {
+  const known = existsSync(path) ? (JSON.parse(readFileSync(path, "utf8")) as Record<string, KeptParts>) : {};
+  const all: Record<string, KeptParts> = {};
+  for (const [file, source] of sources) {
+    if (!file.endsWith(".ts")) continue;
+    const text = hashOf(source);
+    const kept = known[file];
+    all[file] = kept?.text === text ? kept : { text, parts: partsOf(await types.tree(file), source) };
+  }
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, JSON.stringify(all));
+  return new Map(Object.entries(all).map(([file, { parts }]) => [file, parts]));
 }
 
 function sourcesOf(): Tree {

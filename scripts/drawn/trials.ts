@@ -1,7 +1,6 @@
 // Draws mutants and tries them.
 
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { dirname } from "node:path";
+import { readFileSync } from "node:fs";
 import type { Tree } from "../../test/house/source.ts";
 import { mutants } from "../../test/mutants/all.ts";
 import { equivalents } from "../../test/mutants/equivalents.ts";
@@ -11,6 +10,7 @@ import { longFiles } from "../test-files.ts";
 import { type Compiler, compiler } from "./compiler.ts";
 import { drawn, moduleOf, shuffled } from "./draw.ts";
 import { Findings } from "./findings.ts";
+import { addLine, linesIn } from "./lines.ts";
 import { countedText } from "./parts.ts";
 import { type Product, productOf } from "./product.ts";
 import { difference, type Tried } from "./report.ts";
@@ -43,7 +43,10 @@ const known_ms_max = 40_000;
 /** Prints each finding when it is made, and the change of each survivor as a diff. */
 export async function tryDrawn(lab: Laboratory, options: DrawOptions, inParallel: InParallel): Promise<Tried[]> {
   await using types = await compiler(process.cwd());
-  const product = await productOf(types);
+  const { modules } = options;
+  const isWanted = (file: string, names: ReadonlySet<string>) =>
+    modules.length === 0 || modules.some((word) => isMeant(file, word, names));
+  const product = await productOf(types, remembered_in, isWanted);
   const sites = await chosenSites(types, product, options);
   const trials = new Trials(lab, product);
   const until_ms = performance.now() + options.within_ms;
@@ -127,40 +130,39 @@ function quickest(tests: readonly Expected[]): Expected[] {
 /** Draws evenly over the modules, without mutants that the compiler refuses or that are listed as equivalent. */
 async function chosenSites(types: Compiler, { sources, sites }: Product, options: DrawOptions): Promise<Site[]> {
   const { count, seed, modules, only } = options;
-  const names = new Set([...sources.keys()].map(moduleOf));
-  const all = sites.filter(({ file }) => modules.length === 0 || modules.some((word) => isMeant(file, word, names)));
   const ids = new Set(sites.map(({ id }) => id));
   for (const id of Object.keys(equivalents))
-    if (!ids.has(id)) console.log(`stale     ${id} [there is no such mutant any more]`);
-  const wanted = all.filter(({ id }) => only.length === 0 || only.some((part) => id.includes(part)));
+    if (modules.length === 0 && !ids.has(id)) console.log(`stale     ${id} [there is no such mutant any more]`);
+  const wanted = sites.filter(({ id }) => only.length === 0 || only.some((part) => id.includes(part)));
   const textOf = ({ file, change }: Site) => applied(sources.get(file)!, change);
-  const draw = () =>
-    drawn(shuffled(wanted, seed), count, async (batch) => {
-      const meant = batch.filter(({ id }) => !(id in equivalents));
-      const compiled = meant.filter(({ file }) => file.endsWith(".ts"));
-      const files = await types.takes(new Map(compiled.map((site) => [site.file, textOf(site)])));
-      return meant.filter(({ file }) => file.endsWith(".sql") || files.has(file));
-    });
-  const chosen = await remembered(
-    hashOf(JSON.stringify([[...sources], [...ids], equivalents, count, seed, modules, only])),
-    wanted,
-    draw,
-  );
-  console.log(`${all.length} mutants in ${sources.size} files; ${chosen.length} drawn with seed ${seed}.`);
+  const compiled = new Compiled(`${remembered_in}/compiled/${hashOf([...sources].flat().join("\n"))}.jsonl`);
+  const chosen = await drawn(shuffled(wanted, seed), count, async (batch) => {
+    const meant = batch.filter(({ id, file }) => file.endsWith(".ts") && !(id in equivalents));
+    const unknown = meant.filter(({ id }) => compiled.get(id) === undefined);
+    const files = await types.takes(new Map(unknown.map((site) => [site.file, textOf(site)])));
+    for (const { id, file } of unknown) compiled.add(id, files.has(file));
+    return batch.filter(({ id, file }) => !(id in equivalents) && (file.endsWith(".sql") || compiled.get(id) === true));
+  });
+  console.log(`${sites.length} mutants in ${sources.size} files; ${chosen.length} drawn with seed ${seed}.`);
   return chosen;
 }
 
-/** The same draw again, without asking the compiler: most of the time of a run that has little left to try. */
-async function remembered(key: string, sites: readonly Site[], draw: () => Promise<Site[]>): Promise<Site[]> {
-  const path = `${remembered_in}/draws/${key}.json`;
-  if (existsSync(path)) {
-    const byId = new Map(sites.map((site) => [site.id, site]));
-    return (JSON.parse(readFileSync(path, "utf8")) as string[]).map((id) => byId.get(id)!);
+/** Which mutants of a product the compiler takes. To ask it takes most of the time of a run that has little left to try. */
+class Compiled {
+  readonly #known: Map<string, boolean>;
+
+  constructor(readonly path: string) {
+    this.#known = new Map(linesIn<[id: string, isTaken: boolean]>(path));
   }
-  const chosen = await draw();
-  mkdirSync(dirname(path), { recursive: true });
-  writeFileSync(path, JSON.stringify(chosen.map(({ id }) => id)));
-  return chosen;
+
+  get(id: string): boolean | undefined {
+    return this.#known.get(id);
+  }
+
+  add(id: string, isTaken: boolean): void {
+    this.#known.set(id, isTaken);
+    addLine(this.path, [id, isTaken]);
+  }
 }
 
 /** The word is the name of a module, or the end of the name of a file. */

@@ -2,6 +2,8 @@
 // drawn again. `npm run mutants -- --drawn` prints the entries whose mutant no longer exists.
 
 export const equivalents: Readonly<Record<string, string>> = {
+  "src/admission/queue.ts, commandQueue.remove: nothing returned 1":
+    "Only a deadline takes a command out, and settlements have none.",
   "src/admission/standby-rates.ts, standbyRates.onStandby: boundary shifted 1":
     "At that very millisecond the entries that the first store counted are too old to count.",
   "src/auth/last-used.ts, lastUsed.add: operand dropped 2":
@@ -10,7 +12,6 @@ export const equivalents: Readonly<Record<string, string>> = {
   "src/management/plans.ts, limitKeys: text emptied 1": "The name that comes along is the plan's own.",
   "src/memory/rates.ts, memoryRates.close: returned early 1": "Its memory goes with the node.",
   "src/memory/rates.ts, prune: sum turned 4": "The same entries are dropped at other moments.",
-  "src/postgres/keys.ts, keys: statements swapped 6": "Both are seen at once, when their transaction commits.",
   "src/redis/dry-run-rates.ts, dryRunRates.replies: constant off by one 6":
     "Nobody reads the counts of a request that warms up.",
   "src/redis/dry-run-rates.ts, ping_ms: constant off by one 1": "A millisecond more of a wait that is not promised.",
@@ -29,6 +30,7 @@ export const equivalents: Readonly<Record<string, string>> = {
   "src/usage/answer-text.ts, Part.add: condition negated 1": "The same text is joined at other moments.",
   "src/usage/attempts.ts, Attempts.#slotFor: constant off by one 1":
     "A pause is longer than a millisecond, or there is none.",
+  "src/usage/forwarded.ts, Forwarded.add: constant off by one 1": "It is only asked whether there are any.",
   "src/usage/receipt-watch.ts, receiptWatch.rounds: constant off by one 1":
     "The first round begins a millisecond later.",
 };

@@ -10,6 +10,7 @@ import type { AnswerPart } from "../../src/inference/answer-part.ts";
 import { Fault } from "../../src/inference/fault.ts";
 import { counted_characters_max, countPrompt } from "../../src/tokens/count.ts";
 import { examine } from "../../src/tokens/examine.ts";
+import { harmony } from "../../src/tokens/harmony.ts";
 import { argumentsOf } from "../../src/tokens/harmony-types.ts";
 import { llama3Answer } from "../../src/tokens/llama3.ts";
 import { type TokenizerName, tokenizerNames } from "../../src/tokens/tokenizers.ts";
@@ -85,6 +86,26 @@ test("llama3 reads the arguments of a call with a space after each comma and col
     '{"name": "look", "parameters": {"at": [1, "two"], "deep": {"is": null}}}',
   ]);
   expect(textsOf('{"cut')).toEqual(['{"name": "look", "parameters": {"cut}']);
+});
+
+test("harmony shows the model its reasoning since the last question, and no older one", () => {
+  const message = (role: string, text: string, reasoning = "") => {
+    return { role, texts: [text], reasoning, calls: [], toolName: "" };
+  };
+  const messages = [
+    message("user", "first question"),
+    message("assistant", "first answer", "old thought"),
+    message("user", "second question"),
+    message("assistant", "second answer", "new thought"),
+  ];
+  expect(harmony({ messages, tools: [] }).texts).toEqual([
+    "first question",
+    "first answer",
+    "second question",
+    "new thought",
+    "second answer",
+  ]);
+  expect(harmony({ messages: messages.slice(1, 2), tools: [] }).texts).toEqual(["old thought", "first answer"]);
 });
 
 test("harmony reads a tool's schema in the notation of types that its model has learned", () => {

@@ -22,6 +22,7 @@ const says = (kind: "text" | "reasoning", delta: string): Batch => [
 ];
 const end: InferenceEvent = { type: "response-end", reason: "stop" };
 const failure: InferenceEvent = { type: "response-failed", fault: new Fault("upstream_unavailable", "gone") };
+const user = (text: string) => ({ role: "user" as const, parts: [{ kind: "text" as const, text }] });
 
 async function shown(batches: Batch[], leftOutTurns = 0): Promise<Batch[]> {
   async function* told() {
@@ -65,6 +66,33 @@ test("a failure after the first word is told as it is", async () => {
   expect(last).toEqual([failure]);
 });
 
+test("when the caller has left, no engine is asked with less of the conversation", async () => {
+  const isTooLong = Promise.withResolvers<void>();
+  let opened = 0;
+  const open: Open = (_request, progress = nowhereYet()) => {
+    opened += 1;
+    async function* tooLong(): AsyncGenerator<Batch, void, void> {
+      await isTooLong.promise;
+      yield [start, { type: "response-failed", fault: new Fault("context_length_exceeded", "too long") }];
+    }
+    return { events: tooLong(), progress };
+  };
+  const compacting = new Compacting(open, {
+    request: saying("", {
+      turns: ["one", "two", "three", "in short"].map(user),
+      compaction: { summary: null, leftOutTurns: 0, notice: null },
+    }),
+    model: { contextTokens: 1000 },
+    signal: new Cancellation(),
+  } as unknown as AttemptRequest);
+  const answer = compacting.next();
+  const leaving = compacting.return();
+  isTooLong.resolve();
+  expect((await answer).value).toMatchObject([{ type: "response-failed", fault: { code: "context_length_exceeded" } }]);
+  await leaving;
+  expect(opened).toBe(1);
+});
+
 test("one that is asked again keeps its last engine on record while it waits, until the next attempt begins", async () => {
   const route = (name: string): Route => ({
     model: name,
@@ -94,7 +122,6 @@ test("one that is asked again keeps its last engine on record while it waits, un
     outputTokens_max: 100,
     routes: [large],
   } as unknown as CatalogModel;
-  const user = (text: string) => ({ role: "user" as const, parts: [{ kind: "text" as const, text }] });
   const open: Open = (request, progress = nowhereYet()) => {
     if (progress.attempts > 0) return new Attempts(attemptsParts({ queues: slots }), request, progress);
     async function* tooLong(): AsyncGenerator<Batch, void, void> {

@@ -48,6 +48,8 @@ async function run(
   const progress: Usage[] = [];
   let restarts = 0;
   let upstreamClosed = false;
+  /** How many batches were shown when the first part of an answer came. */
+  const firstParts: number[] = [];
   async function* upstream() {
     try {
       yield* batches;
@@ -77,7 +79,7 @@ async function run(
     windowTokens: options.windowTokens ?? null,
     counting: options.counting ?? null,
     callerLeft: () => options.callerLeft ?? options.leaveAfter !== undefined,
-    firstPart: () => {},
+    firstPart: () => void firstParts.push(count),
     over: () => void settled.push(metered.ending()),
   });
   for await (const batch of metered.events) {
@@ -85,7 +87,7 @@ async function run(
     count += 1;
     if (count === options.leaveAfter) break;
   }
-  return { out, settled, progress, restarts, upstreamClosed };
+  return { out, settled, progress, restarts, upstreamClosed, firstParts };
 }
 
 describe("the meter", () => {
@@ -102,6 +104,13 @@ describe("the meter", () => {
       },
     ]);
     expect(grammarProblem(out)).toBeNull();
+  });
+
+  test("the first part of an answer comes once, and once more where another engine begins it again", async () => {
+    const answer = [[text, token], [token], [close, reported(7, 2), end]];
+    expect((await run([[start], ...answer])).firstParts).toEqual([1]);
+    expect((await run([[start], [text], [start], ...answer])).firstParts).toEqual([1, 3]);
+    expect((await run([[start], [failed]])).firstParts).toEqual([]);
   });
 
   test("an explicit report of 0 stays 0", async () => {

@@ -125,6 +125,28 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
     await acts.removeNoticeHook(organization, "cli:test");
   });
 
+  test("the audit log has each change of a webhook, with what stood before, and never its secret", async () => {
+    const acts = administration(store.db);
+    const organization = await store.newOrganization();
+    const first = hook("https://hooks.example.com/first");
+    const then = { ...hook("https://hooks.example.com/then"), shares: [90] };
+    await acts.setNoticeHook(organization, first, { secret, renews: false }, "cli:first");
+    await acts.setNoticeHook(organization, then, { secret: "whsec_next", renews: true }, "cli:then");
+    await acts.removeNoticeHook(organization, "cli:last");
+    expect(await acts.removeNoticeHook(organization, "cli:late")).toBe(null);
+    const listed = ({ url, shares, keyExpiryDays }: typeof first) => ({ url, shares, key_expiry_days: keyExpiryDays });
+    const log = await acts.listAudit({ organizationId: organization, order: "oldest", limit: 10 });
+    expect(log.map(({ actor, action, details }) => ({ actor, action, details }))).toEqual([
+      { actor: "cli:first", action: "notice.set", details: { ...listed(first), new_secret: true, before: null } },
+      {
+        actor: "cli:then",
+        action: "notice.set",
+        details: { ...listed(then), new_secret: true, before: listed(first) },
+      },
+      { actor: "cli:last", action: "notice.remove", details: { before: listed(then) } },
+    ]);
+  });
+
   test("a team and a key are told of at their own limits, once, and with the organization's slug", async () => {
     const acts = administration(store.db);
     const organization = await store.newOrganization();
