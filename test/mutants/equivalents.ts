@@ -33,4 +33,5 @@ export const equivalents: Readonly<Record<string, string>> = {
   "src/usage/forwarded.ts, Forwarded.add: constant off by one 1": "It is only asked whether there are any.",
   "src/usage/receipt-watch.ts, receiptWatch.rounds: constant off by one 1":
     "The first round begins a millisecond later.",
+  "src/workers/member.ts, joined: statements swapped 2": "Neither listener is called before both are there.",
 };
