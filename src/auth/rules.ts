@@ -64,8 +64,8 @@ export function kindBy(rules: readonly Rule[]): PersonKind {
 export function subjectIn({ subject }: Pick<Issuer, "subject">, claims: Claims): string | null {
   const values = subject.map((name) => claimIn(claims, name));
   if (!values.every((value): value is string => typeof value === "string" && value !== "")) return null;
-  const said = values.length === 1 ? values[0]! : values.map(encodeURIComponent).join("/");
-  return said.length <= subject_chars_max ? said : null;
+  const text = values.length === 1 ? values[0]! : values.map(encodeURIComponent).join("/");
+  return text.length <= subject_chars_max ? text : null;
 }
 
 const subject_chars_max = 1000;

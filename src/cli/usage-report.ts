@@ -43,8 +43,8 @@ export function addReport(usage: Command, { services }: CommandContext): void {
       const { from, to, org: organization } = options;
       const groups = options.by?.join(",");
       const by = options.focus ? focusGroups(groups ?? null) : groups;
-      const asked = { from, to, by, organization };
-      const report = await withManagement(services, (manage) => manage.reportUsage(asked));
+      const query = { from, to, by, organization };
+      const report = await withManagement(services, (manage) => manage.reportUsage(query));
       if (options.json) printJson(terminal, encode(Report, report));
       else if (options.csv) terminal.out([...reportCsv(report)].join(""));
       else if (options.focus) terminal.out([...reportFocus(report)].join(""));

@@ -59,7 +59,7 @@ export async function authorizationUrl(
 
 /** `answer`: the address to which the issuer sent the browser. */
 export async function exchanged(client: IssuerClient, answer: URL, expected: Expected): Promise<Vouched> {
-  const tokens = await asked(client, () =>
+  const tokens = await askingIssuer(client, () =>
     authorizationCodeGrant(client.configuration, answer, {
       expectedState: expected.state,
       expectedNonce: expected.nonce,
@@ -72,26 +72,26 @@ export async function exchanged(client: IssuerClient, answer: URL, expected: Exp
 }
 
 /** Null claims: the issuer says yes, and no more. */
-export async function askedAgain(
+export async function refreshed(
   client: IssuerClient,
   { subject, refreshToken }: KeptTokens,
 ): Promise<{ claims: Claims | null; kept: KeptTokens }> {
-  const tokens = await asked(client, () => refreshTokenGrant(client.configuration, refreshToken));
+  const tokens = await askingIssuer(client, () => refreshTokenGrant(client.configuration, refreshToken));
   // Without a new one, the old one goes on.
   const kept = { subject, refreshToken: tokens.refresh_token ?? refreshToken };
   const signed = tokens.id_token === undefined ? null : await verifiedIdToken(client, tokens.id_token);
   if (signed && signed.sub !== subject) throw new IssuerRefused("the answer is about somebody else");
-  const said = await userInfo(client, tokens.access_token, subject);
-  return { claims: signed || said ? { ...said, ...signed } : null, kept };
+  const info = await userInfo(client, tokens.access_token, subject);
+  return { claims: signed || info ? { ...info, ...signed } : null, kept };
 }
 
 async function vouched(client: IssuerClient, tokens: TokenEndpointResponse, claims: Claims): Promise<Vouched> {
   const { sid } = claims;
   const subject = claims.sub as string;
-  const said = await userInfo(client, tokens.access_token, subject);
+  const info = await userInfo(client, tokens.access_token, subject);
   return {
     // The signed claims count first.
-    claims: { ...said, ...claims },
+    claims: { ...info, ...claims },
     issuerSession: typeof sid === "string" && sid !== "" ? sid : null,
     kept: tokens.refresh_token ? { subject, refreshToken: tokens.refresh_token } : null,
   };
@@ -100,7 +100,7 @@ async function vouched(client: IssuerClient, tokens: TokenEndpointResponse, clai
 /** Many issuers put e-mail and groups there alone. Null: it has no such place. */
 async function userInfo(client: IssuerClient, accessToken: string, subject: string): Promise<Claims | null> {
   if (!client.metadata.userinfo_endpoint) return null;
-  return asked(client, () => fetchUserInfo(client.configuration, accessToken, subject));
+  return askingIssuer(client, () => fetchUserInfo(client.configuration, accessToken, subject));
 }
 
 /** The issuer's logout page; null if it has none. The address holds no token, so the page may ask for confirmation. */
@@ -109,7 +109,7 @@ export function endSessionUrl({ configuration, metadata }: IssuerClient, returnT
   return buildEndSessionUrl(configuration, { post_logout_redirect_uri: returnTo });
 }
 
-async function asked<Answer>({ issuer }: IssuerClient, ask: () => Promise<Answer>): Promise<Answer> {
+async function askingIssuer<Answer>({ issuer }: IssuerClient, ask: () => Promise<Answer>): Promise<Answer> {
   try {
     return await ask();
   } catch (cause) {

@@ -9,7 +9,7 @@ import { idOf } from "../store/ids.ts";
 import type { KnownPerson, People } from "../store/people.ts";
 import type { SignIns } from "../store/sign-ins.ts";
 import type { UseCounts } from "../store/use-counts.ts";
-import { askedAgain, type KeptTokens } from "./grants.ts";
+import { type KeptTokens, refreshed } from "./grants.ts";
 import { type IssuerClients, IssuerRefused } from "./issuer-clients.ts";
 
 export interface IdentityParts {
@@ -106,7 +106,7 @@ export async function confirmedAgain(
 ): Promise<{ known: KnownPerson; tokens: Uint8Array }> {
   const issuer = issuerNamed(identityOf(parts), name);
   if (!issuer) throw new IssuerRefused(`${name} is not in the settings any more`);
-  const answer = await askedAgain(await parts.issuers.of(issuer), kept);
+  const answer = await refreshed(await parts.issuers.of(issuer), kept);
   const known = answer.claims ? await admitted(parts, issuer, answer.claims) : await vouchedFor(parts, personId);
   if (known.person.id !== personId) throw new IssuerRefused("the answer is about somebody else");
   return { known, tokens: sealedTokens(parts, answer.kept)! };

@@ -25,7 +25,7 @@ export interface CurrentSession {
   formSecret(): string;
 }
 
-const asked_ms = 3_600_000;
+const confirmed_ms_max = 3_600_000;
 /** The longest that a question to an issuer takes. */
 const claim_ms = 30_000;
 const device_ms = 10 * 60_000;
@@ -50,7 +50,7 @@ export async function currentSession(
   if (!session) return null;
   try {
     if (!issuerNamed(identity, session.issuer)) throw new IssuerRefused("its issuer is not in the settings any more");
-    const known = (await askedAgain(parts, session)) ?? (await parts.people.findPerson(session.personId));
+    const known = (await confirmedIfDue(parts, session)) ?? (await parts.people.findPerson(session.personId));
     if (!known) throw new IssuerRefused("the person is gone");
     requireAdmission(known);
     return { session, known, formSecret: () => formSecretOf(secret) };
@@ -62,8 +62,8 @@ export async function currentSession(
 }
 
 /** Null: it was not due, another is asking, or the issuer is away, for which nobody is sent away. */
-async function askedAgain(parts: IdentityParts, session: KnownSession): Promise<KnownPerson | null> {
-  if (session.readAt.getTime() - session.confirmedAt.getTime() < asked_ms) return null;
+async function confirmedIfDue(parts: IdentityParts, session: KnownSession): Promise<KnownPerson | null> {
+  if (session.readAt.getTime() - session.confirmedAt.getTime() < confirmed_ms_max) return null;
   const kept = openTokens(parts, session.tokens);
   if (!kept || !(await parts.sessions.claim(session.hash, claim_ms))) return null;
   try {

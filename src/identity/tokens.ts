@@ -53,7 +53,7 @@ export class TokenRefused extends Error {
 
 const access_ms = 3_600_000;
 /** How long a sign-in lasts whose issuer cannot be asked again. */
-const unasked_ms = 24 * 3_600_000;
+const unconfirmed_ms_max = 24 * 3_600_000;
 const claim_ms = 30_000;
 const repeat_ms = 60_000;
 const busy_ms = 10_000;
@@ -119,7 +119,7 @@ async function begun(parts: IdentityParts, approved: Approved, rights: SignInRig
     issuer,
     issuerSession,
     tokens,
-    lasts_ms: tokens === null ? unasked_ms : null,
+    lasts_ms: tokens === null ? unconfirmed_ms_max : null,
     agent,
     address,
     access,

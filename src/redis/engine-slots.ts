@@ -173,8 +173,8 @@ export function redisEngineSlots(
   const keyOf = (engine: string) => `${prefix}{${new Bun.CryptoHasher("sha256").update(engine).digest("hex")}}`;
   return {
     async exchange(engine, { name, number, limits, held, wanted, weight }) {
-      const said = [limits, held, wanted].flatMap(({ common, reserved }) => [common, reserved]);
-      const args = [now_ms?.() ?? "", name, number, ...said, weight].map(String);
+      const numbers = [limits, held, wanted].flatMap(({ common, reserved }) => [common, reserved]);
+      const args = [now_ms?.() ?? "", name, number, ...numbers, weight].map(String);
       const reply = (await within(exchange([keyOf(engine)], args), answer_ms, "Redis")) as Reply | null;
       if (reply === null) throw new Error("a later exchange of this process is known");
       const [common, reserved, commonTarget, reservedTarget, processes, short] = reply;

@@ -92,8 +92,8 @@ export function ended(breaker: Breaker, end: End, begun_ms: number, now_ms: numb
       return { ...kept, failures: 0, restUntil_ms: now_ms + rest_ms };
     }
     case "ill": {
-      const told = withLast(breaker, 1);
-      if (breaker.state === "closed" && told.failures < failures_max && !isOftenIll(told)) return told;
+      const counted = withLast(breaker, 1);
+      if (breaker.state === "closed" && counted.failures < failures_max && !isOftenIll(counted)) return counted;
       return {
         ...closed,
         state: "open",

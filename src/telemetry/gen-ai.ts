@@ -32,14 +32,15 @@ export function genAiMetrics(meter: Meter): (ended: Ended) => void {
   const perOutputToken = histogram("gen_ai.server.time_per_output_token", "s", perToken_s);
   const usage = histogram("gen_ai.client.token.usage", "{token}", tokens);
   return (ended) => {
-    const asked = modelAttributes(ended.model);
+    const attributes = modelAttributes(ended.model);
     const failure = ended.errorCode === null ? {} : { "error.type": ended.errorCode };
-    requestDuration.record(ended.total_ms / 1000, { ...asked, ...failure });
-    if (ended.firstPart_ms !== null && ended.errorCode === null) firstToken.record(ended.firstPart_ms / 1000, asked);
+    requestDuration.record(ended.total_ms / 1000, { ...attributes, ...failure });
+    if (ended.firstPart_ms !== null && ended.errorCode === null)
+      firstToken.record(ended.firstPart_ms / 1000, attributes);
     const each_s = perOutputToken_s(ended);
-    if (each_s !== null) perOutputToken.record(each_s, asked);
-    usage.record(promptTokens(ended.usage), { ...asked, "gen_ai.token.type": "input" });
-    usage.record(ended.usage.outputTokens, { ...asked, "gen_ai.token.type": "output" });
+    if (each_s !== null) perOutputToken.record(each_s, attributes);
+    usage.record(promptTokens(ended.usage), { ...attributes, "gen_ai.token.type": "input" });
+    usage.record(ended.usage.outputTokens, { ...attributes, "gen_ai.token.type": "output" });
   };
 }
 

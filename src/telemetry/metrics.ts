@@ -103,13 +103,15 @@ export interface MetricsSettings {
 
 export function prometheusMetrics({ version, isPrivate, organizations_max }: MetricsSettings): Metrics {
   const { inc, observe, read, sum, buckets, render, values } = instruments();
-  const told = largest(() => (isPrivate ? organizations_max() : 0), Date.now, other);
+  const organizations = largest(() => (isPrivate ? organizations_max() : 0), Date.now, other);
   const diverged = divergence();
   const named = (upstream: string | null) => (isPrivate ? (upstream ?? "") : "");
   read("build_info", () => [[{ version }, 1]]);
-  read("usage_organization_units", () => told.read().map(({ organization, units }) => [{ organization }, units]));
+  read("usage_organization_units", () =>
+    organizations.read().map(({ organization, units }) => [{ organization }, units]),
+  );
   read("usage_organization_requests", () =>
-    told.read().map(({ organization, requests }) => [{ organization }, requests]),
+    organizations.read().map(({ organization, requests }) => [{ organization }, requests]),
   );
   read("usage_report_divergence", () =>
     diverged
@@ -128,9 +130,9 @@ export function prometheusMetrics({ version, isPrivate, organizations_max }: Met
       if (upstream !== null)
         for (const [of, field] of tokenClasses)
           inc("upstream_tokens_total", { model, upstream: named(upstream), class: of }, ended.usage[field]);
-      for (const { upstream: asked, outcome, inputTokens } of unchargedAttempts(ended))
-        inc("upstream_uncharged_tokens_total", { upstream: named(asked), outcome }, inputTokens);
-      told.add(ended.organizationId, ended.units);
+      for (const { upstream, outcome, inputTokens } of unchargedAttempts(ended))
+        inc("upstream_uncharged_tokens_total", { upstream: named(upstream), outcome }, inputTokens);
+      organizations.add(ended.organizationId, ended.units);
       if (divergence !== null) diverged.observe(model, divergence);
       for (const half of ["input", "output"] as const) {
         const kind = reportRejected?.[half];

@@ -49,7 +49,7 @@ export function openTelemetry(parts: TelemetryParts): Traces {
 }
 
 function tracing({ settings, failed }: TelemetryParts, resource: Resource): TracerProvider {
-  const exporter = told(new OTLPTraceExporter(target(settings, "/v1/traces")), failed);
+  const exporter = reporting(new OTLPTraceExporter(target(settings, "/v1/traces")), failed);
   return new TracerProvider({
     resource,
     sampler: samplerOf(settings),
@@ -69,7 +69,7 @@ function samplerOf({ sample_ratio, follow_callers }: TelemetrySettings): ParentB
 }
 
 function metering({ settings, failed }: TelemetryParts, resource: Resource): MeterProvider {
-  const exporter = told(new OTLPMetricExporter(target(settings, "/v1/metrics")), failed);
+  const exporter = reporting(new OTLPMetricExporter(target(settings, "/v1/metrics")), failed);
   const reader = new PeriodicExportingMetricReader({
     exporter,
     exportIntervalMillis: settings.metrics_ms,
@@ -87,7 +87,10 @@ interface Exporter<Batch> {
 }
 
 /** The SDK silently drops what a collector does not accept, which an operator should know. */
-function told<Batch, Kind extends Exporter<Batch>>(exporter: Kind & Exporter<Batch>, failed: (cause: unknown) => void) {
+function reporting<Batch, Kind extends Exporter<Batch>>(
+  exporter: Kind & Exporter<Batch>,
+  failed: (cause: unknown) => void,
+) {
   const send = exporter.export.bind(exporter);
   exporter.export = (batch, done) =>
     send(batch, (result) => {

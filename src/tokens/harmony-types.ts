@@ -23,8 +23,8 @@ function field(name: string, schema: Schema, isRequired: boolean, indent: string
   const variants = Array.isArray(schema.oneOf);
   const head = heading(schema, indent);
   const own = variants ? comment(defaultOf(schema), indent) : "";
-  const said = defaultOf(schema);
-  const tail = said === "" || variants ? "" : ` // ${said}`;
+  const byDefault = defaultOf(schema);
+  const tail = byDefault === "" || variants ? "" : ` // ${byDefault}`;
   return `${head}${own}${indent}${name}${isRequired ? "" : "?"}:${spaced(typeOf(schema, indent, depth))},${tail}\n`;
 }
 
@@ -59,8 +59,8 @@ function typeOf(schema: Schema, indent: string, depth: number): string {
   if (Array.isArray(type)) return type.map((one) => entryOf(scalars, String(one)) ?? String(one)).join(" | ");
   if (type === "array") return `${isObject(items) ? `${typeOf(items, indent, depth + 1)}[]` : "Array<any>"}${orNull}`;
   if (type === "object") {
-    const said = typeof schema.description === "string" ? comment(schema.description, indent + step) : "";
-    return `${said}{\n${fields(schema, indent + step, depth + 1)}${indent}${step}}${orNull}`;
+    const about = typeof schema.description === "string" ? comment(schema.description, indent + step) : "";
+    return `${about}{\n${fields(schema, indent + step, depth + 1)}${indent}${step}}${orNull}`;
   }
   if (type === "string" && Array.isArray(schema.enum))
     return schema.enum.map((value) => JSON.stringify(value)).join(" | ") + orNull;

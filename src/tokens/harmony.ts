@@ -18,9 +18,9 @@ export const harmony: Template = ({ messages, tools }: Chat): Prompt => {
   const instructions = leads ? first.texts.join("") : "";
   const prompt: Prompt = { fixed: frame + (tools.length > 0 ? toolsFrame : 0), texts: [] };
   if (instructions !== "" || tools.length > 0) add(prompt, 4, developerText(instructions, tools));
-  const said = leads ? others : messages;
-  const lastQuestion = said.findLastIndex((message) => message.role === "user");
-  for (const [at, message] of said.entries()) addMessage(prompt, message, at > lastQuestion);
+  const conversation = leads ? others : messages;
+  const lastQuestion = conversation.findLastIndex((message) => message.role === "user");
+  for (const [at, message] of conversation.entries()) addMessage(prompt, message, at > lastQuestion);
   return prompt;
 };
 
@@ -59,12 +59,12 @@ function developerText(instructions: string, tools: readonly ChatTool[]): string
   if (instructions !== "") parts.push(`# Instructions\n\n${instructions}`);
   if (tools.length > 0)
     parts.push(
-      `# Tools\n\n## functions\n\nnamespace functions {\n\n${tools.map(told).join("")}} // namespace functions`,
+      `# Tools\n\n## functions\n\nnamespace functions {\n\n${tools.map(toolText).join("")}} // namespace functions`,
     );
   return parts.join("\n\n");
 }
 
-function told({ name, description, parameters }: ChatTool): string {
+function toolText({ name, description, parameters }: ChatTool): string {
   const about =
     description === ""
       ? ""

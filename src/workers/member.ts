@@ -62,7 +62,7 @@ export async function joined(number: number, channel: Channel, signalled: Promis
   const hurried = Promise.withResolvers<NodeJS.Signals>();
   const questions = new Map<number, (answer: string | WorkerRoute[]) => void>();
   const reloads: (() => void)[] = [];
-  let asked = 0;
+  let nextQuestion = 0;
   let file: FileRead = { bytes: null };
   let node: NodeState = { wanted: 1, serving: 1, deaths: 0, failing: [], open_mean: 0 };
   /** The verdicts by round. One may arrive before this worker has voted. */
@@ -106,7 +106,7 @@ export async function joined(number: number, channel: Channel, signalled: Promis
   const { identity, workers, port, operatorPort } = await begun.promise;
 
   async function ask(what: Format | "routes"): Promise<string | WorkerRoute[]> {
-    const question = asked++;
+    const question = nextQuestion++;
     const { promise, resolve } = Promise.withResolvers<string | WorkerRoute[]>();
     questions.set(question, resolve);
     channel.send({ word: "asks", question, what });

@@ -15,7 +15,7 @@ interface Open<Told> {
 
 export function questions<Told>(wait_ms: number): Questions<Told> {
   const open = new Map<number, Open<Told>>();
-  let asked = 0;
+  let nextQuestion = 0;
   const closed = (one: Open<Told>, worker: number) => {
     one.waiting.delete(worker);
     if (one.waiting.size === 0) one.done();
@@ -24,7 +24,7 @@ export function questions<Told>(wait_ms: number): Questions<Told> {
     async ask(workers, send) {
       const { promise, resolve } = Promise.withResolvers<void>();
       const answers = new Map<number, Told | null>(workers.map((worker) => [worker, null]));
-      const question = asked++;
+      const question = nextQuestion++;
       open.set(question, { answers, waiting: new Set(workers), done: resolve });
       const timer = setTimeout(resolve, workers.length > 0 ? wait_ms : 0);
       send(question);
