@@ -191,8 +191,8 @@ export const routing: Mutant[] = [
   {
     name: "a breaker never opens",
     file: "src/routing/breaker.ts",
-    find: "told.failures < failures_max",
-    replace: "told.failures < 1e9",
+    find: "counted.failures < failures_max",
+    replace: "counted.failures < 1e9",
     caughtBy: [breaker],
     rule: "docs/design/errors-and-streams.md, Engine failures",
   },
