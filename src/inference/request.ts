@@ -22,9 +22,8 @@ export interface Need {
   param: string;
 }
 
-/** The wire protocols, on either side. Append new ones: protocol/fields.ts has a column for each. */
-export const protocols = ["openai-chat", "anthropic-messages", "openai-responses"] as const;
-export type Protocol = (typeof protocols)[number];
+/** The wire protocols, on either side. */
+export type Protocol = "openai-chat" | "anthropic-messages" | "openai-responses";
 
 /**
  * A wire object with more than the centre models (cache marks, citations, a document's title), as its author wrote it. The

@@ -1,33 +1,68 @@
 /**
  * The names of a request's fields in each protocol. An engine names the field that it refuses in its own protocol; the caller
- * gets the name in theirs. A field without a row has no sure equivalent, and its name is withheld.
+ * gets the name in theirs. A field that is not listed has no sure equivalent, and its name is withheld.
  */
 import type { FaultDetails } from "../inference/fault.ts";
-import { type Protocol, protocols } from "../inference/request.ts";
-import { textOf } from "./json.ts";
+import type { Protocol } from "../inference/request.ts";
+import { entryOf, textOf } from "./json.ts";
 
 /** A field that an engine named, as a fault carries it. */
 export type NamedField = Required<Pick<FaultDetails, "param" | "engineProtocol">>;
 
-type Columns<Named extends readonly string[]> = { readonly [Place in keyof Named]: string | null };
-/** A column for each of `protocols`; null for one that has no such field. */
-type Row = Columns<typeof protocols>;
+/** What a field is for. Of two fields of a protocol for the same, the first one stands for it. */
+type Purpose =
+  | "turns"
+  | "outputTokens_max"
+  | "temperature"
+  | "topP"
+  | "topK"
+  | "stop"
+  | "tools"
+  | "toolChoice"
+  | "parallelToolCalls"
+  | "format"
+  | "reasoning"
+  | "logprobs";
 
-const fields: readonly Row[] = [
-  ["messages", "messages", "input"],
-  ["max_tokens", "max_tokens", "max_output_tokens"],
-  ["max_completion_tokens", "max_tokens", "max_output_tokens"],
-  ["temperature", "temperature", "temperature"],
-  ["top_p", "top_p", "top_p"],
-  ["top_k", "top_k", null],
-  ["stop", "stop_sequences", null],
-  ["tools", "tools", "tools"],
-  ["tool_choice", "tool_choice", "tool_choice"],
-  ["parallel_tool_calls", null, "parallel_tool_calls"],
-  ["response_format", null, "text"],
-  ["reasoning_effort", null, "reasoning"],
-  ["top_logprobs", null, "top_logprobs"],
-];
+const purposes: Readonly<Record<Protocol, Readonly<Partial<Record<string, Purpose>>>>> = {
+  "openai-chat": {
+    messages: "turns",
+    max_tokens: "outputTokens_max",
+    max_completion_tokens: "outputTokens_max",
+    temperature: "temperature",
+    top_p: "topP",
+    top_k: "topK",
+    stop: "stop",
+    tools: "tools",
+    tool_choice: "toolChoice",
+    parallel_tool_calls: "parallelToolCalls",
+    response_format: "format",
+    reasoning_effort: "reasoning",
+    top_logprobs: "logprobs",
+  },
+  "anthropic-messages": {
+    messages: "turns",
+    max_tokens: "outputTokens_max",
+    temperature: "temperature",
+    top_p: "topP",
+    top_k: "topK",
+    stop_sequences: "stop",
+    tools: "tools",
+    tool_choice: "toolChoice",
+  },
+  "openai-responses": {
+    input: "turns",
+    max_output_tokens: "outputTokens_max",
+    temperature: "temperature",
+    top_p: "topP",
+    tools: "tools",
+    tool_choice: "toolChoice",
+    parallel_tool_calls: "parallelToolCalls",
+    text: "format",
+    reasoning: "reasoning",
+    top_logprobs: "logprobs",
+  },
+};
 
 /** The field that an engine named, if its path begins with a field of the contract. Other paths might reveal the engine. */
 export function namedField(
@@ -44,12 +79,9 @@ export function namedField(
 /** The name of the field in a caller's protocol. The path within a field is the same only in the same protocol. */
 export function fieldIn(protocol: Protocol, { param, engineProtocol }: NamedField): string | undefined {
   if (engineProtocol === protocol) return param;
-  const root = rootOf(param);
-  return fields.find((row) => row[columnOf(engineProtocol)] === root)?.[columnOf(protocol)] ?? undefined;
-}
-
-function columnOf(protocol: Protocol): number {
-  return protocols.indexOf(protocol);
+  const purpose = entryOf(purposes[engineProtocol], rootOf(param));
+  if (purpose === undefined) return undefined;
+  return Object.entries(purposes[protocol]).find(([, other]) => other === purpose)?.[0];
 }
 
 function rootOf(path: string): string {
