@@ -39,7 +39,10 @@ interface Declared<
   method: "get" | "post" | "put" | "patch" | "delete";
   /** The path in OpenAPI's form: `/v1/models/{id}`. */
   path: string;
-  /** The prefix of ids in its path; other paths do not belong to this operation. Empty: any id without a slash. */
+  /**
+   * The prefix of ids in its path; other paths do not belong to this operation. Empty: any id without a slash. Absent: any
+   * id, which must be the end of the path.
+   */
   idPrefix?: IdPrefix | "";
   tag: Tag;
   summary: string;
@@ -123,6 +126,11 @@ export function operation<
   Headers extends TObject = Nothing,
   Body = null,
 >(declared: Declared<Required, Params, Query, Headers, Body>): Operation {
+  const { path, idPrefix } = declared;
+  if (idPrefix === undefined && /\{id\}./.test(path))
+    throw new Error(
+      `${path} needs an idPrefix ("" if ids have none): only an id at the end of a path may hold slashes.`,
+    );
   const faults = [...credentialFaults(declared.scope), ...declared.faults];
   return { ...declared, faults } as unknown as Operation;
 }

@@ -3,7 +3,7 @@
  * than the contract is to clients: a field that it does not name is a finding here, though clients must expect new ones.
  */
 import type { TSchema } from "typebox";
-import { commonFaults, faultHeaders, faultHeadersOf, faultSchemas, statusesOf } from "../../src/api/openapi/faults.ts";
+import { commonFaults, faultHeaders, faultHeadersOf, faultsOfShape, statusesOf } from "../../src/api/openapi/faults.ts";
 import { headers as contractHeaders } from "../../src/api/openapi/headers.ts";
 import type { Content, Operation } from "../../src/api/operation.ts";
 import { contract as described, metricsOperations, unlistedOperations } from "../../src/api/operations.ts";
@@ -165,7 +165,7 @@ const resetHeaders = Object.keys(contractHeaders).filter((name) => name.includes
 
 /** Where two shapes are possible, the one that the value claims to be. */
 function schemaOfFault(value: unknown, operation: Operation | undefined): TSchema {
-  const schemas = faultSchemas(operation ? operation.faultShape : "client");
+  const { schemas } = faultsOfShape(operation ? operation.faultShape : "client");
   const claimed = (value as { type?: unknown } | undefined)?.type === "error" ? MessagesError : ChatError;
   return schemas.includes(claimed) ? claimed : schemas[0]!;
 }

@@ -13,7 +13,7 @@ export function framesOf(body: string, problems: string[]): string[] {
 
 /** The JSON of a frame that is an event line and a data line; undefined where it is no such frame. */
 export function namedEvent<Event extends { type: string }>(frame: string, problems: string[]): Event | undefined {
-  const [, name, text] = /^event: ([\w.]+)\ndata: ([^\n]+)$/.exec(frame) ?? [];
+  const [, name, text] = /^event: ([\w.-]+)\ndata: ([^\n]+)$/.exec(frame) ?? [];
   const value = parsed(text ?? "");
   if (typeof value !== "object" || value === null) {
     problems.push(`A frame is not an event line and a data line: ${frame.slice(0, 100)}`);

@@ -200,7 +200,7 @@ describe.each(served.map((one) => [one.operationId, one] as const))("%s", (_, op
 });
 
 test("what has not the form of an id is no path of an operation, whoever asks, whatever the method", async () => {
-  const prefixed = served.filter(({ idPrefix }) => idPrefix !== undefined);
+  const prefixed = served.filter(({ idPrefix }) => idPrefix);
   expect(prefixed.length).toBeGreaterThan(3);
   for (const { path, method } of prefixed) {
     for (const asked of [method.toUpperCase(), "PUT"]) {
@@ -242,6 +242,13 @@ describe("what is served", () => {
     // @ts-expect-error: a scope is missing.
     operation(unguarded);
     operation({ ...unguarded, scope: null });
+  });
+
+  test("has an id with slashes only at the end of its path, since nothing behind it would be found", () => {
+    const { idPrefix: _, ...one } = { ...operations[0]!, path: "/v1/models/{id}/limits" };
+    expect(() => operation(one)).toThrow("/v1/models/{id}/limits needs an idPrefix");
+    operation({ ...one, idPrefix: "" });
+    operation({ ...one, path: "/v1/models/{id}" });
   });
 });
 

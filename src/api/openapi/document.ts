@@ -22,7 +22,7 @@ import {
   faultExample,
   faultHeaders,
   faultHeadersOf,
-  faultSchemas,
+  faultsOfShape,
   statusesOf,
 } from "./faults.ts";
 import { headers } from "./headers.ts";
@@ -174,7 +174,7 @@ function securityOf(scope: Operation["scope"]): Json[] {
 }
 
 function faultSchema(shape: FaultShape | undefined, components: Components): JsonObject {
-  const schemas = faultSchemas(shape).map((schema) => components.schemaOf(schema));
+  const schemas = faultsOfShape(shape).schemas.map((schema) => components.schemaOf(schema));
   return schemas.length === 1 ? schemas[0]! : { anyOf: schemas };
 }
 
@@ -227,9 +227,9 @@ function responsesOf(operation: Operation, components: Components, models: reado
   }
   if (operation.otherFaults) {
     const body = { "application/json": { schema: errorSchema } };
-    const where = operation.faultShape === "messages" ? "`error.details.error_code`" : "`code`";
+    const { code } = faultsOfShape(operation.faultShape);
     const named = faultHeadersOf(operation, "default");
-    responses.default = response(`Any other error; ${where} says which.`, named, body);
+    responses.default = response(`Any other error; ${code} says which.`, named, body);
   }
   return responses;
 }

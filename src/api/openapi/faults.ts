@@ -107,16 +107,22 @@ export const commonFaults = [
   "upgrade_not_supported",
 ] as const satisfies FaultCode[];
 
-/** The schemas of a refusal's body, by the shape that its operation names. */
-export function faultSchemas(shape: FaultShape = "error"): TSchema[] {
-  return schemas[shape];
+/** The schemas of a refusal's body, and the field in it that holds the code, in words. */
+interface FaultDescription {
+  schemas: TSchema[];
+  code: string;
 }
 
-const schemas: Record<FaultShape, TSchema[]> = {
-  error: [ChatError],
-  messages: [MessagesError],
-  responses: [ResponsesError],
-  client: [ChatError, MessagesError],
+/** Describes the bodies of refusals of the shape that an operation names. */
+export function faultsOfShape(shape: FaultShape = "error"): FaultDescription {
+  return shapes[shape];
+}
+
+const shapes: Record<FaultShape, FaultDescription> = {
+  error: { schemas: [ChatError], code: "`code`" },
+  messages: { schemas: [MessagesError], code: "`error.details.error_code`" },
+  responses: { schemas: [ResponsesError], code: "`code`" },
+  client: { schemas: [ChatError, MessagesError], code: "`code`" },
 };
 
 /** An example of an error body, for the document. */
