@@ -1,4 +1,6 @@
 import { describe, expect, test } from "bun:test";
+import { filled } from "../../src/config/settings/row.ts";
+import { sections } from "../../src/config/settings/sections.ts";
 import { configured, problemsOf } from "./reading.ts";
 
 describe("the environment", () => {
@@ -9,10 +11,7 @@ describe("the environment", () => {
       migrates: true,
       trustedProxies: [],
       clientAddressHeader: "x-forwarded-for",
-      workers: 1,
-      warm_up_ms: 2000,
-      read_pause_ms_max: 100,
-      read_pause_ms_min: 0,
+      ...filled(sections.server.properties),
     };
     expect(server).toEqual({ host: "127.0.0.1", port: 8080, ...standing });
     expect(storage).toEqual({ databaseUrl: null, redisUrl: null, dataDir: "./data" });
@@ -47,10 +46,9 @@ describe("the environment", () => {
       migrates: false,
       trustedProxies: ["10.0.0.0/8", "192.0.2.1", "::1"],
       clientAddressHeader: "forwarded",
+      ...filled(sections.server.properties),
       workers: "auto",
       warm_up_ms: 0,
-      read_pause_ms_max: 100,
-      read_pause_ms_min: 0,
     });
     expect(storage).toEqual({
       databaseUrl: "postgres://sluice@db.example:5432/sluice",

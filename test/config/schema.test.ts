@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { withTables } from "../../scripts/settings-tables.ts";
 import { schemaText } from "../../src/config/settings/file.ts";
+import { sections } from "../../src/config/settings/sections.ts";
 import { variables } from "../../src/config/settings/variables.ts";
 import { configured, root } from "./reading.ts";
 
@@ -29,6 +30,8 @@ describe("docs/configuration.md", () => {
 
   test("has the tables that the rows make (write them anew: bun scripts/schema.ts)", () => {
     expect(documentation).toBe(withTables(documentation));
+    const missing = Object.keys(sections).filter((name) => !documentation.includes(`<!-- settings: ${name} -->`));
+    expect(missing).toEqual([]);
     expect(documentation).toContain("| `PORT` | 8080 | 0 to 65535 |");
     expect(documentation).toContain("| `heartbeat_ms` | 10000 | 10 to 10000 |");
     expect(documentation).toContain("| `first_part_ms` | 120000 | 10 to 86400000 |");
