@@ -7,7 +7,15 @@ import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { words } from "../harness/engine.ts";
 import { startResponsesEngine } from "../harness/responses-engine.ts";
 import { startSluice } from "../harness/sluice.ts";
-import { type Answer, engines, type Name, names, wires } from "../protocol/pairs/wires.ts";
+import {
+  type Answer,
+  type ClientName,
+  clientNames,
+  type EngineName,
+  engineNames,
+  engines,
+  wires,
+} from "../protocol/pairs/wires.ts";
 
 setDefaultTimeout(60_000);
 
@@ -16,8 +24,9 @@ const engineWords = "canary-words-of-the-engine";
 const plain: Answer = { reasoning: "", text: "Hello there", calls: [], end: "stop" };
 
 const engine = startResponsesEngine();
-const upstream = (name: Name) => `  canary-${name}: { url: "${engine.url}", protocol: ${wires[name].protocol} }`;
-const entry = (name: Name) => `
+const upstream = (name: EngineName) =>
+  `  canary-${name}: { url: "${engine.url}", protocol: ${engines[name].protocol} }`;
+const entry = (name: EngineName) => `
   - id: acme/${name}-1
     created: 1790000000
     context_window: ${contextTokens}
@@ -26,7 +35,7 @@ const entry = (name: Name) => `
     prices: { input: 100, cached_input: 10, cache_write: 125, output: 400 }
     routes: [{ upstream: canary-${name}, model: canary-engine-model }]`;
 const service = await startSluice({
-  config: `upstreams:\n${names.map(upstream).join("\n")}\nmodels:${names.map(entry).join("")}\nplans: { pro: {} }\n`,
+  config: `upstreams:\n${engineNames.map(upstream).join("\n")}\nmodels:${engineNames.map(entry).join("")}\nplans: { pro: {} }\n`,
   secrets: [engineWords, "canary-engine-model", new URL(engine.url).host],
   operatorsWords: ["canary-"],
 });
@@ -35,7 +44,7 @@ afterAll(async () => {
   engine.stop();
 });
 
-const post = (caller: Name, behind: Name, stream: boolean, question = "hello") =>
+const post = (caller: ClientName, behind: EngineName, stream: boolean, question = "hello") =>
   service.post(
     wires[caller].path,
     JSON.parse(
@@ -68,7 +77,7 @@ async function refusalOf(response: Response): Promise<Told> {
 }
 
 /** The error at the end of a stream, in the form of its protocol. */
-async function failureOf(caller: Name, response: Response): Promise<Told> {
+async function failureOf(caller: ClientName, response: Response): Promise<Told> {
   expect(response.status).toBe(200);
   const text = await response.text();
   const events = [...text.matchAll(/^data: (\{.*)$/gm)].map(([, data]) => JSON.parse(data!));
@@ -95,7 +104,7 @@ const said = (tokens?: number) =>
 /** What the sentence says where the engine gives no number that can be right: one more than fits. */
 const least = contextTokens + 1;
 
-describe.each(names)("a %s client", (caller) => {
+describe.each(clientNames)("a %s client", (caller) => {
   test("whose input is far out is told by the service, streamed and not", async () => {
     for (const stream of [true, false]) {
       const told = await refusalOf(await post(caller, "chat", stream, words(6 * contextTokens)));
@@ -106,7 +115,7 @@ describe.each(names)("a %s client", (caller) => {
     }
   });
 
-  describe.each(names)("of a model whose engine speaks %s", (behind) => {
+  describe.each(engineNames)("of a model whose engine speaks %s", (behind) => {
     test.each([
       ["its own number", 5000, 5000],
       ["no number", undefined, least],

@@ -6,27 +6,34 @@ import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { startResponsesEngine } from "../harness/responses-engine.ts";
 import { startSluice } from "../harness/sluice.ts";
 import { answerOf, answers, framesOf, kindsTold, messagesOf, orderProblem, orders } from "../protocol/pairs/parts.ts";
-import { type Name, names, wires } from "../protocol/pairs/wires.ts";
+import { clientNames, type EngineName, engineNames, engines, wires } from "../protocol/pairs/wires.ts";
 
 setDefaultTimeout(60_000);
 
 const engine = startResponsesEngine();
-const upstream = (name: Name) => `  ${name}: { url: "${engine.url}", protocol: ${wires[name].protocol} }`;
-const entry = (name: Name) => `  - id: acme/${name}
+const upstream = (name: EngineName) => `  ${name}: { url: "${engine.url}", protocol: ${engines[name].protocol} }`;
+const entry = (name: EngineName) => `  - id: acme/${name}
     created: 1790000000
     context_window: 131072
     max_output_tokens: 16384
     capabilities: [tools, parallel_tools, reasoning]
     prices: { input: 100, cached_input: 10, output: 400 }
     routes: [{ upstream: ${name}, model: m }]`;
-const config = ["upstreams:", ...names.map(upstream), "models:", ...names.map(entry), "plans: { pro: {} }", ""];
+const config = [
+  "upstreams:",
+  ...engineNames.map(upstream),
+  "models:",
+  ...engineNames.map(entry),
+  "plans: { pro: {} }",
+  "",
+];
 const service = await startSluice({ config: config.join("\n") });
 afterAll(async () => {
   await service?.stop();
   engine.stop();
 });
 
-describe.each(names.flatMap((client) => names.map((of) => [client, of] as const)))(
+describe.each(clientNames.flatMap((client) => engineNames.map((of) => [client, of] as const)))(
   "a client of %s in front of an engine of %s",
   (client, of) => {
     test.each(Object.keys(orders))("is told of one part at a time: engines tell %s", async (order) => {

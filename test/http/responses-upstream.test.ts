@@ -8,7 +8,15 @@ import { endedReceipt, requestIdOf } from "../harness/receipts.ts";
 import { startResponsesEngine } from "../harness/responses-engine.ts";
 import { startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
-import { type Answer, type Ask, engines, type Json, type Name, names, wires } from "../protocol/pairs/wires.ts";
+import {
+  type Answer,
+  type Ask,
+  type ClientName,
+  clientNames,
+  engines,
+  type Json,
+  wires,
+} from "../protocol/pairs/wires.ts";
 
 setDefaultTimeout(60_000);
 
@@ -73,20 +81,20 @@ function reporting(usage: object) {
   return { stream, whole: response };
 }
 
-function posted(name: Name, body: object, stream: boolean, init: RequestInit = {}): Promise<Response> {
+function posted(name: ClientName, body: object, stream: boolean, init: RequestInit = {}): Promise<Response> {
   const usage = name === "chat" && stream ? { stream_options: { include_usage: true } } : {};
   const sent = { model: front, ...body, stream, ...usage };
   return service.post(wires[name].path, JSON.parse(JSON.stringify(sent)), init);
 }
-const post = (name: Name, ask: Ask, stream: boolean, init: RequestInit = {}) =>
+const post = (name: ClientName, ask: Ask, stream: boolean, init: RequestInit = {}) =>
   posted(name, { ...wires[name].body(ask), model: front }, stream, init);
-const postTall = (name: Name, ask: Ask, stream: boolean) =>
+const postTall = (name: ClientName, ask: Ask, stream: boolean) =>
   posted(name, { ...wires[name].body(ask), model: tall }, stream);
 
 const framesOf = (text: string) =>
   [...text.matchAll(/^data: (.*)$/gm)].map(([, data]) => ({ data: data! })).filter(({ data }) => data !== "[DONE]");
 
-async function answered(name: Name, response: Response, stream: boolean): Promise<Answer> {
+async function answered(name: ClientName, response: Response, stream: boolean): Promise<Answer> {
   const text = await response.text();
   expect([response.status, text]).toEqual([200, expect.anything()]);
   return stream ? wires[name].readFrames(framesOf(text)) : wires[name].readReply(JSON.parse(text));
@@ -94,7 +102,7 @@ async function answered(name: Name, response: Response, stream: boolean): Promis
 
 const receiptOf = (response: Response) => endedReceipt(service, requestIdOf(response));
 
-const each = names.flatMap((name) =>
+const each = clientNames.flatMap((name) =>
   [true, false].map((stream) => [name, stream ? "a stream" : "whole", stream] as const),
 );
 
@@ -207,7 +215,7 @@ describe.each(each)("a %s client, answered as %s", (name, _, stream) => {
   });
 });
 
-const usageOf: Record<Name, (said: Json[]) => Record<string, number>> = {
+const usageOf: Record<ClientName, (said: Json[]) => Record<string, number>> = {
   chat(said) {
     const { usage } = said.at(-1)!;
     return numbers({
@@ -243,12 +251,12 @@ const numbers = (told: Record<string, unknown>) =>
   Object.fromEntries(Object.entries(told).map(([key, value]) => [key, Number(value)]));
 
 /** What came before the failure: Responses say it once more in their last event, though its item was never done. */
-function saidBefore(name: Name, frames: { data: string }[]): string {
+function saidBefore(name: ClientName, frames: { data: string }[]): string {
   if (name !== "responses") return wires[name].readFrames(frames).text;
   return wires.responses.readReply((JSON.parse(frames.at(-1)!.data) as Json).response!).text;
 }
 
-describe.each(names)("a %s client", (name) => {
+describe.each(clientNames)("a %s client", (name) => {
   /** Two thousand words, one a frame. */
   const paced = () => {
     const frames = engines.responses.stream(plain).split(/(?<=\n\n)/);
@@ -416,7 +424,7 @@ describe.each(each)("a %s client of a Sluice before a Sluice, answered as %s", (
 
 test("what Responses has no words for is refused by the caller's own name for it, and the engine is not asked", async () => {
   const before = engine.asked.length;
-  const refused: [Name, Ask | object, string][] = [
+  const refused: [ClientName, Ask | object, string][] = [
     ["chat", { stop: ["HALT"] }, "stop"],
     ["chat", { logit_bias: { "5": 1 } }, "logit_bias"],
     ["messages", { stop_sequences: ["HALT"] }, "stop_sequences"],

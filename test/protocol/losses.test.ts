@@ -16,9 +16,10 @@ import { type Answer, chatAnswers, messagesAnswers, responsesAnswers } from "./l
 import { chatProbes } from "./losses/chat-client.ts";
 import { messagesProbes } from "./losses/messages-client.ts";
 import { hintProbes, needProbes } from "./losses/needs.ts";
-import { type Column, columns, judge, type Probe, says, table, text, user } from "./losses/probe.ts";
+import { judge, type Probe, says, table, text, user } from "./losses/probe.ts";
 import { responsesProbes } from "./losses/responses-client.ts";
 import { ask, decoders, upstreams } from "./losses/sides.ts";
+import { type ClientName, clientNames, engineNames } from "./pairs/wires.ts";
 import { folded } from "./reading.ts";
 
 describe.each([
@@ -31,10 +32,10 @@ describe.each([
   for (const [what, probe] of Object.entries(probes as Record<string, Probe>))
     test(what, () => {
       for (const [body, ...seen] of probe) {
-        const verdicts = columns.map((engine) =>
+        const verdicts = engineNames.map((engine) =>
           judge(() => upstreams[engine].request.encode(decoders[client](body), ask), seen, engine),
         );
-        expect(verdicts).toEqual(rows.get(what)?.slice(0, 3) as typeof verdicts);
+        expect(verdicts).toEqual(rows.get(what)?.slice(0, verdicts.length) as typeof verdicts);
       }
     });
 });
@@ -78,13 +79,13 @@ describe.each([
   for (const [what, [reply, ...seen]] of Object.entries(answers as Record<string, Answer>))
     test(what, () => {
       const answer = folded(upstream.response.decode(reply, identity));
-      const told: Record<Column, () => unknown> = {
+      const told: Record<ClientName, () => unknown> = {
         chat: () => openaiChatCaller.response.encode(answer, wires.chat),
         messages: () => anthropicMessagesCaller().response.encode(answer, wires.messages),
         responses: () => openaiResponsesCaller.response.encode(answer, wires.responses),
       };
-      const verdicts = columns.map((client) => judge(told[client], seen, client));
-      expect(verdicts).toEqual(rows.get(what)?.slice(0, 3) as typeof verdicts);
+      const verdicts = clientNames.map((client) => judge(told[client], seen, client));
+      expect(verdicts).toEqual(rows.get(what)?.slice(0, verdicts.length) as typeof verdicts);
     });
 });
 
@@ -93,12 +94,14 @@ describe("What requires a capability", () => {
   const ticked = (cell: string) => [...cell.matchAll(/`([^`]+)`/g)].map(([, word]) => word!);
 
   test("the table is that of the code", () => {
-    expect([...rows].map(([use, cells]) => [use, ticked(cells[3]!)[0]])).toEqual(Object.entries(capabilityOf));
+    expect([...rows].map(([use, cells]) => [use, ticked(cells[clientNames.length]!)[0]])).toEqual(
+      Object.entries(capabilityOf),
+    );
     expect(Object.keys(needProbes)).toEqual(Object.keys(capabilityOf));
   });
 
   test.each(Object.entries(needProbes))("%s", (use, probes) => {
-    for (const [at, column] of columns.entries()) {
+    for (const [at, column] of clientNames.entries()) {
       const fields = ticked(rows.get(use)![at]!);
       expect(Object.keys(probes[column] ?? {})).toEqual(fields);
       for (const [body, param] of Object.values(probes[column] ?? {})) {
@@ -113,7 +116,7 @@ describe("What requires a capability", () => {
     expect([...hints.keys()]).toEqual(Object.keys(hintProbes));
     for (const [hint, { capability, bodies }] of Object.entries(hintProbes)) {
       expect(ticked(hints.get(hint)![3]!)).toEqual([capability]);
-      for (const [at, column] of columns.entries()) {
+      for (const [at, column] of clientNames.entries()) {
         expect(Object.keys(bodies[column] ?? {})).toEqual(ticked(hints.get(hint)![at]!));
         for (const [body, plain] of Object.values(bodies[column] ?? {})) {
           const request = decoders[column](body);

@@ -1,14 +1,25 @@
 /**
- * Nine pairs once more, for the order of a stream: whatever an engine tells side by side, a client is told one part at a
+ * Every pair once more, for the order of a stream: whatever an engine tells side by side, a client is told one part at a
  * time, each whole before the next begins. Clients that follow the part that is open run the wrong command otherwise.
  */
 import { describe, expect, test } from "bun:test";
 import { grammarProblem } from "./grammar.ts";
 import { answerOf, answers, framesOf, kindsTold, orderProblem, orders, runnable } from "./pairs/parts.ts";
-import { type Ask, callers, engines, type Name, names, wires } from "./pairs/wires.ts";
+import {
+  type Ask,
+  type ClientName,
+  callers,
+  clientNames,
+  type EngineName,
+  engineNames,
+  engines,
+  wires,
+} from "./pairs/wires.ts";
 import { bytes, decodedBy } from "./reading.ts";
 
-const pairs = names.flatMap((client) => names.map((engine) => [client, engine] as [Name, Name]));
+const pairs = clientNames.flatMap((client) =>
+  engineNames.map((engine) => [client, engine] as [ClientName, EngineName]),
+);
 const ask: Ask = { instructions: "Be brief.", question: "Go on.", tools: ["f0", "f1", "f2", "f3", "f4"] };
 const kinds = Object.keys(answers).flatMap((what) => Object.keys(orders).map((order) => [what, order] as const));
 

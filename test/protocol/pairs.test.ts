@@ -1,13 +1,26 @@
 /**
- * Nine pairs: each of three kinds of client in front of each of three kinds of engine. What a client asks reaches the
+ * Every pair: each kind of client in front of each kind of engine. What a client asks reaches the
  * engine in its own words, what the engine answers reaches the client in its own, as a stream and whole; or the request
  * is refused by name. The table below is what is promised; it is printed as it was found.
  */
 import { afterAll, describe, expect, test } from "bun:test";
+import { operations } from "../../src/api/operations.ts";
 import { Fault } from "../../src/inference/fault.ts";
 import type { InferenceRequest } from "../../src/inference/request.ts";
 import { grammarProblem } from "./grammar.ts";
-import { type Answer, type Ask, type Caller, callers, type Engine, engines, type Name, names } from "./pairs/wires.ts";
+import {
+  type Answer,
+  type Ask,
+  type Caller,
+  type ClientName,
+  callers,
+  clientNames,
+  type Engine,
+  type EngineName,
+  engineNames,
+  engines,
+  wires,
+} from "./pairs/wires.ts";
 import { bytes, decodedBy, folded } from "./reading.ts";
 
 type Cell = string;
@@ -25,19 +38,19 @@ const patched = (id: string, input: string) => ({ id, name: "patch", input: { in
 
 interface Row {
   /** Null where the client's protocol has no words for it. */
-  ask(caller: Name): Ask | null;
+  ask(caller: ClientName): Ask | null;
   /** What must be seen at the engine, whatever its words. */
   heard: (string | RegExp)[];
   answers: Answer[];
   /** Every client behind every engine, but for these: client → engine → the field that is refused. */
-  but?: Partial<Record<Name, Partial<Record<Name, string>>>>;
+  but?: Partial<Record<ClientName, Partial<Record<EngineName, string>>>>;
 }
 
 const question: Ask = { instructions: "INSTRUCTION", question: "QUESTION" };
 const always = (ask: Ask) => () => ask;
 const except =
-  (ask: Ask, ...without: Name[]) =>
-  (name: Name) =>
+  (ask: Ask, ...without: ClientName[]) =>
+  (name: ClientName) =>
     without.includes(name) ? null : ask;
 
 const rows: Record<string, Row> = {
@@ -160,7 +173,9 @@ function note(row: string, pair: string, cell: Cell): Cell {
   return cell;
 }
 
-const pairs = names.flatMap((caller) => names.map((engine) => [caller, engine] as [Name, Name]));
+const pairs = clientNames.flatMap((caller) =>
+  engineNames.map((engine) => [caller, engine] as [ClientName, EngineName]),
+);
 const upstreamAsk = { model: "engine", outputTokens_max: 1000 };
 
 /** The request as the engine gets it, or the field that is refused. */
@@ -183,6 +198,13 @@ function answered(caller: Caller, engine: Engine, ask: Ask, answer: Answer): voi
   expect(grammarProblem(whole)).toBeNull();
   expect(caller.readWhole(ask, folded(whole))).toEqual(answer);
 }
+
+test("every operation that creates an answer has its client here", () => {
+  const creating = operations.filter(
+    ({ method, success }) => method === "post" && "text/event-stream" in success.content,
+  );
+  expect(Object.values(wires).map(({ path }) => path)).toEqual(creating.map(({ path }) => path));
+});
 
 describe.each(pairs)("a client of %s in front of an engine of %s", (callerName, engineName) => {
   const caller = callers[callerName];

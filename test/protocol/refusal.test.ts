@@ -8,12 +8,12 @@ import { compact } from "../../src/inference/compact.ts";
 import { Fault } from "../../src/inference/fault.ts";
 import { inputTooLong, withOverflow } from "../../src/inference/overflow.ts";
 import { refusalFault } from "../../src/protocol/refusal.ts";
-import { callers, engines, type Name, names } from "./pairs/wires.ts";
+import { type ClientName, callers, clientNames, type EngineName, engineNames, engines } from "./pairs/wires.ts";
 
 interface Rendered {
   error: { message: string; param?: string | null };
 }
-const rendered = (caller: Name, fault: Fault) => callers[caller].codec.fault.encode(fault, "req_1") as Rendered;
+const rendered = (caller: ClientName, fault: Fault) => callers[caller].codec.fault.encode(fault, "req_1") as Rendered;
 
 /** What was said, and the engine's own count of the input in it, where there is one. */
 const overflows: [who: string, error: { message: string; [key: string]: unknown }, tokens: number | undefined][] = [
@@ -249,7 +249,7 @@ test("clients know our words for it by the patterns in their sources", () => {
 
 describe("a field that an engine refuses is named as its caller names it", () => {
   /** In the engine's words, and what clients of chat, Messages and Responses read. */
-  const blamed: Record<Name, [error: object, ...Record<Name, string | null>[]][]> = {
+  const blamed: Record<EngineName, [error: object, ...Record<ClientName, string | null>[]][]> = {
     chat: [
       [{ param: "temperature" }, { chat: "temperature", messages: "temperature", responses: "temperature" }],
       [{ param: "max_tokens" }, { chat: "max_tokens", messages: "max_tokens", responses: "max_output_tokens" }],
@@ -296,9 +296,9 @@ describe("a field that an engine refuses is named as its caller names it", () =>
       [{ param: "instructions" }, { chat: null, messages: null, responses: "instructions" }],
     ],
   };
-  const cases = names.flatMap((engine) =>
+  const cases = engineNames.flatMap((engine) =>
     blamed[engine].flatMap(([error, told]) =>
-      names.map((caller) => [engine, caller, error, told?.[caller] ?? null] as const),
+      clientNames.map((caller) => [engine, caller, error, told?.[caller] ?? null] as const),
     ),
   );
 
@@ -314,7 +314,7 @@ describe("a field that an engine refuses is named as its caller names it", () =>
   });
 
   test("and nothing else that an engine says is", () => {
-    for (const engine of names) {
+    for (const engine of engineNames) {
       for (const error of [
         { param: "model", message: "model: secret-engine does not exist" },
         { param: "secret_field", message: "secret_field: bad" },

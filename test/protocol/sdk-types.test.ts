@@ -12,8 +12,9 @@ import { openaiChatCaller } from "../../src/protocol/openai-chat/codec.ts";
 import { validateChatRequest } from "../../src/protocol/openai-chat/validate.ts";
 import { openaiResponsesCaller } from "../../src/protocol/openai-responses/codec.ts";
 import { validateResponsesRequest } from "../../src/protocol/openai-responses/validate.ts";
-import { type Column, columns, says, table, text, user } from "./losses/probe.ts";
+import { says, table, text, user } from "./losses/probe.ts";
 import { ask, decoders, upstreams } from "./losses/sides.ts";
+import { type ClientName, type EngineName, engineNames } from "./pairs/wires.ts";
 import { folded } from "./reading.ts";
 import { chatPlaces } from "./sdk-types/chat.ts";
 import { allTypes, type File } from "./sdk-types/declarations.ts";
@@ -36,7 +37,7 @@ describe.each(Object.entries(places))("%s", (_, place) => {
 // ---- requests --------------------------------------------------------------------------------------------------------
 
 /** What those engines are asked that can be asked so. */
-function asked(client: Column, body: object, engines: readonly Column[] = columns): string[] {
+function asked(client: ClientName, body: object, engines: readonly EngineName[] = engineNames): string[] {
   const request = decoders[client](body);
   return engines.flatMap((engine) => {
     const { refusal, encode } = upstreams[engine].request;
@@ -44,7 +45,7 @@ function asked(client: Column, body: object, engines: readonly Column[] = column
   });
 }
 
-function refusalOf(client: Column, body: object): Fault {
+function refusalOf(client: ClientName, body: object): Fault {
   try {
     decoders[client](body);
   } catch (thrown) {
@@ -61,7 +62,7 @@ function requestRows({ client, refusals, rows }: RequestPlace): void {
       expect(seen.length).toBeGreaterThan(0);
     } else if (row.verdict === "left out") {
       // An engine of the client's own protocol may be told of what the others have no words for.
-      const others = columns.filter((engine) => engine !== client);
+      const others = engineNames.filter((engine) => engine !== client);
       expect(asked(client, row.body, others)).toEqual(asked(client, row.plain, others));
     } else {
       const wanted = refusals(type);
@@ -84,7 +85,7 @@ const wires = {
   responses: validateResponsesRequest({ model: "a/b", input: "a", stream: true }),
 };
 
-function told(client: Column, reply: object): string {
+function told(client: ClientName, reply: object): string {
   const answer = folded(upstreams[client].response.decode(JSON.parse(JSON.stringify(reply)), identity));
   const encoded = {
     chat: () => openaiChatCaller.response.encode(answer, wires.chat),
@@ -108,7 +109,7 @@ function answerRows({ client, reply, rows }: AnswerPlace): void {
 
 const summarized = validateResponsesRequest({ model: "a/b", input: "a", reasoning: { summary: "auto" } });
 const context = { requestId: "r", identity, inputTokensEstimate: 1 };
-const encoders: Record<Column, (() => StreamEncoder)[]> = {
+const encoders: Record<ClientName, (() => StreamEncoder)[]> = {
   chat: [() => openaiChatCaller.stream.encoder(wires.chat, context)],
   messages: [() => anthropicMessagesCaller().stream.encoder(wires.messages, context)],
   responses: [wires.responses, summarized].map((wire) => () => openaiResponsesCaller.stream.encoder(wire, context)),
@@ -133,7 +134,7 @@ const ends: InferenceEvent[] = [
 ];
 
 /** The types in all the streams that are written. */
-function writtenTypes(client: Column): Set<string> {
+function writtenTypes(client: ClientName): Set<string> {
   const types = new Set<string>();
   for (const begin of encoders[client])
     for (const end of ends) {

@@ -6,18 +6,16 @@ import { join } from "node:path";
 import { command } from "../../../scripts/command.ts";
 import { countsOf } from "../../../scripts/counts.ts";
 import { startSluice } from "../../harness/sluice.ts";
-import { type Answer, engines, type Name } from "../../protocol/pairs/wires.ts";
+import { type Answer, type EngineName, engineNames, engines } from "../../protocol/pairs/wires.ts";
 import type { Edition, Ran, Suite } from "../edition.ts";
 import { outsideTrap, watched } from "../traffic.ts";
 import { type PythonPackages, pythonFor } from "../virtual-environment.ts";
 import { frameworks } from "./run.ts";
 
-const protocols = { chat: "openai-chat", messages: "anthropic-messages", responses: "openai-responses" } as const;
-const names = Object.keys(protocols) as Name[];
 const plain: Answer = { reasoning: "", text: "Hello there", calls: [], end: "stop" };
 
 /** What each engine says of it. */
-const said: Record<Name, { type: string; message: string; code?: string }> = {
+const said: Record<EngineName, { type: string; message: string; code?: string }> = {
   chat: { type: "exceed_context_size_error", message: "request (5000 tokens) is too much" },
   messages: { type: "invalid_request_error", message: "prompt is too long: 5000 tokens > 4000 maximum" },
   responses: {
@@ -76,7 +74,7 @@ function startEngine() {
     hostname: "127.0.0.1",
     port: 0,
     async fetch(request) {
-      const name = new URL(request.url).pathname.split("/")[1] as Name;
+      const name = new URL(request.url).pathname.split("/")[1] as EngineName;
       const { model } = (await request.json()) as { model: string };
       const error = said[name];
       if (model === "refuses") return Response.json({ type: "error", error }, { status: 400 });
@@ -87,8 +85,10 @@ function startEngine() {
 
 /** `acme/chat-refuses`, `acme/chat-breaks`, and so on. */
 function configTo(url: string): string {
-  const upstreams = names.map((name) => `  ${name}: { url: "${url}/${name}/v1", protocol: ${protocols[name]} }`);
-  const models = names.flatMap((name) =>
+  const upstreams = engineNames.map(
+    (name) => `  ${name}: { url: "${url}/${name}/v1", protocol: ${engines[name].protocol} }`,
+  );
+  const models = engineNames.flatMap((name) =>
     ["refuses", "breaks"].map(
       (model) => `
   - id: acme/${name}-${model}

@@ -2,9 +2,10 @@
 
 import type { Use } from "../../../src/inference/needs.ts";
 import type { Capability } from "../../../src/inference/request.ts";
-import { assistant, type Column, png, says, text, user } from "./probe.ts";
+import type { ClientName } from "../pairs/wires.ts";
+import { assistant, png, says, text, user } from "./probe.ts";
 
-type Fields<Told> = Partial<Record<Column, Record<string, Told>>>;
+type Fields<Told> = Partial<Record<ClientName, Record<string, Told>>>;
 type Asking = [body: object, param: string];
 
 const input = (...items: unknown[]) => ({ input: items });

@@ -2,11 +2,10 @@
 import { expect } from "bun:test";
 import { join } from "node:path";
 import { Fault } from "../../../src/inference/fault.ts";
-import { type Name, names } from "../pairs/wires.ts";
+import type { ClientName, EngineName } from "../pairs/wires.ts";
 
-/** Kinds of engine, or of client, in the order of the columns. */
-export const columns = names;
-export type Column = Name;
+/** A kind of engine, or of client. */
+export type Column = ClientName | EngineName;
 /** `–`: there is no such thing on that side. */
 export type Verdict = "carried" | "refused" | "left out" | "–";
 

@@ -9,17 +9,18 @@ import { openaiResponsesCaller, openaiResponsesUpstream } from "../../../src/pro
 import type { InputItem } from "../../../src/protocol/openai-responses/contract.ts";
 import { referencesOf, withResolved } from "../../../src/protocol/openai-responses/references.ts";
 import { validateResponsesRequest } from "../../../src/protocol/openai-responses/validate.ts";
-import { type Column, says, text, user } from "./probe.ts";
+import type { ClientName, EngineName } from "../pairs/wires.ts";
+import { says, text, user } from "./probe.ts";
 
 export const ask = { model: "engine", stream: true, outputTokens_max: 4096 };
-export const upstreams: Record<Column, UpstreamCodec> = {
+export const upstreams: Record<EngineName, UpstreamCodec> = {
   chat: openaiChatUpstream,
   messages: anthropicMessagesUpstream,
   responses: openaiResponsesUpstream,
 };
 
 const stored: InputItem = { type: "message", role: "assistant", content: "STORED" };
-export const decoders: Record<Column, (body: object) => InferenceRequest> = {
+export const decoders: Record<ClientName, (body: object) => InferenceRequest> = {
   chat: (body) =>
     openaiChatCaller.request.decode(
       validateChatRequest({ model: "a/b", ...says(user(text("Hello"))), ...body }, ["mirostat"]),

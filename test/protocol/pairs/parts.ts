@@ -7,7 +7,17 @@ import type { SseMessage } from "../../../src/sse/message.ts";
 import { streamProblem } from "../anthropic-messages/stream-grammar.ts";
 import { lifecycleProblem } from "../openai-responses/lifecycle.ts";
 import { bytes } from "../reading.ts";
-import { type Answer, chunk, halves, type Json, type Name, named, parsed, textOf } from "./wires.ts";
+import {
+  type Answer,
+  type ClientName,
+  chunk,
+  type EngineName,
+  halves,
+  type Json,
+  named,
+  parsed,
+  textOf,
+} from "./wires.ts";
 
 export type Part =
   | { kind: "reasoning" | "text"; text: string }
@@ -78,7 +88,12 @@ function inTurn<Item>(lists: Item[][]): Item[] {
 }
 
 /** The frames of a whole stream, in an order of its parts. */
-export function framesOf(engine: Name, parts: Part[], order: string, end: Answer["end"] = "tool_calls"): string[] {
+export function framesOf(
+  engine: EngineName,
+  parts: Part[],
+  order: string,
+  end: Answer["end"] = "tool_calls",
+): string[] {
   const { head, tell, tail } = tellers[engine];
   return [head, ...orders[order]!(parts.map(tell)), tail(parts, end)].filter((frame) => frame !== "");
 }
@@ -155,7 +170,7 @@ const responsesTeller: Teller = {
   },
 };
 
-const tellers: Record<Name, Teller> = { chat: chatTeller, messages: messagesTeller, responses: responsesTeller };
+const tellers: Record<EngineName, Teller> = { chat: chatTeller, messages: messagesTeller, responses: responsesTeller };
 
 function told(type: string, keys: object): string {
   return named({ type, ...keys });
@@ -184,7 +199,7 @@ export function messagesOf(text: string): SseMessage[] {
 }
 
 /** What is wrong with the order in which a client is told of the parts: they come one at a time. Null where nothing is. */
-export const orderProblem: Record<Name, (frames: readonly SseMessage[]) => string | null> = {
+export const orderProblem: Record<ClientName, (frames: readonly SseMessage[]) => string | null> = {
   chat: callsProblem,
   messages: streamProblem,
   responses: lifecycleProblem,
@@ -199,7 +214,7 @@ function callsProblem(frames: readonly SseMessage[]): string | null {
 }
 
 /** The parts that a client was told whole, in their order; null for chat, whose parts have none. */
-export const kindsTold: Record<Name, (frames: readonly SseMessage[]) => Part["kind"][] | null> = {
+export const kindsTold: Record<ClientName, (frames: readonly SseMessage[]) => Part["kind"][] | null> = {
   chat: () => null,
   messages: (frames) =>
     eventsIn(frames).flatMap(({ type, content_block }) =>

@@ -1,5 +1,5 @@
 /**
- * What the three kinds of client write and read, and what the three kinds of engine answer, by hand and not by the codecs
+ * What each kind of client writes and reads, and what each kind of engine answers, by hand and not by the codecs
  * under test: a conversation in no protocol's words (`Ask`, `Answer`) on one side, raw wire on the other.
  */
 import type { InferenceEvent } from "../../../src/inference/event.ts";
@@ -13,6 +13,7 @@ import { validateChatRequest } from "../../../src/protocol/openai-chat/validate.
 import { openaiResponsesCaller, openaiResponsesUpstream } from "../../../src/protocol/openai-responses/codec.ts";
 import { validateResponsesRequest } from "../../../src/protocol/openai-responses/validate.ts";
 import type { SseMessage } from "../../../src/sse/message.ts";
+import { type UpstreamProtocol, upstreamProtocols } from "../../../src/upstream/codecs.ts";
 
 /** The name of each protocol here. */
 const nameOf = {
@@ -20,9 +21,13 @@ const nameOf = {
   "anthropic-messages": "messages",
   "openai-responses": "responses",
 } as const satisfies Record<Protocol, string>;
-export type Name = (typeof nameOf)[Protocol];
-/** Every test of pairs takes its clients and its engines from here. */
-export const names: readonly Name[] = Object.values(nameOf);
+type Named = typeof nameOf;
+/** The protocols that clients speak. `wires` has an operation for each. */
+export type ClientName = keyof typeof wires;
+/** The protocols that engines speak. */
+export type EngineName = Named[UpstreamProtocol & keyof Named];
+/** Every test of pairs takes its engines from here, and its clients from `clientNames`. */
+export const engineNames: readonly EngineName[] = upstreamProtocols.map((protocol) => nameOf[protocol]);
 
 interface Called {
   id: string;
@@ -86,7 +91,6 @@ export interface Caller {
 }
 
 export interface Wire {
-  protocol: Protocol;
   path: string;
   idPrefix: string;
   body(ask: Ask): object;
@@ -122,7 +126,6 @@ const grammar = { syntax: "lark", definition: "GRAMMAR" };
 const dataUrl = (image: string) => `data:image/png;base64,${image}`;
 
 const chatWire: Wire = {
-  protocol: "openai-chat",
   path: "/v1/chat/completions",
   idPrefix: "chatcmpl-",
   body: (ask) => ({
@@ -227,7 +230,6 @@ const messagesEnds: Record<string, Answer["end"]> = {
 };
 
 const messagesWire: Wire = {
-  protocol: "anthropic-messages",
   path: "/v1/messages",
   idPrefix: "msg_",
   body: (ask) => ({
@@ -313,7 +315,6 @@ function messagesImage(data: string) {
 }
 
 const responsesWire: Wire = {
-  protocol: "openai-responses",
   path: "/v1/responses",
   idPrefix: "resp_",
   body: (ask) => ({
@@ -415,9 +416,12 @@ function responsesEnd(response: Json, called: boolean): Answer["end"] {
   return reason === "max_output_tokens" ? "length" : reason === "content_filter" ? "content_filter" : "none";
 }
 
-export const wires: Record<Name, Wire> = { chat: chatWire, messages: messagesWire, responses: responsesWire };
+export const wires = { chat: chatWire, messages: messagesWire, responses: responsesWire } satisfies Partial<
+  Record<Named[keyof Named], Wire>
+>;
+export const clientNames = Object.keys(wires) as ClientName[];
 
-export const callers: Record<Name, Caller> = {
+export const callers: Record<ClientName, Caller> = {
   chat: caller(openaiChatCaller, (body) => validateChatRequest(body, []), chatWire),
   messages: caller(anthropicMessagesCaller(), validateMessagesRequest, messagesWire),
   responses: caller(openaiResponsesCaller, validateResponsesRequest, responsesWire),
@@ -426,6 +430,7 @@ export const callers: Record<Name, Caller> = {
 // ---- engines ---------------------------------------------------------------------------------------------------------
 
 export interface Engine {
+  protocol: UpstreamProtocol;
   codec: UpstreamCodec;
   stream(answer: Answer): string;
   /** The same answer, with an error in the middle: of the engine's own making where none is given. */
@@ -450,6 +455,7 @@ const chatBegin = ({ reasoning, text }: Answer) =>
   ].join("");
 
 const chatEngine: Engine = {
+  protocol: "openai-chat",
   codec: openaiChatUpstream,
   stream: (answer) =>
     [
@@ -528,6 +534,7 @@ function messagesBegin(answer: Answer): string {
 }
 
 const messagesEngine: Engine = {
+  protocol: "anthropic-messages",
   codec: anthropicMessagesUpstream,
   stream: (answer) =>
     messagesBegin(answer) +
@@ -593,6 +600,7 @@ function responsesBegin(answer: Answer): string {
 }
 
 const responsesEngine: Engine = {
+  protocol: "openai-responses",
   codec: openaiResponsesUpstream,
   stream(answer) {
     const response = responsesEngine.whole(answer) as { status: string };
@@ -618,7 +626,7 @@ const responsesEngine: Engine = {
   }),
 };
 
-export const engines: Record<Name, Engine> = {
+export const engines: Record<EngineName, Engine> = {
   chat: chatEngine,
   messages: messagesEngine,
   responses: responsesEngine,

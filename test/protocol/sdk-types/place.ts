@@ -1,5 +1,5 @@
 /** What becomes of each type that the SDKs know, by the place where it stands: the tables of messages.ts, chat.ts and responses.ts. */
-import type { Column } from "../losses/probe.ts";
+import type { ClientName } from "../pairs/wires.ts";
 
 /** The words of docs/protocols.md: a type that is left out does no harm, and has no effect. */
 export type Verdict = "carried" | "left out" | "refused";
@@ -13,7 +13,7 @@ export type RequestRow =
 /** A place in what clients send. */
 export interface RequestPlace {
   kind: "request";
-  client: Column;
+  client: ClientName;
   /** The members of the SDK's unions that stand there. */
   known: readonly string[];
   /** A body with nothing but that type there, and the path of its refusal. */
@@ -26,7 +26,7 @@ export type AnswerRow = { verdict: "carried"; reply: object; seen: RegExp } | { 
 /** A place in what an engine answers to a client of its own protocol. */
 export interface AnswerPlace {
   kind: "answer";
-  client: Column;
+  client: ClientName;
   known: readonly string[];
   /** An answer with that type there, and a text beside it: `TEXT`. */
   reply(type: string): object;
@@ -36,7 +36,7 @@ export interface AnswerPlace {
 /** The events of a stream, as clients get them. */
 export interface EventPlace {
   kind: "events";
-  client: Column;
+  client: ClientName;
   known: readonly string[];
   rows: Record<string, { verdict: "carried" | "left out" }>;
 }
