@@ -18,6 +18,7 @@ export const equivalents: Readonly<Record<string, string>> = {
   "src/redis/rates-script.ts, looked_at_max: constant off by one 1": "How far a refusal looks is not promised.",
   "src/routing/names.ts, names.prepare.asking: nothing returned 1":
     "`Promise.all` takes null for a promise that is kept.",
+  "src/routing/sharing.ts, short_ms: constant off by one 1": "A millisecond more of a wait that is not promised.",
   "src/time/countdown.ts, Countdown.#look: statement dropped 2": "To call off a timer that has run does nothing.",
   "src/time/countdown.ts, Countdown: constant off by one 2": "It is set before it is read.",
   "src/tokens/count.ts, pieces: constant off by one 4": "The slice from 0 is the whole text.",
