@@ -368,3 +368,13 @@ describe("a reload", () => {
     expect(configuration.current().catalog.plans.has("number2")).toBe(true);
   });
 });
+
+test("certificates and keys that variables name are read at the start, and a wrong one is named", () => {
+  const own = { SLUICE_TLS_CERTIFICATE_FILE: "/tls/own.pem", SLUICE_TLS_KEY_FILE: "/tls/own.key" };
+  const redis = { REDIS_URL: "rediss://redis:6379", REDIS_CA_FILE: "/tls/ca.pem" };
+  const shown = { REDIS_CERTIFICATE_FILE: "/tls/shown.pem", REDIS_KEY_FILE: "/tls/shown.key" };
+  const refused = problemsOf(null, { ...own, ...redis, ...shown });
+  for (const file of ["/tls/own.pem", "/tls/ca.pem", "/tls/shown.pem"])
+    expect([file, refused.filter((problem) => problem.includes(file)).length]).toEqual([file, 1]);
+  expect(refused).toHaveLength(3);
+});

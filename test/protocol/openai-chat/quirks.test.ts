@@ -285,6 +285,17 @@ describe("log probabilities", () => {
     expect(part?.text).toBe("ü");
     expect(part?.logprobs?.map((each) => each.token)).toEqual(["", "<0xC3>", "<0xBC>"]);
   });
+
+  test("a token without text at the end keeps its own", () => {
+    const [part] = answerOf(
+      sse(
+        delta({ role: "assistant", content: "a" }, null, withTop("a", 1)),
+        delta({ content: "" }, null, withTop("<|end|>", 1)),
+        delta({}, "stop"),
+      ),
+    ).parts;
+    expect([part?.text, part?.logprobs?.map((each) => each.token)]).toEqual(["a", ["a", "<|end|>"]]);
+  });
 });
 
 describe("what engines are asked, in words that they understand", () => {

@@ -17,6 +17,7 @@ import {
 } from "../../../src/protocol/openai-responses/references.ts";
 import { validateResponsesRequest } from "../../../src/protocol/openai-responses/validate.ts";
 import { SseDecoder } from "../../../src/sse/decode.ts";
+import { encodeSse } from "../../../src/sse/encode.ts";
 import { folded } from "../reading.ts";
 import { lifecycleProblem } from "./lifecycle.ts";
 
@@ -301,6 +302,36 @@ describe("the end", () => {
     ]);
     expect(streamed(request(), start).at(-1).type).toBe("response.failed");
     expect(streamed(request()).at(-1).type).toBe("response.failed");
+  });
+
+  test("a stream that another node ends has what was written of each item, calls and texts alike", () => {
+    const wire = request({ tools: [{ type: "custom", name: "patch" }] });
+    const cut = (head: PartHead, ...deltas: string[]): ResponseObject => {
+      const encoder = encoderOf(wire);
+      const events: InferenceEvent[] = [start, ...part(0, { kind: "text" }, "whole"), ...part(1, head, ...deltas)];
+      const sent = events.slice(0, -1).flatMap((event) => encoder.push(event));
+      const frames = openaiResponsesCaller.stream.broken(
+        sent.map(encodeSse).join(""),
+        new Fault("overloaded", "Busy."),
+        requestId,
+      );
+      const [failed, end] = frames.trim().split("\n\n");
+      expect([failed?.split("\n")[0], end]).toEqual(["event: response.failed", "data: [DONE]"]);
+      return JSON.parse(failed!.split("\ndata: ")[1]!).response;
+    };
+    const done = { status: "completed", content: [{ type: "output_text", text: "whole" }] };
+    expect(cut(call("look"), '{"x', '":1').output).toMatchObject([
+      done,
+      { type: "function_call", status: "incomplete", arguments: '{"x":1' },
+    ]);
+    expect(cut(call("patch"), `{"input":"a`, `b`).output).toMatchObject([
+      done,
+      { type: "custom_tool_call", input: "ab" },
+    ]);
+    expect(cut({ kind: "text" }, "be", "gun").output).toMatchObject([
+      done,
+      { status: "incomplete", content: [{ text: "begun" }] },
+    ]);
   });
 
   test("a silent model is heard of: created first, then in_progress, and the numbers go on", () => {

@@ -125,6 +125,19 @@ describe("text", () => {
     expect(result.usage).toMatchObject({ inputTokens: 3, outputTokens: 2, source: "reported" });
   });
 
+  test("the final object's items are told apart by their ids, where some of those that were sent are missing", () => {
+    const result = answerOf(
+      added(0, { id: "msg_1", type: "message" }),
+      delta("output_text", 0, "first"),
+      added(1, { id: "msg_2", type: "message" }),
+      completed(message("second", "msg_2")),
+    );
+    expect(shown(result)).toEqual([
+      ["text", "first"],
+      ["text", "second"],
+    ]);
+  });
+
   test("a refusal is one, in pieces or whole", () => {
     const refusal = { id: "m", type: "message", content: [{ type: "refusal", refusal: "No." }] };
     expect(shown(answerOf(completed(refusal)))).toEqual([["refusal", "No."]]);
