@@ -9,7 +9,7 @@ import { entryOf, textOf } from "./json.ts";
 /** A field that an engine named, as a fault carries it. */
 export type NamedField = Required<Pick<FaultDetails, "param" | "engineProtocol">>;
 
-/** What a field is for. Of two fields of a protocol for the same, the first one stands for it. */
+/** The purpose of a field. If a protocol has two fields for one purpose, others get the name of the first. */
 type Purpose =
   | "turns"
   | "outputTokens_max"

@@ -56,11 +56,11 @@ const post = (caller: ClientName, behind: EngineName, stream: boolean, question 
     ),
   );
 
-const exactly = {
-  chat: (tokens: number | string) =>
+const exactly: Record<ClientName, (tokens: number | string) => string> = {
+  chat: (tokens) =>
     `This model's maximum context length is ${contextTokens} tokens, and the input of about ${tokens} tokens exceeds the context window. Please reduce the length of the messages. (context_length_exceeded)`,
-  messages: (tokens: number | string) => `prompt is too long: ${tokens} tokens > ${contextTokens} maximum`,
-  responses: (tokens: number | string) => exactly.chat(tokens),
+  messages: (tokens) => `prompt is too long: ${tokens} tokens > ${contextTokens} maximum`,
+  responses: (tokens) => exactly.chat(tokens),
 };
 
 interface Told {
@@ -91,7 +91,7 @@ async function failureOf(caller: ClientName, response: Response): Promise<Told> 
 }
 
 const codeOf = (told: Told) => told.code ?? told.details?.error_code;
-const params = { chat: "messages", messages: undefined, responses: "input" } as const;
+const params: Record<ClientName, string | undefined> = { chat: "messages", messages: undefined, responses: "input" };
 
 /** An engine's own words, with a number of its own or with none. */
 const said = (tokens?: number) =>

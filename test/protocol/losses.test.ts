@@ -19,7 +19,7 @@ import { hintProbes, needProbes } from "./losses/needs.ts";
 import { judge, type Probe, says, table, text, user } from "./losses/probe.ts";
 import { responsesProbes } from "./losses/responses-client.ts";
 import { ask, decoders, upstreams } from "./losses/sides.ts";
-import { type ClientName, clientNames, engineNames } from "./pairs/wires.ts";
+import { type ClientName, clientNames, type EngineName, engineNames } from "./pairs/wires.ts";
 import { folded } from "./reading.ts";
 
 describe.each([
@@ -89,6 +89,9 @@ describe.each([
     });
 });
 
+/** The engine of a client's own protocol, if there is one. */
+const ownEngine = (client: ClientName): EngineName => engineNames.find((engine) => engine === client) ?? "chat";
+
 describe("What requires a capability", () => {
   const rows = table("What requires a capability");
   const ticked = (cell: string) => [...cell.matchAll(/`([^`]+)`/g)].map(([, word]) => word!);
@@ -122,7 +125,7 @@ describe("What requires a capability", () => {
           const request = decoders[column](body);
           expect(request.needs.map((need) => need.capability)).not.toContain(capability);
           const told = (model: Capability[], asked: InferenceRequest) =>
-            upstreams[column].request.encode(withoutLostHints(asked, { capabilities: new Set(model) }), ask);
+            upstreams[ownEngine(column)].request.encode(withoutLostHints(asked, { capabilities: new Set(model) }), ask);
           expect(told([], request)).toEqual(told([], decoders[column](plain)));
           expect(told([capability], request)).not.toEqual(told([capability], decoders[column](plain)));
         }

@@ -248,8 +248,8 @@ test("clients know our words for it by the patterns in their sources", () => {
 });
 
 describe("a field that an engine refuses is named as its caller names it", () => {
-  /** In the engine's words, and what clients of chat, Messages and Responses read. */
-  const blamed: Record<EngineName, [error: object, ...Record<ClientName, string | null>[]][]> = {
+  /** In the engine's words, and what a client reads; nothing where there is no sure name for it. */
+  const blamed: Record<EngineName, [error: object, told: Partial<Record<ClientName, string>>][]> = {
     chat: [
       [{ param: "temperature" }, { chat: "temperature", messages: "temperature", responses: "temperature" }],
       [{ param: "max_tokens" }, { chat: "max_tokens", messages: "max_tokens", responses: "max_output_tokens" }],
@@ -258,12 +258,9 @@ describe("a field that an engine refuses is named as its caller names it", () =>
         { chat: "max_completion_tokens", messages: "max_tokens", responses: "max_output_tokens" },
       ],
       [{ param: "messages[2].content" }, { chat: "messages[2].content", messages: "messages", responses: "input" }],
-      [{ param: "stop" }, { chat: "stop", messages: "stop_sequences", responses: null }],
-      [
-        { param: "response_format.json_schema" },
-        { chat: "response_format.json_schema", messages: null, responses: "text" },
-      ],
-      [{ param: "seed" }, { chat: "seed", messages: null, responses: null }],
+      [{ param: "stop" }, { chat: "stop", messages: "stop_sequences" }],
+      [{ param: "response_format.json_schema" }, { chat: "response_format.json_schema", responses: "text" }],
+      [{ param: "seed" }, { chat: "seed" }],
     ],
     messages: [
       [
@@ -278,11 +275,8 @@ describe("a field that an engine refuses is named as its caller names it", () =>
         { message: "`temperature` may only be set to 1 when thinking is enabled." },
         { chat: "temperature", messages: "temperature", responses: "temperature" },
       ],
-      [
-        { message: "stop_sequences: each must have a letter" },
-        { chat: "stop", messages: "stop_sequences", responses: null },
-      ],
-      [{ message: "system: too long" }, { chat: null, messages: "system", responses: null }],
+      [{ message: "stop_sequences: each must have a letter" }, { chat: "stop", messages: "stop_sequences" }],
+      [{ message: "system: too long" }, { messages: "system" }],
       [
         { message: "tools[0].input_schema: bad" },
         { chat: "tools", messages: "tools[0].input_schema", responses: "tools" },
@@ -291,14 +285,14 @@ describe("a field that an engine refuses is named as its caller names it", () =>
     responses: [
       [{ param: "input[2].content[0]" }, { chat: "messages", messages: "messages", responses: "input[2].content[0]" }],
       [{ param: "max_output_tokens" }, { chat: "max_tokens", messages: "max_tokens", responses: "max_output_tokens" }],
-      [{ param: "text.format.schema" }, { chat: "response_format", messages: null, responses: "text.format.schema" }],
-      [{ param: "reasoning.effort" }, { chat: "reasoning_effort", messages: null, responses: "reasoning.effort" }],
-      [{ param: "instructions" }, { chat: null, messages: null, responses: "instructions" }],
+      [{ param: "text.format.schema" }, { chat: "response_format", responses: "text.format.schema" }],
+      [{ param: "reasoning.effort" }, { chat: "reasoning_effort", responses: "reasoning.effort" }],
+      [{ param: "instructions" }, { responses: "instructions" }],
     ],
   };
   const cases = engineNames.flatMap((engine) =>
     blamed[engine].flatMap(([error, told]) =>
-      clientNames.map((caller) => [engine, caller, error, told?.[caller] ?? null] as const),
+      clientNames.map((caller) => [engine, caller, error, told[caller] ?? null] as const),
     ),
   );
 

@@ -14,13 +14,13 @@ import { openaiResponsesCaller } from "../../src/protocol/openai-responses/codec
 import { validateResponsesRequest } from "../../src/protocol/openai-responses/validate.ts";
 import { says, table, text, user } from "./losses/probe.ts";
 import { ask, decoders, upstreams } from "./losses/sides.ts";
-import { type ClientName, type EngineName, engineNames } from "./pairs/wires.ts";
+import { type EngineName, engineNames } from "./pairs/wires.ts";
 import { folded } from "./reading.ts";
 import { chatPlaces } from "./sdk-types/chat.ts";
 import { allTypes, type File } from "./sdk-types/declarations.ts";
 import { elsewhere } from "./sdk-types/elsewhere.ts";
 import { messagesPlaces } from "./sdk-types/messages.ts";
-import type { AnswerPlace, EventPlace, RequestPlace } from "./sdk-types/place.ts";
+import type { AnswerPlace, EventPlace, RequestPlace, SdkName } from "./sdk-types/place.ts";
 import { responsesPlaces } from "./sdk-types/responses.ts";
 
 const places = { ...messagesPlaces, ...chatPlaces, ...responsesPlaces };
@@ -37,7 +37,7 @@ describe.each(Object.entries(places))("%s", (_, place) => {
 // ---- requests --------------------------------------------------------------------------------------------------------
 
 /** What those engines are asked that can be asked so. */
-function asked(client: ClientName, body: object, engines: readonly EngineName[] = engineNames): string[] {
+function asked(client: SdkName, body: object, engines: readonly EngineName[] = engineNames): string[] {
   const request = decoders[client](body);
   return engines.flatMap((engine) => {
     const { refusal, encode } = upstreams[engine].request;
@@ -45,7 +45,7 @@ function asked(client: ClientName, body: object, engines: readonly EngineName[] 
   });
 }
 
-function refusalOf(client: ClientName, body: object): Fault {
+function refusalOf(client: SdkName, body: object): Fault {
   try {
     decoders[client](body);
   } catch (thrown) {
@@ -85,7 +85,7 @@ const wires = {
   responses: validateResponsesRequest({ model: "a/b", input: "a", stream: true }),
 };
 
-function told(client: ClientName, reply: object): string {
+function told(client: SdkName, reply: object): string {
   const answer = folded(upstreams[client].response.decode(JSON.parse(JSON.stringify(reply)), identity));
   const encoded = {
     chat: () => openaiChatCaller.response.encode(answer, wires.chat),
@@ -109,7 +109,7 @@ function answerRows({ client, reply, rows }: AnswerPlace): void {
 
 const summarized = validateResponsesRequest({ model: "a/b", input: "a", reasoning: { summary: "auto" } });
 const context = { requestId: "r", identity, inputTokensEstimate: 1 };
-const encoders: Record<ClientName, (() => StreamEncoder)[]> = {
+const encoders: Record<SdkName, (() => StreamEncoder)[]> = {
   chat: [() => openaiChatCaller.stream.encoder(wires.chat, context)],
   messages: [() => anthropicMessagesCaller().stream.encoder(wires.messages, context)],
   responses: [wires.responses, summarized].map((wire) => () => openaiResponsesCaller.stream.encoder(wire, context)),
@@ -134,7 +134,7 @@ const ends: InferenceEvent[] = [
 ];
 
 /** The types in all the streams that are written. */
-function writtenTypes(client: ClientName): Set<string> {
+function writtenTypes(client: SdkName): Set<string> {
   const types = new Set<string>();
   for (const begin of encoders[client])
     for (const end of ends) {

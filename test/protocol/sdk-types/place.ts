@@ -1,5 +1,8 @@
 /** What becomes of each type that the SDKs know, by the place where it stands: the tables of messages.ts, chat.ts and responses.ts. */
-import type { ClientName } from "../pairs/wires.ts";
+import type { ClientName, EngineName } from "../pairs/wires.ts";
+
+/** A protocol whose SDKs are looked through; clients and engines speak it. */
+export type SdkName = Extract<ClientName, EngineName>;
 
 /** The words of docs/protocols.md: a type that is left out does no harm, and has no effect. */
 export type Verdict = "carried" | "left out" | "refused";
@@ -13,7 +16,7 @@ export type RequestRow =
 /** A place in what clients send. */
 export interface RequestPlace {
   kind: "request";
-  client: ClientName;
+  client: SdkName;
   /** The members of the SDK's unions that stand there. */
   known: readonly string[];
   /** A body with nothing but that type there, and the path of its refusal. */
@@ -26,7 +29,7 @@ export type AnswerRow = { verdict: "carried"; reply: object; seen: RegExp } | { 
 /** A place in what an engine answers to a client of its own protocol. */
 export interface AnswerPlace {
   kind: "answer";
-  client: ClientName;
+  client: SdkName;
   known: readonly string[];
   /** An answer with that type there, and a text beside it: `TEXT`. */
   reply(type: string): object;
@@ -36,7 +39,7 @@ export interface AnswerPlace {
 /** The events of a stream, as clients get them. */
 export interface EventPlace {
   kind: "events";
-  client: ClientName;
+  client: SdkName;
   known: readonly string[];
   rows: Record<string, { verdict: "carried" | "left out" }>;
 }
