@@ -1,34 +1,50 @@
 /** The body of an inference request: read within bounds, parsed once, and checked against its contract. */
 import type { TSchema } from "typebox";
+import { BodyItems } from "../body/body-items.ts";
 import { type JsonBody, readJson } from "../body/read.ts";
 import type { Call } from "../http/call.ts";
 import { reserve, takesTurns } from "../http/shed.ts";
+import type { UncheckedItems } from "../protocol/contract.ts";
 import type { Catalog, CatalogModel } from "../routing/catalog.ts";
 import { answeringModelOrNull, retirementHeadersOf } from "../routing/model-names.ts";
 import { keyHeader } from "./kept/key.ts";
 import type { RequestBody } from "./operation.ts";
 
-/**
- * `validate` throws the Fault of the first offence. `extraParams` are the fields that the model accepts beyond the
- * contract. `isStreamed` reports whether a body asks for a stream; by default, one without the field does not.
- */
+/** How the body of an operation is checked. */
+interface Checking<Wire> {
+  /**
+   * Throws the Fault of the first offence. `extraParams` are the fields that the model accepts beyond the contract.
+   * `unchecked` are the items of lists that have to be checked, null for all.
+   */
+  validate(body: unknown, extraParams: readonly string[], unchecked: UncheckedItems | null): Wire;
+  /** The lists and texts that are looked up among those of earlier requests; none by default. */
+  repeated?: readonly string[];
+  /** Whether a body asks for a stream. By default, one without the field does not. */
+  isStreamed?(body: { stream?: unknown }): boolean;
+}
+
 export function inferenceBody<Wire>(
   schema: TSchema,
-  validate: (body: unknown, extraParams: readonly string[]) => Wire,
-  isStreamed = (body: { stream?: unknown }) => body.stream === true,
+  { validate, repeated = [], isStreamed = ({ stream }) => stream === true }: Checking<Wire>,
 ): RequestBody<JsonBody<Wire>> {
   return {
     schema,
-    async read(dependencies, call) {
+    async read(dependencies, call, organization) {
       const pause = takesTurns(dependencies, call);
       const hold = (held: number) => reserve(dependencies, call, held);
       const isKeyed = call.request.headers.has(keyHeader);
-      const { value, bytes, own, digest } = await readJson(call.request, dependencies.limits, hold, pause, isKeyed);
+      const { items: cache } = dependencies.bounds;
+      const isLookedUp = repeated.length > 0 && organization.keepsContent;
+      const items = isLookedUp ? new BodyItems(cache, `${organization.id} ${call.route}`, repeated) : null;
+      const reading = { pause, hasDigest: isKeyed, items };
+      const read = await readJson(call.request, dependencies.limits, hold, reading);
+      const { value, bytes, own, digest } = read;
       if (own) call.begins(own);
       const catalog = dependencies.catalog();
       noteRequested(call, catalog, value, isStreamed);
       await pause(bytes);
-      const wire = validate(value, extraParamsOf(catalog, value));
+      const wire = validate(value, extraParamsOf(catalog, value), read.unseen);
+      read.keepItems();
       await pause(bytes);
       return { value: wire, bytes, own, digest };
     },

@@ -14,6 +14,7 @@ import type { Tag as ManagementTag } from "../management/verb.ts";
 import type { Scope } from "../store/directory.ts";
 import type { IdPrefix } from "../store/ids.ts";
 import type { Operation as MeteredOperation } from "../store/ledger.ts";
+import type { ContentOwner } from "./adapter.ts";
 import type { Dependencies } from "./dependencies.ts";
 import type { HeaderName } from "./openapi/headers.ts";
 
@@ -96,7 +97,7 @@ export interface Input<Required, Params extends TObject, Query extends TObject, 
  */
 export interface RequestBody<Body> {
   schema: TSchema;
-  read(dependencies: Dependencies, call: Call): Promise<Body>;
+  read(dependencies: Dependencies, call: Call, organization: ContentOwner): Promise<Body>;
 }
 
 export type Operation = Declared<RequiredScope, TObject, TObject, TObject, unknown>;

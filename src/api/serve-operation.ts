@@ -39,8 +39,8 @@ export function serveOperation(dependencies: Dependencies, operation: Operation)
       await othersArrived();
     }
     const parameters = guarded(call.request);
-    const read = body ? await body.read(dependencies, call) : null;
-    if (body) call.bodyRead();
+    const read = body && principal ? await body.read(dependencies, call, principal.organization) : null;
+    if (read) call.bodyRead();
     return operation.handle(dependencies, call, { principal, ...parameters, body: read });
   };
   return frame(dependencies, {

@@ -5,6 +5,15 @@ export const comma = 0x2c;
 export const colon = 0x3a;
 export const backslash = 0x5c;
 export const closingBrace = 0x7d;
+export const openingBrace = 0x7b;
+export const openingBracket = 0x5b;
+export const closingBracket = 0x5d;
+export const digitZero = 0x30;
+
+/** A blank between the tokens of JSON. */
+export function isBlank(byte: number): boolean {
+  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
+}
 
 /** `[` or `{`: they differ in one bit. */
 export function opens(byte: number): boolean {

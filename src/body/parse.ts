@@ -1,5 +1,6 @@
 /** Parses the bytes of a body as JSON, strictly UTF-8, bounded in depth. Faults: invalid_json. Pure. */
 import { Fault } from "../inference/fault.ts";
+import type { BodyItems } from "./body-items.ts";
 import { isQuick, type Parsed, parseInSteps } from "./json-steps.ts";
 import { type BodyScan, tooDeep } from "./scan.ts";
 
@@ -34,12 +35,38 @@ export function* parsingSteps({ bytes, shape }: ScannedBody, depth_max: number):
     if (isDeeper(value, depth_max)) throw tooDeep(depth_max);
     return { value, isIntact: true };
   }
+  const { items } = shape;
+  const members = shape.marks ? (shape.marks.length - 1) / 2 : -1;
+  const known = items && members >= 0 ? filled(bytes, shape, items, members) : null;
+  if (known) return known;
+  const parsed = yield* parsedWhole(bytes, shape);
+  items?.parsed(parsed.value, members);
+  return parsed;
+}
+
+function* parsedWhole(bytes: Uint8Array, shape: BodyScan): Generator<void, Parsed, void> {
   if (isQuick(shape)) return { value: parseJsonBody(bytes), isIntact: true };
   try {
     return yield* parseInSteps(bytes);
   } catch (cause) {
     throw cause instanceof SyntaxError ? noJson("", cause) : noUtf8(cause);
   }
+}
+
+/** Parses only what was not seen before. Null: all of it has to be parsed, also to find what is wrong with it. */
+function filled(bytes: Uint8Array, shape: BodyScan, items: BodyItems, members: number): Parsed | null {
+  const { found } = items;
+  if (found.items === 0) return null;
+  const rest = items.remainder(bytes);
+  const read = { bytes: rest.length, values: shape.values - found.values, members: shape.members - found.members };
+  if (!isQuick(read)) return null;
+  let value: unknown;
+  try {
+    value = JSON.parse(strict.decode(rest));
+  } catch {
+    return null;
+  }
+  return items.fill(value, members) ? { value, isIntact: true } : null;
 }
 
 function noUtf8(cause: unknown): Fault {

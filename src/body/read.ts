@@ -5,13 +5,14 @@
  */
 import { Fault } from "../inference/fault.ts";
 import { inTurns, type Pause, small_bytes, yieldFor } from "../time/yielding.ts";
+import type { BodyItems, UnseenItems } from "./body-items.ts";
 import { tooLarge, type UnpackingLimits, unpackerFor } from "./decompress.ts";
 import { Gathering } from "./gathering.ts";
 import { OwnBytes } from "./own-bytes.ts";
 import { parsingSteps, type ScannedBody } from "./parse.ts";
 import { readAtOnce, readPieces, type TakePiece } from "./pieces.ts";
 import { release } from "./release.ts";
-import { assertShape, BodyScan, lookingOver, type ShapeLimits } from "./scan.ts";
+import { assertShape, BodyScan, type BodyShape, excessOf, lookingOver, type ShapeLimits } from "./scan.ts";
 
 export interface BodyLimits extends ShapeLimits, UnpackingLimits {
   body_read_ms: number;
@@ -27,25 +28,42 @@ export interface JsonBody<Value = unknown> {
   digest: string | null;
 }
 
+interface ReadBody extends JsonBody {
+  /** The items that have to be checked; null: all. */
+  unseen: UnseenItems | null;
+  /** To be called when the body was checked, before its bytes are used up: keeps its items for later requests. */
+  keepItems(): void;
+}
+
+interface Reading {
+  /** Lets a large body take turns with the others. */
+  pause?: Pause;
+  /** Whether the bytes may be compared later. */
+  hasDigest?: boolean;
+  /** Looks up items that were seen before. */
+  items?: BodyItems | null;
+}
+
 /** Called with the bytes that a body will hold, before it does. A Fault that it throws refuses the request. */
 export type Hold = (bytes: number) => void;
 
-/** `pause` lets a large body take turns with the others. `hasDigest`: whether its bytes may be compared later. */
 export async function readJson(
   request: Request,
   limits: BodyLimits,
   hold: Hold,
-  pause: Pause = yieldFor,
-  hasDigest = false,
-): Promise<JsonBody> {
-  const { bytes, shape } = await readBody(request, { limits, hold, pause, unseen_bytes: unseenBytes(limits) });
+  { pause = yieldFor, hasDigest = false, items = null }: Reading = {},
+): Promise<ReadBody> {
+  const unscanned_bytes = unscannedBytes(limits);
+  const { bytes, shape } = await readBody(request, { limits, hold, pause, unscanned_bytes, items });
   const size = bytes.byteLength;
   await pause(size);
   const digest = hasDigest ? new Bun.CryptoHasher("sha256").update(bytes).digest("hex") : null;
   const { value, isIntact } = await inTurns(parsingSteps({ bytes, shape }, limits.body_depth_max), pause);
   const own = isIntact && shape?.marks ? new OwnBytes(bytes, shape.marks, value) : null;
   if (!own && size > kept_bytes) release(bytes);
-  return { value, bytes: size, own, digest };
+  const unseen = shape?.items?.unseen() ?? null;
+  const keepItems = () => own && shape?.items?.keep(bytes);
+  return { value, bytes: size, own, digest, unseen, keepItems };
 }
 
 /** The memory of a smaller body is left to the garbage collector. */
@@ -55,7 +73,7 @@ const kept_bytes = 1024 * 1024;
  * The largest body that needs no scan. It cannot exceed a limit: a value takes at least one byte, a member five, a new
  * name six.
  */
-function unseenBytes({ body_values_max, body_members_max, body_names_max }: ShapeLimits): number {
+function unscannedBytes({ body_values_max, body_members_max, body_names_max }: ShapeLimits): number {
   return Math.min(small_bytes, body_values_max, 5 * body_members_max, 6 * body_names_max);
 }
 
@@ -66,18 +84,18 @@ export async function readJsonBytes(
   hold: Hold,
   pause: Pause = yieldFor,
 ): Promise<Uint8Array> {
-  return (await readBody(request, { limits, hold, pause, unseen_bytes: 0 })).bytes;
+  return (await readBody(request, { limits, hold, pause, unscanned_bytes: 0, items: null })).bytes;
 }
 
-interface Reading {
+interface ReadingOf extends Required<Pick<Reading, "pause" | "items">> {
   limits: BodyLimits;
   hold: Hold;
-  pause: Pause;
   /** A body up to this size is not scanned: it is too small to exceed a limit. */
-  unseen_bytes: number;
+  unscanned_bytes: number;
 }
 
-async function readBody(request: Request, { limits, hold, pause, unseen_bytes }: Reading): Promise<ScannedBody> {
+async function readBody(request: Request, reading: ReadingOf): Promise<ScannedBody> {
+  const { limits, hold, pause, unscanned_bytes, items } = reading;
   requireJson(request.headers.get("content-type"));
   const unpack = unpackerFor(request.headers.get("content-encoding"));
   const announced = announcedBytes(request, limits, hold);
@@ -86,8 +104,8 @@ async function readBody(request: Request, { limits, hold, pause, unseen_bytes }:
   const look: TakePiece = (piece) => {
     hold(body.bytes + piece.byteLength);
     body.add(piece);
-    if (body.bytes <= unseen_bytes) return;
-    scan ??= new BodyScan();
+    if (body.bytes <= unscanned_bytes) return;
+    scan ??= new BodyScan(items);
     return lookOver(scan, body.from(scan.bytes), limits, pause);
   };
   if (unpack) {
@@ -98,8 +116,19 @@ async function readBody(request: Request, { limits, hold, pause, unseen_bytes }:
     });
     await unpack(sent.from(0), limits, look);
   } else await readInto(request, announced, limits, look);
+  const bytes = body.from(0);
+  if (scan && mayHoldMoreNames(scan, limits)) {
+    scan = new BodyScan();
+    await lookOver(scan, bytes, limits, pause);
+  }
   if (scan) assertShape(scan, limits);
-  return { bytes: body.from(0), shape: scan };
+  return { bytes, shape: scan };
+}
+
+/** Reports whether items that were passed over could have more different names than a body may have. */
+function mayHoldMoreNames(scan: BodyScan, limits: BodyLimits): boolean {
+  const members = scan.items?.found.members ?? 0;
+  return members > 0 && excessOf(withNames(scan, scan.names + members), limits) !== null;
 }
 
 const saysJson = /^\s*application\/json\s*(;|$)/i;
@@ -118,6 +147,10 @@ function announcedBytes(request: Request, { body_bytes_max }: BodyLimits, hold: 
   if (announced > body_bytes_max) throw tooLarge(body_bytes_max);
   hold(announced);
   return announced;
+}
+
+function withNames({ bytes, depth, values, members }: BodyScan, names: number): BodyShape {
+  return { bytes, depth, values, members, names };
 }
 
 async function readInto(request: Request, announced: number, limits: BodyLimits, take: TakePiece): Promise<void> {

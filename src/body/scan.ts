@@ -4,7 +4,8 @@
  * docs/design/service.md, Cost before trust. Pure.
  */
 import { Fault } from "../inference/fault.ts";
-import { closes, colon, comma, opens, quote, stringEnd } from "./json-bytes.ts";
+import type { BodyItems } from "./body-items.ts";
+import { closes, colon, comma, openingBrace, opens, quote, stringEnd } from "./json-bytes.ts";
 
 export interface BodyShape {
   bytes: number;
@@ -50,46 +51,90 @@ export class BodyScan implements BodyShape {
    * too many.
    */
   marks: Mark[] | null = [];
+  /** The items that were seen before, which are passed over; null: there are none. */
+  readonly items: BodyItems | null;
   readonly #names = new Names();
   #level = 0;
+  /** The deepest level since the last item began. */
+  #deepest = 0;
   #inString = false;
   /** The piece before ended inside a string, on a backslash that escapes the next byte. */
   #isEscaped = false;
 
+  constructor(items: BodyItems | null = null) {
+    this.items = items;
+  }
+
+  /** Without those of items that were passed over, which have as many as they have members at most. */
   get names(): number {
     return this.#names.count;
   }
 
-  take(piece: Uint8Array): void {
+  take(bytes: Uint8Array): void {
+    const piece = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     const end = piece.length;
-    const before = this.bytes - 1;
+    const base = this.bytes;
+    const before = base - 1;
     this.bytes += end;
     let at = this.#inString ? this.#pastString(piece, this.#isEscaped ? 1 : 0) : 0;
+    const { items } = this;
     let { depth, values, members } = this;
     let level = this.#level;
+    let deepest = this.#deepest;
     // The last string that began in this piece. The rest of a string that was cut counts as a name without letters.
     let name = at;
     let nameEnd = at;
     while (at < end) {
       const byte = piece[at++]!;
       if (byte === quote) {
+        const from = at - 1;
+        const isText = level === 1 && items !== null && items.isBeforeText;
+        const found = isText ? items.textAt(piece, from, base) : null;
         name = at;
-        at = this.#pastString(piece, at);
+        at = found ? from + found.bytes.length : this.#pastString(piece, at);
         nameEnd = at;
+        if (isText && !found) items.textEnds(piece, base, this.#inString ? base + from : base + at);
       } else if (byte === comma) {
         values++;
-        if (level === 1) this.#mark(before + at, members);
+        if (level === 1) {
+          this.#mark(before + at, members);
+          items?.unnamed();
+        } else if (level === 2) items?.follows();
       } else if (byte === colon) {
         members++;
-        if (level === 1) this.#mark(before + at, members);
+        if (level === 1) {
+          this.#mark(before + at, members);
+          items?.named(piece, name, nameEnd);
+        }
         this.#names.add(piece, name, nameEnd);
       } else if (opens(byte)) {
+        if (level === 2 && byte === openingBrace && items?.isInList) {
+          const found = items.expectedAt(piece, at - 1, base);
+          if (found) {
+            const { shape } = found;
+            values += shape.values;
+            members += shape.members;
+            depth = Math.max(depth, level + shape.depth);
+            at += found.bytes.length - 1;
+            continue;
+          }
+          items.begins({ from: before + at, values, members });
+          depth = Math.max(depth, deepest);
+          deepest = level;
+        }
         values++;
-        if (++level > depth) depth = level;
+        if (++level > deepest) deepest = level;
         if (level === 1) this.#mark(before + at, members);
-      } else if (closes(byte) && --level === 0) this.#mark(before + at, members);
+        else if (level === 2) items?.opened(byte);
+      } else if (closes(byte)) {
+        level--;
+        if (level === 0) this.#mark(before + at, members);
+        else if (level === 1) items?.closed();
+        else if (level === 2) items?.ends(piece, base, { to: base + at, values, members, depth: deepest - level });
+      }
     }
-    this.depth = depth;
+    this.depth = Math.max(depth, deepest);
+    this.#deepest = deepest;
     this.values = values;
     this.members = members;
     this.#level = level;

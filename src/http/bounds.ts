@@ -1,5 +1,6 @@
 /** The bounds of a node: memory, descriptors, and time. They are made once, and passed to its ports. */
 
+import { ItemCache } from "../body/item-cache.ts";
 import { MemoryBudget } from "../body/memory.ts";
 import { BodyTurns } from "../body/turns.ts";
 import { type ClientAddress, clientAddresses, type Forwarding } from "./client-address.ts";
@@ -15,6 +16,8 @@ export interface Bounds {
   garbage: Garbage;
   /** The turns of large bodies. */
   turns: BodyTurns;
+  /** Messages and tools of recent requests. */
+  items: ItemCache;
   slowness: Slowness;
   clientAddress: ClientAddress;
   sockets: Sockets;
@@ -42,10 +45,17 @@ export function bounds(limits: BoundsLimits, machine: Machine & Collector, other
     pressure: felt,
     garbage: collected,
     turns: new BodyTurns(othersWait),
+    items: new ItemCache(Math.min(items_bytes_max, Math.floor(limits.memory_bytes / 32)), randomSeed()),
     slowness: slowness(slownessLimits, Math.random),
     clientAddress: clientAddresses(limits),
     sockets: new Sockets(socketsLimits(limits)),
   };
+}
+
+const items_bytes_max = 64 * 1024 * 1024;
+
+function randomSeed(): number {
+  return crypto.getRandomValues(new Uint32Array(1))[0]!;
 }
 
 type MemorySettings = Pick<

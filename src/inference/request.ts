@@ -183,6 +183,8 @@ export interface ToolCallPart {
   toolName: string;
   /** JSON text, exactly as it was written. */
   arguments: string;
+  /** The same as an object, if the caller wrote one. */
+  input?: Readonly<Record<string, unknown>>;
   native?: Native;
 }
 export type AssistantPart = TextPart | RefusalPart | ReasoningPart | ToolCallPart;

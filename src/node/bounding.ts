@@ -8,6 +8,8 @@ import { disposable, type Settings } from "./foundation.ts";
 
 /** How often the garbage of small requests is collected, at most. */
 const tidy_ms = 30_000;
+/** An item of a body is kept for at least as long after its last use, and at most for twice as long. */
+const items_ms = 5 * 60_000;
 /** The interval at which new objects are collected while many requests are open. */
 const tick_ms = 1_000;
 
@@ -25,5 +27,7 @@ export function startBounds(settings: Settings, lifecycle: Lifecycle) {
   ending.defer(() => tidying.stop());
   const ticking = repeating(async () => made.garbage.ticked(lifecycle.openCount), { every: tick_ms });
   ending.defer(() => ticking.stop());
+  const aging = repeating(async () => made.items.age(), { every: items_ms });
+  ending.defer(() => aging.stop());
   return disposable({ bounds: made }, ending);
 }

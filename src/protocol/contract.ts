@@ -10,17 +10,25 @@ import { type Fits, kindOf, type Offence, offences } from "../schema/walk.ts";
 import { describe, items, joinedByOr, named, notSupported, oneOfWords, paramOf, type Violation } from "./violation.ts";
 
 export interface Contract<Value> {
-  /** `extra` are further top-level fields to accept. */
-  satisfied(value: unknown, extra?: readonly string[]): value is Value;
+  /**
+   * `extra` are further top-level fields to accept. `unchecked` are the items of lists that have to be checked; the
+   * others were valid in an earlier value. Null: all.
+   */
+  satisfied(value: unknown, extra?: readonly string[], unchecked?: UncheckedItems | null): value is Value;
   /** The first offence of a value that is not satisfied. */
   violation(value: unknown, extra?: readonly string[]): Violation;
 }
+
+/** By the name of the list. */
+export type UncheckedItems = Readonly<Record<string, readonly unknown[]>>;
 
 const none: readonly string[] = [];
 
 interface ContractOptions {
   /** Refuses top-level fields that the schema does not name. Without it, the schema decides. */
   topLevel?: "closed";
+  /** The fields that are, or may be, lists whose items are known to be valid. */
+  repeated?: readonly string[];
 }
 
 export function contract<Schema extends TSchema>(
@@ -30,11 +38,12 @@ export function contract<Schema extends TSchema>(
   // The rules between fields are published with the shape, and checked after it (rules.ts).
   const { dependentSchemas, ...shape } = schema as Shape & { dependentSchemas?: unknown };
   const check = checkOf(shape as Schema);
+  const checkAround = around(shape, options.repeated ?? []);
   const fits = compiledFits();
   const fieldNames = options.topLevel === "closed" ? new Set(Object.keys(shape.properties ?? {})) : null;
   return {
-    satisfied: (value, extra = none): value is Static<Schema> => {
-      if (!check(value)) return false;
+    satisfied: (value, extra = none, unchecked = null): value is Static<Schema> => {
+      if (unchecked ? !checkAround(value, unchecked) : !check(value)) return false;
       if (fieldNames === null) return true;
       for (const key of Object.keys(value as object)) if (!fieldNames.has(key) && !extra.includes(key)) return false;
       return true;
@@ -44,6 +53,30 @@ export function contract<Schema extends TSchema>(
       if (!found) return { code: "invalid_value", param: "", message: "The request body does not match the contract." };
       return violationOf(found);
     },
+  };
+}
+
+/** Checks a value without the items of these lists, and of each list the items that it is given. */
+function around(shape: Shape, fields: readonly string[]) {
+  const properties = { ...shape.properties };
+  const checks = fields.flatMap((name) => {
+    const { open, items } = opened(properties[name]!);
+    properties[name] = open;
+    return items ? [{ name, check: checkOf(items as TSchema) }] : [];
+  });
+  const checkRest = checkOf({ ...shape, properties } as Shape as TSchema);
+  return (value: unknown, unchecked: UncheckedItems): boolean =>
+    checkRest(value) && checks.every(({ name, check }) => unchecked[name]?.every((item) => check(item)) ?? true);
+}
+
+/** The shape of a list, or of a union with one, with any items; and the shape of its items. */
+function opened(shape: Shape): { open: Shape; items: Shape | null } {
+  if (shape.type === "array") return { open: { ...shape, items: {} }, items: shape.items ?? null };
+  const branches = (shape.anyOf ?? []).map(opened);
+  if (branches.length === 0) return { open: shape, items: null };
+  return {
+    open: { ...shape, anyOf: branches.map(({ open }) => open) },
+    items: branches.find(({ items }) => items)?.items ?? null,
   };
 }
 

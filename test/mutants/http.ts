@@ -79,8 +79,8 @@ export const http: Mutant[] = [
       await othersArrived();
     }
     const parameters = guarded(call.request);
-    const read = body ? await body.read(dependencies, call) : null;`,
-    replace: `    const read = body ? await body.read(dependencies, call) : null;
+    const read = body && principal ? await body.read(dependencies, call, principal.organization) : null;`,
+    replace: `    const read = body ? await body.read(dependencies, call, { id: "", keepsContent: false }) : null;
     const principal = scope === null ? null : await authorize(dependencies, call, scope);
     if (principal) call.holds(dependencies.bounds.memory.reservation(principal.key.id));
     if (body && principal) {

@@ -7,6 +7,8 @@ const rule = "docs/design/service.md, Memory in flight";
 const ownBytes = "test/body/own-bytes.test.ts";
 const ownRule = "docs/design/service.md, The caller's own bytes";
 const bodyRule = "docs/design/service.md, Cost before trust";
+const items = "test/body/body-items.test.ts";
+const itemsRule = "docs/design/service.md, Items that were seen before";
 
 export const memory: Mutant[] = [
   {
@@ -172,7 +174,7 @@ export const memory: Mutant[] = [
   {
     name: "where a member stands is counted from the last piece",
     file: "src/body/scan.ts",
-    find: "const before = this.bytes - 1;",
+    find: "const before = base - 1;",
     replace: "const before = -1;",
     caughtBy: [ownBytes],
     rule: ownRule,
@@ -272,5 +274,61 @@ export const memory: Mutant[] = [
     replace: "",
     caughtBy: ["test/attacks/connections.test.ts > where descriptors run out"],
     rule: "docs/design/service.md, Connections",
+  },
+  {
+    name: "an organization finds what another sent",
+    file: "src/body/item-cache.ts",
+    find: "const isFound = item?.owner === owner && ",
+    replace: "const isFound = item !== undefined && ",
+    caughtBy: [items],
+    rule: itemsRule,
+  },
+  {
+    name: "a number before an item that is left out becomes another number",
+    file: "src/body/body-items.ts",
+    find: "return isOpening && (",
+    replace: "return (isOpening || !isMember) && (",
+    caughtBy: [items],
+    rule: itemsRule,
+  },
+  {
+    name: "items of a list that the body has twice go into the wrong one",
+    file: "src/body/body-items.ts",
+    find: "return isObject && Object.keys(value).length === members;",
+    replace: "return isObject && members > 0;",
+    caughtBy: [items],
+    rule: itemsRule,
+  },
+  {
+    name: "what nobody uses any more stays",
+    file: "src/body/item-cache.ts",
+    find: "for (const item of this.#older.values()) forget(item);\n    this.#older = this.#recent;",
+    replace: "this.#older = new Map([...this.#older, ...this.#recent]);",
+    caughtBy: [items],
+    rule: itemsRule,
+  },
+  {
+    name: "items of an organization that wants no content kept are kept",
+    file: "src/api/inference-body.ts",
+    find: "repeated.length > 0 && organization.keepsContent",
+    replace: "repeated.length > 0",
+    caughtBy: ["test/http/body-items.test.ts"],
+    rule: itemsRule,
+  },
+  {
+    name: "a message that is new is not checked",
+    file: "src/protocol/contract.ts",
+    find: "unchecked[name]?.every((item) => check(item)) ?? true",
+    replace: "unchecked[name]?.every(() => check) ?? true",
+    caughtBy: ["test/http/body-items.test.ts"],
+    rule: itemsRule,
+  },
+  {
+    name: "items that were passed over count as many names",
+    file: "src/body/read.ts",
+    find: "if (scan && mayHoldMoreNames(scan, limits)) {",
+    replace: "if (scan && mayHoldMoreNames(scan, limits) && limits.body_bytes_max === 0) {",
+    caughtBy: ["test/http/body-items.test.ts"],
+    rule: itemsRule,
   },
 ];

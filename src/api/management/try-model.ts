@@ -28,7 +28,7 @@ const tryPath = `${managementPath}/try`;
 export const tryRoles: readonly [CallerRole, ...CallerRole[]] = keepers;
 
 const summary = "Try a model";
-const body = inferenceBody(ChatCompletionRequest, validateChatRequest);
+const body = inferenceBody(ChatCompletionRequest, { validate: validateChatRequest });
 
 export function tryModel(entrance: ManagementEntrance, trying: Trying): Operation {
   return operation({
@@ -56,7 +56,8 @@ export function tryModel(entrance: ManagementEntrance, trying: Trying): Operatio
       const principal = await trying.principalFor(caller, query.get("key"), call.client);
       call.identified({ ...caller.noted, organization: principal.organization.id, key: principal.key.id });
       admit(dependencies, call, principal);
-      return infer(dependencies, call, { principal, body: await body.read(dependencies, call) }, chatAdapter);
+      const read = await body.read(dependencies, call, principal.organization);
+      return infer(dependencies, call, { principal, body: read }, chatAdapter);
     },
   });
 }

@@ -1,7 +1,7 @@
 /** POST /v1/chat/completions */
 import { openaiChatCaller } from "../../protocol/openai-chat/codec.ts";
 import { ChatCompletion, ChatCompletionChunk, ChatCompletionRequest } from "../../protocol/openai-chat/contract.ts";
-import { validateChatRequest } from "../../protocol/openai-chat/validate.ts";
+import { chatRepeats, validateChatRequest } from "../../protocol/openai-chat/validate.ts";
 import type { Adapter } from "../adapter.ts";
 import { infer } from "../infer.ts";
 import { inferenceBody } from "../inference-body.ts";
@@ -27,7 +27,7 @@ export const createChatCompletion = operation({
   scope: "inference:create",
   metered: chatAdapter.operation,
   headers: keyHeaders,
-  request: inferenceBody(ChatCompletionRequest, validateChatRequest),
+  request: inferenceBody(ChatCompletionRequest, { validate: validateChatRequest, repeated: chatRepeats }),
   success: {
     description: "The completion, or a stream of its chunks when `stream` is true.",
     headers: [...inferenceHeaderNames, ...limitHeaderNames],

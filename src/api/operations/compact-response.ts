@@ -32,7 +32,7 @@ export const compactResponse = operation({
     'Has the model write a summary of the conversation from which it can go on, and answers it as one item `compaction`, behind the newest messages of the user. It is metered like any response, and not stored. If the conversation does not fit into the model\'s context, its oldest messages are left out, and the summary says so. A streamed compaction is `POST /v1/responses` with `{"type": "compaction_trigger"}` as the last item.',
   scope: "inference:create",
   metered,
-  request: inferenceBody(CompactRequest, validateCompactRequest),
+  request: inferenceBody(CompactRequest, { validate: validateCompactRequest }),
   success: jsonSuccess("What to go on from.", { schema: CompactedResponse, example: compacted }, [
     ...usageHeaderNames,
     "x-service-usage-source",

@@ -1,7 +1,7 @@
 /** POST /v1/messages: chat completions in the protocol of Messages. */
 import { anthropicMessagesCaller } from "../../protocol/anthropic-messages/codec.ts";
 import { Message, MessageStreamEvent, MessagesRequest } from "../../protocol/anthropic-messages/contract.ts";
-import { validateMessagesRequest } from "../../protocol/anthropic-messages/validate.ts";
+import { messagesRepeats, validateMessagesRequest } from "../../protocol/anthropic-messages/validate.ts";
 import type { Adapter } from "../adapter.ts";
 import { refusalHeaders } from "../claude-code/unified.ts";
 import type { Dependencies } from "../dependencies.ts";
@@ -34,7 +34,10 @@ export const createMessage = operation({
   scope: "inference:create",
   metered,
   headers: keyHeaders,
-  request: inferenceBody(MessagesRequest, validateMessagesRequest),
+  request: inferenceBody(MessagesRequest, {
+    validate: (body, _, unchecked) => validateMessagesRequest(body, unchecked),
+    repeated: messagesRepeats,
+  }),
   success: {
     description: "The message, or a stream of its events when `stream` is true.",
     headers: [...inferenceHeaderNames, ...messagesLimitHeaderNames, ...unifiedHeaderNames],

@@ -3,7 +3,7 @@ import { Fault } from "../../inference/fault.ts";
 import { openaiResponsesCaller } from "../../protocol/openai-responses/codec.ts";
 import { ResponseObject, ResponsesRequest, ResponsesStreamEvent } from "../../protocol/openai-responses/contract.ts";
 import { begunResponse } from "../../protocol/openai-responses/response-object.ts";
-import { validateResponsesRequest } from "../../protocol/openai-responses/validate.ts";
+import { responsesRepeats, validateResponsesRequest } from "../../protocol/openai-responses/validate.ts";
 import type { Adapter } from "../adapter.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { infer } from "../infer.ts";
@@ -47,7 +47,10 @@ export const createResponse = operation({
   scope: "inference:create",
   metered,
   headers: keyHeaders,
-  request: inferenceBody(ResponsesRequest, validateResponsesRequest),
+  request: inferenceBody(ResponsesRequest, {
+    validate: (body, _, unchecked) => validateResponsesRequest(body, unchecked),
+    repeated: responsesRepeats,
+  }),
   success: {
     description: "The response, or a stream of its events when `stream` is true.",
     headers: [...inferenceHeaderNames, ...limitHeaderNames],

@@ -66,7 +66,7 @@ export class Create implements Disposable {
   operation(): Operation {
     return {
       ...createResponse,
-      request: { schema: body.schema, read: (dependencies, call) => this.#read(dependencies, call) },
+      request: { schema: body.schema, read: (...reading) => this.#read(...reading) },
       handle: (dependencies, call, input) =>
         this.#handle(dependencies, call, input as InferenceInput<ResponsesRequest>),
     };
@@ -80,10 +80,10 @@ export class Create implements Disposable {
   }
 
   /** The bytes of the message are not those of a request, so they are not handed on. */
-  async #read(dependencies: Dependencies, call: Call): Promise<JsonBody<ResponsesRequest>> {
+  async #read(...reading: Parameters<typeof body.read>): Promise<JsonBody<ResponsesRequest>> {
     await this.#before;
     try {
-      const { value, bytes } = await body.read(dependencies, call);
+      const { value, bytes } = await body.read(...reading);
       const { request, ...event } = value;
       this.#event = event;
       if (request.background) throw notOverSockets();
@@ -154,7 +154,10 @@ export class Create implements Disposable {
   }
 }
 
-const body = inferenceBody<CreateEvent>(createResponse.request!.schema, validateClientEvent, () => true);
+const body = inferenceBody<CreateEvent>(createResponse.request!.schema, {
+  validate: validateClientEvent,
+  isStreamed: () => true,
+});
 
 /** Keeps the conversation, and answers with nothing: no engine is asked, and nothing is charged. */
 async function unanswered(

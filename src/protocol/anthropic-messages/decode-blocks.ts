@@ -132,12 +132,14 @@ function assistantPart(block: AssistantContentBlock): AssistantPart {
       return { kind: "reasoning", text: block.thinking, ...compact({ signature: signatureOf(block.signature) }) };
     case "redacted_thinking":
       return { kind: "reasoning", text: "", encrypted: block.data };
-    case "tool_use":
+    case "tool_use": {
+      const input = block.input ?? {};
       return withNative<ToolCallPart>(
-        { kind: "tool-call", callId: block.id, toolName: block.name, arguments: JSON.stringify(block.input ?? {}) },
+        { kind: "tool-call", callId: block.id, toolName: block.name, arguments: JSON.stringify(input), input },
         block,
         ["type", "id", "name", "input"],
         ["cache_control"],
       );
+    }
   }
 }

@@ -107,7 +107,12 @@ function assistantBlock(part: AssistantPart, ids: WireIds): JsonObject | null {
       if (part.encrypted !== undefined) return { type: "redacted_thinking", data: part.encrypted };
       return part.signature === undefined ? null : { type: "thinking", thinking: part.text, signature: part.signature };
     case "tool-call":
-      return { type: "tool_use", id: ids(part.callId), name: part.toolName, input: toolInputOf(part.arguments) };
+      return {
+        type: "tool_use",
+        id: ids(part.callId),
+        name: part.toolName,
+        input: part.input ?? toolInputOf(part.arguments),
+      };
   }
 }
 

@@ -3,7 +3,7 @@
  * (contract.ts), and then the rules between fields. It reports the first offence.
  */
 import { Fault } from "../../inference/fault.ts";
-import { contract } from "../contract.ts";
+import { contract, type UncheckedItems } from "../contract.ts";
 import { isGiven, isObject } from "../json.ts";
 import { obeying, type Rules } from "../rules.ts";
 import {
@@ -29,13 +29,18 @@ import { publishedTool } from "./published-tools.ts";
 import { brokenChange, changesIn, definedBy, type ListedTool, toolsInForce } from "./tool-changes.ts";
 import { callableTools, isPlaceholder, ownerOf } from "./tools.ts";
 
-const request = contract(MessagesRequest);
+/** The fields that agents send again with every turn: lists, and texts. */
+export const messagesRepeats = ["system", "messages", "tools"] as const;
+const request = contract(MessagesRequest, { repeated: messagesRepeats });
 const count = contract(CountTokensRequest);
 
-/** The body as a request. Throws a Fault: `missing_field`, `invalid_value` or `unsupported_feature`. */
-export function validateMessagesRequest(body: unknown): MessagesRequest {
+/**
+ * The body as a request; `unchecked` as in Contract. Throws a Fault: `missing_field`, `invalid_value` or
+ * `unsupported_feature`.
+ */
+export function validateMessagesRequest(body: unknown, unchecked: UncheckedItems | null = null): MessagesRequest {
   if (isObject(body) && isGiven(body.thread)) throw threadRefused();
-  if (!request.satisfied(body)) throw violationFault(warmingOnly(body) ?? request.violation(body));
+  if (!request.satisfied(body, [], unchecked)) throw violationFault(warmingOnly(body) ?? request.violation(body));
   return obeying(body, rules);
 }
 

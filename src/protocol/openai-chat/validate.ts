@@ -2,21 +2,28 @@
  * Validates the body of a chat completion request: first its shape (contract.ts), then the rules between fields. It reports
  * the first offence in document order.
  */
-import { contract } from "../contract.ts";
+import { contract, type UncheckedItems } from "../contract.ts";
 import { isGiven } from "../json.ts";
 import { obeying, type Rules, rulesOf } from "../rules.ts";
 import { describe, invalid, missing, unlistedTool, type Violation, violationFault } from "../violation.ts";
 import { type AssistantMessage, assistantWords, ChatCompletionRequest, chatRelations } from "./contract.ts";
 import { nameOf } from "./tools.ts";
 
-const request = contract(ChatCompletionRequest, { topLevel: "closed" });
+/** The fields that agents send again with every turn: lists, and texts. */
+export const chatRepeats = ["messages", "tools"] as const;
+const request = contract(ChatCompletionRequest, { topLevel: "closed", repeated: chatRepeats });
 
 /**
- * The body as a request. `extraParams` are the fields beyond the contract that the model named in the body accepts.
- * Throws a Fault: `missing_field`, `invalid_value`, `unknown_field`, `mutually_exclusive` or `unsupported_feature`.
+ * The body as a request. `extraParams` are the fields beyond the contract that the model named in the body accepts;
+ * `unchecked` as in Contract. Throws a Fault: `missing_field`, `invalid_value`, `unknown_field`, `mutually_exclusive` or
+ * `unsupported_feature`.
  */
-export function validateChatRequest(body: unknown, extraParams: readonly string[]): ChatCompletionRequest {
-  if (!request.satisfied(body, extraParams)) throw violationFault(request.violation(body, extraParams));
+export function validateChatRequest(
+  body: unknown,
+  extraParams: readonly string[],
+  unchecked: UncheckedItems | null = null,
+): ChatCompletionRequest {
+  if (!request.satisfied(body, extraParams, unchecked)) throw violationFault(request.violation(body, extraParams));
   return obeying(body, rules);
 }
 

@@ -22,7 +22,9 @@ export interface CallerCall {
 }
 
 export class AnswerItems {
-  readonly #book: ToolBook;
+  readonly #wire: ResponsesRequest;
+  /** Made for the first call: most answers have none, and it costs more than the rest of a short one. */
+  #made: ToolBook | null = null;
   readonly #logprobs: { top: number } | undefined;
   readonly #keepsText: boolean;
   /** Set if reasoning is written as a summary: clients that ask for one show nothing else. */
@@ -33,10 +35,15 @@ export class AnswerItems {
     readonly responseId: string,
     readonly model: string,
   ) {
-    this.#book = new ToolBook(listedTools(wire, conversationOf(wire)));
+    this.#wire = wire;
     this.#logprobs = decodeLogprobs(wire);
     this.writesSummary = summaryWish(wire) !== null;
     this.#keepsText = wire.include?.includes("reasoning.encrypted_content") === true;
+  }
+
+  get #book(): ToolBook {
+    this.#made ??= new ToolBook(listedTools(this.#wire, conversationOf(this.#wire)));
+    return this.#made;
   }
 
   kindOf(head: ResultPart["head"]): ItemKind {

@@ -15,8 +15,8 @@ export type UnnumberedEvent = Unnumbered<ResponsesStreamEvent>;
 export class ResponseWriter extends FrameWriter {
   #state: "before" | "begun" | "over" = "before";
   #sequence = 0;
-  /** The object at the beginning. It is kept, because that of a long request is large. */
-  #begunText: string | null = null;
+  /** The members of the object that stay as they are, as text: with the tools, they are most of a long request's. */
+  #lasting: string | null = null;
 
   constructor(readonly begun: ResponseObject) {
     super();
@@ -25,13 +25,13 @@ export class ResponseWriter extends FrameWriter {
   start(): void {
     if (this.#state !== "before") return;
     this.#state = "begun";
-    this.#writeBegun("response.created");
-    this.#writeBegun("response.in_progress");
+    this.#putWhole("response.created", this.begun);
+    this.#putWhole("response.in_progress", this.begun);
   }
 
   /** The first heartbeat begins the response, and the others say that it is still in progress. */
   heartbeat(): void {
-    if (this.#state === "begun") this.#writeBegun("response.in_progress");
+    if (this.#state === "begun") this.#putWhole("response.in_progress", this.begun);
     else this.start();
   }
 
@@ -50,15 +50,31 @@ export class ResponseWriter extends FrameWriter {
   finish(response: ResponseObject): void {
     const { status } = response;
     if (this.#state === "over" || status === "in_progress" || status === "queued" || status === "cancelled") return;
-    this.write({ type: `response.${status}`, response });
+    this.start();
+    this.#putWhole(`response.${status}`, response);
     this.#state = "over";
     this.put({ data: "[DONE]" });
   }
 
-  #writeBegun(type: "response.created" | "response.in_progress"): void {
-    this.#begunText ??= JSON.stringify(this.begun);
-    const data = `{"type":"${type}","response":${this.#begunText},"sequence_number":${this.#sequence++}}`;
-    this.put({ event: type, data });
+  /** Every object of a response begins with the members that differ from one to the other (response-object.ts). */
+  #putWhole(type: ResponsesStreamEvent["type"], response: ResponseObject): void {
+    const {
+      id,
+      object,
+      created_at,
+      completed_at,
+      status,
+      error,
+      incomplete_details,
+      model,
+      output,
+      usage,
+      ...lasting
+    } = response;
+    const passing = { id, object, created_at, completed_at, status, error, incomplete_details, model, output, usage };
+    this.#lasting ??= JSON.stringify(lasting).slice(1);
+    const text = `${JSON.stringify(passing).slice(0, -1)},${this.#lasting}`;
+    this.put({ event: type, data: `{"type":"${type}","response":${text},"sequence_number":${this.#sequence++}}` });
   }
 }
 

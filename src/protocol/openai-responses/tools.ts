@@ -76,10 +76,11 @@ export class ToolBook {
 
 const nameChars_max = 64;
 const invalidCharacters = /[^a-zA-Z0-9_-]/g;
+const flatNames = /^[a-zA-Z0-9_-]{0,64}$/;
 
 function flat(name: string, namespace?: string | null): string {
   const whole = namespace && namespace !== bareNamespace ? `${namespace}__${name}` : name;
-  return whole.replace(invalidCharacters, "_").slice(0, nameChars_max);
+  return flatNames.test(whole) ? whole : whole.replace(invalidCharacters, "_").slice(0, nameChars_max);
 }
 
 /** A key without collisions: the length marks the end of the namespace. */

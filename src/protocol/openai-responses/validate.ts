@@ -3,7 +3,7 @@
  * offence. References to stored responses are resolved elsewhere (references.ts).
  */
 import { compact } from "../../inference/compact.ts";
-import { type Contract, contract } from "../contract.ts";
+import { type Contract, contract, type UncheckedItems } from "../contract.ts";
 import { isGiven, isObject, type JsonObject } from "../json.ts";
 import { obeying, type Rules } from "../rules.ts";
 import { choiceWithoutTools, named, notSupported, unlistedTool, type Violation, violationFault } from "../violation.ts";
@@ -19,13 +19,19 @@ import { firstEarlyTrigger, firstOrphan, misplacedPart } from "./conversation.ts
 import { isCompaction, referencesOf, refersTo } from "./references.ts";
 import { isHosted, listedTools, ToolBook } from "./tools.ts";
 
-const request = contract(TypedResponsesRequest);
+/** The fields that agents send again with every turn: lists, and texts. */
+export const responsesRepeats = ["instructions", "input", "tools"] as const;
+const request = contract(TypedResponsesRequest, { repeated: responsesRepeats });
 const compacted = contract(TypedCompactRequest);
 const count = contract(TypedInputTokensRequest);
 
-/** The body as a request. Throws a Fault: `missing_field`, `invalid_value` or `unsupported_feature`. */
-export function validateResponsesRequest(body: unknown): ResponsesRequest {
-  return obeying(shaped(body, request), rules);
+/**
+ * The body as a request; `unchecked` as in Contract. Throws a Fault: `missing_field`, `invalid_value` or
+ * `unsupported_feature`.
+ */
+export function validateResponsesRequest(body: unknown, unchecked: UncheckedItems | null = null): ResponsesRequest {
+  const typed = unchecked?.input ? { ...unchecked, input: unchecked.input.map(withType) } : unchecked;
+  return obeying(shaped(body, request, typed), rules);
 }
 
 /** The body of a request to compact, as a request with a `compaction_trigger`. */
@@ -47,9 +53,9 @@ export function validateInputTokens(body: unknown): ResponsesRequest {
 }
 
 /** The body in the shape of `by`. Throws the fault of the first field that has another. */
-function shaped<Value>(body: unknown, by: Contract<Value>): Value {
+function shaped<Value>(body: unknown, by: Contract<Value>, unchecked: UncheckedItems | null = null): Value {
   const typed = withTypes(body);
-  if (by.satisfied(typed)) return typed;
+  if (by.satisfied(typed, [], unchecked)) return typed;
   throw violationFault(withoutSource(typed, by) ?? by.violation(typed));
 }
 

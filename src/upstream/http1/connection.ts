@@ -76,7 +76,7 @@ export class Connection implements Line, PausedLine {
     this.#listening = signal.listen((reason) => this.#stop(reason));
     if (typeof body === "string") this.#write(head + body);
     else {
-      this.#unsent = [new TextEncoder().encode(head), ...body.splice(0)];
+      this.#unsent = headed(head, body.splice(0));
       this.drained();
     }
     return exchange.replied;
@@ -241,6 +241,20 @@ export class Connection implements Line, PausedLine {
     }
     exchange?.fail(cause);
   }
+}
+
+/** Larger pieces are not copied behind the head. */
+const copied_bytes_max = 16 * 1024;
+
+/** The pieces with the head before them. Each piece is a call of the system, so a small first one goes with the head. */
+function headed(head: string, pieces: Uint8Array[]): Uint8Array[] {
+  const bytes = new TextEncoder().encode(head);
+  const [first, ...others] = pieces;
+  if (!first || first.length > copied_bytes_max) return [bytes, ...pieces];
+  const both = new Uint8Array(bytes.length + first.length);
+  both.set(bytes);
+  both.set(first, bytes.length);
+  return [both, ...others];
 }
 
 function keptFor_ms(keepAlive: string | undefined): number | null {

@@ -1,0 +1,301 @@
+/**
+ * The items of one body that were seen before: they are passed over when the body is looked over, left out when it is
+ * parsed, and put in then. Whatever is unusual about a body, all of it is parsed instead, so its outcome is the same.
+ * Rules: docs/design/service.md, Items that were seen before.
+ */
+import type { CachedItem, ItemCache, ItemShape, Place } from "./item-cache.ts";
+import { closingBrace, closingBracket, colon, comma, digitZero, isBlank, openingBracket } from "./json-bytes.ts";
+
+/** Smaller items are parsed as quickly. */
+const item_bytes_min = 64;
+
+/** Further items of a body are not looked up. */
+const items_max = 2048;
+
+/** The items of lists that have to be checked, by list: all but those that were seen before. */
+export type UnseenItems = Readonly<Record<string, readonly unknown[]>>;
+
+/** A list of the body whose items are looked up, or a text, which is its only item. */
+interface List {
+  name: string;
+  isText: boolean;
+  /** Who may find its items. */
+  owner: string;
+  /** The index of the item that is read. */
+  index: number;
+  head: Place;
+  /** The place of the item that is expected, because it followed the one before it the last time. */
+  expected: Place | null;
+}
+
+interface Item {
+  list: List;
+  index: number;
+  from: number;
+  to: number;
+  hash: number;
+  shape: ItemShape;
+  /** Null if it was not seen before. */
+  cached: CachedItem | null;
+  value: unknown;
+}
+
+interface Begun {
+  from: number;
+  values: number;
+  members: number;
+}
+
+export class BodyItems {
+  readonly #cache: ItemCache;
+  readonly #owner: string;
+  readonly #names: readonly string[];
+  readonly #items: Item[] = [];
+  #named: string | null = null;
+  #list: List | null = null;
+  #begun: Begun | null = null;
+  /** The bytes that are left out. */
+  #found_bytes = 0;
+  #body: Readonly<Record<string, unknown>> | null = null;
+  /** The items that were found, together. */
+  readonly found = { items: 0, values: 0, members: 0 };
+
+  /** `names`: the lists of the body whose items are looked up. Nobody but the owner finds its items. */
+  constructor(cache: ItemCache, owner: string, names: readonly string[]) {
+    this.#cache = cache;
+    this.#owner = owner;
+    this.#names = names;
+  }
+
+  // The calls of the scan. Places in a piece are relative to it; `base` is the number of bytes before it.
+
+  /** The name of a member of the body, whose value follows. */
+  named(piece: Uint8Array, from: number, to: number): void {
+    this.#named = this.#names.find((name) => isText(piece, from, to, name)) ?? null;
+  }
+
+  /** A member of the body is over. */
+  unnamed(): void {
+    this.#named = null;
+  }
+
+  /** An object or array opens that is the value of a member of the body. */
+  opened(bracket: number): void {
+    if (this.#named !== null && bracket === openingBracket) this.#list = this.#listOf(this.#named, false);
+    this.#named = null;
+  }
+
+  /** Whether a string that begins now is the value of a member that is looked up. */
+  get isBeforeText(): boolean {
+    return this.#named !== null;
+  }
+
+  /** The string whose opening quote is at this place, if it is the one that is expected there. */
+  textAt(piece: Buffer, at: number, base: number): CachedItem | null {
+    this.#list = this.#listOf(this.#named!, true);
+    this.#named = null;
+    const expected = this.expectedAt(piece, at, base);
+    if (expected) this.#list = null;
+    else this.begins({ from: base + at, values: 0, members: 0 });
+    return expected;
+  }
+
+  /** Such a string is over. */
+  textEnds(piece: Buffer, base: number, to: number): void {
+    this.ends(piece, base, { to, values: 0, members: 0, depth: 0 });
+    this.#list = null;
+  }
+
+  #listOf(name: string, isText: boolean): List {
+    const owner = `${this.#owner} ${name}`;
+    const head = this.#cache.head(owner);
+    return { name, isText, owner, index: 0, head, expected: head.next };
+  }
+
+  closed(): void {
+    this.#list = null;
+  }
+
+  get isInList(): boolean {
+    return this.#list !== null;
+  }
+
+  /** A comma between two items. */
+  follows(): void {
+    if (this.#list) this.#list.index++;
+  }
+
+  /** The item whose opening bracket is at this place, if it is the one that is expected there. */
+  expectedAt(piece: Buffer, at: number, base: number): CachedItem | null {
+    const list = this.#list!;
+    const place = list.expected;
+    if (!place?.item.isAt(piece, at)) return null;
+    const { item } = place;
+    const to = at + item.bytes.length;
+    if (!isWholeValue(piece, at, to, list.isText)) return null;
+    this.#add(list, { from: base + at, to: base + to, hash: item.hash }, item, place);
+    return item;
+  }
+
+  /** An item opens that has to be read. The counts are those of the body before it. */
+  begins(begun: Begun): void {
+    this.#begun = begun;
+  }
+
+  /** It is over. */
+  ends(piece: Buffer, base: number, { to, values, members, depth }: ItemShape & { to: number }): void {
+    const list = this.#list;
+    const begun = this.#begun;
+    this.#begun = null;
+    if (!list || !begun || to - begun.from < item_bytes_min) return;
+    const place = { from: begun.from, to, hash: 0 };
+    let cached: CachedItem | null = null;
+    if (begun.from >= base) {
+      place.hash = this.#cache.hashOf(list.owner, piece.subarray(begun.from - base, to - base));
+      cached = this.#cache.find(list.owner, place.hash, piece, begun.from - base, to - base);
+      if (cached && !isWholeValue(piece, begun.from - base, to - base, list.isText)) cached = null;
+    }
+    if (cached) this.#add(list, place, cached, cached.place);
+    else {
+      const shape = { values: values - begun.values, members: members - begun.members, depth };
+      this.#items.push({ list, index: list.index, ...place, shape, cached: null, value: undefined });
+      // If one item was replaced, the next one is the same again.
+      list.expected = list.expected?.next ?? null;
+    }
+    if (this.#items.length >= items_max) this.#list = null;
+  }
+
+  #add(
+    list: List,
+    { from, to, hash }: { from: number; to: number; hash: number },
+    cached: CachedItem,
+    place: Place | null,
+  ): void {
+    const { shape, value } = cached;
+    this.#cache.use(cached);
+    this.#items.push({ list, index: list.index, from, to, hash, shape, cached, value });
+    list.expected = place?.next ?? null;
+    this.found.items++;
+    this.found.values += shape.values;
+    this.found.members += shape.members;
+    this.#found_bytes += to - from;
+  }
+
+  // The calls of the parser.
+
+  /** The body with a zero in place of each item that was found. */
+  remainder(bytes: Uint8Array): Uint8Array {
+    const rest = new Uint8Array(bytes.length - this.#found_bytes + this.found.items);
+    let from = 0;
+    let at = 0;
+    for (const item of this.#items) {
+      if (!item.cached) continue;
+      rest.set(bytes.subarray(from, item.from), at);
+      at += item.from - from;
+      rest[at++] = digitZero;
+      from = item.to;
+    }
+    rest.set(bytes.subarray(from), at);
+    return rest;
+  }
+
+  /**
+   * Puts the items that were found into what was parsed of the remainder. `members` is the number of members that the
+   * body was written with: if names repeat, lists may be others than those that were looked over, and the result is
+   * false.
+   */
+  fill(value: unknown, members: number): boolean {
+    if (!isBodyOf(value, members)) return false;
+    for (const { list, index, cached, value: item } of this.#items) {
+      if (!cached) continue;
+      const inside: unknown = list.isText ? value : value[list.name];
+      const key = list.isText ? list.name : index;
+      if (!holdsZero(inside, key)) return false;
+      inside[key] = item;
+    }
+    this.#body = value;
+    return true;
+  }
+
+  /** Takes a body of which all was parsed: nothing that was found is used. */
+  parsed(value: unknown, members: number): void {
+    this.found.items = 0;
+    for (const item of this.#items) item.cached = null;
+    if (isBodyOf(value, members)) this.#body = value;
+  }
+
+  /** Null: all items have to be checked. */
+  unseen(): UnseenItems | null {
+    const body = this.#body;
+    if (!body || this.found.items === 0) return null;
+    const unseen: Record<string, unknown[]> = {};
+    for (const name of this.#names) {
+      const items = body[name];
+      if (!Array.isArray(items)) continue;
+      const seen = this.#items.filter(({ list, cached }) => cached !== null && list.name === name);
+      let next = 0;
+      unseen[name] = items.filter((_, index) => {
+        const isSeen = seen[next]?.index === index;
+        if (isSeen) next++;
+        return !isSeen;
+      });
+    }
+    return unseen;
+  }
+
+  /** Keeps the items of a body that was valid. Its bytes are copied. */
+  keep(bytes: Uint8Array): void {
+    const body = this.#body;
+    if (!body || !this.#cache.hasRoomFor(bytes.length)) return;
+    let list: List | null = null;
+    let place: Place | null = null;
+    for (const item of this.#items) {
+      if (item.list !== list) {
+        list = item.list;
+        place = list.head;
+      }
+      const cached = item.cached ?? this.#kept(item, body, bytes);
+      if (cached && place) place = place.followedBy(cached);
+    }
+  }
+
+  #kept({ list, index, from, to, hash, shape }: Item, body: Readonly<Record<string, unknown>>, bytes: Uint8Array) {
+    const value = body[list.name];
+    const item = list.isText ? value : Array.isArray(value) ? value[index] : undefined;
+    if (item === undefined) return null;
+    const own = bytes.slice(from, to);
+    return this.#cache.add(list.owner, hash || this.#cache.hashOf(list.owner, own), own, item, shape);
+  }
+}
+
+function isText(piece: Uint8Array, from: number, to: number, text: string): boolean {
+  // The closing quote is behind the name.
+  if (to - from !== text.length + 1) return false;
+  for (let at = 0; at < text.length; at++) if (piece[from + at] !== text.charCodeAt(at)) return false;
+  return true;
+}
+
+/**
+ * Reports whether these bytes are a whole item of a list, or a whole member of the body, whatever stands elsewhere:
+ * `1{}` must not become `10`.
+ */
+function isWholeValue(piece: Uint8Array, from: number, to: number, isMember: boolean): boolean {
+  let before = from - 1;
+  while (before >= 0 && isBlank(piece[before]!)) before--;
+  let behind = to;
+  while (behind < piece.length && isBlank(piece[behind]!)) behind++;
+  if (before < 0 || behind >= piece.length) return false;
+  const [opening, closing] = [piece[before]!, piece[behind]!];
+  const isOpening = isMember ? opening === colon : opening === comma || opening === openingBracket;
+  return isOpening && (closing === comma || closing === (isMember ? closingBrace : closingBracket));
+}
+
+function holdsZero(inside: unknown, key: string | number): inside is Record<string | number, unknown> {
+  return typeof inside === "object" && inside !== null && (inside as Record<string | number, unknown>)[key] === 0;
+}
+
+/** Reports whether the value is an object with as many members as it was written with. */
+function isBodyOf(value: unknown, members: number): value is Record<string, unknown> {
+  const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
+  return isObject && Object.keys(value).length === members;
+}

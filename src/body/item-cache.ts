@@ -1,0 +1,154 @@
+/**
+ * ITEM CACHE: messages and tools of recent requests, by their bytes. An agent sends its whole conversation and all of
+ * its tools with every turn, so most of a large body was parsed and checked before. An item is found only by the
+ * organization that sent it, in the same list of the same operation, and only if all of its bytes are equal: a hash
+ * only tells where to look. Rules: docs/design/service.md, Items that were seen before.
+ */
+/** The part of a body's shape that is an item's. */
+export interface ItemShape {
+  values: number;
+  members: number;
+  /** The levels of the item itself. */
+  depth: number;
+}
+
+/** It was valid in its list. Requests share the value: nobody may change it. */
+export class CachedItem {
+  /** Its place in the list that was read last. */
+  place: Place | null = null;
+  generation = 0;
+
+  constructor(
+    readonly owner: string,
+    readonly hash: number,
+    public bytes: Uint8Array,
+    public value: unknown,
+    readonly shape: ItemShape,
+  ) {}
+
+  /** Reports whether the text has these bytes at this place. */
+  isAt(text: Buffer, at: number): boolean {
+    const { bytes } = this;
+    const end = at + bytes.length;
+    const couldBe = bytes.length > 0 && end <= text.length && text[end - 1] === bytes[bytes.length - 1];
+    return couldBe && text.compare(bytes, 0, bytes.length, at, end) === 0;
+  }
+}
+
+/** A place in a list. One item may have several. */
+export class Place {
+  next: Place | null = null;
+
+  constructor(readonly item: CachedItem) {}
+
+  /** The place after this one, which is taken by that item from now on. */
+  followedBy(item: CachedItem): Place {
+    if (this.next?.item !== item) this.next = new Place(item);
+    item.place = this.next;
+    return this.next;
+  }
+}
+
+/** The memory of an item beside its bytes: its value takes about three times as much. */
+const heapOfByte = 3;
+const item_bytes = 512;
+
+export class ItemCache {
+  /** Items that were used since the last change of generations, and those that were not. */
+  #recent = new Map<number, CachedItem>();
+  #older = new Map<number, CachedItem>();
+  #recent_bytes = 0;
+  #older_bytes = 0;
+  #generation = 1;
+
+  /** `seed` is secret: it spreads hashes so that nobody can choose items that displace each other. */
+  constructor(
+    readonly bytes_max: number,
+    readonly seed: number,
+  ) {}
+
+  /** The memory that the items take, approximately. */
+  get bytes(): number {
+    return this.#recent_bytes + this.#older_bytes;
+  }
+
+  get size(): number {
+    return this.#recent.size + this.#older.size;
+  }
+
+  /** Reports whether the items of a body of this size would displace only a part of the others. */
+  hasRoomFor(body_bytes: number): boolean {
+    return (1 + heapOfByte) * body_bytes <= this.bytes_max / 4;
+  }
+
+  hashOf(owner: string, bytes: Uint8Array): number {
+    return Bun.hash.xxHash32(bytes, Bun.hash.xxHash32(owner, this.seed));
+  }
+
+  find(owner: string, hash: number, text: Buffer, from: number, to: number): CachedItem | null {
+    const item = this.#recent.get(hash) ?? this.#older.get(hash);
+    const isFound = item?.owner === owner && item.bytes.length === to - from && item.isAt(text, from);
+    return isFound ? item : null;
+  }
+
+  /** The place before the first item of a list. */
+  head(owner: string): Place {
+    const hash = Bun.hash.xxHash32(owner, this.seed);
+    const found = this.#recent.get(hash) ?? this.#older.get(hash);
+    if (found?.owner === owner && found.value === null) {
+      this.use(found);
+      return found.place!;
+    }
+    const head = new CachedItem(owner, hash, none, null, { values: 0, members: 0, depth: 0 });
+    head.place = new Place(head);
+    return this.#put(head).place!;
+  }
+
+  add(owner: string, hash: number, bytes: Uint8Array, value: unknown, shape: ItemShape): CachedItem {
+    return this.#put(new CachedItem(owner, hash, bytes, value, shape));
+  }
+
+  /** Keeps an item for another two generations. */
+  use(item: CachedItem): void {
+    if (item.generation === this.#generation || this.#older.get(item.hash) !== item) return;
+    this.#older.delete(item.hash);
+    this.#older_bytes -= sizeOf(item);
+    this.#put(item);
+  }
+
+  /** Forgets what was not used since the last call. */
+  age(): void {
+    // Places still refer to them, and must not keep their memory.
+    for (const item of this.#older.values()) forget(item);
+    this.#older = this.#recent;
+    this.#older_bytes = this.#recent_bytes;
+    this.#recent = new Map();
+    this.#recent_bytes = 0;
+    this.#generation += 1;
+  }
+
+  #put(item: CachedItem): CachedItem {
+    if (this.#recent_bytes + sizeOf(item) > this.bytes_max / 2) this.age();
+    const before = this.#recent.get(item.hash);
+    if (before) {
+      this.#recent_bytes -= sizeOf(before);
+      forget(before);
+    }
+    item.generation = this.#generation;
+    this.#recent.set(item.hash, item);
+    this.#recent_bytes += sizeOf(item);
+    return item;
+  }
+}
+
+function sizeOf({ bytes }: CachedItem): number {
+  return (1 + heapOfByte) * bytes.length + item_bytes;
+}
+
+function forget(item: CachedItem): void {
+  item.place = null;
+  item.value = undefined;
+  item.bytes = none;
+}
+
+const none = new Uint8Array();
