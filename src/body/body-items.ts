@@ -19,8 +19,9 @@ export type UnseenItems = Readonly<Record<string, readonly unknown[]>>;
 interface List {
   name: string;
   isText: boolean;
-  /** Who may find its items. */
+  /** Who may find its items, and the seed of their hashes. */
   owner: string;
+  seed: number;
   /** The index of the item that is read. */
   index: number;
   head: Place;
@@ -108,8 +109,9 @@ export class BodyItems {
 
   #listOf(name: string, isText: boolean): List {
     const owner = `${this.#owner} ${name}`;
-    const head = this.#cache.head(owner);
-    return { name, isText, owner, index: 0, head, expected: head.next };
+    const seed = this.#cache.seedOf(owner);
+    const head = this.#cache.head(owner, seed);
+    return { name, isText, owner, seed, index: 0, head, expected: head.next };
   }
 
   closed(): void {
@@ -151,7 +153,7 @@ export class BodyItems {
     const place = { from: begun.from, to, hash: 0 };
     let cached: CachedItem | null = null;
     if (begun.from >= base) {
-      place.hash = this.#cache.hashOf(list.owner, piece.subarray(begun.from - base, to - base));
+      place.hash = Bun.hash.xxHash32(piece.subarray(begun.from - base, to - base), list.seed);
       cached = this.#cache.find(list.owner, place.hash, piece, begun.from - base, to - base);
       if (cached && !isWholeValue(piece, begun.from - base, to - base, list.isText)) cached = null;
     }
@@ -243,7 +245,7 @@ export class BodyItems {
     return unseen;
   }
 
-  /** Keeps the items of a body that was valid. Its bytes are copied. */
+  /** Keeps the items of a body that was valid, and that were seen once before. Their bytes are copied. */
   keep(bytes: Uint8Array): void {
     const body = this.#body;
     if (!body || !this.#cache.hasRoomFor(bytes.length)) return;
@@ -263,8 +265,8 @@ export class BodyItems {
     const value = body[list.name];
     const item = list.isText ? value : Array.isArray(value) ? value[index] : undefined;
     if (item === undefined) return null;
-    const own = bytes.slice(from, to);
-    return this.#cache.add(list.owner, hash || this.#cache.hashOf(list.owner, own), own, item, shape);
+    const known = hash || Bun.hash.xxHash32(bytes.subarray(from, to), list.seed);
+    return this.#cache.sees(known) ? this.#cache.add(list.owner, known, bytes.slice(from, to), item, shape) : null;
   }
 }
 

@@ -49,6 +49,9 @@ export class Place {
   }
 }
 
+/** The hashes of items that were seen once are remembered in so many places, each by the last one that falls there. */
+const sights_max = 2 ** 15;
+
 /** The memory of an item beside its bytes: its value takes about three times as much. */
 const heapOfByte = 3;
 const item_bytes = 512;
@@ -60,6 +63,7 @@ export class ItemCache {
   #recent_bytes = 0;
   #older_bytes = 0;
   #generation = 1;
+  readonly #sights = new Uint32Array(sights_max);
 
   /** `seed` is secret: it spreads hashes so that nobody can choose items that displace each other. */
   constructor(
@@ -81,8 +85,20 @@ export class ItemCache {
     return (1 + heapOfByte) * body_bytes <= this.bytes_max / 4;
   }
 
-  hashOf(owner: string, bytes: Uint8Array): number {
-    return Bun.hash.xxHash32(bytes, Bun.hash.xxHash32(owner, this.seed));
+  /** The seed of the hashes of an owner's items. */
+  seedOf(owner: string): number {
+    return Bun.hash.xxHash32(owner, this.seed);
+  }
+
+  /**
+   * Reports whether an item with this hash was seen before. Most items of bodies that are not part of a conversation
+   * never come again, so keeping one at its first sight would cost more than it saves.
+   */
+  sees(hash: number): boolean {
+    const place = hash % sights_max;
+    if (this.#sights[place] === hash) return true;
+    this.#sights[place] = hash;
+    return false;
   }
 
   find(owner: string, hash: number, text: Buffer, from: number, to: number): CachedItem | null {
@@ -92,8 +108,7 @@ export class ItemCache {
   }
 
   /** The place before the first item of a list. */
-  head(owner: string): Place {
-    const hash = Bun.hash.xxHash32(owner, this.seed);
+  head(owner: string, hash: number): Place {
     const found = this.#recent.get(hash) ?? this.#older.get(hash);
     if (found?.owner === owner && found.value === null) {
       this.use(found);

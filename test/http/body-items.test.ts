@@ -148,7 +148,7 @@ describe.each(spoken)("$name", (one) => {
       isEdited: boolean,
     ) => {
       const after = needs();
-      await outcome(one, after, conversation(one));
+      for (let time = 0; time < 2; time++) await outcome(one, after, conversation(one));
       await outcome(one, after, changed(conversation(one, "another question"), [3, 0, 1]));
       const text = changes.reduce(changed, conversation(one));
       const at = place % text.length;
@@ -170,21 +170,24 @@ describe.each(spoken)("$name", (one) => {
   test("only the organization's own items are kept, and none if it wants no content kept", async () => {
     const dependencies = needs();
     const { items } = dependencies.bounds;
-    await read(one, dependencies, conversation(one), { ...acme, keepsContent: false });
+    const readTwice = async (organization: typeof acme) => {
+      for (let time = 0; time < 2; time++) await read(one, dependencies, conversation(one), organization);
+    };
+    await readTwice({ ...acme, keepsContent: false });
     expect(items.size).toBe(0);
-    await read(one, dependencies, conversation(one));
+    await readTwice(acme);
     const kept = items.size;
     expect(kept).toBeGreaterThan(20);
-    await read(one, dependencies, conversation(one));
+    await readTwice(acme);
     expect(items.size).toBe(kept);
-    await read(one, dependencies, conversation(one), { ...acme, id: "other" });
+    await readTwice({ ...acme, id: "other" });
     expect(items.size).toBe(2 * kept);
   });
 
   test("a request that is refused leaves nothing", async () => {
     const dependencies = needs();
     const refused = conversation(one).replace('"temperature":0.2', '"temperature":"warm"');
-    expect(await outcome(one, dependencies, refused)).toContain("temperature");
+    for (let time = 0; time < 2; time++) expect(await outcome(one, dependencies, refused)).toContain("temperature");
     // One entry for each field that is looked up.
     expect(dependencies.bounds.items.size).toBeLessThanOrEqual(3);
   });
@@ -193,7 +196,7 @@ describe.each(spoken)("$name", (one) => {
     const dependencies = needs({ body_names_max: 100 });
     const first = await outcome(one, dependencies, conversation(one));
     expect(first).toStartWith("[{");
-    expect(await outcome(one, dependencies, conversation(one))).toBe(first);
+    for (let time = 0; time < 2; time++) expect(await outcome(one, dependencies, conversation(one))).toBe(first);
     const names = Object.fromEntries(Array.from({ length: 300 }, (_, at) => [`name_${at}`, at]));
     const more = conversation(one).replace('"additionalProperties":false', `"properties_":${JSON.stringify(names)}`);
     expect(await outcome(one, dependencies, more)).toContain("different names");
