@@ -1,9 +1,10 @@
 /** Mutants fit the source: a line that was changed meanwhile would leave its rule without a test, until it is drawn. */
 import { describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { mutants } from "../mutants/all.ts";
 import { mutated } from "../mutants/mutant.ts";
+import { headingsOf } from "./citations.ts";
 import { namesOf, standard } from "./names-of.ts";
 import { hasTest } from "./titles.ts";
 
@@ -65,6 +66,18 @@ test("the tests that a mutant names are there", () => {
     return words !== undefined && !hasTest(readFileSync(join(root, file!), "utf8"), words);
   });
   expect(missing).toEqual([]);
+});
+
+test("the rule that a mutant breaks is a page, or a heading of one", () => {
+  const lost = Object.values(mutants).flatMap((list) =>
+    list.flatMap(({ name, rule }) => {
+      const [page = "", ...heading] = rule.split(", ");
+      const headings = existsSync(join(root, page)) ? headingsOf(readFileSync(join(root, page), "utf8")) : null;
+      const isThere = heading.length === 0 ? headings !== null : headings?.includes(heading.join(", "));
+      return isThere ? [] : [{ name, rule }];
+    }),
+  );
+  expect(lost).toEqual([]);
 });
 
 test("a test is found by words of its name, of a group's and of values in them, and not by others", () => {

@@ -164,7 +164,7 @@ export const found: Mutant[] = [
     find: "  and not exists (select from membership m where m.person_id = p.id)\n",
     replace: "",
     caughtBy: ["test/store/people.test.ts > had anything"],
-    rule: "docs/identity.md, People, and memberships by hand",
+    rule: "docs/identity.md, People and memberships by hand",
   },
   {
     name: "an exported key inherits a limit elsewhere that it does not have",

@@ -10,7 +10,7 @@ export interface Mutant {
   replace: string;
   /** Test files, fastest first. `test/a.test.ts > words` runs only the tests whose names contain the words. */
   caughtBy: readonly string[];
-  /** The rule that it breaks: a page of docs/design and its heading, as comments cite it. */
+  /** The rule that it breaks: a page and its heading, as comments cite it. */
   rule: string;
   /** Why it is not tried for now. */
   skip?: string;
