@@ -34,10 +34,9 @@ const remembered_in = ".cache/drawn";
 
 type InParallel = <T>(all: readonly T[], work: (one: T, worker: number) => Promise<unknown>) => Promise<void>;
 
-/** How many test files are tried of those that run the mutated part, and of those of which that is not known. */
-const known_max = 14;
-const unknown_max = 14;
-/** How long the known ones may take together without the mutant. */
+/** How many test files are tried: of those that run the mutated part, or of which that is not known. */
+const files_max = 14;
+/** How long those that are known to run it may take together without the mutant. */
 const known_ms_max = 40_000;
 
 /** Prints each finding when it is made, and the change of each survivor as a diff. */
@@ -107,7 +106,7 @@ class Trials {
     const finding = await this.lab.tried(site.file, text, first, worker);
     if (finding.kind !== "survived") return finding;
     let count = first.length;
-    for (const test of unknown.slice(0, unknown_max)) {
+    for (const test of unknown.slice(0, files_max - first.length)) {
       if (!(await this.#runs.take(test, worker))) continue;
       const took_ms = this.#runs.time_ms(test, place);
       if (took_ms === null || took_ms === false) continue;
@@ -121,7 +120,7 @@ class Trials {
 
 function quickest(tests: readonly Expected[]): Expected[] {
   let sum_ms = 0;
-  return tests.slice(0, known_max).filter(({ took_ms }, at) => {
+  return tests.slice(0, files_max).filter(({ took_ms }, at) => {
     sum_ms += took_ms;
     return at === 0 || sum_ms <= known_ms_max;
   });

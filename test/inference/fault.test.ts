@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { asFault, Fault, faultCatalogue } from "../../src/inference/fault.ts";
+import { asFault, Fault, type FaultCode, faultCatalogue, managementStatusOf } from "../../src/inference/fault.ts";
 
 interface Row {
   code: string;
@@ -31,6 +31,15 @@ describe("the fault catalogue", () => {
     }));
     const byCode = (a: Row, b: Row) => a.code.localeCompare(b.code);
     expect(rows.sort(byCode)).toEqual(catalogue.sort(byCode));
+  });
+
+  test("has another status in the management interface where docs/errors.md says so, and nowhere else", async () => {
+    const document = await Bun.file(join(import.meta.dir, "../../docs/errors.md")).text();
+    const said = [...document.matchAll(/^\| \d{3} \| `(\w+)` .*The management interface answers (\d{3})/gm)];
+    expect(said.length).toBeGreaterThan(0);
+    const others = new Map(said.map(([, code, status]) => [code, Number(status)]));
+    for (const [code, { status }] of Object.entries(faultCatalogue))
+      expect([code, managementStatusOf(code as FaultCode)]).toEqual([code, others.get(code) ?? status]);
   });
 
   test("an unknown thing that was thrown is a defect of ours, and shows nothing of itself", () => {
