@@ -19,6 +19,8 @@ export const equivalents: Readonly<Record<string, string>> = {
   "src/routing/names.ts, names.prepare.asking: nothing returned 1":
     "`Promise.all` takes null for a promise that is kept.",
   "src/routing/sharing.ts, short_ms: constant off by one 1": "A millisecond more of a wait that is not promised.",
+  "src/simulator/answer.ts, efforts: constant off by one 4": "How much a simulated model thinks is not promised.",
+  "src/simulator/clock.ts, Clock.#arm.timer: boundary shifted 1": "At that very instant it rings a moment later.",
   "src/time/countdown.ts, Countdown.#look: statement dropped 2": "To call off a timer that has run does nothing.",
   "src/time/countdown.ts, Countdown: constant off by one 2": "It is set before it is read.",
   "src/tokens/count.ts, pieces: constant off by one 4": "The slice from 0 is the whole text.",

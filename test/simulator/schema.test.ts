@@ -19,6 +19,7 @@ describe("a value satisfies the schema that it was made for", () => {
     ["enum", { enum: ["a", 2, null] }],
     ["a nullable type", { type: ["null", "integer"] }],
     ["bounds", { type: "integer", minimum: -3, exclusiveMaximum: -1 }],
+    ["a single number", { type: "integer", minimum: 5, maximum: 5 }],
     ["exclusive bounds close together", { type: "number", exclusiveMinimum: 0, exclusiveMaximum: 0.001 }],
     ["only a maximum", { type: "integer", maximum: -1000 }],
     ["lengths", { type: "string", minLength: 40, maxLength: 41 }],
