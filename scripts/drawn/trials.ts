@@ -106,7 +106,8 @@ class Trials {
     const finding = await this.lab.tried(site.file, text, first, worker);
     if (finding.kind !== "survived") return finding;
     let count = first.length;
-    for (const test of unknown.slice(0, files_max - first.length)) {
+    const asked = unknown.slice(0, files_max - first.length);
+    for (const test of asked) {
       if (!(await this.#runs.take(test, worker))) continue;
       const took_ms = this.#runs.time_ms(test, place);
       if (took_ms === null || took_ms === false) continue;
@@ -114,7 +115,9 @@ class Trials {
       const found = await this.lab.tried(site.file, text, [{ test, took_ms, passes: true }], worker);
       if (found.kind !== "survived") return found;
     }
-    return { kind: "survived", why: count === 0 ? "no test runs it" : `${count} of ${tests.length} test files run it` };
+    if (count > 0) return { kind: "survived", why: `${count} test files run it` };
+    const isSure = asked.length === unknown.length;
+    return { kind: "survived", why: isSure ? "no test runs it" : `none of ${asked.length} test files runs it` };
   }
 }
 

@@ -21,6 +21,9 @@ export const equivalents: Readonly<Record<string, string>> = {
   "src/routing/sharing.ts, short_ms: constant off by one 1": "A millisecond more of a wait that is not promised.",
   "src/simulator/answer.ts, efforts: constant off by one 4": "How much a simulated model thinks is not promised.",
   "src/simulator/clock.ts, Clock.#arm.timer: boundary shifted 1": "At that very instant it rings a moment later.",
+  "src/telemetry/process.ts, watchProcess: constant off by one 1":
+    "What is said of a limit that the system does not tell is not promised.",
+  "src/telemetry/spans.ts, Spans.#addCallerIds: statements swapped 1": "Neither looks at what the other changes.",
   "src/time/countdown.ts, Countdown.#look: statement dropped 2": "To call off a timer that has run does nothing.",
   "src/time/countdown.ts, Countdown: constant off by one 2": "It is set before it is read.",
   "src/tokens/count.ts, pieces: constant off by one 4": "The slice from 0 is the whole text.",
