@@ -6,7 +6,7 @@ import { basename, join } from "node:path";
 import { type Mutant, mutated, notices, testWords } from "../test/mutants/mutant.ts";
 import { command, type Outcome } from "./command.ts";
 import { lastFile } from "./counts.ts";
-import { ran } from "./drawn/counter.ts";
+import { ran } from "./drawn/ran.ts";
 import type { Environment } from "./test-environment.ts";
 
 export interface Verdict {

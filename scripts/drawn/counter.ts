@@ -2,9 +2,7 @@
 
 import { openSync, writeSync } from "node:fs";
 import { join } from "node:path";
-
-/** Every process of the tree appends a line for each part that it runs: the path and the part's number. */
-export const ran = "ran.txt";
+import { ran } from "./ran.ts";
 
 const note = noteIn(join(import.meta.dir, "../..", ran));
 

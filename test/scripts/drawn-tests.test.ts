@@ -2,9 +2,9 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { ran } from "../../scripts/drawn/counter.ts";
 import { Findings } from "../../scripts/drawn/findings.ts";
 import { countedText, partOf, partsOf } from "../../scripts/drawn/parts.ts";
+import { ran } from "../../scripts/drawn/ran.ts";
 import { SqlFunctions } from "../../scripts/drawn/sql-functions.ts";
 import { TestRuns } from "../../scripts/drawn/test-runs.ts";
 import { folderWith, project } from "./project.ts";
@@ -36,6 +36,7 @@ function fails(a: unknown) { if (a === 5) throw new Error("five"); }
     const folder = folderWith({
       "src/a.ts": countedText("src/a.ts", text, parts),
       "scripts/drawn/counter.ts": readFileSync(join(import.meta.dir, "../../scripts/drawn/counter.ts"), "utf8"),
+      "scripts/drawn/ran.ts": readFileSync(join(import.meta.dir, "../../scripts/drawn/ran.ts"), "utf8"),
     });
     calls(await import(join(folder, "src/a.ts")));
     const noted = readFileSync(join(folder, ran), "utf8").trim().split("\n");
@@ -66,6 +67,7 @@ function fails(a: unknown) { if (a === 5) throw new Error("five"); }
       "src/a.ts": text,
       "src/b.ts": countedText("src/b.ts", text, partsOf(await types.tree("src/a.ts"), text)),
       "scripts/drawn/counter.ts": readFileSync(join(import.meta.dir, "../../scripts/drawn/counter.ts"), "utf8"),
+      "scripts/drawn/ran.ts": readFileSync(join(import.meta.dir, "../../scripts/drawn/ran.ts"), "utf8"),
     });
     const [plain, counted] = await Promise.all(["a", "b"].map((name) => import(join(folder, `src/${name}.ts`))));
     const [some, others] = [answers(plain), answers(counted)];
