@@ -5,6 +5,7 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import type { ChangedLimits, LimitStore, Plan } from "../store/plan.ts";
+import { alignedClock } from "../time/aligned.ts";
 import type { Clock } from "../time/clock.ts";
 import { gathered } from "../time/gathered.ts";
 import { HeardChanges, type LimitChanges } from "./limit-changes.ts";
@@ -27,7 +28,7 @@ export async function limitsInForce(parts: {
   failed: (cause: unknown) => void;
   clock?: Pick<Clock, "after">;
 }): Promise<LimitsInForce> {
-  const { store, failed, clock } = parts;
+  const { store, failed, clock = alignedClock() } = parts;
   let plans: ReadonlyMap<string, Plan> = new Map();
   let last: ChangedLimits | null = null;
   const changes = new HeardChanges();

@@ -50,13 +50,15 @@ export interface Readiness {
 interface ReadinessOptions {
   lifecycle: { readonly draining: boolean };
   clock: Clock;
+  /** The clock of the waits between two runs, if it is another one. */
+  intervals?: Pick<Clock, "after">;
   /** Called with the required checks that fail, when the first one begins to fail, and when none fails any more. */
   turned?(failing: CheckResult[]): void;
 }
 
 export function readinessOf(
   checks: readonly ReadinessCheck[],
-  { lifecycle, clock, turned }: ReadinessOptions,
+  { lifecycle, clock, intervals = clock, turned }: ReadinessOptions,
 ): Readiness {
   let wasReady = true;
   const results = () => watches.map(({ result }) => result());
@@ -66,7 +68,7 @@ export function readinessOf(
     wasReady = failing.length === 0;
     turned?.(failing);
   };
-  const watches = checks.map((check) => watchOver(check, clock, ran));
+  const watches = checks.map((check) => watchOver(check, { clock, intervals }, ran));
   const required = watches.filter((_, index) => checks[index]?.severity === "required");
   return {
     results() {
@@ -84,7 +86,11 @@ export function isFailing({ severity, problem }: CheckResult): boolean {
   return severity === "required" && problem !== null;
 }
 
-function watchOver(check: ReadinessCheck, clock: Clock, ran: () => void) {
+function watchOver(
+  check: ReadinessCheck,
+  { clock, intervals }: Required<Pick<ReadinessOptions, "clock" | "intervals">>,
+  ran: () => void,
+) {
   const { name, severity, every_ms } = check;
   const first = Promise.withResolvers<void>();
   const age_ms_max = every_ms + check_ms + grace_ms;
@@ -97,7 +103,7 @@ function watchOver(check: ReadinessCheck, clock: Clock, ran: () => void) {
     last = { problem, at_ms: clock.now_ms() };
     first.resolve();
     ran();
-    if (!isStopped) cancel = clock.after(every_ms, () => void round());
+    if (!isStopped) cancel = intervals.after(every_ms, () => void round());
   }
 
   async function answerOf({ run }: AskingCheck): Promise<string | null> {

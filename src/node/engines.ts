@@ -54,6 +54,8 @@ interface Parts {
   log: Log;
   /** Called for each resolution of an upstream's name. */
   resolved?(upstream: string, problem: Problem | null): void;
+  /** Called some ten times a second with how late a timer of this process was. */
+  late?(ms: number): void;
   resolve?: Resolve;
   /** Where the fleet shares limits; null: this process is the whole fleet. */
   slots?: EngineSlots | null;
@@ -62,7 +64,7 @@ interface Parts {
 /** How often limits that the fleet shares are looked for in the configuration and among addresses. */
 const shared_ms = 1_000;
 
-export function engines({ configuration, log, resolve = resolveName, resolved, slots = null }: Parts): Engines {
+export function engines({ configuration, log, resolve = resolveName, resolved, late, slots = null }: Parts): Engines {
   const ending = new AsyncDisposableStack();
   const now_ms = () => performance.now();
   const configured = () => configuration().upstreams;
@@ -77,7 +79,7 @@ export function engines({ configuration, log, resolve = resolveName, resolved, s
     },
   });
   ending.defer(() => naming.stop());
-  const lateness = new Lateness();
+  const lateness = new Lateness(undefined, late);
   ending.defer(() => lateness.stop());
   const { read_pause_ms_min, read_pause_ms_max } = configuration().server;
   const pauses = new ReadPauses({ shortest_ms: read_pause_ms_min, longest_ms: read_pause_ms_max });

@@ -20,6 +20,7 @@ import { noticeQueue } from "../postgres/notices.ts";
 import { dryRunRates } from "../redis/dry-run-rates.ts";
 import { redisEngineSlots } from "../redis/engine-slots.ts";
 import { latestCatalog } from "../routing/catalog.ts";
+import { alignedClock } from "../time/aligned.ts";
 import { systemClock } from "../time/clock.ts";
 import { type TokenCounter, tokenCounter } from "../tokens/counter.ts";
 import { startThread } from "../tokens/thread.ts";
@@ -161,6 +162,7 @@ async function startParts(foundation: Foundation, ending: AsyncDisposableStack):
       configuration: configuration.current,
       log,
       resolved: metrics.resolved,
+      late: telemetry.process.late,
       slots: stores.redis && redisEngineSlots(stores.redis),
     }),
   );
@@ -196,6 +198,7 @@ function startReadiness(
   return readinessOf([...checks, ...workersChecks(member)], {
     lifecycle,
     clock: systemClock(),
+    intervals: alignedClock(),
     turned(failing) {
       const checks = Object.fromEntries(failing.map(({ name, problem }) => [name, problem]));
       if (failing.length > 0) log.event("warn", "not_ready", { checks });

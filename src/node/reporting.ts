@@ -10,7 +10,8 @@ import type { Lifecycle } from "../http/lifecycle.ts";
 import { engines_max, type FleetReports, type NodeIdentity, type ProcessReport } from "../store/fleet.ts";
 import { flow, readingOf } from "../telemetry/flow.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
-import { type Clock, idleClock } from "../time/clock.ts";
+import { alignedClock } from "../time/aligned.ts";
+import type { Clock } from "../time/clock.ts";
 import { within } from "../time/deadline.ts";
 import { repeating } from "../time/repeating.ts";
 import type { Member } from "../workers/member.ts";
@@ -18,7 +19,7 @@ import type { Admitting } from "./admitting.ts";
 import type { Engines } from "./engines.ts";
 import { disposable } from "./foundation.ts";
 
-const look_ms = 100;
+const look_ms = 200;
 const report_ms = 2_000;
 /** A report that is older belongs to a process that is gone. */
 const forgotten_ms = 5 * 60_000;
@@ -54,7 +55,7 @@ interface Parts extends Reported {
 }
 
 export function startReporting(parts: Parts): AsyncDisposable {
-  const { store, identity, member, failed, clock = idleClock() } = parts;
+  const { store, identity, member, failed, clock = alignedClock() } = parts;
   const ending = new AsyncDisposableStack();
   const read = reporter(parts, clock);
   let reported = { state: "", at_ms: Number.NEGATIVE_INFINITY };

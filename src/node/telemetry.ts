@@ -15,7 +15,7 @@ export async function startTelemetry({ serving, settings, outage }: Foundation) 
     isPrivate: settings.server.operator !== null,
     organizations_max: () => configuration.current().metrics.organizations_max,
   });
-  ending.defer(watchProcess(metrics, descriptorLimit()));
+  const process = watchProcess(metrics, descriptorLimit());
   serving.database.watch(metrics);
   const traces = await openTraces(configuration.current().telemetry, {
     version,
@@ -23,5 +23,5 @@ export async function startTelemetry({ serving, settings, outage }: Foundation) 
     failed: outage("telemetry_unsent"),
   });
   ending.defer(() => traces?.stop());
-  return disposable({ metrics, traces }, ending);
+  return disposable({ metrics, traces, process }, ending);
 }

@@ -1,5 +1,6 @@
 /** Checks engines at intervals, if a setting asks for it: docs/routing.md, Health. */
 import { Cancellation } from "../time/cancellation.ts";
+import type { Clock } from "../time/clock.ts";
 import { repeating } from "../time/repeating.ts";
 import type { Client } from "../upstream/http1/client.ts";
 import { endpointOf, type HealthCheck, type Upstream } from "../upstream/target.ts";
@@ -13,12 +14,15 @@ export interface CheckParts {
   now_ms(): number;
   /** Called when the result of a check changes. */
   turned(upstream: Upstream, isUp: boolean): void;
+  clock?: Pick<Clock, "after">;
 }
 
 /** An engine gets no more requests after this many failed checks in a row. */
 export const checks_max = 2;
 const answer_ms_max = 5_000;
+/** How often it is looked for whom to ask, and whether there is anybody to ask. */
 const tick_ms = 100;
+const idle_ms = 1_000;
 
 interface Checked {
   upstream: Upstream;
@@ -27,7 +31,7 @@ interface Checked {
   failures: number;
 }
 
-export function checks({ client, health, upstreams, now_ms, turned }: CheckParts) {
+export function checks({ client, health, upstreams, now_ms, turned, clock }: CheckParts) {
   const known = new Map<string, Checked>();
 
   function look(): void {
@@ -44,7 +48,7 @@ export function checks({ client, health, upstreams, now_ms, turned }: CheckParts
       const one = known.get(endpoint) ?? { upstream, next_ms: 0, isAsking: false, failures: 0 };
       known.set(endpoint, one);
       one.upstream = upstream;
-      if (!one.isAsking && one.next_ms <= now_ms()) void ask(one, upstream.check!);
+      if (!one.isAsking && one.next_ms <= now_ms() + tick_ms / 2) void ask(one, upstream.check!);
     }
   }
 
@@ -67,7 +71,7 @@ export function checks({ client, health, upstreams, now_ms, turned }: CheckParts
     turned(upstream, isUp);
   }
 
-  return repeating(async () => look(), { first: 0, every: tick_ms });
+  return repeating(async () => look(), { first: 0, every: () => (known.size > 0 ? tick_ms : idle_ms) }, clock);
 }
 
 /** An upstream without a known address cannot be checked. */

@@ -1,5 +1,6 @@
 /** Asks engines at intervals how busy they are, if a setting asks for it: docs/routing.md, Sessions stay at home. */
 import { Cancellation } from "../time/cancellation.ts";
+import type { Clock } from "../time/clock.ts";
 import { type Repeating, repeating } from "../time/repeating.ts";
 import { readAtMost } from "../upstream/body.ts";
 import type { Client } from "../upstream/http1/client.ts";
@@ -13,13 +14,16 @@ export interface LoadParts {
   /** The upstreams in force. */
   upstreams(): readonly Upstream[];
   now_ms(): number;
+  clock?: Pick<Clock, "after">;
 }
 
 const answer_ms_max = 2_000;
 const answer_bytes_max = 4 * 1024 * 1024;
-const tick_ms = 50;
+/** How often it is looked for whom to ask, and whether there is anybody to ask. */
+const tick_ms = 100;
+const idle_ms = 1_000;
 
-export function loads({ client, health, upstreams, now_ms }: LoadParts): Repeating {
+export function loads({ client, health, upstreams, now_ms, clock }: LoadParts): Repeating {
   const next_ms = new Map<string, number>();
 
   function look(): void {
@@ -30,7 +34,7 @@ export function loads({ client, health, upstreams, now_ms }: LoadParts): Repeati
       health.crowded(endpoint, false);
     }
     for (const [endpoint, upstream] of due) {
-      if ((next_ms.get(endpoint) ?? 0) > now_ms()) continue;
+      if ((next_ms.get(endpoint) ?? 0) > now_ms() + tick_ms / 2) continue;
       // The next reading starts after this one has been answered or given up.
       next_ms.set(endpoint, Number.POSITIVE_INFINITY);
       void ask(upstream, upstream.load!);
@@ -47,7 +51,7 @@ export function loads({ client, health, upstreams, now_ms }: LoadParts): Repeati
     next_ms.set(endpoint, now_ms() + reading.interval_ms);
   }
 
-  return repeating(async () => look(), { first: 0, every: tick_ms });
+  return repeating(async () => look(), { first: 0, every: () => (next_ms.size > 0 ? tick_ms : idle_ms) }, clock);
 }
 
 /** An upstream without a known address cannot be read. */

@@ -31,7 +31,9 @@ export interface Names extends Repeating {
   prepare(upstreams: readonly Upstream[]): Promise<void>;
 }
 
+/** How often it is looked which names are due, and whether there are any. */
 const tick_ms = 100;
+const idle_ms = 1_000;
 /** How long a start or a reload waits for names. */
 const prepare_ms_max = 2_000;
 /** How long names that a reload has resolved are kept until the configuration comes into force. */
@@ -97,7 +99,7 @@ export function names({ resolve, upstreams, now_ms, resolved, clock }: NamesPart
     resolved(name.upstream, { before, after: name.state, ...(cause === undefined ? {} : { cause }) });
   }
 
-  const ticking = repeating(async () => look(), { first: 0, every: tick_ms }, clock);
+  const ticking = repeating(async () => look(), { first: 0, every: () => (known.size > 0 ? tick_ms : idle_ms) }, clock);
   return {
     addressesOf: (upstream) => known.get(keyOf(upstream))?.state.addresses ?? [],
     problemOf: (upstream) => known.get(keyOf(upstream))?.state.problem ?? null,

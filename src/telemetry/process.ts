@@ -1,14 +1,19 @@
 /** Metrics of the process itself: time, memory, descriptors, and how late its timers are. */
 import { readdirSync } from "node:fs";
-import { monitorEventLoopDelay } from "node:perf_hooks";
+import { createHistogram } from "node:perf_hooks";
 import type { Instruments } from "./registry.ts";
 
 const nanoseconds = 1e-9;
 
-/** Returns how to stop. `descriptors_max`: null if the system does not say. */
-export function watchProcess({ read }: Pick<Instruments, "read">, descriptors_max: number | null): () => void {
-  const delay = monitorEventLoopDelay({ resolution: 20 });
-  delay.enable();
+export interface ProcessWatch {
+  /** Records how late a timer was. */
+  late(ms: number): void;
+}
+
+/** `descriptors_max`: null if the system does not say. */
+export function watchProcess({ read }: Pick<Instruments, "read">, descriptors_max: number | null): ProcessWatch {
+  // The runtime's own monitor would wake a process at rest more often than all else.
+  const delay = createHistogram();
   const startedAt_s = Date.now() / 1000 - process.uptime();
   read("process_event_loop_delay_seconds", () => {
     const { mean, max } = delay;
@@ -39,7 +44,8 @@ export function watchProcess({ read }: Pick<Instruments, "read">, descriptors_ma
   read("process_open_fds", openDescriptors);
   read("process_max_fds", () => descriptors_max ?? 0);
   read("process_start_time_seconds", () => startedAt_s);
-  return () => delay.disable();
+  // A histogram takes whole numbers from 1.
+  return { late: (ms) => delay.record(Math.max(1, Math.round(ms / 1000 / nanoseconds))) };
 }
 
 /** 0 if the system does not say (it is not Linux). */

@@ -7,12 +7,15 @@ const punctual_ms = 20;
 
 export class Lateness {
   readonly #clock: Clock;
+  readonly #told: (late_ms: number) => void;
   #due_ms = 0;
   #past_ms = 0;
   #cancel: () => void = () => {};
 
-  constructor(clock: Clock = idleClock()) {
+  /** `told` is called at each beat, some ten times a second, with how late its timer was. */
+  constructor(clock: Clock = idleClock(), told: (late_ms: number) => void = () => {}) {
     this.#clock = clock;
+    this.#told = told;
     this.#beat();
   }
 
@@ -34,9 +37,12 @@ export class Lateness {
   }
 
   #beat(): void {
-    this.#due_ms = this.#clock.now_ms() + beat_ms;
-    this.#cancel = this.#clock.after(beat_ms, () => {
+    const now_ms = this.#clock.now_ms();
+    // At the instants of work that comes again and again (aligned.ts), so that they share a wake.
+    this.#due_ms = (Math.floor(now_ms / beat_ms) + 1) * beat_ms;
+    this.#cancel = this.#clock.after(Math.ceil(this.#due_ms - now_ms), () => {
       this.#past_ms += this.#now_ms();
+      this.#told(Math.max(0, this.#clock.now_ms() - this.#due_ms));
       this.#beat();
     });
   }

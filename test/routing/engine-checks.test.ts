@@ -5,6 +5,7 @@ import { loads } from "../../src/routing/loads.ts";
 import type { Get } from "../../src/upstream/http1/client.ts";
 import type { Reply } from "../../src/upstream/http1/exchange.ts";
 import { defaultTimeouts, type Upstream } from "../../src/upstream/target.ts";
+import { VirtualClock } from "../admission/virtual-time.ts";
 import { until } from "../harness/until.ts";
 
 const tls = { ca: "an authority", certificate: null };
@@ -79,4 +80,35 @@ test("a crowded engine stays crowded until it is read again, or is no longer con
   } finally {
     await reading.stop();
   }
+});
+
+test("where nobody is to be asked, it is looked for once a second, and within a second after somebody is", async () => {
+  const clock = new VirtualClock();
+  const { asked, get } = client(200);
+  let looks = 0;
+  let all: Upstream[] = [engine({})];
+  const parts = {
+    client: { get },
+    health: { checked() {}, crowded() {} },
+    upstreams: () => {
+      looks += 1;
+      return all;
+    },
+    now_ms: () => clock.now_ms(),
+    clock,
+  };
+  const both = [checks({ ...parts, turned() {} }), loads(parts)];
+  await clock.advance(10_000);
+  expect(looks / both.length).toBe(11);
+  const [check, load] = [
+    { path: "/health", interval_ms: 500 },
+    { path: "/metrics", interval_ms: 500, waiting_max: 5 },
+  ];
+  all = [engine({ check, load })];
+  await clock.advance(1_000);
+  const paths = () => asked.map(({ url }) => new URL(url).pathname).sort();
+  expect(paths()).toEqual(["/health", "/metrics"]);
+  await clock.advance(2_000);
+  expect(paths()).toEqual([..."12345"].flatMap(() => ["/health"]).concat([..."12345"].flatMap(() => ["/metrics"])));
+  for (const one of both) await one.stop();
 });

@@ -4,6 +4,7 @@
  * docs/decisions/2026-11-22-upstream-client.md.
  */
 import type { Signal } from "../../time/cancellation.ts";
+import { repeating } from "../../time/repeating.ts";
 import { turns } from "../../time/turns.ts";
 import type { Connection, RequestBody } from "./connection.ts";
 import { type DialedLine, dial, type Origin, type TlsSettings } from "./dial.ts";
@@ -89,8 +90,7 @@ export function client({ idle_ms = idle_ms_default, pauses = new ReadPauses(noPa
   const boundReceiving = receiveBuffers();
   const ordered = turns();
   let isClosed = false;
-  const sweeper = setInterval(sweep, Math.min(sweep_ms, idle_ms));
-  sweeper.unref();
+  const sweeps = repeating(async () => sweep(), { every: Math.min(sweep_ms, idle_ms) });
 
   function sweep(): void {
     const now = performance.now();
@@ -198,7 +198,7 @@ export function client({ idle_ms = idle_ms_default, pauses = new ReadPauses(noPa
     idle: () => [...pools.values()].reduce((sum, { idle }) => sum + idle.length, 0),
     close() {
       isClosed = true;
-      clearInterval(sweeper);
+      void sweeps.stop();
       pauses.stop();
       for (const { idle } of pools.values()) for (const one of [...idle]) one.close();
     },
