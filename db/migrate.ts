@@ -35,6 +35,7 @@ import raises from "./migrations/0029_raises.sql" with { type: "text" };
 import subjectsAtLessCost from "./migrations/0030_subjects_at_less_cost.sql" with { type: "text" };
 import whoseRequests from "./migrations/0031_whose_requests.sql" with { type: "text" };
 import usageTotals from "./migrations/0032_usage_totals.sql" with { type: "text" };
+import smallBatches from "./migrations/0033_small_batches.sql" with { type: "text" };
 
 export interface Migration {
   /** `0001_directory`: four digits without gaps, and what it is about. */
@@ -81,6 +82,7 @@ export const migrations: readonly Migration[] = [
   { name: "0030_subjects_at_less_cost", sql: subjectsAtLessCost, additive: true },
   { name: "0031_whose_requests", sql: whoseRequests, additive: true },
   { name: "0032_usage_totals", sql: usageTotals, additive: true },
+  { name: "0033_small_batches", sql: smallBatches, additive: true },
 ];
 
 /** The statements that the migrator needs of a database. */

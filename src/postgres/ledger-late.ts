@@ -15,18 +15,23 @@ interface LateRow {
   uncharged: number;
 }
 
+/** The positions of a batch's settlements that may be late: only one that found a record can be. */
+export function lateIn(commands: readonly Command[], answers: readonly Answer[]): number[] {
+  const positions: number[] = [];
+  for (let at = 0; at < commands.length; at++) if (mayBeLate(commands[at]!, answers[at]!)) positions.push(at);
+  return positions;
+}
+
 /**
- * Returns the answers of a batch after booking the settlements that came late. Only a settlement that found a record can be
- * late, so that no other costs a second statement. That statement commits durably by itself. If it fails, the batch is sent
- * again, and finds the record again.
+ * Returns the answers of a batch after booking the settlements that came late, at these positions, in a second statement,
+ * which commits durably by itself. If it fails, the batch is sent again, and finds the record again.
  */
 export async function settledLate(
   db: Pick<Database, "query">,
   commands: readonly Command[],
-  answers: Answer[],
+  answers: readonly Answer[],
+  positions: readonly number[],
 ): Promise<Answer[]> {
-  const positions = [...commands.keys()].filter((at) => mayBeLate(commands[at]!, answers[at]!));
-  if (positions.length === 0) return answers;
   const [organizations, , , , settles] = encodeBatch(positions.map((at) => commands[at]!));
   const rows = await db.query<LateRow>(settling, [organizations, settles]);
   const booked = answers.slice();

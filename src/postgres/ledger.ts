@@ -17,7 +17,7 @@ import { check } from "./full-check.ts";
 import { batchCall, durableBatchCall } from "./ledger-batch.ts";
 import { batchOn, dryRunOn } from "./ledger-dry-run.ts";
 import { laneSet } from "./ledger-lanes.ts";
-import { settledLate } from "./ledger-late.ts";
+import { lateIn, settledLate } from "./ledger-late.ts";
 import { receipts } from "./ledger-receipt.ts";
 import { recoverer } from "./ledger-sweep.ts";
 import { inWaves } from "./ledger-waves.ts";
@@ -62,7 +62,9 @@ export function ledger(db: Database, settings: LedgerSettings): Ledger & DryRunn
       answeredWithin(batchOn(lane, call, commands), answer_ms, "the ledger"),
     );
     settings.locked?.(locks_ms);
-    return answeredWithin(settledLate(db, commands, answers), answer_ms, "the ledger");
+    const late = lateIn(commands, answers);
+    if (late.length === 0) return answers;
+    return answeredWithin(settledLate(db, commands, answers, late), answer_ms, "the ledger");
   }
 
   const find = receipts(db);

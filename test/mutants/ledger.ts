@@ -231,9 +231,9 @@ export const ledger: Mutant[] = [
   },
   {
     name: "a session lasts a microsecond too long",
-    file: raised,
-    find: "array_agg(coalesce(i.ends_at[1] > clock and",
-    replace: "array_agg(coalesce(i.ends_at[1] >= clock and",
+    file: "db/migrations/0033_small_batches.sql",
+    find: "select coalesce(ends[1] > clock and",
+    replace: "select coalesce(ends[1] >= clock and",
     caughtBy: [`${book} a request belongs to the windows it was admitted in`],
     rule: "docs/design/usage.md, Windows",
   },
