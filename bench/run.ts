@@ -127,7 +127,8 @@ async function measureScenarios(run: Run): Promise<void> {
   const { options, program, lines, say } = run;
   await using ending = new AsyncDisposableStack();
   const profiles = options.profile ? mkdtempSync(join(tmpdir(), "sluice-bench-profile-")) : null;
-  const { driven, stores, databaseUrl } = await started(program, { isWithOthers: options.others, profiles }, ending);
+  const starting = { isWithOthers: options.others, profiles, isNeeded: needed(options) };
+  const { driven, stores, databaseUrl } = await started(program, starting, ending);
   run.versions = { ...stores.versions, ...(options.others ? othersVersions : {}) };
   const cold = await coldLine(driven, say);
   await warmed(driven, options.quick ? 3 : 10, say);
@@ -148,13 +149,27 @@ async function measureScenarios(run: Run): Promise<void> {
   if (isAsked(options, cold.id)) lines.push(cold);
 }
 
+/**
+ * Whether a target takes part. A node that nobody asks is not at rest for nothing: it shares the core and the stores, which
+ * is a large part of what few requests at a time seem to cost.
+ */
+function needed(options: Options): (name: string) => boolean {
+  const asked = new Set(scenariosOf(options).flatMap(({ targets }) => targets));
+  return (name) => isAsked(options, "cold") || asked.has(name);
+}
+
 interface Starting {
   isWithOthers: boolean;
+  isNeeded(name: string): boolean;
   /** The folder that takes a profile; null: none is made. */
   profiles: string | null;
 }
 
-async function started(executable: string, { isWithOthers, profiles }: Starting, ending: AsyncDisposableStack) {
+async function started(
+  executable: string,
+  { isWithOthers, isNeeded, profiles }: Starting,
+  ending: AsyncDisposableStack,
+) {
   const engine = await startEngineProcess();
   ending.defer(() => engine.stop());
   const postgres = await startPostgres();
@@ -185,8 +200,8 @@ async function started(executable: string, { isWithOthers, profiles }: Starting,
     ...(await ended(one(startEnvoy(engine.url)))),
     ...(await ended(startNode({ ...node, ...profiled, stores: on, plans }))),
     ...(await ended(startBefore(node, on))),
-    ...(await ended(startPair(node, on))),
-    ...(await ended(startNode({ ...node, stores: null, plans: [{ name: names.embedded, plan: "on" }] }))),
+    ...(isNeeded(names.workers) ? await ended(startPair(node, on)) : []),
+    ...(isNeeded(names.embedded) ? await ended(startEmbedded(node)) : []),
     ...(isWithOthers ? await ended(one(startPortkey(engine.url))) : []),
     ...(isWithOthers ? await ended(one(startLitellm(engine.url))) : []),
     ...(await ended(one(startBusbar(node)))),
@@ -204,6 +219,9 @@ async function startBothPassers(engineUrl: string): Promise<Target[]> {
   const passer = await startPasser(engineUrl);
   return [passer, askedWhole(passer)];
 }
+
+const startEmbedded = (node: Omit<NodeOptions, "stores" | "plans">) =>
+  startNode({ ...node, stores: null, plans: [{ name: names.embedded, plan: "on" }] });
 
 async function startPair(node: Omit<NodeOptions, "stores" | "plans">, on: NonNullable<NodeOptions["stores"]>) {
   const stores = { ...on, databaseUrl: await databaseBeside(on.databaseUrl, "workers") };

@@ -1,0 +1,187 @@
+// Where a request on its own goes: `bun bench/sparse.ts [--rounds N] [--only WORD] NAME=PATH …`. Each executable is a node on
+// Postgres and Redis, with every limit on; in each round all take a turn of each load. It prints what a request cost (at rest:
+// a second), in CPU of the node and its threads, of the Postgres sessions of its own database, and of Redis; and what it did:
+// wakes of the main thread, page faults, transactions and calls of Redis. Counts hold on any machine, times beside each other.
+
+import { readdirSync, readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { parseArgs } from "node:util";
+import { RedisClient } from "bun";
+import Table from "cli-table3";
+import postgres from "postgres";
+import { startPostgres, startRedis } from "../test/harness/services.ts";
+import { pool } from "./speed/client.ts";
+import { percentile } from "./speed/percentile.ts";
+import { busyCores, pinOthers } from "./speed/process.ts";
+import { behaviours, type Scenario, scenarios } from "./speed/scenarios.ts";
+import { askerOf } from "./speed/slice.ts";
+import { databaseBeside } from "./speed/stores.ts";
+import { startEngineProcess, startNode } from "./speed/targets.ts";
+import { type Driven, warmed } from "./speed/warming.ts";
+import { closely, steadily } from "./steady.ts";
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { rounds: { type: "string", default: "5" }, only: { type: "string", default: "" } },
+});
+const warming_s = 12;
+const scenarioOf = (id: string) => scenarios.find((one) => one.id === id)!;
+const [close, steady] = [scenarioOf("sparse-4"), scenarioOf("sparse-100")];
+const latencies: number[] = [];
+
+interface Load {
+  scenario: Scenario;
+  /** Resolves when it is over. */
+  run(ask: () => Promise<unknown>): Promise<unknown>;
+}
+
+const loads: Record<string, Load> = {
+  "at rest, a second": { scenario: steady, run: () => Bun.sleep(4000) },
+  "100 a second": { scenario: steady, run: (ask) => steadily(ask, { length_s: 4, rate: 100, latencies }) },
+  "4 connections": { scenario: close, run: (ask) => closely(ask, { length_s: 2, connections: 4, latencies }) },
+  "64 connections": { scenario: close, run: (ask) => closely(ask, { length_s: 1, connections: 64, latencies }) },
+};
+
+/** A node, and what of the stores is its own. */
+interface Measured extends Driven {
+  sql: postgres.Sql;
+  redis: RedisClient;
+}
+
+type Figures = Map<string, number>;
+
+async function main(): Promise<void> {
+  const programs = positionals.map((word) => word.split("=", 2) as [string, string]);
+  const busy = await busyCores();
+  pinOthers();
+  await using ending = new AsyncDisposableStack();
+  const engine = await startEngineProcess();
+  ending.defer(() => engine.stop());
+  const [server, redis] = await Promise.all([startPostgres(), startRedis()]);
+  ending.defer(() => server.stop());
+  ending.defer(() => redis.stop());
+  const measured = new Map<string, Measured>();
+  for (const [index, [name, path]] of programs.entries()) {
+    const databaseUrl = await databaseBeside(server.url, `program_${index}`);
+    const redisUrl = `${redis.url}/${index}`;
+    const [target] = await startNode({
+      ...{ program: [resolve(path)], engineUrl: engine.url, behaviours },
+      ...{ stores: { databaseUrl, redisUrl }, plans: [{ name, plan: "on" }] },
+    });
+    ending.defer(() => target!.stop());
+    const connections = pool(target!.url);
+    ending.defer(() => connections.close());
+    const sql = postgres(databaseUrl, { max: 1, onnotice: () => {} });
+    ending.defer(() => sql.end({ timeout: 1 }));
+    const count = { asked: 0, answered: 0 };
+    measured.set(name, { target: target!, connections, count, sql, redis: new RedisClient(redis.url) });
+  }
+  const chat = [...measured.values()].map((one) => ({ ...one, target: { ...one.target, speaks: ["chat"] as const } }));
+  await warmed(chat, warming_s, (text) => console.error(text));
+  for (const [name, load] of Object.entries(loads)) {
+    if (!name.includes(values.only)) continue;
+    const rounds: Map<string, Figures>[] = [];
+    for (let round = -1; round < Number(values.rounds); round++) {
+      const all = [...measured];
+      const figures = new Map<string, Figures>();
+      for (const [at] of all.entries()) {
+        const [who, one] = all[(at + round + all.length) % all.length]!;
+        figures.set(who, await sliceOf(one, load));
+      }
+      if (round >= 0) rounds.push(figures);
+    }
+    console.log(`\n${name}\n${tableOf(rounds, [...measured.keys()])}`);
+  }
+  console.log(`${busy.toFixed(2)} cores were busy before`);
+}
+
+async function sliceOf(one: Measured, { scenario, run }: Load): Promise<Figures> {
+  const asker = askerOf(one.target, one.connections, scenario, one.count);
+  latencies.length = 0;
+  const pids = await sessionsOf(one);
+  const [before, began_ms] = [await countersOf(one, pids), performance.now()];
+  await run(asker);
+  const [after, took_ms] = [await countersOf(one, pids), performance.now() - began_ms];
+  const units = latencies.length || took_ms / 1000;
+  const figures: Figures = new Map(
+    [...after].map(([name, value]) => [name, (value - (before.get(name) ?? 0)) / units]),
+  );
+  if (latencies.length > 0) figures.set("p50, ms", percentile(latencies, 0.5)).set("requests", latencies.length);
+  return figures;
+}
+
+const sessionsOf = async ({ sql }: Measured) =>
+  (
+    await sql<{ pid: number }[]>`select pid from pg_stat_activity
+      where datname = current_database() and pid <> pg_backend_pid()`
+  ).map(({ pid }) => pid);
+
+async function countersOf({ target, sql, redis }: Measured, sessions: readonly number[]): Promise<Figures> {
+  const counters: Figures = new Map();
+  const add = (name: string, value: number) => counters.set(name, (counters.get(name) ?? 0) + value);
+  // The statistics of sessions arrive late; the number of the next transaction does not, but reading has none.
+  const [xact] = await sql<
+    { next: string; wal: string }[]
+  >`select pg_snapshot_xmax(pg_current_snapshot())::text as next,
+    pg_current_wal_insert_lsn() - '0/0' as wal`;
+  add("written transactions", Number(xact!.next));
+  add("bytes of the log", Number(xact!.wal));
+  const calls = /total_commands_processed:(\d+)/.exec(String(await redis.send("INFO", ["stats"])))?.[1];
+  add("calls of Redis", Number(calls));
+  const redisPid = /process_id:(\d+)/.exec(String(await redis.send("INFO", ["server"])))?.[1];
+  add("Redis, µs", ran_us(`/proc/${redisPid}/schedstat`));
+  for (const pid of sessions) {
+    add("Postgres, µs", ran_us(`/proc/${pid}/schedstat`));
+    add("wakes of Postgres", switches(`/proc/${pid}/status`));
+  }
+  for (const thread of readdirSync(`/proc/${target.pid}/task`)) {
+    const folder = `/proc/${target.pid}/task/${thread}`;
+    const us = ran_us(`${folder}/schedstat`);
+    const isMain = Number(thread) === target.pid;
+    add("node, µs", us);
+    add(
+      isMain
+        ? "main thread, µs"
+        : `${readFileSync(`${folder}/comm`, "utf8")
+            .trim()
+            .replace(/[\s\d:]+$/, "")}, µs`,
+      us,
+    );
+    if (isMain) add("wakes of the main thread", switches(`${folder}/status`));
+  }
+  const fields = readFileSync(`/proc/${target.pid}/stat`, "utf8").split(") ").at(-1)!.split(" ");
+  add("page faults", Number(fields[7]));
+  add("in the kernel, µs", Number(fields[12]) * 10_000);
+  return counters;
+}
+
+const ran_us = (path: string) => Number(read(path).split(" ")[0] || 0) / 1000;
+const switches = (path: string) => Number(/^voluntary_ctxt_switches:\s*(\d+)/m.exec(read(path))?.[1] ?? 0);
+
+/** Nothing of a process or thread that has ended. */
+function read(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+}
+
+function tableOf(rounds: readonly Map<string, Figures>[], names: readonly string[]): string {
+  const others = names.slice(1);
+  const table = new Table({
+    head: ["median", ...names, ...others.map((name) => `${name} ÷ ${names[0]}`)],
+    style: { head: [], border: [], compact: true },
+  });
+  const kinds = new Set(rounds.flatMap((round) => [...round.values()].flatMap((figures) => [...figures.keys()])));
+  for (const kind of kinds) {
+    const of = (who: string) => rounds.map((round) => round.get(who)!.get(kind) ?? 0);
+    const middle = (some: number[]) => percentile(some, 0.5);
+    if (names.every((name) => middle(of(name)) < 0.01)) continue;
+    const ratios = others.map((name) => middle(of(name).map((value, at) => value / of(names[0]!)[at]!)).toFixed(2));
+    table.push([kind, ...names.map((name) => middle(of(name)).toPrecision(4)), ...ratios]);
+  }
+  return table.toString();
+}
+
+await main();
