@@ -37,7 +37,7 @@ type InParallel = <T>(all: readonly T[], work: (one: T, worker: number) => Promi
 /** How many test files are tried: of those that run the mutated part, or of which that is not known. */
 const files_max = 14;
 /** How long those that are known to run it may take together without the mutant. */
-const known_ms_max = 40_000;
+const known_ms_max = 60_000;
 
 /** Prints each finding when it is made, and the change of each survivor as a diff. */
 export async function tryDrawn(lab: Laboratory, options: DrawOptions, inParallel: InParallel): Promise<Tried[]> {
@@ -102,7 +102,7 @@ class Trials {
       else if (took_ms !== false)
         known.push({ test, took_ms, passes: this.#runs.passes(test), order: took_ms * (2 + index) });
     }
-    const first = quickest(known.sort((a, b) => a.order - b.order));
+    const first = likeliest(known).sort((a, b) => a.order - b.order);
     const finding = await this.lab.tried(site.file, text, first, worker);
     if (finding.kind !== "survived") return finding;
     let count = first.length;
@@ -121,7 +121,8 @@ class Trials {
   }
 }
 
-function quickest(tests: readonly Expected[]): Expected[] {
+/** The first of them, as far as their time goes. */
+function likeliest<T extends Expected>(tests: readonly T[]): T[] {
   let sum_ms = 0;
   return tests.slice(0, files_max).filter(({ took_ms }, at) => {
     sum_ms += took_ms;
