@@ -279,7 +279,7 @@ function isText(piece: Uint8Array, from: number, to: number, text: string): bool
 
 /**
  * Reports whether these bytes are a whole item of a list, or a whole member of the body, whatever stands elsewhere:
- * `1{}` must not become `10`.
+ * `-{}` must not become `-0`.
  */
 function isWholeValue(piece: Uint8Array, from: number, to: number, isMember: boolean): boolean {
   let before = from - 1;

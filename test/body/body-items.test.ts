@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { BodyItems } from "../../src/body/body-items.ts";
 import { ItemCache } from "../../src/body/item-cache.ts";
 import { parsingSteps } from "../../src/body/parse.ts";
+import { readJson } from "../../src/body/read.ts";
 import { BodyScan } from "../../src/body/scan.ts";
 import { brokenText, soundText } from "../fuzz/json-text.ts";
 
@@ -219,6 +220,8 @@ describe("nothing is found", () => {
 test.each([
   ["a number before it", (item: string) => `[1${item}]`],
   ["a number behind it", (item: string) => `[${item}1]`],
+  ["a sign before it", (item: string) => `[-${item}]`],
+  ["an exponent behind it", (item: string) => `[${item}e5]`],
   ["no comma before it", (item: string) => `[{}${item}]`],
   ["another bracket behind it", (item: string) => `[${item}}`],
   ["a name before it", (item: string) => `["a":${item}]`],
@@ -241,6 +244,24 @@ test.each(['"messages"', '"mess\\u0061ges"'])(
     expect(read(text, { cache }).outcome).toBe('{"messages":[0]}');
   },
 );
+
+test("names of items that were passed over count together", async () => {
+  const cache = newCache();
+  const limits = {
+    ...{ body_bytes_max: mib, body_read_ms: 1_000, body_ratio_max: 100, body_depth_max: 100 },
+    ...{ body_values_max: 10_000, body_members_max: 10_000, body_names_max: 100 },
+  };
+  const names = (letter: string) => Array.from({ length: 80 }, (_, at) => `"${letter}_${at}":${at}`).join(",");
+  const sent = async (text: string) => {
+    const headers = { "content-type": "application/json", "content-length": `${text.length}` };
+    const request = new Request("http://node/", { method: "POST", headers, body: text });
+    const items = new BodyItems(cache, "one", lists);
+    (await readJson(request, limits, () => {}, { items })).keepItems();
+  };
+  const [messages, tools] = [`"messages":[{${names("a")}}]`, `"tools":[{${names("b")}}]`];
+  for (const text of [`{${messages}}`, `{${messages}}`, `{${tools}}`, `{${tools}}`]) await sent(text);
+  await expect(sent(`{${messages},${tools}}`)).rejects.toThrow("different names");
+});
 
 test("the cache stays within its bound, and items in use stay longest", () => {
   const cache = newCache(200_000);

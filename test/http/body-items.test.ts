@@ -197,17 +197,6 @@ describe.each(spoken)("$name", (one) => {
     const first = await outcome(one, dependencies, conversation(one));
     expect(first).toStartWith("[{");
     for (let time = 0; time < 2; time++) expect(await outcome(one, dependencies, conversation(one))).toBe(first);
-    const wide = (letter: string) => {
-      const few = Object.fromEntries(Array.from({ length: 80 }, (_, at) => [`${letter}_${at}`, at]));
-      return `"properties_":${JSON.stringify(few)}`;
-    };
-    const closed = '"additionalProperties":false';
-    const [head = "", between = "", ...rest] = conversation(one).split(closed);
-    const tools = (first: string, second: string) => head + first + between + second + rest.join(closed);
-    for (const text of [tools(wide("a"), closed), tools(closed, wide("b"))])
-      for (let time = 0; time < 2; time++) expect(await outcome(one, dependencies, text)).toStartWith("[{");
-    // Each is kept, and both together have too many names.
-    expect(await outcome(one, dependencies, tools(wide("a"), wide("b")))).toContain("different names");
     const names = Object.fromEntries(Array.from({ length: 300 }, (_, at) => [`name_${at}`, at]));
     const more = conversation(one).replace('"additionalProperties":false', `"properties_":${JSON.stringify(names)}`);
     expect(await outcome(one, dependencies, more)).toContain("different names");

@@ -277,14 +277,14 @@ export const memory: Mutant[] = [
   },
   {
     name: "an organization finds what another sent",
-    file: "src/body/item-cache.ts",
-    find: "const isFound = item?.owner === owner && ",
-    replace: "const isFound = item !== undefined && ",
+    file: "src/body/body-items.ts",
+    find: "const owner = `${this.#owner} ${name}`;",
+    replace: "const owner = name;",
     caughtBy: [items],
     rule: itemsRule,
   },
   {
-    name: "a number before an item that is left out becomes another number",
+    name: "a sign before an item that is left out becomes a number",
     file: "src/body/body-items.ts",
     find: "return isOpening && (",
     replace: "return (isOpening || !isMember) && (",
@@ -324,11 +324,11 @@ export const memory: Mutant[] = [
     rule: itemsRule,
   },
   {
-    name: "items that were passed over count as many names",
+    name: "names of items that were passed over do not count",
     file: "src/body/read.ts",
     find: "if (scan && mayHoldMoreNames(scan, limits)) {",
     replace: "if (scan && mayHoldMoreNames(scan, limits) && limits.body_bytes_max === 0) {",
-    caughtBy: ["test/http/body-items.test.ts"],
+    caughtBy: [items],
     rule: itemsRule,
   },
 ];
