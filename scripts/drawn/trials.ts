@@ -47,7 +47,7 @@ export async function tryDrawn(lab: Laboratory, options: DrawOptions, inParallel
     modules.length === 0 || modules.some((word) => isMeant(file, word, names));
   const product = await productOf(types, remembered_in, isWanted);
   const sites = await chosenSites(types, product, options);
-  const trials = new Trials(lab, product);
+  const trials = new Trials(lab, product, options.only.length > 0);
   const until_ms = performance.now() + options.within_ms;
   const results: Tried[] = [];
   await inParallel(sites, async (site, worker) => {
@@ -60,6 +60,7 @@ export async function tryDrawn(lab: Laboratory, options: DrawOptions, inParallel
   return results;
 }
 
+/** `isAgain`: what earlier runs found doesn't count. */
 class Trials {
   readonly #long = longFiles();
   readonly #declared = named(mutants).map(({ mutant }) => mutant);
@@ -70,6 +71,7 @@ class Trials {
   constructor(
     readonly lab: Laboratory,
     readonly product: Product,
+    readonly isAgain: boolean,
   ) {
     this.#tree = treeOf(product.sources);
     const texts = async () =>
@@ -84,7 +86,7 @@ class Trials {
   async findingOf(site: Site, worker: number, until_ms: number): Promise<Finding | null> {
     const text = applied(this.product.sources.get(site.file)!, site.change);
     const tests = testsOf(site.file, this.#tree, this.#declared, this.#long);
-    const kept = this.#findings.get(site.id, text, tests);
+    const kept = this.isAgain ? null : this.#findings.get(site.id, text, tests);
     if (kept !== null || performance.now() >= until_ms) return kept;
     const finding = await this.#tried(site, text, tests, worker);
     this.#findings.add(site.id, text, tests, finding);
