@@ -109,6 +109,12 @@ for (const name of databaseKinds(import.meta.path)) {
       expect(await book.budgets(organization, key)).toMatchObject([
         { windows: { session: { used: 1_000, held: 2_000 } } },
       ]);
+      // What was used counts as what is held does.
+      expect(await admit(asked(organization, key, { limits }))).toMatchObject({ answer: "reserved" });
+      await run(settleOf(commands[0]!, 0));
+      expect(await admit(asked(organization, key, { limits }))).toMatchObject({ answer: "granted" });
+      await run(settleOf(commands[2]!, 1_000));
+      expect(await admit(asked(organization, key, { limits }))).toMatchObject({ answer: "reserved" });
     });
 
     test("a hold shrinks to the key's room, grows within it, and is charged no more than it", async () => {
