@@ -26,10 +26,7 @@ const workers = 5;
 const again_files_max = 10;
 
 async function main(): Promise<void> {
-  const { values, positionals: parts } = parseArgs({
-    allowPositionals: true,
-    options: { all: { type: "boolean", default: false }, times: { type: "boolean", default: false } },
-  });
+  const { values, positionals: parts } = options();
   const isWhole = parts.length === 0;
   const seed = Number(process.env.TEST_SEED || Math.floor(Math.random() * 2 ** 31));
   console.log(`TEST_SEED=${seed}`);
@@ -53,6 +50,19 @@ async function main(): Promise<void> {
   else await stopped();
   rmSync(folder, { recursive: true, force: true });
   await close(counts);
+}
+
+/** Ends the process if they are wrong. */
+function options() {
+  try {
+    return parseArgs({
+      allowPositionals: true,
+      options: { all: { type: "boolean", default: false }, times: { type: "boolean", default: false } },
+    });
+  } catch (problem) {
+    console.error(`${(problem as Error).message}\nusage: npm test -- [--all] [--times] [FILE…]`);
+    process.exit(2);
+  }
 }
 
 /**

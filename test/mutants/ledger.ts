@@ -124,7 +124,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "a batch looks for records in every month",
-    file,
+    file: "db/migrations/0033_small_batches.sql",
     find: "and r.request_id >= requests[1] and r.request_id <= requests[cardinality(requests)]);",
     replace: ");",
     caughtBy: ["test/postgres/plans.test.ts > the plans of a batch on postgres a batch looks for records"],

@@ -5,7 +5,8 @@ import { Fault } from "../../src/inference/fault.ts";
 import { openaiChatUpstream } from "../../src/protocol/openai-chat/codec.ts";
 import { Cancellation, type Signal } from "../../src/time/cancellation.ts";
 import { ask } from "../../src/upstream/ask.ts";
-import { client } from "../../src/upstream/http1/client.ts";
+import { type Client, client } from "../../src/upstream/http1/client.ts";
+import { ReadPauses } from "../../src/upstream/http1/read-pauses.ts";
 import { defaultTimeouts, type UpstreamTimeouts } from "../../src/upstream/target.ts";
 import { Listened } from "../harness/listened.ts";
 import { patience } from "../harness/patience.ts";
@@ -98,6 +99,7 @@ async function outcomeOf(
     onBatch?: (batch: InferenceEvent[]) => void;
     origin?: string;
     gather_ms?: number;
+    through?: Client;
   } = {},
 ) {
   const events: InferenceEvent[] = [];
@@ -116,7 +118,7 @@ async function outcomeOf(
     inputBytes: 100,
     outputTokens_max: 1024,
     identity: { responseId: "chatcmpl-1", createdAtSeconds: 1, model: "acme/m" },
-    client: engines,
+    client: options.through ?? engines,
     patience: patience(options.timeouts),
     signal: options.signal ?? new Cancellation(),
     gather_ms: options.gather_ms ?? 0,
@@ -126,6 +128,11 @@ async function outcomeOf(
   }
   expect(grammarProblem(events)).toBeNull();
   return events;
+}
+
+/** Its sockets are paused for 100 ms after each read, as on a busy node. */
+function paused(): Client {
+  return client({ pauses: new ReadPauses({ shortest_ms: 100, longest_ms: 100 }) });
 }
 
 async function faultOf(path: string, options: Parameters<typeof outcomeOf>[1] = {}): Promise<Fault> {
@@ -190,6 +197,25 @@ describe("an engine", () => {
     expect(deltas(events).join("")).toBe("1 2 3 4 ");
     expect(events.at(-1)).toMatchObject({ type: "response-failed", fault: { code: "upstream_timeout" } });
   });
+
+  test("that writes faster than a busy node reads is read in portions after its first part", async () => {
+    const through = paused();
+    const inPortions = async () => {
+      const leaving = new Cancellation();
+      let batches = 0;
+      const events = await outcomeOf("endless", {
+        through,
+        signal: leaving,
+        onBatch() {
+          batches += 1;
+          if (batches === 5) leaving.abort("enough");
+        },
+      });
+      return deltas(events).length > 3 * batches;
+    };
+    // A process that is late pauses nothing, so a machine that is busy with other work gets more than one try.
+    await until(inPortions, 20_000, "portions of several parts").finally(() => through.close());
+  }, 30_000);
 
   test("that is not there is unavailable", async () => {
     const dead = Bun.serve({ port: 0, fetch: () => new Response() });
