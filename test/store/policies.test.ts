@@ -6,6 +6,7 @@ import { judge } from "../../src/auth/verdict.ts";
 import { administration } from "../../src/postgres/administration.ts";
 import { directory } from "../../src/postgres/directory.ts";
 import { noticeQueue } from "../../src/postgres/notices.ts";
+import { operators } from "../../src/postgres/operators.ts";
 import { forgetClosed } from "../../src/postgres/organization-life.ts";
 import { keptResponses } from "../../src/postgres/responses.ts";
 import { noBudget } from "../../src/store/budget.ts";
@@ -356,6 +357,13 @@ function contract(open: Open): void {
         budget: { ...noBudget, week: 5 },
       });
       expect(team).toHaveProperty("id");
+      const operatorOf = async ({ id: organizationId }: Organization) => {
+        const id = idOf(Bun.randomUUIDv7(), "op_");
+        const about = { id, name: id, role: "organization-admin", organizationId, expiresAt: null } as const;
+        await operators(owned.db).createOperator({ ...about, secret: newSecret(), actor });
+        return async () => (await operators(owned.db).findOperator(id))!.revokedAt !== null;
+      };
+      const [isOwnRevoked, isOtherRevoked] = [await operatorOf(owner), await operatorOf(other)];
       const closed = changed(await admin.closeOrganization(owner.id, actor));
       await admin.closeOrganization((await organization()).id, actor);
       const after = (months: number, ms: number) => {
@@ -370,6 +378,7 @@ function contract(open: Open): void {
       expect(await admin.findOrganization(owner.id)).toBeNull();
       expect(await admin.findKey(gone.id)).toBeNull();
       expect((await admin.findKey(stays.id))?.state).toBe("active");
+      expect([await isOwnRevoked(), await isOtherRevoked()]).toEqual([true, false]);
       expect((await admin.listAudit({ organizationId: owner.id, limit: 1 }))[0]?.action).toBe("organization.close");
       const again = { id: newId("org_"), slug: owner.slug, name: "x", plan: "pro", actor };
       expect(await admin.createOrganization(again)).toBe("slug_taken");
