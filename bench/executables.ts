@@ -4,17 +4,13 @@
 // to the first one of the same round. Name the first one twice: what two processes of one program differ by is nothing that
 // a change did.
 
-import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import Table from "cli-table3";
-import { startPostgres, startRedis } from "../test/harness/services.ts";
-import { pool } from "./speed/client.ts";
+import { nodesBeside } from "./speed/beside.ts";
 import { percentile } from "./speed/percentile.ts";
 import { busyCores, cpu_us, pinOthers } from "./speed/process.ts";
 import { type Scenario, scenarios, warmStream } from "./speed/scenarios.ts";
 import { askerOf } from "./speed/slice.ts";
-import { databaseBeside } from "./speed/stores.ts";
-import { startEngineProcess, startNode } from "./speed/targets.ts";
 import { type Driven, warmed } from "./speed/warming.ts";
 import { closely } from "./steady.ts";
 
@@ -38,28 +34,10 @@ interface Cost {
 }
 
 async function main(): Promise<void> {
-  const programs = positionals.map((word) => word.split("=", 2) as [string, string]);
   const busy = await busyCores();
   pinOthers();
   await using ending = new AsyncDisposableStack();
-  const engine = await startEngineProcess();
-  ending.defer(() => engine.stop());
-  const [postgres, redis] = await Promise.all([startPostgres(), startRedis()]);
-  ending.defer(() => postgres.stop());
-  ending.defer(() => redis.stop());
-  const driven = new Map<string, Driven>();
-  for (const [index, [name, path]] of programs.entries()) {
-    const databaseUrl = await databaseBeside(postgres.url, `program_${index}`);
-    const redisUrl = `${redis.url}/${index}`;
-    const [target] = await startNode({
-      ...{ program: [resolve(path)], engineUrl: engine.url, behaviours: [small.behaviour, warmStream] },
-      ...{ stores: { databaseUrl, redisUrl }, plans: [{ name, plan: "on" }] },
-    });
-    ending.defer(() => target!.stop());
-    const connections = pool(target!.url);
-    ending.defer(() => connections.close());
-    driven.set(name, { target: target!, connections, count: { asked: 0, answered: 0 } });
-  }
+  const driven = await nodesBeside(positionals, [small.behaviour, warmStream], ending);
   await warmed([...driven.values()], warming_s, (text) => console.error(text));
   const costs: Cost[][] = [];
   while (costs.length === 0 || performance.now() < Number(values.seconds) * 1000)

@@ -4,19 +4,15 @@
 // wakes of the main thread, page faults, transactions and calls of Redis. Counts hold on any machine, times beside each other.
 
 import { readdirSync, readFileSync } from "node:fs";
-import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { RedisClient } from "bun";
 import Table from "cli-table3";
 import postgres from "postgres";
-import { startPostgres, startRedis } from "../test/harness/services.ts";
-import { pool } from "./speed/client.ts";
+import { nodesBeside } from "./speed/beside.ts";
 import { percentile } from "./speed/percentile.ts";
 import { busyCores, pinOthers } from "./speed/process.ts";
 import { behaviours, type Scenario, scenarios } from "./speed/scenarios.ts";
 import { askerOf } from "./speed/slice.ts";
-import { databaseBeside } from "./speed/stores.ts";
-import { startEngineProcess, startNode } from "./speed/targets.ts";
 import { type Driven, warmed } from "./speed/warming.ts";
 import { closely, steadily } from "./steady.ts";
 
@@ -51,30 +47,14 @@ interface Measured extends Driven {
 type Figures = Map<string, number>;
 
 async function main(): Promise<void> {
-  const programs = positionals.map((word) => word.split("=", 2) as [string, string]);
   const busy = await busyCores();
   pinOthers();
   await using ending = new AsyncDisposableStack();
-  const engine = await startEngineProcess();
-  ending.defer(() => engine.stop());
-  const [server, redis] = await Promise.all([startPostgres(), startRedis()]);
-  ending.defer(() => server.stop());
-  ending.defer(() => redis.stop());
   const measured = new Map<string, Measured>();
-  for (const [index, [name, path]] of programs.entries()) {
-    const databaseUrl = await databaseBeside(server.url, `program_${index}`);
-    const redisUrl = `${redis.url}/${index}`;
-    const [target] = await startNode({
-      ...{ program: [resolve(path)], engineUrl: engine.url, behaviours },
-      ...{ stores: { databaseUrl, redisUrl }, plans: [{ name, plan: "on" }] },
-    });
-    ending.defer(() => target!.stop());
-    const connections = pool(target!.url);
-    ending.defer(() => connections.close());
-    const sql = postgres(databaseUrl, { max: 1, onnotice: () => {} });
+  for (const [name, node] of await nodesBeside(positionals, behaviours, ending)) {
+    const sql = postgres(node.databaseUrl, { max: 1, onnotice: () => {} });
     ending.defer(() => sql.end({ timeout: 1 }));
-    const count = { asked: 0, answered: 0 };
-    measured.set(name, { target: target!, connections, count, sql, redis: new RedisClient(redis.url) });
+    measured.set(name, { ...node, sql, redis: new RedisClient(node.redisUrl) });
   }
   const chat = [...measured.values()].map((one) => ({ ...one, target: { ...one.target, speaks: ["chat"] as const } }));
   await warmed(chat, warming_s, (text) => console.error(text));

@@ -12,7 +12,7 @@ import { OwnBytes } from "./own-bytes.ts";
 import { parsingSteps, type ScannedBody } from "./parse.ts";
 import { readAtOnce, readPieces, type TakePiece } from "./pieces.ts";
 import { release } from "./release.ts";
-import { assertShape, BodyScan, type BodyShape, excessOf, lookingOver, type ShapeLimits } from "./scan.ts";
+import { assertShape, BodyScan, excessOf, lookingOver, type ShapeLimits } from "./scan.ts";
 
 export interface BodyLimits extends ShapeLimits, UnpackingLimits {
   body_read_ms: number;
@@ -127,8 +127,9 @@ async function readBody(request: Request, reading: ReadingOf): Promise<ScannedBo
 
 /** Reports whether items that were passed over could have more different names than a body may have. */
 function mayHoldMoreNames(scan: BodyScan, limits: BodyLimits): boolean {
-  const members = scan.items?.found.members ?? 0;
-  return members > 0 && excessOf(withNames(scan, scan.names + members), limits) !== null;
+  const passed = scan.items?.found.members ?? 0;
+  const { bytes, depth, values, members, names } = scan;
+  return passed > 0 && excessOf({ bytes, depth, values, members, names: names + passed }, limits) !== null;
 }
 
 const saysJson = /^\s*application\/json\s*(;|$)/i;
@@ -147,10 +148,6 @@ function announcedBytes(request: Request, { body_bytes_max }: BodyLimits, hold: 
   if (announced > body_bytes_max) throw tooLarge(body_bytes_max);
   hold(announced);
   return announced;
-}
-
-function withNames({ bytes, depth, values, members }: BodyScan, names: number): BodyShape {
-  return { bytes, depth, values, members, names };
 }
 
 async function readInto(request: Request, announced: number, limits: BodyLimits, take: TakePiece): Promise<void> {

@@ -71,11 +71,13 @@ export function garbage(
 ): Garbage {
   const { large_bytes, ended_bytes, old_ms, old_min, old_rest, wait_ms, open_max } = settings;
   const budget = new Bucket(settings.budget, now_ms());
+  /** The bytes of large bodies that have ended since the last collection. */
   let left_bytes = 0;
   let old = 0;
+  /** The instant from which old requests may bring a collection again. */
   let rested_ms = Number.NEGATIVE_INFINITY;
   let isWaiting = false;
-  /** The bytes since the last collection. */
+  /** Whether a request has ended since the last collection. */
   let hasEnded = false;
 
   const mayCollect = () => budget.tokens(now_ms()) > 0;

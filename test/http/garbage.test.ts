@@ -3,19 +3,20 @@ import { expect, test } from "bun:test";
 import { garbage } from "../../src/http/garbage.ts";
 import { until } from "../harness/until.ts";
 
+const settings = {
+  large_bytes: 10,
+  ended_bytes: 30,
+  old_ms: 1000,
+  old_min: 4,
+  old_rest: 200,
+  wait_ms: 1,
+  open_max: 50,
+  budget: { burst: 1, per_second: 0 },
+};
+
 function counted() {
   let count = 0;
   let countOfNew = 0;
-  const settings = {
-    large_bytes: 10,
-    ended_bytes: 30,
-    old_ms: 1000,
-    old_min: 4,
-    old_rest: 200,
-    wait_ms: 1,
-    open_max: 50,
-    budget: { burst: 1, per_second: 0 },
-  };
   return {
     ...garbage({ collect: () => void count++, collectNew: () => void countOfNew++ }, settings, () => 0),
     count: () => count,
@@ -23,34 +24,31 @@ function counted() {
   };
 }
 
-test("a burst is collected at once, and then a twentieth of the time at most; the last body is not forgotten", async () => {
-  let now_ms = 0;
+/** A clock that stands still but for collections, each of which takes 5 ms. */
+function timed() {
+  const clock = { now_ms: 0 };
   const collected: number[] = [];
   const collect = () => {
-    collected.push(now_ms);
-    now_ms += 5;
+    collected.push(clock.now_ms);
+    clock.now_ms += 5;
   };
-  const budget = { burst: 50, per_second: 50 };
-  const settings = {
-    large_bytes: 10,
-    ended_bytes: 30,
-    old_ms: 0,
-    old_min: 9,
-    old_rest: 200,
-    wait_ms: 1,
-    open_max: 0,
-    budget,
-  };
-  const left = garbage({ collect, collectNew() {} }, settings, () => now_ms);
+  const made = (changed: Partial<typeof settings>) =>
+    garbage({ collect, collectNew() {} }, { ...settings, ...changed }, () => clock.now_ms);
+  return { clock, collected, made };
+}
+
+test("a burst is collected at once, and then a twentieth of the time at most; the last body is not forgotten", async () => {
+  const { clock, collected, made } = timed();
+  const left = made({ old_ms: 0, old_min: 9, open_max: 0, budget: { burst: 50, per_second: 50 } });
   for (let body = 0; body < 10; body++) left.translated(10);
   expect(collected).toHaveLength(10);
-  const burst_ms = now_ms;
-  while (now_ms < 2000) {
+  const burst_ms = clock.now_ms;
+  while (clock.now_ms < 2000) {
     left.translated(10);
-    now_ms += 1;
+    clock.now_ms += 1;
   }
   const later = collected.length - 10;
-  expect(later * 5).toBeLessThanOrEqual((now_ms - burst_ms) / 20 + 5);
+  expect(later * 5).toBeLessThanOrEqual((clock.now_ms - burst_ms) / 20 + 5);
   expect(later).toBeGreaterThan(10);
   const before = collected.length;
   await until(() => collected.length === before + 1);
@@ -130,32 +128,17 @@ test("what long requests have left is collected when as many have ended as are o
 });
 
 test("for what long requests have left, a node stands still for 1 of 200 parts of its time at most", async () => {
-  let now_ms = 0;
-  const collected: number[] = [];
-  const collect = () => {
-    collected.push(now_ms);
-    now_ms += 5;
-  };
-  const settings = {
-    large_bytes: 10,
-    ended_bytes: 30,
-    old_ms: 1000,
-    old_min: 4,
-    old_rest: 200,
-    wait_ms: 0,
-    open_max: 50,
-    budget: { burst: 1000, per_second: 50 },
-  };
-  const left = garbage({ collect, collectNew() {} }, settings, () => now_ms);
+  const { clock, collected, made } = timed();
+  const left = made({ wait_ms: 0, budget: { burst: 1000, per_second: 50 } });
   const several = () => {
     for (let ended = 0; ended < 10; ended++) left.lived(1000, 4);
   };
   several();
   await until(() => collected.length === 1);
-  for (; now_ms < 1004; now_ms += 1) several();
+  for (; clock.now_ms < 1004; clock.now_ms += 1) several();
   await Bun.sleep(5);
   expect(collected).toEqual([0]);
-  now_ms += 1;
+  clock.now_ms += 1;
   several();
   await until(() => collected.length === 2);
 });
