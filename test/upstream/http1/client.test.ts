@@ -142,20 +142,24 @@ test("a request in pieces goes out whole and in order, and its pieces are used u
   expect(body).toEqual([]);
 });
 
-test("pieces of one memory go out whole, and it is freed with the last of them", async () => {
-  let seen = "";
-  const { url } = await engine((socket, request, nth) => {
-    seen = request;
-    ok(socket, request, nth);
-  });
-  const memory = new Uint8Array(4_000_000).fill(0x61);
-  const own = new TextEncoder().encode("b".repeat(1000));
-  const body = [memory.subarray(0, 1000), own, memory.subarray(3_000_000)];
-  const patience = Cancellation.timeout(10_000);
-  expect(await textOf(await post(fresh(), url, { body, signal: patience }))).toBe("ok");
-  expect(seen.split("\r\n\r\n")[1] === "a".repeat(1000) + "b".repeat(1000) + "a".repeat(1_000_000)).toBe(true);
-  expect([memory.byteLength, own.byteLength]).toEqual([0, 0]);
-});
+// A small first piece goes out in one write with the head.
+test.each([1000, 20_000])(
+  "pieces of one memory go out whole, and it is freed with the last: first %d",
+  async (first) => {
+    let seen = "";
+    const { url } = await engine((socket, request, nth) => {
+      seen = request;
+      ok(socket, request, nth);
+    });
+    const memory = new Uint8Array(4_000_000).fill(0x61);
+    const own = new TextEncoder().encode("b".repeat(1000));
+    const body = [memory.subarray(0, first), own, memory.subarray(3_000_000)];
+    const patience = Cancellation.timeout(10_000);
+    expect(await textOf(await post(fresh(), url, { body, signal: patience }))).toBe("ok");
+    expect(seen.split("\r\n\r\n")[1] === "a".repeat(first) + "b".repeat(1000) + "a".repeat(1_000_000)).toBe(true);
+    expect([memory.byteLength, own.byteLength]).toEqual([0, 0]);
+  },
+);
 
 describe("a connection", () => {
   test("whose answer was read serves the next request, and one of its own is a new one", async () => {
