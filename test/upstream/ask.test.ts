@@ -4,6 +4,7 @@ import type { InferenceEvent } from "../../src/inference/event.ts";
 import { Fault } from "../../src/inference/fault.ts";
 import { openaiChatUpstream } from "../../src/protocol/openai-chat/codec.ts";
 import { Cancellation, type Signal } from "../../src/time/cancellation.ts";
+import { yieldToEventLoop } from "../../src/time/yielding.ts";
 import { ask } from "../../src/upstream/ask.ts";
 import { type Client, client } from "../../src/upstream/http1/client.ts";
 import { ReadPauses } from "../../src/upstream/http1/read-pauses.ts";
@@ -257,6 +258,8 @@ describe("an engine", () => {
     });
     const again = async () => {
       await outcomeOf("", { origin: `http://127.0.0.1:${engine.port}` });
+      // By then, a connection that nobody reads any more is closed.
+      for (let turn = 0; turn < 10; turn++) await yieldToEventLoop();
       closeStream();
       return connections < requests;
     };
