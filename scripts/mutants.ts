@@ -1,6 +1,7 @@
 // `npm run mutants`: breaks product lines on purpose, one at a time (test/mutants), and runs the tests that must fail.
 // `-- WORD…` tries the mutants of a room, or those whose names contain the word. `--sample K --seed S` tries K of them,
-// different ones for each seed (default: the number of the day). `--within SECONDS` starts no more after that time.
+// different ones for each seed (default: the number of the day). `--since COMMIT` tries those of files that have changed since,
+// and those that a changed test must catch. `--within SECONDS` starts no more after that time.
 // `--drawn K --seed S` makes mutants by operators instead (scripts/drawn), evenly over the modules; `--module WORD` takes
 // those of a module or a file, and `--only IDENTITY` those whose identity contains the text. Their survivors are printed
 // and fail nothing: the goal is nine of ten, and the draw of a day must not fail a change that has nothing to do with it.
@@ -11,14 +12,14 @@ import { parseArgs } from "node:util";
 import Table from "cli-table3";
 import type { Service } from "../test/harness/services.ts";
 import { mutants } from "../test/mutants/all.ts";
-import { chosen, type Named, named, sampled } from "../test/mutants/mutant.ts";
+import { chosen, type Named, named, ofFiles, sampled } from "../test/mutants/mutant.ts";
 import { close } from "./counts.ts";
 import { reportDrawn } from "./drawn/report.ts";
 import { type DrawOptions, tryDrawn } from "./drawn/trials.ts";
 import { type Laboratory, laboratory, type Verdict } from "./laboratory.ts";
 import { type Environment, environmentWith } from "./test-environment.ts";
 
-const usage = `usage: npm run mutants -- [WORD…] [--sample K] [--seed S] [--within SECONDS]
+const usage = `usage: npm run mutants -- [WORD…] [--since COMMIT] [--sample K] [--seed S] [--within SECONDS]
        npm run mutants -- --drawn K [--seed S] [--module WORD]… [--only IDENTITY]… [--within SECONDS]
   Whole numbers, K and SECONDS at least 1. WORD is a room, or part of a mutant's name.`;
 const day_ms = 24 * 3_600_000;
@@ -60,7 +61,8 @@ async function main(): Promise<void> {
   await Promise.all(services.map((service) => service.stop()));
   report(results);
   const count = (kind: Verdict["kind"]) => results.filter(({ verdict }) => verdict.kind === kind).length;
-  const failed = count("failed") + (fell || count("caught") + count("failed") === 0 ? 1 : 0);
+  const triedNone = asked.tried.length > 0 && count("caught") + count("failed") === 0;
+  const failed = count("failed") + (fell || triedNone ? 1 : 0);
   await close({ passed: count("caught"), failed, skipped: count("skipped") });
 }
 
@@ -87,6 +89,7 @@ function options(all: readonly Named[]) {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
     options: {
+      since: { type: "string" },
       sample: { type: "string" },
       seed: { type: "string" },
       within: { type: "string" },
@@ -101,7 +104,8 @@ function options(all: readonly Named[]) {
       throw new Error(`--${name} is not a whole number from ${least} on`);
     return given;
   };
-  const some = chosen(all, positionals);
+  const meant = chosen(all, positionals);
+  const some = values.since === undefined ? meant : ofFiles(meant, changedSince(values.since));
   const seed = number("seed", 0, Math.floor(Date.now() / day_ms));
   const within_ms = number("within", 1, Number.POSITIVE_INFINITY) * 1000;
   const drawn: DrawOptions | null =
@@ -113,6 +117,13 @@ function options(all: readonly Named[]) {
     tried: sampled(some, number("sample", 1, some.length), seed, ({ mutant }) => mutant.name),
     within_ms,
   };
+}
+
+/** The files that differ from a commit, committed or not. Throws an Error if git knows none of that name. */
+function changedSince(commit: string): Set<string> {
+  const { success, stdout } = Bun.spawnSync(["git", "diff", "--name-only", "--end-of-options", commit, "--"]);
+  if (!success) throw new Error(`--since is not a commit: '${commit}'`);
+  return new Set(stdout.toString().split("\n"));
 }
 
 async function tried(lab: Laboratory, one: Named, worker: number, until_ms: number): Promise<Result> {

@@ -1,13 +1,13 @@
 // Finds the tests that must notice a mutant of a file: those of its module, and others that import the file. Pure.
 
 import { importsOf, resolved, type Tree } from "../../test/house/source.ts";
-import type { Mutant } from "../../test/mutants/mutant.ts";
+import { fileOf, type Mutant } from "../../test/mutants/mutant.ts";
 import { moduleOf } from "./draw.ts";
 
 /**
- * Test files, the likeliest first: those that declared mutants of the file name, then by imports; tests of nodes last. If
- * the module has none that come to the file, those of other modules that do. Of the `long` ones only those that declared
- * mutants name, unless there are no others.
+ * Test files, the likeliest first: those that declared mutants of the file name, the module's, those that import the file,
+ * and then others that come to it; of each, by imports, and tests of nodes last. Of the `long` ones only those that
+ * declared mutants name, unless the first have no others.
  */
 export function testsOf(
   file: string,
@@ -28,13 +28,12 @@ export function testsOf(
     const canNotice = isNamed || startsNode || distance < Number.POSITIVE_INFINITY || module === "sql";
     if (!canNotice) return [];
     const isNear = isNamed || isOwn || distance === 1;
-    const rank = [!isNamed, startsNode, !isNamesake(test, file), distance, -mentions(tree.get(test)!, file)];
-    return [{ test, isNear, isShort: isNamed || !long.has(test), distance, rank: rank.map(Number) }];
+    const rank = [!isNear, !isNamed, startsNode, !isNamesake(test, file), distance, -mentions(tree.get(test)!, file)];
+    return [{ test, isNear, isShort: isNamed || !long.has(test), rank: rank.map(Number) }];
   });
-  const near = all.filter(({ isNear }) => isNear);
-  const rows = near.length > 0 ? near : all.filter(({ distance }) => distance !== Number.POSITIVE_INFINITY);
-  const short = rows.filter(({ isShort }) => isShort);
-  return (short.length > 0 ? short : rows).sort((a, b) => compared(a.rank, b.rank)).map(({ test }) => test);
+  const hasShort = all.some(({ isNear, isShort }) => isNear && isShort);
+  const tried = all.filter(({ isNear, isShort }) => isShort || (isNear && !hasShort));
+  return tried.sort((a, b) => compared(a.rank, b.rank)).map(({ test }) => test);
 }
 
 /** A test file and the helpers in `test` that it imports. */
@@ -62,6 +61,9 @@ function foldersOf(module: string): readonly string[] {
       return [module, "failover"];
     case "db":
       return ["postgres"];
+    case "management":
+    case "config":
+      return [module, "cli", "http"];
     case "api":
     case "body":
     case "node":
@@ -69,10 +71,6 @@ function foldersOf(module: string): readonly string[] {
     default:
       return [module];
   }
-}
-
-function fileOf(test: string): string {
-  return test.split(" > ")[0]!;
 }
 
 function isNamesake(test: string, file: string): boolean {

@@ -34,8 +34,11 @@ const remembered_in = ".cache/drawn";
 
 type InParallel = <T>(all: readonly T[], work: (one: T, worker: number) => Promise<unknown>) => Promise<void>;
 
-/** How many test files are tried: of those that run the mutated part, or of which that is not known. */
+/** How many test files are tried that run the mutated part. */
 const files_max = 14;
+/** How many files are asked whether they run it, of those of which that is not known: more while none does. */
+const asked_max = 14;
+const asked_max_forNone = 60;
 /** How long those that are known to run it may take together without the mutant. */
 const known_ms_max = 60_000;
 
@@ -108,8 +111,10 @@ class Trials {
     const finding = await this.lab.tried(site.file, text, first, worker);
     if (finding.kind !== "survived") return finding;
     let count = first.length;
-    const asked = unknown.slice(0, files_max - first.length);
-    for (const test of asked) {
+    let asked = 0;
+    for (const test of unknown) {
+      if (count >= files_max || asked >= (count > 0 ? asked_max : asked_max_forNone)) break;
+      asked += 1;
       if (!(await this.#runs.take(test, worker))) continue;
       const took_ms = this.#runs.time_ms(test, place);
       if (took_ms === null || took_ms === false) continue;
@@ -118,8 +123,8 @@ class Trials {
       if (found.kind !== "survived") return found;
     }
     if (count > 0) return { kind: "survived", why: `${count} test files run it` };
-    const isSure = asked.length === unknown.length;
-    return { kind: "survived", why: isSure ? "no test runs it" : `none of ${asked.length} test files runs it` };
+    const isSure = asked === unknown.length;
+    return { kind: "survived", why: isSure ? "no test runs it" : `none of ${asked} test files runs it` };
   }
 }
 

@@ -59,6 +59,17 @@ export function chosen(all: readonly Named[], words: readonly string[]): Named[]
   return words.length === 0 ? [...all] : all.filter((one) => words.some((word) => means(word)(one)));
 }
 
+/** Those that break one of the files, or that a test in one of them must catch. */
+export function ofFiles(all: readonly Named[], files: ReadonlySet<string>): Named[] {
+  const isMeant = ({ file, caughtBy }: Mutant) => [file, ...caughtBy.map(fileOf)].some((one) => files.has(one));
+  return all.filter(({ mutant }) => isMeant(mutant));
+}
+
+/** The file of a test that `caughtBy` names. */
+export function fileOf(test: string): string {
+  return test.split(" > ")[0]!;
+}
+
 /** `bun test` with what `caughtBy` names. */
 export function testWords(test: string): string[] {
   const [file = "", words] = test.split(" > ", 2);

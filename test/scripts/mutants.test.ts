@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { mutants as ofProof } from "../../proof/mutants.ts";
 import { deadCitations } from "../house/citations.ts";
 import { mutants } from "../mutants/all.ts";
-import { chosen, type Mutant, mutated, named, notices, sampled, testWords } from "../mutants/mutant.ts";
+import { chosen, type Mutant, mutated, named, notices, ofFiles, sampled, testWords } from "../mutants/mutant.ts";
 
 const root = join(import.meta.dir, "../..");
 const mutant: Mutant = {
@@ -115,5 +115,14 @@ describe("a choice of mutants", () => {
     expect(names("usage")).toEqual(["one is two", "two is three"]);
     expect(names("three", "auth")).toEqual(["two is three", "open"]);
     expect(() => names("none")).toThrow("'none'");
+  });
+
+  test("by files takes those that break one, and those that a test in one must catch", () => {
+    const one = { ...mutant, name: "a", file: "src/a.ts", caughtBy: ["test/b.test.ts > words"] };
+    const some = named({ usage: [one, { ...one, name: "c", file: "src/c.ts", caughtBy: ["test/d.test.ts"] }] });
+    const names = (...files: string[]) => ofFiles(some, new Set(files)).map(({ mutant: { name } }) => name);
+    expect(names("src/a.ts", "src/none.ts")).toEqual(["a"]);
+    expect(names("test/b.test.ts", "test/d.test.ts")).toEqual(["a", "c"]);
+    expect(names()).toEqual([]);
   });
 });
