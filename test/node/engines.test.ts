@@ -2,6 +2,7 @@
 import { afterEach, expect, test } from "bun:test";
 import type { Configuration } from "../../src/config/configuration.ts";
 import { type Engines, engines } from "../../src/node/engines.ts";
+import type { EngineSlots } from "../../src/store/engine-slots.ts";
 import type { Answer } from "../../src/upstream/resolve.ts";
 import { configured } from "../config/reading.ts";
 import { until } from "../harness/until.ts";
@@ -22,7 +23,7 @@ models:
 `);
 }
 
-async function node(first: Configuration, answer: () => Promise<Answer>) {
+async function node(first: Configuration, answer: () => Promise<Answer>, slots?: EngineSlots) {
   const stack = new AsyncDisposableStack();
   ending.push(stack);
   const events: { event: string; fields: Record<string, unknown> }[] = [];
@@ -36,6 +37,7 @@ async function node(first: Configuration, answer: () => Promise<Answer>) {
         flush() {},
       },
       resolve: answer,
+      ...(slots ? { slots } : {}),
       resolved() {
         state.resolutions += 1;
       },
@@ -93,4 +95,22 @@ test("too many addresses are logged once, with what to do, and a long list is cu
   const { added } = events.find(({ event }) => event === "upstream_resolved")!.fields as { added: string[] };
   expect(added).toHaveLength(17);
   expect(added.at(-1)).toBe("and 4 more");
+});
+
+test("a limit that the fleet shares is asked for at each address before any request comes", async () => {
+  const asked = new Set<string>();
+  const slots: EngineSlots = {
+    async exchange(engine, { limits }) {
+      asked.add(engine.split(" ").at(-1)!);
+      return { held: limits, target: limits, processes: 1, isShort: false };
+    },
+    async leave() {},
+  };
+  let answer = to("10.0.0.1", "10.0.0.2");
+  const shared = text("{ interval_ms: 100 }, concurrent_max: 8, scope: fleet");
+  await node(shared, async () => answer, slots);
+  await until(() => asked.size === 2, 5_000, "both engines");
+  answer = to("10.0.0.2", "10.0.0.3");
+  await until(() => asked.size === 3, 5_000, "the new one");
+  expect([...asked].sort()).toEqual(["10.0.0.1", "10.0.0.2", "10.0.0.3"]);
 });

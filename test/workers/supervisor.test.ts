@@ -137,6 +137,25 @@ test("a stop is told to those that serve, ends those that do not yet, and starts
   expect(played).toHaveLength(2);
 });
 
+test("a stop calls off the next attempt of a worker that was lost", async () => {
+  jest.useFakeTimers();
+  const { node, played } = rig(2);
+  const turn = async () => {
+    for (let turns = 0; turns < 10; turns++) await Promise.resolve();
+  };
+  for (const index of [0, 1]) {
+    played[index]!.say({ word: "here" });
+    played[index]!.say({ word: "serving", url: "http://x" });
+  }
+  played[1]!.end(1);
+  await turn();
+  node.stop("SIGTERM");
+  jest.advanceTimersByTime(1_000);
+  expect(played).toHaveLength(2);
+  played[0]!.end(0);
+  expect(await node.ended).toBe(0);
+});
+
 test("a reload is taken by all or none; one that starts meanwhile is told afterwards", async () => {
   const { node, played, serve } = rig(2);
   await serve(played[0]!);
@@ -158,6 +177,21 @@ test("a reload is taken by all or none; one that starts meanwhile is told afterw
   await Bun.sleep(5);
   const verdicts = played[0]!.orders.filter(({ order }) => order === "verdict");
   expect(verdicts.at(-1)).toEqual({ order: "verdict", round: 2, problems: [] });
+});
+
+test("a reload does not wait for a worker that does not vote, and says which", async () => {
+  jest.useFakeTimers();
+  const { node, played } = rig(2);
+  for (const index of [0, 1]) {
+    played[index]!.say({ word: "here" });
+    played[index]!.say({ word: "serving", url: "http://x" });
+  }
+  node.reload();
+  played[0]!.say({ word: "vote", round: 1, problems: [] });
+  jest.advanceTimersByTime(15_000);
+  const problems = ["no word from worker 2 within 15 s; reload again"];
+  for (const { orders } of played)
+    expect(orders.filter(({ order }) => order === "verdict")).toEqual([{ order: "verdict", round: 1, problems }]);
 });
 
 test("pauses double up to half a minute, and begin anew after ten seconds of service", () => {
