@@ -1,6 +1,7 @@
 /** docs/design/keys.md, Keys that exist. */
 import { expect, test } from "bun:test";
 import { existingSecrets } from "../../src/auth/existing-secrets.ts";
+import { Fingerprints } from "../../src/auth/fingerprints.ts";
 import type { ExistingSecretsPiece } from "../../src/store/existing-secrets.ts";
 import { until } from "../harness/until.ts";
 
@@ -141,4 +142,20 @@ test("no more are kept than fit, and no more are read", async () => {
   await until(() => existing.count() === 2, 1000, "the reading to end");
   expect(asked).toEqual([]);
   expect(existing.has(hash("three"))).toBe(false);
+});
+
+test("by default three million are kept, which take 32 MiB", async () => {
+  const kept = 3 * 2 ** 20;
+  const fingerprints = new Uint8Array(Uint32Array.from({ length: 2 * (kept + 1) }, (_, word) => word).buffer);
+  const failures: unknown[] = [];
+  const existing = existingSecrets({
+    store: { piece: async () => ({ fingerprints, next: null }) },
+    failed: (cause) => failures.push(cause),
+  });
+  existing.reload();
+  await existing.isRead(10_000);
+  expect([existing.count(), failures]).toEqual([kept, []]);
+  const alone = new Fingerprints(kept);
+  alone.add(fingerprints);
+  expect(alone.bytes).toBe(32 * 1024 * 1024);
 });

@@ -130,6 +130,21 @@ for (const name of databaseKinds(import.meta.path)) {
       expect(await book.check(true)).toMatchObject([wrong]);
     });
 
+    test("a count of running requests that is not that of their holds is found, also where it is missing", async () => {
+      await admitted();
+      for (const [change, held] of [
+        ["update usage_now set running = running + 1", 2],
+        ["delete from usage_now", 0],
+      ] as const) {
+        await store.db.query(`${change} where subject_id = $1`, [bare(organization, "org_")]);
+        const wrong = { organizationId: organization, subjectId: null, kind: "running" as const, startsAt: null };
+        const found = { ...wrong, used: 0, recorded: 0, held, holding: 1 };
+        expect(await book.check()).toContainEqual(found);
+        expect((await audited()).differences).toContainEqual(found);
+        await store.db.exec("update usage_audit set looked_at = null");
+      }
+    });
+
     test("what is recorded of a sealed window, because the clock stepped back, stands beside the seal and is sealed too", async () => {
       const weekSeal = async () => (await seals()).find(({ kind }) => kind === "week");
       await served(5);

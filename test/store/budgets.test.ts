@@ -20,10 +20,13 @@ for (const name of databaseKinds(import.meta.path)) {
     const admit = (command: Admit) => run<AdmitAnswer>(command);
     const newKey = () => `key_${newHex()}`;
     const newTeam = () => Bun.randomUUIDv7();
+    /** Returns whether earlier use had to be summed. */
     async function limit(organization: string, id: string, budget: Partial<Budget>, team: string | null = null) {
       const uuid = id.startsWith("key_") ? bare(id, "key_") : id;
       const subject = { id: uuid, organization: bare(organization, "org_"), team, budget: { ...noBudget, ...budget } };
-      if (await store.db.transaction((tx) => setSubject(tx, subject))) await sumEarlier(store.db, uuid);
+      const isUnsummed = await store.db.transaction((tx) => setSubject(tx, subject));
+      if (isUnsummed) await sumEarlier(store.db, uuid);
+      return isUnsummed;
     }
     /** A thousand units each: ten tokens of ten and nine hundred more. */
     const asked = (organization: string, keyId: string, change: Partial<Admit> = {}) => ({
@@ -202,6 +205,14 @@ for (const name of databaseKinds(import.meta.path)) {
         { subject: "team" },
       ]);
       expect(await book.check(true)).toEqual([]);
+    });
+
+    test("earlier use is summed with the first limit, and with no later change", async () => {
+      const [organization, key] = [await store.newOrganization(), newKey()];
+      expect(await limit(organization, key, {}, newTeam())).toBe(false);
+      expect(await limit(organization, key, { week: 5_000 })).toBe(true);
+      for (const budget of [{ week: 6_000 }, {}, { session: 900 }])
+        expect(await limit(organization, key, budget)).toBe(false);
     });
 
     test.each(["before", "after"])(

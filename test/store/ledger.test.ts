@@ -479,6 +479,19 @@ for (const name of databaseKinds(import.meta.path)) {
       expect(await book.check()).toEqual([]);
     });
 
+    test("a window that nobody has used yet is empty, whatever the earlier ones hold", async () => {
+      const organization = await store.newOrganization();
+      for (const [week, units] of [500, 60].entries()) {
+        await store.setClock(hours(24 * 7 * week));
+        const command = admitOf(organization);
+        await admit(command);
+        await run(settleOf(command, units));
+      }
+      await store.setClock(hours(24 * 7 * 2));
+      const unused = { used: 0, held: 0 };
+      expect(await book.windows(organization, unlimited)).toMatchObject({ session: unused, week: unused });
+    });
+
     /** What other tests have left running is out of the way. */
     const recoverTheRest = async () => {
       await store.setClock(hours(1000));

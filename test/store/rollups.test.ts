@@ -340,7 +340,14 @@ for (const name of databaseKinds(import.meta.path)) {
     });
 
     test("a roll-up that is changed is found: of an open day by every check, and of a sealed one by a full check", async () => {
-      await served({ units: 5 });
+      const usage = {
+        inputTokens: 1,
+        cachedInputTokens: 20,
+        cacheWriteTokens: 300,
+        outputTokens: 4000,
+        reasoningTokens: 6,
+      };
+      await served({ units: 5 }, { usage: { ...usage, source: "reported" } });
       await readAll();
       for (const [table, column] of [
         ["usage_hour", "output_tokens"],
@@ -358,8 +365,21 @@ for (const name of databaseKinds(import.meta.path)) {
       }
       await store.db.exec("update usage_day set units = 9");
       await at(start_ms + 2 * hour_ms);
-      const wrong = { kind: "day", used: 9, recorded: 5, startsAt: new Date("2026-02-27T00:00:00Z") } as const;
-      const total = { kind: "total", used: 5, recorded: 9, startsAt: new Date("2026-02-01T00:00:00Z") } as const;
+      const tokens = { held: 4321, holding: 4321 };
+      const wrong = {
+        kind: "day",
+        used: 9,
+        recorded: 5,
+        ...tokens,
+        startsAt: new Date("2026-02-27T00:00:00Z"),
+      } as const;
+      const total = {
+        kind: "total",
+        used: 5,
+        recorded: 9,
+        ...tokens,
+        startsAt: new Date("2026-02-01T00:00:00Z"),
+      } as const;
       const all = [wrong, { ...total, organizationId: null }, total, total];
       expect(await node().audit()).toMatchObject({ differences: all, differing: 4 });
       expect(await days()).toEqual([day("2026-02-27", 1, false)]);
