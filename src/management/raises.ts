@@ -277,9 +277,10 @@ function inThePast(until: Date): never {
 }
 
 function raisedFacts({ organization, subject, subjectId, limits, raise }: RaisedLimits): Facts {
+  const isWhole = subject === "organization";
   return [
-    [subject, subjectId],
-    ...(subject === "organization" ? [] : [["in", organization] as const]),
+    [subject, isWhole ? `${organization} (${subjectId})` : subjectId],
+    ...(isWhole ? [] : [["in", organization] as const]),
     ["limits", limitsInWords(limits) ?? "none"],
     ...(raise ? raiseFacts(raise) : ([["raised to", `nothing: the limits above count`]] as const)),
   ];

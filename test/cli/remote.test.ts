@@ -7,8 +7,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { remoteManagement } from "../../src/cli/remote.ts";
+import { remoteAnswers } from "../../src/cli/remote-events.ts";
 import { adminSocket, socketManagement } from "../../src/cli/socket.ts";
-import type { Answer, Management } from "../../src/management/verbs.ts";
+import { type Answer, type Management, verbNamed } from "../../src/management/verbs.ts";
 import { ledger } from "../../src/postgres/ledger.ts";
 import { refusedRequests } from "../../src/postgres/refused.ts";
 import { type OperatorPort, operatorPort } from "../http/operator-port.ts";
@@ -248,6 +249,8 @@ describe("a command", () => {
     expect((await viewer.typed(`org suspend acme --server ${port.url}`)).err).toContain("needs the role admin");
     expect((await viewer.typed("org list --server http://sluice.example:9090")).err).toContain("in the clear");
     expect((await viewer.typed("org list --server nowhere")).err).toContain("not a server's URL");
+    for (const place of ["ann@sluice.example", ":word@sluice.example", "sluice.example?a=b"])
+      expect((await viewer.typed(`org list --server https://${place}`)).err).toContain("has no user and no query");
     expect((await viewer.typed("org list --server http://127.0.0.1:1")).err).toContain("cannot be reached");
     expect(await viewer.typed("serve --server http://127.0.0.1:1")).toMatchObject({ code: 2 });
     const file = join(folder, "token");
@@ -259,4 +262,32 @@ describe("a command", () => {
     const wrong = shell({ environment: { SLUICE_OPERATOR_TOKEN: "slk_1", SLUICE_SERVER: port.url } });
     expect((await wrong.typed("org list")).err).toContain("not valid");
   });
+});
+
+test("a watch goes on at another node where one ends its stream, and ends with a refusal or its watcher", async () => {
+  const event = (name: string, data: object) => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
+  let streams = 0;
+  const nodes = Bun.serve({
+    port: 0,
+    fetch({ headers }) {
+      if (headers.get("authorization") !== "Bearer good")
+        return Response.json({ error: { message: "Not valid.", code: "invalid_operator_token" } }, { status: 401 });
+      streams += 1;
+      return new Response(event("fleet", { streams }) + event("error", { error: { message: "about to stop" } }));
+    },
+  });
+  try {
+    const stopped = new AbortController();
+    const watched = (token: string) =>
+      remoteAnswers({ url: String(nodes.url), token }, verbNamed("getFleet"), stopped.signal);
+    await expect(watched("bad").next()).rejects.toThrow("Not valid.");
+    const answers: unknown[] = [];
+    for await (const answer of watched("good")) {
+      answers.push(answer);
+      if (streams === 2) stopped.abort();
+    }
+    expect(answers).toEqual([{ streams: 1 }, { streams: 2 }]);
+  } finally {
+    await nodes.stop(true);
+  }
 });

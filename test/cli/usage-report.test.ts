@@ -203,6 +203,8 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
       expect(out).toMatch(new RegExp(`\r\n${team},research,${key},builder,1,.*,"{""stage"":""test""}"\r\n`));
       Object.assign(it.services.terminal, { width: 120 });
       expect((await it.typed(`usage report --org ${slug} --by team`)).out).toMatch(/^research +team_/m);
+      // A key that is nobody's has a mark in the place of a name.
+      expect((await it.typed(`usage report --org ${slug} --by person`)).out).toMatch(/^- /m);
       Object.assign(it.services.terminal, { width: null });
       await it.typed(["team", "remove", team]);
       expect(await it.json(`usage report --org ${slug} --by team --json`)).toMatchObject({ rows });

@@ -1,8 +1,10 @@
 /** What holds for every verb of the list, also for those to come. */
 import { describe, expect, test } from "bun:test";
 import Type from "typebox";
+import { grouped } from "../../src/inference/amounts.ts";
 import { managementFaultCodes } from "../../src/inference/fault.ts";
 import { client } from "../../src/management/client.ts";
+import type { ListCommand, ThingCommand } from "../../src/management/command.ts";
 import { ManagementError } from "../../src/management/error.ts";
 import { verbsOf } from "../../src/management/verb.ts";
 import { verbs } from "../../src/management/verbs.ts";
@@ -17,6 +19,20 @@ function refusal(work: () => unknown): ManagementError {
     throw thrown;
   }
   throw new Error("was accepted");
+}
+
+type Given = Record<string, unknown>;
+
+/** Members that facts leave out, because another one says the same or nobody asks. */
+const unprinted = ["organization_id", "object", "changed_at"];
+/** Columns that are empty where there is nothing to say. */
+const sparse = ["RAISED UNTIL", "FROM", "PERSON", "PROBLEM"];
+
+/** A value as a person reads it: `2,000`, the date of an instant. */
+function read(value: unknown): string[] {
+  if (Array.isArray(value)) return value.flatMap(read);
+  if (typeof value === "number") return [grouped(value)];
+  return typeof value === "string" ? [value.replace(/T[\d:.]+Z$/, "")] : [];
 }
 
 test("each has a name and a route of its own", () => {
@@ -61,6 +77,25 @@ describe.each(verbs.map((one) => [one.name, one] as const))("%s", (_, one) => {
     if (one.id !== null) expect(one.faults).toContain("resource_not_found");
     if (one.kind === "change") expect(encode(one.answers, one.example.answer)).toHaveProperty("version");
     expect(one.method === "get").toBe(one.kind === "reading");
+  });
+
+  test("prints each value of its example as facts, and has no empty column in a table", () => {
+    const { takes, answer } = one.example as { takes: Given; answer: unknown };
+    const command = one.command as ThingCommand<Given, unknown> | ListCommand<Given, unknown> | undefined;
+    if (!command) return;
+    if ("columns" in command) {
+      const [row] = (answer as { data: unknown[] }).data;
+      const empty = command.columns.filter(({ cell }) => cell(row, 0) === "").map(({ head }) => head);
+      expect(empty.filter((head) => !sparse.includes(head))).toEqual([]);
+      return;
+    }
+    const words = command.says(answer, takes);
+    if (typeof words === "string") return;
+    const printed = JSON.stringify(words);
+    const left = Object.entries(encode(one.answers, answer as never) as Given).filter(
+      ([name, value]) => !unprinted.includes(name) && read(value).some((text) => !printed.includes(text)),
+    );
+    expect(left).toEqual([]);
   });
 
   test("reaches a transport as JSON, and its answer comes back as a value", async () => {
