@@ -26,6 +26,9 @@ export const equivalents: Readonly<Record<string, string>> = {
   "src/telemetry/process.ts, watchProcess: constant off by one 1":
     "What is said of a limit that the system does not tell is not promised.",
   "src/telemetry/spans.ts, Spans.#addCallerIds: statements swapped 1": "Neither looks at what the other changes.",
+  "src/telemetry/metrics.ts, prometheusMetrics.routes: statements swapped 1":
+    "Each is a reading of its own; the order of metrics is that of the table.",
+  "src/telemetry/process.ts, watchProcess.seconds: boundary shifted 1": "Nothing in seconds is nothing.",
   "src/time/countdown.ts, Countdown.#look: statement dropped 2": "To call off a timer that has run does nothing.",
   "src/time/countdown.ts, Countdown: constant off by one 2": "It is set before it is read.",
   "src/tokens/count.ts, pieces: constant off by one 4": "The slice from 0 is the whole text.",
@@ -41,5 +44,6 @@ export const equivalents: Readonly<Record<string, string>> = {
   "src/usage/forwarded.ts, Forwarded.add: constant off by one 1": "It is only asked whether there are any.",
   "src/usage/receipt-watch.ts, receiptWatch.rounds: constant off by one 1":
     "The first round begins a millisecond later.",
+  "src/workers/lines.ts, wholeLines.flush: boundary shifted 1": "To write nothing changes nothing.",
   "src/workers/member.ts, joined: statements swapped 2": "Neither listener is called before both are there.",
 };

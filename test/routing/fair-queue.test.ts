@@ -207,3 +207,24 @@ test("a step costs the same however many wait: turns are bounded by the tokens s
   expect(few).toBeLessThan(4);
   expect(many).toBeLessThan(4);
 });
+
+test("an organization that has nothing running or waiting any more leaves nothing", () => {
+  const queue = new FairQueue<One>();
+  const heap_bytes = () => {
+    Bun.gc(true);
+    return process.memoryUsage().heapUsed;
+  };
+  const pass = (from: number, to: number) => {
+    for (let count = from; count < to; count++) {
+      queue.push(one(`org-${count}`, 1));
+      queue.begun(take(queue).organizationId);
+      queue.ended(`org-${count}`);
+    }
+  };
+  pass(0, 1_000);
+  const before = heap_bytes();
+  pass(1_000, 101_000);
+  expect(queue.length).toBe(0);
+  // Less than 21 bytes each.
+  expect(heap_bytes() - before).toBeLessThan(2 * 1024 * 1024);
+});

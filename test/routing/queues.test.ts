@@ -5,6 +5,9 @@ import { Fault } from "../../src/inference/fault.ts";
 import type { Route } from "../../src/routing/catalog.ts";
 import type { Claim } from "../../src/routing/fair-queue.ts";
 import { type Queues, queues, type Slot, type Waiting } from "../../src/routing/queues.ts";
+import { sharing } from "../../src/routing/sharing.ts";
+import type { EngineSlots } from "../../src/store/engine-slots.ts";
+import type { Clock } from "../../src/time/clock.ts";
 import type { Capacity } from "../../src/upstream/target.ts";
 
 const unlimited: Capacity = {
@@ -309,4 +312,42 @@ test("an engine that is gone is forgotten when nothing runs there and nobody wai
   slot.release();
   at.retain(new Set());
   expect(again()).toBe(1);
+});
+
+test("a request that waits for slots of a limit that the fleet shares has them asked for at once", async () => {
+  let now_ms = 0;
+  const timers = new Set<{ due_ms: number; run(): void }>();
+  const clock: Clock = {
+    now_ms: () => now_ms,
+    after(delay_ms, run) {
+      const timer = { due_ms: now_ms + delay_ms, run };
+      timers.add(timer);
+      return () => void timers.delete(timer);
+    },
+  };
+  const pass = async (until_ms: number) => {
+    for (now_ms += 1; now_ms <= until_ms; now_ms++) {
+      for (const timer of [...timers].filter(({ due_ms }) => due_ms <= now_ms)) {
+        timers.delete(timer);
+        timer.run();
+      }
+      for (let turns = 0; turns < 10; turns++) await Promise.resolve();
+    }
+    now_ms = until_ms;
+  };
+  // It gives as many slots as there are requests.
+  const store: EngineSlots = {
+    exchange: async (_, { wanted }) => ({ held: wanted, target: wanted, processes: 2, isShort: false }),
+    leave: async () => {},
+  };
+  const at = queues(clock.now_ms, sharing({ store, newName: () => "one", clock }));
+  const shared = route("one", { concurrent_max: 4, isShared: true });
+  expect(at.sharedOf(shared)).toEqual({ held: 0, isApart: true });
+  await pass(10);
+  expect(at.sharedOf(shared)).toEqual({ held: 0, isApart: false });
+  const waiting = come(at, [shared], claim("a")) as Waiting;
+  // The next exchange would have been after 50 ms.
+  await pass(20);
+  expect(at.waiting()).toBe(0);
+  (await waiting.slot)!.release();
 });
