@@ -38,8 +38,7 @@ export class Fold {
   #end: Extract<InferenceEvent, { type: "response-end" }> | undefined;
   #failure: unknown;
   #usage: Usage = noUsage;
-  readonly #parts: ResultPart[] = [];
-  readonly #pieces: string[][] = [];
+  readonly #parts: { part: ResultPart; pieces: string[] }[] = [];
 
   push(event: InferenceEvent): void {
     switch (event.type) {
@@ -47,24 +46,23 @@ export class Fold {
         this.#start = event;
         // A second one makes the events before it void.
         this.#parts.length = 0;
-        this.#pieces.length = 0;
         this.#usage = noUsage;
         return;
       case "part-start":
-        this.#parts[event.index] = { head: event.part, text: "" };
-        this.#pieces[event.index] = [];
+        this.#parts[event.index] = { part: { head: event.part, text: "" }, pieces: [] };
         return;
       case "part-delta": {
-        this.#pieces[event.index]?.push(event.delta);
-        const part = this.#parts[event.index];
-        if (part && event.logprobs) {
-          part.logprobs ??= [];
-          for (const logprob of event.logprobs) part.logprobs.push(logprob);
+        const found = this.#parts[event.index];
+        if (!found) return;
+        found.pieces.push(event.delta);
+        if (event.logprobs) {
+          found.part.logprobs ??= [];
+          for (const logprob of event.logprobs) found.part.logprobs.push(logprob);
         }
         return;
       }
       case "part-end": {
-        const part = this.#parts[event.index];
+        const part = this.#parts[event.index]?.part;
         if (part && event.signature !== undefined) part.signature = event.signature;
         if (part && event.citations !== undefined) part.citations = event.citations;
         return;
@@ -89,7 +87,7 @@ export class Fold {
       responseId: start.responseId,
       model: start.model,
       createdAtSeconds: start.createdAtSeconds,
-      parts: this.#parts.map((part, index) => ({ ...part, text: (this.#pieces[index] ?? []).join("") })),
+      parts: this.#parts.map(({ part, pieces }) => ({ ...part, text: pieces.join("") })),
       usage: this.#usage,
       reason: end.reason,
       ...(end.stopSequence === undefined ? {} : { stopSequence: end.stopSequence }),

@@ -1,7 +1,9 @@
 /** URLs that an engine would fetch from inside: what can be told from the URL is refused, however it is spelled. */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { imageUrlProblem } from "../../src/inference/image-url.ts";
+import { Fault } from "../../src/inference/fault.ts";
+import { imageUrlProblem, refuseImages } from "../../src/inference/image-url.ts";
+import type { InferenceRequest } from "../../src/inference/request.ts";
 
 const open = { deny_private: false, denied_hosts: [] };
 const closed = { deny_private: true, denied_hosts: [] };
@@ -104,4 +106,24 @@ test("no text makes it throw, and no address of this machine gets through in any
       ),
     );
   fc.assert(fc.property(spelled, (host) => expect(says(`https://${host}/`)).not.toBeNull()));
+});
+
+test("a request is refused for any of its images, with the place of the first one among its needs", () => {
+  const image = (url: string) => ({ kind: "image" as const, url });
+  const refusal = (urls: readonly string[], needs: InferenceRequest["needs"]) => {
+    try {
+      refuseImages({ turns: [{ role: "user", parts: urls.map(image) }], needs }, open);
+      return null;
+    } catch (thrown) {
+      return thrown instanceof Fault ? [thrown.code, thrown.details.param] : thrown;
+    }
+  };
+  const needs: InferenceRequest["needs"] = [
+    { capability: "tools", param: "tools" },
+    { capability: "vision", param: "messages[0].content[0]" },
+  ];
+  const [fine, wrong] = ["https://example.com/a.png", "https://127.0.0.1/"];
+  expect(refusal([fine, fine], needs)).toBeNull();
+  expect(refusal([fine, wrong], needs)).toEqual(["invalid_value", "messages[0].content[0]"]);
+  expect(refusal([wrong], [])).toEqual(["invalid_value", undefined]);
 });

@@ -32,6 +32,7 @@ export const equivalents: Readonly<Record<string, string>> = {
   "src/time/countdown.ts, Countdown.#look: statement dropped 2": "To call off a timer that has run does nothing.",
   "src/time/countdown.ts, Countdown: constant off by one 2": "It is set before it is read.",
   "src/tokens/count.ts, pieces: constant off by one 4": "The slice from 0 is the whole text.",
+  "src/tokens/examine.ts, noMedia: constant off by one 1": "Only for the media of a request is anybody asked.",
   "src/tokens/harmony-types.ts, typeOf: boundary shifted 1": "How deep a schema is followed is not promised.",
   "src/tokens/worker.ts, answered: condition negated 2": "When garbage is collected is not promised.",
   "src/tokens/worker.ts, large_bytes: sum turned 1": "When garbage is collected is not promised.",

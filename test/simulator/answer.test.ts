@@ -20,6 +20,7 @@ describe("what it says", () => {
     const { content } = choices[0].message;
     expect(content).toStartWith("This is the Sluice simulator answering as “acme/writer-1”.");
     expect(content).toContain("You said: “Where does the river go?”");
+    expect(content).not.toContain("I was given");
   });
 
   test("the same question has the same answer, another has another", async () => {

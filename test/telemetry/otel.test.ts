@@ -1,5 +1,8 @@
 /** What a collector gets of requests: their spans and the GenAI metrics, in the caller's trace, and none of their content. */
 import { expect, test } from "bun:test";
+import { ROOT_CONTEXT, SpanStatusCode } from "@opentelemetry/api";
+import { TracerProvider } from "@opentelemetry/sdk-trace";
+import { Spans } from "../../src/telemetry/spans.ts";
 import { freePort } from "../harness/daemon.ts";
 import { type Sluice, startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
@@ -154,6 +157,18 @@ function expectMetrics({ metrics }: Collector): void {
   }
   expect(metrics.get("gen_ai.server.time_to_first_token")![0]!.bounds).toHaveLength(16);
 }
+
+test("a request whose status is 500 or more is an error of the server, and a client's mistake is none", () => {
+  const ended: SpanStatusCode[] = [];
+  const ignored = async () => {};
+  const onEnd = ({ status }: { status: { code: SpanStatusCode } }) => void ended.push(status.code);
+  const processor = { onStart() {}, onEnd, forceFlush: ignored, shutdown: ignored };
+  const tracer = new TracerProvider({ spanProcessors: [processor] }).getTracer("test");
+  const request = { id: "req_1", method: "GET", route: "/v1/models", headers: new Headers(), words: {} };
+  for (const status of [200, 499, 500, 503]) new Spans(tracer, request, ROOT_CONTEXT, false).end(status, undefined);
+  const { UNSET, ERROR } = SpanStatusCode;
+  expect(ended).toEqual([UNSET, UNSET, ERROR, ERROR]);
+});
 
 test("with caller_ids, spans say whose a request is: organization, key, and the team that it counts in", async () => {
   const collector = startCollector();

@@ -40,6 +40,9 @@ test.each(rows.filter(([, { buckets }]) => buckets))("the buckets of %s ascend",
   expect([...buckets].sort((a, b) => a - b)).toEqual([...buckets]);
   // An answer may take ten minutes.
   if (/^(http|inference)_.*(duration|first_part)/.test(name)) expect(buckets.at(-1)).toBe(600);
+  // A wait within an answer can be compared with the whole.
+  if (/_(duration|wait|first_part)_seconds$/.test(name))
+    expect(buckets).toEqual(expect.arrayContaining([0.1, 0.25, 0.5, 1, 2.5, 5, 10]));
 });
 
 test("docs/operating.md has the table as it is: run scripts/metrics.ts", () => {
@@ -58,6 +61,14 @@ test("a value beyond its bound is counted as other", async () => {
   expect(new Set(names).size).toBe(513);
   expect(text).toContain(`upstream_attempts_total{upstream="${other}",outcome="answered"} 88\n`);
   expect(text).toContain(`upstream_attempts_total{upstream="engine-1",outcome="${other}"} 1\n`);
+});
+
+test("a counter never falls", () => {
+  const { inc, sum } = instruments();
+  inc("usage_recovered_total", {}, 3);
+  for (const by of [-1, Number.NaN, Number.POSITIVE_INFINITY])
+    expect(() => inc("usage_recovered_total", {}, by)).toThrow(`usage_recovered_total cannot rise by ${by}`);
+  expect(sum("usage_recovered_total")).toBe(3);
 });
 
 test("a traced request is the exemplar of its bucket in OpenMetrics, and nowhere else", async () => {

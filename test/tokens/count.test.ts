@@ -80,6 +80,17 @@ test("every piece of a text counts, from its first character on", () => {
     expect(countOf(text)).toBe(text.length);
 });
 
+test("only a long run of one kind of characters is cut, so that other texts count as the vocabulary says", () => {
+  const piecesOf = (text: string) => {
+    const pieces: string[] = [];
+    countPrompt({ fixed: 0, texts: [text] }, (piece) => pieces.push(piece));
+    return pieces;
+  };
+  for (const text of ["a=", "a1", "=1", "a ", "= ", "1 ", "é-"].map((pair) => pair.repeat(400)))
+    expect(piecesOf(text)).toEqual([text]);
+  for (const run of ["aB", "=+", "01", " \n", "é天"]) expect(piecesOf(run.repeat(400)).length).toBeGreaterThan(3);
+});
+
 test("llama3 reads the arguments of a call with a space after each comma and colon, and other text as it is", () => {
   const textsOf = (args: string) => llama3Answer([{ kind: "tool-call", text: args, toolName: "look" }]).texts;
   expect(textsOf('{"at":[1,"two"],"deep":{"is":null}}')).toEqual([
