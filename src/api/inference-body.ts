@@ -34,7 +34,7 @@ export function inferenceBody<Wire>(
       const hold = (held: number) => reserve(dependencies, call, held);
       const isKeyed = call.request.headers.has(keyHeader);
       const { items: cache } = dependencies.bounds;
-      const isLookedUp = repeated.length > 0 && organization.keepsContent;
+      const isLookedUp = repeated.length > 0 && organization.keepsContent && cache.bytes_max > 0;
       const items = isLookedUp ? new BodyItems(cache, `${organization.id} ${call.route}`, repeated) : null;
       const reading = { pause, hasDigest: isKeyed, items };
       const read = await readJson(call.request, dependencies.limits, hold, reading);

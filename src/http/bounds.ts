@@ -32,6 +32,8 @@ interface BoundsLimits extends PressureLimits, Forwarding {
   in_flight_bytes_max: number;
   /** 0: an eighth of the node's, and at least four whole bodies, as far as the node has room for them. */
   key_in_flight_bytes_max: number;
+  /** A 32nd of `memory_bytes` at most. 0: no item is kept. */
+  item_cache_bytes_max: number;
   /** 0: there are no WebSockets. */
   websocket_frame_bytes_max: number;
 }
@@ -45,14 +47,16 @@ export function bounds(limits: BoundsLimits, machine: Machine & Collector, other
     pressure: felt,
     garbage: collected,
     turns: new BodyTurns(othersWait),
-    items: new ItemCache(Math.min(items_bytes_max, Math.floor(limits.memory_bytes / 32)), randomSeed()),
+    items: new ItemCache(itemCacheBytes(limits), randomSeed()),
     slowness: slowness(slownessLimits, Math.random),
     clientAddress: clientAddresses(limits),
     sockets: new Sockets(socketsLimits(limits)),
   };
 }
 
-const items_bytes_max = 64 * 1024 * 1024;
+function itemCacheBytes({ item_cache_bytes_max, memory_bytes }: BoundsLimits): number {
+  return Math.min(item_cache_bytes_max, Math.floor(memory_bytes / 32));
+}
 
 function randomSeed(): number {
   return crypto.getRandomValues(new Uint32Array(1))[0]!;

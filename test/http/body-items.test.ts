@@ -27,9 +27,9 @@ const limits = {
   // Bodies above 12 KB are looked over.
   ...{ body_values_max: 100_000, body_members_max: 60_000, body_names_max: 2_000 },
 };
-const needs = (changed: Partial<typeof limits> = {}) =>
+const needs = (changed: Partial<typeof limits> = {}, bounds = plentifulBounds()) =>
   ({
-    bounds: plentifulBounds(),
+    bounds,
     limits: { ...limits, ...changed },
     catalog: () => ({ models: new Map(), aliases: new Map() }),
   }) as unknown as Dependencies;
@@ -182,6 +182,19 @@ describe.each(spoken)("$name", (one) => {
     expect(items.size).toBe(kept);
     await readTwice({ ...acme, id: "other" });
     expect(items.size).toBe(2 * kept);
+  });
+
+  test("the operator bounds the memory that kept items take; with none of it, nothing is kept", async () => {
+    const keptWith = async (item_cache_bytes_max: number) => {
+      const dependencies = needs({}, plentifulBounds({ item_cache_bytes_max }));
+      for (let time = 0; time < 3; time++)
+        expect(await outcome(one, dependencies, conversation(one))).toStartWith("[{");
+      const { items } = dependencies.bounds;
+      expect(items.bytes).toBeLessThanOrEqual(item_cache_bytes_max);
+      return items.size;
+    };
+    expect(await keptWith(0)).toBe(0);
+    expect(await keptWith(1024 ** 2)).toBeGreaterThan(20);
   });
 
   test("a request that is refused leaves nothing", async () => {

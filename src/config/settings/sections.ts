@@ -129,6 +129,10 @@ const limits = group(
       { minimum: 0, maximum: tebibyte, default: 0 },
       "How many of these bytes the requests of one key may hold. Beyond that, they get 429 `concurrency_limit_exceeded`. 0: an eighth of the node's, and four of the largest bodies at least.",
     ),
+    item_cache_bytes_max: whole(
+      { minimum: 0, maximum: tebibyte, default: 64 * mebibyte },
+      "How many bytes of memory the messages and tools of recent requests may take in each process, so that what an agent sends again isn't parsed again; a 32nd of `memory_bytes` at most. 0: nothing is kept.",
+    ),
     websocket_frame_bytes_max: whole(
       { minimum: 0, maximum: gibibyte, default: 4 * mebibyte },
       "The largest message of a WebSocket, and the most bytes of conversations that one keeps in memory. A larger message ends its connection with 1009. A node has at most 2,000 WebSockets, and no more than such messages fit into half of `in_flight_bytes_max`; a key has at most 64. Beyond that, and with 0, an upgrade gets 426, and clients use POST.",
