@@ -165,7 +165,8 @@ function sent(protocol: UpstreamProtocol): fc.Arbitrary<Sent> {
         return each.includes("0") && count % 5 === 0 ? bytes.map((byte) => (byte === 48 ? 0xc3 : byte)) : bytes;
       }),
     );
-    const at = pieces.reduce<number[]>((known, piece) => [...known, known.at(-1)! + piece.length], [0]);
+    const at = [0];
+    for (const piece of pieces) at.push(at.at(-1)! + piece.length);
     return { bytes: Uint8Array.from(pieces.flatMap((piece) => [...piece])), frames: at.slice(1, -1) };
   });
 }
