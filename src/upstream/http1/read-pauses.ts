@@ -73,12 +73,13 @@ export class ReadPauses {
     return pause;
   }
 
-  #look(): void {
-    const [at_ms, busy] = [this.#clock.now_ms(), this.#busy_ms()];
+  #look(at_ms = this.#clock.now_ms(), busy_ms = this.#busy_ms()): void {
     this.#cancel = this.#clock.after(look_ms, () => {
       this.#wasDue(at_ms + look_ms);
-      this.#level.observed(this.#clock.now_ms() - at_ms, this.#busy_ms() - busy);
-      this.#look();
+      const now_ms = this.#clock.now_ms();
+      const busyNow_ms = this.#busy_ms();
+      this.#level.observed(now_ms - at_ms, busyNow_ms - busy_ms);
+      this.#look(now_ms, busyNow_ms);
     });
   }
 
