@@ -136,10 +136,6 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
       ...(subjects !== undefined && { subjects }),
     };
     holds += 1;
-    const settled = (answer: SettleAnswer) => {
-      holds -= 1;
-      parts.settled?.(answer, facts.requestId);
-    };
     return new HeldReservation({
       batcher,
       clock,
@@ -153,6 +149,12 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
       taken,
       settled,
     });
+  }
+
+  /** A function of the entrance: one of the request would keep all that it was admitted with until its end. */
+  function settled(answer: SettleAnswer, requestId: string): void {
+    holds -= 1;
+    parts.settled?.(answer, requestId);
   }
 
   async function granted(admit: Admit, sentAt_ms: number): Promise<AdmitAnswer> {

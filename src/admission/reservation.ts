@@ -54,7 +54,7 @@ export interface ReservationParts {
   /** The amount that the request took of sliding rates; null if none limits it. */
   taken: RateTaken | null;
   /** Called once, when the ledger has confirmed the settlement. */
-  settled?: (answer: SettleAnswer) => void;
+  settled?: (answer: SettleAnswer, requestId: string) => void;
 }
 
 const unlimited: RateReadings = Object.freeze({ requests: null, tokens: null });
@@ -122,6 +122,6 @@ export class HeldReservation implements Reservation {
       ...ending,
     });
     void taken?.correct(promptTokens(booked) + booked.outputTokens);
-    settled?.(await confirmed);
+    settled?.(await confirmed, facts.requestId);
   }
 }

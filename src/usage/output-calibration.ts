@@ -9,7 +9,7 @@
 
 import type { OutputSums } from "../store/calibration.ts";
 import type { Amount } from "./forwarded.ts";
-import { type Kept, learned, learned_max } from "./learned.ts";
+import { type Kept, type Learned, learned, learned_max } from "./learned.ts";
 
 /** The forwarded part of an answer. */
 export interface Sent {
@@ -68,37 +68,62 @@ const text_beyond_deltas_max = 2;
 
 const nothing: OutputSums = Object.freeze({ tokens: 0, deltas: 0, codeUnits: 0, wholeTokens: 0, wholeCodeUnits: 0 });
 
-export function outputCalibration(): OutputCalibration {
-  const reported = learned(learned_max, isPlausible);
-  const counted = learned(learned_max, isPlausible);
-  const silent = new Set<string>();
+/** What all routes have learned. */
+interface RoutesLearned {
+  reported: Learned<OutputSums>;
+  counted: Learned<OutputSums>;
+  /** Routes with answers that came without a report. */
+  silent: Set<string>;
+}
 
-  function of(route: string): RouteCalibration {
-    const known = () => reported.get(route) ?? counted.get(route) ?? nothing;
-    return {
-      tokens({ streamed, whole }) {
-        const sums = known();
-        return streamedTokens(sums, streamed) + wholeTokens(sums, whole);
-      },
-      observe(observed) {
-        silent.delete(route);
-        const sums = withObserved(reported.get(route) ?? nothing, observed);
-        if (sums) reported.learn(route, sums);
-      },
-      observeCount(observed) {
-        const sums = withObserved(counted.get(route) ?? nothing, observed);
-        if (sums) counted.learn(route, sums);
-      },
-      missed() {
-        if (silent.size < learned_max) silent.add(route);
-      },
-      get isReporting() {
-        return !silent.has(route) && (reported.get(route)?.tokens ?? 0) > 0;
-      },
-    };
+export function outputCalibration(): OutputCalibration {
+  const all: RoutesLearned = {
+    reported: learned(learned_max, isPlausible),
+    counted: learned(learned_max, isPlausible),
+    silent: new Set(),
+  };
+  return { of: (route) => new LearnedCalibration(all, route), sums: all.reported };
+}
+
+/** A class: docs/design/runtime.md, Bun as a server. */
+class LearnedCalibration implements RouteCalibration {
+  readonly #all: RoutesLearned;
+  readonly #route: string;
+
+  constructor(all: RoutesLearned, route: string) {
+    this.#all = all;
+    this.#route = route;
   }
 
-  return { of, sums: reported };
+  tokens({ streamed, whole }: Sent): number {
+    const { reported, counted } = this.#all;
+    const sums = reported.get(this.#route) ?? counted.get(this.#route) ?? nothing;
+    return streamedTokens(sums, streamed) + wholeTokens(sums, whole);
+  }
+
+  observe(observed: Observed): void {
+    this.#all.silent.delete(this.#route);
+    this.#learn(this.#all.reported, observed);
+  }
+
+  observeCount(observed: Observed): void {
+    this.#learn(this.#all.counted, observed);
+  }
+
+  missed(): void {
+    const { silent } = this.#all;
+    if (silent.size < learned_max) silent.add(this.#route);
+  }
+
+  get isReporting(): boolean {
+    const { reported, silent } = this.#all;
+    return !silent.has(this.#route) && (reported.get(this.#route)?.tokens ?? 0) > 0;
+  }
+
+  #learn(from: Learned<OutputSums>, observed: Observed): void {
+    const sums = withObserved(from.get(this.#route) ?? nothing, observed);
+    if (sums) from.learn(this.#route, sums);
+  }
 }
 
 /** Null if it cannot be true. */

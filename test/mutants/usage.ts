@@ -74,7 +74,7 @@ export const usage: Mutant[] = [
   {
     name: "an answer that begins anew has what it said before",
     file: "src/inference/result.ts",
-    find: "        this.#parts.length = 0;\n        this.#pieces.length = 0;\n",
+    find: "        this.#parts.length = 0;\n",
     replace: "",
     caughtBy: ["test/inference/result.test.ts"],
     rule: "docs/design/usage.md, Answers that aren't streamed",
@@ -370,7 +370,7 @@ export const usage: Mutant[] = [
   {
     name: "engines that report once are waited for ever after",
     file: "src/usage/output-calibration.ts",
-    find: "return !silent.has(route) && ",
+    find: "return !silent.has(this.#route) && ",
     replace: "return ",
     caughtBy: [meter],
     rule: "docs/design/usage.md, Counting tokens",

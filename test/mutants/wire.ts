@@ -177,7 +177,7 @@ export const upstream: Mutant[] = [
   {
     name: "whoever waits for an answer is woken before the others of its poll",
     file: "src/upstream/http1/exchange.ts",
-    find: "this.#line.soon(this.#answered, true);",
+    find: "this.#line.soon(() => this.#answered(), true);",
     replace: "this.#answered();",
     caughtBy: [gathering],
     rule: "docs/design/runtime.md, Towards engines",

@@ -65,7 +65,8 @@ export class Exchange implements ResponseSink, Reply {
   readonly replied: Promise<Reply>;
   readonly #line: Line;
   readonly #parser = new ResponseParser(this);
-  #answer = Promise.withResolvers<Reply>();
+  /** Null once it is answered, because it would be kept for as long as the answer lasts. */
+  #answer: PromiseWithResolvers<Reply> | null = Promise.withResolvers<Reply>();
   #head: ResponseHead | null = null;
   #unread: Uint8Array[] = [];
   #unread_bytes = 0;
@@ -92,7 +93,7 @@ export class Exchange implements ResponseSink, Reply {
 
   constructor(line: Line) {
     this.#line = line;
-    this.replied = this.#answer.promise;
+    this.replied = this.#answer!.promise;
   }
 
   get status(): number {
@@ -128,8 +129,8 @@ export class Exchange implements ResponseSink, Reply {
     this.#failure = { cause };
     // The reader may have left before.
     this.replied.catch(() => {});
-    if (this.#head) this.#answer.resolve(this);
-    else this.#answer.reject(cause);
+    if (this.#head) this.#answered();
+    else this.#answer?.reject(cause);
     this.#endGathering();
     // Gathered bytes are read before the failure.
     if (this.#unread.length > 0) this.#wake();
@@ -139,7 +140,7 @@ export class Exchange implements ResponseSink, Reply {
 
   head(head: ResponseHead): void {
     this.#head = head;
-    this.#line.soon(this.#answered, true);
+    this.#line.soon(() => this.#answered(), true);
   }
 
   body(bytes: Uint8Array): void {
@@ -265,7 +266,10 @@ export class Exchange implements ResponseSink, Reply {
     }
   }
 
-  readonly #answered = (): void => this.#answer.resolve(this);
+  #answered(): void {
+    this.#answer?.resolve(this);
+    this.#answer = null;
+  }
 
   readonly #due = (): void => {
     this.isDue = false;
