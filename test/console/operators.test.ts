@@ -17,6 +17,34 @@ async function opened(link: string, who = new Browser()) {
   return { who, page, status, secret: body?.secret as string };
 }
 
+/** A port that is free, below one that is taken. */
+async function portBelowTaken() {
+  const listen = (port: number) => Bun.serve({ hostname: "127.0.0.1", port, fetch: () => new Response() });
+  for (;;) {
+    const taken = listen(0);
+    try {
+      const below = listen(taken.port! - 1);
+      await below.stop(true);
+      return { port: below.port!, taken };
+    } catch {
+      await taken.stop(true);
+    }
+  }
+}
+
+test("the console of a node on the own machine has another port where the usual one is taken", async () => {
+  const { port, taken } = await portBelowTaken();
+  const sluice = await startSluice({ store: "pglite", env: { PORT: String(port) } });
+  try {
+    const { status, page } = await opened(await linkOf(sluice));
+    expect(status).toBe(200);
+    expect(Number(page.url.port)).not.toBe(taken.port!);
+  } finally {
+    await sluice.stop();
+    await taken.stop(true);
+  }
+});
+
 describe("the console of a node on the own machine", () => {
   let sluice: Sluice;
   beforeAll(async () => {

@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import Type from "typebox";
 import type { Dependencies } from "../../src/api/dependencies.ts";
 import { createChatCompletion } from "../../src/api/operations/chat.ts";
+import { countTokens } from "../../src/api/operations/count-tokens.ts";
 import { serveOperation } from "../../src/api/serve-operation.ts";
 import { json } from "../../src/http/json.ts";
 import { lifecycle } from "../../src/http/lifecycle.ts";
@@ -62,4 +63,18 @@ test("one that is refused before its body matters waits for nobody", async () =>
   const { answer } = await arrived("stranger", {});
   const refused = await Promise.race([answer, new Promise((resolve) => setImmediate(resolve, null))]);
   expect((refused as Response | null)?.status).toBe(401);
+});
+
+test("a count of tokens takes nothing from what a key may ask of models, and the other way round", async () => {
+  const taken: string[] = [];
+  const arrivals = { take: (_: string, purpose: string) => void taken.push(purpose) };
+  for (const operation of [createChatCompletion, countTokens]) {
+    const request = { schema: Type.Object({}), read: async () => null as never };
+    const answering = { ...operation, request, handle: () => json(200, {}) };
+    const headers = { authorization: "Bearer a" };
+    const asked = new Request(`http://localhost${operation.path}`, { method: "POST", headers });
+    const served = serveOperation({ ...needed, arrivals } as Dependencies, answering);
+    expect((await served(asked, connection)).status).toBe(200);
+  }
+  expect(taken).toEqual(["inference", "count"]);
 });

@@ -1,10 +1,14 @@
 /** /readyz reads the checks' last words: nothing that hangs delays it, and what hangs makes it fail. */
 import { describe, expect, test } from "bun:test";
 import { checksumOf, migrations } from "../../db/migrate.ts";
+import type { Dependencies } from "../../src/api/dependencies.ts";
+import { readiness } from "../../src/api/operations/health.ts";
 import { type AskingCheck, type CheckResult, type ReadinessCheck, readinessOf } from "../../src/api/readiness.ts";
 import type { Reloadable } from "../../src/config/reload.ts";
-import { readinessChecks } from "../../src/node/readiness-checks.ts";
+import type { Call } from "../../src/http/call.ts";
+import { readinessChecks, routesCheck } from "../../src/node/readiness-checks.ts";
 import type { Database } from "../../src/postgres/database.ts";
+import type { RouteView } from "../../src/routing/view.ts";
 import { VirtualClock } from "../admission/virtual-time.ts";
 
 const draining = { draining: false };
@@ -117,6 +121,31 @@ describe("a check", () => {
     expect(turns).toEqual([["it"], []]);
     stop();
   });
+});
+
+test("a check of routes names twenty models without one, and counts the others", async () => {
+  const named = (count: number) => Array.from({ length: count }, (_, at) => `acme/m-${at}`);
+  const without = (count: number) =>
+    (routesCheck(() => named(count).map((model) => ({ model, state: "open" }) as RouteView)) as AskingCheck).run();
+  const all = `no healthy route: ${named(20).join(", ")}`;
+  expect([await without(0), await without(20), await without(23)]).toEqual([null, all, `${all} and 3 more`]);
+});
+
+test("/readyz says of each check what is wrong, and of which it only warns", async () => {
+  const results: CheckResult[] = [
+    { name: "catalog", severity: "required", problem: null },
+    { name: "redis", severity: "warning", problem: "Redis does not answer" },
+  ];
+  const asked = async (query: object) => {
+    const dependencies = { readiness: () => results, configurationHash: () => "abc" } as unknown as Dependencies;
+    const response = await readiness.handle(dependencies, {} as Call, { query } as never);
+    return [(response as Response).status, await (response as Response).json()];
+  };
+  const checks = { catalog: "ok", redis: "warning: Redis does not answer" };
+  expect(await asked({ verbose: "" })).toEqual([200, { status: "ready", checks, configuration: "abc" }]);
+  expect(await asked({})).toEqual([200, { status: "ready", checks: {} }]);
+  results.push({ name: "database", severity: "required", problem: "no answer" });
+  expect(await asked({})).toEqual([503, { status: "not_ready", checks: { database: "no answer" } }]);
 });
 
 describe("a check of the database", () => {

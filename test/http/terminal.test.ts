@@ -16,7 +16,7 @@ const config = `models:
 `;
 
 /** The service with its input and output at a terminal, and its log in a file. */
-async function startAtTerminal() {
+async function startAtTerminal(environment: Record<string, string> = {}) {
   const folder = mkdtempSync(join(tmpdir(), "sluice-terminal-"));
   const log = join(folder, "log");
   writeFileSync(join(folder, "sluice.yaml"), config);
@@ -30,6 +30,7 @@ async function startAtTerminal() {
       SLUICE_DATA_DIR: join(folder, "data"),
       SLUICE_CONFIG: join(folder, "sluice.yaml"),
       SLUICE_WARM_UP_MS: "0",
+      ...environment,
     },
     terminal: {
       cols: 200,
@@ -46,6 +47,7 @@ async function startAtTerminal() {
   const key = /slk_\w+/.exec(shown)?.[0] ?? readFileSync(join(folder, "data/demo-key"), "utf8").trim();
   return {
     child,
+    shown,
     logged,
     stream: () =>
       fetch(`${url}/v1/chat/completions`, {
@@ -71,4 +73,9 @@ test("a reload leaves it there; a terminal that is closed drains it, and the run
   expect((await eventsOf(begun)).at(-1)).toBe("[DONE]");
   expect(await service.child.exited).toBe(0);
   expect(service.logged()).toContain('"signal":"SIGHUP"');
+}, 60_000);
+
+test("the terminal of a container, which goes into a log, shows neither a key nor a link to the console", async () => {
+  await using service = await startAtTerminal({ KUBERNETES_SERVICE_HOST: "10.0.0.1" });
+  expect(service.shown).not.toMatch(/slk_|#link=/);
 }, 60_000);
