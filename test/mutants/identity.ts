@@ -5,9 +5,11 @@ const tokens = "test/identity/tokens.test.ts";
 const console = "test/identity/console.test.ts";
 const device = "test/identity/device.test.ts";
 const stores = "test/store/sign-ins.test.ts";
+const keyStore = "test/identity/key-store.test.ts";
 const consoleRule = "docs/identity.md, The console";
 const tokensRule = "docs/identity.md, Tokens";
 const devicesRule = "docs/identity.md, Devices";
+const machineRule = "docs/identity.md, On your own machine";
 
 export const identity: Mutant[] = [
   {
@@ -209,5 +211,37 @@ export const identity: Mutant[] = [
     replace: "",
     caughtBy: [`${tokens} > asks the issuer by its newest token`],
     rule: devicesRule,
+  },
+  {
+    name: "a key stays in the key store when its user signs out",
+    file: "src/cli/sign-in/kept.ts",
+    find: 'signIn.kind === "key" ? signIn.key : signIn.refresh_token',
+    replace: 'signIn.kind === "key" ? null : signIn.refresh_token',
+    caughtBy: [`${keyStore} > is in the key store where there is one that works`],
+    rule: machineRule,
+  },
+  {
+    name: "a secret is in the key store under another name than its file says",
+    file: "src/cli/sign-in/secrets.ts",
+    find: "store.put(id, `Sluice: ${url}`, secret)",
+    replace: "store.put(crypto.randomUUID(), id, secret)",
+    caughtBy: [`${keyStore} > is in the key store where there is one that works`],
+    rule: machineRule,
+  },
+  {
+    name: "an entry that is not in the Keychain is an error",
+    file: "src/cli/sign-in/key-store.ts",
+    find: "      if (code === notFound) return null;\n",
+    replace: "",
+    caughtBy: [`${keyStore} > macOS's Keychain`],
+    rule: machineRule,
+  },
+  {
+    name: "a signal does not reach the agent",
+    file: "src/cli/agents/process.ts",
+    find: "      if (!isTyped) child.kill(signal);\n",
+    replace: "",
+    caughtBy: ["test/cli/agents.test.ts > signals go to the agent"],
+    rule: "docs/cli.md",
   },
 ];
