@@ -23,6 +23,7 @@ const schema: Shape = {
     pets: { type: "array", items: { anyOf: [cat, dog, { type: "null" }] }, maxItems: 3 },
     tags: { type: "array", items: { type: "string" }, uniqueItems: true },
     owners: { type: "object", patternProperties: { "^[a-z]+$": { type: "string" } }, additionalProperties: false },
+    ages: { type: "object", additionalProperties: { type: "integer" } },
   },
   required: ["pets"],
   additionalProperties: false,
@@ -49,13 +50,14 @@ describe("what does not fit is found with its path, in document order", () => {
     [{ pets: [null, null, null, 7] }, ["wrong pets"]],
     [{ pets: [], tags: ["a", 7, "a"] }, ["wrong tags.1", "repeated tags.2"]],
     [{ pets: [], owners: { ada: "x", Bob: "y", eve: 7 } }, ["misnamed owners.Bob", "wrong owners.eve"]],
+    [{ pets: [], ages: { ada: "x", bob: 7 } }, ["wrong ages.ada"]],
   ])("%j", (value, expected) => {
     expect(found(value)).toEqual(expected);
     expect(found(value, 1)).toEqual(expected.slice(0, 1));
   });
 
   test("something is found exactly where the schema says no", () => {
-    const name = fc.constantFrom("pets", "tags", "owners", "kind", "lives", "tricks", "ada", "Bob");
+    const name = fc.constantFrom("pets", "tags", "owners", "ages", "kind", "lives", "tricks", "ada", "Bob");
     const value = fc.letrec((tie) => ({
       any: fc.oneof(
         { maxDepth: 4, withCrossShrink: true },
@@ -72,13 +74,15 @@ describe("what does not fit is found with its path, in document order", () => {
     );
   });
 
-  test("a list without repetitions is looked at whole, however long it is, and whether its head is quickly seen to fit", () => {
+  test("a list, also one without repetitions, is looked at whole, however long it is, and whether its head is quickly seen to fit", () => {
     const tags = Array.from({ length: 5_000 }, (_, at) => `tag-${at}`);
     const fits = (shape: Shape, value: unknown) => Check(shape as object, value);
     const paths = (value: unknown) =>
       offences(schema, value, 100, fits).map(({ kind, path }) => `${kind} ${path.join(".")}`);
     expect(paths({ pets: [], tags })).toEqual([]);
     expect(paths({ pets: [], tags: [...tags, "tag-7", 8] })).toEqual(["repeated tags.5000", "wrong tags.5001"]);
+    const tricks = [...tags, "tag-7", 8];
+    expect(paths({ pets: [{ kind: "dog", tricks }] })).toEqual(["wrong pets.0.tricks.5001"]);
   });
 
   test("a value that may also be null is refused by what else it may be", () => {

@@ -340,14 +340,8 @@ for (const name of databaseKinds(import.meta.path)) {
     });
 
     test("a roll-up that is changed is found: of an open day by every check, and of a sealed one by a full check", async () => {
-      const usage = {
-        inputTokens: 1,
-        cachedInputTokens: 20,
-        cacheWriteTokens: 300,
-        outputTokens: 4000,
-        reasoningTokens: 6,
-      };
-      await served({ units: 5 }, { usage: { ...usage, source: "reported" } });
+      const usage = { ...noUsage, inputTokens: 1, cachedInputTokens: 20, cacheWriteTokens: 300, outputTokens: 4000 };
+      await served({ units: 5 }, { usage });
       await readAll();
       for (const [table, column] of [
         ["usage_hour", "output_tokens"],
@@ -365,22 +359,10 @@ for (const name of databaseKinds(import.meta.path)) {
       }
       await store.db.exec("update usage_day set units = 9");
       await at(start_ms + 2 * hour_ms);
+      const wrong = { kind: "day", used: 9, recorded: 5, startsAt: new Date("2026-02-27T00:00:00Z") } as const;
+      const total = { kind: "total", used: 5, recorded: 9, startsAt: new Date("2026-02-01T00:00:00Z") } as const;
       const tokens = { held: 4321, holding: 4321 };
-      const wrong = {
-        kind: "day",
-        used: 9,
-        recorded: 5,
-        ...tokens,
-        startsAt: new Date("2026-02-27T00:00:00Z"),
-      } as const;
-      const total = {
-        kind: "total",
-        used: 5,
-        recorded: 9,
-        ...tokens,
-        startsAt: new Date("2026-02-01T00:00:00Z"),
-      } as const;
-      const all = [wrong, { ...total, organizationId: null }, total, total];
+      const all = [wrong, { ...total, organizationId: null }, total, total].map((one) => ({ ...one, ...tokens }));
       expect(await node().audit()).toMatchObject({ differences: all, differing: 4 });
       expect(await days()).toEqual([day("2026-02-27", 1, false)]);
       await store.db.exec("update usage_day set units = 5; update usage_audit set looked_at = null");
