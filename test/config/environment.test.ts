@@ -23,6 +23,11 @@ describe("the environment", () => {
     expect(configured(null, empty)).toEqual(configured(null));
   });
 
+  test("a variable may say what holds without it", () => {
+    const same = { PORT: "8080", HOST: "127.0.0.1", SLUICE_DATA_DIR: "./data", SLUICE_MIGRATE: "true" };
+    expect(configured(null, same)).toEqual(configured(null));
+  });
+
   test("is read", () => {
     const { server, storage } = configured(null, {
       PORT: "0",

@@ -1,4 +1,6 @@
 /** Sliding rates in memory, at their bounds; what all stores keep is in test/store/rates.test.ts. */
+
+import { fullGC, heapStats } from "bun:jsc";
 import { expect, test } from "bun:test";
 import { memoryRates } from "../../src/memory/rates.ts";
 import type { RateTaken } from "../../src/store/rates.ts";
@@ -6,16 +8,13 @@ import type { RateTaken } from "../../src/store/rates.ts";
 function limitedTo(tokensPerMinute: number) {
   let now_ms = 0;
   const rates = memoryRates(() => now_ms);
-  const subject = {
-    limitedBy: "organization",
-    id: "org_1",
-    limits: { requestsPerMinute: null, tokensPerMinute },
-  } as const;
+  const limits = { requestsPerMinute: null, tokensPerMinute };
   let requests = 0;
-  const takeAt = (at_ms: number, tokens: number) => {
+  const takeAt = (at_ms: number, tokens: number, id = "org_1") => {
     now_ms = at_ms;
     const requestId = `req_${requests++}`;
-    return rates.take({ organizationId: "org_1", requestId, tokens, tokens_min: tokens, subjects: [subject] });
+    const subjects = [{ limitedBy: "organization" as const, id, limits }];
+    return rates.take({ organizationId: id, requestId, tokens, tokens_min: tokens, subjects });
   };
   return { takeAt };
 }
@@ -37,4 +36,18 @@ test("a correction that comes when its minute is over changes nothing", async ()
   await first.correct(5);
   expect(await takeAt(60_000, 91)).toMatchObject({ answer: "refused" });
   expect(await takeAt(60_000, 90)).toMatchObject({ answer: "taken" });
+});
+
+test("who has asked for nothing for a minute takes no memory", async () => {
+  const { takeAt } = limitedTo(100);
+  const listsHere = () => {
+    fullGC();
+    return heapStats().objectTypeCounts.Array ?? 0;
+  };
+  const before = listsHere();
+  for (let at = 0; at < 10_000; at++) await takeAt(0, 1, `org_${at}`);
+  expect(listsHere() - before).toBeGreaterThan(9_000);
+  await takeAt(60_000, 1);
+  expect(listsHere() - before).toBeLessThan(1_000);
+  expect(await takeAt(60_000, 99)).toMatchObject({ answer: "taken" });
 });

