@@ -45,11 +45,13 @@ interface Saying {
 }
 
 let asked: URLSearchParams | null = null;
+let askedBy: string | null = null;
 
 /** What the issuer answers for a code. */
 function says({ claims = {}, sign = {}, idToken, refreshToken = "refresh-1" }: Saying, nonce: string) {
   issuer.answer("/token", async (request) => {
     asked = new URLSearchParams(await request.text());
+    askedBy = request.headers.get("authorization");
     const payload = { sub: "ann", aud: "sluice", nonce, groups: ["staff"], sid: "s1", ...claims };
     const id_token = idToken ?? (await issuer.sign(payload as JWTPayload, sign));
     return Response.json({ access_token: "a", token_type: "Bearer", id_token, refresh_token: refreshToken });
@@ -343,4 +345,20 @@ describe("a logout token", () => {
       await expect(token({}, { kid: crypto.randomUUID() }).then((text) => leave(parts, text))).rejects.toThrow();
     expect(issuer.asked("/jwks") - before).toBeLessThanOrEqual(1);
   });
+});
+
+test.each([
+  [undefined, "header"],
+  [["client_secret_post", "client_secret_basic"], "header"],
+  [["private_key_jwt"], "header"],
+  [["private_key_jwt", "client_secret_post"], "body"],
+])("an issuer that takes %p gets the client's secret in the %s", async (methods, place) => {
+  const path = "/.well-known/openid-configuration";
+  const metadata = (await (await fetch(issuer.issuer + path)).json()) as object;
+  issuer.answer(path, () => Response.json({ ...metadata, token_endpoint_auth_methods_supported: methods }));
+  await signIn();
+  issuer.answer(path, null);
+  const secret = settingsOf([issuer]).issuers[0]!.clientSecret;
+  expect(askedBy).toBe(place === "header" ? `Basic ${btoa(`sluice:${secret}`)}` : null);
+  expect(asked?.get("client_secret")).toBe(place === "body" ? secret : null);
 });

@@ -11,6 +11,8 @@ export const equivalents: Readonly<Record<string, string>> = {
   "src/auth/last-used.ts, lastUsed.add: operand dropped 2":
     "Which of several addresses of one key within seconds is noted is not promised.",
   "src/http/client-address.ts, clientAddresses: constant off by one 2": "No proxy is configured by what is no address.",
+  "src/identity/issuer-clients.ts, boundedFetch: fallback dropped 1":
+    "A response takes undefined for no body, as it does null.",
   "src/management/plans.ts, limitKeys: text emptied 1": "The name that comes along is the plan's own.",
   "src/memory/rates.ts, memoryRates.close: returned early 1": "Its memory goes with the node.",
   "src/memory/rates.ts, prune: boundary shifted 3": "The same entries are dropped at other moments.",

@@ -1,8 +1,9 @@
-/** What an engine reports at its start is no report of what came after. */
+/** What an engine reports at its start is no report of what came after; and what is counted is paid at its price. */
 import { expect, test } from "bun:test";
 import type { InferenceEvent } from "../../src/inference/event.ts";
 import { noUsage } from "../../src/inference/usage.ts";
 import { outputCalibration } from "../../src/usage/output-calibration.ts";
+import { priceOf } from "../../src/usage/price.ts";
 import { Tally } from "../../src/usage/tally.ts";
 
 const token: InferenceEvent = { type: "part-delta", index: 0, delta: "word" };
@@ -44,4 +45,10 @@ test("a report after all output is the whole truth, also where it is less than w
     reported: true,
     ahead: 2,
   });
+});
+
+test("each kind of tokens is paid at its own price, and all are added", () => {
+  const usage = { ...noUsage, inputTokens: 2, cachedInputTokens: 3, cacheWriteTokens: 4, outputTokens: 5 };
+  const prices = { input: 1, cachedInput: 10, cacheWrite: 100, output: 1000 };
+  expect(priceOf({ ...usage, reasoningTokens: 5 }, prices)).toBe(5432);
 });
