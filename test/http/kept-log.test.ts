@@ -93,14 +93,16 @@ test("a node whose claim was freed meanwhile begins no background response", asy
 for (const isBackground of [true, false])
   test(`the key of ${isBackground ? "a background response" : "an answer"} that failed is free once its settlement is confirmed`, async () => {
     const done: string[] = [];
+    // The request is not over before the store has answered.
+    const stored = (word: string) => new Promise<void>((resolve) => setImmediate(resolve)).then(() => done.push(word));
     const answers = {
       begin: async () => "begun",
       respond: async () => true,
       end: async (_: string, { freesClaim }: { freesClaim?: boolean }) => {
-        done.push(freesClaim ? "freed" : "ended");
+        await stored(freesClaim ? "freed" : "ended");
         return true;
       },
-      free: async () => void done.push("freed"),
+      free: () => stored("freed"),
       writeNote: async () => {},
     };
     const fault = new Fault("upstream_unavailable", "The engine failed.", { retryAfterSeconds: 1 });
