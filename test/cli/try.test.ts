@@ -45,6 +45,29 @@ test("answers JSON with the receipt that the service has", async () => {
   expect(said.receipt.units.charged).toBeGreaterThan(0);
 });
 
+test("waits for the receipt of a request that is still running there", async () => {
+  let asked = 0;
+  // The service, which first says of a request that it runs.
+  const late = Bun.serve({
+    port: 0,
+    async fetch(request) {
+      const { pathname } = new URL(request.url);
+      const response = await fetch(sluice.url + pathname, request);
+      if (!pathname.startsWith("/v1/service/requests/") || asked++ > 0) return response;
+      return Response.json({ ...((await response.json()) as object), outcome: "running" });
+    },
+  });
+  try {
+    await home.with({ SLUICE_KEY: sluice.key }).run("login", late.url.origin, "--key");
+    const { stdout } = await home.run("try", model, "--at", late.url.origin, "--json");
+    expect(JSON.parse(stdout).receipt).toMatchObject({ outcome: "completed" });
+    expect(asked).toBeGreaterThan(1);
+  } finally {
+    await home.run("logout", late.url.origin);
+    await late.stop(true);
+  }
+});
+
 test("says in the service's words why a request was refused", async () => {
   const { code, stdout, stderr } = await home.run("try", "acme/nothing");
   expect([code, stdout, stderr]).toEqual([1, "", expect.stringContaining("acme/nothing")]);
