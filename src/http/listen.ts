@@ -7,7 +7,7 @@ export interface Listening {
   url: string;
   /**
    * New connections get this certificate. Running requests continue with the old one, and idle connections are closed.
-   * Throws, and changes nothing, if it cannot be used.
+   * Throws, and changes nothing, if it cannot be used. Once connections are refused, it does nothing.
    */
   renew(identity: ServerIdentity): void;
   /** Resolves when connections are refused. Clients that had connected before are served; running requests continue. */
@@ -88,6 +88,7 @@ export function listen(elysia: App, address: ListeningOptions, identity: ServerI
     // The runtime keeps a listener's certificate for as long as the listener lives (docs/design/runtime.md, Bun as a
     // server).
     renew(next) {
+      if (refused) return;
       const endPredecessor = ending();
       server = serving(elysia, { ...address, port: server.port! }, next);
       elysia.server = server;

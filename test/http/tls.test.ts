@@ -6,6 +6,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect } from "node:tls";
+import { listen } from "../../src/http/listen.ts";
 import { authority, daysFromNow, type Identity, written } from "../harness/certificates.ts";
 import { linesOf, linesThen } from "../harness/log-lines.ts";
 import { startSluice } from "../harness/sluice.ts";
@@ -63,6 +64,19 @@ test("serves HTTPS, and its own healthcheck finds it", async () => {
   const onPort = await startSluice({ env: { ...env, PORT: port }, ca: ours.certificate });
   expect((await onPort.cli("healthcheck")).code).toBe(0);
   expect(await onPort.stop()).toBe(0);
+});
+
+test("a listener that refuses connections is not opened again by a new certificate", async () => {
+  const [first, second] = [ours.issue(["localhost"]), ours.issue(["localhost"])];
+  const app = { fetch: () => new Response("here"), server: null };
+  const at = { host: "localhost", port: 0, idle_ms: 10_000 };
+  const listening = listen(app as unknown as Parameters<typeof listen>[0], at, first);
+  expect(await seen(listening.url)).toBe(serial(first));
+  await listening.refuse();
+  await until(async () => (await seen(listening.url).catch(() => null)) === null, 5_000, "the port to be closed");
+  listening.renew(second);
+  expect(await seen(listening.url).catch(() => "refused")).toBe("refused");
+  await listening.stop();
 });
 
 test("of TLS 1.2 it has no suite without authenticated encryption, also after a renewal", async () => {
