@@ -87,6 +87,9 @@ describe("where a request carries its key", () => {
     expect(fault({ authorization: key }).message).toContain("has no scheme");
     expect(fault({ authorization: "Basic dXNlcjpwYXNz" }).message).toContain("Authorization: Bearer");
     expect(fault({ authorization: `Bearer ${key.slice(0, -1)}` }).message).toContain("copied all of it");
+    const token = newKey(crypto.getRandomValues(new Uint8Array(64)), "slo_");
+    for (const headers of [{ authorization: `Bearer ${token}` }, { "x-api-key": token }] as const)
+      expect(fault(headers).message).toContain("That is an operator token");
   });
 
   test("no message repeats what was sent", () => {
