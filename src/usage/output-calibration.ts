@@ -68,7 +68,7 @@ const text_beyond_deltas_max = 2;
 
 const nothing: OutputSums = Object.freeze({ tokens: 0, deltas: 0, codeUnits: 0, wholeTokens: 0, wholeCodeUnits: 0 });
 
-/** What all routes have learned. */
+/** The learned sums of all routes. */
 interface RoutesLearned {
   reported: Learned<OutputSums>;
   counted: Learned<OutputSums>;

@@ -62,3 +62,15 @@ for (const { kind, open } of kindsFor(import.meta.path))
       expect(new Set(listed.map(({ node }) => node.id))).toEqual(new Set(reports.map(({ node }) => node.id)));
     });
   });
+
+test("whoever reports hears that the store failed", async () => {
+  const reports = fleetReports({
+    query: async () => {
+      throw new Error("the store is away");
+    },
+  });
+  const { node } = reportOf({});
+  await expect(reports.report(reportOf({}))).rejects.toThrow("away");
+  await expect(reports.leave(node, 1)).rejects.toThrow("away");
+  await expect(reports.forget(1)).rejects.toThrow("away");
+});
