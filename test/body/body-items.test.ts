@@ -1,5 +1,5 @@
 /** A body of which most was sent before is read as it would be read by itself, and nobody finds what others sent. */
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import fc from "fast-check";
 import { BodyItems } from "../../src/body/body-items.ts";
 import { ItemCache } from "../../src/body/item-cache.ts";
@@ -161,6 +161,14 @@ describe("a conversation that goes on", () => {
     const next = read(body(...turns, "fifth"), { cache });
     expect(next.found).toBe(4);
     expect(next.unseen).toEqual({ messages: [message("fifth")] });
+  });
+
+  test("is followed in its order: only a new message is hashed and looked for", () => {
+    const cache = newCache();
+    readTwice(body(...turns), { cache });
+    const find = spyOn(cache, "find");
+    read(body(...turns, "fifth"), { cache });
+    expect(find).toHaveBeenCalledTimes(1);
   });
 
   test.each([
