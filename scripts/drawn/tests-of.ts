@@ -61,6 +61,8 @@ function foldersOf(module: string): readonly string[] {
       return [module, "failover"];
     case "db":
       return ["postgres"];
+    case "cli":
+      return [module, "identity"];
     case "management":
     case "config":
       return [module, "cli", "http"];
