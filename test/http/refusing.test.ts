@@ -82,4 +82,16 @@ describe("a listener that ends", () => {
     expect(await later.ends()).toEqual(Array(20).fill("ECONNREFUSED"));
     await listening.stop();
   }, 30_000);
+
+  test("leaves the other listeners of its process alone, such as the operator's", async () => {
+    const [ending, other] = [listener(), listener()];
+    const held = clients(ending.url, 1);
+    held.go();
+    expect(await held.ends()).toEqual(["ok"]);
+    await ending.refuse();
+    const later = clients(other.url, 5);
+    later.go();
+    expect(await later.ends()).toEqual(Array(5).fill("ok"));
+    await Promise.all([ending.stop(), other.stop()]);
+  }, 30_000);
 });
