@@ -4,17 +4,23 @@ import { importsOf, resolved, type Tree } from "../../test/house/source.ts";
 import { fileOf, type Mutant } from "../../test/mutants/mutant.ts";
 import { moduleOf } from "./draw.ts";
 
+/** A test file that could notice. A long one is worth its time only where no other runs the place. */
+export interface Possible {
+  test: string;
+  isLong: boolean;
+}
+
 /**
  * Test files, the likeliest first: those that declared mutants of the file name, the module's, those that import the file,
- * and then others that come to it; of each, by imports, and tests of nodes last. Of the `long` ones only those that
- * declared mutants name, unless the first have no others.
+ * then the `long` ones among these, unless declared mutants name them, and at last others that come to the file; of
+ * each, by imports, and tests of nodes last.
  */
 export function testsOf(
   file: string,
   tree: Tree,
   declared: readonly Mutant[],
   long: ReadonlySet<string> = new Set(),
-): string[] {
+): Possible[] {
   const tests = [...tree.keys()].filter((path) => path.startsWith("test/") && path.endsWith(".test.ts"));
   const module = moduleOf(file);
   const named = declared.filter((one) => one.file === file).flatMap(({ caughtBy }) => caughtBy.map(fileOf));
@@ -28,12 +34,11 @@ export function testsOf(
     const canNotice = isNamed || startsNode || distance < Number.POSITIVE_INFINITY || module === "sql";
     if (!canNotice) return [];
     const isNear = isNamed || isOwn || distance === 1;
-    const rank = [!isNear, !isNamed, startsNode, !isNamesake(test, file), distance, -mentions(tree.get(test)!, file)];
-    return [{ test, isNear, isShort: isNamed || !long.has(test), rank: rank.map(Number) }];
+    const rank = [!isNamed, startsNode, !isNamesake(test, file), distance, -mentions(tree.get(test)!, file)];
+    const isLong = !isNamed && long.has(test);
+    return isLong && !isNear ? [] : [{ test, isLong, rank: [!isNear, isLong, ...rank].map(Number) }];
   });
-  const hasShort = all.some(({ isNear, isShort }) => isNear && isShort);
-  const tried = all.filter(({ isNear, isShort }) => isShort || (isNear && !hasShort));
-  return tried.sort((a, b) => compared(a.rank, b.rank)).map(({ test }) => test);
+  return all.sort((a, b) => compared(a.rank, b.rank));
 }
 
 /** A test file and the helpers in `test` that it imports. */

@@ -17,7 +17,7 @@ import { difference, type Tried } from "./report.ts";
 import type { Site } from "./sites.ts";
 import { applied } from "./source.ts";
 import { hashOf, TestRuns } from "./test-runs.ts";
-import { testsOf } from "./tests-of.ts";
+import { type Possible, testsOf } from "./tests-of.ts";
 
 export interface DrawOptions {
   count: number;
@@ -88,22 +88,24 @@ class Trials {
   /** What an earlier run found, or what a trial finds; null if none could begin in time. */
   async findingOf(site: Site, worker: number, until_ms: number): Promise<Finding | null> {
     const text = applied(this.product.sources.get(site.file)!, site.change);
-    const tests = testsOf(site.file, this.#tree, this.#declared, this.#long);
+    const possible = testsOf(site.file, this.#tree, this.#declared, this.#long);
+    const tests = possible.map(({ test }) => test);
     const kept = this.isAgain ? null : this.#findings.get(site.id, text, tests);
     if (kept !== null || performance.now() >= until_ms) return kept;
-    const finding = await this.#tried(site, text, tests, worker);
+    const finding = await this.#tried(site, text, possible, worker);
     this.#findings.add(site.id, text, tests, finding);
     return finding;
   }
 
   /** First those test files together that are known to run the place; then the others, once it is known whether they do. */
-  async #tried(site: Site, text: string, tests: readonly string[], worker: number): Promise<Finding> {
+  async #tried(site: Site, text: string, possible: readonly Possible[], worker: number): Promise<Finding> {
     const place = this.product.placeOf(site);
     const known: (Expected & { order: number })[] = [];
-    const unknown: string[] = [];
-    for (const [index, test] of tests.entries()) {
+    const unknown: Possible[] = [];
+    for (const [index, one] of possible.entries()) {
+      const { test } = one;
       const took_ms = this.#runs.time_ms(test, place);
-      if (took_ms === null) unknown.push(test);
+      if (took_ms === null) unknown.push(one);
       else if (took_ms !== false)
         known.push({ test, took_ms, passes: this.#runs.passes(test), order: took_ms * (2 + index) });
     }
@@ -112,7 +114,8 @@ class Trials {
     if (finding.kind !== "survived") return finding;
     let count = first.length;
     let asked = 0;
-    for (const test of unknown) {
+    for (const { test, isLong } of unknown) {
+      if (isLong && count > 0) continue;
       if (count >= files_max || asked >= (count > 0 ? asked_max : asked_max_forNone)) break;
       asked += 1;
       if (!(await this.#runs.take(test, worker))) continue;

@@ -1,5 +1,6 @@
 /** A request's body is looked at while it arrives. What can't become a request is refused then, and its rest left to others. */
 import { expect, test } from "bun:test";
+import { readAtOnce } from "../../src/body/pieces.ts";
 import { type BodyLimits, readJson } from "../../src/body/read.ts";
 import { Fault } from "../../src/inference/fault.ts";
 
@@ -55,4 +56,28 @@ test("what a body will hold is asked for before it is held, and a refusal ends t
   expect(fault).toMatchObject({ code: "capacity_exceeded" });
   expect(asked).toEqual([0, 5]);
   expect(request.body?.locked).toBe(false);
+});
+
+test("so is what arrives compressed, which is held until it is unpacked", async () => {
+  const packed = Bun.gzipSync(Buffer.from(JSON.stringify(Array.from({ length: 400 }, () => Math.random()))));
+  const pieces = [packed.slice(0, 1_000), packed.slice(1_000, 3_000), packed.slice(3_000)];
+  const body = new ReadableStream<Uint8Array>({
+    async pull(sink) {
+      const piece = pieces.shift();
+      if (piece) sink.enqueue(piece);
+      else sink.close();
+      await Bun.sleep(0);
+    },
+  });
+  const headers = { "content-type": "application/json", "content-encoding": "gzip" };
+  const asked: number[] = [];
+  await readJson(new Request("http://localhost/", { method: "POST", headers, body }), limits, (bytes) => {
+    asked.push(bytes);
+  });
+  expect(asked.slice(0, 4)).toEqual([0, 1_000, 3_000, packed.length]);
+});
+
+test("a small body whose client breaks off is given up at once", async () => {
+  const broken = { bytes: () => Promise.reject(new Error("the connection was closed")) } as unknown as Request;
+  expect(await readAtOnce(broken, 60_000, () => {})).toBe("broken_off");
 });

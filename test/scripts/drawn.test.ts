@@ -5,7 +5,7 @@ import { operators } from "../../scripts/drawn/operators.ts";
 import { type Site, sitesOf } from "../../scripts/drawn/sites.ts";
 import { applied } from "../../scripts/drawn/source.ts";
 import { sqlSitesOf } from "../../scripts/drawn/sql.ts";
-import { closureOf, testsOf } from "../../scripts/drawn/tests-of.ts";
+import { closureOf, testsOf as possibleOf } from "../../scripts/drawn/tests-of.ts";
 import { project } from "./project.ts";
 
 /** The lines that each operator makes of a line. */
@@ -214,6 +214,8 @@ describe("a draw", () => {
 });
 
 describe("the tests that must notice", () => {
+  const testsOf = (...given: Parameters<typeof possibleOf>) => possibleOf(...given).map(({ test: file }) => file);
+
   const tree = new Map(
     Object.entries({
       "src/usage/run.ts": "",
@@ -274,16 +276,14 @@ describe("the tests that must notice", () => {
     expect(testsOf("src/api/token-count.ts", other, [])).toEqual([nodes[1]!, nodes[2]!, nodes[0]!]);
   });
 
-  test("are not those that take long, if there are others", () => {
-    const long = new Set(["test/usage/run.test.ts", "test/http/run.test.ts"]);
-    expect(testsOf("src/usage/run.ts", tree, [], long)).toEqual([
-      "test/usage/tally.test.ts",
-      "test/usage/node.test.ts",
-      "test/http/far.test.ts",
+  test("are those that take long after the quick ones of the module, and far ones never", () => {
+    const long = new Set(["test/usage/run.test.ts", "test/http/run.test.ts", "test/http/far.test.ts"]);
+    expect(possibleOf("src/usage/run.ts", tree, [], long)).toMatchObject([
+      { test: "test/usage/tally.test.ts", isLong: false },
+      { test: "test/usage/node.test.ts", isLong: false },
+      { test: "test/usage/run.test.ts", isLong: true },
+      { test: "test/http/run.test.ts", isLong: true },
     ]);
-    const near = new Set([...long, "test/usage/tally.test.ts", "test/usage/node.test.ts"]);
-    expect(testsOf("src/usage/run.ts", tree, [], near)).toHaveLength(5);
-    expect(testsOf("src/usage/run.ts", tree, [], new Set(tree.keys()))).toHaveLength(4);
   });
 
   test("of SQL are those of the stores first", () => {

@@ -1,5 +1,5 @@
 /** Work that a poll brings: what is urgent comes first, and what flows comes in portions with room for urgent work in between. */
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import { turns } from "../../src/time/turns.ts";
 
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
@@ -63,5 +63,19 @@ describe("what a poll brings", () => {
       await nextTurn();
     }
     expect(done).toEqual(["a", "after a", "b", "after b"]);
+  });
+
+  test("costs an idle process nothing", async () => {
+    const { soon, done } = recorded();
+    const turn = spyOn(globalThis, "setImmediate");
+    try {
+      soon("a token");
+      while (done.length < 2) await Bun.sleep(1);
+      const turns_count = turn.mock.calls.length;
+      await Bun.sleep(5);
+      expect(turn.mock.calls.length).toBe(turns_count);
+    } finally {
+      turn.mockRestore();
+    }
   });
 });
