@@ -188,6 +188,26 @@ test("the log of a background response whose node died before it began stays emp
   expect(appended).toEqual([]);
 });
 
+test("a background response whose node was only slow goes on, and keeps its key", async () => {
+  const kept: Kept = { ...name, state: "open", body: "00", responseId: null, response: null, age_ms: 60_000 };
+  const ends: unknown[] = [];
+  const answers = { find: async () => ({ ...kept }), end: async (...end: unknown[]) => void ends.push(end) };
+  let isGranted = false;
+  const receipt = async () => {
+    const seen = isGranted ? { createdAt: new Date(0), endedAt: null, recovered: false, units: { charged: 0 } } : null;
+    // The node wakes up once it was taken for gone: it is granted, and begins its response.
+    isGranted = true;
+    Object.assign(kept, { responseId: "resp_1", response: '{"id":"resp_1","status":"in_progress"}' });
+    return seen;
+  };
+  const parts = { answers, logs: { read: async () => [] }, clock, grant_ms: () => 3_000 };
+  const needs = { kept: parts, ledger: { receipt } } as unknown as KeepingNeeds;
+  const follower = new Follower(needs, waitingCall, { ...kept });
+  expect(await follower.begun().catch(({ code }) => code)).toBe("storage_unavailable");
+  expect(await currentResponse(needs, { ...kept })).toMatchObject({ status: "in_progress" });
+  expect(ends).toEqual([]);
+});
+
 test("a background response goes on when a repeat finds its log gone", async () => {
   const row = { ...name, state: "open", body: "00", responseId: "resp_1", response: "{}", age_ms: 0 } as const;
   const ends: unknown[] = [];

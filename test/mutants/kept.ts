@@ -121,4 +121,12 @@ export const kept: Mutant[] = [
     caughtBy: [`${units} > is put off`],
     rule,
   },
+  {
+    name: "a response is ended as gone whose node was only slow, and its key is charged twice",
+    file: "src/api/kept/current-response.ts",
+    find: "if (receipt !== null && receipt.endedAt === null) return null;",
+    replace: "",
+    caughtBy: [`${units} > was only slow`],
+    rule,
+  },
 ];

@@ -24,16 +24,20 @@ export async function currentResponse(needs: KeepingNeeds, kept: Kept): Promise<
   if (kept.response === null) return null;
   const response = JSON.parse(kept.response) as ResponseObject;
   if (kept.state !== "open" || !(await isAbandoned(needs, kept))) return response;
-  return endedAsGone(needs, kept, response);
+  return (await endedAsGone(needs, kept, response)) ?? response;
 }
 
-/** Ends the response of a node that is gone. It frees the key, unless the response was charged: then only its end was lost. */
+/**
+ * Ends the response of a node that is gone. It frees the key, unless the response was charged: then only its end was lost.
+ * Null if the response goes on: its node was only slow. A response begins after its grant, so the ledger knows it by now.
+ */
 export async function endedAsGone(
   { kept: { answers }, ledger }: KeepingNeeds,
   { requestId, organizationId }: LogName,
   begun: ResponseObject,
-): Promise<ResponseObject> {
+): Promise<ResponseObject | null> {
   const receipt = await ledger.receipt(organizationId, requestId);
+  if (receipt !== null && receipt.endedAt === null) return null;
   const isCharged = receipt !== null && !receipt.recovered && receipt.units.charged > 0;
   const failed = failedResponse(begun, isCharged ? endLost() : gone(), requestId);
   const text = JSON.stringify(failed);

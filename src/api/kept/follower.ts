@@ -13,6 +13,7 @@ import {
   answered,
   answerLost,
   available,
+  goesOn,
   isUngranted,
   type KeepingNeeds,
   type LogHead,
@@ -125,7 +126,8 @@ export class Follower {
     const { answers, logs } = this.#needs.kept;
     const kept = await available(this.#needs, answers.find(this.#kept.requestId));
     if (kept?.response) {
-      await available(this.#needs, endedAsGone(this.#needs, kept, JSON.parse(kept.response) as ResponseObject));
+      const begun = JSON.parse(kept.response) as ResponseObject;
+      if ((await available(this.#needs, endedAsGone(this.#needs, kept, begun))) === null) throw goesOn();
       if (failure !== "") await this.#unneeded(logs.append(kept, this.#next, { text: failure, isEnd: true }));
     } else {
       await abandoned(this.#needs, this.#kept);

@@ -55,8 +55,12 @@ export async function available<Value>({ kept }: Pick<KeepingNeeds, "kept">, wor
 
 /** Frees the key that a node left behind. Throws if that node is there again, and has a grant by now. */
 export async function abandoned(needs: Pick<KeepingNeeds, "kept">, { requestId }: LogName): Promise<void> {
-  if (!(await available(needs, needs.kept.answers.abandon(requestId))))
-    throw unavailable(new Error("the first request goes on"));
+  if (!(await available(needs, needs.kept.answers.abandon(requestId)))) throw goesOn();
+}
+
+/** A client that repeats a request whose node was only slow asks once more. */
+export function goesOn(): Fault {
+  return unavailable(new Error("the first request goes on"));
 }
 
 export function unavailable(cause: unknown): Fault {
