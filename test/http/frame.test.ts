@@ -4,23 +4,30 @@ import type { Dependencies } from "../../src/api/dependencies.ts";
 import { faultBodyOf } from "../../src/api/fault-body.ts";
 import { frame } from "../../src/http/frame.ts";
 import { lifecycle } from "../../src/http/lifecycle.ts";
+import type { StreamOwner } from "../../src/http/stream.ts";
 import { Fault } from "../../src/inference/fault.ts";
 import { plentifulBounds } from "../harness/bounds.ts";
 
 const connection = { address: () => "192.0.2.1", isLocal: () => false, keepOpen() {} };
 
-test("a defect in the record of a refusal is a 500, and the request is closed", async () => {
-  const closed: number[] = [];
+/** What the frame needs; `seen` gets the statuses of the log, and those of the metrics. */
+function needing(seen: { logged: number[]; counted: number[] }, isRead = true): Dependencies {
   const needed: Partial<Dependencies> = {
     newId: () => "0".repeat(32),
     bounds: plentifulBounds(),
     lifecycle: lifecycle(),
-    unread: { discard: async () => true },
-    metrics: { request() {} } as never,
-    log: { request: (_, status) => void closed.push(status), event() {}, flush() {} },
+    unread: { discard: async () => isRead },
+    metrics: { request: ({ status }: { status: number }) => void seen.counted.push(status) } as never,
+    log: { request: (_, status) => void seen.logged.push(status), event() {}, flush() {} },
     letsGo: () => false,
   };
-  const serve = frame(needed as Dependencies, {
+  return needed as Dependencies;
+}
+const noneSeen = (): { logged: number[]; counted: number[] } => ({ logged: [], counted: [] });
+
+test("a defect in the record of a refusal is a 500, and the request is closed", async () => {
+  const seen = noneSeen();
+  const serve = frame(needing(seen), {
     path: "/v1/models",
     faultBody: faultBodyOf(),
     failed: () => {
@@ -32,5 +39,40 @@ test("a defect in the record of a refusal is a 500, and the request is closed", 
   });
   const response = await serve(new Request("http://localhost/v1/models"), connection);
   expect(response.status).toBe(500);
-  expect(closed).toEqual([500]);
+  expect(seen.logged).toEqual([500]);
+});
+
+test.each([
+  [true, null],
+  [false, "close"],
+])("a refused request, its body read: %p, says of its connection: %p", async (isRead, connectionHeader) => {
+  const serve = frame(needing(noneSeen(), isRead), {
+    path: "/v1/models",
+    faultBody: faultBodyOf(),
+    work: () => {
+      throw new Fault("model_not_found", "There is no such model.");
+    },
+  });
+  const response = await serve(new Request("http://localhost/v1/models", { method: "POST", body: "{}" }), connection);
+  expect(response.headers.get("connection")).toBe(connectionHeader);
+});
+
+test("a stream that its client left is counted as 499, whatever it began with", async () => {
+  const seen = noneSeen();
+  let owner = null as StreamOwner | null;
+  const serve = frame(needing(seen), {
+    path: "/v1/models",
+    faultBody: faultBodyOf(),
+    work: () => ({
+      open(given) {
+        owner = given;
+        return new Response("begun");
+      },
+    }),
+  });
+  expect((await serve(new Request("http://localhost/v1/models"), connection)).status).toBe(200);
+  owner!.left();
+  owner!.closed();
+  while (seen.counted.length === 0) await Bun.sleep(1);
+  expect(seen.counted).toEqual([499]);
 });
