@@ -24,7 +24,7 @@ import { within } from "../time/deadline.ts";
 import type { RedisConnection } from "./connection.ts";
 import { RatesCall } from "./rates-call.ts";
 import { ratesScript, type SubjectReply, type TakeReply } from "./rates-script.ts";
-import { type Change, type Riders, type WaitingChanges, waitingChanges } from "./waiting-changes.ts";
+import { type CarriedChanges, type Change, type WaitingChanges, waitingChanges } from "./waiting-changes.ts";
 
 export interface RedisRatesOptions {
   /** An answer after this time does not count. */
@@ -65,9 +65,9 @@ export function redisRates(redis: Pick<RedisConnection, "script">, options: Redi
   /** Sends a call, with every correction that waits for its organization. */
   function depart(organizationId: string, call: RatesCall): void {
     leaving.delete(organizationId);
-    const riders: Riders | null = waiting.board(organizationId);
-    const answer = send(call, riders?.changes ?? []);
-    if (riders) void answer.then(riders.done, riders.done);
+    const carried: CarriedChanges | null = waiting.take(organizationId);
+    const answer = send(call, carried?.changes ?? []);
+    if (carried) void answer.then(carried.done, carried.done);
     within(answer, answer_ms, "Redis").then(call.answer.resolve, call.answer.reject);
   }
 
@@ -75,7 +75,7 @@ export function redisRates(redis: Pick<RedisConnection, "script">, options: Redi
     for (const [organizationId, call] of leaving) depart(organizationId, call);
   }
 
-  function boarding(organizationId: string): RatesCall {
+  function nextCall(organizationId: string): RatesCall {
     const open = leaving.get(organizationId);
     if (open) return open;
     if (leaving.size === 0) setImmediate(departAll);
@@ -85,7 +85,7 @@ export function redisRates(redis: Pick<RedisConnection, "script">, options: Redi
   }
 
   function ask(organizationId: string, subjects: readonly RateSubject[], request: RateRequest | null) {
-    const call = boarding(organizationId);
+    const call = nextCall(organizationId);
     const reply = call.add(subjects, request);
     if (call.takes.length === takes_max) depart(organizationId, call);
     return reply;

@@ -18,7 +18,7 @@ export interface Change {
 }
 
 /** The changes that one call carries. */
-export interface Riders {
+export interface CarriedChanges {
   changes: readonly Change[];
   /** The call is over. */
   done(): void;
@@ -28,7 +28,7 @@ export interface WaitingChanges {
   /** Resolves when the call that carries them is over, whether it succeeded or not. */
   add(organizationId: string, changes: readonly Change[]): Promise<void>;
   /** Returns the waiting changes, for a call that leaves now. */
-  board(organizationId: string): Riders | null;
+  take(organizationId: string): CarriedChanges | null;
   /** Resolves when all waiting changes were sent. */
   flush(): Promise<void>;
 }
@@ -59,7 +59,7 @@ export function waitingChanges({ send, wait_ms, changes_max, clock = idleClock()
     return batch;
   }
 
-  function board(organizationId: string): Riders | null {
+  function take(organizationId: string): CarriedChanges | null {
     const batch = waiting.get(organizationId);
     if (!batch) return null;
     waiting.delete(organizationId);
@@ -67,10 +67,10 @@ export function waitingChanges({ send, wait_ms, changes_max, clock = idleClock()
   }
 
   async function depart(organizationId: string): Promise<void> {
-    const riders = board(organizationId);
-    if (!riders) return;
-    await send(organizationId, riders.changes);
-    riders.done();
+    const carried = take(organizationId);
+    if (!carried) return;
+    await send(organizationId, carried.changes);
+    carried.done();
   }
 
   async function flush(): Promise<void> {
@@ -88,7 +88,7 @@ export function waitingChanges({ send, wait_ms, changes_max, clock = idleClock()
       else cancel ??= clock.after(wait_ms, () => void flush());
       return batch.over.promise;
     },
-    board,
+    take,
     flush,
   };
 }

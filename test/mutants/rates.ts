@@ -102,7 +102,7 @@ export const rates: Mutant[] = [
   {
     name: "Redis is asked twice a request",
     file: "src/redis/rates.ts",
-    find: "= waiting.board(organizationId);",
+    find: "= waiting.take(organizationId);",
     replace: "= null;",
     caughtBy: [`${redis} > a request asks Redis once`],
     rule,
