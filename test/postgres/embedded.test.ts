@@ -2,7 +2,16 @@
 // folder, a start ends one way or the other, and it stays small and quick however long it runs.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { existsSync, mkdirSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { pendingMigrations } from "../../db/migrate.ts";
 import { makeSeed } from "../../db/seed.ts";
@@ -190,6 +199,11 @@ describe("one process", () => {
     const refused = await embeddedDatabase(folder).catch((error: unknown) => error);
     expect(refused).toMatchObject({ code: "in_use" });
     expect(String(refused)).toContain(`process ${first.pid} (since `);
+    // As if it had the folder, and its predecessor's note was still there: a process that has ended is not named.
+    const note = join(folder, "holder.json");
+    const holder = JSON.parse(readFileSync(note, "utf8"));
+    writeFileSync(note, JSON.stringify({ ...holder, pid: 2 ** 30 }));
+    await expect(embeddedDatabase(folder)).rejects.toThrow("in use by another process;");
     await first.kill();
     await using(folder, async () => {
       await expect(embeddedDatabase(folder)).rejects.toThrow(`in use by process ${process.pid}`);
