@@ -42,8 +42,6 @@ export interface Listeners {
   certificateExpiresAt(): Date | null;
   /** Makes the console listen, if there is one and it does not listen yet. */
   openConsole(): void;
-  /** From now on the certificate is not renewed. */
-  keep(): Promise<void>;
   /** Resolves when connections for the API are refused. Clients that had connected before are served. */
   refuse(): Promise<void>;
   /** Resolves when all requests of the API have their answers. */
@@ -87,7 +85,6 @@ export function listeners(
       url: listening.url,
       certificateExpiresAt: () => certificate?.expiresAt() ?? null,
       openConsole: opened.open,
-      keep: async () => certificate?.stop(),
       refuse: listening.refuse,
       stop: listening.stop,
       stopOperator: async () => void (await Promise.all([operator?.stop(), opened.current()?.stop()])),

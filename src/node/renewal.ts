@@ -10,7 +10,6 @@ interface Renewal {
   look(): void;
   /** When the certificate that is served expires. */
   expiresAt(): Date;
-  stop(): Promise<void>;
 }
 
 /** How often the files are read. They are small, so that this costs little. */
@@ -51,6 +50,6 @@ export function renewal(
     return null;
   }
 
-  const { stop } = repeating(async () => look(), { every: look_ms });
-  return { look, expiresAt: () => expiresAt, stop };
+  repeating(async () => look(), { every: look_ms });
+  return { look, expiresAt: () => expiresAt };
 }

@@ -128,7 +128,6 @@ async function untilStopped(
   stopping: Promise<NodeJS.Signals>,
 ): Promise<void> {
   const signal = await stopping;
-  await listening.keep();
   if (member?.isAlone()) log.event("warn", "supervisor_lost");
   log.event("info", "draining", { signal, open_requests: lifecycle.openCount });
   lifecycle.startDraining();

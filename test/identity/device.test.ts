@@ -1,5 +1,6 @@
 // The way of a device over real sockets, with oidc-provider: codes, the page, tokens that work as keys, refresh, revocation.
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { findDevice } from "../../src/identity/devices.ts";
 import { Browser, type Page } from "../harness/browser.ts";
 import { type PeopleNode, startPeopleNode } from "../harness/people-node.ts";
 import { until } from "../harness/until.ts";
@@ -276,4 +277,12 @@ test("without identity, none of it is there", async () => {
     expect((await fetch(sluice.url + path)).status).toBe(404);
   expect((await fetch(`${sluice.url}/oauth/token`, { method: "POST" })).status).toBe(404);
   await sluice.stop();
+});
+
+test("a store that fails while a right code is taken back from the tries fails the request, and nothing else", async () => {
+  const device = { expiresAt: new Date() };
+  const uses = { count: async () => 1, uncount: () => Promise.reject(new Error("the store is away")) };
+  const parts = { devices: { find: async () => device }, uses } as unknown as Parameters<typeof findDevice>[0];
+  const asked = { text: "BCDF-GHJK", address: "192.0.2.1", personId: "person_1" };
+  await expect(findDevice(parts, asked)).rejects.toThrow("the store is away");
 });

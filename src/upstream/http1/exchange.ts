@@ -125,7 +125,7 @@ export class Exchange implements ResponseSink, Reply {
   }
 
   fail(cause: unknown): void {
-    if (this.#failure || (this.#parser.isOver && this.#reader === null)) return;
+    if (this.#failure || this.#parser.isOver) return;
     this.#failure = { cause };
     // The reader may have left before.
     this.replied.catch(() => {});
