@@ -571,7 +571,7 @@ export const ledger: Mutant[] = [
     file: "src/postgres/report.ts",
     find: "`and s.organization_id = ${value(organizationIn(query))}`",
     replace: "`and ${value(organizationIn(query))}::uuid is not null`",
-    caughtBy: [`${rolled} of another organization`],
+    caughtBy: [`${rolled} nothing of another organization`],
     rule: "docs/design/metering.md, Roll-ups",
   },
   {
