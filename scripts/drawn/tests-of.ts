@@ -13,7 +13,7 @@ export interface Possible {
 /**
  * Test files, the likeliest first: those that declared mutants of the file name, the module's, those that import the file,
  * then the `long` ones among these, unless declared mutants name them, and at last others that come to the file; of
- * each, by imports, and tests of nodes last.
+ * each, namesakes first, then by imports, and tests of nodes last.
  */
 export function testsOf(
   file: string,
@@ -34,7 +34,7 @@ export function testsOf(
     const canNotice = isNamed || startsNode || distance < Number.POSITIVE_INFINITY || module === "sql";
     if (!canNotice) return [];
     const isNear = isNamed || isOwn || distance === 1;
-    const rank = [!isNamed, startsNode, !isNamesake(test, file), distance, -mentions(tree.get(test)!, file)];
+    const rank = [!isNamed, !isNamesake(test, file), startsNode, distance, -mentions(tree.get(test)!, file)];
     const isLong = !isNamed && long.has(test);
     return isLong && !isNear ? [] : [{ test, isLong, rank: [!isNear, isLong, ...rank].map(Number) }];
   });

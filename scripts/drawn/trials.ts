@@ -34,8 +34,8 @@ const remembered_in = ".cache/drawn";
 
 type InParallel = <T>(all: readonly T[], work: (one: T, worker: number) => Promise<unknown>) => Promise<void>;
 
-/** How many test files are tried that run the mutated part. */
-const files_max = 14;
+/** How many test files are tried that run the mutated part: their time is bounded, too, and most take little. */
+const files_max = 60;
 /** How many files are asked whether they run it, of those of which that is not known: more while none does. */
 const asked_max = 14;
 const asked_max_forNone = 60;
