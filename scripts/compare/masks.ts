@@ -20,10 +20,12 @@ const kinds: readonly [name: string, pattern: RegExp][] = [
   ["date", /\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d [A-Z][a-z]{2} 20\d\d \d\d:\d\d:\d\d GMT/],
   ["seconds", /\b1[789]\d{8}(?:\.\d+)?\b/],
   ["duration", /\b(?:\d+h)?(?:\d+m)?\d+(?:\.\d+)?m?s\b/],
-  ["milliseconds", /"[a-z_]+_ms":\d+/],
+  ["milliseconds", /"[a-z0-9_]+_ms":\d+/],
+  ["pace", /"[a-z_]+_per_second":[\d.]+/],
   ["fingerprint", /"configuration":"[0-9a-f]{16}"/],
   ["version", /\b\d+\.\d+\.\d+\+[0-9a-f]{12}\b/],
   ["port", /\b127\.0\.0\.1:\d+/],
+  ["node", /"name":"[^":]+:\d{4,5}"/],
   ["cursor", /"(?:next_cursor|cursor)":"[^"]+"/],
 ];
 const any = new RegExp(kinds.map(([, { source }]) => `(${source})`).join("|"), "gm");

@@ -15,6 +15,14 @@ test("answers that differ in ids alone are alike", () => {
   expect(old.mask(answer(one, one, "completed"))).toBe(recent.mask(answer(other, other, "completed")));
 });
 
+test("so are those that differ in what each node measures of itself, and in its port", () => {
+  const node = (port: number, pace: number) =>
+    `{"name":"host:${port}","requests_per_second":${pace},"first_part_p95_ms":${port},"running":1}`;
+  const of = (text: string) => new Masks(false).mask(text);
+  expect(of(node(4001, 3.8))).toBe(of(node(40_122, 4)));
+  expect(of(node(4001, 3.8))).not.toBe(of(node(4001, 3.8).replace('"running":1', '"running":2')));
+});
+
 test("an id that is another one than before differs, and so does any word", () => {
   const of = (text: string) => new Masks(false).mask(text);
   expect(of(answer(one, one, "completed"))).not.toBe(of(answer(one, other, "completed")));
