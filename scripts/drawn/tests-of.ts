@@ -67,7 +67,7 @@ function foldersOf(module: string): readonly string[] {
     case "db":
       return ["postgres"];
     case "cli":
-      return [module, "identity"];
+      return [module, "identity", "http"];
     case "management":
     case "config":
       return [module, "cli", "http"];
