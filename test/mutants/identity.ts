@@ -239,7 +239,7 @@ export const identity: Mutant[] = [
   {
     name: "a signal does not reach the agent",
     file: "src/cli/agents/process.ts",
-    find: "      if (!isTyped) child.kill(signal);\n",
+    find: "      if (!isTyped) child?.kill(signal);\n",
     replace: "",
     caughtBy: ["test/cli/agents.test.ts > signals go to the agent"],
     rule: "docs/cli.md",
