@@ -44,16 +44,17 @@ if (path === null) {
   );
 }
 
-const child = spawn(path, process.argv.slice(2), { stdio: "inherit" });
-child.on("error", (failure) => fail(`${path} could not be started: ${failure.message}`));
-
 // A terminal sends these to the executable, too, which would take a second one for impatience.
 const fromTerminal = ["SIGHUP", "SIGINT", "SIGQUIT"];
+// They come before the executable starts: a signal that follows at once would end this process alone.
 for (const signal of isWindows ? ["SIGINT", "SIGTERM"] : [...fromTerminal, "SIGTERM", "SIGUSR2"]) {
   process.on(signal, () => {
     if (!(process.stdin.isTTY && fromTerminal.includes(signal))) child.kill(signal);
   });
 }
+
+const child = spawn(path, process.argv.slice(2), { stdio: "inherit" });
+child.on("error", (failure) => fail(`${path} could not be started: ${failure.message}`));
 
 child.on("exit", (code, signal) => {
   if (signal === null) process.exit(code);
