@@ -77,7 +77,7 @@ export function garbage(
   /** The instant from which old requests may bring a collection again. */
   let rested_ms = Number.NEGATIVE_INFINITY;
   let isWaiting = false;
-  /** Whether a request has ended since the last collection. */
+  /** True once a request has ended since the last collection. */
   let hasEnded = false;
 
   const mayCollect = () => budget.tokens(now_ms()) > 0;

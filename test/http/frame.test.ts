@@ -23,6 +23,9 @@ function needing(seen: { logged: number[]; counted: number[] }, isRead = true): 
   };
   return needed as Dependencies;
 }
+const refuses = () => {
+  throw new Fault("model_not_found", "There is no such model.");
+};
 const noneSeen = (): { logged: number[]; counted: number[] } => ({ logged: [], counted: [] });
 
 test("a defect in the record of a refusal is a 500, and the request is closed", async () => {
@@ -33,9 +36,7 @@ test("a defect in the record of a refusal is a 500, and the request is closed", 
     failed: () => {
       throw new Error("the counter is broken");
     },
-    work: () => {
-      throw new Fault("model_not_found", "There is no such model.");
-    },
+    work: refuses,
   });
   const response = await serve(new Request("http://localhost/v1/models"), connection);
   expect(response.status).toBe(500);
@@ -49,9 +50,7 @@ test.each([
   const serve = frame(needing(noneSeen(), isRead), {
     path: "/v1/models",
     faultBody: faultBodyOf(),
-    work: () => {
-      throw new Fault("model_not_found", "There is no such model.");
-    },
+    work: refuses,
   });
   const response = await serve(new Request("http://localhost/v1/models", { method: "POST", body: "{}" }), connection);
   expect(response.headers.get("connection")).toBe(connectionHeader);

@@ -45,6 +45,21 @@ function rig(workers: number) {
   return { node, played, events, serve, settled };
 }
 
+/** A node whose two workers serve, and whose time passes only as a test says. */
+async function servingOnFakeTimers() {
+  jest.useFakeTimers();
+  const { node, played } = rig(2);
+  const turn = async () => {
+    for (let turns = 0; turns < 10; turns++) await Promise.resolve();
+  };
+  for (const index of [0, 1]) {
+    played[index]!.say({ word: "here" });
+    played[index]!.say({ word: "serving", url: "http://x" });
+    await turn();
+  }
+  return { node, played, turn };
+}
+
 afterEach(() => jest.useRealTimers());
 
 test("the first worker starts alone; when it serves, so do the others, and then the node has begun", async () => {
@@ -99,16 +114,7 @@ test("where all are lost and none can start any more, the node ends; while one s
 });
 
 test("a worker that says nothing for half a minute is killed and replaced; one that says it is well is not", async () => {
-  jest.useFakeTimers();
-  const { node, played } = rig(2);
-  const turn = async () => {
-    for (let turns = 0; turns < 10; turns++) await Promise.resolve();
-  };
-  for (const index of [0, 1]) {
-    played[index]!.say({ word: "here" });
-    played[index]!.say({ word: "serving", url: "http://x" });
-    await turn();
-  }
+  const { node, played, turn } = await servingOnFakeTimers();
   for (let second = 0; second < 31; second++) {
     jest.advanceTimersByTime(1000);
     played[0]!.say({ word: "well", problem: null, open: 0 });
@@ -138,15 +144,7 @@ test("a stop is told to those that serve, ends those that do not yet, and starts
 });
 
 test("a stop calls off the next attempt of a worker that was lost", async () => {
-  jest.useFakeTimers();
-  const { node, played } = rig(2);
-  const turn = async () => {
-    for (let turns = 0; turns < 10; turns++) await Promise.resolve();
-  };
-  for (const index of [0, 1]) {
-    played[index]!.say({ word: "here" });
-    played[index]!.say({ word: "serving", url: "http://x" });
-  }
+  const { node, played, turn } = await servingOnFakeTimers();
   played[1]!.end(1);
   await turn();
   node.stop("SIGTERM");
