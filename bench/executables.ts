@@ -1,6 +1,6 @@
-// What executables of Sluice cost beside each other: `bun bench/executables.ts [--seconds N] NAME=PATH NAME=PATH …`. Each is a
-// node on Postgres and Redis, with every limit on; in each round all take a turn of small requests and one of streams, until
-// the seconds since the start are over. It prints the CPU of a request and of a streamed token, and the median of the ratios
+// What executables of Sluice cost beside each other: `bun bench/executables.ts [--seconds N] [--only IDS] NAME=PATH NAME=PATH …`.
+// Each is a node on Postgres and Redis, with every limit on; in each round all take a turn of small requests and one of
+// streams, or of each scenario of `npm run bench` that `--only` names with commas, until the seconds since the start are over. It prints the CPU of a request and of a streamed token, and the median of the ratios
 // to the first one of the same round. Name the first one twice: what two processes of one program differ by is nothing that
 // a change did.
 
@@ -9,23 +9,23 @@ import Table from "cli-table3";
 import { nodesBeside } from "./speed/beside.ts";
 import { percentile } from "./speed/percentile.ts";
 import { busyCores, cpu_us, pinOthers } from "./speed/process.ts";
-import { type Scenario, scenarios, warmStream } from "./speed/scenarios.ts";
+import { behaviours, type Scenario, scenarios, warmStream } from "./speed/scenarios.ts";
 import { askerOf } from "./speed/slice.ts";
 import { type Driven, warmed } from "./speed/warming.ts";
 import { closely } from "./steady.ts";
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { seconds: { type: "string", default: "300" } },
+  options: { seconds: { type: "string", default: "300" }, only: { type: "string", default: "" } },
 });
 const connections_count = 64;
 const slice_s = 1;
 const warming_s = 6;
 const small = scenarios.find(({ id }) => id === "small-chat")!;
-const kinds: Record<string, Scenario> = {
-  "a small request": small,
-  "a streamed token": { ...small, behaviour: warmStream, isStreamed: true },
-};
+const kinds: Record<string, Scenario> =
+  values.only === ""
+    ? { "a small request": small, "a streamed token": { ...small, behaviour: warmStream, isStreamed: true } }
+    : Object.fromEntries(values.only.split(",").map((id) => [`a request of ${id}`, scenarioOf(id)]));
 
 interface Cost {
   name: string;
@@ -33,12 +33,19 @@ interface Cost {
   us: number;
 }
 
+function scenarioOf(id: string): Scenario {
+  const scenario = scenarios.find((one) => one.id === id);
+  if (!scenario) throw new Error(`there is no scenario '${id}'`);
+  return scenario;
+}
+
 async function main(): Promise<void> {
   const busy = await busyCores();
   pinOthers();
   await using ending = new AsyncDisposableStack();
-  const driven = await nodesBeside(positionals, [small.behaviour, warmStream], ending);
+  const driven = await nodesBeside(positionals, behaviours, ending);
   await warmed([...driven.values()], warming_s, (text) => console.error(text));
+  if (values.only !== "") await roundOf(driven, 0, warming_s);
   const costs: Cost[][] = [];
   while (costs.length === 0 || performance.now() < Number(values.seconds) * 1000)
     costs.push(await roundOf(driven, costs.length));
@@ -47,7 +54,7 @@ async function main(): Promise<void> {
 }
 
 /** Each begins a round in turn. */
-async function roundOf(driven: ReadonlyMap<string, Driven>, round: number): Promise<Cost[]> {
+async function roundOf(driven: ReadonlyMap<string, Driven>, round: number, length_s = slice_s): Promise<Cost[]> {
   const all = [...driven];
   const ordered = all.map((_, at) => all[(at + round) % all.length]!);
   const costs: Cost[] = [];
@@ -56,8 +63,8 @@ async function roundOf(driven: ReadonlyMap<string, Driven>, round: number): Prom
       const asker = askerOf(target, connections, scenario, count);
       const latencies: number[] = [];
       const before = cpu_us(target.pid);
-      await closely(asker, { length_s: slice_s, connections: connections_count, latencies });
-      const tokens = scenario.isStreamed ? scenario.behaviour.tokens : 1;
+      await closely(asker, { length_s, connections: connections_count, latencies });
+      const tokens = scenario.behaviour === warmStream ? scenario.behaviour.tokens : 1;
       costs.push({ name, kind, us: (cpu_us(target.pid) - before) / latencies.length / tokens });
     }
   return costs;

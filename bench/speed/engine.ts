@@ -16,12 +16,12 @@ import {
 const encoder = new TextEncoder();
 const frame = (data: object) => `${"type" in data ? `event: ${data.type}\n` : ""}data: ${JSON.stringify(data)}\n\n`;
 
-/** What a protocol's answers are made of. `at` is a token's place, from 0. */
+/** What a protocol's answers are made of. `at` is a token's place, from 0, and `asked` the body of the request. */
 interface Wire {
-  whole(model: string, text: string, behaviour: Behaviour): object;
-  begin(model: string, behaviour: Behaviour): string;
+  whole(model: string, text: string, behaviour: Behaviour, asked: string): object;
+  begin(model: string, behaviour: Behaviour, asked: string): string;
   token(model: string, text: string, at: number): string;
-  end(model: string, text: string, behaviour: Behaviour): string;
+  end(model: string, text: string, behaviour: Behaviour, asked: string): string;
 }
 
 const chatUsage = ({ inputTokens, tokens }: Behaviour) => ({
@@ -79,7 +79,14 @@ const item = (text: string | null) => ({
   ...{ id: "msg_0", type: "message", role: "assistant", status: text === null ? "in_progress" : "completed" },
   content: text === null ? [] : [{ type: "output_text", text, annotations: [] }],
 });
-const response = (model: string, text: string | null, behaviour: Behaviour) => ({
+/** OpenAI and vLLM repeat these in each object of a response: most of the bytes of an answer to an agent. */
+function repeatedOf(asked: string): object {
+  const { instructions = null, tools = [] } = JSON.parse(asked);
+  return { instructions, tools };
+}
+
+const response = (model: string, text: string | null, behaviour: Behaviour, asked: string) => ({
+  ...repeatedOf(asked),
   ...{ id: "resp_0", object: "response", created_at: 1, model, status: text === null ? "in_progress" : "completed" },
   output: text === null ? [] : [item(text)],
   usage: text === null ? null : { ...usage(behaviour), total_tokens: behaviour.inputTokens + behaviour.tokens },
@@ -88,20 +95,20 @@ const numbered = (sequence_number: number, type: string, more: object) => frame(
 
 const responses: Wire = {
   whole: response,
-  begin: (model, behaviour) =>
-    numbered(0, "response.created", { response: response(model, null, behaviour) }) +
-    numbered(1, "response.in_progress", { response: response(model, null, behaviour) }) +
+  begin: (model, behaviour, asked) =>
+    numbered(0, "response.created", { response: response(model, null, behaviour, asked) }) +
+    numbered(1, "response.in_progress", { response: response(model, null, behaviour, asked) }) +
     numbered(2, "response.output_item.added", { output_index: 0, item: item(null) }) +
     numbered(3, "response.content_part.added", { ...place, part: { type: "output_text", text: "", annotations: [] } }),
   token: (_, delta, at) => numbered(4 + at, "response.output_text.delta", { ...place, delta, logprobs: [] }),
-  end: (model, text, behaviour) =>
+  end: (model, text, behaviour, asked) =>
     numbered(4 + behaviour.tokens, "response.output_text.done", { ...place, text, logprobs: [] }) +
     numbered(5 + behaviour.tokens, "response.content_part.done", {
       ...place,
       part: { type: "output_text", text, annotations: [] },
     }) +
     numbered(6 + behaviour.tokens, "response.output_item.done", { output_index: 0, item: item(text) }) +
-    numbered(7 + behaviour.tokens, "response.completed", { response: response(model, text, behaviour) }),
+    numbered(7 + behaviour.tokens, "response.completed", { response: response(model, text, behaviour, asked) }),
 };
 
 export const wires: Record<Protocol, Wire> = { chat, messages, responses };
@@ -118,7 +125,7 @@ export function startEngine() {
     return made;
   };
 
-  const streamed = (protocol: Protocol, model: string, tag: string) => {
+  const streamed = (protocol: Protocol, model: string, tag: string, asked: string) => {
     const wire = wires[protocol];
     const behaviour = behaviourOf(model);
     const frames = sharedOf(protocol, model, behaviour);
@@ -128,11 +135,11 @@ export function startEngine() {
         const wait_ms = at === 0 ? behaviour.wait_ms : behaviour.every_ms;
         if (wait_ms > 0) await Bun.sleep(wait_ms);
         if (at === 0) {
-          controller.enqueue(encoder.encode(wire.begin(model, behaviour) + wire.token(model, tag, 0)));
+          controller.enqueue(encoder.encode(wire.begin(model, behaviour, asked) + wire.token(model, tag, 0)));
         } else if (at < behaviour.tokens) {
           controller.enqueue(frames[at]!);
         } else {
-          controller.enqueue(encoder.encode(wire.end(model, textOf(tag, behaviour), behaviour)));
+          controller.enqueue(encoder.encode(wire.end(model, textOf(tag, behaviour), behaviour, asked)));
           controller.close();
         }
         at += 1;
@@ -151,10 +158,10 @@ export function startEngine() {
       const tagAt = asked.indexOf(tagPrefix);
       if (!protocol || !model || tagAt < 0) return new Response("not of this bench", { status: 404 });
       const tag = asked.slice(tagAt, tagAt + tagLength);
-      if (asked.includes('"stream":true')) return streamed(protocol, model, tag);
+      if (asked.includes('"stream":true')) return streamed(protocol, model, tag, asked);
       const behaviour = behaviourOf(model);
       if (behaviour.wait_ms > 0) await Bun.sleep(behaviour.wait_ms);
-      return Response.json(wires[protocol].whole(model, textOf(tag, behaviour), behaviour));
+      return Response.json(wires[protocol].whole(model, textOf(tag, behaviour), behaviour, asked));
     },
   });
 }

@@ -61,11 +61,14 @@ export function startFlowEngine() {
       return;
     }
     if (at === 0) {
-      write(socket, Buffer.from(head + chunk(wires.chat.begin(model, behaviour) + wires.chat.token(model, tag, 0))));
+      write(
+        socket,
+        Buffer.from(head + chunk(wires.chat.begin(model, behaviour, "") + wires.chat.token(model, tag, 0))),
+      );
     } else if (at < behaviour.tokens) {
       write(socket, tokenOf(model));
     } else {
-      write(socket, Buffer.from(chunk(wires.chat.end(model, textOf(tag, behaviour), behaviour)) + end));
+      write(socket, Buffer.from(chunk(wires.chat.end(model, textOf(tag, behaviour), behaviour, "")) + end));
       return;
     }
     stream.at += 1;

@@ -5,6 +5,7 @@
 import type { InferenceEvent } from "../inference/event.ts";
 import { asFault } from "../inference/fault.ts";
 import { Fold, type Result } from "../inference/result.ts";
+import { isTerminal } from "../inference/terminal.ts";
 import type { StreamEncoder } from "../protocol/codec.ts";
 import { encodeSse } from "../sse/encode.ts";
 
@@ -49,7 +50,7 @@ export async function primed(rest: AsyncGenerator<Batch, void, void>, hold_ms: n
 }
 
 function isDecisive(event: InferenceEvent): boolean {
-  return event.type === "part-start" || event.type === "response-end" || event.type === "response-failed";
+  return event.type === "part-start" || isTerminal(event);
 }
 
 /** The same stream, whose end is held back until `done` has had the whole answer. */
@@ -135,6 +136,7 @@ class SseSource implements Bun.UnderlyingSource<Uint8Array> {
   readonly #heartbeat_ms: number;
   readonly #owner: StreamOwner;
   #wrote_ms = performance.now();
+  #isBegun = false;
   #beats: ReturnType<typeof setInterval> | undefined;
   #closed = false;
 
@@ -157,29 +159,37 @@ class SseSource implements Bun.UnderlyingSource<Uint8Array> {
   }
 
   async pull(controller: Controller): Promise<void> {
+    let out = "";
     try {
       for (;;) {
         const { done, value } = await nextOf(this.#stream);
         if (this.#closed) return;
-        if (done) {
-          this.#close();
-          controller.close();
+        if (!done) out += framesOf(this.#encoder, value);
+        // The end of the events is awaited before the last frames are written, so that one write ends the body, too. The
+        // first frames don't wait: they leave with the head, which is slow without them.
+        const isLast = !done && this.#isBegun && value.some(isTerminal);
+        if (done || (out !== "" && !isLast)) {
+          this.#write(controller, out, done === true);
           return;
         }
-        const out = framesOf(this.#encoder, value);
-        if (out === "") continue;
-        this.#wrote_ms = performance.now();
-        controller.enqueue(text.encode(out));
-        return;
       }
     } catch (thrown) {
-      this.#fail(controller, thrown);
+      this.#fail(controller, thrown, out);
     }
   }
 
   cancel(): void {
     this.#owner.left();
     this.#close();
+  }
+
+  #write(controller: Controller, out: string, isLast: boolean): void {
+    this.#wrote_ms = performance.now();
+    this.#isBegun = true;
+    if (out !== "") controller.enqueue(text.encode(out));
+    if (!isLast) return;
+    this.#close();
+    controller.close();
   }
 
   #beat(controller: Controller): void {
@@ -193,13 +203,14 @@ class SseSource implements Bun.UnderlyingSource<Uint8Array> {
 
   /**
    * A defect of ours: the stream still ends with its protocol's error, never in silence, and is cut off if even that
-   * fails.
+   * fails. `unwritten`: the frames that were made before.
    */
-  #fail(controller: Controller, thrown: unknown): void {
+  #fail(controller: Controller, thrown: unknown, unwritten = ""): void {
     if (this.#closed) return;
     this.#close();
     try {
-      controller.enqueue(text.encode(framesOf(this.#encoder, [{ type: "response-failed", fault: asFault(thrown) }])));
+      const failure = framesOf(this.#encoder, [{ type: "response-failed", fault: asFault(thrown) }]);
+      controller.enqueue(text.encode(unwritten + failure));
       controller.close();
     } catch (cause) {
       controller.error(cause);

@@ -1,7 +1,7 @@
 /** Base of the decoders of an engine's answer, for all protocols. */
 import type { InferenceEvent } from "../inference/event.ts";
 import type { Fault } from "../inference/fault.ts";
-import type { ResponseIdentity, Transducer } from "./codec.ts";
+import type { EngineDecoder, ResponseIdentity } from "./codec.ts";
 import { type EngineEvent, isBlank, jsonOf } from "./engine-event.ts";
 import { isObject, type JsonObject } from "./json.ts";
 import { malformedAnswer } from "./refusal.ts";
@@ -18,6 +18,11 @@ export abstract class Answer {
 
   get over(): boolean {
     return this.#over;
+  }
+
+  /** Reports whether `push` looks at an event of this name. If not, it is given an empty one. */
+  reads(_name: string): boolean {
+    return true;
   }
 
   /** Takes the JSON of one event of the stream. `name` is the event's name; "" if it has none. */
@@ -51,16 +56,23 @@ export abstract class Answer {
 }
 
 /** Reads the events of a stream as JSON, and passes them to its answer. */
-export class StreamDecoder implements Transducer<EngineEvent, InferenceEvent> {
+export class StreamDecoder implements EngineDecoder {
   readonly #answer: Answer;
 
   constructor(answer: Answer) {
     this.#answer = answer;
   }
 
+  reads(name: string): boolean {
+    return this.#answer.reads(name);
+  }
+
   push(event: EngineEvent): InferenceEvent[] {
     const answer = this.#answer;
-    if (answer.over || isBlank(event)) return [];
+    const name = event.event ?? "";
+    if (answer.over) return [];
+    if (!answer.reads(name)) return answer.push({}, name);
+    if (isBlank(event)) return [];
     let value: unknown;
     try {
       value = jsonOf(event);
@@ -68,7 +80,7 @@ export class StreamDecoder implements Transducer<EngineEvent, InferenceEvent> {
       return event.data.trim() === "[DONE]" ? answer.done() : answer.fail(malformedAnswer(cause));
     }
     if (!isObject(value)) return answer.fail(malformedAnswer(new Error("an event that is no object")));
-    return answer.push(value, event.event ?? "");
+    return answer.push(value, name);
   }
 
   end(): InferenceEvent[] {

@@ -59,6 +59,12 @@ export interface StreamEncoder extends Transducer<InferenceEvent, SseMessage> {
   heartbeat(): string;
 }
 
+/** Reads an engine's stream. */
+export interface EngineDecoder extends Transducer<EngineEvent, InferenceEvent> {
+  /** Reports whether it looks at the data of an event of this name. If not, the data need not be parsed. */
+  reads(name: string): boolean;
+}
+
 /** The side that faces our callers. A `Wire` has passed the validator. */
 export interface CallerCodec<Wire, Reply> {
   request: {
@@ -101,7 +107,7 @@ export interface UpstreamCodec {
    * because it would decode to the same event with that text: upstream/delta-frames.ts. This holds for texts, and not for the
    * arguments of calls.
    */
-  stream: { decoder(identity: ResponseIdentity, outputTokens_max?: number): Transducer<EngineEvent, InferenceEvent> };
+  stream: { decoder(identity: ResponseIdentity, outputTokens_max?: number): EngineDecoder };
   /** An engine's refusal as a fault. `body` is the JSON of its answer, or the text if it was no JSON. */
   fault: { decode(status: number, body: unknown): Fault };
 }

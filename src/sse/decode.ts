@@ -12,6 +12,7 @@ const cr = 13;
 const space = 32;
 const colon = 58;
 const dataField = new Uint8Array([0x64, 0x61, 0x74, 0x61]);
+const dataStart = new Uint8Array([...dataField, colon]);
 const eventField = new Uint8Array([0x65, 0x76, 0x65, 0x6e, 0x74]);
 const byteOrderMark = new Uint8Array([0xef, 0xbb, 0xbf]);
 
@@ -36,14 +37,17 @@ export class SseOverflow extends Error {
 /**
  * An incremental decoder of one stream. A chunk may be reused by the caller once `push` has returned.
  *
- * Comments, `id` and `retry` are skipped: no protocol here uses them.
+ * Comments, `id` and `retry` are skipped: no protocol here uses them. The data of an event whose name comes first and is
+ * not one that `reads` accepts is neither kept nor decoded: it is "".
  */
 export class SseDecoder {
   readonly #limits: SseLimits;
+  readonly #reads: (event: string) => boolean;
   #line = new Uint8Array(256);
   #line_bytes = 0;
   #data: string[] = [];
   #event = "";
+  #isUnread = false;
   #held_bytes = 0;
   #atHead = true;
   #afterCr = false;
@@ -51,8 +55,9 @@ export class SseDecoder {
   #values = 0;
   #chunkText = "";
 
-  constructor(limits: SseLimits = sseLimits) {
+  constructor(limits: SseLimits = sseLimits, reads: (event: string) => boolean = () => true) {
     this.#limits = limits;
+    this.#reads = reads;
   }
 
   /** Reports whether the bytes so far are whole messages, so that the next byte begins another. */
@@ -116,12 +121,25 @@ export class SseDecoder {
   #keep(bytes: Uint8Array, start: number, end: number): void {
     const line_bytes = this.#line_bytes + end - start;
     if (this.#isTooMuch(line_bytes) || end === start) return;
+    if (this.#leavesOut(bytes, start, end)) {
+      // The rest of the line is recognized by this.
+      if (this.#line_bytes === 0) this.#line.set(dataStart);
+      this.#line_bytes = line_bytes;
+      return;
+    }
     if (line_bytes > this.#line.length) {
       // This releases the memory of the smaller one at once.
       this.#line = new Uint8Array(this.#line.buffer.transfer(Math.max(line_bytes, this.#line.length * 2)));
     }
     Buffer.prototype.copy.call(bytes, this.#line, this.#line_bytes, start, end);
     this.#line_bytes = line_bytes;
+  }
+
+  /** Reports whether these bytes, behind those that are kept, are data of an event that is not read. */
+  #leavesOut(bytes: Uint8Array, start: number, end: number): boolean {
+    if (!this.#isUnread) return false;
+    if (this.#line_bytes === 0) return startsWith(bytes, start, end, dataStart);
+    return startsWith(this.#line, 0, this.#line_bytes, dataStart);
   }
 
   #endLine(bytes: Uint8Array, start: number, end: number, messages: SseMessage[]): void {
@@ -154,7 +172,8 @@ export class SseDecoder {
     }
     const data = valueStart(bytes, start, end, dataField);
     if (data >= 0) {
-      this.#data.push(this.#value(bytes, data, end));
+      if (this.#isUnread) this.#data = [""];
+      else this.#data.push(this.#value(bytes, data, end));
       // The line break counts too, so that empty lines without end are bounded as well.
       this.#held_bytes += end - start + 1;
       return;
@@ -162,6 +181,7 @@ export class SseDecoder {
     const event = valueStart(bytes, start, end, eventField);
     if (event < 0) return;
     this.#event = this.#value(bytes, event, end);
+    this.#isUnread = !this.#reads(this.#event);
     this.#held_bytes += end - start + 1;
   }
 
@@ -185,6 +205,7 @@ export class SseDecoder {
       this.#data = [];
     }
     this.#event = "";
+    this.#isUnread = false;
     this.#held_bytes = 0;
   }
 }

@@ -6,7 +6,8 @@ import type { SseMessage } from "./message.ts";
  * with LF. Throws an Error if `event` has a line break, which could forge fields. Names are ours, so that would be a defect.
  */
 export function encodeSse(message: SseMessage): string {
-  const data = breaks.test(message.data) ? message.data.split(breaks).join("\ndata: ") : message.data;
+  const data =
+    !message.isOneLine && breaks.test(message.data) ? message.data.split(breaks).join("\ndata: ") : message.data;
   if (message.event === undefined) return `data: ${data}\n\n`;
   if (breaks.test(message.event)) throw new Error("The name of a server-sent event cannot hold a line break.");
   return `event: ${message.event}\ndata: ${data}\n\n`;

@@ -2,4 +2,6 @@
 export interface SseMessage {
   event?: string;
   data: string;
+  /** The data has no line break, so it need not be looked through: it may be long, and in pieces. */
+  isOneLine?: true;
 }

@@ -6,6 +6,7 @@
  */
 import type { InferenceEvent } from "../inference/event.ts";
 import { asFault, Fault } from "../inference/fault.ts";
+import { isTerminal } from "../inference/terminal.ts";
 import type { ResponseIdentity } from "../protocol/codec.ts";
 import type { Cancellation, Signal } from "../time/cancellation.ts";
 import { within } from "../time/deadline.ts";
@@ -22,7 +23,7 @@ import {
 } from "./attempt.ts";
 import { CallArguments } from "./call-arguments.ts";
 import { type Hold, readJson } from "./engine-json.ts";
-import type { Reply } from "./http1/exchange.ts";
+import { type Reply, read_bytes_max, unread_bytes_max } from "./http1/exchange.ts";
 import { refusalOf } from "./refused.ts";
 import { type Sending, send } from "./send.ts";
 import { StreamReader } from "./stream-reader.ts";
@@ -61,7 +62,7 @@ export interface Patience {
 export async function* ask(question: Question): AsyncGenerator<InferenceEvent[], void, void> {
   const { codec, identity, signal, patience } = question;
   const work = signal.child();
-  const answer: Reading = { reply: null, isEnded: false, isOver: false, isRead: false };
+  const answer: Reading = { reply: null, next_bytes: read_bytes_max, isEnded: false, isOver: false, isRead: false };
   const report: EngineReport = { usage: null, reason: null };
   const dog = new Watchdog((waitedFor) => {
     if (waitedFor === spareWait && !patience.spare?.isAsked()) dog.expect(restOf(patience), firstWait);
@@ -86,7 +87,7 @@ export async function* ask(question: Question): AsyncGenerator<InferenceEvent[],
       const read = reader(question, { answer, report, dog, told });
       // This is one loop and not a generator within a generator, because each of those costs every batch several turns.
       while (!answer.isOver) {
-        const reading = read(await reply.read());
+        const reading = read(await reply.read(answer.next_bytes));
         const batch = reading instanceof Promise ? await reading : reading;
         if (batch.length > 0) yield batch;
       }
@@ -147,6 +148,8 @@ function once(tell: (end: AttemptEnd) => void): (end: AttemptEnd) => void {
 /** How far an answer has been read: a connection whose answer was read to its end serves the next request. */
 interface Reading {
   reply: Reply | null;
+  /** The most bytes of the next read. In the middle of a large event, all that has arrived: it is no event yet. */
+  next_bytes: number;
   /** Its events have ended, but the engine may not have closed it yet. */
   isEnded: boolean;
   /** No event follows: the answer has ended, or failed. */
@@ -194,7 +197,9 @@ function reader(question: Question, { answer, report, dog, told }: ReaderParts) 
       if (event.type === "part-start") hasPart = true;
       else if (isTerminal(event)) end ??= event;
     }
-    hold(stream.held_bytes + size.kept_bytes);
+    const { held_bytes } = stream;
+    answer.next_bytes = held_bytes < read_bytes_max ? read_bytes_max : unread_bytes_max;
+    hold(held_bytes + size.kept_bytes);
     if (isLast || end?.type === "response-end") answer.isEnded = true;
     if (isLast || end) answer.isOver = true;
     if (end) told(endOf(batch));
@@ -223,10 +228,6 @@ function holding({ hold }: Question): Hold {
       throw new NoRoom(asFault(fault));
     }
   });
-}
-
-function isTerminal(event: InferenceEvent): boolean {
-  return event.type === "response-end" || event.type === "response-failed";
 }
 
 function endOf(batch: readonly InferenceEvent[]): AttemptEnd {

@@ -9,7 +9,7 @@ import { release } from "../body/release.ts";
 import { BodyScan, type BodyShape, excessOf, lookingOver, type ShapeLimits } from "../body/scan.ts";
 import { UnreadableAnswer } from "../protocol/parts-bound.ts";
 import { inTurns, yieldFor } from "../time/yielding.ts";
-import type { Reply } from "./http1/exchange.ts";
+import { type Reply, unread_bytes_max } from "./http1/exchange.ts";
 
 /** The largest whole answer of an engine. One event of a stream may be as large (sse/decode.ts). */
 export const answer_bytes_max = 8 * 1024 * 1024;
@@ -40,7 +40,9 @@ export interface EngineJson {
 export async function readJson(reply: Pick<Reply, "read" | "headers">, hold: Hold): Promise<EngineJson> {
   const body = new Gathering(announcedBytes(reply), release);
   let scan: BodyScan | null = null;
-  for (let pieces = await reply.read(); pieces !== null; pieces = await reply.read()) {
+  for (;;) {
+    const pieces = await reply.read(unread_bytes_max);
+    if (pieces === null) break;
     for (const piece of pieces) {
       const bytes = body.bytes + piece.byteLength;
       if (bytes > answer_bytes_max) throw new UnreadableAnswer(`the answer is larger than ${answer_bytes_max} bytes`);
@@ -71,7 +73,7 @@ export async function parseLarge(text: string): Promise<unknown> {
   try {
     const check = () => assertReadable(scan, answerLimits, bytes.byteLength);
     for (const size of lookingOver(scan, bytes, check)) await yieldFor(size);
-    return await parsed(bytes, scan);
+    return await parsed(bytes, scan, text);
   } finally {
     release(bytes);
   }
@@ -85,10 +87,11 @@ export function assertReadable(shape: BodyShape, limits: ShapeLimits, bytes_max 
 
 const lenient = new TextDecoder();
 
-async function parsed(bytes: Uint8Array, scan: BodyScan | null): Promise<unknown> {
+/** `text`: what the bytes were made of, if they were. */
+async function parsed(bytes: Uint8Array, scan: BodyScan | null, text?: string): Promise<unknown> {
   if (scan) assertReadable(scan, answerLimits);
   try {
-    if (scan === null || isQuick(scan)) return JSON.parse(lenient.decode(bytes));
+    if (scan === null || isQuick(scan)) return JSON.parse(text ?? lenient.decode(bytes));
     return (await inTurns(parseInSteps(bytes, { isLenient: true }))).value;
   } catch (cause) {
     throw new UnreadableAnswer("the answer is no JSON", { cause });

@@ -3,9 +3,9 @@
  * a shorter way.
  */
 import type { InferenceEvent } from "../inference/event.ts";
-import type { Transducer } from "../protocol/codec.ts";
+import type { EngineDecoder } from "../protocol/codec.ts";
 import type { EngineEvent } from "../protocol/engine-event.ts";
-import { SseDecoder } from "../sse/decode.ts";
+import { SseDecoder, sseLimits } from "../sse/decode.ts";
 import type { SseMessage } from "../sse/message.ts";
 import { DeltaFrames } from "./delta-frames.ts";
 import { parseLarge, unseen_bytes } from "./engine-json.ts";
@@ -13,12 +13,13 @@ import { parseLarge, unseen_bytes } from "./engine-json.ts";
 type Batch = InferenceEvent[];
 
 export class StreamReader {
-  readonly #decoder: Transducer<EngineEvent, InferenceEvent>;
-  readonly #frames = new SseDecoder();
+  readonly #decoder: EngineDecoder;
+  readonly #frames: SseDecoder;
   readonly #alike = new DeltaFrames();
 
-  constructor(decoder: Transducer<EngineEvent, InferenceEvent>) {
+  constructor(decoder: EngineDecoder) {
     this.#decoder = decoder;
+    this.#frames = new SseDecoder(sseLimits, (event) => decoder.reads(event));
   }
 
   /** The bytes of an incomplete event. */

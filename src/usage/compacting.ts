@@ -6,6 +6,7 @@
 import { leaveOut, noSummary } from "../inference/compaction.ts";
 import type { InferenceEvent } from "../inference/event.ts";
 import type { Fault } from "../inference/fault.ts";
+import { isTerminal, type TerminalEvent } from "../inference/terminal.ts";
 import type { AttemptRequest } from "./attempt-request.ts";
 import { type EngineAnswer, type EngineEvents, type EngineProgress, nowhereYet } from "./engine-answer.ts";
 
@@ -73,7 +74,7 @@ export class Compacting implements EngineAnswer, EngineEvents {
   }
 
   /** The events up to the summary's first words, or up to the end if there are none or the caller has left. */
-  async #untilSaid(): Promise<{ said: Batch; end: Terminal | "left" | null }> {
+  async #untilSaid(): Promise<{ said: Batch; end: TerminalEvent | "left" | null }> {
     const said: Batch = [];
     const texts = new Set<number>();
     let chars = 0;
@@ -89,7 +90,7 @@ export class Compacting implements EngineAnswer, EngineEvents {
         if (event.type === "part-delta") chars += event.delta.length;
         if (event.type === "part-start" && event.part.kind === "text") texts.add(event.index);
         if (event.type === "part-delta" && texts.has(event.index) && /\S/.test(event.delta)) return { said, end: null };
-        if (event.type === "response-end" || event.type === "response-failed") return { said, end: event };
+        if (isTerminal(event)) return { said, end: event };
       }
       if (said.length > held_events_max || chars > held_chars_max) {
         await this.#events.return();
@@ -130,5 +131,3 @@ export class Compacting implements EngineAnswer, EngineEvents {
 function isAnew([first]: Batch): boolean {
   return first?.type === "response-start";
 }
-
-type Terminal = Extract<InferenceEvent, { type: "response-end" | "response-failed" }>;

@@ -6,6 +6,7 @@ import type { Reservation } from "../admission/reservation.ts";
 import type { InferenceEvent } from "../inference/event.ts";
 import { asFault, type Fault } from "../inference/fault.ts";
 import { withOverflow } from "../inference/overflow.ts";
+import { isTerminal } from "../inference/terminal.ts";
 import { noUsage, type RejectedReport, type Usage } from "../inference/usage.ts";
 import { Tally, type TallyParts } from "./tally.ts";
 
@@ -185,7 +186,7 @@ function believed(batch: Batch, count: Tally): Batch {
 async function fitting(batch: Batch, hold: Hold, count: Tally): Promise<InferenceEvent[]> {
   const fits: InferenceEvent[] = [];
   for (const event of batch) {
-    if (event.type === "response-end" || event.type === "response-failed") break;
+    if (isTerminal(event)) break;
     const counts = event.type === "part-delta" || event.type === "usage";
     if (counts && !(await hold.permits(count.outputTokensWith([...fits, event])))) break;
     fits.push(event);

@@ -5,6 +5,7 @@
  */
 import type { AnswerPart } from "../inference/answer-part.ts";
 import type { InferenceEvent } from "../inference/event.ts";
+import { isTerminal, type TerminalEvent } from "../inference/terminal.ts";
 import type { RejectedReport, ReportFlaw, Usage } from "../inference/usage.ts";
 import { AnswerText } from "./answer-text.ts";
 import { Forwarded } from "./forwarded.ts";
@@ -176,8 +177,6 @@ interface TokenizerCount {
   reasoningTokens?: number;
 }
 
-type TerminalEvent = Extract<InferenceEvent, { type: "response-end" | "response-failed" }>;
-
 /** Reports with these flaws tell nothing about the number of tokens. */
 const unreadable: ReadonlySet<ReportFlaw> = new Set<ReportFlaw>(["malformed", "missing", "part_above_whole"]);
 
@@ -218,7 +217,7 @@ class Count {
       if (event.type === "usage") this.#addReport(event);
       else if (event.type === "part-delta") this.outgrown = this.report !== null;
       this.forwarded.add(event);
-      if (event.type === "response-end" || event.type === "response-failed") {
+      if (isTerminal(event)) {
         this.terminal = event;
         break;
       }

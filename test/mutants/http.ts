@@ -199,6 +199,14 @@ export const http: Mutant[] = [
     rule: "docs/design/usage.md, Settlement",
   },
   {
+    name: "a client reads the last frame before its run has ended",
+    file: "src/http/stream.ts",
+    find: "this.#isBegun && value.some(isTerminal)",
+    replace: "!this.#isBegun && value.some(isTerminal)",
+    caughtBy: ["test/http/last-frames.test.ts > when the client reads the last frame"],
+    rule: "docs/design/errors-and-streams.md, The end of a stream",
+  },
+  {
     name: "a failure before the first part is a 200",
     file: "src/http/stream.ts",
     find: 'if (decisive?.type === "response-failed") {',

@@ -126,6 +126,14 @@ export const protocol: Mutant[] = [
     rule: "docs/design/protocols.md, Missing end marker",
   },
   {
+    name: "what an engine repeats of a request is parsed",
+    file: "src/protocol/openai-responses/decode-stream.ts",
+    find: "return !beginnings.includes(name);",
+    replace: "return true;",
+    caughtBy: ["test/upstream/stream-reader.test.ts > what an engine repeats of a request"],
+    rule: "docs/design/protocols.md, Events that repeat the request",
+  },
+  {
     name: "'stop' after tool calls stays 'stop'",
     file: "src/protocol/openai-chat/decode-stream.ts",
     find: '    if (reason === "stop" && this.#toolCalls > 0) return "tool_calls";\n',

@@ -154,6 +154,29 @@ describe("any cut of the bytes", () => {
       }),
     );
   });
+
+  test("leaves out the data of events that nobody reads, and of no other", () => {
+    const data = fc.array(fc.constantFrom("a", " ", ":", "data", "data:", "event: read", "é", "\n"), { maxLength: 6 });
+    const text = data.map((words) => words.join(""));
+    const named = fc.record({ event: fc.constantFrom("read", "unread"), data: text });
+    const message: fc.Arbitrary<SseMessage> = fc.oneof(named, fc.record({ data: text }));
+    fc.assert(
+      fc.property(fc.array(message, { maxLength: 8 }), fc.array(fc.nat(), { maxLength: 10 }), (messages, places) => {
+        const bytes = utf8.encode(messages.map(encodeSse).join(""));
+        const decoder = new SseDecoder({ frame_bytes_max: 1 << 20 }, (event) => event === "read");
+        const seen = cut(bytes, places).flatMap((chunk) => decoder.push(chunk));
+        expect(seen).toEqual(messages.map((each) => (each.event === "unread" ? { ...each, data: "" } : each)));
+        expect(decoder.isBetween).toBe(messages.length > 0);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  test("bounds the data of events that nobody reads, too", () => {
+    const decoder = new SseDecoder({ frame_bytes_max: 100 }, () => false);
+    expect(decoder.push(utf8.encode(`event: e\ndata: ${"a".repeat(80)}`))).toEqual([]);
+    expect(() => decoder.push(utf8.encode("a".repeat(10)))).toThrow(SseOverflow);
+  });
 });
 
 describe("bounds", () => {

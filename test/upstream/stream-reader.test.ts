@@ -5,9 +5,8 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { InferenceEvent } from "../../src/inference/event.ts";
-import type { Transducer } from "../../src/protocol/codec.ts";
+import type { EngineDecoder } from "../../src/protocol/codec.ts";
 import { SseDecoder } from "../../src/sse/decode.ts";
-import type { SseMessage } from "../../src/sse/message.ts";
 import { type UpstreamProtocol, upstreamCodecs, upstreamProtocols } from "../../src/upstream/codecs.ts";
 import { StreamReader } from "../../src/upstream/stream-reader.ts";
 import { cases, times } from "../harness/depth.ts";
@@ -245,7 +244,8 @@ describe.each(upstreamProtocols)("%s", (protocol) => {
   test("of a long answer few frames are read one by one", () => {
     const decoder = decoderOf(protocol);
     let read = 0;
-    const counted: Transducer<SseMessage, InferenceEvent> = {
+    const counted: EngineDecoder = {
+      reads: (name) => decoder.reads(name),
       push(message) {
         read += 1;
         return decoder.push(message);
@@ -259,6 +259,25 @@ describe.each(upstreamProtocols)("%s", (protocol) => {
     expect(events.flatMap((event) => (event.type === "part-delta" ? [event.delta] : []))).toEqual(words);
     expect(read).toBeLessThan(5);
   });
+});
+
+test("what an engine repeats of a request when it begins a response is not read", () => {
+  const tools = JSON.stringify(Array.from({ length: 400 }, (_, at) => ({ name: `tool_${at}`, parameters: { at } })));
+  const begun = (type: string) => `event: ${type}\ndata: {"type":"${type}","response":{"tools":${tools}}}\n\n`;
+  const frame = item(text, 2, '"a"', ',"logprobs":[]');
+  const added =
+    'event: response.output_item.added\ndata: {"type":"response.output_item.added","output_index":0,"item":{"type":"message","id":"i","content":[]}}\n\n';
+  const stream = utf8.encode(begun("response.created") + begun("response.in_progress") + added + frame);
+  // Its events are large, and are read at once all the same, however they are cut.
+  for (const piece_bytes of [stream.length, 16_384, 1_000, 7]) {
+    const pieces = Array.from({ length: Math.ceil(stream.length / piece_bytes) }, (_, at) =>
+      stream.slice(at * piece_bytes, (at + 1) * piece_bytes),
+    );
+    const told = byComparing("openai-responses", pieces).flat();
+    expect(told.map(({ type }) => type)).toEqual(["response-start", "part-start", "part-delta", "response-failed"]);
+  }
+  const unnamed = begun("response.created").replace(/^event: .*\n/, "");
+  expect(new StreamReader(decoderOf("openai-responses")).push([utf8.encode(unnamed)])).toBeInstanceOf(Promise);
 });
 
 test("a text that varies elsewhere in the frame is not taken for the delta", () => {

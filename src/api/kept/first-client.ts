@@ -13,6 +13,7 @@ import {
   type StreamOwner,
 } from "../../http/stream.ts";
 import { asFault } from "../../inference/fault.ts";
+import { isTerminal } from "../../inference/terminal.ts";
 import type { Keeping } from "./keeping.ts";
 
 /** How much text may wait for a client before it counts as memory of the request, in code units. */
@@ -49,9 +50,8 @@ async function run(
       const { done, value: batch } = await nextOf(stream);
       if (done) return;
       say(framesOf(encoder, batch));
-      const last = batch.at(-1)?.type;
       // The log is whole before the run is settled: what was charged can be read again.
-      if (last === "response-end" || last === "response-failed") await keeping.end();
+      if (batch.some(isTerminal)) await keeping.end();
       await keeping.room();
       await client.taken();
     }

@@ -25,6 +25,9 @@ export function decodeReply(reply: unknown, identity: ResponseIdentity, outputTo
   return [...events, ...answer.fail(answerCutShort("an end"))];
 }
 
+/** They say that the answer has begun. OpenAI and vLLM repeat the tools and instructions of the request in each of them. */
+const beginnings: readonly string[] = ["response.created", "response.in_progress", "response.queued"];
+
 /** A class: docs/design/runtime.md, Bun as a server. */
 class AnswerDecoder extends Answer {
   readonly #outputTokens_max: number;
@@ -36,6 +39,10 @@ class AnswerDecoder extends Answer {
     this.#parts = new AnswerParts(identity.responseId);
   }
 
+  override reads(name: string): boolean {
+    return !beginnings.includes(name);
+  }
+
   end(): InferenceEvent[] {
     return this.fail(answerCutShort("response.completed"));
   }
@@ -43,12 +50,9 @@ class AnswerDecoder extends Answer {
   push(event: JsonObject, name = ""): InferenceEvent[] {
     if (this.over) return [];
     const type = textOf(event.type) || name;
+    if (beginnings.includes(type)) return this.started();
     const response = isObject(event.response) ? event.response : {};
     switch (type) {
-      case "response.created":
-      case "response.in_progress":
-      case "response.queued":
-        return this.started();
       case "response.completed":
         return this.#end(response, null);
       case "response.incomplete":

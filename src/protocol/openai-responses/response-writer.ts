@@ -74,7 +74,8 @@ export class ResponseWriter extends FrameWriter {
     const passing = { id, object, created_at, completed_at, status, error, incomplete_details, model, output, usage };
     this.#lasting ??= JSON.stringify(lasting).slice(1);
     const text = `${JSON.stringify(passing).slice(0, -1)},${this.#lasting}`;
-    this.put({ event: type, data: `{"type":"${type}","response":${text},"sequence_number":${this.#sequence++}}` });
+    const data = `{"type":"${type}","response":${text},"sequence_number":${this.#sequence++}}`;
+    this.put({ event: type, data, isOneLine: true });
   }
 }
 

@@ -28,9 +28,10 @@ export interface Reply {
   headers: HeaderFields;
   /**
    * Returns the bytes that have arrived since the last read, or waits for the first of them; null at the end. Throws if
-   * the answer broke off. The bytes may be reused once the next read is called.
+   * the answer broke off. The bytes may be reused once the next read is called. `bytes_max` is for a reader that does not
+   * make events of them at once: 4 KiB, if it does not say.
    */
-  read(): Promise<Uint8Array[] | null>;
+  read(bytes_max?: number): Promise<Uint8Array[] | null>;
   /**
    * From now on, bytes are gathered for this many milliseconds before a read returns them: a reader that is in no hurry
    * is not woken for each token. The end, and bytes before a failure, are returned at once.
@@ -45,13 +46,13 @@ export interface Reply {
 }
 
 /** The bytes that may wait before the engine is held back, until all of them are read. */
-const unread_bytes_max = 64 * 1024;
+export const unread_bytes_max = 64 * 1024;
 
 /**
- * The most bytes that one read returns. The events and text made of them take several times as much, and wait while the
+ * The most bytes that one read returns of events. The events and text made of them take several times as much, and wait while the
  * caller does not read: docs/design/service.md, Slow readers.
  */
-const read_bytes_max = 4 * 1024;
+export const read_bytes_max = 4 * 1024;
 
 /** Gathered bytes beyond this are returned at once. */
 const gathered_bytes_max = 64 * 1024;
@@ -75,6 +76,8 @@ export class Exchange implements ResponseSink, Reply {
   #isLarge = false;
   #isHeld = false;
   #reader: Waiting | null = null;
+  /** The most bytes of the read under way. */
+  #read_bytes_max = read_bytes_max;
   #gather_ms = 0;
   #gathering: ReturnType<typeof setTimeout> | null = null;
   /** The gathering time of the waiting bytes is over. */
@@ -150,7 +153,8 @@ export class Exchange implements ResponseSink, Reply {
 
   end(): void {}
 
-  read(): Promise<Uint8Array[] | null> {
+  read(bytes_max = read_bytes_max): Promise<Uint8Array[] | null> {
+    this.#read_bytes_max = bytes_max;
     this.#giveBack();
     if (this.#unread.length > 0 && !this.#isGathering())
       return this.#isRest ? this.#inTurn() : Promise.resolve(this.#take());
@@ -218,7 +222,7 @@ export class Exchange implements ResponseSink, Reply {
   #take(): Uint8Array[] {
     this.#endGathering();
     // A reader that gathers collects the whole answer, and no caller waits for its parts.
-    if (this.#unread_bytes > read_bytes_max && this.#gather_ms === 0 && !this.#isLast) return this.#takeSome();
+    if (this.#unread_bytes > this.#read_bytes_max && this.#gather_ms === 0 && !this.#isLast) return this.#takeSome();
     const pieces = this.#unread;
     this.#holdBack(false);
     this.#unread = [];
@@ -243,7 +247,8 @@ export class Exchange implements ResponseSink, Reply {
   }
 
   #takeSome(): Uint8Array[] {
-    let left = read_bytes_max;
+    const bytes_max = this.#read_bytes_max;
+    let left = bytes_max;
     let whole = 0;
     for (; this.#unread[whole]!.length <= left; whole++) left -= this.#unread[whole]!.length;
     const pieces = this.#unread.splice(0, whole);
@@ -251,7 +256,7 @@ export class Exchange implements ResponseSink, Reply {
       pieces.push(this.#unread[0]!.subarray(0, left));
       this.#unread[0] = this.#unread[0]!.subarray(left);
     }
-    this.#unread_bytes -= read_bytes_max;
+    this.#unread_bytes -= bytes_max;
     this.#isRest = true;
     if (this.#isLarge) this.#lent = pieces;
     return pieces;

@@ -176,6 +176,17 @@ describe("what nobody reads", () => {
     expect(others).toBe(9);
   });
 
+  test("is read at once, up to 64 KiB, by a reader that makes no events of it", async () => {
+    const { one, line } = held();
+    one.received(bytes(chunk("x".repeat(40 * kib))));
+    expect(await textOf(one.read(64 * kib))).toBe("x".repeat(40 * kib));
+    one.received(bytes(chunk("y".repeat(80 * kib))));
+    expect([await textOf(one.read(64 * kib)), line.isHeld]).toEqual(["y".repeat(64 * kib), true]);
+    // The reader decides anew each time.
+    expect([await textOf(one.read()), line.isHeld]).toEqual(["y".repeat(4 * kib), true]);
+    expect([await textOf(one.read(64 * kib)), line.isHeld]).toEqual(["y".repeat(12 * kib), false]);
+  });
+
   test("is given back as it is read", async () => {
     const { one } = held();
     const received = [0, 1].map(() => bytes(chunk("x".repeat(5 * kib))));
