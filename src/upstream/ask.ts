@@ -23,7 +23,7 @@ import {
 } from "./attempt.ts";
 import { CallArguments } from "./call-arguments.ts";
 import { type Hold, readJson } from "./engine-json.ts";
-import { type Reply, read_bytes_max, unread_bytes_max } from "./http1/exchange.ts";
+import { type Reply, read_bytes_max } from "./http1/exchange.ts";
 import { refusalOf } from "./refused.ts";
 import { type Sending, send } from "./send.ts";
 import { StreamReader } from "./stream-reader.ts";
@@ -148,7 +148,7 @@ function once(tell: (end: AttemptEnd) => void): (end: AttemptEnd) => void {
 /** How far an answer has been read: a connection whose answer was read to its end serves the next request. */
 interface Reading {
   reply: Reply | null;
-  /** The most bytes of the next read. In the middle of a large event, all that has arrived: it is no event yet. */
+  /** The most bytes of the next read. */
   next_bytes: number;
   /** Its events have ended, but the engine may not have closed it yet. */
   isEnded: boolean;
@@ -197,9 +197,8 @@ function reader(question: Question, { answer, report, dog, told }: ReaderParts) 
       if (event.type === "part-start") hasPart = true;
       else if (isTerminal(event)) end ??= event;
     }
-    const { held_bytes } = stream;
-    answer.next_bytes = held_bytes < read_bytes_max ? read_bytes_max : unread_bytes_max;
-    hold(held_bytes + size.kept_bytes);
+    answer.next_bytes = stream.next_bytes;
+    hold(stream.held_bytes + size.kept_bytes);
     if (isLast || end?.type === "response-end") answer.isEnded = true;
     if (isLast || end) answer.isOver = true;
     if (end) told(endOf(batch));

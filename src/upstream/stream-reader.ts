@@ -9,6 +9,7 @@ import { SseDecoder, sseLimits } from "../sse/decode.ts";
 import type { SseMessage } from "../sse/message.ts";
 import { DeltaFrames } from "./delta-frames.ts";
 import { parseLarge, unseen_bytes } from "./engine-json.ts";
+import { read_bytes_max, unread_bytes_max } from "./http1/exchange.ts";
 
 type Batch = InferenceEvent[];
 
@@ -25,6 +26,15 @@ export class StreamReader {
   /** The bytes of an incomplete event. */
   get held_bytes(): number {
     return this.#frames.held_bytes;
+  }
+
+  /**
+   * The most bytes that may come next. In the middle of a large event there is nothing yet that could wait for a slow
+   * reader, so that is more: twice what is held of it, because what follows it in the same read should not be much more
+   * than itself.
+   */
+  get next_bytes(): number {
+    return Math.min(unread_bytes_max, Math.max(read_bytes_max, 2 * this.held_bytes));
   }
 
   /**

@@ -280,6 +280,20 @@ test("what an engine repeats of a request when it begins a response is not read"
   expect(new StreamReader(decoderOf("openai-responses")).push([utf8.encode(unnamed)])).toBeInstanceOf(Promise);
 });
 
+test("the larger an event is, the more of it is read at once, but not much more than it", () => {
+  const kib = 1024;
+  const reader = new StreamReader(decoderOf("openai-chat"));
+  const most: number[] = [];
+  const push = (text: string) => {
+    atOnce(reader.push([utf8.encode(text)]));
+    most.push(reader.next_bytes);
+  };
+  push(": a comment\n\n");
+  push(`data: ${"x".repeat(kib)}`);
+  for (const more of [2, 4, 8, 40]) push("x".repeat(more * kib));
+  expect(most.map((bytes) => Math.floor(bytes / kib))).toEqual([4, 4, 6, 14, 30, 64]);
+});
+
 test("a text that varies elsewhere in the frame is not taken for the delta", () => {
   const of = (content: string, other: string) => utf8.encode(chunk(`{"content":${content}}`, `"other":${other}`));
   // The engine writes the same text in another way: only the other one is found.
