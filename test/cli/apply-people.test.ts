@@ -11,7 +11,7 @@ import { allOf } from "../../src/management/page.ts";
 import { people } from "../../src/postgres/people.ts";
 import { type Scope, scopes } from "../../src/store/directory.ts";
 import { idOf } from "../../src/store/ids.ts";
-import { cases, times } from "../harness/depth.ts";
+import { holds, times } from "../harness/depth.ts";
 import { type ApplyNode, applyNode } from "./apply-node.ts";
 
 setDefaultTimeout(120_000);
@@ -215,7 +215,7 @@ describe("export", () => {
     for (const { port } of [here, there])
       for (const organization of slugs) await port.manage.createTeam({ organization, name: "team" });
     let round = 0;
-    await fc.assert(
+    await holds(
       fc.asyncProperty(fc.array(personArbitrary, { minLength: 1, maxLength: 4 }), fc.boolean(), async (all, full) => {
         round += 1;
         for (const [index, person] of all.entries()) {
@@ -239,7 +239,7 @@ describe("export", () => {
         expect(await exported(there)).toBe(text);
         await forgetAll();
       }),
-      cases(times(2, 40)),
+      times(2, 40),
     );
   });
 

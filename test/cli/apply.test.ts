@@ -15,7 +15,7 @@ import { readState } from "../../src/management/apply/state.ts";
 import { allOf } from "../../src/management/page.ts";
 import type { Management } from "../../src/management/verbs.ts";
 import { directory } from "../../src/postgres/directory.ts";
-import { cases, times } from "../harness/depth.ts";
+import { holds, times } from "../harness/depth.ts";
 import { listKeys, listTeams } from "../management/lists.ts";
 import { type ApplyNode, applyNode } from "./apply-node.ts";
 import { shell } from "./shell.ts";
@@ -362,7 +362,7 @@ describe("a run that is cut off, or is not alone", () => {
 describe("export", () => {
   test("writes what there is, applying it changes nothing, and elsewhere it makes the same", async () => {
     let round = 0;
-    await fc.assert(
+    await holds(
       fc.asyncProperty(
         fc.array(organizationArbitrary, { minLength: 1, maxLength: 3 }),
         fc.boolean(),
@@ -385,7 +385,7 @@ describe("export", () => {
             expect(await settingsOf(there.manage, slug)).toEqual(await settingsOf(here.manage, slug));
         },
       ),
-      cases(times(2, 30)),
+      times(2, 30),
     );
   });
 

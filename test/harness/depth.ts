@@ -2,6 +2,7 @@
 // looks further, with the seed that it prints; CI runs one part of it for each commit.
 
 import { basename } from "node:path";
+import fc from "fast-check";
 
 const { TEST_DEEP, TEST_SEED, TEST_ALL, TEST_STORE } = process.env;
 
@@ -41,10 +42,29 @@ export function databaseKinds(file: string): readonly ("postgres" | "pglite")[] 
 const looking_ms = 50_000;
 
 /**
- * The parameters of a property of fast-check whose cases take a while each. A law that is broken is looked for in ever
+ * The parameters of a property of fast-check whose cases take a while each; of an asynchronous one: `holds`. A law that is broken is looked for in ever
  * smaller cases; after this time the smallest is reported with its seed. A machine that is too slow for all the cases
  * tries fewer: no law is broken by that.
  */
-export function cases(numRuns: number) {
-  return { seed, numRuns, interruptAfterTimeLimit: looking_ms, markInterruptAsFailure: false };
+export function cases(numRuns: number, interruptAfterTimeLimit = looking_ms) {
+  return { seed, numRuns, interruptAfterTimeLimit, markInterruptAsFailure: false };
+}
+
+/**
+ * Tries a law in so many cases. When the time is up, fast-check goes on without the case under way, which would work on what
+ * the next test uses; so it is awaited here.
+ */
+export async function holds<Values>(law: fc.IAsyncProperty<Values>, numRuns: number, ms = looking_ms): Promise<void> {
+  let underWay: Promise<unknown> = Promise.resolve();
+  const run = law.run.bind(law);
+  law.run = (...values) => {
+    const outcome = run(...values);
+    underWay = outcome;
+    return outcome;
+  };
+  try {
+    await fc.assert(law, cases(numRuns, ms));
+  } finally {
+    await underWay;
+  }
 }

@@ -6,7 +6,7 @@ import { Redis } from "ioredis";
 import { type RedisConnection, redisConnection } from "../../src/redis/connection.ts";
 import { redisRates } from "../../src/redis/rates.ts";
 import type { RateAnswer, RateSubject, Rates } from "../../src/store/rates.ts";
-import { cases } from "../harness/depth.ts";
+import { holds } from "../harness/depth.ts";
 import { redisUrl } from "../harness/services.ts";
 import { newHex, newRequestId } from "../store/ledger-stores.ts";
 import { ofOrganization } from "../store/rates-stores.ts";
@@ -85,7 +85,7 @@ test("a call that fails has failed for each request in it, and for no other", as
 
 test("what goes in one call is answered, and counted, as if each request had asked by itself", async () => {
   let rounds = 0;
-  await fc.assert(
+  await holds(
     fc.asyncProperty(fc.array(turn, { minLength: 1, maxLength: 8 }), async (turns) => {
       rounds += 1;
       const [together, alone] = [ratesOf(`together${rounds}`), ratesOf(`alone${rounds}`)];
@@ -109,7 +109,7 @@ test("what goes in one call is answered, and counted, as if each request had ask
       await alone.close();
       expect(await kept(`together${rounds}`, organizationId)).toEqual(await kept(`alone${rounds}`, organizationId));
     }),
-    cases(150),
+    150,
   );
 });
 

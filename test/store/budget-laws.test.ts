@@ -16,7 +16,7 @@ import { scopes } from "../../src/store/directory.ts";
 import { bare, uuidOf } from "../../src/store/ids.ts";
 import type { Command, Ledger, UsageLimits } from "../../src/store/ledger.ts";
 import type { RaiseSubject } from "../../src/store/raise.ts";
-import { cases, databaseKinds, times } from "../harness/depth.ts";
+import { databaseKinds, holds, times } from "../harness/depth.ts";
 import { issuer, newMember } from "../harness/members.ts";
 import { limitsOfMember, type ModelPeople, type ModelRaise, type ModelSubject, underRaise } from "./budget-model.ts";
 import { comparable, LedgerModel, type ModelOrganization } from "./ledger-model.ts";
@@ -289,7 +289,7 @@ for (const name of databaseKinds(import.meta.path)) {
     afterAll(() => store.close(), 30_000);
 
     test("any history of limited keys is answered and booked as the rules say", async () => {
-      await fc.assert(
+      await holds(
         fc.asyncProperty(history, async ({ plan, first, steps }) => {
           let now_ms = Date.UTC(2026, 1, 27, 12);
           await store.setClock(new Date(now_ms));
@@ -365,7 +365,7 @@ for (const name of databaseKinds(import.meta.path)) {
           await store.setClock(new Date(now_ms + 1e11));
           await book.recover(1000); // the next history begins with an empty house
         }),
-        cases(runs[name]),
+        runs[name],
       );
     }, 120_000);
   });

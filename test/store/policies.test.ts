@@ -12,7 +12,7 @@ import { keptResponses } from "../../src/postgres/responses.ts";
 import { noBudget } from "../../src/store/budget.ts";
 import { type Key, type Organization, type Policies, useNoted_ms } from "../../src/store/directory.ts";
 import { idOf } from "../../src/store/ids.ts";
-import { cases } from "../harness/depth.ts";
+import { holds } from "../harness/depth.ts";
 import { kinds, kindsFor, lockAwaited, type Open, type Owned, withClock } from "../postgres/databases.ts";
 import { newSecret, unrestricted } from "./new-key.ts";
 
@@ -133,7 +133,7 @@ function contract(open: Open): void {
       });
       const start = new Date("2030-03-30T00:00:00.000Z").getTime();
       const instant = (hour: number) => new Date(start + hour * 3_600_000);
-      await fc.assert(
+      await holds(
         fc.asyncProperty(life, async ({ expires, used, rotated, looked, ...wanted }) => {
           await policies(owner, wanted);
           const [first, second] = [newSecret(), newSecret()];
@@ -158,7 +158,7 @@ function contract(open: Open): void {
             expect(found.endsAt === null || found.endsAt > instant(looked)).toBe(state === "active");
           });
         }),
-        cases(25),
+        25,
       );
     });
 

@@ -12,7 +12,7 @@ import { noBudget } from "../../src/store/budget.ts";
 import { bare } from "../../src/store/ids.ts";
 import type { Admit, Ledger, Settle } from "../../src/store/ledger.ts";
 import { type ReportGroup, type ReportRow, totalOf } from "../../src/store/report.ts";
-import { cases, databaseKinds, times } from "../harness/depth.ts";
+import { databaseKinds, holds, times } from "../harness/depth.ts";
 import { until } from "../harness/until.ts";
 import { lockAwaited } from "../postgres/databases.ts";
 import { admitOf, newHex, type Store, settleOf, stores } from "./ledger-stores.ts";
@@ -259,7 +259,7 @@ for (const name of databaseKinds(import.meta.path)) {
     });
 
     test("any load adds up to its records, at every moment, and when all of it is rolled up", async () => {
-      await fc.assert(
+      await holds(
         fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 30 }), span, async (steps, asked) => {
           await begin();
           for (const one of steps) await act(one);
@@ -269,7 +269,7 @@ for (const name of databaseKinds(import.meta.path)) {
           await equalsRecords(asked);
           await agrees();
         }),
-        cases(runs[name]),
+        runs[name],
       );
     });
 

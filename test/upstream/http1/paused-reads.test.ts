@@ -11,7 +11,7 @@ import { type Client, client } from "../../../src/upstream/http1/client.ts";
 import { ConnectionLost } from "../../../src/upstream/http1/connection.ts";
 import type { Reply } from "../../../src/upstream/http1/exchange.ts";
 import { ReadPauses } from "../../../src/upstream/http1/read-pauses.ts";
-import { cases, times } from "../../harness/depth.ts";
+import { holds, times } from "../../harness/depth.ts";
 import { until } from "../../harness/until.ts";
 import { authority, certificate } from "./certificates.ts";
 
@@ -122,7 +122,7 @@ describe.each([
     const of = pausing(25);
     const part = fc.record({ text: fc.string({ unit: "binary", maxLength: 300 }), wait_ms: fc.nat({ max: 40 }) });
     const cut = fc.record({ at: fc.nat({ max: 5000 }), wait_ms: fc.nat({ max: 30 }) });
-    await fc.assert(
+    await holds(
       fc.asyncProperty(fc.array(part, { maxLength: 12 }), fc.array(cut, { maxLength: 8 }), async (parts, cuts) => {
         const written = parts.filter(({ text }) => text !== "").map(({ text }) => text);
         const whole = Buffer.from(head + written.map(chunk).join("") + end);
@@ -137,7 +137,7 @@ describe.each([
         expect(failure).toBeNull();
         expect(text).toBe(written.join(""));
       }),
-      cases(times(4, 60)),
+      times(4, 60),
     );
   }, 60_000);
 
