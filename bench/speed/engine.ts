@@ -95,11 +95,15 @@ const numbered = (sequence_number: number, type: string, more: object) => frame(
 
 const responses: Wire = {
   whole: response,
-  begin: (model, behaviour, asked) =>
-    numbered(0, "response.created", { response: response(model, null, behaviour, asked) }) +
-    numbered(1, "response.in_progress", { response: response(model, null, behaviour, asked) }) +
-    numbered(2, "response.output_item.added", { output_index: 0, item: item(null) }) +
-    numbered(3, "response.content_part.added", { ...place, part: { type: "output_text", text: "", annotations: [] } }),
+  begin: (model, behaviour, asked) => {
+    const begun = response(model, null, behaviour, asked);
+    return (
+      numbered(0, "response.created", { response: begun }) +
+      numbered(1, "response.in_progress", { response: begun }) +
+      numbered(2, "response.output_item.added", { output_index: 0, item: item(null) }) +
+      numbered(3, "response.content_part.added", { ...place, part: { type: "output_text", text: "", annotations: [] } })
+    );
+  },
   token: (_, delta, at) => numbered(4 + at, "response.output_text.delta", { ...place, delta, logprobs: [] }),
   end: (model, text, behaviour, asked) =>
     numbered(4 + behaviour.tokens, "response.output_text.done", { ...place, text, logprobs: [] }) +

@@ -167,8 +167,8 @@ class SseSource implements Bun.UnderlyingSource<Uint8Array> {
         if (!done) out += framesOf(this.#encoder, value);
         // The end of the events is awaited before the last frames are written, so that one write ends the body, too. The
         // first frames don't wait: they leave with the head, which is slow without them.
-        const isLast = !done && this.#isBegun && value.some(isTerminal);
-        if (done || (out !== "" && !isLast)) {
+        const waits = !done && this.#isBegun && value.some(isTerminal);
+        if (done || (out !== "" && !waits)) {
           this.#write(controller, out, done === true);
           return;
         }

@@ -42,9 +42,9 @@ export function databaseKinds(file: string): readonly ("postgres" | "pglite")[] 
 const looking_ms = 50_000;
 
 /**
- * The parameters of a property of fast-check whose cases take a while each; of an asynchronous one: `holds`. A law that is broken is looked for in ever
- * smaller cases; after this time the smallest is reported with its seed. A machine that is too slow for all the cases
- * tries fewer: no law is broken by that.
+ * The parameters of a property of fast-check whose cases take a while each; an asynchronous one is tried by `holds`. A law
+ * that is broken is looked for in ever smaller cases; after this time the smallest is reported with its seed. A machine that
+ * is too slow for all the cases tries fewer: no law is broken by that.
  */
 export function cases(numRuns: number, interruptAfterTimeLimit = looking_ms) {
   return { seed, numRuns, interruptAfterTimeLimit, markInterruptAsFailure: false };

@@ -50,7 +50,7 @@ class AnswerDecoder extends Answer {
   push(event: JsonObject, name = ""): InferenceEvent[] {
     if (this.over) return [];
     const type = textOf(event.type) || name;
-    if (beginnings.includes(type)) return this.started();
+    if (!this.reads(type)) return this.started();
     const response = isObject(event.response) ? event.response : {};
     switch (type) {
       case "response.completed":
