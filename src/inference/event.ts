@@ -21,7 +21,8 @@ export type InferenceEvent =
   | { type: "part-end"; index: number; signature?: string; citations?: Native[] }
   /** `rejected` are the engine's values that are no counts. They are 0 in `usage`. */
   | { type: "usage"; usage: Usage; rejected?: RejectedReport }
-  | { type: "response-end"; reason: StopReason; stopSequence?: string }
+  /** `unknownReason` is the engine's word for the end, if nobody knows it and it was taken for a stop. */
+  | { type: "response-end"; reason: StopReason; stopSequence?: string; unknownReason?: string }
   | { type: "response-failed"; fault: Fault };
 
 export type PartDelta = Extract<InferenceEvent, { type: "part-delta" }>;

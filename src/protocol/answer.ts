@@ -1,14 +1,18 @@
 /** Base of the decoders of an engine's answer, for all protocols. */
-import type { InferenceEvent } from "../inference/event.ts";
+import { compact } from "../inference/compact.ts";
+import type { InferenceEvent, StopReason } from "../inference/event.ts";
 import type { Fault } from "../inference/fault.ts";
+import { WholeCharacters } from "./characters.ts";
 import type { EngineDecoder, ResponseIdentity } from "./codec.ts";
 import { type EngineEvent, isBlank, jsonOf } from "./engine-event.ts";
+import { FinishReason, finishReasons } from "./finish-reasons.ts";
 import { isObject, type JsonObject } from "./json.ts";
 import { malformedAnswer } from "./refusal.ts";
 
 /** One answer under way: it begins once, and nothing comes after its end. */
 export abstract class Answer {
   protected readonly identity: ResponseIdentity;
+  protected readonly reason = new FinishReason(finishReasons);
   #started = false;
   #over = false;
 
@@ -32,9 +36,7 @@ export abstract class Answer {
   abstract end(): InferenceEvent[];
 
   /** Takes `[DONE]`, which some engines write behind their last event in every protocol. */
-  done(): InferenceEvent[] {
-    return [];
-  }
+  abstract done(): InferenceEvent[];
 
   /** Ends the answer with a fault, unless it is over. */
   fail(fault: Fault): InferenceEvent[] {
@@ -50,14 +52,26 @@ export abstract class Answer {
     return [{ type: "response-start", ...this.identity }];
   }
 
-  protected endsHere(): void {
+  /** The end of the answer. Nothing follows it. */
+  protected ends(reason: StopReason, stopSequence?: string): InferenceEvent {
     this.#over = true;
+    return {
+      type: "response-end",
+      reason,
+      ...compact({ stopSequence: stopSequence || undefined, unknownReason: this.reason.unknown }),
+    };
   }
+}
+
+/** The events of a whole reply. */
+export function wholeReply(events: InferenceEvent[]): InferenceEvent[] {
+  return new WholeCharacters().mend(events);
 }
 
 /** Reads the events of a stream as JSON, and passes them to its answer. */
 export class StreamDecoder implements EngineDecoder {
   readonly #answer: Answer;
+  readonly #characters = new WholeCharacters();
 
   constructor(answer: Answer) {
     this.#answer = answer;
@@ -68,6 +82,14 @@ export class StreamDecoder implements EngineDecoder {
   }
 
   push(event: EngineEvent): InferenceEvent[] {
+    return this.#characters.mend(this.#decoded(event));
+  }
+
+  end(): InferenceEvent[] {
+    return this.#characters.mend(this.#answer.end());
+  }
+
+  #decoded(event: EngineEvent): InferenceEvent[] {
     const answer = this.#answer;
     const name = event.event ?? "";
     if (answer.over) return [];
@@ -77,13 +99,18 @@ export class StreamDecoder implements EngineDecoder {
     try {
       value = jsonOf(event);
     } catch (cause) {
-      return event.data.trim() === "[DONE]" ? answer.done() : answer.fail(malformedAnswer(cause));
+      return this.#unparsed(event, cause);
     }
     if (!isObject(value)) return answer.fail(malformedAnswer(new Error("an event that is no object")));
     return answer.push(value, name);
   }
 
-  end(): InferenceEvent[] {
-    return this.#answer.end();
+  /** Some engines end an event with one line end, which joins it to the next. */
+  #unparsed(event: EngineEvent, cause: unknown): InferenceEvent[] {
+    const { data } = event;
+    if (data.trim() === "[DONE]") return this.#answer.done();
+    const lines = data.split("\n");
+    if (lines.length === 1) return this.#answer.fail(malformedAnswer(cause));
+    return lines.flatMap((line) => this.#decoded({ ...event, data: line }));
   }
 }

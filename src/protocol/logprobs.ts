@@ -16,5 +16,22 @@ function logprobOf(value: JsonObject) {
     : null;
   // JSON has no -Infinity: engines that mean it send null, or a very small number.
   const logprob = typeof value.logprob === "number" ? value.logprob : -9999;
-  return { token: textOf(value.token), logprob, bytes };
+  return { token: textOf(value.token).toWellFormed(), logprob, bytes };
+}
+
+/**
+ * Those of the tokens that are the text's. An engine may also give those of its reasoning and of its markers: the last place
+ * at which the tokens spell the text counts. All of them if they spell it nowhere, as those of half a character do.
+ */
+export function ofText(tokens: TokenLogprob[], text: string): TokenLogprob[] {
+  const pieces = tokens.map(({ token, bytes }) => (bytes ? Buffer.from(bytes) : Buffer.from(token)));
+  const spelled = Buffer.from(text);
+  const start = Buffer.concat(pieces).lastIndexOf(spelled);
+  if (start < 0) return tokens;
+  let at = 0;
+  return tokens.filter((_, index) => {
+    const from = at;
+    at += pieces[index]!.length;
+    return from < start + spelled.length && (at > start || (at === from && from === start));
+  });
 }

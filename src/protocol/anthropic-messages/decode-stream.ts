@@ -1,9 +1,9 @@
 /**
- * Turns the answer of an engine that speaks Messages into grammatical events. An answer without `message_stop` was cut.
- * Pings, and unknown events and blocks, are skipped.
+ * Turns the answer of an engine that speaks Messages into grammatical events. An answer without a reason for its end was cut,
+ * and one with a reason is whole, even without `message_stop`. Pings, and unknown events and blocks, are skipped.
  */
 import type { InferenceEvent } from "../../inference/event.ts";
-import { Answer, StreamDecoder } from "../answer.ts";
+import { Answer, StreamDecoder, wholeReply } from "../answer.ts";
 import type { ResponseIdentity } from "../codec.ts";
 import { isObject, type JsonObject, textOf } from "../json.ts";
 import { answerCutShort, malformedAnswer } from "../refusal.ts";
@@ -22,7 +22,7 @@ export function decodeReply(reply: unknown, identity: ResponseIdentity): Inferen
   const answer = new AnswerDecoder(identity);
   if (!isObject(reply) || isError(reply)) return answer.fail(decodeErrorEvent(reply));
   if (!Array.isArray(reply.content)) return answer.fail(malformedAnswer(new Error("a message without content")));
-  return [
+  return wholeReply([
     ...answer.push({ type: "message_start", message: { usage: reply.usage } }),
     ...reply.content.flatMap((block, index) => [
       ...answer.push({ type: "content_block_start", index, content_block: block }),
@@ -30,7 +30,7 @@ export function decodeReply(reply: unknown, identity: ResponseIdentity): Inferen
     ]),
     ...answer.push({ type: "message_delta", delta: reply, usage: reply.usage }),
     ...answer.push({ type: "message_stop" }),
-  ];
+  ]);
 }
 
 function isError(value: JsonObject): boolean {
@@ -45,7 +45,6 @@ function isNamelessCall(block: unknown): boolean {
 class AnswerDecoder extends Answer {
   readonly #parts: AnswerParts;
   #values: ReportedValues | undefined;
-  #stopReason: string | null = null;
   #stopSequence: string | undefined;
 
   constructor(identity: ResponseIdentity) {
@@ -54,7 +53,12 @@ class AnswerDecoder extends Answer {
   }
 
   end(): InferenceEvent[] {
-    return this.fail(answerCutShort("message_stop"));
+    if (this.over) return [];
+    return this.reason.known === null ? this.fail(answerCutShort("message_stop")) : this.#stop();
+  }
+
+  override done(): InferenceEvent[] {
+    return this.over ? [] : this.#stop();
   }
 
   push(event: JsonObject, name = ""): InferenceEvent[] {
@@ -72,7 +76,8 @@ class AnswerDecoder extends Answer {
         return this.#parts.close(event.index);
       case "message_delta": {
         const delta = isObject(event.delta) ? event.delta : {};
-        if (typeof delta.stop_reason === "string") this.#stopReason = delta.stop_reason;
+        this.reason.take(delta.stop_reason);
+        if (this.reason.isFailed) return this.fail(answerCutShort("stop_reason"));
         if (typeof delta.stop_sequence === "string") this.#stopSequence = delta.stop_sequence;
         return [...this.started(), ...this.#report(event.usage)];
       }
@@ -100,11 +105,11 @@ class AnswerDecoder extends Answer {
   }
 
   #stop(): InferenceEvent[] {
-    this.endsHere();
-    const ends = this.#parts.closeAll();
-    const reason = decodeStop(this.#stopReason, { calls: this.#parts.calls > 0 });
-    const sequence = reason === "stop" && this.#stopSequence ? { stopSequence: this.#stopSequence } : {};
-    return [...ends, { type: "response-end", reason, ...sequence }];
+    const { known, unknown } = this.reason;
+    if (known === null && unknown === undefined) return this.fail(answerCutShort("stop_reason"));
+    const parts = this.#parts.closeAll();
+    const reason = decodeStop(known ?? "stop", { calls: this.#parts.calls > 0 });
+    return [...parts, this.ends(reason, reason === "stop" ? this.#stopSequence : undefined)];
   }
 }
 

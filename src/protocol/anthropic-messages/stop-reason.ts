@@ -28,9 +28,8 @@ export function encodeStop(
   return because("end_turn");
 }
 
-/** A missing or unknown reason counts as the natural end. */
-export function decodeStop(reason: string | null, held: Pick<Held, "calls">): StopReason {
-  if (reason === "max_tokens" || reason === "model_context_window_exceeded") return "length";
-  if (reason === "refusal") return "content_filter";
+/** Corrects engines that give another reason after calls than that they are to be made, and `tool_use` without any. */
+export function decodeStop(reason: StopReason, held: Pick<Held, "calls">): StopReason {
+  if (reason === "length" || reason === "content_filter") return reason;
   return held.calls ? "tool_calls" : "stop";
 }

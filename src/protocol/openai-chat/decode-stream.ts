@@ -4,10 +4,10 @@
  */
 import type { InferenceEvent, PartHead, StopReason, TokenLogprob } from "../../inference/event.ts";
 import type { Fault } from "../../inference/fault.ts";
-import { Answer, StreamDecoder } from "../answer.ts";
+import { Answer, StreamDecoder, wholeReply } from "../answer.ts";
 import type { ResponseIdentity } from "../codec.ts";
-import { entryOf, isObject, type JsonObject, textOf } from "../json.ts";
-import { logprobsOf } from "../logprobs.ts";
+import { isObject, type JsonObject, textOf } from "../json.ts";
+import { logprobsOf, ofText } from "../logprobs.ts";
 import { assertFewParts } from "../parts-bound.ts";
 import { answerCutShort, malformedAnswer } from "../refusal.ts";
 import { decodeFault } from "./fault.ts";
@@ -22,7 +22,7 @@ export function streamDecoder(identity: ResponseIdentity): StreamDecoder {
 export function decodeReply(reply: unknown, identity: ResponseIdentity): InferenceEvent[] {
   const answer = new AnswerDecoder(identity);
   if (!isObject(reply)) return answer.fail(malformedAnswer(new Error("a reply that is no object")));
-  return [...answer.push(reply), ...answer.end()];
+  return wholeReply([...answer.push(reply), ...answer.end()]);
 }
 
 type TextKind = "text" | "refusal" | "reasoning";
@@ -34,11 +34,10 @@ class AnswerDecoder extends Answer {
   #partCount = 0;
   /** The open part, if it is no call. Calls stay open beside it, because their fragments interleave. */
   #open: { index: number; kind: TextKind } | null = null;
-  #reason: StopReason | null = null;
   #stopSequence: string | undefined;
   #toolCalls = 0;
   /** Log probabilities of tokens whose text has not come yet: a character's first bytes, a tag that may open reasoning. */
-  #early: TokenLogprob[] = none;
+  #early: TokenLogprob[] = [];
 
   push(chunk: JsonObject): InferenceEvent[] {
     const failure = failureOf(chunk);
@@ -49,7 +48,7 @@ class AnswerDecoder extends Answer {
       : undefined;
     if (isObject(first)) {
       this.#choice(events, first);
-      if (brokenOff.has(first.finish_reason)) events.push(...this.fail(answerCutShort("finish_reason")));
+      if (this.reason.isFailed) events.push(...this.fail(answerCutShort("finish_reason")));
     }
     if (this.over) return events;
     const report = decodeUsage(chunk);
@@ -65,23 +64,17 @@ class AnswerDecoder extends Answer {
     return this.#end(true);
   }
 
-  /** `[DONE]` ends an answer even if the engine gave no reason for its end. */
+  /** `[DONE]` ends an answer even if the engine gave no reason for its end, unless it is in the middle of a call. */
   #end(done: boolean): InferenceEvent[] {
     if (this.over) return [];
-    if (this.#tools?.unnamed) return this.fail(malformedAnswer(new Error("a tool call without a name")));
-    if (this.#reason === null && !(done && this.#partCount > 0)) {
-      return this.fail(answerCutShort("finish_reason"));
-    }
-    this.endsHere();
+    const tools = this.#tools;
+    if (tools?.unnamed) return this.fail(malformedAnswer(new Error("a tool call without a name")));
+    const isDone = done && (this.reason.unknown !== undefined || (this.#partCount > 0 && !tools?.unfinished));
+    if (this.reason.known === null && !isDone) return this.fail(answerCutShort("finish_reason"));
     const events: InferenceEvent[] = [];
     this.#closeText(events);
-    for (const call of this.#tools?.calls ?? []) events.push({ type: "part-end", index: call.partIndex });
-    const stopSequence = this.#stopSequence;
-    events.push({
-      type: "response-end",
-      reason: this.#corrected(this.#reason ?? "stop"),
-      ...(stopSequence ? { stopSequence } : {}),
-    });
+    for (const { partIndex: index } of tools?.started ?? []) events.push({ type: "part-end", index });
+    events.push(this.ends(this.#corrected(this.reason.known ?? "stop"), this.#stopSequence));
     return events;
   }
 
@@ -95,13 +88,13 @@ class AnswerDecoder extends Answer {
     events.push({ type: "part-delta", index: this.#open.index, delta, ...(logprobs ? { logprobs } : {}) });
   }
 
-  /** Ignores the log probabilities of reasoning and of calls, which some engines send: they begin no text. */
+  /** Ignores the log probabilities of reasoning, of calls and of markers, which some engines send: they begin no text. */
   #writeText(events: InferenceEvent[], text: string, logprobs: TokenLogprob[], isText: boolean): void {
-    const early = isText ? [...this.#early, ...logprobs] : none;
-    this.#early = early;
-    if (text === "" && (this.#open?.kind !== "text" || early.length === 0)) return;
-    this.#write(events, "text", text, early.length > 0 ? early : undefined);
-    this.#early = none;
+    if (!isText) this.#early = [];
+    else if (logprobs.length > 0) this.#early.push(...logprobs);
+    if (text === "") return;
+    this.#write(events, "text", text, this.#early.length > 0 ? ofText(this.#early, text) : undefined);
+    this.#early = [];
   }
 
   #newIndex(): number {
@@ -122,21 +115,23 @@ class AnswerDecoder extends Answer {
     let logprobs = logprobsOf(isObject(value.logprobs) ? value.logprobs.content : undefined);
     for (const { kind, text } of contentOf(delta.content)) {
       if (kind === "reasoning") this.#write(events, kind, text);
-      else this.#writeText(events, text, logprobs, text !== "" || (thought === "" && calls.length === 0));
-      logprobs = none;
+      else {
+        this.#writeText(events, text, logprobs, text !== "" || (thought === "" && calls.length === 0));
+        logprobs = none;
+      }
     }
     this.#write(events, "refusal", textOf(delta.refusal));
     calls.forEach((fragment, position) => {
-      if (isObject(fragment)) this.#call(events, fragment, position);
+      if (isObject(fragment)) this.#call(events, fragment, position, calls.length === 1);
     });
-    if (typeof value.finish_reason === "string") this.#reason = entryOf(stopReasons, value.finish_reason) ?? "stop";
+    this.reason.take(value.finish_reason);
     for (const named of [value.stop_reason, value.matched_stop])
       if (typeof named === "string") this.#stopSequence = named;
   }
 
-  #call(events: InferenceEvent[], fragment: JsonObject, position: number): void {
+  #call(events: InferenceEvent[], fragment: JsonObject, position: number, isAlone: boolean): void {
     this.#tools ??= toolCallAssembly(this.identity.responseId);
-    for (const step of this.#tools.push(fragment, position)) {
+    for (const step of this.#tools.push(fragment, position, isAlone)) {
       if (step.type === "start") {
         this.#closeText(events);
         step.call.partIndex = this.#newIndex();
@@ -159,18 +154,6 @@ class AnswerDecoder extends Answer {
 }
 
 const none: TokenLogprob[] = [];
-
-/** The finish reasons of some engines for a generation that broke off. */
-const brokenOff = new Set<unknown>(["error", "abort"]);
-
-const stopReasons: Record<string, StopReason> = {
-  stop: "stop",
-  length: "length",
-  max_tokens: "length",
-  tool_calls: "tool_calls",
-  function_call: "tool_calls",
-  content_filter: "content_filter",
-};
 
 /** The texts of `content`. It is a string, but some engines send parts, and reasoning among them. */
 function contentOf(content: unknown): { kind: "text" | "reasoning"; text: string }[] {

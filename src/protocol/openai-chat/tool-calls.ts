@@ -1,8 +1,10 @@
 /**
  * Assembles tool calls from their fragments. In the protocol, `index` distinguishes calls, and the first fragment has id and
  * name. Engines often break this: docs/design/protocols.md, Call fragments without order; docs/design/protocols.md,
- * Repeated and missing call ids. A new id begins a call, a repeated one does not. Without ids, a name after complete arguments
- * begins a call.
+ * Repeated and missing call ids.
+ *
+ * A name begins a call, unless it repeats that of a call whose arguments are not complete. A fragment without a name belongs to
+ * the call of its index or its id, or else to the latest call: engines change both between the name and the arguments.
  */
 import { CallIds } from "../call-ids.ts";
 import { isObject, type JsonObject, textOf } from "../json.ts";
@@ -25,6 +27,8 @@ interface Assembly extends AssembledCall {
   wireId: string | null;
   /** The arguments that came before the name. */
   written: string;
+  /** Whether any arguments have come. */
+  isWritten: boolean;
   /** Detects the end of the arguments. It reads the `unseen` pieces only when that is needed. */
   input: ToolInput;
   unseen: string[];
@@ -33,13 +37,23 @@ interface Assembly extends AssembledCall {
 
 export type ToolCallAssembly = ReturnType<typeof toolCallAssembly>;
 
+interface Fragment {
+  index: number;
+  id: string;
+  name: string;
+  written: string;
+}
+
 export function toolCallAssembly(responseId: string) {
   const calls: Assembly[] = [];
   const latestAt = new Map<number, Assembly>();
   const byIndexAndId = new Map<string, Assembly>();
   const ids = new CallIds(`call_${responseId.slice(-32)}`);
+  /** The call of the latest fragment, and its index. */
+  let latest: Assembly | undefined;
+  let latestIndex = 0;
 
-  function begin(index: number, id: string): Assembly {
+  function begin({ index, id }: Fragment): Assembly {
     const call: Assembly = {
       callId: "",
       toolName: "",
@@ -47,6 +61,7 @@ export function toolCallAssembly(responseId: string) {
       partIndex: -1,
       wireId: id || null,
       written: "",
+      isWritten: false,
       input: new ToolInput(),
       unseen: [],
       started: false,
@@ -58,31 +73,66 @@ export function toolCallAssembly(responseId: string) {
     return call;
   }
 
-  function find(index: number, id: string, name: string): Assembly {
-    const latest = latestAt.get(index);
-    if (!id) return latest && !(name && latest.started && isComplete(latest)) ? latest : begin(index, id);
-    const earlier = byIndexAndId.get(`${index} ${id}`);
-    if (earlier) return earlier;
-    if (latest && latest.wireId === null && !latest.started) {
-      latest.wireId = id;
-      byIndexAndId.set(`${index} ${id}`, latest);
-      return latest;
+  function find(fragment: Fragment): Assembly {
+    const { index, id, name } = fragment;
+    const same = id ? byIndexAndId.get(`${index} ${id}`) : undefined;
+    if (same) return same;
+    const here = latestAt.get(index);
+    if (here && !here.started && (!id || !name || here.wireId === null)) return identified(here, fragment);
+    return (name ? repeated(fragment, here) : continued(fragment, here)) ?? begin(fragment);
+  }
+
+  /** The call whose name this fragment repeats. */
+  function repeated({ id, name }: Fragment, here: Assembly | undefined): Assembly | undefined {
+    if (!here || here.toolName !== name || (id !== "" && here.custom)) return undefined;
+    return isComplete(here) ? undefined : here;
+  }
+
+  /** The call with which a fragment without a name goes on. With a new id after complete arguments, a call begins. */
+  function continued({ index, id, written }: Fragment, here: Assembly | undefined): Assembly | undefined {
+    if (here) return id && isComplete(here) ? undefined : here;
+    const named = id ? calls.findLast((call) => call.wireId === id) : undefined;
+    const open = named ?? (id && written === "" ? undefined : latest);
+    if (!open?.started || isComplete(open)) return undefined;
+    latestAt.set(index, open);
+    return open;
+  }
+
+  function identified(call: Assembly, { index, id }: Fragment): Assembly {
+    if (id && call.wireId === null) {
+      call.wireId = id;
+      byIndexAndId.set(`${index} ${id}`, call);
     }
-    return begin(index, id);
+    return call;
   }
 
   return {
-    calls,
-    /** Reports whether a call has begun that has no name. */
-    get unnamed(): boolean {
-      return calls.some((call) => !call.started);
+    /** The calls that have a name. */
+    get started(): Assembly[] {
+      return calls.filter((call) => call.started);
     },
-    /** `position`, in the chunk's array, replaces a missing index. */
-    push(fragment: JsonObject, position: number): AssemblyStep[] {
-      const { isCustom, name, written } = contentOf(fragment);
-      const index = Number.isInteger(fragment.index) ? Number(fragment.index) : position;
-      const call = find(index, textOf(fragment.id), name);
-      if (written) call.unseen.push(written);
+    /** Reports whether a call has begun that has arguments and no name. */
+    get unnamed(): boolean {
+      return calls.some((call) => !call.started && call.written !== "");
+    },
+    /** Reports whether the arguments of a call were cut. */
+    get unfinished(): boolean {
+      return calls.some((call) => call.started && !call.custom && call.isWritten && !isComplete(call));
+    },
+    /**
+     * `position`, in the chunk's array, replaces a missing index; `isAlone`: the chunk has no other fragment, so that it may
+     * belong to the latest call.
+     */
+    push(wire: JsonObject, position: number, isAlone: boolean): AssemblyStep[] {
+      const { isCustom, name, written } = contentOf(wire);
+      const missing = isAlone && latest ? latestIndex : position;
+      const index = Number.isInteger(wire.index) ? Number(wire.index) : missing;
+      const call = find({ index, id: textOf(wire.id).toWellFormed(), name, written });
+      [latest, latestIndex] = [call, index];
+      if (written) {
+        call.unseen.push(written);
+        call.isWritten = true;
+      }
       if (call.started) return written ? [{ type: "text", call, text: written }] : [];
       call.written += written;
       if (!name) return [];
@@ -99,11 +149,11 @@ export function toolCallAssembly(responseId: string) {
 function contentOf(fragment: JsonObject): { isCustom: boolean; name: string; written: string } {
   if (isObject(fragment.custom)) {
     const { name, input } = fragment.custom;
-    return { isCustom: true, name: textOf(name), written: textOf(input) };
+    return { isCustom: true, name: textOf(name).toWellFormed(), written: textOf(input) };
   }
   const { name, arguments: args } = isObject(fragment.function) ? fragment.function : ({} as JsonObject);
   const written = isObject(args) ? JSON.stringify(args) : textOf(args);
-  return { isCustom: false, name: textOf(name), written };
+  return { isCustom: false, name: textOf(name).toWellFormed(), written };
 }
 
 function isComplete({ input, unseen }: Assembly): boolean {

@@ -3,7 +3,7 @@
  * `response.incomplete` was cut. Unknown events are skipped.
  */
 import type { InferenceEvent, StopReason } from "../../inference/event.ts";
-import { Answer, StreamDecoder } from "../answer.ts";
+import { Answer, StreamDecoder, wholeReply } from "../answer.ts";
 import type { ResponseIdentity } from "../codec.ts";
 import { isObject, type JsonObject, textOf } from "../json.ts";
 import { answerCutShort, malformedAnswer } from "../refusal.ts";
@@ -22,7 +22,7 @@ export function decodeReply(reply: unknown, identity: ResponseIdentity, outputTo
   const status = textOf(reply.status);
   if (status === "" && !Array.isArray(reply.output)) return answer.fail(decodeFailure(reply));
   const events = answer.push({ type: `response.${status || "completed"}`, response: reply });
-  return [...events, ...answer.fail(answerCutShort("an end"))];
+  return wholeReply([...events, ...answer.fail(answerCutShort("an end"))]);
 }
 
 /** They say that the answer has begun. OpenAI and vLLM repeat the tools and instructions of the request in each of them. */
@@ -47,6 +47,10 @@ class AnswerDecoder extends Answer {
     return this.fail(answerCutShort("response.completed"));
   }
 
+  override done(): InferenceEvent[] {
+    return this.end();
+  }
+
   push(event: JsonObject, name = ""): InferenceEvent[] {
     if (this.over) return [];
     const type = textOf(event.type) || name;
@@ -56,7 +60,7 @@ class AnswerDecoder extends Answer {
       case "response.completed":
         return this.#end(response, null);
       case "response.incomplete":
-        return this.#end(response, reasonOf(response));
+        return this.#incomplete(response);
       case "response.failed":
       case "response.cancelled":
         return this.fail(decodeFailure(response));
@@ -70,17 +74,24 @@ class AnswerDecoder extends Answer {
     }
   }
 
+  /** Cut by its cap, unless the engine says otherwise. */
+  #incomplete(response: JsonObject): InferenceEvent[] {
+    const { incomplete_details: details } = response;
+    this.reason.take(isObject(details) ? details.reason : null);
+    if (this.reason.isFailed) return this.fail(answerCutShort("a reason of its own"));
+    return this.#end(response, this.reason.known === "content_filter" ? "content_filter" : "length");
+  }
+
   #end(response: JsonObject, cut: StopReason | null): InferenceEvent[] {
     const parts = this.#parts;
     const events = [...this.started(), ...parts.final(response.output)];
     const report = decodeUsage(response);
     if (report) events.push({ type: "usage", ...report });
     if (parts.unnamed) return [...events, ...this.fail(malformedAnswer(new Error("a tool call without a name")))];
-    this.endsHere();
     // llama.cpp and transformers send `completed` for an answer that its cap ended.
     const isFull = report !== null && report.usage.outputTokens >= this.#outputTokens_max;
     const reason = cut ?? (isFull ? "length" : parts.calls > 0 ? "tool_calls" : "stop");
-    events.push({ type: "response-end", reason });
+    events.push(this.ends(reason));
     return events;
   }
 
@@ -117,8 +128,4 @@ class AnswerDecoder extends Answer {
         return [];
     }
   }
-}
-
-function reasonOf({ incomplete_details: details }: JsonObject): StopReason {
-  return isObject(details) && details.reason === "content_filter" ? "content_filter" : "length";
 }

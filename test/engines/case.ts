@@ -1,0 +1,61 @@
+// The cases of engines that are not like their protocol (cases.jsonl): what a client asks, what the engine answers, byte for
+// byte, and the end that every client must see.
+
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+export const clients = ["chat", "messages", "responses"] as const;
+export type Client = (typeof clients)[number];
+
+/** `s`: streamed. `n`: whole, the engine streams. `w`: whole, the engine is asked so too. `p`: `n` with a healthy spare. */
+export const modes = ["s", "n", "w", "p"] as const;
+export type Mode = (typeof modes)[number];
+
+export type End = "stop" | "length" | "filter" | "tool" | "fail";
+
+export interface Tool {
+  name: string;
+  description?: string;
+  parameters: object;
+}
+
+export interface EngineCase {
+  id: string;
+  kind: string;
+  title?: string;
+  /** What the commit before the dialects did. */
+  seen: string;
+  /** The engine's protocol; chat completions if absent. */
+  engine?: Client;
+  /** Added to a request: for each protocol in its own form (also under `extra`), and `tools` for all. */
+  ask?: Partial<Record<Client, object>> & { tools?: Tool[]; extra?: Partial<Record<Client, object>> };
+  engine_stream?: string;
+  engine_whole?: string;
+  /** The engine answers every request with `engine_stream`. */
+  answerBoth?: boolean;
+  send?: { sse?: boolean };
+  clients?: Client[];
+  modes?: Mode[];
+  dialect?: string;
+  bounds?: string;
+  want?: {
+    end?: End;
+    text?: string;
+    calls?: [name: string, input: unknown][];
+    usage?: { input?: number; cached?: number; output?: number };
+  };
+}
+
+export const cases: EngineCase[] = readFileSync(join(import.meta.dir, "cases.jsonl"), "utf8")
+  .trim()
+  .split("\n")
+  .map((line) => JSON.parse(line) as EngineCase);
+
+/** The modes in which a case makes sense: those that it names, or else those that its bytes allow. */
+export function modesOf(one: EngineCase): Mode[] {
+  return modes.filter((mode) => {
+    if (one.modes) return one.modes.includes(mode);
+    if (mode === "w") return one.engine_whole !== undefined || one.answerBoth === true;
+    return mode !== "p" || one.want?.end === "fail";
+  });
+}

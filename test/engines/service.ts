@@ -1,0 +1,108 @@
+// One node in front of the scripted engine: each case is a model of its own, and a second one with a healthy spare.
+
+import { contractProblems } from "../harness/contract.ts";
+import { type Sluice, startSluice } from "../harness/sluice.ts";
+import { type Client, clients, type EngineCase, type Mode, modesOf } from "./case.ts";
+import { protocols, requestOf, type Seen, seenBy } from "./clients.ts";
+import { type ScriptedEngine, spareModel, startScriptedEngine } from "./engine.ts";
+
+export interface Outcome extends Seen {
+  client: Client;
+  mode: Mode;
+  /** The bodies that the engine was asked with. */
+  asked: Record<string, unknown>[];
+  /** What is wrong with the answer by the client's protocol. */
+  problems: string[];
+}
+
+export interface CaseService {
+  /** Every client in every mode, one after the other. */
+  run(one: EngineCase): Promise<Outcome[]>;
+  sluice: Sluice;
+  stop(): Promise<void>;
+}
+
+const engineProtocols = { chat: "openai-chat", messages: "anthropic-messages", responses: "openai-responses" };
+/** Output caps above and below `metering.unstreamed_tokens_max`: by them, an engine is asked to stream, or not. */
+const streamed_cap = 4096;
+const whole_cap = 256;
+
+export async function startCaseService(cases: readonly EngineCase[]): Promise<CaseService> {
+  const engine = startScriptedEngine(cases);
+  const sluice = await startSluice({ config: configTo(engine.url, cases) });
+  return {
+    sluice,
+    async run(one) {
+      const outcomes: Outcome[] = [];
+      for (const mode of modesOf(one))
+        for (const client of one.clients ?? clients) outcomes.push(await outcomeOf(one, client, mode, { sluice, engine }));
+      return outcomes;
+    },
+    async stop() {
+      await sluice.stop().finally(() => engine.stop());
+    },
+  };
+}
+
+interface Parts {
+  sluice: Sluice;
+  engine: ScriptedEngine;
+}
+
+async function outcomeOf(one: EngineCase, client: Client, mode: Mode, { sluice, engine }: Parts): Promise<Outcome> {
+  const { path } = protocols[client];
+  const stream = mode === "s";
+  const engineModel = mode === "p" ? `${one.id} with a spare` : one.id;
+  engine.asked.delete(engineModel);
+  const withUsage = stream && client === "chat" ? { stream_options: { include_usage: true } } : {};
+  const request = requestOf(one, client, mode === "w" ? whole_cap : streamed_cap);
+  const body = { ...request, model: idOf(one, mode), ...withUsage, stream };
+  const response = await fetch(sluice.url + path, {
+    method: "POST",
+    headers: { authorization: `Bearer ${sluice.key}`, "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
+  const text = await response.text();
+  const problems = contractProblems("POST", path, response, text);
+  const seen = seenBy(client, response.status, text, stream);
+  return { client, mode, problems, asked: engine.asked.get(engineModel) ?? [], ...seen };
+}
+
+function idOf({ id }: EngineCase, mode: Mode): string {
+  return `acme/${id}${mode === "p" ? "-with-a-spare" : ""}`;
+}
+
+function configTo(url: string, cases: readonly EngineCase[]): string {
+  const upstreams = new Map<string, string>();
+  const models = cases.flatMap((one) => {
+    const protocol = engineProtocols[one.engine ?? "chat"];
+    const upstream = one.dialect ? `${protocol}-${one.dialect}` : protocol;
+    const dialect = one.dialect ? `, dialect: ${one.dialect}` : "";
+    upstreams.set(upstream, `  ${upstream}: { url: "${url}/v1", protocol: ${protocol}${dialect} }`);
+    const own = `{ upstream: ${upstream}, model: "${one.id}", priority: 0, weight: 1 }`;
+    const failing = `{ upstream: ${upstream}, model: "${one.id} with a spare", priority: 0, weight: 1 }`;
+    const spare = `{ upstream: healthy, model: ${spareModel}, priority: 1, weight: 1 }`;
+    const bounds = one.bounds ? `\n    bounds: ${one.bounds}` : "";
+    return [modelOf(idOf(one, "s"), own, bounds), modelOf(idOf(one, "p"), `${failing}, ${spare}`, bounds)];
+  });
+  return [
+    "upstreams:",
+    `  healthy: { url: "${url}/v1", protocol: openai-chat }`,
+    ...upstreams.values(),
+    "models:",
+    ...models,
+    "plans: { pro: {} }",
+    "",
+  ].join("\n");
+}
+
+function modelOf(id: string, routes: string, bounds: string): string {
+  return `  - id: ${id}
+    owned_by: acme
+    created: 1790000000
+    context_window: 200000
+    max_output_tokens: 16384
+    capabilities: [tools, parallel_tools, vision, reasoning, structured_output, logprobs]
+    prices: { input: 100, output: 400 }${bounds}
+    routes: [${routes}]`;
+}
