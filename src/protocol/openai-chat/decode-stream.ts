@@ -5,7 +5,9 @@
 import type { InferenceEvent, PartHead, StopReason, TokenLogprob } from "../../inference/event.ts";
 import type { Fault } from "../../inference/fault.ts";
 import { Answer, StreamDecoder } from "../answer.ts";
-import type { ResponseIdentity } from "../codec.ts";
+import type { AnswerContext, ResponseIdentity } from "../codec.ts";
+import type { Dialect } from "../dialect.ts";
+import { dialects } from "../dialects.ts";
 import { entryOf, isObject, type JsonObject, textOf } from "../json.ts";
 import { logprobsOf } from "../logprobs.ts";
 import { assertFewParts } from "../parts-bound.ts";
@@ -14,13 +16,17 @@ import { decodeFault } from "./fault.ts";
 import { type ToolCallAssembly, toolCallAssembly } from "./tool-calls.ts";
 import { decodeUsage } from "./usage.ts";
 
-export function streamDecoder(identity: ResponseIdentity): StreamDecoder {
-  return new StreamDecoder(new AnswerDecoder(identity));
+export function streamDecoder(identity: ResponseIdentity, { dialect }: AnswerContext = {}): StreamDecoder {
+  return new StreamDecoder(new AnswerDecoder(identity, dialect));
 }
 
 /** A whole reply is one chunk that has a `message` where chunks have a `delta`. */
-export function decodeReply(reply: unknown, identity: ResponseIdentity): InferenceEvent[] {
-  const answer = new AnswerDecoder(identity);
+export function decodeReply(
+  reply: unknown,
+  identity: ResponseIdentity,
+  { dialect }: AnswerContext = {},
+): InferenceEvent[] {
+  const answer = new AnswerDecoder(identity, dialect);
   if (!isObject(reply)) return answer.fail(malformedAnswer(new Error("a reply that is no object")));
   return [...answer.push(reply), ...answer.end()];
 }
@@ -29,6 +35,7 @@ type TextKind = "text" | "refusal" | "reasoning";
 
 /** A class: docs/design/runtime.md, Bun as a server. */
 class AnswerDecoder extends Answer {
+  readonly #dialect: Dialect;
   /** Made for the first call. */
   #tools: ToolCallAssembly | null = null;
   #partCount = 0;
@@ -40,8 +47,13 @@ class AnswerDecoder extends Answer {
   /** Log probabilities of tokens whose text has not come yet: a character's first bytes, a tag that may open reasoning. */
   #early: TokenLogprob[] = none;
 
+  constructor(identity: ResponseIdentity, dialect: Dialect = dialects.generic) {
+    super(identity);
+    this.#dialect = dialect;
+  }
+
   push(chunk: JsonObject): InferenceEvent[] {
-    const failure = failureOf(chunk);
+    const failure = failureOf(chunk, this.#dialect);
     if (failure) return this.fail(failure);
     const events = this.started();
     const first = Array.isArray(chunk.choices)
@@ -49,10 +61,10 @@ class AnswerDecoder extends Answer {
       : undefined;
     if (isObject(first)) {
       this.#choice(events, first);
-      if (brokenOff.has(first.finish_reason)) events.push(...this.fail(answerCutShort("finish_reason")));
+      this.#finish(events, first.finish_reason);
     }
     if (this.over) return events;
-    const report = decodeUsage(chunk);
+    const report = decodeUsage(chunk, this.#dialect);
     if (report) events.push({ type: "usage", ...report });
     return events;
   }
@@ -116,7 +128,7 @@ class AnswerDecoder extends Answer {
 
   #choice(events: InferenceEvent[], value: JsonObject): void {
     const delta = isObject(value.delta) ? value.delta : isObject(value.message) ? value.message : {};
-    const thought = textOf(delta.reasoning_content) || textOf(delta.reasoning);
+    const thought = this.#thoughtIn(delta);
     this.#write(events, "reasoning", thought);
     const calls: unknown[] = Array.isArray(delta.tool_calls) ? delta.tool_calls : [];
     let logprobs = logprobsOf(isObject(value.logprobs) ? value.logprobs.content : undefined);
@@ -129,9 +141,23 @@ class AnswerDecoder extends Answer {
     calls.forEach((fragment, position) => {
       if (isObject(fragment)) this.#call(events, fragment, position);
     });
-    if (typeof value.finish_reason === "string") this.#reason = entryOf(stopReasons, value.finish_reason) ?? "stop";
     for (const named of [value.stop_reason, value.matched_stop])
       if (typeof named === "string") this.#stopSequence = named;
+  }
+
+  #thoughtIn(message: JsonObject): string {
+    for (const field of this.#dialect.reasoning.in) {
+      const thought = message[field];
+      if (typeof thought === "string" && thought !== "") return thought;
+    }
+    return "";
+  }
+
+  #finish(events: InferenceEvent[], word: unknown): void {
+    if (typeof word !== "string") return;
+    const reason = entryOf(this.#dialect.finishReasons, word) ?? "stop";
+    if (reason === "failed") events.push(...this.fail(answerCutShort("finish_reason")));
+    else if (reason !== "unfinished") this.#reason = reason;
   }
 
   #call(events: InferenceEvent[], fragment: JsonObject, position: number): void {
@@ -160,18 +186,6 @@ class AnswerDecoder extends Answer {
 
 const none: TokenLogprob[] = [];
 
-/** The finish reasons of some engines for a generation that broke off. */
-const brokenOff = new Set<unknown>(["error", "abort"]);
-
-const stopReasons: Record<string, StopReason> = {
-  stop: "stop",
-  length: "length",
-  max_tokens: "length",
-  tool_calls: "tool_calls",
-  function_call: "tool_calls",
-  content_filter: "content_filter",
-};
-
 /** The texts of `content`. It is a string, but some engines send parts, and reasoning among them. */
 function contentOf(content: unknown): { kind: "text" | "reasoning"; text: string }[] {
   if (!Array.isArray(content)) return [{ kind: "text", text: textOf(content) }];
@@ -183,10 +197,10 @@ function contentOf(content: unknown): { kind: "text" | "reasoning"; text: string
 }
 
 /** The fault of a chunk that is an error. Engines write errors in several forms. */
-function failureOf(chunk: JsonObject): Fault | null {
+function failureOf(chunk: JsonObject, dialect: Dialect): Fault | null {
   const error =
     chunk.error ?? (chunk.object === "error" ? chunk : undefined) ?? (chunk.choices ? undefined : chunk.detail);
   if (error === undefined || error === null || error === false) return null;
   const status = isObject(error) ? Number(error.code ?? error.status ?? 500) : 500;
-  return decodeFault(status >= 400 && status < 600 ? status : 500, chunk);
+  return decodeFault(status >= 400 && status < 600 ? status : 500, chunk, dialect);
 }
