@@ -4,20 +4,25 @@ import type { InferenceEvent, StopReason } from "../inference/event.ts";
 import type { Fault } from "../inference/fault.ts";
 import { WholeCharacters } from "./characters.ts";
 import type { EngineDecoder, ResponseIdentity } from "./codec.ts";
+import type { Dialect } from "./dialect.ts";
+import { dialects } from "./dialects.ts";
 import { type EngineEvent, isBlank, jsonOf } from "./engine-event.ts";
-import { FinishReason, finishReasons } from "./finish-reasons.ts";
+import { FinishReason } from "./finish-reasons.ts";
 import { isObject, type JsonObject } from "./json.ts";
 import { malformedAnswer } from "./refusal.ts";
 
 /** One answer under way: it begins once, and nothing comes after its end. */
 export abstract class Answer {
   protected readonly identity: ResponseIdentity;
-  protected readonly reason = new FinishReason(finishReasons);
+  protected readonly dialect: Dialect;
+  protected readonly reason: FinishReason;
   #started = false;
   #over = false;
 
-  constructor(identity: ResponseIdentity) {
+  constructor(identity: ResponseIdentity, dialect: Dialect = dialects.generic) {
     this.identity = identity;
+    this.dialect = dialect;
+    this.reason = new FinishReason(dialect.finishReasons);
   }
 
   get over(): boolean {

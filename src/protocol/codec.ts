@@ -8,6 +8,7 @@ import type { Fault } from "../inference/fault.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import type { Result } from "../inference/result.ts";
 import type { SseMessage } from "../sse/message.ts";
+import type { Dialect } from "./dialect.ts";
 import type { EngineEvent } from "./engine-event.ts";
 import type { JsonObject } from "./json.ts";
 import type { WireForms } from "./wire-forms.ts";
@@ -35,6 +36,16 @@ export interface UpstreamAsk {
   outputTokens_max: number;
   /** False if the engine's chat template takes instructions only at the head of a conversation. */
   instructionsInside?: boolean | undefined;
+  /** The engine's dialect; `generic` if it is absent. */
+  dialect?: Dialect | undefined;
+}
+
+/** What the reader of an engine's answer knows beside it. */
+export interface AnswerContext {
+  /** The cap that the engine was sent: some engines do not report that it ended an answer. */
+  outputTokens_max?: number | undefined;
+  /** The engine's dialect; `generic` if it is absent. */
+  dialect?: Dialect | undefined;
 }
 
 /** The facts that the encoder of a stream needs beside the request. */
@@ -85,8 +96,7 @@ export interface CallerCodec<Wire, Reply> {
 
 /**
  * The side that faces engines. Any input decodes to a grammatical stream; one that was cut ends in `response-failed`. An
- * answer with too many parts throws UnreadableAnswer (parts-bound.ts). `outputTokens_max` is the cap that the engine was
- * sent: some engines do not report that it ended an answer.
+ * answer with too many parts throws UnreadableAnswer (parts-bound.ts).
  */
 export interface UpstreamCodec {
   /** The path below the upstream's base URL. */
@@ -96,18 +106,18 @@ export interface UpstreamCodec {
   request: {
     /** Throws the fault of `refusal`, if there is one. */
     encode(request: InferenceRequest, ask: UpstreamAsk): Readonly<JsonObject>;
-    /** The fault `unsupported_feature` if the protocol cannot express something that would change the answer; else null. */
-    refusal(request: InferenceRequest): Fault | null;
+    /** The fault `unsupported_feature` if the engine cannot be told something that would change the answer; else null. */
+    refusal(request: InferenceRequest, dialect?: Dialect): Fault | null;
     /** The forms in which callers of this protocol may write what `encode` writes in one form. */
     forms: WireForms;
   };
-  response: { decode(reply: unknown, identity: ResponseIdentity, outputTokens_max?: number): InferenceEvent[] };
+  response: { decode(reply: unknown, identity: ResponseIdentity, context?: AnswerContext): InferenceEvent[] };
   /**
    * A frame that differs from the last one only in the text of its delta (and in `sequence_number`) may bypass the decoder,
    * because it would decode to the same event with that text: upstream/delta-frames.ts. This holds for texts, and not for the
    * arguments of calls.
    */
-  stream: { decoder(identity: ResponseIdentity, outputTokens_max?: number): EngineDecoder };
+  stream: { decoder(identity: ResponseIdentity, context?: AnswerContext): EngineDecoder };
   /** An engine's refusal as a fault. `body` is the JSON of its answer, or the text if it was no JSON. */
-  fault: { decode(status: number, body: unknown): Fault };
+  fault: { decode(status: number, body: unknown, dialect?: Dialect): Fault };
 }

@@ -1,84 +1,46 @@
 /**
- * Reads the usage that engines of both OpenAI protocols report. Engines differ in its place and in the names of its counts:
- * they have dialects, recognised by their fields (docs/engines.md, What engines report). Each dialect has a fixture in
- * test/protocol/dialects.ts.
+ * Reads the usage that engines of both OpenAI protocols report. Engines differ in its place and in the names of its counts,
+ * which are rows of their dialect (docs/engines.md, What engines report).
  */
-import { isObject, type JsonObject } from "./json.ts";
+import type { CountPlaces, Path, UsageRow } from "./dialect.ts";
+import { isGiven, isObject, type JsonObject } from "./json.ts";
 import { type Report, type ReportedValues, reportOf } from "./report.ts";
 
-/** The protocol's names of input and output: `prompt` of `prompt_tokens`. */
-interface Halves {
-  input: string;
-  output: string;
-}
-
-/** The objects of a report. A missing one is empty. */
-interface ReportObjects {
-  usage: JsonObject;
-  inputDetails: JsonObject;
-  outputDetails: JsonObject;
-  /** The timings of llama.cpp, which stand beside the usage, and on every chunk if they are requested. */
-  timings: JsonObject;
-  halves: Halves;
-}
-
-/** The places at which a reply or a chunk may have its usage. */
-const places: ((wire: JsonObject) => unknown)[] = [
-  ({ usage }) => usage,
-  /** Moonshot, and engines that are compatible with it. */
-  ({ choices }) => entryIn(Array.isArray(choices) ? choices[0] : undefined, "usage"),
-  ({ x_groq }) => entryIn(x_groq, "usage"),
-];
-
-/** The places of the counts in each dialect. If several have a count, the first one holds. */
-const dialects: Record<string, Partial<Record<keyof ReportedValues, (report: ReportObjects) => unknown>>> = {
-  openai: {
-    prompt: ({ usage, halves }) => usage[`${halves.input}_tokens`],
-    cached: ({ inputDetails }) => inputDetails.cached_tokens,
-    written: ({ inputDetails }) => inputDetails.cache_write_tokens,
-    output: ({ usage, halves }) => usage[`${halves.output}_tokens`],
-    reasoning: ({ outputDetails }) => outputDetails.reasoning_tokens,
-  },
-  sglang: { reasoning: ({ usage }) => usage.reasoning_tokens },
-  deepseek: { cached: ({ usage }) => usage.prompt_cache_hit_tokens },
-  moonshot: { cached: ({ usage }) => usage.cached_tokens },
-  dashscope: { written: ({ inputDetails }) => inputDetails.cache_creation_input_tokens },
-  "llama.cpp": {
-    prompt: ({ timings: { prompt_n, cache_n } }) => (isCount(prompt_n) && isCount(cache_n) ? prompt_n + cache_n : null),
-    cached: ({ timings }) => timings.cache_n,
-    output: ({ timings }) => timings.predicted_n,
-  },
-};
-const rows = Object.values(dialects);
-
 /** The report in a whole reply or in a chunk. A 0 is a count; a report without both input and output is none. */
-export function usageReported(wire: JsonObject, halves: Halves): Report | null {
-  const usage = places.map((place) => place(wire)).find(isObject);
-  const { timings } = wire;
-  if (!usage && !isObject(timings)) return null;
-  const report: ReportObjects = {
-    usage: usage ?? none,
-    inputDetails: objectOf(usage?.[`${halves.input}_tokens_details`]),
-    outputDetails: objectOf(usage?.[`${halves.output}_tokens_details`]),
-    timings: objectOf(timings),
-    halves,
-  };
+export function usageReported(wire: JsonObject, row: UsageRow, places: CountPlaces): Report | null {
+  let usage: unknown;
+  for (const path of row.objects) if (!isObject(usage)) usage = valueAt(wire, path);
+  if (!isObject(usage) && !row.beside.some((name) => isObject(wire[name]))) return null;
+  const report: JsonObject = isObject(usage) ? { ...wire, usage } : wire;
   const values: ReportedValues = {
-    prompt: valueFor("prompt", report),
-    cached: valueFor("cached", report),
-    written: valueFor("written", report),
-    output: valueFor("output", report),
-    reasoning: valueFor("reasoning", report),
+    prompt: countAt(report, places.prompt),
+    cached: countAt(report, places.cached),
+    written: countAt(report, places.written),
+    output: countAt(report, places.output),
+    reasoning: countAt(report, places.reasoning),
   };
-  return reportOf(withReasoning(values, report.usage.total_tokens), { inclusive: true });
+  const total = isObject(usage) ? usage.total_tokens : undefined;
+  return reportOf(withReasoning(values, total), { inclusive: row.promptIncludesCached });
 }
 
-function valueFor(count: keyof ReportedValues, report: ReportObjects): unknown {
-  for (const row of rows) {
-    const value = row[count]?.(report);
-    if (value !== undefined && value !== null) return value;
+/** The value at the first of the places that has one. The values of a place with several paths are added up. */
+function countAt(report: JsonObject, places: readonly (readonly Path[])[]): unknown {
+  for (const paths of places) {
+    const values = paths.map((path) => valueAt(report, path));
+    if (values.length > 1 && !values.every(isCount)) continue;
+    const value = values.length > 1 ? (values as number[]).reduce((sum, one) => sum + one) : values[0];
+    if (isGiven(value)) return value;
   }
   return undefined;
+}
+
+function valueAt(object: JsonObject, path: Path): unknown {
+  let value: unknown = object;
+  for (const step of path) {
+    if (typeof step === "number" ? !Array.isArray(value) : !isObject(value)) return undefined;
+    value = (value as JsonObject)[step];
+  }
+  return value;
 }
 
 /**
@@ -93,16 +55,6 @@ function withReasoning(values: ReportedValues, total: unknown): ReportedValues {
   const isCached = beside === Number(values.cached ?? 0) + Number(values.written ?? 0);
   if (beside <= 0 || (isNamed ? reasoning !== beside : isCached)) return values;
   return { ...values, output: output + beside, reasoning: beside };
-}
-
-const none: JsonObject = Object.freeze({});
-
-function objectOf(value: unknown): JsonObject {
-  return isObject(value) ? value : none;
-}
-
-function entryIn(value: unknown, name: string): unknown {
-  return isObject(value) ? value[name] : undefined;
 }
 
 function isCount(value: unknown): value is number {

@@ -5,18 +5,19 @@
  */
 import { Fault, type FaultCode } from "../inference/fault.ts";
 import { inputTooLong } from "../inference/overflow.ts";
+import type { Refusals } from "./dialect.ts";
 import type { NamedField } from "./fields.ts";
-import { isObject, type JsonObject, textOf } from "./json.ts";
-import { inputTokensOf, saysContextIsExceeded } from "./overflow.ts";
+import { isObject, type JsonObject } from "./json.ts";
+import { headOf, inputTokensOf, saysContextIsExceeded } from "./overflow.ts";
 
 /** `error` is the answer of `errorOf`, and `field` the field that the engine blames. */
-export function refusalFault(status: number, error: JsonObject, field?: NamedField): Fault {
+export function refusalFault(status: number, error: JsonObject, said: Refusals, field?: NamedField): Fault {
   // The log may not quote an engine either: its text may hold names, hosts and the caller's words.
   const cause = new Error(`the upstream answered ${status}`);
-  const unread = status === 500 ? unreadField(textOf(error.message).slice(0, 4000)) : undefined;
-  if (unread) return refusalFault(400, error, unread);
+  const unread = status === 500 ? unreadField(headOf(error), said) : undefined;
+  if (unread) return refusalFault(400, error, said, unread);
   // With 429 such words are about the tokens of a minute.
-  if (status !== 429 && saysContextIsExceeded(error)) return inputTooLong(inputTokensOf(error), { cause });
+  if (status !== 429 && saysContextIsExceeded(error, said)) return inputTooLong(inputTokensOf(error, said), { cause });
   switch (status) {
     case 400:
     case 413:
@@ -31,7 +32,7 @@ export function refusalFault(status: number, error: JsonObject, field?: NamedFie
     case 504:
       return engineFailure("upstream_timeout", "The model's engine took too long. Please try again.", cause);
     case 503:
-      if (saysItIsFull(textOf(error.message))) return engineIsFull(cause);
+      if (said.full.some((words) => words.test(headOf(error)))) return engineIsFull(cause);
       return engineFailure("overloaded", overloaded, cause);
     case 529:
       return engineFailure("overloaded", overloaded, cause);
@@ -49,16 +50,6 @@ function engineIsFull(cause: unknown): Fault {
   return engineFailure("capacity_exceeded", "The model is at capacity. Please try again shortly.", cause);
 }
 
-/**
- * Whether a 503 means that the engine's queue is full while the engine is healthy, as vLLM, SGLang and Dynamo say it:
- * docs/engines.md, Engines that are full.
- */
-function saysItIsFull(message: string): boolean {
-  return full.test(message.slice(0, 4000));
-}
-const full =
-  /\bqueued?\b|\bbusy and cannot accept\b|\btoken backlog limit\b|\bworkers are busy\b|\brequest limit reached\b|\baborted by a higher priority\b/i;
-
 function engineFailure(code: FaultCode, message: string, cause: unknown, retryAfterSeconds = 1): Fault {
   return new Fault(code, message, { retryAfterSeconds, cause });
 }
@@ -66,13 +57,11 @@ function engineFailure(code: FaultCode, message: string, cause: unknown, retryAf
 /** The wait where the operator has to change something. Above a minute, clients report it instead of trying again silently. */
 const misconfigured_s = 120;
 
-/** The field that llama.cpp could not read. It answers 500 to that, and another attempt would fail too. */
-function unreadField(message: string): NamedField | undefined {
-  if (message.startsWith("Failed to parse tools")) return { param: "tools", engineProtocol: "openai-chat" };
-  return unreadable.test(message) ? { param: "messages", engineProtocol: "openai-chat" } : undefined;
+/** The field that an engine answering 500 could not read. Another attempt would fail too. */
+function unreadField(message: string, { unread }: Refusals): NamedField | undefined {
+  const found = unread.find(({ words }) => words.test(message));
+  return found && { param: found.param, engineProtocol: "openai-chat" };
 }
-const unreadable =
-  /^(Failed to parse (messages|tool call arguments)|Failed to (load|download) (image|audio|file)|(image|audio|video) input is not supported)/;
 
 /** The error in an engine's body: `{error: {…}}`, `{error: "…"}`, `{detail: …}`, `{object: "error", message}`, or text. */
 export function errorOf(body: unknown): JsonObject {

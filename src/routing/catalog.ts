@@ -77,7 +77,7 @@ export function assertCapable(model: CatalogModel, request: InferenceRequest): v
 
 /** The refusal if the engine's protocol cannot express the request, else null. */
 export function refusalAt(route: Route, request: InferenceRequest): Fault | null {
-  return upstreamCodecs[route.upstream.protocol].request.refusal(request);
+  return upstreamCodecs[route.upstream.protocol].request.refusal(request, route.upstream.dialect);
 }
 
 const capabilityNames = {

@@ -1,4 +1,5 @@
-/** An engine's own load, in Prometheus' text format, under the names that vLLM, SGLang and llama.cpp use. Pure. */
+/** An engine's own load, in Prometheus' text format, under the names that its dialect has for it. Pure. */
+import type { Dialect } from "../protocol/dialect.ts";
 
 export interface EngineLoad {
   /** The requests that wait in the engine, over all models that it lists. */
@@ -7,18 +8,13 @@ export interface EngineLoad {
   cacheShare: number | null;
 }
 
-const waitingNames = ["vllm:num_requests_waiting", "sglang:num_queue_reqs", "llamacpp:requests_deferred"];
-const cacheNames = [
-  ...["vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc", "sglang:token_usage"],
-  "llamacpp:kv_cache_usage_ratio",
-];
 /** With a fuller cache requests wait, or are begun again. */
 const cacheShare_max = 0.95;
 
 /** Null if none of the names is there. */
-export function engineLoadOf(text: string): EngineLoad | null {
-  const waiting = valuesOf(text, waitingNames);
-  const shares = valuesOf(text, cacheNames);
+export function engineLoadOf(text: string, names: Dialect["load"]): EngineLoad | null {
+  const waiting = valuesOf(text, names.waiting);
+  const shares = valuesOf(text, names.cache);
   if (waiting.length === 0 && shares.length === 0) return null;
   return {
     waiting: waiting.reduce((sum, value) => sum + value, 0),

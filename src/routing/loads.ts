@@ -1,4 +1,5 @@
 /** Asks engines at intervals how busy they are, if a setting asks for it: docs/routing.md, Sessions stay at home. */
+import { dialects } from "../protocol/dialects.ts";
 import { Cancellation } from "../time/cancellation.ts";
 import type { Clock } from "../time/clock.ts";
 import { type Repeating, repeating } from "../time/repeating.ts";
@@ -73,7 +74,8 @@ async function read(
       connect_ms: upstream.timeouts.connect_ms,
       signal: Cancellation.timeout(answer_ms_max),
     });
-    if (reply.status === 200) return engineLoadOf(await readAtMost(reply, answer_bytes_max));
+    if (reply.status === 200)
+      return engineLoadOf(await readAtMost(reply, answer_bytes_max), (upstream.dialect ?? dialects.generic).load);
     reply.drop();
   } catch {
     // An unreadable answer counts as no load.

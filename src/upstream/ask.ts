@@ -7,7 +7,7 @@
 import type { InferenceEvent } from "../inference/event.ts";
 import { asFault, Fault } from "../inference/fault.ts";
 import { isTerminal } from "../inference/terminal.ts";
-import type { ResponseIdentity } from "../protocol/codec.ts";
+import type { AnswerContext, ResponseIdentity } from "../protocol/codec.ts";
 import type { Cancellation, Signal } from "../time/cancellation.ts";
 import { within } from "../time/deadline.ts";
 import { yieldFor } from "../time/yielding.ts";
@@ -60,7 +60,7 @@ export interface Patience {
 }
 
 export async function* ask(question: Question): AsyncGenerator<InferenceEvent[], void, void> {
-  const { codec, identity, signal, patience } = question;
+  const { codec, identity, signal, patience, upstream } = question;
   const work = signal.child();
   const answer: Reading = { reply: null, next_bytes: read_bytes_max, isEnded: false, isOver: false, isRead: false };
   const report: EngineReport = { usage: null, reason: null };
@@ -77,7 +77,7 @@ export async function* ask(question: Question): AsyncGenerator<InferenceEvent[],
     const reply = await send(question, { connect_ms, connected, signal: work });
     answer.reply = reply;
     if (reply.status !== 200) {
-      const { fault, end } = await refusalOf(reply, codec);
+      const { fault, end } = await refusalOf(reply, codec, upstream.dialect);
       told(end);
       yield [{ type: "response-failed", fault }];
       return;
@@ -94,7 +94,7 @@ export async function* ask(question: Question): AsyncGenerator<InferenceEvent[],
     } else if (contentType.includes("json")) {
       const { value, bytes } = await readJson(reply, holding(question));
       answer.isRead = true;
-      const events = codec.response.decode(value, identity, question.request.outputTokens_max);
+      const events = codec.response.decode(value, identity, contextOf(question));
       await yieldFor(bytes);
       const calls = new CallArguments();
       for (const event of events) {
@@ -120,6 +120,10 @@ export async function* ask(question: Question): AsyncGenerator<InferenceEvent[],
       else work.abort(unread);
     }
   }
+}
+
+function contextOf({ request, upstream }: Question): AnswerContext {
+  return { outputTokens_max: request.outputTokens_max, dialect: upstream.dialect };
 }
 
 function note(report: EngineReport, event: InferenceEvent): void {
@@ -181,8 +185,8 @@ interface ReaderParts {
  * together cost a tenth.
  */
 function reader(question: Question, { answer, report, dog, told }: ReaderParts) {
-  const { codec, identity, request, patience, gather_ms = 0 } = question;
-  const stream = new StreamReader(codec.stream.decoder(identity, request.outputTokens_max));
+  const { codec, identity, patience, gather_ms = 0 } = question;
+  const stream = new StreamReader(codec.stream.decoder(identity, contextOf(question)));
   const hold = holding(question);
   const size = new AnswerSize(gather_ms > 0);
   const calls = new CallArguments();
@@ -212,9 +216,9 @@ function reader(question: Question, { answer, report, dog, told }: ReaderParts) 
     return batch;
   };
   return (pieces: Uint8Array[] | null): InferenceEvent[] | Promise<InferenceEvent[]> => {
-    if (pieces === null) return heard(stream.end(), true);
-    const batch = stream.push(pieces);
-    return batch instanceof Promise ? batch.then((events) => heard(events, false)) : heard(batch, false);
+    const isLast = pieces === null;
+    const batch = isLast ? stream.end() : stream.push(pieces);
+    return batch instanceof Promise ? batch.then((events) => heard(events, isLast)) : heard(batch, isLast);
   };
 }
 

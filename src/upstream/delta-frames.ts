@@ -67,13 +67,14 @@ function envelopeOf(text: string, { index, delta }: PartDelta): Envelope | null 
   return { before: isNumbered ? numbered(before) : before, after: isNumbered ? numbered(after) : after, ...more };
 }
 
-/** The text between the known bytes. Null if those differ, or if the text is empty or not a JSON string. */
+/** The text between the known bytes. Null if those differ, or if the text is empty, no JSON string, or has half a character. */
 function deltaIn(frame: string, { before, after, isNumbered }: Envelope): string | null {
   const text = isNumbered ? numbered(frame) : frame;
   if (text.length <= before.length + after.length || !text.startsWith(before) || !text.endsWith(after)) return null;
   try {
     // It begins with a quotation mark, so it is either a string or malformed.
-    return JSON.parse(text.slice(before.length - 1, text.length - after.length + 1));
+    const delta: string = JSON.parse(text.slice(before.length - 1, text.length - after.length + 1));
+    return delta.isWellFormed() ? delta : null;
   } catch {
     return null;
   }

@@ -1,6 +1,7 @@
 /** The refusal of an engine. */
 import { Fault } from "../inference/fault.ts";
 import type { UpstreamCodec } from "../protocol/codec.ts";
+import type { Dialect } from "../protocol/dialect.ts";
 import { type AttemptEnd, kindOfRefusal, retryAfterOf } from "./attempt.ts";
 import { readAtMost } from "./body.ts";
 import { parseLarge } from "./engine-json.ts";
@@ -9,12 +10,16 @@ import type { Reply } from "./http1/exchange.ts";
 /** The limit of what is read. */
 const refusal_bytes_max = 64 * 1024;
 
-export async function refusalOf(reply: Reply, codec: UpstreamCodec): Promise<{ fault: Fault; end: AttemptEnd }> {
+export async function refusalOf(
+  reply: Reply,
+  codec: UpstreamCodec,
+  dialect: Dialect | undefined,
+): Promise<{ fault: Fault; end: AttemptEnd }> {
   const { status } = reply;
   const text = await readAtMost(reply, refusal_bytes_max).catch(() => "");
   // An engine's proxy answers in HTML; then the status says enough.
   const body = await parseLarge(text).catch(() => text);
-  const fault = codec.fault.decode(status, body);
+  const fault = codec.fault.decode(status, body, dialect);
   const end: AttemptEnd = { kind: kindOfRefusal(status, fault), status };
   const wait_s = retryAfterOf(reply);
   if (wait_s === null) return { fault, end };

@@ -34,7 +34,8 @@ export interface Sending extends UpstreamAsk {
 
 export async function send(sending: Sending, line: Pick<Post, "connect_ms" | "connected" | "signal">): Promise<Reply> {
   const { client, upstream, codec, request, model, stream, outputTokens_max, instructionsInside } = sending;
-  const asked = codec.request.encode(request, { model, stream, outputTokens_max, instructionsInside });
+  const { dialect } = upstream;
+  const asked = codec.request.encode(request, { model, stream, outputTokens_max, instructionsInside, dialect });
   const extended = { ...asked, ...extensionsOf(sending, asked) };
   const { rest, handed } = sending.own?.handOn(extended, codec.request.forms) ?? { rest: extended, handed: [] };
   const isSmall = handed.length === 0 && sending.inputBytes < pieced_bytes;

@@ -60,20 +60,55 @@ export class StreamReader {
     return batch;
   }
 
-  /** The answer has come to its end. */
-  end(): Batch {
-    return this.#decoder.end();
+  /** The answer has come to its end. Some engines leave out the blank line behind their last event. */
+  end(): Batch | Promise<Batch> {
+    const [last] = this.#frames.isBetween ? [] : this.#frames.push(blankLine);
+    if (!last) return this.#decoder.end();
+    if (isLarge(last)) return this.#endSlowly(last);
+    const events: Batch = [];
+    // What was cut off in the middle is no JSON, and ends the answer as if it were not there.
+    for (const data of isWhole(last.data) ? [last.data] : last.data.split("\n")) {
+      if (!isWhole(data)) break;
+      events.push(...this.#decoder.push({ ...last, data }));
+    }
+    return [...events, ...this.#decoder.end()];
+  }
+
+  async #endSlowly(last: SseMessage): Promise<Batch> {
+    const event = await looked(last).catch(() => null);
+    return [...(event ? this.#decoder.push(event) : []), ...this.#decoder.end()];
   }
 
   async #pushSlowly(batch: Batch, messages: readonly SseMessage[], rest: readonly Uint8Array[]): Promise<Batch> {
     const events: Batch = [];
-    for (const message of messages) for (const event of this.#decoder.push(await looked(message))) events.push(event);
+    for (const message of messages.flatMap(separated))
+      for (const event of this.#decoder.push(await looked(message))) events.push(event);
     this.#alike.learn(nothing, events, false);
     return [...batch, ...events, ...(await this.push(rest))];
   }
 }
 
 const nothing = new Uint8Array();
+const blankLine = new TextEncoder().encode("\n\n");
+const doneLine = "\n[DONE]";
+
+/** Reports whether this is the whole data of an event. */
+function isWhole(data: string): boolean {
+  if (data.trim() === "[DONE]") return true;
+  try {
+    JSON.parse(data);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** A large event without `[DONE]`, which only one line end kept apart. */
+function separated(message: SseMessage): SseMessage[] {
+  const { data } = message;
+  if (!isLarge(message) || !data.endsWith(doneLine)) return [message];
+  return [{ ...message, data: data.slice(0, -doneLine.length) }, { data: "[DONE]" }];
+}
 
 function isLarge({ data }: SseMessage): boolean {
   return data.length > unseen_bytes;

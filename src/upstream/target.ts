@@ -1,3 +1,4 @@
+import type { Dialect } from "../protocol/dialect.ts";
 import type { UpstreamProtocol } from "./codecs.ts";
 import type { TlsSettings } from "./http1/dial.ts";
 
@@ -14,6 +15,8 @@ export interface Upstream {
   /** The address of one of those engines, asked under the URL's name. Null: the name has no known address. */
   address?: string | null;
   protocol: UpstreamProtocol;
+  /** How the engine differs from others of its protocol. Absent: as a generic one. */
+  dialect?: Dialect;
   apiKey: string | null;
   /** Sent with every request. */
   headers?: Readonly<Record<string, string>>;

@@ -4,13 +4,18 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { InferenceEvent } from "../../src/inference/event.ts";
 import type { Usage } from "../../src/inference/usage.ts";
+import { dialects } from "../../src/protocol/dialects.ts";
 import { openaiChatUpstream } from "../../src/protocol/openai-chat/codec.ts";
-import { decodeUsage as chat } from "../../src/protocol/openai-chat/usage.ts";
-import { decodeUsage as responses } from "../../src/protocol/openai-responses/usage.ts";
+import { decodeUsage as decodeChat } from "../../src/protocol/openai-chat/usage.ts";
+import { decodeUsage as decodeResponses } from "../../src/protocol/openai-responses/usage.ts";
 import { dialectFixtures } from "./dialects.ts";
 import { decodedBytewise } from "./reading.ts";
 
 const identity = { responseId: "chatcmpl-1", createdAtSeconds: 1, model: "acme/writer-1" };
+
+type Wire = Record<string, unknown>;
+const chat = (wire: Wire) => decodeChat(wire, dialects.generic);
+const responses = (wire: Wire) => decodeResponses(wire, dialects.generic);
 
 const reportsIn = (events: readonly InferenceEvent[]) =>
   events.flatMap((event) => (event.type === "usage" ? [event.usage] : []));

@@ -7,7 +7,9 @@ import fc from "fast-check";
 import { compact } from "../../src/inference/compact.ts";
 import { Fault } from "../../src/inference/fault.ts";
 import { inputTooLong, withOverflow } from "../../src/inference/overflow.ts";
-import { refusalFault } from "../../src/protocol/refusal.ts";
+import { dialects } from "../../src/protocol/dialects.ts";
+import type { JsonObject } from "../../src/protocol/json.ts";
+import { refusalFault as faultOf } from "../../src/protocol/refusal.ts";
 import { type ClientName, callers, clientNames, type EngineName, engineNames, engines } from "./pairs/wires.ts";
 
 interface Rendered {
@@ -190,6 +192,8 @@ const overflows: [who: string, error: { message: string; [key: string]: unknown 
     5000,
   ],
 ];
+
+const refusalFault = (status: number, error: JsonObject) => faultOf(status, error, dialects.generic.refusals);
 
 describe("an engine that finds the input too long", () => {
   test.each(overflows)("%s", (_, error, tokens) => {

@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { decodeUsage as messages, valuesOf } from "../../src/protocol/anthropic-messages/usage.ts";
+import { dialects } from "../../src/protocol/dialects.ts";
 import { decodeUsage as chat } from "../../src/protocol/openai-chat/usage.ts";
 import { decodeUsage as responses } from "../../src/protocol/openai-responses/usage.ts";
 import type { Report } from "../../src/protocol/report.ts";
@@ -15,23 +16,29 @@ interface Said {
 
 const protocols: Record<string, (said: Said) => Report | null> = {
   "chat completions": ({ prompt, cached, output, reasoning }) =>
-    chat({
-      usage: {
-        prompt_tokens: prompt,
-        prompt_tokens_details: { cached_tokens: cached },
-        completion_tokens: output,
-        completion_tokens_details: { reasoning_tokens: reasoning },
+    chat(
+      {
+        usage: {
+          prompt_tokens: prompt,
+          prompt_tokens_details: { cached_tokens: cached },
+          completion_tokens: output,
+          completion_tokens_details: { reasoning_tokens: reasoning },
+        },
       },
-    }),
+      dialects.generic,
+    ),
   responses: ({ prompt, cached, output, reasoning }) =>
-    responses({
-      usage: {
-        input_tokens: prompt,
-        input_tokens_details: { cached_tokens: cached },
-        output_tokens: output,
-        output_tokens_details: { reasoning_tokens: reasoning },
+    responses(
+      {
+        usage: {
+          input_tokens: prompt,
+          input_tokens_details: { cached_tokens: cached },
+          output_tokens: output,
+          output_tokens_details: { reasoning_tokens: reasoning },
+        },
       },
-    }),
+      dialects.generic,
+    ),
   messages: ({ prompt, cached, output, reasoning }) =>
     messages(
       valuesOf({

@@ -1,6 +1,9 @@
 /** What engines say of their load, in their own names. */
 import { expect, test } from "bun:test";
-import { engineLoadOf, isCrowded } from "../../src/routing/engine-load.ts";
+import { dialects } from "../../src/protocol/dialects.ts";
+import { isCrowded, engineLoadOf as loadOf } from "../../src/routing/engine-load.ts";
+
+const engineLoadOf = (text: string) => loadOf(text, dialects.generic.load);
 
 test("vLLM, SGLang and llama.cpp are understood, whatever stands beside", () => {
   const vllm = `# HELP vllm:num_requests_waiting Number of requests waiting to be processed.

@@ -4,7 +4,9 @@
  */
 import type { InferenceEvent } from "../../inference/event.ts";
 import { Answer, StreamDecoder, wholeReply } from "../answer.ts";
-import type { ResponseIdentity } from "../codec.ts";
+import type { AnswerContext, ResponseIdentity } from "../codec.ts";
+import type { Dialect } from "../dialect.ts";
+import { dialects } from "../dialects.ts";
 import { isObject, type JsonObject, textOf } from "../json.ts";
 import { answerCutShort, malformedAnswer } from "../refusal.ts";
 import type { Report, ReportedValues } from "../report.ts";
@@ -13,14 +15,18 @@ import { decodeErrorEvent } from "./fault.ts";
 import { decodeStop } from "./stop-reason.ts";
 import { decodeEarlyUsage, decodeUsage, valuesOf } from "./usage.ts";
 
-export function streamDecoder(identity: ResponseIdentity): StreamDecoder {
-  return new StreamDecoder(new AnswerDecoder(identity));
+export function streamDecoder(identity: ResponseIdentity, { dialect }: AnswerContext = {}): StreamDecoder {
+  return new StreamDecoder(new AnswerDecoder(identity, dialect));
 }
 
 /** Decodes a whole reply as the events of which it would have been streamed. */
-export function decodeReply(reply: unknown, identity: ResponseIdentity): InferenceEvent[] {
-  const answer = new AnswerDecoder(identity);
-  if (!isObject(reply) || isError(reply)) return answer.fail(decodeErrorEvent(reply));
+export function decodeReply(
+  reply: unknown,
+  identity: ResponseIdentity,
+  { dialect = dialects.generic }: AnswerContext = {},
+): InferenceEvent[] {
+  const answer = new AnswerDecoder(identity, dialect);
+  if (!isObject(reply) || isError(reply)) return answer.fail(decodeErrorEvent(reply, dialect));
   if (!Array.isArray(reply.content)) return answer.fail(malformedAnswer(new Error("a message without content")));
   return wholeReply([
     ...answer.push({ type: "message_start", message: { usage: reply.usage } }),
@@ -47,8 +53,8 @@ class AnswerDecoder extends Answer {
   #values: ReportedValues | undefined;
   #stopSequence: string | undefined;
 
-  constructor(identity: ResponseIdentity) {
-    super(identity);
+  constructor(identity: ResponseIdentity, dialect?: Dialect) {
+    super(identity, dialect);
     this.#parts = new AnswerParts(identity.responseId);
   }
 
@@ -84,9 +90,9 @@ class AnswerDecoder extends Answer {
       case "message_stop":
         return [...this.started(), ...this.#stop()];
       case "error":
-        return this.fail(decodeErrorEvent(event));
+        return this.fail(decodeErrorEvent(event, this.dialect));
       default:
-        return isError(event) ? this.fail(decodeErrorEvent(event)) : [];
+        return isError(event) ? this.fail(decodeErrorEvent(event, this.dialect)) : [];
     }
   }
 

@@ -1,5 +1,7 @@
 /** Writes faults in the Messages envelope, and turns an engine's refusal into a fault that reveals nothing of the engine. */
 import { type Fault, faultCatalogue } from "../../inference/fault.ts";
+import type { Dialect } from "../dialect.ts";
+import { dialects } from "../dialects.ts";
 import { faultMessage } from "../fault-message.ts";
 import { type NamedField, namedField } from "../fields.ts";
 import { entryOf, type JsonObject, textOf } from "../json.ts";
@@ -36,9 +38,9 @@ function pathFirst(message: string, param: string | undefined): string {
 }
 
 /** Turns an engine's refusal into a fault (refusal.ts). */
-export function decodeFault(status: number, body: unknown): Fault {
+export function decodeFault(status: number, body: unknown, { refusals }: Dialect = dialects.generic): Fault {
   const error = errorOf(body);
-  return refusalFault(status, error, refusedField(error));
+  return refusalFault(status, error, refusals, refusedField(error));
 }
 
 /** The field that the engine blames. Its message may begin with a path, or with a field in backticks. */
@@ -48,8 +50,8 @@ function refusedField(error: JsonObject): NamedField | undefined {
 }
 
 /** Turns an error inside an answer into a fault. It has no status, which is derived from its type. */
-export function decodeErrorEvent(body: unknown): Fault {
-  return decodeFault(entryOf(statuses, textOf(errorOf(body).type)) ?? 500, body);
+export function decodeErrorEvent(body: unknown, dialect: Dialect): Fault {
+  return decodeFault(entryOf(statuses, textOf(errorOf(body).type)) ?? 500, body, dialect);
 }
 
 const statuses: Partial<Record<string, number>> = {

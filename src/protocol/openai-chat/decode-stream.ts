@@ -5,7 +5,8 @@
 import type { InferenceEvent, PartHead, StopReason, TokenLogprob } from "../../inference/event.ts";
 import type { Fault } from "../../inference/fault.ts";
 import { Answer, StreamDecoder, wholeReply } from "../answer.ts";
-import type { ResponseIdentity } from "../codec.ts";
+import type { AnswerContext, ResponseIdentity } from "../codec.ts";
+import type { Dialect } from "../dialect.ts";
 import { isObject, type JsonObject, textOf } from "../json.ts";
 import { logprobsOf, ofText } from "../logprobs.ts";
 import { assertFewParts } from "../parts-bound.ts";
@@ -14,13 +15,17 @@ import { decodeFault } from "./fault.ts";
 import { type ToolCallAssembly, toolCallAssembly } from "./tool-calls.ts";
 import { decodeUsage } from "./usage.ts";
 
-export function streamDecoder(identity: ResponseIdentity): StreamDecoder {
-  return new StreamDecoder(new AnswerDecoder(identity));
+export function streamDecoder(identity: ResponseIdentity, { dialect }: AnswerContext = {}): StreamDecoder {
+  return new StreamDecoder(new AnswerDecoder(identity, dialect));
 }
 
 /** A whole reply is one chunk that has a `message` where chunks have a `delta`. */
-export function decodeReply(reply: unknown, identity: ResponseIdentity): InferenceEvent[] {
-  const answer = new AnswerDecoder(identity);
+export function decodeReply(
+  reply: unknown,
+  identity: ResponseIdentity,
+  { dialect }: AnswerContext = {},
+): InferenceEvent[] {
+  const answer = new AnswerDecoder(identity, dialect);
   if (!isObject(reply)) return answer.fail(malformedAnswer(new Error("a reply that is no object")));
   return wholeReply([...answer.push(reply), ...answer.end()]);
 }
@@ -40,7 +45,7 @@ class AnswerDecoder extends Answer {
   #early: TokenLogprob[] = [];
 
   push(chunk: JsonObject): InferenceEvent[] {
-    const failure = failureOf(chunk);
+    const failure = failureOf(chunk, this.dialect);
     if (failure) return this.fail(failure);
     const events = this.started();
     const first = Array.isArray(chunk.choices)
@@ -51,7 +56,7 @@ class AnswerDecoder extends Answer {
       if (this.reason.isFailed) events.push(...this.fail(answerCutShort("finish_reason")));
     }
     if (this.over) return events;
-    const report = decodeUsage(chunk);
+    const report = decodeUsage(chunk, this.dialect);
     if (report) events.push({ type: "usage", ...report });
     return events;
   }
@@ -109,7 +114,7 @@ class AnswerDecoder extends Answer {
 
   #choice(events: InferenceEvent[], value: JsonObject): void {
     const delta = isObject(value.delta) ? value.delta : isObject(value.message) ? value.message : {};
-    const thought = textOf(delta.reasoning_content) || textOf(delta.reasoning);
+    const thought = this.#thoughtIn(delta);
     this.#write(events, "reasoning", thought);
     const calls: unknown[] = Array.isArray(delta.tool_calls) ? delta.tool_calls : [];
     let logprobs = logprobsOf(isObject(value.logprobs) ? value.logprobs.content : undefined);
@@ -127,6 +132,14 @@ class AnswerDecoder extends Answer {
     this.reason.take(value.finish_reason);
     for (const named of [value.stop_reason, value.matched_stop])
       if (typeof named === "string") this.#stopSequence = named;
+  }
+
+  #thoughtIn(message: JsonObject): string {
+    for (const field of this.dialect.reasoning.in) {
+      const thought = message[field];
+      if (typeof thought === "string" && thought !== "") return thought;
+    }
+    return "";
   }
 
   #call(events: InferenceEvent[], fragment: JsonObject, position: number, isAlone: boolean): void {
@@ -166,10 +179,10 @@ function contentOf(content: unknown): { kind: "text" | "reasoning"; text: string
 }
 
 /** The fault of a chunk that is an error. Engines write errors in several forms. */
-function failureOf(chunk: JsonObject): Fault | null {
+function failureOf(chunk: JsonObject, dialect: Dialect): Fault | null {
   const error =
     chunk.error ?? (chunk.object === "error" ? chunk : undefined) ?? (chunk.choices ? undefined : chunk.detail);
   if (error === undefined || error === null || error === false) return null;
   const status = isObject(error) ? Number(error.code ?? error.status ?? 500) : 500;
-  return decodeFault(status >= 400 && status < 600 ? status : 500, chunk);
+  return decodeFault(status >= 400 && status < 600 ? status : 500, chunk, dialect);
 }

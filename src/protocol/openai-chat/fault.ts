@@ -1,5 +1,7 @@
 /** Writes faults in OpenAI's envelope, and turns an engine's refusal into a fault that reveals nothing of the engine. */
 import type { Fault } from "../../inference/fault.ts";
+import type { Dialect } from "../dialect.ts";
+import { dialects } from "../dialects.ts";
 import { envelopeOf } from "../envelope/encode.ts";
 import { namedField } from "../fields.ts";
 import { errorOf, refusalFault } from "../refusal.ts";
@@ -11,7 +13,7 @@ export function encodeFault(fault: Fault, requestId: string): ChatError {
 }
 
 /** Turns an engine's refusal into a fault (refusal.ts). */
-export function decodeFault(status: number, body: unknown): Fault {
+export function decodeFault(status: number, body: unknown, { refusals }: Dialect = dialects.generic): Fault {
   const error = errorOf(body);
-  return refusalFault(status, error, namedField("openai-chat", contract, error.param));
+  return refusalFault(status, error, refusals, namedField("openai-chat", contract, error.param));
 }

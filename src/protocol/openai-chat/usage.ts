@@ -1,5 +1,6 @@
 /** Translates `usage` of chat completions in both directions. Its prompt tokens include cached ones, unlike the centre's. */
 import { promptTokens, type Usage } from "../../inference/usage.ts";
+import type { Dialect } from "../dialect.ts";
 import type { JsonObject } from "../json.ts";
 import { usageReported } from "../openai-usage.ts";
 import type { Report } from "../report.ts";
@@ -20,8 +21,6 @@ export function encodeUsage(usage: Usage): ChatUsage {
 }
 
 /** The usage in a reply or a chunk. */
-export function decodeUsage(wire: JsonObject): Report | null {
-  return usageReported(wire, halves);
+export function decodeUsage(wire: JsonObject, { usage }: Dialect): Report | null {
+  return usageReported(wire, usage, usage.chat);
 }
-
-const halves = { input: "prompt", output: "completion" };

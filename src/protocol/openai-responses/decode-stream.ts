@@ -4,23 +4,25 @@
  */
 import type { InferenceEvent, StopReason } from "../../inference/event.ts";
 import { Answer, StreamDecoder, wholeReply } from "../answer.ts";
-import type { ResponseIdentity } from "../codec.ts";
+import type { AnswerContext, ResponseIdentity } from "../codec.ts";
+import { dialects } from "../dialects.ts";
 import { isObject, type JsonObject, textOf } from "../json.ts";
 import { answerCutShort, malformedAnswer } from "../refusal.ts";
 import { AnswerParts } from "./answer-parts.ts";
 import { decodeFailure } from "./fault.ts";
 import { decodeUsage } from "./usage.ts";
 
-export function streamDecoder(identity: ResponseIdentity, outputTokens_max?: number): StreamDecoder {
-  return new StreamDecoder(new AnswerDecoder(identity, outputTokens_max));
+export function streamDecoder(identity: ResponseIdentity, context: AnswerContext = {}): StreamDecoder {
+  return new StreamDecoder(new AnswerDecoder(identity, context));
 }
 
 /** Decodes a whole reply, which is the object in the last event of a stream. */
-export function decodeReply(reply: unknown, identity: ResponseIdentity, outputTokens_max?: number): InferenceEvent[] {
-  const answer = new AnswerDecoder(identity, outputTokens_max);
+export function decodeReply(reply: unknown, identity: ResponseIdentity, context: AnswerContext = {}): InferenceEvent[] {
+  const answer = new AnswerDecoder(identity, context);
   if (!isObject(reply)) return answer.fail(malformedAnswer(new Error("a reply that is no object")));
   const status = textOf(reply.status);
-  if (status === "" && !Array.isArray(reply.output)) return answer.fail(decodeFailure(reply));
+  if (status === "" && !Array.isArray(reply.output))
+    return answer.fail(decodeFailure(reply, context.dialect ?? dialects.generic));
   const events = answer.push({ type: `response.${status || "completed"}`, response: reply });
   return wholeReply([...events, ...answer.fail(answerCutShort("an end"))]);
 }
@@ -33,9 +35,9 @@ class AnswerDecoder extends Answer {
   readonly #outputTokens_max: number;
   readonly #parts: AnswerParts;
 
-  constructor(identity: ResponseIdentity, outputTokens_max = Number.POSITIVE_INFINITY) {
-    super(identity);
-    this.#outputTokens_max = outputTokens_max;
+  constructor(identity: ResponseIdentity, { outputTokens_max, dialect }: AnswerContext) {
+    super(identity, dialect);
+    this.#outputTokens_max = outputTokens_max ?? Number.POSITIVE_INFINITY;
     this.#parts = new AnswerParts(identity.responseId);
   }
 
@@ -63,11 +65,11 @@ class AnswerDecoder extends Answer {
         return this.#incomplete(response);
       case "response.failed":
       case "response.cancelled":
-        return this.fail(decodeFailure(response));
+        return this.fail(decodeFailure(response, this.dialect));
       case "error":
-        return this.fail(decodeFailure(event));
+        return this.fail(decodeFailure(event, this.dialect));
       default: {
-        if (isObject(event.error)) return this.fail(decodeFailure(event));
+        if (isObject(event.error)) return this.fail(decodeFailure(event, this.dialect));
         const events = this.#partEvents(type, event);
         return events.length > 0 ? [...this.started(), ...events] : [];
       }
@@ -85,7 +87,7 @@ class AnswerDecoder extends Answer {
   #end(response: JsonObject, cut: StopReason | null): InferenceEvent[] {
     const parts = this.#parts;
     const events = [...this.started(), ...parts.final(response.output)];
-    const report = decodeUsage(response);
+    const report = decodeUsage(response, this.dialect);
     if (report) events.push({ type: "usage", ...report });
     if (parts.unnamed) return [...events, ...this.fail(malformedAnswer(new Error("a tool call without a name")))];
     // llama.cpp and transformers send `completed` for an answer that its cap ended.

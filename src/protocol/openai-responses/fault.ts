@@ -1,5 +1,7 @@
 /** Writes faults in OpenAI's envelope and in `response.failed`, and turns an engine's refusal into a fault. */
 import type { Fault, FaultCode } from "../../inference/fault.ts";
+import type { Dialect } from "../dialect.ts";
+import { dialects } from "../dialects.ts";
 import { envelopeOf, messageIn } from "../envelope/encode.ts";
 import { namedField } from "../fields.ts";
 import { entryOf, type JsonObject, textOf } from "../json.ts";
@@ -38,22 +40,22 @@ const failureCodes: Partial<Record<FaultCode, ResponseFailure["code"]>> = {
 };
 
 /** Turns an engine's refusal into a fault (refusal.ts). */
-export function decodeFault(status: number, body: unknown): Fault {
-  return refusalOf(status, errorOf(body));
+export function decodeFault(status: number, body: unknown, dialect: Dialect = dialects.generic): Fault {
+  return refusalOf(status, errorOf(body), dialect);
 }
 
 /** Turns an error inside an answer into a fault. It has no status, which is derived from its code or its type. */
-export function decodeFailure(value: unknown): Fault {
+export function decodeFailure(value: unknown, dialect: Dialect): Fault {
   const error = errorOf(value);
   const status =
     entryOf(statuses, textOf(error.code)) ??
     entryOf(statuses, textOf(error.type)) ??
     Number(error.code ?? error.status);
-  return refusalOf(status >= 400 && status < 600 ? status : 500, error);
+  return refusalOf(status >= 400 && status < 600 ? status : 500, error, dialect);
 }
 
-function refusalOf(status: number, error: JsonObject): Fault {
-  return refusalFault(status, error, namedField("openai-responses", contract, error.param));
+function refusalOf(status: number, error: JsonObject, { refusals }: Dialect): Fault {
+  return refusalFault(status, error, refusals, namedField("openai-responses", contract, error.param));
 }
 
 const statuses: Partial<Record<string, number>> = {

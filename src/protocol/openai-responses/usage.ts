@@ -1,5 +1,6 @@
 /** Translates `usage` of Responses in both directions. Its input tokens include cached ones, unlike the centre's. */
 import { promptTokens, type Usage } from "../../inference/usage.ts";
+import type { Dialect } from "../dialect.ts";
 import type { JsonObject } from "../json.ts";
 import { usageReported } from "../openai-usage.ts";
 import type { Report } from "../report.ts";
@@ -18,8 +19,6 @@ export function encodeUsage(usage: Usage): ResponsesUsage {
 }
 
 /** The usage in a response. */
-export function decodeUsage(response: JsonObject): Report | null {
-  return usageReported(response, halves);
+export function decodeUsage(response: JsonObject, { usage }: Dialect): Report | null {
+  return usageReported(response, usage, usage.responses);
 }
-
-const halves = { input: "input", output: "output" };

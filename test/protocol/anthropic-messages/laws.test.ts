@@ -111,7 +111,7 @@ const subject: Subject = {
   answers: answer.map(({ events }) => events),
   encoded,
   reply: (result) => caller.response.encode(result, wire),
-  endOf: (stream) => stream.lastIndexOf("event: message_stop"),
+  endOf: (stream) => stream.lastIndexOf("event: message_delta"),
   runs: 100,
 };
 

@@ -283,13 +283,20 @@ describe("a stream", () => {
     ["tool_use", {}, "stop", undefined],
     ["pause_turn", {}, "stop", undefined],
     ["something_new", {}, "stop", undefined],
-    [null, {}, "stop", undefined],
+    ["length", {}, "length", undefined],
+    ["MAX_TOKENS", {}, "length", undefined],
+    ["sensitive", {}, "content_filter", undefined],
   ];
   for (const [reason, more, expected, sequence] of ends)
     test(`that ends with ${reason}`, () => {
       const answer = answerOf(raw(start(), ...text(0, "x"), ...ended(reason, more)));
       expect([answer.reason, answer.stopSequence]).toEqual([expected, sequence] as never);
     });
+
+  test("whose reason is its last event, with [DONE] behind it or nothing, is whole", () => {
+    const whole = [start(), ...text(0, "x"), ...ended("end_turn").slice(0, 1)];
+    for (const end of ["", "data: [DONE]\n\n"]) expect(answerOf(raw(...whole) + end).reason).toBe("stop");
+  });
 
   test("whose usage comes in pieces: totals overwrite, zeros at the start are no count, an explicit 0 at the end is one", () => {
     const usage = (first: unknown, last: unknown) => {
@@ -327,7 +334,13 @@ describe("a failure that tells nothing of the engine", () => {
   const began = [start(), block(0, { type: "text", text: "" }), delta(0, { type: "text_delta", text: "a" })];
   const error = (type: string): Event => ({ type: "error", error: { type, message: "secret-host:8000 boom" } });
   const failures: Record<string, [stream: string, code: string]> = {
-    "an end without message_stop": [raw(...began, stop(0), ...ended("end_turn").slice(0, 1)), "upstream_unavailable"],
+    "an end without a reason": [raw(...began, stop(0), ...ended(null)), "upstream_unavailable"],
+    "an end with an empty reason": [raw(...began, stop(0), ...ended("")), "upstream_unavailable"],
+    "an end that broke off": [raw(...began, stop(0), ...ended("network_error")), "upstream_unavailable"],
+    "an end with an unknown reason and no message_stop": [
+      raw(...began, stop(0), ...ended("something_new").slice(0, 1)),
+      "upstream_unavailable",
+    ],
     "a cut in the middle of a block": [raw(...began), "upstream_unavailable"],
     nothing: ["", "upstream_unavailable"],
     "[DONE] and nothing else": ["data: [DONE]\n\n", "upstream_unavailable"],

@@ -396,9 +396,9 @@ describe("ends", () => {
   test("an answer that used up its cap was cut by it, though its engine calls it completed", () => {
     const ended = (cap: number | undefined, ...output: unknown[]) => {
       const response = (completed(...output) as unknown as { response: unknown }).response;
-      const streamed = openaiResponsesUpstream.stream.decoder(identity, cap);
+      const streamed = openaiResponsesUpstream.stream.decoder(identity, { outputTokens_max: cap });
       const events = [...streamed.push({ data: JSON.stringify(completed(...output)) }), ...streamed.end()];
-      const whole = openaiResponsesUpstream.response.decode(response, identity, cap);
+      const whole = openaiResponsesUpstream.response.decode(response, identity, { outputTokens_max: cap });
       expect(folded(whole)).toEqual(folded(events));
       return folded(whole).reason;
     };

@@ -546,7 +546,7 @@ const messagesEngine: Engine = {
     named({ type: "message_stop" }),
   broken: (answer, error = { type: "api_error", message: "x" }) =>
     messagesBegin(answer) + named({ type: "error", error } as { type: string }),
-  ends: (frame) => frame.includes("message_stop"),
+  ends: (frame) => /"stop_reason":"/.test(frame),
   whole: (answer) => ({
     id: "m",
     type: "message",

@@ -1,0 +1,107 @@
+/**
+ * A dialect: the ways in which an engine differs from other engines of its protocol, as one value of plain data. The codecs
+ * read its rows and never its name (docs/engines.md; dialects.ts has the table). Pure.
+ */
+import type { StopReason } from "../inference/event.ts";
+import type { ReasoningEffort } from "../inference/request.ts";
+
+export interface Dialect {
+  /** The fields of a chat message in which a thought stands. */
+  reasoning: {
+    /** Under which a thought that a client replays is sent. None: it is left out. */
+    out: readonly ReasoningField[];
+    /** Under which an answer's thoughts are read, the first one that has a text. */
+    in: readonly ReasoningField[];
+  };
+  /** The field for the most output tokens in chat completions. */
+  cap: "max_tokens" | "max_completion_tokens";
+  /** What is sent for each level of effort; null for a level that the engine has no word for. */
+  effort: Readonly<Record<ReasoningEffort, string | null>>;
+  /** What an engine's word for the end of an answer means. Words that are not here are unknown. */
+  finishReasons: Readonly<Partial<Record<string, FinishReason>>>;
+  /** Opaque fields that go out with a part of an answer, and come back with it in the next request. */
+  carries: readonly Carried[];
+  /** Fields that the engine refuses, by their paths (`cache_control.ttl`: at any depth). They are left out. */
+  strips: readonly StrippedField[];
+  bounds: EngineBounds;
+  /** `mended`: schemas of tools that are no objects with `properties` become such. */
+  schemas: "mended" | "as they come";
+  /** Where a tool must be called by its name: `name` sends all tools and the name, `alone` that tool and `required`. */
+  namedTool: "name" | "alone";
+  /** Whether a turn may have its calls before its text (Messages). If not, the text goes first. */
+  callBeforeText: "kept" | "text first";
+  usage: UsageRow;
+  /** The kinds of content that the engine takes in a user's message, beside text. */
+  media: readonly ("image" | "file" | "audio")[];
+  refusals: Refusals;
+  /** Whether the engine stops generating when its client leaves a streamed answer, and one that is not streamed. */
+  stopsForLeaver: { streamed: boolean; whole: boolean };
+  /** The names of the engine's metrics: requests that wait, and the share of its cache that is taken. */
+  load: { waiting: readonly string[]; cache: readonly string[] };
+}
+
+export type ReasoningField = "reasoning_content" | "reasoning";
+
+/** `failed`: the generation broke off. `unfinished`: no end at all, as if the field were null. */
+export type FinishReason = StopReason | "failed" | "unfinished";
+
+/** `call`: on a call, at this path. `message`: on the message or the delta, a list whose pieces are joined. */
+export interface Carried {
+  on: "call" | "message";
+  path: readonly string[];
+}
+
+export type StrippedField =
+  | "cache_control"
+  | "cache_control.ttl"
+  | "context_management"
+  | "output_config"
+  | "thinking.empty";
+
+/** The most that an engine takes. Infinity: it has no such limit that is known. */
+export interface EngineBounds {
+  tools_max: number;
+  name_characters_max: number;
+  /** The whole name. */
+  nameForm: RegExp;
+  stops_max: number;
+}
+
+/** The path of a field, from the object that it is in. A number is a place in a list. */
+export type Path = readonly (string | number)[];
+
+/** Where the counts of an answer stand in a reply or a chunk. */
+export interface UsageRow {
+  /** The places of the usage object. The first object that is there holds. */
+  objects: readonly Path[];
+  /** Fields beside the usage object that have counts of their own. */
+  beside: readonly string[];
+  chat: CountPlaces;
+  responses: CountPlaces;
+  /** Whether the prompt's count includes tokens that were read from a cache, or written to it. */
+  promptIncludesCached: boolean;
+}
+
+/**
+ * For each count its places, of which the first that has a value holds. A place is a list of paths whose values are added up;
+ * a path that begins with `usage` begins at the usage object.
+ */
+export type CountPlaces = Readonly<
+  Record<"prompt" | "cached" | "written" | "output" | "reasoning", readonly (readonly Path[])[]>
+>;
+
+/** Texts of an engine's refusals, and what they mean. */
+export interface Refusals {
+  /** The input is longer than the context. */
+  tooLong: readonly RegExp[];
+  /** The count of the input in such a text, in the first group. Lower bounds ("at least") are none. */
+  inputTokens: readonly RegExp[];
+  /** A 503: the queue is full while the engine is healthy. */
+  full: readonly RegExp[];
+  /** A refusal that the operator has to correct, whatever its status. */
+  operators: readonly RegExp[];
+  /** A 500 about a field of the request that the engine could not read. */
+  unread: readonly { words: RegExp; param: string }[];
+  /** Sentences that clients may read (sentence.ts). */
+  sentences: readonly string[];
+}

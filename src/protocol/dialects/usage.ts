@@ -1,0 +1,33 @@
+/** The places of counts, as far as engines are known to use them: docs/engines.md, What engines report. */
+import type { CountPlaces, Path, UsageRow } from "../dialect.ts";
+
+const at = (path: string): Path => path.split(".");
+const one = (...paths: string[]) => paths.map((path) => [at(path)]);
+
+/** The places under the protocol's own names of input and output: `prompt` of `prompt_tokens`. */
+function places(input: string, output: string): CountPlaces {
+  return {
+    // llama.cpp's timings stand beside the usage, and on every chunk if they are requested.
+    prompt: [...one(`usage.${input}_tokens`), [at("timings.prompt_n"), at("timings.cache_n")]],
+    cached: one(
+      `usage.${input}_tokens_details.cached_tokens`,
+      "usage.prompt_cache_hit_tokens",
+      "usage.cached_tokens",
+      "timings.cache_n",
+    ),
+    written: one(
+      `usage.${input}_tokens_details.cache_write_tokens`,
+      `usage.${input}_tokens_details.cache_creation_input_tokens`,
+    ),
+    output: one(`usage.${output}_tokens`, "timings.predicted_n"),
+    reasoning: one(`usage.${output}_tokens_details.reasoning_tokens`, "usage.reasoning_tokens"),
+  };
+}
+
+export const anyUsage: UsageRow = {
+  objects: [["usage"], ["choices", 0, "usage"], ["x_groq", "usage"]],
+  beside: ["timings"],
+  chat: places("prompt", "completion"),
+  responses: places("input", "output"),
+  promptIncludesCached: true,
+};
