@@ -26,7 +26,7 @@ export function activePlan(plans: ReadonlyMap<string, Plan>, organization: Pick<
  */
 export function requireContext(model: Model, inputTokens: number): void {
   if (inputTokens < 2 * model.contextTokens) return;
-  throw withOverflow(inputTooLong(inputTokens), model.contextTokens, inputTokens);
+  throw withOverflow(inputTooLong({}), model.contextTokens, inputTokens);
 }
 
 /** The output tokens that the model's own cap and the rest of its context allow. */

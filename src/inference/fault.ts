@@ -103,10 +103,12 @@ export const clientFaultCodes = (Object.keys(faultCatalogue) as FaultCode[]).fil
   (code) => "management" in faultCatalogue[code] || !managementFaultCodes.some((one) => one === code),
 );
 
-/** The lengths of an input and of the model's context. */
-interface Overflow {
-  inputTokens: number;
-  contextTokens: number;
+/** The lengths of an input and of the model's context, as far as an engine has said them. */
+export interface SaidOverflow {
+  inputTokens?: number;
+  /** The engine stopped counting the input there. */
+  isAtLeast?: true;
+  contextTokens?: number;
 }
 
 export interface FaultDetails {
@@ -115,7 +117,7 @@ export interface FaultDetails {
   /** The protocol of `param`, if an engine named it. */
   engineProtocol?: Protocol;
   /** The lengths, with `context_length_exceeded` (overflow.ts). */
-  overflow?: Partial<Overflow>;
+  overflow?: SaidOverflow;
   /** Whole seconds, sent as `retry-after`. */
   retryAfterSeconds?: number;
   /** Further response headers, such as `allow`. */

@@ -6,6 +6,7 @@ import type { Share } from "../routing/fair-queue.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import type { Traces } from "../telemetry/traces.ts";
 import { idleClock } from "../time/clock.ts";
+import { seldom } from "../time/seldom.ts";
 import type { TokenCounter } from "../tokens/counter.ts";
 import { answerCount, hasTokenizer, isCountable, promptCount } from "../tokens/prompt-count.ts";
 import { type Attempted, Attempts, type AttemptsParts } from "../usage/attempts.ts";
@@ -32,6 +33,7 @@ interface Parts {
 
 export function inferenceRuns(parts: Parts): Runs {
   const { admission, counter, inputEstimate, outputCalibration, engines, metrics, traces, log } = parts;
+  const attempted = attemptRecord(parts, seldom(hour_ms, idleClock()));
   const attemptsParts: AttemptsParts = {
     ...engines,
     budget: retryBudgets(),
@@ -41,7 +43,7 @@ export function inferenceRuns(parts: Parts): Runs {
     shareOf: (plan) => parts.shares().get(plan) ?? { weight: 1, priority: 0 },
     attempted(attempt) {
       engines.tallies.ended(attempt.route.upstream, attempt.end.kind);
-      attempted(attempt, parts);
+      attempted(attempt);
     },
     waited: metrics.waited,
     firstPart: (route, ms) => metrics.firstPart(route.upstream.name, ms / 1000),
@@ -82,16 +84,23 @@ function tokenizingBy(counter: TokenCounter): (request: RunRequest) => Tokenizin
 }
 
 /**
- * Records an attempt. A problem that an operator has to correct is logged each time, because it costs every request an
- * attempt.
+ * Records attempts. A problem that an operator has to correct is logged each time, because it costs every request an attempt.
+ * A word that nobody knows is counted each time, and logged once an hour.
  */
-function attempted({ model, route, end }: Attempted, { metrics, log }: Parts): void {
-  const { name: upstream, address: replica } = route.upstream;
-  metrics.attempt(upstream, end.kind);
-  const where = { upstream, ...(replica ? { replica } : {}), model };
-  if (end.unread) log.event("warn", "upstream_unreadable", { ...where, reason: end.unread });
-  if (end.kind === "refused") log.event("error", "upstream_refused", { ...where, status: end.status });
+function attemptRecord({ metrics, log }: Parts, isDue: (thing: string) => boolean): (attempt: Attempted) => void {
+  return ({ model, route, end }) => {
+    const { name: upstream, address: replica } = route.upstream;
+    metrics.attempt(upstream, end.kind);
+    const where = { upstream, ...(replica ? { replica } : {}), model };
+    if (end.unread) log.event("warn", "upstream_unreadable", { ...where, reason: end.unread });
+    if (end.kind === "refused") log.event("error", "upstream_refused", { ...where, status: end.status });
+    const { unknownReason: word } = end;
+    if (word === undefined) return;
+    metrics.unknownReason(upstream);
+    if (isDue(`${upstream} ${word}`)) log.event("warn", "upstream_reason_unknown", { ...where, word });
+  };
 }
+const hour_ms = 3_600_000;
 
 /** The rejected report for the log, which names no engine; `request show` does. */
 function reportShown({ requestId, model, reportRejected }: Ended) {

@@ -96,6 +96,16 @@ export interface Refusals {
   tooLong: readonly RegExp[];
   /** The count of the input in such a text, in the first group. Lower bounds ("at least") are none. */
   inputTokens: readonly RegExp[];
+  /** A lower bound of that count, of an engine that stops counting where it is too much. */
+  inputTokensAtLeast: readonly RegExp[];
+  /** The length of the context in such a text. */
+  contextTokens: readonly RegExp[];
+  /** A filter of content refused the request. Tried on the error's code and message, as the following ones are. */
+  filtered: readonly RegExp[];
+  /** The model failed to write what was asked of it. Another attempt may succeed. */
+  failed: readonly RegExp[];
+  /** A schema or a grammar of the request cannot be enforced. */
+  format: readonly RegExp[];
   /** A 503: the queue is full while the engine is healthy. */
   full: readonly RegExp[];
   /** A refusal that the operator has to correct, whatever its status. */

@@ -4,7 +4,7 @@
  */
 import type { CountPlaces, Path, UsageRow } from "./dialect.ts";
 import { isGiven, isObject, type JsonObject } from "./json.ts";
-import { type Report, type ReportedValues, reportOf } from "./report.ts";
+import { plainCount, type Report, type ReportedValues, reportOf } from "./report.ts";
 
 /** The report in a whole reply or in a chunk. A 0 is a count; a report without both input and output is none. */
 export function usageReported(wire: JsonObject, row: UsageRow, places: CountPlaces): Report | null {
@@ -19,14 +19,15 @@ export function usageReported(wire: JsonObject, row: UsageRow, places: CountPlac
     output: countAt(report, places.output),
     reasoning: countAt(report, places.reasoning),
   };
-  const total = isObject(usage) ? usage.total_tokens : undefined;
-  return reportOf(withReasoning(values, total), { inclusive: row.promptIncludesCached });
+  const total = isObject(usage) ? plainCount(usage.total_tokens) : undefined;
+  const inclusive = row.promptIncludesCached ? withCached(values, total) : values;
+  return reportOf(withReasoning(inclusive, total), { inclusive: row.promptIncludesCached });
 }
 
 /** The value at the first of the places that has one. The values of a place with several paths are added up. */
 function countAt(report: JsonObject, places: readonly (readonly Path[])[]): unknown {
   for (const paths of places) {
-    const values = paths.map((path) => valueAt(report, path));
+    const values = paths.map((path) => plainCount(valueAt(report, path)));
     if (values.length > 1 && !values.every(isCount)) continue;
     const value = values.length > 1 ? (values as number[]).reduce((sum, one) => sum + one) : values[0];
     if (isGiven(value)) return value;
@@ -44,16 +45,27 @@ function valueAt(object: JsonObject, path: Path): unknown {
 }
 
 /**
+ * Adds the cached tokens to the prompt where they are proved to be beside it: there are more of them than it has, or the total
+ * is larger by exactly them.
+ */
+function withCached(values: ReportedValues, total: unknown): ReportedValues {
+  const { prompt, output, cached = 0, written = 0, reasoning } = values;
+  if (!isCount(prompt) || !isCount(cached) || !isCount(written)) return values;
+  const apart = cached + written;
+  const beside = isCount(total) && isCount(output) ? total - prompt - output : 0;
+  const isProved = apart > prompt || (apart > 0 && beside === apart && reasoning !== beside);
+  return isProved ? { ...values, prompt: prompt + apart } : values;
+}
+
+/**
  * Adds reasoning to the output if the engine counts it separately, which only the total shows: xAI names the count, Gemini
- * does not. If the total is larger by the cached tokens, it is the prompt that excludes those.
+ * does not.
  */
 function withReasoning(values: ReportedValues, total: unknown): ReportedValues {
   const { prompt, output, reasoning } = values;
   if (!isCount(total) || !isCount(prompt) || !isCount(output)) return values;
   const beside = total - prompt - output;
-  const isNamed = reasoning !== undefined;
-  const isCached = beside === Number(values.cached ?? 0) + Number(values.written ?? 0);
-  if (beside <= 0 || (isNamed ? reasoning !== beside : isCached)) return values;
+  if (beside <= 0 || (reasoning !== undefined && reasoning !== beside)) return values;
   return { ...values, output: output + beside, reasoning: beside };
 }
 

@@ -1,4 +1,6 @@
-/** Recognises errors about an input that is longer than the engine's context, and reads the length that they name. */
+/** Recognises errors about an input that is longer than the engine's context, and reads the lengths that they name. */
+import { compact } from "../inference/compact.ts";
+import type { SaidOverflow } from "../inference/fault.ts";
 import type { Refusals } from "./dialect.ts";
 import { type JsonObject, textOf } from "./json.ts";
 
@@ -16,11 +18,18 @@ export function saysContextIsExceeded(error: JsonObject, { tooLong }: Refusals):
   return tooLong.some((words) => words.test(message));
 }
 
-/** The engine's count of the input. Counts that include the output, and lower bounds ("at least"), are none. */
-export function inputTokensOf(error: JsonObject, { inputTokens }: Refusals): number | undefined {
-  const { n_prompt_tokens } = error;
+/** The numbers that the engine gives. Counts that include the output are none. */
+export function saidOverflow(error: JsonObject, said: Refusals): SaidOverflow {
   const message = headOf(error);
-  const counted = Number(n_prompt_tokens ?? inputTokens.map((words) => words.exec(message)?.[1]).find(Boolean));
-  return Number.isInteger(counted) && counted > 0 && counted < counted_tokens_max ? counted : undefined;
+  const found = (words: readonly RegExp[]) => words.map((one) => one.exec(message)?.[1]).find(Boolean);
+  const counted = countOf(error.n_prompt_tokens ?? found(said.inputTokens));
+  const least = counted === undefined ? countOf(found(said.inputTokensAtLeast)) : undefined;
+  const contextTokens = countOf(error.n_ctx ?? found(said.contextTokens));
+  return compact({ inputTokens: counted ?? least, isAtLeast: least === undefined ? undefined : true, contextTokens });
+}
+
+function countOf(said: unknown): number | undefined {
+  const count = typeof said === "string" || typeof said === "number" ? Number(said) : 0;
+  return Number.isInteger(count) && count > 0 && count < counted_tokens_max ? count : undefined;
 }
 const counted_tokens_max = 1e9;

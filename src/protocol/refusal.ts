@@ -8,7 +8,7 @@ import { inputTooLong } from "../inference/overflow.ts";
 import type { Refusals } from "./dialect.ts";
 import type { NamedField } from "./fields.ts";
 import { isObject, type JsonObject } from "./json.ts";
-import { headOf, inputTokensOf, saysContextIsExceeded } from "./overflow.ts";
+import { headOf, saidOverflow, saysContextIsExceeded } from "./overflow.ts";
 
 /** `error` is the answer of `errorOf`, and `field` the field that the engine blames. */
 export function refusalFault(status: number, error: JsonObject, said: Refusals, field?: NamedField): Fault {
@@ -17,11 +17,16 @@ export function refusalFault(status: number, error: JsonObject, said: Refusals, 
   const unread = status === 500 ? unreadField(headOf(error), said) : undefined;
   if (unread) return refusalFault(400, error, said, unread);
   // With 429 such words are about the tokens of a minute.
-  if (status !== 429 && saysContextIsExceeded(error, said)) return inputTooLong(inputTokensOf(error, said), { cause });
+  if (status !== 429 && saysContextIsExceeded(error, said)) return inputTooLong(saidOverflow(error, said), { cause });
+  const says = (words: readonly RegExp[]) => words.some((one) => one.test(`${error.code ?? ""} ${headOf(error)}`));
   switch (status) {
     case 400:
     case 413:
     case 422: {
+      if (says(said.operators)) return engineFailure("upstream_unavailable", unavailable, cause, misconfigured_s);
+      if (says(said.failed)) return engineFailure("upstream_unavailable", failedToWrite, cause);
+      if (says(said.filtered)) return new Fault("invalid_value", filtered, { cause });
+      if (!field && says(said.format)) return refusalFault(status, error, { ...said, format: [] }, formatField);
       const message =
         "The model's engine cannot serve this request. Change the request's content, or choose another model.";
       return new Fault("invalid_value", message, { ...field, cause });
@@ -36,13 +41,24 @@ export function refusalFault(status: number, error: JsonObject, said: Refusals, 
       return engineFailure("overloaded", overloaded, cause);
     case 529:
       return engineFailure("overloaded", overloaded, cause);
-    default: {
-      const message = "The model is not available at the moment. Please try again shortly.";
-      const wait_s = status === 401 || status === 403 || status === 404 ? misconfigured_s : 1;
-      return engineFailure("upstream_unavailable", message, cause, wait_s);
-    }
+    default:
+      return engineFailure("upstream_unavailable", unavailable, cause, operators.has(status) ? misconfigured_s : 1);
   }
 }
+
+/** Whether the operator has to correct something before the engine can serve anybody. */
+export function isMisconfigured({ code, details }: Fault): boolean {
+  return code === "upstream_unavailable" && details.retryAfterSeconds === misconfigured_s;
+}
+
+/** The key, the balance or the model's name is wrong. */
+const operators: ReadonlySet<number> = new Set([401, 402, 403, 404]);
+
+const formatField: NamedField = { param: "response_format", engineProtocol: "openai-chat" };
+const unavailable = "The model is not available at the moment. Please try again shortly.";
+const failedToWrite = "The model failed to write its tool calls in a form that can be read. Please try again.";
+const filtered =
+  "The content filter of the model's engine refused this request. Change the request's content, or choose another model.";
 
 const overloaded = "The model is overloaded. Please try again shortly.";
 
@@ -66,6 +82,8 @@ function unreadField(message: string, { unread }: Refusals): NamedField | undefi
 /** The error in an engine's body: `{error: {…}}`, `{error: "…"}`, `{detail: …}`, `{object: "error", message}`, or text. */
 export function errorOf(body: unknown): JsonObject {
   if (typeof body === "string") return { message: body };
+  // Gemini's errors stand in a list.
+  if (Array.isArray(body)) return isObject(body[0]) ? errorOf(body[0]) : {};
   if (!isObject(body)) return {};
   if (isObject(body.error)) return body.error;
   if (typeof body.error === "string") return { message: body.error };

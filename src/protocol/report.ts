@@ -47,8 +47,14 @@ export function reportOf(values: ReportedValues, { inclusive }: { inclusive: boo
   return { usage, rejected: { ...flaws, said: printable(values) } };
 }
 
+/** Some engines write their counts as text. */
+export function plainCount(value: unknown): unknown {
+  return typeof value === "string" && /^\d{1,15}$/.test(value) ? Number(value) : value;
+}
+
 /** The value if it is a whole number from 0 to 2^53 - 1, else null. */
-function countOf(value: unknown): number | null {
+function countOf(said: unknown): number | null {
+  const value = plainCount(said);
   return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : null;
 }
 

@@ -4,6 +4,7 @@
  * Whatever happens on the wire, the stream that leaves here is grammatical and its last event is `response-end` or
  * `response-failed`; nothing is thrown. Leaving the generator early aborts the request, which closes the socket.
  */
+import { compact } from "../inference/compact.ts";
 import type { InferenceEvent } from "../inference/event.ts";
 import { asFault, Fault } from "../inference/fault.ts";
 import { isTerminal } from "../inference/terminal.ts";
@@ -235,5 +236,6 @@ function holding({ hold }: Question): Hold {
 
 function endOf(batch: readonly InferenceEvent[]): AttemptEnd {
   const last = batch.find(isTerminal);
-  return { kind: last?.type === "response-failed" ? kindOfFault(last.fault) : "answered" };
+  if (last?.type === "response-failed") return { kind: kindOfFault(last.fault) };
+  return { kind: "answered", ...compact({ unknownReason: last?.unknownReason }) };
 }

@@ -3,7 +3,7 @@ import type { StopReason } from "../inference/event.ts";
 import { Fault } from "../inference/fault.ts";
 import type { Usage } from "../inference/usage.ts";
 import { UnreadableAnswer } from "../protocol/parts-bound.ts";
-import { malformedAnswer } from "../protocol/refusal.ts";
+import { isMisconfigured, malformedAnswer } from "../protocol/refusal.ts";
 import { SseOverflow } from "../sse/decode.ts";
 import { ConnectionLost } from "./http1/connection.ts";
 import { ConnectFailed } from "./http1/dial.ts";
@@ -27,7 +27,7 @@ export type AttemptKind =
   | "busy"
   /** The engine answered 5xx, or reported an error in the middle of the stream. */
   | "failed"
-  /** The engine answered 401, 403 or 404: the operator's credential or name of the model is wrong. */
+  /** The engine answered 401, 402, 403 or 404, or said so: the operator's credential, balance or name of the model is wrong. */
   | "refused"
   /** The request is wrong, and would be for any engine. */
   | "rejected"
@@ -44,6 +44,8 @@ export interface AttemptEnd {
   retryAfter_ms?: number;
   /** The reason why an answer was not read to its end, in words that quote nothing of it. */
   unread?: string;
+  /** The engine's word for the end of its answer, if nobody knows it. */
+  unknownReason?: string;
 }
 
 /** The engine's own report, as far as the attempt got. */
@@ -65,7 +67,7 @@ export function kindOfRefusal(status: number, fault: Fault): AttemptKind {
   if (fault.code === "context_length_exceeded") return "too_long";
   if (fault.status === 400) return "rejected";
   if (status === 429 || fault.code === "capacity_exceeded") return "busy";
-  if (status === 401 || status === 403 || status === 404) return "refused";
+  if (isMisconfigured(fault)) return "refused";
   return status === 408 || status === 504 ? "timeout" : "failed";
 }
 

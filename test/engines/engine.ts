@@ -52,8 +52,7 @@ function answer(bytes: string, isStream: boolean): Response {
     );
     return new Response(body, { status: Number(status), headers });
   }
-  if (!isStream && /^[{[]/.test(bytes))
-    return new Response(bytes, { headers: { "content-type": "application/json" } });
+  if (!isStream && /^[{[]/.test(bytes)) return new Response(bytes, { headers: { "content-type": "application/json" } });
   const frames = bytes.split(/(?<=\n\n)/);
   const stream = new ReadableStream({
     async pull(controller) {

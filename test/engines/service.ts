@@ -35,7 +35,8 @@ export async function startCaseService(cases: readonly EngineCase[]): Promise<Ca
     async run(one) {
       const outcomes: Outcome[] = [];
       for (const mode of modesOf(one))
-        for (const client of one.clients ?? clients) outcomes.push(await outcomeOf(one, client, mode, { sluice, engine }));
+        for (const client of one.clients ?? clients)
+          outcomes.push(await outcomeOf(one, client, mode, { sluice, engine }));
       return outcomes;
     },
     async stop() {

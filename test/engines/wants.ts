@@ -11,7 +11,9 @@ const tooLong: Further = ({ status, error }) =>
 
 const byId: Record<string, Further> = {
   "O-02": ({ status, error }) =>
-    status === 400 && /filter|policy/i.test(error) ? [] : [`${status} ${error}: the filter's refusal, and it is not said`],
+    status === 400 && /filter|policy/i.test(error)
+      ? []
+      : [`${status} ${error}: the filter's refusal, and it is not said`],
   "O-08": ({ status, error }) => (status >= 500 ? [] : [`${status} ${error}: the model failed, and not the client`]),
   "O-24": ({ end, text }) => (end === "fail" || text === "Four." ? [] : [`${end} with ${JSON.stringify(text)}`]),
   ...Object.fromEntries(

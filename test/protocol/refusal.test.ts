@@ -5,11 +5,12 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { compact } from "../../src/inference/compact.ts";
-import { Fault } from "../../src/inference/fault.ts";
+import { Fault, type SaidOverflow } from "../../src/inference/fault.ts";
 import { inputTooLong, withOverflow } from "../../src/inference/overflow.ts";
 import { dialects } from "../../src/protocol/dialects.ts";
 import type { JsonObject } from "../../src/protocol/json.ts";
 import { refusalFault as faultOf } from "../../src/protocol/refusal.ts";
+import { kindOfRefusal } from "../../src/upstream/attempt.ts";
 import { type ClientName, callers, clientNames, type EngineName, engineNames, engines } from "./pairs/wires.ts";
 
 interface Rendered {
@@ -198,7 +199,8 @@ const refusalFault = (status: number, error: JsonObject) => faultOf(status, erro
 describe("an engine that finds the input too long", () => {
   test.each(overflows)("%s", (_, error, tokens) => {
     const fault = refusalFault(400, error);
-    expect([fault.code, fault.details.overflow]).toEqual(["context_length_exceeded", compact({ inputTokens: tokens })]);
+    const { inputTokens, isAtLeast } = fault.details.overflow ?? {};
+    expect([fault.code, isAtLeast ? undefined : inputTokens]).toEqual(["context_length_exceeded", tokens]);
   });
 
   test("is not one that has had too many tokens in a minute", () => {
@@ -214,24 +216,108 @@ describe("an engine that finds the input too long", () => {
     expect(endless.details.overflow?.inputTokens).toBeUndefined();
   });
 
-  test("never makes us say that the input would fit", () => {
+  test("never makes us say that the input would fit, and its numbers stand before ours", () => {
     const count = fc.integer({ min: 1, max: 1e9 });
+    const maybe = fc.option(count, { nil: undefined });
     fc.assert(
-      fc.property(count, count, fc.option(count, { nil: undefined }), (contextTokens, estimate, counted) => {
-        const { overflow } = withOverflow(inputTooLong(counted), contextTokens, estimate).details;
+      fc.property(count, count, maybe, maybe, fc.boolean(), (catalog, estimate, counted, context, isAtLeast) => {
+        const said = compact({ inputTokens: counted, contextTokens: context, isAtLeast: isAtLeast ? true : undefined });
+        const { overflow, body } = withOverflow(inputTooLong(said as SaidOverflow), catalog, estimate).details;
+        const contextTokens = context ?? catalog;
         expect(overflow?.contextTokens).toBe(contextTokens);
         expect(overflow?.inputTokens).toBeGreaterThan(contextTokens);
-        if (counted !== undefined && counted > contextTokens) expect(overflow?.inputTokens).toBe(counted);
+        const least = isAtLeast ? Math.max(counted ?? 0, estimate) : (counted ?? 0);
+        if (counted !== undefined && counted > contextTokens) expect(overflow?.inputTokens).toBe(least);
         else expect(overflow?.inputTokens).toBe(Math.max(estimate, contextTokens + 1));
+        const isEngines = overflow?.inputTokens === counted && counted !== Math.max(estimate, contextTokens + 1);
+        if (isEngines) expect(body?.input_tokens_by).toBe("engine");
+        if (overflow?.inputTokens !== counted) expect(body?.input_tokens_by).toBe("service");
+        expect(body?.context_tokens_by).toBe(context === undefined ? "catalog" : "engine");
       }),
     );
     const other = new Fault("overloaded", "Busy.");
     expect(withOverflow(other, 1, 1)).toBe(other);
   });
+
+  test("behind LiteLLM says what the engine said", () => {
+    const message =
+      'litellm.ContextWindowExceededError: litellm.BadRequestError: ContextWindowExceededError: Hosted_vllmException - {"error":{"message":"This model\'s maximum context length is 16384 tokens. However, you requested 1000 output tokens and your prompt contains at least 156019 input tokens, for a total of at least 157019 tokens.","type":"BadRequestError","param":"input_tokens","code":400}}';
+    const fault = withOverflow(refusalFault(400, { message, code: "400" }), 200_000, 40_000);
+    expect(fault.details).toMatchObject({
+      overflow: { contextTokens: 16_384, inputTokens: 156_019 },
+      body: { context_tokens_by: "engine", input_tokens_by: "engine" },
+    });
+  });
+
+  test.each([
+    ["llama.cpp", { type: "exceed_context_size_error", message: "", n_prompt_tokens: 5000, n_ctx: 4096 }, 5000, 4096],
+    ["TGI", { message: "`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000 `inputs` tokens" }, 5000, 4096],
+    [
+      "SGLang",
+      { message: "The input (40000 tokens) is longer than the model's context length (32768 tokens)." },
+      40_000,
+      32_768,
+    ],
+    [
+      "Gemini",
+      { message: "The input token count (1100000) exceeds the maximum number of tokens allowed (1048576)." },
+      1_100_000,
+      1_048_576,
+    ],
+    [
+      "Mistral",
+      {
+        message:
+          "Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length",
+      },
+      40_000,
+      32_768,
+    ],
+    ["Anthropic", { message: "prompt is too long: 210000 tokens > 200000 maximum" }, 210_000, 200_000],
+    [
+      "xAI",
+      { message: "This model's maximum prompt length is 131072 but the request contains 537812 tokens." },
+      537_812,
+      131_072,
+    ],
+    ["Copilot", { message: "prompt token count of 130000 exceeds the limit of 128000" }, 130_000, 128_000],
+  ] as [string, JsonObject, number, number][])("%s gives both numbers", (_, error, inputTokens, contextTokens) =>
+    expect(refusalFault(400, error).details.overflow).toMatchObject({ inputTokens, contextTokens }),
+  );
+});
+
+describe("a 400 that is not about the request", () => {
+  test.each([
+    { message: "Invalid model name passed in model=qwen. Call `/v1/models` to view available models for your key." },
+    { message: "{'error': 'No connected db.'}", type: "no_db_connection" },
+    { message: "qwen/qwen9 is not a valid model ID" },
+    { code: "1211", message: "Unknown Model, please check the model code." },
+    { message: "The provided model identifier is invalid." },
+    { message: "Model Not Exist" },
+  ])("is the operator's to correct: %j", (error) => {
+    const fault = refusalFault(400, error);
+    expect([fault.code, fault.details.retryAfterSeconds, kindOfRefusal(400, fault)]).toEqual([
+      "upstream_unavailable",
+      120,
+      "refused",
+    ]);
+  });
+
+  test("is the model's, which another attempt may do better", () => {
+    const fault = refusalFault(400, { code: "tool_use_failed", message: "Failed to call a function." });
+    expect([fault.code, kindOfRefusal(400, fault)]).toEqual(["upstream_unavailable", "failed"]);
+  });
+
+  test.each([
+    { message: "Grammar error: unexpected token" },
+    { message: "The provided JSON schema contains features not supported by xgrammar." },
+  ])("names the format that cannot be enforced: %j", (error) =>
+    expect(refusalFault(400, error).details.param).toBe("response_format"),
+  );
 });
 
 test("clients know our words for it by the patterns in their sources", () => {
-  const fault = withOverflow(inputTooLong(5000), 4096, 100);
+  const fault = withOverflow(inputTooLong({ inputTokens: 5000 }), 4096, 100);
   const chat = rendered("chat", fault).error.message;
   const messages = rendered("messages", fault).error.message;
   expect(rendered("responses", fault).error.message).toBe(chat);

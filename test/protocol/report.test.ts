@@ -50,9 +50,9 @@ const protocols: Record<string, (said: Said) => Report | null> = {
     ),
 };
 
-const mad = [-1, 0.5, "12", 1e18, 2 ** 53, Number.NaN, Number.POSITIVE_INFINITY, true, [], { tokens: 3 }];
+const mad = [-1, 0.5, "a dozen", "-12", 1e18, 2 ** 53, Number.NaN, Number.POSITIVE_INFINITY, true, [], { tokens: 3 }];
 
-describe.each(Object.entries(protocols))("a report of %s", (name, decode) => {
+describe.each(Object.entries(protocols))("a report of %s", (_, decode) => {
   test("that is whole has no flaw; nothing at all is no report", () => {
     const report = decode({ prompt: 20, cached: 5, output: 7, reasoning: 7 });
     expect(report).not.toHaveProperty("rejected");
@@ -82,10 +82,16 @@ describe.each(Object.entries(protocols))("a report of %s", (name, decode) => {
 
   test("with a part above its whole says so", () => {
     expect(decode({ prompt: 7, output: 7, reasoning: 8 })?.rejected).toMatchObject({ output: "part_above_whole" });
-    // There cached tokens are no part of the input.
+  });
+
+  test("with more cached tokens than the prompt has, has them beside it", () => {
     const cached = decode({ prompt: 7, output: 7, cached: 8 });
-    if (name === "messages") expect(cached).not.toHaveProperty("rejected");
-    else expect(cached?.rejected).toMatchObject({ input: "part_above_whole" });
+    expect(cached).not.toHaveProperty("rejected");
+    expect(cached?.usage).toMatchObject({ inputTokens: 7, cachedInputTokens: 8 });
+  });
+
+  test("as text is one of counts", () => {
+    expect(decode({ prompt: "500", output: "10" })?.usage).toMatchObject({ inputTokens: 500, outputTokens: 10 });
   });
 
   test("is made of counts, and its words are short printable ASCII, whatever stands there", () => {

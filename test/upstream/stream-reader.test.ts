@@ -205,7 +205,7 @@ function byComparing(protocol: UpstreamProtocol, pieces: readonly Uint8Array[]):
   return told(
     pieces,
     (piece) => atOnce(reader.push([piece])),
-    () => reader.end(),
+    () => atOnce(reader.end()),
   );
 }
 

@@ -2,7 +2,12 @@
 import type { Dialect, FinishReason } from "../dialect.ts";
 
 function meaning<Meaning extends FinishReason>(of: Meaning, words: string): Record<string, Meaning> {
-  return Object.fromEntries(words.trim().split(/\s+/).map((word) => [word, of]));
+  return Object.fromEntries(
+    words
+      .trim()
+      .split(/\s+/)
+      .map((word) => [word, of]),
+  );
 }
 
 export const anyEnds: Dialect["finishReasons"] = {
@@ -19,7 +24,10 @@ export const anyEnds: Dialect["finishReasons"] = {
   ...meaning("content_filter", "prohibited_content image_prohibited_content content_policy content_policy_violation"),
   ...meaning("content_filter", "content_blocked moderation policy_violation"),
   ...meaning("failed", "error errored failed failure abort aborted cancel cancelled canceled user_cancel timeout"),
-  ...meaning("failed", "timed_out unknown interrupted exception crash preempted disconnected network_error server_error"),
+  ...meaning(
+    "failed",
+    "timed_out unknown interrupted exception crash preempted disconnected network_error server_error",
+  ),
   ...meaning("failed", "internal_error internal_server_error error_toxic rate_limit overloaded out_of_memory oom"),
   ...meaning("failed", "malformed_function_call unexpected_tool_call malformed_response no_image"),
   ...meaning("failed", "insufficient_system_resource model_error engine_error api_error"),

@@ -5,6 +5,18 @@ import { count, nullable, oneOf } from "../shapes/contract.ts";
 
 const faultTypes = Object.values(faultCatalogue).map((entry) => entry.type);
 
+/** Who gave the numbers of `context_length_exceeded`. Messages has them in its details. */
+export const tooLong = {
+  context_tokens_by: Type.Optional(
+    oneOf(["engine", "catalog"], {
+      description: "With `context_length_exceeded`: who gave the length of the context.",
+    }),
+  ),
+  input_tokens_by: Type.Optional(
+    oneOf(["engine", "service"], { description: "With `context_length_exceeded`: who counted the input." }),
+  ),
+};
+
 /** `types` are the protocol's own, beside those of the catalogue. `param` is an example of a path. */
 export function openaiError($id: string, { types = [], param }: { types?: string[]; param: string }) {
   return Type.Object(
@@ -35,6 +47,7 @@ export function openaiError($id: string, { types = [], param }: { types?: string
         needed: Type.Optional(
           Type.Integer({ minimum: 1, description: "What the request needs at least, in the same." }),
         ),
+        ...tooLong,
         extra_usage: Type.Optional(
           Type.Object({ enabled: Type.Boolean(), available: Type.Integer({ description: "Micro-units." }) }),
         ),

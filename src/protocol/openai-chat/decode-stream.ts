@@ -27,7 +27,7 @@ export function decodeReply(
 ): InferenceEvent[] {
   const answer = new AnswerDecoder(identity, dialect);
   if (!isObject(reply)) return answer.fail(malformedAnswer(new Error("a reply that is no object")));
-  return wholeReply([...answer.push(reply), ...answer.end()]);
+  return wholeReply([...answer.push(reply), ...answer.replied()]);
 }
 
 type TextKind = "text" | "refusal" | "reasoning";
@@ -65,20 +65,29 @@ class AnswerDecoder extends Answer {
     return this.#end(false);
   }
 
+  /** `[DONE]` ends an answer even if the engine gave no reason for its end, unless it is in the middle of a call. */
   override done(): InferenceEvent[] {
-    return this.#end(true);
+    return this.#end(this.#isNamed || (this.#partCount > 0 && !this.#tools?.unfinished));
   }
 
-  /** `[DONE]` ends an answer even if the engine gave no reason for its end, unless it is in the middle of a call. */
-  #end(done: boolean): InferenceEvent[] {
+  /** The end of a whole reply. */
+  replied(): InferenceEvent[] {
+    return this.#end(this.#isNamed);
+  }
+
+  /** Whether the engine named a reason for the end that nobody knows. It ends no answer by itself. */
+  get #isNamed(): boolean {
+    return this.reason.unknown !== undefined;
+  }
+
+  /** `isWhole`: the answer has ended, whatever its reason. */
+  #end(isWhole: boolean): InferenceEvent[] {
     if (this.over) return [];
-    const tools = this.#tools;
-    if (tools?.unnamed) return this.fail(malformedAnswer(new Error("a tool call without a name")));
-    const isDone = done && (this.reason.unknown !== undefined || (this.#partCount > 0 && !tools?.unfinished));
-    if (this.reason.known === null && !isDone) return this.fail(answerCutShort("finish_reason"));
+    if (this.#tools?.unnamed) return this.fail(malformedAnswer(new Error("a tool call without a name")));
+    if (this.reason.known === null && !isWhole) return this.fail(answerCutShort("finish_reason"));
     const events: InferenceEvent[] = [];
     this.#closeText(events);
-    for (const { partIndex: index } of tools?.started ?? []) events.push({ type: "part-end", index });
+    for (const { partIndex: index } of this.#tools?.started ?? []) events.push({ type: "part-end", index });
     events.push(this.ends(this.#corrected(this.reason.known ?? "stop"), this.#stopSequence));
     return events;
   }

@@ -51,6 +51,12 @@ export const inferenceMetrics = {
     question: "Which engine fails, and how?",
     labels: { upstream, outcome: bounds.attempt },
   },
+  upstream_unknown_reasons_total: {
+    type: "counter",
+    help: "Answers with a reason for their end that Sluice does not know, by upstream. They count as ended by themselves; the log has the word.",
+    question: "Which engine ends its answers in words of its own?",
+    labels: { upstream },
+  },
   upstream_routes: {
     type: "gauge",
     across: "worker",

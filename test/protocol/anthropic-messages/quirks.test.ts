@@ -323,7 +323,7 @@ describe("a stream", () => {
     // Their own proxies and ours name an estimate first; an input that was never named is missing.
     expect(usage({ input_tokens: 0, output_tokens: 0 }, { output_tokens: 9 })).toEqual([[0, 0, 9, "missing"]]);
     expect(usage({ input_tokens: 25, output_tokens: 1 }, {})).toEqual([[25, 0, 1]]);
-    expect(usage({ input_tokens: -1, output_tokens: "3" }, { output_tokens: 1e300 })).toEqual([
+    expect(usage({ input_tokens: -1, output_tokens: "x" }, { output_tokens: 1e300 })).toEqual([
       [0, 0, 0, "malformed", "malformed"],
       [0, 0, 0, "malformed", "malformed"],
     ]);

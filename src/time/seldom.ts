@@ -1,0 +1,17 @@
+/** Tells whether it is time to say something again that may recur with every request. */
+import type { Clock } from "./clock.ts";
+
+/** More things than this are said once, and then no further ones. */
+const things_max = 1000;
+
+/** Returns true for each thing at most once in this time. */
+export function seldom(interval_ms: number, clock: Pick<Clock, "now_ms">): (thing: string) => boolean {
+  const said_ms = new Map<string, number>();
+  return (thing) => {
+    const now_ms = clock.now_ms();
+    const before_ms = said_ms.get(thing);
+    if (before_ms === undefined ? said_ms.size >= things_max : now_ms - before_ms < interval_ms) return false;
+    said_ms.set(thing, now_ms);
+    return true;
+  };
+}
