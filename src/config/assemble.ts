@@ -7,6 +7,7 @@ import type { TlsSettings } from "../upstream/http1/dial.ts";
 import { type Capacity, defaultTimeouts, type Upstream } from "../upstream/target.ts";
 import { checkedKey } from "./api-key.ts";
 import type { Configuration } from "./configuration.ts";
+import { dialectOf } from "./dialect.ts";
 import type { EnvironmentSettings } from "./environment.ts";
 import { identityOf } from "./identity.ts";
 import { instantOf } from "./instant.ts";
@@ -151,6 +152,7 @@ function replicasOf(name: string, entry: UpstreamEntry, tls: TlsSettings | undef
       name,
       url: url.url,
       protocol: entry.protocol ?? "openai-chat",
+      dialect: dialectOf(entry.dialect ?? "generic", entry.dialect_rows),
       apiKey: key?.key ?? null,
       ...compact({
         identityHeaders: entry.identity_headers,

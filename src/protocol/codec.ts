@@ -40,7 +40,7 @@ export interface UpstreamAsk {
   dialect?: Dialect | undefined;
 }
 
-/** What the reader of an engine's answer knows beside it. */
+/** The facts that the decoder of an answer needs beside it. */
 export interface AnswerContext {
   /** The cap that the engine was sent: some engines do not report that it ended an answer. */
   outputTokens_max?: number | undefined;

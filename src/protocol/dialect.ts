@@ -6,6 +6,8 @@ import type { StopReason } from "../inference/event.ts";
 import type { ReasoningEffort } from "../inference/request.ts";
 
 export interface Dialect {
+  /** Marks the opaque values of this dialect, which come back to it alone. */
+  mark: string;
   /** The fields of a chat message in which a thought stands. */
   reasoning: {
     /** Under which a thought that a client replays is sent. None: it is left out. */
@@ -13,14 +15,16 @@ export interface Dialect {
     /** Under which an answer's thoughts are read, the first one that has a text. */
     in: readonly ReasoningField[];
   };
+  /** Whether a Messages engine is sent thoughts without a signature. Engines that sign theirs refuse them. */
+  unsignedThoughts: boolean;
   /** The field for the most output tokens in chat completions. */
   cap: "max_tokens" | "max_completion_tokens";
-  /** What is sent for each level of effort; null for a level that the engine has no word for. */
+  /** The word for each level of effort; null for a level that the engine has no word for. */
   effort: Readonly<Record<ReasoningEffort, string | null>>;
-  /** What an engine's word for the end of an answer means. Words that are not here are unknown. */
+  /** The meanings of the engine's words for the end of an answer. Words that are not here are unknown. */
   finishReasons: Readonly<Partial<Record<string, FinishReason>>>;
-  /** Opaque fields that go out with a part of an answer, and come back with it in the next request. */
-  carries: readonly Carried[];
+  /** Opaque fields that go out with an answer, and come back with it in the next request (carried.ts). */
+  carries: readonly CarriedField[];
   /** Fields that the engine refuses, by their paths (`cache_control.ttl`: at any depth). They are left out. */
   strips: readonly StrippedField[];
   bounds: EngineBounds;
@@ -40,23 +44,21 @@ export interface Dialect {
   load: { waiting: readonly string[]; cache: readonly string[] };
 }
 
-export type ReasoningField = "reasoning_content" | "reasoning";
+export const reasoningFields = ["reasoning_content", "reasoning"] as const;
+export type ReasoningField = (typeof reasoningFields)[number];
 
 /** `failed`: the generation broke off. `unfinished`: no end at all, as if the field were null. */
 export type FinishReason = StopReason | "failed" | "unfinished";
 
-/** `call`: on a call, at this path. `message`: on the message or the delta, a list whose pieces are joined. */
-export interface Carried {
-  on: "call" | "message";
+/** `call`: a text on a call. `message`: a list on the message or the delta, whose pieces are joined. */
+export interface CarriedField {
+  kind: "call" | "message";
   path: readonly string[];
 }
 
-export type StrippedField =
-  | "cache_control"
-  | "cache_control.ttl"
-  | "context_management"
-  | "output_config"
-  | "thinking.empty";
+/** `thinking.empty`: blocks of thoughts without a text. */
+export const strippedFields = ["cache_control", "cache_control.ttl", "output_config", "thinking.empty"] as const;
+export type StrippedField = (typeof strippedFields)[number];
 
 /** The most that an engine takes. Infinity: it has no such limit that is known. */
 export interface EngineBounds {

@@ -307,3 +307,35 @@ function edges(tree: Tree): { path: string; line: number; file: string }[] {
     }),
   );
 }
+
+const dialectFiles = /^src\/protocol\/dialects(\.ts$|\/)/;
+
+/**
+ * Code outside the dialects' files that compares with an engine's name, or branches on a dialect. It is looked for in
+ * expressions: names in comments, texts and tables are free.
+ */
+export function engineBranches(tree: Tree, names: readonly string[]): string[] {
+  const name = `["'\`](?:${names.map((one) => one.replaceAll(".", "\\.")).join("|")})["'\`]`;
+  const engine = new RegExp(
+    [
+      `[!=]==?\\s*${name}`,
+      `${name}\\s*[!=]==?`,
+      `\\bcase\\s+${name}`,
+      `\\.(?:includes|startsWith|endsWith|indexOf|lastIndexOf|search|match|test|has)\\(\\s*${name}`,
+      `\\bdialects(?:\\.(?!(?:generic|ts)\\b)\\w|\\[["'])`,
+      "\\bdialect(?:\\.mark)?\\s*[!=]==?(?!=|\\s*(?:undefined|null)\\b)",
+      "[!=]==?\\s*[\\w.]*\\b(?:dialect(?:\\.mark)?(?![.\\w])|dialects\\.\\w+)",
+      "\\bswitch\\s*\\([^)]*\\bdialect(?:\\.mark)?\\s*\\)",
+    ].join("|"),
+  );
+  const pattern = new RegExp(
+    `/[^/\\n]*\\b(?:${names.map((one) => one.replaceAll(".", "\\.")).join("|")})\\b[^/\\n]*/\\w*\\.test\\(`,
+    "i",
+  );
+  return [...tree].flatMap(([path, source]) => {
+    if (dialectFiles.test(path)) return [];
+    const code = new Bun.Transpiler({ loader: "ts", deadCodeElimination: false }).transformSync(source);
+    const found = engine.exec(code) ?? pattern.exec(code);
+    return found ? [`${path} branches on an engine: ${found[0]}. Instead: a row of src/protocol/dialect.ts`] : [];
+  });
+}

@@ -1,6 +1,7 @@
 /** An engine of sluice.yaml: its address, its TLS, its limits, its checks and its time-outs. */
 import { upstreamProtocols } from "../../upstream/codecs.ts";
 import { addressFamilies, defaultTimeouts, type UpstreamTimeouts } from "../../upstream/target.ts";
+import { dialect, dialectRows } from "./dialect.ts";
 import { choice, flag, group, list, mapping, type Row, text, type Written, whole } from "./row.ts";
 import { headers } from "./sections.ts";
 
@@ -165,6 +166,8 @@ export const Upstream = group(
       { default: "openai-chat" },
       "The protocol that the engine speaks: `openai-chat` (asked at `/chat/completions` below the URL), `anthropic-messages` (`/messages`) or `openai-responses` (`/responses`).",
     ),
+    dialect,
+    dialect_rows: dialectRows,
     api_key: text(
       { minLength: 1, maxLength: 4096, writeOnly: true },
       `The key for the engine, from the environment: \`"\${NAME}"\`.`,
