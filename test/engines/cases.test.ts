@@ -6,6 +6,7 @@ import { writeFileSync } from "node:fs";
 import { Model } from "../../src/config/settings/model.ts";
 import { Upstream } from "../../src/config/settings/upstream.ts";
 import { cases, type EngineCase } from "./case.ts";
+import { goodText } from "./good.ts";
 import { type CaseService, type Outcome, startCaseService } from "./service.ts";
 import { furtherWants } from "./wants.ts";
 
@@ -49,7 +50,7 @@ function flawsOf(one: EngineCase, outcome: Outcome): string[] {
     if (!Bun.deepEquals(seen, wanted)) flaws.push(`${what} is ${JSON.stringify(seen)}, not ${JSON.stringify(wanted)}`);
   };
   if (end !== undefined && outcome.end !== end) flaw("end", `${outcome.end} ${outcome.status} ${outcome.error}`, end);
-  if (isSaved) flaw("text", outcome.text, "SPARE OK");
+  if (isSaved) flaw("text", outcome.text, goodText);
   if (want.text !== undefined && !isSaved) flaw("text", outcome.text, want.text);
   if (want.calls) flaw("calls", outcome.calls, want.calls);
   for (const [name, count] of Object.entries(want.usage ?? {}))

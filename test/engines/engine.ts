@@ -27,7 +27,7 @@ export function startScriptedEngine(cases: readonly EngineCase[]): ScriptedEngin
       asked.set(model, [...(asked.get(model) ?? []), body]);
       const one = byId.get(model.replace(/ with a spare$/, ""));
       const protocol = protocolOf(new URL(request.url).pathname);
-      const { stream, whole } = good(protocol, model === spareModel ? "SPARE OK" : "Four.");
+      const { stream, whole } = good(protocol);
       if (body.stream || one?.answerBoth) return answer(one?.engine_stream ?? stream, one?.send?.sse === true);
       return answer(one?.engine_whole ?? whole, false);
     },

@@ -2,8 +2,10 @@
 
 import type { Client } from "./case.ts";
 
-export function good(protocol: Client, text: string): { stream: string; whole: string } {
-  return answers[protocol](text);
+export const goodText = "SPARE OK";
+
+export function good(protocol: Client): { stream: string; whole: string } {
+  return answers[protocol](goodText);
 }
 
 const answers: Record<Client, (text: string) => { stream: string; whole: string }> = {

@@ -90,12 +90,16 @@ export function toolCallAssembly(responseId: string) {
 
   /** The call with which a fragment without a name goes on. With a new id after complete arguments, a call begins. */
   function continued({ index, id, written }: Fragment, here: Assembly | undefined): Assembly | undefined {
-    if (here) return id && isComplete(here) ? undefined : here;
+    // The usual case, which needs no look at the arguments.
+    if (here && here === latest && !id) return here;
+    if (here && !isComplete(here)) return here;
     const named = id ? calls.findLast((call) => call.wireId === id) : undefined;
-    const open = named ?? (id && written === "" ? undefined : latest);
-    if (!open?.started || isComplete(open)) return undefined;
-    latestAt.set(index, open);
-    return open;
+    const open = named ?? (written === "" ? undefined : latest);
+    if (open?.started && !isComplete(open) && !(here && rest.test(written))) {
+      latestAt.set(index, open);
+      return open;
+    }
+    return id ? undefined : here;
   }
 
   function identified(call: Assembly, { index, id }: Fragment): Assembly {
@@ -145,6 +149,9 @@ export function toolCallAssembly(responseId: string) {
     },
   };
 }
+
+/** What engines write behind complete arguments: blanks, and braces too many. */
+const rest = /^[\s}\]]*$/;
 
 function contentOf(fragment: JsonObject): { isCustom: boolean; name: string; written: string } {
   if (isObject(fragment.custom)) {

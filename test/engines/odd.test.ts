@@ -1,0 +1,71 @@
+// Whatever an engine does of what engines do, a client's stream is grammatical, no character is lost or doubled, and nothing is
+// a success that did not end.
+
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import type { InferenceEvent } from "../../src/inference/event.ts";
+import { encodeSse } from "../../src/sse/encode.ts";
+import { StreamReader } from "../../src/upstream/stream-reader.ts";
+import { contractProblems } from "../harness/contract.ts";
+import { grammarProblem } from "../protocol/grammar.ts";
+import { callers, clientNames, type EngineName, engineNames, engines, wires } from "../protocol/pairs/wires.ts";
+import { oddStream } from "./odd-engine.ts";
+
+const runs = 300;
+const requestId = `req_${"0".repeat(32)}`;
+const ids = { "x-service-request-id": requestId, "x-request-id": requestId, "request-id": requestId };
+const headers = new Headers({ "content-type": "text/event-stream", ...ids });
+
+const text = fc.array(fc.constantFrom("a", " ", "\n", "é", "語", "😀", "👩‍🚀", '"', "\\", "<b>", "data: "), {
+  maxLength: 12,
+});
+const answers = fc.record({
+  reasoning: text.map((pieces) => pieces.join("")),
+  text: text.map((pieces) => pieces.join("")),
+  calls: fc.array(fc.record({ city: text.map((pieces) => pieces.join("")) }), { maxLength: 3 }),
+});
+
+describe.each(clientNames)("a client of %s", (client) => {
+  test.each(engineNames)("in front of an odd engine of %s", async (engine) => {
+    const caller = callers[client];
+    const ask = { instructions: "", question: "q", tools: ["f0", "f1", "f2"] };
+    await fc.assert(
+      fc.asyncProperty(answers, fc.infiniteStream(fc.nat(1_000_000)), async (meant, numbers) => {
+        const draw = (below: number) => numbers.next().value! % below;
+        const calls = meant.calls.map((input, at) => ({ id: `id${at}`, name: `f${at}`, input }));
+        const { bytes, end } = oddStream(engine, { ...meant, calls }, draw);
+        const events = await readBy(engine, caller.identity, bytes);
+        expect(grammarProblem(events)).toBeNull();
+        const frames = caller.written(ask, events);
+        const body = frames.map(encodeSse).join("").replaceAll('"req_1"', `"${requestId}"`);
+        const isBegun = events.some(({ type }) => type === "part-start");
+        if (isBegun) expect(contractProblems("POST", wires[client].path, { status: 200, headers }, body)).toEqual([]);
+        const seen = caller.readStream(ask, events);
+        expect(body.isWellFormed()).toBe(true);
+        if (end === "failed") {
+          expect(["failed", "none"]).toContain(seen.end);
+          expect(meant.text.startsWith(seen.text.replace(/\uFFFD$/, ""))).toBe(true);
+          return;
+        }
+        expect(seen).toMatchObject({ reasoning: meant.reasoning, text: meant.text });
+        expect(seen.calls.map(({ name, input }) => [name, input])).toEqual(
+          calls.map(({ name, input }) => [name, input]),
+        );
+        expect(new Set(seen.calls.map(({ id }) => id)).size).toBe(calls.length);
+        expect(seen.end).toBe(end === "stop" && calls.length > 0 ? "tool_calls" : end);
+      }),
+      { numRuns: runs },
+    );
+  });
+});
+
+async function readBy(
+  engine: EngineName,
+  identity: Parameters<(typeof engines)[EngineName]["codec"]["stream"]["decoder"]>[0],
+  bytes: readonly Uint8Array[],
+): Promise<InferenceEvent[]> {
+  const reader = new StreamReader(engines[engine].codec.stream.decoder(identity));
+  const events: InferenceEvent[] = [];
+  for (const piece of bytes) events.push(...(await reader.push([piece])));
+  return [...events, ...(await reader.end())];
+}
