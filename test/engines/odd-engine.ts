@@ -26,9 +26,10 @@ export function oddStream(engine: EngineName, answer: Omit<Answer, "end">, draw:
   const word = oneOf(words[end], draw);
   const events = writers[engine](answer, end, word, draw);
   // An unknown word is an end only if the protocol's end follows it.
-  const kept = isCut ? events.slice(0, draw(events.findIndex(({ isEnd }) => isEnd) + 1)) : events;
+  const endAt = events.findIndex(({ isEnd }) => isEnd);
+  const kept = isCut ? events.slice(0, draw(2) === 0 ? endAt : draw(endAt + 1)) : events;
   const text = lines(kept, draw);
-  return { bytes: cut(new TextEncoder().encode(text), draw), end: isCut ? "failed" : end };
+  return { bytes: cut(text, draw), end: isCut ? "failed" : end };
 }
 
 interface Written {
@@ -49,14 +50,17 @@ const writers: Record<
     });
     const name = oneOf(["reasoning", "reasoning_content"], draw);
     const isKnown = !word.includes(" ");
+    // Some give no reason at all.
+    const isUnsaid = end === "stop" && calls.length === 0 && reasoning + text !== "" && draw(4) === 0;
+    const isDone = isUnsaid || !isKnown;
     return [
       ...some(chunk({ role: "assistant", content: oneOf(["", null], draw) }), draw),
       ...pieces(reasoning, draw).map((piece) => chunk({ [name]: piece })),
       ...pieces(text, draw).map((piece) => chunk({ content: piece })),
       ...fragments(calls, draw).map((fragment) => chunk({ tool_calls: [fragment] })),
-      { ...chunk({}, word), ...(isKnown ? { isEnd: true as const } : {}) },
-      ...some(chunk({ content: "" }, oneOf(["", null, end === "failed" ? "" : "stop"], draw)), draw),
-      ...(isKnown && draw(3) === 0 ? [] : [{ data: "[DONE]" as const, ...(isKnown ? {} : { isEnd: true as const }) }]),
+      ...(isUnsaid ? [] : [{ ...chunk({}, word), ...(isDone ? {} : { isEnd: true as const }) }]),
+      ...some(chunk({ content: "" }, oneOf(["", null, isDone || end === "failed" ? "" : "stop"], draw)), draw),
+      ...(!isDone && draw(3) === 0 ? [] : [{ data: "[DONE]" as const, ...(isDone ? { isEnd: true as const } : {}) }]),
     ];
   },
   messages({ reasoning, text, calls }, _, word, draw) {
@@ -162,7 +166,7 @@ function fragments(calls: Answer["calls"], draw: Draw): object[] {
       case 1: // a new id with each fragment
         return [first(at), ...written.map((text, fragment) => next(at, text, fragment))];
       case 2: // another index than that of the name
-        return [first(at + calls.length), ...written.map((text) => next(0, text))].map((one) => one);
+        return [first(at + calls.length), ...written.map((text) => next(0, text))];
       case 3: // no index
         return [first(null), ...written.map((text) => next(null, text))];
       default: // the name each time
@@ -205,7 +209,10 @@ function lines(events: readonly Written[], draw: Draw): string {
     .join("");
 }
 
-function cut(bytes: Uint8Array, draw: Draw): Uint8Array[] {
+/** As reads bring them: by frames, or anywhere. */
+function cut(text: string, draw: Draw): Uint8Array[] {
+  if (draw(2) === 0) return text.split(/(?<=\n\n)/).map((frame) => new TextEncoder().encode(frame));
+  const bytes = new TextEncoder().encode(text);
   const found: Uint8Array[] = [];
   for (let at = 0; at < bytes.length; ) {
     const length = 1 + draw(oneOf([4, 200, 5000], draw));

@@ -191,7 +191,17 @@ function ordinarily(protocol: UpstreamProtocol, pieces: readonly Uint8Array[]): 
   const decoder = decoderOf(protocol);
   const lines = new SseDecoder();
   const read = (piece: Uint8Array) => lines.push(piece).flatMap((message) => decoder.push(message));
-  return told(pieces, read, () => decoder.end());
+  // The last event may lack its blank line.
+  const last = () => lines.push(utf8.encode("\n\n")).filter(({ data }) => isJson(data));
+  return told(pieces, read, () => [...last().flatMap((message) => decoder.push(message)), ...decoder.end()]);
+}
+
+function isJson(text: string): boolean {
+  try {
+    return JSON.parse(text) !== undefined;
+  } catch {
+    return text === "[DONE]";
+  }
 }
 
 /** No event of these is large. */
@@ -315,4 +325,38 @@ test("arguments that are complete end their call, and the same frame begins anot
     utf8.encode(chunk(`{"tool_calls":[{"index":0,"function":{"name":"f","arguments":${JSON.stringify(text)}}}]}`));
   const pieces = ["{", "}", "}", "{"].map(frame);
   expect(byComparing("openai-chat", pieces)).toEqual(ordinarily("openai-chat", pieces));
+});
+
+test("half a character in a frame that is alike waits for its other half", () => {
+  const frame = (quoted: string) => utf8.encode(chunk(`{"content":${quoted}}`));
+  const pieces = ['"a"', '"b"', '"c"', '"d\\ud83d"', '"\\ude00"', '"e"', '"\\ud83d"', '"f"'].map(frame);
+  const told = byComparing("openai-chat", pieces);
+  expect(told).toEqual(ordinarily("openai-chat", pieces));
+  const deltas = told.flat().flatMap((event) => (event.type === "part-delta" ? [event.delta] : []));
+  expect(deltas).toEqual(["a", "b", "c", "d", "😀", "e", "\ufffdf"]);
+});
+
+describe("the last event of a stream", () => {
+  const stop = 'data: {"choices":[{"delta":{},"finish_reason":"stop"}]}';
+  const large = JSON.stringify({ choices: [{ delta: { content: "x".repeat(20_000) }, finish_reason: "stop" }] });
+  const endOf = async (text: string) => {
+    const reader = new StreamReader(decoderOf("openai-chat"));
+    const events = await reader.push([utf8.encode(`${chunk('{"content":"a"}')}${text}`)]);
+    return [...events, ...(await reader.end())].at(-1)?.type;
+  };
+
+  test.each([
+    ["without a blank line", stop],
+    ["with one line end", `${stop}\n`],
+    ["joined to [DONE]", `${stop}\ndata: [DONE]\n\n`],
+    ["joined to [DONE], without a blank line", `${stop}\ndata: [DONE]`],
+    ["large, without a blank line", `data: ${large}`],
+    ["large, joined to [DONE]", `data: ${large}\ndata: [DONE]\n\n`],
+    ["behind which another is cut off", `${stop}\n\ndata: {"choices":[],"usa`],
+  ])("%s counts", async (_, text) => expect(await endOf(text)).toBe("response-end"));
+
+  test.each([
+    ["cut off", stop.slice(0, -3)],
+    ["large and cut off", `data: ${large.slice(0, -3)}`],
+  ])("%s does not count", async (_, text) => expect(await endOf(text)).toBe("response-failed"));
 });

@@ -214,6 +214,23 @@ describe("text, reasoning and ends", () => {
     expect(answerOf(sse(delta({ content: "hello" }))).reason).toBe("stop");
   });
 
+  test("[DONE] without a finish_reason ends no answer whose call is cut", () => {
+    const cut = sse(call({ index: 0, id: "a", function: fn("f", '{"x"') }));
+    expect(eventsOf(cut).at(-1)?.type).toBe("response-failed");
+    const whole = sse(call({ index: 0, id: "a", function: fn("f", '{"x":1}') }));
+    expect(answerOf(whole).reason).toBe("tool_calls");
+  });
+
+  test("an unknown finish_reason ends an answer with [DONE] alone, and is told", () => {
+    const chunks = [delta({ content: "a" }), delta({}, "some_new_word")].map((one) => `data: ${JSON.stringify(one)}\n\n`);
+    expect(eventsOf(chunks.join("")).at(-1)?.type).toBe("response-failed");
+    expect(eventsOf(`${chunks.join("")}data: [DONE]\n\n`).at(-1)).toEqual({
+      type: "response-end",
+      reason: "stop",
+      unknownReason: "some_new_word",
+    });
+  });
+
   test("a finish_reason without [DONE] ends it too", () => {
     expect(answerOf(`data: ${JSON.stringify(delta({ content: "hello" }, "stop"))}\n\n`).reason).toBe("stop");
   });
