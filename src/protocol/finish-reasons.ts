@@ -14,10 +14,15 @@ type Words = Dialect["finishReasons"];
  */
 export function meaningOf(word: unknown, words: Words): Meaning | undefined {
   if (typeof word !== "string") return "unfinished";
+  // Some engines write one with each token.
+  const written = entryOf(words, word);
+  if (written !== undefined) return written;
   const plain = plainOf(word);
-  const known = entryOf(words, plain);
   // A failure under any other name is no success either.
-  return known ?? (/(^|_)(error|failed|failure|aborted|timeout|exception)(_|$)/.test(plain) ? "failed" : undefined);
+  return (
+    entryOf(words, plain) ??
+    (/(^|_)(error|failed|failure|aborted|timeout|exception)(_|$)/.test(plain) ? "failed" : undefined)
+  );
 }
 
 /** `FinishReason.MAX_TOKENS`, `max-tokens` and `maxTokens` are `max_tokens`. */

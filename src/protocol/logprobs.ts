@@ -24,6 +24,7 @@ function logprobOf(value: JsonObject) {
  * at which the tokens spell the text counts. All of them if they spell it nowhere, as those of half a character do.
  */
 export function ofText(tokens: TokenLogprob[], text: string): TokenLogprob[] {
+  if (tokens.length === 1 && tokens[0]!.token === text) return tokens;
   const pieces = tokens.map(({ token, bytes }) => (bytes ? Buffer.from(bytes) : Buffer.from(token)));
   const spelled = Buffer.from(text);
   const start = Buffer.concat(pieces).lastIndexOf(spelled);
