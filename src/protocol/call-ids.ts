@@ -11,7 +11,8 @@ export class CallIds {
   }
 
   /** The engine's own id, unless another call has it. */
-  unique(engineId: string): string {
+  unique(said: string): string {
+    const engineId = said.toWellFormed();
     const base = engineId || this.#unnamed;
     for (let ordinal = this.#next.get(base) ?? 0; ; ordinal++) {
       const id = ordinal === 0 && engineId ? engineId : `${base}_${ordinal}`;

@@ -73,9 +73,16 @@ export function toolInputOf(written: string): JsonObject {
 
 function objectIn(text: string): JsonObject | null {
   try {
-    const value = JSON.parse(text);
+    const value = JSON.parse(text, halfEscape.test(text) ? wholeCharacters : undefined);
     return isObject(value) ? value : null;
   } catch {
     return null;
   }
+}
+
+const halfEscape = /\\u[dD][89a-fA-F]/;
+
+/** A half of a character that the model wrote as an escape becomes U+FFFD. */
+function wholeCharacters(_: string, value: unknown): unknown {
+  return typeof value === "string" ? value.toWellFormed() : value;
 }

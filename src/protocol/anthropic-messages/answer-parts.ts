@@ -92,7 +92,7 @@ export class AnswerParts {
       case "tool-call": {
         this.calls += 1;
         const callId = this.#ids.unique(textOf(block.id));
-        return this.#begin(part, { kind: "tool-call", callId, toolName: textOf(block.name) });
+        return this.#begin(part, { kind: "tool-call", callId, toolName: textOf(block.name).toWellFormed() });
       }
       default:
         return this.#write(part, textOf(block.text));

@@ -131,7 +131,7 @@ export function toolCallAssembly(responseId: string) {
       const { isCustom, name, written } = contentOf(wire);
       const missing = isAlone && latest ? latestIndex : position;
       const index = Number.isInteger(wire.index) ? Number(wire.index) : missing;
-      const call = find({ index, id: textOf(wire.id).toWellFormed(), name, written });
+      const call = find({ index, id: textOf(wire.id), name, written });
       [latest, latestIndex] = [call, index];
       if (written) {
         call.unseen.push(written);

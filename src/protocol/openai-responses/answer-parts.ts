@@ -188,7 +188,7 @@ export class AnswerParts {
   // ---- parts ---------------------------------------------------------------------------------------------------------
 
   #beginCall(item: Item, value: JsonObject): InferenceEvent[] {
-    const toolName = textOf(value.name);
+    const toolName = textOf(value.name).toWellFormed();
     if (toolName === "") {
       this.unnamed = true;
       return [];
