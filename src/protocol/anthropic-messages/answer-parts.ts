@@ -36,6 +36,11 @@ export class AnswerParts {
     this.#ids = new CallIds(`toolu_${responseId.slice(-32)}`);
   }
 
+  /** Whether the answer has something and no calls, of which one might be cut. */
+  get areSaid(): boolean {
+    return this.#count > 0 && this.calls === 0;
+  }
+
   /** Begins a block. Without an index it is a new one. */
   open(wireIndex: unknown, block: unknown): InferenceEvent[] {
     const index = Number.isInteger(wireIndex) ? Number(wireIndex) : this.#highest + 1;

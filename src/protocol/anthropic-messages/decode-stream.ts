@@ -64,7 +64,7 @@ class AnswerDecoder extends Answer {
   }
 
   override done(): InferenceEvent[] {
-    return this.over ? [] : this.#stop();
+    return this.over ? [] : this.#stop(this.#parts.areSaid);
   }
 
   push(event: JsonObject, name = ""): InferenceEvent[] {
@@ -110,9 +110,10 @@ class AnswerDecoder extends Answer {
     return usageEvents(early);
   }
 
-  #stop(): InferenceEvent[] {
+  /** `isWhole`: the answer has ended, even if the engine gave no reason. */
+  #stop(isWhole = false): InferenceEvent[] {
     const { known, unknown } = this.reason;
-    if (known === null && unknown === undefined) return this.fail(answerCutShort("stop_reason"));
+    if (known === null && unknown === undefined && !isWhole) return this.fail(answerCutShort("stop_reason"));
     const parts = this.#parts.closeAll();
     const reason = decodeStop(known ?? "stop", { calls: this.#parts.calls > 0 });
     return [...parts, this.ends(reason, reason === "stop" ? this.#stopSequence : undefined)];

@@ -45,6 +45,11 @@ export class AnswerParts {
     this.#ids = new CallIds(`call_${responseId.slice(-32)}`);
   }
 
+  /** Whether the answer has something and no calls, of which one might be cut. */
+  get areSaid(): boolean {
+    return this.#count > 0 && this.calls === 0;
+  }
+
   begin(event: JsonObject): InferenceEvent[] {
     if (!isObject(event.item)) return [];
     const events = this.#endAt(event.output_index);

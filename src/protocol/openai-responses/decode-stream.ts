@@ -50,7 +50,8 @@ class AnswerDecoder extends Answer {
   }
 
   override done(): InferenceEvent[] {
-    return this.end();
+    if (this.over) return [];
+    return this.#parts.areSaid ? this.#end({}, null) : this.end();
   }
 
   push(event: JsonObject, name = ""): InferenceEvent[] {

@@ -296,6 +296,7 @@ describe("a stream", () => {
   test("whose reason is its last event, with [DONE] behind it or nothing, is whole", () => {
     const whole = [start(), ...text(0, "x"), ...ended("end_turn").slice(0, 1)];
     for (const end of ["", "data: [DONE]\n\n"]) expect(answerOf(raw(...whole) + end).reason).toBe("stop");
+    expect(answerOf(`${raw(start(), ...text(0, "x"))}data: [DONE]\n\n`).reason).toBe("stop");
   });
 
   test("whose usage comes in pieces: totals overwrite, zeros at the start are no count, an explicit 0 at the end is one", () => {
@@ -336,6 +337,10 @@ describe("a failure that tells nothing of the engine", () => {
   const failures: Record<string, [stream: string, code: string]> = {
     "an end without a reason": [raw(...began, stop(0), ...ended(null)), "upstream_unavailable"],
     "an end with an empty reason": [raw(...began, stop(0), ...ended("")), "upstream_unavailable"],
+    "[DONE] in the middle of a call": [
+      `${raw(start(), block(0, { type: "tool_use", id: "a", name: "f", input: {} }))}data: [DONE]\n\n`,
+      "upstream_unavailable",
+    ],
     "an end that broke off": [raw(...began, stop(0), ...ended("network_error")), "upstream_unavailable"],
     "an end with an unknown reason and no message_stop": [
       raw(...began, stop(0), ...ended("something_new").slice(0, 1)),

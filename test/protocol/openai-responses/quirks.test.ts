@@ -428,10 +428,25 @@ describe("ends", () => {
     expect(fault.message).not.toContain("secret");
   });
 
-  test("whatever is cut has failed: no end, [DONE] alone, half an event, no JSON, nothing at all", () => {
+  test("whatever is cut has failed: no end, half an event, no JSON, nothing at all", () => {
     const begun = sse(created, added(0, { type: "message" }), delta("output_text", 0, "Hel"), done(0, message("Hel")));
-    for (const raw of [begun, `${begun}data: [DONE]\n\n`, `${begun}data: {"type":"resp`, `${begun}data: {x}\n\n`, ""])
+    for (const raw of [begun, "data: [DONE]\n\n", `${begun}data: {"type":"resp`, `${begun}data: {x}\n\n`, ""])
       expect(faultOf(eventsOf(raw)).code).toBe("upstream_unavailable");
+  });
+
+  test("[DONE] ends a text without another end, and no call", () => {
+    const text = sse(created, added(0, { type: "message" }), delta("output_text", 0, "Hel"));
+    expect(folded(eventsOf(`${text}data: [DONE]\n\n`)).reason).toBe("stop");
+    const call = sse(created, added(0, { type: "function_call", call_id: "a", name: "f", arguments: "" }));
+    expect(faultOf(eventsOf(`${call}data: [DONE]\n\n`)).code).toBe("upstream_unavailable");
+  });
+
+  test("an incomplete answer says why: its cap, a filter, or that it broke off", () => {
+    const cut = (reason: string) =>
+      eventsOf(sse(created, { type: "response.incomplete", response: { output: [], incomplete_details: { reason } } }));
+    expect(folded(cut("max_output_tokens")).reason).toBe("length");
+    expect(folded(cut("content-filter")).reason).toBe("content_filter");
+    expect(faultOf(cut("network_error")).code).toBe("upstream_unavailable");
   });
 
   test("nothing counts after the end", () => {
