@@ -38,7 +38,7 @@ export class WholeCharacters {
     return delta === "" && !event.logprobs && event.delta !== "" ? [] : [{ ...event, delta }];
   }
 
-  /** What waited in a part that has ended. */
+  /** The half that waited in a part, which has ended. */
   #given(index: number): InferenceEvent[] {
     const half = this.#waiting.get(index);
     this.#waiting.delete(index);

@@ -66,7 +66,7 @@ export class StreamReader {
     if (!last) return this.#decoder.end();
     if (isLarge(last)) return this.#endSlowly(last);
     const events: Batch = [];
-    // What was cut off in the middle is no JSON, and ends the answer as if it were not there.
+    // An event that was cut off is no JSON, and counts as if it were not there.
     for (const data of isWhole(last.data) ? [last.data] : last.data.split("\n")) {
       if (!isWhole(data)) break;
       events.push(...this.#decoder.push({ ...last, data }));

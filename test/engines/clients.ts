@@ -1,6 +1,8 @@
 // A client of each protocol: how it asks, and what it makes of an answer.
 
+import { compact } from "../../src/inference/compact.ts";
 import { parsed } from "../harness/frames.ts";
+import { type Json, wires } from "../protocol/pairs/wires.ts";
 import type { Client, End, EngineCase, Tool } from "./case.ts";
 
 /** What a client has in its hands at the end. */
@@ -16,160 +18,98 @@ export interface Seen {
   hasHalves: boolean;
 }
 
-type Json = Record<string, unknown>;
-
-interface Protocol {
-  path: string;
+interface Asking {
   /** `cap` is the limit of the output. */
-  body(cap: number): Json;
+  body(cap: number): object;
   tool(tool: Tool): object;
-  /** Reads a whole answer. */
-  read(reply: any): Omit<Seen, "status" | "error" | "hasHalves">;
-  /** The whole answer that a stream's events amount to, or the error at its end. */
-  joined(events: any[]): Json;
 }
 
 const question = "What is the weather in Oslo?";
 const user = [{ role: "user", content: question }];
 
-export const protocols: Record<Client, Protocol> = {
+const asking: Record<Client, Asking> = {
   chat: {
-    path: "/v1/chat/completions",
-    body: (cap) => ({ messages: user, max_tokens: cap, stream_options: undefined }),
+    body: (cap) => ({ messages: user, max_tokens: cap }),
     tool: (tool) => ({ type: "function", function: tool }),
-    read({ choices, usage }) {
-      const { message, finish_reason } = choices[0];
-      const calls = (message.tool_calls ?? []).map((call: any) => [
-        call.function.name,
-        inputOf(call.function.arguments),
-      ]);
-      const ends: Record<string, End> = { content_filter: "filter", tool_calls: "tool" };
-      const { prompt_tokens: input, completion_tokens: output, prompt_tokens_details: details } = usage ?? {};
-      return {
-        end: ends[finish_reason] ?? finish_reason ?? "none",
-        text: message.content ?? "",
-        calls,
-        usage: { input, output, cached: details?.cached_tokens },
-      };
-    },
-    joined(events) {
-      const message: any = { content: "", reasoning_content: "", tool_calls: [] };
-      let finish_reason = null;
-      let usage: unknown;
-      for (const event of events) {
-        if (event.error) return event;
-        usage = event.usage ?? usage;
-        for (const { delta, finish_reason: reason } of event.choices) {
-          finish_reason = reason ?? finish_reason;
-          message.content += delta.content ?? "";
-          message.reasoning_content += delta.reasoning_content ?? "";
-          for (const { index, function: piece } of delta.tool_calls ?? []) {
-            const call = message.tool_calls[index] ?? { function: { name: "", arguments: "" } };
-            message.tool_calls[index] = call;
-            call.function.name += piece.name ?? "";
-            call.function.arguments += piece.arguments ?? "";
-          }
-        }
-      }
-      return { choices: [{ message, finish_reason }], usage };
-    },
   },
   messages: {
-    path: "/v1/messages",
     body: (cap) => ({ messages: user, max_tokens: cap }),
     tool: ({ name, description, parameters }) => ({ name, description, input_schema: parameters }),
-    read({ content, stop_reason, usage }) {
-      const ends: Record<string, End> = {
-        end_turn: "stop",
-        stop_sequence: "stop",
-        max_tokens: "length",
-        refusal: "filter",
-        tool_use: "tool",
-      };
-      return {
-        end: ends[stop_reason] ?? "none",
-        text: content.map((block: any) => (block.type === "text" ? block.text : "")).join(""),
-        calls: content.flatMap((block: any) => (block.type === "tool_use" ? [[block.name, block.input]] : [])),
-        usage: { input: usage?.input_tokens, output: usage?.output_tokens, cached: usage?.cache_read_input_tokens },
-      };
-    },
-    joined(events) {
-      const content: any[] = [];
-      let end: Json = {};
-      for (const event of events) {
-        if (event.error) return event;
-        if (event.type === "content_block_start") content.push({ ...event.content_block, json: "" });
-        if (event.type === "message_delta") end = { ...event.delta, usage: event.usage };
-        const block = content.at(-1);
-        if (event.type === "content_block_stop" && block.json) block.input = inputOf(block.json);
-        if (event.type !== "content_block_delta") continue;
-        block.text += event.delta.text ?? "";
-        block.thinking += event.delta.thinking ?? "";
-        block.json += event.delta.partial_json ?? "";
-      }
-      return { content, ...end };
-    },
   },
   responses: {
-    path: "/v1/responses",
     body: (cap) => ({ input: question, max_output_tokens: cap }),
     tool: (tool) => ({ type: "function", ...tool }),
-    read({ status, incomplete_details: details, output, usage }) {
-      const calls = output.flatMap((item: any) =>
-        item.type === "function_call" ? [[item.name, inputOf(item.arguments)]] : [],
-      );
-      const parts = output.flatMap((item: any) => (item.type === "message" ? item.content : []));
-      const cut = details?.reason === "content_filter" ? "filter" : "length";
-      const whole = calls.length > 0 ? "tool" : "stop";
-      return {
-        end: status === "completed" ? whole : status === "incomplete" ? cut : "fail",
-        text: parts.map((part: any) => part.text ?? "").join(""),
-        calls,
-        usage: {
-          input: usage?.input_tokens,
-          output: usage?.output_tokens,
-          cached: usage?.input_tokens_details?.cached_tokens,
-        },
-      };
-    },
-    joined(events) {
-      const last = events.at(-1);
-      return last?.response?.error ? { error: last.response.error } : (last?.response ?? last);
-    },
   },
 };
 
-export function requestOf(one: EngineCase, client: Client, cap: number): Json {
+export function requestOf(one: EngineCase, client: Client, cap: number): object {
   const { ask = {} } = one;
-  const { body, tool } = protocols[client];
+  const { body, tool } = asking[client];
   const tools = ask.tools ? { tools: ask.tools.map(tool) } : {};
   return { ...body(cap), ...tools, ...ask[client], ...ask.extra?.[client] };
 }
 
 export function seenBy(client: Client, status: number, text: string, isStreamed: boolean): Seen {
-  const { joined, read } = protocols[client];
-  const deltas = isStreamed && status === 200 ? eventsOf(text) : [parsed(text)];
-  const reply: any = isStreamed && status === 200 ? joined(deltas) : deltas[0];
-  const hasHalves = !deltas.every(isWhole);
-  const failed = { end: "fail" as const, text: "", calls: [], usage: {} };
-  const error = reply?.error ? JSON.stringify(reply.error) : "";
-  return { status, error, hasHalves, ...(status !== 200 || error ? failed : read(reply)) };
+  const frames = isStreamed && status === 200 ? framesIn(text) : [];
+  const values = frames.length > 0 ? frames.map(({ data }) => parsed(data)) : [parsed(text)];
+  const hasHalves = !values.every(isWhole);
+  const failure = values.find(isError);
+  if (status !== 200 || failure) {
+    return { status, end: "fail", text: "", calls: [], usage: {}, error: JSON.stringify(failure ?? text), hasHalves };
+  }
+  const answer = frames.length > 0 ? wires[client].readFrames(frames) : wires[client].readReply(values[0] as Json);
+  return {
+    status,
+    end: ends[answer.end],
+    text: answer.text,
+    calls: answer.calls.map(({ name, input }) => [name, input]),
+    usage: usageIn(values),
+    error: "",
+    hasHalves,
+  };
 }
 
-function eventsOf(body: string): unknown[] {
-  return body
-    .split("\n\n")
-    .flatMap((frame) => /^data: (.*)$/m.exec(frame)?.slice(1) ?? [])
-    .filter((data) => data !== "[DONE]")
-    .map(parsed);
+const ends = {
+  stop: "stop",
+  length: "length",
+  tool_calls: "tool",
+  content_filter: "filter",
+  failed: "fail",
+  none: "none",
+} as const;
+
+function framesIn(body: string): { event?: string; data: string }[] {
+  return body.split("\n\n").flatMap((frame) => {
+    const data = /^data: (.*)$/m.exec(frame)?.[1];
+    const event = /^event: (.*)$/m.exec(frame)?.[1];
+    return data === undefined ? [] : [{ data, ...(event === undefined ? {} : { event }) }];
+  });
+}
+
+function isError(value: unknown): boolean {
+  const { error, response } = (value ?? {}) as { error?: unknown; response?: { error?: unknown } };
+  return Boolean(error ?? response?.error);
+}
+
+/** The usage that a client reads at the end, under any protocol's names. */
+function usageIn(values: unknown[]): Seen["usage"] {
+  const usages = values.flatMap((value) => {
+    const { usage, response } = (value ?? {}) as { usage?: Json; response?: { usage?: Json } };
+    return usage ?? response?.usage ?? [];
+  });
+  const last = usages.at(-1);
+  const count = (...names: (Json | undefined)[]) => {
+    const found: unknown = names.find((name) => typeof name === "number");
+    return typeof found === "number" ? found : undefined;
+  };
+  const cached = count(last?.prompt_tokens_details?.cached_tokens);
+  const input = count(last?.prompt_tokens, last?.input_tokens);
+  const output = count(last?.completion_tokens, last?.output_tokens);
+  return compact({ input, output, cached });
 }
 
 /** Reports whether all texts of a value are whole characters. */
 function isWhole(value: unknown): boolean {
   if (typeof value === "string") return value.isWellFormed();
   return typeof value !== "object" || value === null || Object.values(value).every(isWhole);
-}
-
-function inputOf(text: string): unknown {
-  return parsed(text || "{}");
 }

@@ -12,7 +12,7 @@ const recorded = (name: string) => readFileSync(join(import.meta.dir, "recorded"
 
 test("vLLM's log probabilities of its thoughts and markers are not the text's, streamed or whole", () => {
   const streamed = folded(decodedBytewise(openaiChatUpstream, identity, recorded("vllm-0.32.0-logprobs.sse")));
-  const reply = JSON.parse(recorded("vllm-0.32.0-logprobs.json"));
+  const reply = JSON.parse(recorded("vllm-0.32.0-logprobs.whole"));
   const whole = folded(openaiChatUpstream.response.decode(reply, identity, { dialect: dialects.vllm }));
   for (const { parts } of [streamed, whole]) {
     const text = parts.find(({ head }) => head.kind === "text");

@@ -2,8 +2,9 @@
 
 import { contractProblems } from "../harness/contract.ts";
 import { type Sluice, startSluice } from "../harness/sluice.ts";
+import { wires } from "../protocol/pairs/wires.ts";
 import { type Client, clients, type EngineCase, type Mode, modesOf } from "./case.ts";
-import { protocols, requestOf, type Seen, seenBy } from "./clients.ts";
+import { requestOf, type Seen, seenBy } from "./clients.ts";
 import { type ScriptedEngine, spareModel, startScriptedEngine } from "./engine.ts";
 
 export interface Outcome extends Seen {
@@ -51,7 +52,7 @@ interface Parts {
 }
 
 async function outcomeOf(one: EngineCase, client: Client, mode: Mode, { sluice, engine }: Parts): Promise<Outcome> {
-  const { path } = protocols[client];
+  const { path } = wires[client];
   const stream = mode === "s";
   const engineModel = mode === "p" ? `${one.id} with a spare` : one.id;
   engine.asked.delete(engineModel);

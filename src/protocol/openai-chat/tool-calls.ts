@@ -150,7 +150,7 @@ export function toolCallAssembly(responseId: string) {
   };
 }
 
-/** What engines write behind complete arguments: blanks, and braces too many. */
+/** Engines write blanks, and braces too many, behind complete arguments. */
 const rest = /^[\s}\]]*$/;
 
 function contentOf(fragment: JsonObject): { isCustom: boolean; name: string; written: string } {

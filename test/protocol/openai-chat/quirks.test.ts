@@ -222,7 +222,9 @@ describe("text, reasoning and ends", () => {
   });
 
   test("an unknown finish_reason ends an answer with [DONE] alone, and is told", () => {
-    const chunks = [delta({ content: "a" }), delta({}, "some_new_word")].map((one) => `data: ${JSON.stringify(one)}\n\n`);
+    const chunks = [delta({ content: "a" }), delta({}, "some_new_word")].map(
+      (one) => `data: ${JSON.stringify(one)}\n\n`,
+    );
     expect(eventsOf(chunks.join("")).at(-1)?.type).toBe("response-failed");
     expect(eventsOf(`${chunks.join("")}data: [DONE]\n\n`).at(-1)).toEqual({
       type: "response-end",
