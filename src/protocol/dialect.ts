@@ -57,7 +57,7 @@ export interface CarriedField {
 }
 
 /** `thinking.empty`: blocks of thoughts without a text. */
-export const strippedFields = ["cache_control", "cache_control.ttl", "output_config", "thinking.empty"] as const;
+export const strippedFields = ["cache_control", "cache_control.ttl", "output_config.effort", "thinking.empty"] as const;
 export type StrippedField = (typeof strippedFields)[number];
 
 /** The most that an engine takes. Infinity: it has no such limit that is known. */

@@ -12,21 +12,18 @@ import { entryOf, isObject, type JsonObject, textOf } from "../json.ts";
 import { logprobsOf } from "../logprobs.ts";
 import { assertFewParts } from "../parts-bound.ts";
 import { answerCutShort, malformedAnswer } from "../refusal.ts";
+import { CarriedOut } from "./carried-out.ts";
 import { decodeFault } from "./fault.ts";
 import { type ToolCallAssembly, toolCallAssembly } from "./tool-calls.ts";
 import { decodeUsage } from "./usage.ts";
 
-export function streamDecoder(identity: ResponseIdentity, { dialect }: AnswerContext = {}): StreamDecoder {
-  return new StreamDecoder(new AnswerDecoder(identity, dialect));
+export function streamDecoder(identity: ResponseIdentity, context: AnswerContext = {}): StreamDecoder {
+  return new StreamDecoder(new AnswerDecoder(identity, context));
 }
 
 /** A whole reply is one chunk that has a `message` where chunks have a `delta`. */
-export function decodeReply(
-  reply: unknown,
-  identity: ResponseIdentity,
-  { dialect }: AnswerContext = {},
-): InferenceEvent[] {
-  const answer = new AnswerDecoder(identity, dialect);
+export function decodeReply(reply: unknown, identity: ResponseIdentity, context: AnswerContext = {}): InferenceEvent[] {
+  const answer = new AnswerDecoder(identity, context);
   if (!isObject(reply)) return answer.fail(malformedAnswer(new Error("a reply that is no object")));
   return [...answer.push(reply), ...answer.end()];
 }
@@ -36,6 +33,7 @@ type TextKind = "text" | "refusal" | "reasoning";
 /** A class: docs/design/runtime.md, Bun as a server. */
 class AnswerDecoder extends Answer {
   readonly #dialect: Dialect;
+  readonly #carried: CarriedOut;
   /** Made for the first call. */
   #tools: ToolCallAssembly | null = null;
   #partCount = 0;
@@ -47,9 +45,10 @@ class AnswerDecoder extends Answer {
   /** Log probabilities of tokens whose text has not come yet: a character's first bytes, a tag that may open reasoning. */
   #early: TokenLogprob[] = none;
 
-  constructor(identity: ResponseIdentity, dialect: Dialect = dialects.generic) {
+  constructor(identity: ResponseIdentity, { dialect = dialects.generic, model = identity.model }: AnswerContext) {
     super(identity);
     this.#dialect = dialect;
+    this.#carried = new CarriedOut(dialect, model);
   }
 
   push(chunk: JsonObject): InferenceEvent[] {
@@ -87,6 +86,7 @@ class AnswerDecoder extends Answer {
     this.endsHere();
     const events: InferenceEvent[] = [];
     this.#closeText(events);
+    this.#sign(events, this.#carried.ofMessage());
     for (const call of this.#tools?.calls ?? []) events.push({ type: "part-end", index: call.partIndex });
     const stopSequence = this.#stopSequence;
     events.push({
@@ -122,12 +122,23 @@ class AnswerDecoder extends Answer {
   }
 
   #closeText(events: InferenceEvent[]): void {
-    if (this.#open) events.push({ type: "part-end", index: this.#open.index });
+    const open = this.#open;
     this.#open = null;
+    if (!open) return;
+    const signature = open.kind === "reasoning" ? this.#carried.ofMessage() : undefined;
+    events.push({ type: "part-end", index: open.index, ...(signature === undefined ? {} : { signature }) });
+  }
+
+  /** A thought without a text, which holds what the engine wants back. */
+  #sign(events: InferenceEvent[], signature: string | undefined): void {
+    if (signature === undefined) return;
+    const index = this.#newIndex();
+    events.push({ type: "part-start", index, part: { kind: "reasoning" } }, { type: "part-end", index, signature });
   }
 
   #choice(events: InferenceEvent[], value: JsonObject): void {
     const delta = isObject(value.delta) ? value.delta : isObject(value.message) ? value.message : {};
+    this.#carried.take(delta);
     const thought = this.#thoughtIn(delta);
     this.#write(events, "reasoning", thought);
     const calls: unknown[] = Array.isArray(delta.tool_calls) ? delta.tool_calls : [];
@@ -165,6 +176,8 @@ class AnswerDecoder extends Answer {
     for (const step of this.#tools.push(fragment, position)) {
       if (step.type === "start") {
         this.#closeText(events);
+        this.#sign(events, this.#carried.ofMessage());
+        this.#sign(events, this.#carried.ofCall(fragment, step.call.callId));
         step.call.partIndex = this.#newIndex();
         this.#toolCalls += 1;
         const { callId, toolName, custom, partIndex: index } = step.call;
