@@ -104,6 +104,8 @@ export interface Refusals {
   operators: readonly RegExp[];
   /** A 500 about a field of the request that the engine could not read. */
   unread: readonly { words: RegExp; param: string }[];
-  /** Sentences that clients may read (sentence.ts). */
+  /** The things that a refusal of a request may be about, by words in it. The first one that fits is named. */
+  things: readonly { words: RegExp; thing: string }[];
+  /** Sentences that clients may read, with holes for numbers, paths of fields and the model (engine-sentence.ts). */
   sentences: readonly string[];
 }

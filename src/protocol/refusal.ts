@@ -6,25 +6,36 @@
 import { Fault, type FaultCode } from "../inference/fault.ts";
 import { inputTooLong } from "../inference/overflow.ts";
 import type { Refusals } from "./dialect.ts";
+import { sentenceIn } from "./engine-sentence.ts";
 import type { NamedField } from "./fields.ts";
-import { isObject, type JsonObject } from "./json.ts";
+import { isObject, type JsonObject, textOf } from "./json.ts";
 import { headOf, inputTokensOf, saysContextIsExceeded } from "./overflow.ts";
 
-/** `error` is the answer of `errorOf`, and `field` the field that the engine blames. */
-export function refusalFault(status: number, error: JsonObject, said: Refusals, field?: NamedField): Fault {
+/** `error` is the answer of `errorOf`, and `field` the field that the engine blames. `named` checks the path of a field. */
+export function refusalFault(
+  status: number,
+  error: JsonObject,
+  said: Refusals,
+  field?: NamedField,
+  named?: (path: string) => NamedField | undefined,
+): Fault {
   // The log may not quote an engine either: its text may hold names, hosts and the caller's words.
   const cause = new Error(`the upstream answered ${status}`);
   const unread = status === 500 ? unreadField(headOf(error), said) : undefined;
-  if (unread) return refusalFault(400, error, said, unread);
+  if (unread) return refusalFault(400, error, said, unread, named);
   // With 429 such words are about the tokens of a minute.
   if (status !== 429 && saysContextIsExceeded(error, said)) return inputTooLong(inputTokensOf(error, said), { cause });
   switch (status) {
     case 400:
     case 413:
     case 422: {
-      const message =
-        "The model's engine cannot serve this request. Change the request's content, or choose another model.";
-      return new Fault("invalid_value", message, { ...field, cause });
+      const text = headOf(error);
+      const sentence = sentenceIn(text, said, (path) => (named ? named(path) : undefined));
+      const thing = said.things.find(({ words }) => words.test(`${text} ${textOf(error.code)}`))?.thing;
+      const message = thing
+        ? `The model's engine cannot serve this request because of ${thing}. Change that, or choose another model.`
+        : "The model's engine cannot serve this request. Change the request's content, or choose another model.";
+      return new Fault("invalid_value", message, { ...field, ...(sentence && { sentence }), cause });
     }
     case 429:
       return engineIsFull(cause);

@@ -2,6 +2,7 @@
 import { Fault } from "../inference/fault.ts";
 import type { Dialect } from "../protocol/dialect.ts";
 import { dialects } from "../protocol/dialects.ts";
+import { engineTextOf } from "../protocol/engine-text.ts";
 import { withoutRefusedField } from "../protocol/refused-field.ts";
 import { type AttemptEnd, kindOfRefusal, retryAfterOf } from "./attempt.ts";
 import { readAtMost } from "./body.ts";
@@ -29,7 +30,8 @@ export async function refusalOf(
   const body = await parseLarge(text).catch(() => text);
   const fault = codec.fault.decode(status, body, dialect);
   const lesser = withoutRefusedField(dialect, request, status, body);
-  const end: AttemptEnd = { kind: kindOfRefusal(status, fault), status };
+  const said = status >= 400 && status < 500 ? engineTextOf(body) : undefined;
+  const end: AttemptEnd = { kind: kindOfRefusal(status, fault), status, ...(said === undefined ? {} : { said }) };
   const wait_s = retryAfterOf(reply);
   if (wait_s === null) return { fault, end, lesser };
   const details = { ...fault.details, retryAfterSeconds: Math.min(60, Math.max(1, Math.ceil(wait_s))) };

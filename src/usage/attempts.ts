@@ -290,6 +290,7 @@ export class Attempts implements EngineAnswer, EngineEvents {
       outcome: end.kind,
       ms: Math.round(ms),
       ...(continued && { continued }),
+      ...(end.said !== undefined && { said: end.said }),
     });
     attempted({ model: this.#attemptRequest.model.id, route, end, ms });
     // `#wasShown` has recorded the beginning of the answer, so only a later failure is news.
