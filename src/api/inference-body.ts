@@ -4,6 +4,7 @@ import { BodyItems } from "../body/body-items.ts";
 import { type JsonBody, readJson } from "../body/read.ts";
 import type { Call } from "../http/call.ts";
 import { reserve, takesTurns } from "../http/shed.ts";
+import type { Model } from "../inference/model.ts";
 import type { UncheckedItems } from "../protocol/contract.ts";
 import type { Catalog, CatalogModel } from "../routing/catalog.ts";
 import { answeringModelOrNull, retirementHeadersOf } from "../routing/model-names.ts";
@@ -14,9 +15,14 @@ import type { RequestBody } from "./operation.ts";
 interface Checking<Wire> {
   /**
    * Throws the Fault of the first offence. `extraParams` are the fields that the model accepts beyond the contract.
-   * `unchecked` are the items of lists that have to be checked, null for all.
+   * `unchecked` are the items of lists that have to be checked, null for all. `bounds` are those of the model.
    */
-  validate(body: unknown, extraParams: readonly string[], unchecked: UncheckedItems | null): Wire;
+  validate(
+    body: unknown,
+    extraParams: readonly string[],
+    unchecked: UncheckedItems | null,
+    bounds: Model["bounds"],
+  ): Wire;
   /** The lists and texts that are looked up among those of earlier requests; none by default. */
   repeated?: readonly string[];
   /** Whether a body asks for a stream. By default, one without the field does not. */
@@ -43,7 +49,8 @@ export function inferenceBody<Wire>(
       const catalog = dependencies.catalog();
       noteRequested(call, catalog, value, isStreamed);
       await pause(bytes);
-      const wire = validate(value, extraParamsOf(catalog, value), read.unseen);
+      const { extraParams = none, bounds } = answeringNamed(catalog, modelIn(value)) ?? {};
+      const wire = validate(value, extraParams, read.unseen, bounds);
       read.keepItems();
       await pause(bytes);
       return { value: wire, bytes, own, digest };
@@ -69,10 +76,10 @@ function noteRequested(
   call.requested(answering ? { model: answering.id, stream } : { stream });
 }
 
-/** The catalog's `extra_params` of the model that the body names, if it names one. */
-function extraParamsOf(catalog: Catalog, body: unknown): readonly string[] {
-  const model = (body as { model?: unknown } | null)?.model;
-  return answeringNamed(catalog, model)?.extraParams ?? [];
+const none: readonly string[] = [];
+
+function modelIn(body: unknown): unknown {
+  return (body as { model?: unknown } | null)?.model;
 }
 
 function answeringNamed(catalog: Catalog, name: unknown): CatalogModel | null {

@@ -13,6 +13,7 @@ import { withoutLostHints } from "../inference/hints.ts";
 import { refuseImages } from "../inference/image-url.ts";
 import { mediaOf } from "../inference/media.ts";
 import type { InferenceRequest } from "../inference/request.ts";
+import { beyondAll } from "../protocol/engine-bounds.ts";
 import { assertCapable, type CatalogModel } from "../routing/catalog.ts";
 import { allowedModel } from "../routing/model-names.ts";
 import type { Operation } from "../store/ledger.ts";
@@ -61,6 +62,8 @@ export async function prepare<Wire extends InferenceWire, Reply, Kept extends Ke
   const decoded = steps ? await stepwise(steps, askedBytes, call.pause) : codec.request.decode(wire);
   dependencies.bounds.garbage.translated(askedBytes);
   await call.pause(askedBytes);
+  const beyond = beyondAll(decoded);
+  if (beyond) throw beyond;
   assertCapable(model, decoded);
   refuseImages(decoded, dependencies.images());
   const request = withoutLostHints(decoded, model);

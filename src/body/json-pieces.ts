@@ -1,6 +1,7 @@
 /**
  * Writes a large value as JSON in pieces of bytes: one string would be held two or three times, and would stop all
- * other work while it is made. The result is that of JSON.stringify, for data that came from JSON. Pure.
+ * other work while it is made. The result is that of JSON.stringify, for data that came from JSON, but with U+FFFD for each half
+ * of a character that stands alone: engines answer 500 to those. Pure.
  */
 
 /** Characters that become one piece, roughly. */
@@ -9,16 +10,38 @@ const piece_characters = 256 * 1024;
 /** The cost of a value beside its characters. */
 const value_characters = 8;
 
-export function* jsonPieces(value: unknown, piece = piece_characters): Generator<Uint8Array<ArrayBuffer>, void, void> {
+/** Called if there was such a half. */
+type Alone = (() => void) | undefined;
+
+/** A small value as JSON. */
+export function jsonText(value: unknown, alone: Alone): string {
+  return wellFormed(JSON.stringify(value), alone);
+}
+
+/** JSON has an escape for half a character, and the character itself for a whole one. */
+function wellFormed(json: string, alone: Alone): string {
+  if (!json.includes("\\ud")) return json;
+  return json.replace(half, (_, before: string) => {
+    alone?.();
+    return `${before}\ufffd`;
+  });
+}
+const half = /(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g;
+
+export function* jsonPieces(
+  value: unknown,
+  piece = piece_characters,
+  alone?: Alone,
+): Generator<Uint8Array<ArrayBuffer>, void, void> {
   const encoder = new TextEncoder();
   let text = "";
   for (const part of parts(value, piece)) {
     text += part;
     if (text.length < piece) continue;
-    yield encoder.encode(text);
+    yield encoder.encode(wellFormed(text, alone));
     text = "";
   }
-  if (text !== "") yield encoder.encode(text);
+  if (text !== "") yield encoder.encode(wellFormed(text, alone));
 }
 
 /** Texts of about one piece at most. */

@@ -207,6 +207,7 @@ function modelOf(entry: ModelEntry): Omit<CatalogModel, "routes"> {
     },
     ...compact({ tokenizer: entry.tokenizer }),
     extraParams: entry.extra_params ?? [],
+    ...compact({ bounds: entry.bounds === "engine" ? ("engine" as const) : undefined }),
     ...compact({ aliases: entry.aliases, retirement: retirementOf(entry) }),
   };
 }

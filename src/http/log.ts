@@ -27,7 +27,7 @@ interface LogOptions {
   worker?: number | undefined;
   clock: Clock;
   /** Called for each line. */
-  settings(): { level: LogLevel; format: LogFormat };
+  settings(): { level: LogLevel; format: LogFormat; engine_text?: boolean };
   /** Routes whose requests are logged at `debug`, unless they fail by a defect. */
   probes?: ReadonlySet<string>;
   /** Words that no cause may contain: the addresses of engines, and their names of models. */
@@ -74,7 +74,7 @@ export function logTo({ write, worker, clock, settings, probes, hidden = () => [
     request(call, status) {
       const ended = call.endStatus(status);
       const of = probes?.has(call.route) && status !== 500 ? "debug" : ended >= 500 ? "error" : "info";
-      if (isWanted(of)) line(requestFields(head(of), call, status, hidden));
+      if (isWanted(of)) line(requestFields(head(of), call, status, hidden, settings().engine_text === true));
     },
     event(of, event, fields = {}) {
       if (isWanted(of) && flood.admits(event))
@@ -95,7 +95,13 @@ interface Head {
 }
 
 /** All fields that exist, by name: an object that is put together from others costs more than its line. */
-function requestFields({ time, level, worker }: Head, call: Call, status: number, hidden: () => readonly string[]) {
+function requestFields(
+  { time, level, worker }: Head,
+  call: Call,
+  status: number,
+  hidden: () => readonly string[],
+  hasEngineText: boolean,
+) {
   const { notes } = call;
   const { user_agent, x_request_id, x_client_request_id } = callersWords(call.request.headers);
   return {
@@ -123,7 +129,7 @@ function requestFields({ time, level, worker }: Head, call: Call, status: number
     queued_ms: notes.queued_ms ? Math.round(notes.queued_ms) : undefined,
     upstream: notes.upstream,
     replica: notes.replica,
-    attempts: attemptsShown(notes.attempts ?? []),
+    attempts: attemptsShown(notes.attempts ?? [], hasEngineText),
     input_tokens: notes.usage && notes.usage.inputTokens + notes.usage.cachedInputTokens + notes.usage.cacheWriteTokens,
     output_tokens: notes.usage?.outputTokens,
     usage_source: notes.usage?.source,
@@ -133,8 +139,9 @@ function requestFields({ time, level, worker }: Head, call: Call, status: number
 }
 
 /** The attempts of a request. If the first one answered, the name of its engine is enough. */
-function attemptsShown(attempts: readonly Tried[]): readonly Tried[] | undefined {
-  return attempts.length > 1 || attempts.some(({ outcome }) => outcome !== "answered") ? attempts : undefined;
+function attemptsShown(attempts: readonly Tried[], hasEngineText: boolean): readonly Tried[] | undefined {
+  if (attempts.length < 2 && attempts.every(({ outcome }) => outcome === "answered")) return undefined;
+  return hasEngineText ? attempts : attempts.map(({ said: _, ...attempt }) => attempt);
 }
 
 const cause_chars_max = 2000;

@@ -116,6 +116,8 @@ export interface FaultDetails {
   param?: string;
   /** The protocol of `param`, if an engine named it. */
   engineProtocol?: Protocol;
+  /** A sentence of an engine that callers may read: texts, and fields in the protocol of the engine. */
+  sentence?: readonly (string | { param: string; engineProtocol: Protocol })[];
   /** The lengths, with `context_length_exceeded` (overflow.ts). */
   overflow?: SaidOverflow;
   /** Whole seconds, sent as `retry-after`. */

@@ -16,6 +16,8 @@ export interface Model {
   tokenizer?: string;
   /** Top-level fields beyond the contract that this model accepts. */
   extraParams: readonly string[];
+  /** `engine`: requests may have what the model's engine takes. Absent: what the specification of the service says. */
+  bounds?: "engine";
 }
 
 /** Prices in whole micro-units for each token. */

@@ -2,7 +2,7 @@
  * The centre, part one: a caller's request to a model, in no protocol.
  *
  * It is as structured as the most structured protocol, so that nothing is lost on the way through. Codecs translate to it and
- * from it, and no codec knows another. This file has only types, and imports nothing.
+ * from it, and no codec knows another. This file has types and lists of their values, and imports nothing.
  */
 
 /** An ability of a model. A request that needs one that the model lacks is refused by name, never silently degraded. */
@@ -96,11 +96,15 @@ export interface Sampling {
   logitBias?: Record<string, number>;
 }
 
-export type ReasoningEffort = "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max";
+/** From the least to the most. */
+export const reasoningEfforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
+export type ReasoningEffort = (typeof reasoningEfforts)[number];
 
 /** Hints, which a model that does not reason does not get (hints.ts). */
 export interface Reasoning {
   effort?: ReasoningEffort;
+  /** The level again, if an engine without a word for it must refuse it, and may not get a lower one. */
+  exactEffort?: ReasoningEffort;
   /** `thinking.budget_tokens` of Messages. */
   budgetTokens?: number;
   native?: Native;

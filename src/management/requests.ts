@@ -46,6 +46,12 @@ export const Request = Type.Object(
             continued: Type.Optional(
               Type.Boolean({ description: "It went on with an answer that another engine had begun." }),
             ),
+            said: Type.Optional(
+              Type.String({
+                description:
+                  "The engine's own text of its refusal, at most 500 characters, without credentials and quoted values.",
+              }),
+            ),
           }),
           { description: "Each attempt, where there was more than one, or its upstream has several addresses." },
         ),
@@ -176,8 +182,11 @@ function requestFacts(request: Request): Facts {
   const duration = (value: number | null | undefined) =>
     value === null || value === undefined ? null : `${grouped(value)} ms`;
   const attempts = (route?.tried ?? []).map(
-    ({ upstream, replica, outcome, ms }, index) =>
-      [`attempt ${index + 1}`, `${upstream}${replica ? ` at ${replica}` : ""}, ${outcome}, ${duration(ms)}`] as const,
+    ({ upstream, replica, outcome, ms, said }, index) =>
+      [
+        `attempt ${index + 1}`,
+        `${upstream}${replica ? ` at ${replica}` : ""}, ${outcome}, ${duration(ms)}${said ? `: ${said}` : ""}`,
+      ] as const,
   );
   const costs = request.prices
     ? ([

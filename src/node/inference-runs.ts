@@ -13,9 +13,11 @@ import { type Attempted, Attempts, type AttemptsParts } from "../usage/attempts.
 import { Compacting, type Open } from "../usage/compacting.ts";
 import { Continuing, mayGoOn } from "../usage/continuing.ts";
 import type { InputEstimate } from "../usage/input-estimate.ts";
+import { LesserDialects } from "../usage/lesser-dialects.ts";
 import type { OutputCalibration } from "../usage/output-calibration.ts";
 import { type Ended, type RunRequest, type Runs, runs, type Tokenizing } from "../usage/run.ts";
 import type { Engines } from "./engines.ts";
+import { lossLog } from "./loss-log.ts";
 
 interface Parts {
   admission: Admission;
@@ -45,6 +47,8 @@ export function inferenceRuns(parts: Parts): Runs {
       engines.tallies.ended(attempt.route.upstream, attempt.end.kind);
       attempted(attempt);
     },
+    lost: lossLog(parts, () => performance.now()),
+    lesser: new LesserDialects(),
     waited: metrics.waited,
     firstPart: (route, ms) => metrics.firstPart(route.upstream.name, ms / 1000),
     settings: parts.metering,

@@ -38,10 +38,22 @@ export interface UpstreamAsk {
   instructionsInside?: boolean | undefined;
   /** The engine's dialect; `generic` if it is absent. */
   dialect?: Dialect | undefined;
+  /** Called for each kind of thing in the request that the engine is not sent as the caller wrote it. */
+  lost?: ((loss: Loss) => void) | undefined;
 }
+
+/**
+ * The losses of a request that are allowed (docs/protocols.md, What an engine is not sent): thoughts that the engine does not
+ * read, opaque values that another one made, calls that the caller wrote before their turn's text, lone surrogates, fields
+ * that the engine refuses, and a field that it has just refused.
+ */
+export const losses = ["thoughts", "carried", "order", "surrogates", "stripped", "refused"] as const;
+export type Loss = (typeof losses)[number];
 
 /** The facts that the decoder of an answer needs beside it. */
 export interface AnswerContext {
+  /** The public id of the model; that of the identity may be an alias. */
+  model?: string | undefined;
   /** The cap that the engine was sent: some engines do not report that it ended an answer. */
   outputTokens_max?: number | undefined;
   /** The engine's dialect; `generic` if it is absent. */

@@ -57,7 +57,7 @@ export interface CarriedField {
 }
 
 /** `thinking.empty`: blocks of thoughts without a text. */
-export const strippedFields = ["cache_control", "cache_control.ttl", "output_config", "thinking.empty"] as const;
+export const strippedFields = ["cache_control", "cache_control.ttl", "output_config.effort", "thinking.empty"] as const;
 export type StrippedField = (typeof strippedFields)[number];
 
 /** The most that an engine takes. Infinity: it has no such limit that is known. */
@@ -102,9 +102,7 @@ export interface Refusals {
   inputTokensAtLeast: readonly RegExp[];
   /** The length of the context in such a text. */
   contextTokens: readonly RegExp[];
-  /** A filter of content refused the request. Tried on the error's code and message, as the following ones are. */
-  filtered: readonly RegExp[];
-  /** The model failed to write what was asked of it. Another attempt may succeed. */
+  /** The model failed to write what was asked of it. Another attempt may succeed. Tried on the error's code and message. */
   failed: readonly RegExp[];
   /** A schema or a grammar of the request cannot be enforced. */
   format: readonly RegExp[];
@@ -114,6 +112,8 @@ export interface Refusals {
   operators: readonly RegExp[];
   /** A 500 about a field of the request that the engine could not read. */
   unread: readonly { words: RegExp; param: string }[];
-  /** Sentences that clients may read (sentence.ts). */
+  /** The things that a refusal of a request may be about, by words in it. The first one that fits is named. */
+  things: readonly { words: RegExp; thing: string }[];
+  /** Sentences that clients may read, with holes for numbers, paths of fields and the model (engine-sentence.ts). */
   sentences: readonly string[];
 }

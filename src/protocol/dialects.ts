@@ -3,7 +3,7 @@
  * (test/house/dialects.test.ts). `generic` is for engines that are not here, and reads what any of them is known to send.
  * docs/engines.md says of each row how it is known.
  */
-import type { Dialect } from "./dialect.ts";
+import type { CarriedField, Dialect } from "./dialect.ts";
 import { anyEnds } from "./dialects/ends.ts";
 import { anyRefusals } from "./dialects/refusals.ts";
 import { anyUsage } from "./dialects/usage.ts";
@@ -148,6 +148,9 @@ export const dialects = {
   },
   litellm: { ...own, mark: "litellm", namedTool: "name", load: { waiting: [], cache: [] } },
 } satisfies Record<string, Dialect>;
+
+/** The fields of all dialects for opaque values. */
+export const carriedFields: readonly CarriedField[] = [googleSignature, reasoningDetails];
 
 export type DialectName = keyof typeof dialects;
 export const dialectNames = Object.keys(dialects) as DialectName[];

@@ -64,6 +64,30 @@ const purposes: Readonly<Record<Protocol, Readonly<Partial<Record<string, Purpos
   },
 };
 
+/** Reports whether a quoted text is the path of a field of a request, which tells nothing of its caller. */
+export function isFieldName(path: string): boolean {
+  if (path.length > 128 || !/^[a-z_]+([.[][a-z0-9_\]]+)*$/.test(path)) return false;
+  const root = rootOf(path);
+  return moreFields.has(root) || Object.values(purposes).some((fields) => Object.hasOwn(fields, root));
+}
+
+/** Fields that engines name and that have no equivalent elsewhere, and words of schemas. */
+const moreFields: ReadonlySet<string> = new Set([
+  ...["body", "content", "role", "type", "name", "system", "stream", "seed", "logprobs", "reasoning_content"],
+  ...[
+    "reasoning_details",
+    "tool_calls",
+    "tool_call_id",
+    "function",
+    "parameters",
+    "json_schema",
+    "schema",
+    "properties",
+  ],
+  ...["required", "thinking", "cache_control", "output_config", "input_schema", "image_url", "file", "extra_content"],
+  ...["frequency_penalty", "presence_penalty", "logit_bias", "stream_options", "include", "store", "user", "metadata"],
+]);
+
 /** The field that an engine named, if its path begins with a field of the contract. Other paths might reveal the engine. */
 export function namedField(
   engineProtocol: Protocol,

@@ -6,16 +6,23 @@
 import { Fault, type FaultCode } from "../inference/fault.ts";
 import { inputTooLong } from "../inference/overflow.ts";
 import type { Refusals } from "./dialect.ts";
+import { sentenceIn } from "./engine-sentence.ts";
 import type { NamedField } from "./fields.ts";
-import { isObject, type JsonObject } from "./json.ts";
+import { isObject, type JsonObject, textOf } from "./json.ts";
 import { headOf, saidOverflow, saysContextIsExceeded } from "./overflow.ts";
 
-/** `error` is the answer of `errorOf`, and `field` the field that the engine blames. */
-export function refusalFault(status: number, error: JsonObject, said: Refusals, field?: NamedField): Fault {
+/** `error` is the answer of `errorOf`, and `field` the field that the engine blames. `named` checks the path of a field. */
+export function refusalFault(
+  status: number,
+  error: JsonObject,
+  said: Refusals,
+  field?: NamedField,
+  named?: (path: string) => NamedField | undefined,
+): Fault {
   // The log may not quote an engine either: its text may hold names, hosts and the caller's words.
   const cause = new Error(`the upstream answered ${status}`);
   const unread = status === 500 ? unreadField(headOf(error), said) : undefined;
-  if (unread) return refusalFault(400, error, said, unread);
+  if (unread) return refusalFault(400, error, said, unread, named);
   // With 429 such words are about the tokens of a minute.
   if (status !== 429 && saysContextIsExceeded(error, said)) return inputTooLong(saidOverflow(error, said), { cause });
   const says = (words: readonly RegExp[]) => words.some((one) => one.test(`${error.code ?? ""} ${headOf(error)}`));
@@ -25,11 +32,14 @@ export function refusalFault(status: number, error: JsonObject, said: Refusals, 
     case 422: {
       if (says(said.operators)) return engineFailure("upstream_unavailable", unavailable, cause, misconfigured_s);
       if (says(said.failed)) return engineFailure("upstream_unavailable", failedToWrite, cause);
-      if (says(said.filtered)) return new Fault("invalid_value", filtered, { cause });
-      if (!field && says(said.format)) return refusalFault(status, error, { ...said, format: [] }, formatField);
-      const message =
-        "The model's engine cannot serve this request. Change the request's content, or choose another model.";
-      return new Fault("invalid_value", message, { ...field, cause });
+      const blamed = field ?? (says(said.format) ? formatField : undefined);
+      const text = headOf(error);
+      const sentence = sentenceIn(text, said, (path) => (named ? named(path) : undefined));
+      const thing = said.things.find(({ words }) => words.test(`${text} ${textOf(error.code)}`))?.thing;
+      const message = thing
+        ? `The model's engine cannot serve this request because of ${thing}. Change that, or choose another model.`
+        : "The model's engine cannot serve this request. Change the request's content, or choose another model.";
+      return new Fault("invalid_value", message, { ...blamed, ...(sentence && { sentence }), cause });
     }
     case 429:
       return engineIsFull(cause);
@@ -57,8 +67,6 @@ const operators: ReadonlySet<number> = new Set([401, 402, 403, 404]);
 const formatField: NamedField = { param: "response_format", engineProtocol: "openai-chat" };
 const unavailable = "The model is not available at the moment. Please try again shortly.";
 const failedToWrite = "The model failed to write its tool calls in a form that can be read. Please try again.";
-const filtered =
-  "The content filter of the model's engine refused this request. Change the request's content, or choose another model.";
 
 const overloaded = "The model is overloaded. Please try again shortly.";
 

@@ -81,7 +81,7 @@ function quoted(text: string, quote: string): string {
 }
 
 /** Recognises prefixes of credentials, and long words that mix cases and digits or are hexadecimal. */
-function looksSecret(text: string): boolean {
+export function looksSecret(text: string): boolean {
   // Only the head is shown, and a string may have megabytes.
   const head = text.slice(0, 256);
   if (/(^|[^a-z])(sl[kort]_|sk[-_]|pk[-_]|gh[pousr]_|xox[abp]-|eyJ|AKIA|bearer\s|basic\s)/i.test(head)) return true;

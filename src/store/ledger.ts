@@ -140,7 +140,14 @@ export interface Settle extends RequestFacts {
     attempts: number;
     firstPart_ms: number | null;
     /** Each attempt. Left out if there was one, at an engine that its upstream's name identifies. */
-    tried?: readonly { upstream: string; replica?: string; outcome: string; ms: number; continued?: boolean }[];
+    tried?: readonly {
+      upstream: string;
+      replica?: string;
+      outcome: string;
+      ms: number;
+      continued?: boolean;
+      said?: string;
+    }[];
   } | null;
   /** The engine's report if it was not accepted unchanged, for operators. */
   reportRejected: RejectedReport | null;

@@ -2,7 +2,9 @@
  * TELEMETRY: what a node reports about itself: metrics, and traces if they are requested. Never content, and never a
  * key. This file defines what a metric is, and how many values each label may have. Pure.
  */
+
 import { faultCatalogue } from "../inference/fault.ts";
+import { losses } from "../protocol/codec.ts";
 import { meteredOperations } from "../store/ledger.ts";
 
 /** The values of a label: those of a list, or any values up to a number. Further ones are counted as `other`. */
@@ -51,6 +53,7 @@ export const bounds = {
   upstream: 512,
   /** The current addresses of names that are resolved again and again. */
   replica: 512,
+  loss: losses,
   attempt: [
     ...["answered", "empty", "abandoned", "unreachable", "stale", "broken", "timeout", "busy", "failed"],
     ...["refused", "rejected", "too_long", "malformed"],

@@ -1,4 +1,6 @@
 /** Records events of the modules as metrics of the table (table.ts). Labels are bounded: never a key, never content. */
+
+import type { Loss } from "../protocol/codec.ts";
 import type { DrainSeen } from "../routing/drained.ts";
 import type { Problem } from "../routing/resolution.ts";
 import type { SharedLimit } from "../routing/seen.ts";
@@ -46,6 +48,8 @@ export interface Metrics extends StoreWatcher {
   attempt(upstream: string, outcome: AttemptKind): void;
   /** An engine gave a reason for the end of an answer that nobody knows. */
   unknownReason(upstream: string): void;
+  /** An engine was not sent a thing of this kind as the caller wrote it. */
+  partLost(upstream: string, loss: Loss): void;
   /** An engine has begun to answer, this long after it was asked. */
   firstPart(upstream: string, seconds: number): void;
   /** A request has waited for room at an engine. */
@@ -141,6 +145,7 @@ export function prometheusMetrics({ version, isPrivate, organizations_max }: Met
         if (kind) inc("usage_reports_rejected_total", { upstream: named(upstream), half, kind });
       }
     },
+    partLost: (upstream, loss) => inc("upstream_losses_total", { upstream: named(upstream), loss }),
     attempt: (upstream, outcome) => inc("upstream_attempts_total", { upstream: named(upstream), outcome }),
     unknownReason: (upstream) => inc("upstream_unknown_reasons_total", { upstream: named(upstream) }),
     firstPart: (upstream, seconds) =>

@@ -9,6 +9,7 @@ import type { InferenceEvent } from "../inference/event.ts";
 import { asFault, Fault } from "../inference/fault.ts";
 import { isTerminal } from "../inference/terminal.ts";
 import type { AnswerContext, ResponseIdentity } from "../protocol/codec.ts";
+import type { Dialect } from "../protocol/dialect.ts";
 import type { Cancellation, Signal } from "../time/cancellation.ts";
 import { within } from "../time/deadline.ts";
 import { yieldFor } from "../time/yielding.ts";
@@ -40,6 +41,8 @@ export interface Question extends Sending {
    * Set if nobody reads the parts as they arrive: what follows the first part is gathered for this many milliseconds.
    */
   gather_ms?: number;
+  /** Called with the dialect in which the engine was asked once more, because it refused a field that only helps. */
+  refuses?(lesser: Dialect): void;
   /** Called with the bytes of the answer that are held, if there are many. Throws the Fault that ends the request. */
   hold?(bytes: number): void;
   /** Called once with how the attempt ended, before its last event leaves. */
@@ -61,7 +64,7 @@ export interface Patience {
 }
 
 export async function* ask(question: Question): AsyncGenerator<InferenceEvent[], void, void> {
-  const { codec, identity, signal, patience, upstream } = question;
+  const { codec, identity, signal, patience } = question;
   const work = signal.child();
   const answer: Reading = { reply: null, next_bytes: read_bytes_max, isEnded: false, isOver: false, isRead: false };
   const report: EngineReport = { usage: null, reason: null };
@@ -75,12 +78,21 @@ export async function* ask(question: Question): AsyncGenerator<InferenceEvent[],
     const connected = () =>
       dog.expect(patience.spare?.after_ms ?? patience.first_part_ms, patience.spare ? spareWait : firstWait);
     const connect_ms = Math.min(patience.connect_ms, patience.total_ms);
-    const reply = await send(question, { connect_ms, connected, signal: work });
+    const line = { connect_ms, connected, signal: work };
+    let reply = await send(question, line);
     answer.reply = reply;
-    if (reply.status !== 200) {
-      const { fault, end } = await refusalOf(reply, codec, upstream.dialect);
-      told(end);
-      yield [{ type: "response-failed", fault }];
+    let refusal = reply.status === 200 ? null : await refusalOf(reply, question);
+    if (refusal?.lesser) {
+      const { lesser } = refusal;
+      question.lost?.("refused");
+      question.refuses?.(lesser);
+      reply = await send({ ...question, dialect: lesser, own: null }, line);
+      answer.reply = reply;
+      refusal = reply.status === 200 ? null : await refusalOf(reply, { ...question, dialect: lesser });
+    }
+    if (refusal) {
+      told(refusal.end);
+      yield [{ type: "response-failed", fault: refusal.fault }];
       return;
     }
     const contentType = reply.headers.get("content-type") ?? "";
@@ -123,8 +135,8 @@ export async function* ask(question: Question): AsyncGenerator<InferenceEvent[],
   }
 }
 
-function contextOf({ request, upstream }: Question): AnswerContext {
-  return { outputTokens_max: request.outputTokens_max, dialect: upstream.dialect };
+function contextOf({ request, dialect }: Question): AnswerContext {
+  return { model: request.model, outputTokens_max: request.outputTokens_max, dialect };
 }
 
 function note(report: EngineReport, event: InferenceEvent): void {

@@ -42,6 +42,8 @@ export interface AttemptEnd {
   status?: number;
   /** The wait that a 429 or 5xx asked for, unbounded. */
   retryAfter_ms?: number;
+  /** The engine's own text of a refusal, for operators alone. */
+  said?: string;
   /** The reason why an answer was not read to its end, in words that quote nothing of it. */
   unread?: string;
   /** The engine's word for the end of its answer, if nobody knows it. */

@@ -1,28 +1,43 @@
 /** The refusal of an engine. */
 import { Fault } from "../inference/fault.ts";
-import type { UpstreamCodec } from "../protocol/codec.ts";
 import type { Dialect } from "../protocol/dialect.ts";
+import { dialects } from "../protocol/dialects.ts";
+import { engineTextOf } from "../protocol/engine-text.ts";
+import { withoutRefusedField } from "../protocol/refused-field.ts";
 import { type AttemptEnd, kindOfRefusal, retryAfterOf } from "./attempt.ts";
 import { readAtMost } from "./body.ts";
 import { parseLarge } from "./engine-json.ts";
 import type { Reply } from "./http1/exchange.ts";
+import type { Sending } from "./send.ts";
 
 /** The limit of what is read. */
 const refusal_bytes_max = 64 * 1024;
 
+export interface Refusal {
+  fault: Fault;
+  end: AttemptEnd;
+  /** The dialect in which the engine may take the request after all: it refused a field that only helps. */
+  lesser: Dialect | null;
+}
+
 export async function refusalOf(
   reply: Reply,
-  codec: UpstreamCodec,
-  dialect: Dialect | undefined,
-): Promise<{ fault: Fault; end: AttemptEnd }> {
+  { codec, request, dialect = dialects.generic }: Pick<Sending, "codec" | "request" | "dialect">,
+): Promise<Refusal> {
   const { status } = reply;
   const text = await readAtMost(reply, refusal_bytes_max).catch(() => "");
   // An engine's proxy answers in HTML; then the status says enough.
   const body = await parseLarge(text).catch(() => text);
   const fault = codec.fault.decode(status, body, dialect);
-  const end: AttemptEnd = { kind: kindOfRefusal(status, fault), status };
+  const lesser = withoutRefusedField(dialect, request, status, body);
+  const said = status >= 400 && status < 500 ? engineTextOf(body) : undefined;
+  const end: AttemptEnd = { kind: kindOfRefusal(status, fault), status, ...(said === undefined ? {} : { said }) };
   const wait_s = retryAfterOf(reply);
-  if (wait_s === null) return { fault, end };
+  if (wait_s === null) return { fault, end, lesser };
   const details = { ...fault.details, retryAfterSeconds: Math.min(60, Math.max(1, Math.ceil(wait_s))) };
-  return { fault: new Fault(fault.code, fault.message, details), end: { ...end, retryAfter_ms: wait_s * 1000 } };
+  return {
+    fault: new Fault(fault.code, fault.message, details),
+    end: { ...end, retryAfter_ms: wait_s * 1000 },
+    lesser,
+  };
 }

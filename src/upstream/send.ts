@@ -3,7 +3,7 @@
  * the caller was shown.
  */
 
-import { jsonPieces } from "../body/json-pieces.ts";
+import { jsonPieces, jsonText } from "../body/json-pieces.ts";
 import { joined, type OwnBytes } from "../body/own-bytes.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import type { UpstreamAsk, UpstreamCodec } from "../protocol/codec.ts";
@@ -33,13 +33,14 @@ export interface Sending extends UpstreamAsk {
 }
 
 export async function send(sending: Sending, line: Pick<Post, "connect_ms" | "connected" | "signal">): Promise<Reply> {
-  const { client, upstream, codec, request, model, stream, outputTokens_max, instructionsInside } = sending;
-  const { dialect } = upstream;
-  const asked = codec.request.encode(request, { model, stream, outputTokens_max, instructionsInside, dialect });
+  const { client, upstream, codec, request, model, stream, outputTokens_max, instructionsInside, dialect, lost } =
+    sending;
+  const asked = codec.request.encode(request, { model, stream, outputTokens_max, instructionsInside, dialect, lost });
   const extended = { ...asked, ...extensionsOf(sending, asked) };
   const { rest, handed } = sending.own?.handOn(extended, codec.request.forms) ?? { rest: extended, handed: [] };
   const isSmall = handed.length === 0 && sending.inputBytes < pieced_bytes;
-  const body = isSmall ? JSON.stringify(rest) : joined(await piecesOf(rest, sending.inputBytes), handed);
+  const alone = () => lost?.("surrogates");
+  const body = isSmall ? jsonText(rest, alone) : joined(await piecesOf(rest, sending.inputBytes, alone), handed);
   const { connect_ms, connected, signal } = line;
   const endpoint = client.at(upstream, () => whereOf(upstream, codec));
   const isFresh = sending.isFresh ?? false;
@@ -62,10 +63,10 @@ function extensionsOf({ upstream, cacheSalt, stream }: Sending, asked: Readonly<
 /** Smaller bodies are written at once, which is faster. */
 const pieced_bytes = 1024 * 1024;
 
-async function piecesOf(asked: Readonly<JsonObject>, inputBytes: number): Promise<Uint8Array[]> {
-  if (inputBytes < pieced_bytes) return [new TextEncoder().encode(JSON.stringify(asked))];
+async function piecesOf(asked: Readonly<JsonObject>, inputBytes: number, alone: () => void): Promise<Uint8Array[]> {
+  if (inputBytes < pieced_bytes) return [new TextEncoder().encode(jsonText(asked, alone))];
   const pieces: Uint8Array[] = [];
-  for (const piece of jsonPieces(asked)) {
+  for (const piece of jsonPieces(asked, undefined, alone)) {
     pieces.push(piece);
     await yieldFor(inputBytes);
   }

@@ -6,6 +6,7 @@
  */
 import type { InferenceEvent } from "../inference/event.ts";
 import { asFault, Fault } from "../inference/fault.ts";
+import type { Loss } from "../protocol/codec.ts";
 import { saltOf } from "../routing/affinity.ts";
 import { combinedFault, type Failure } from "../routing/after.ts";
 import { type Route, timeoutsOf } from "../routing/catalog.ts";
@@ -18,6 +19,7 @@ import { leeway_ms } from "../upstream/target.ts";
 import { type AttemptRequest, type AttemptsSettings, type EngineRequest, engineRequestOf } from "./attempt-request.ts";
 import { type Finishing, finishing } from "./departure.ts";
 import { type EngineAnswer, type EngineEvents, type EngineProgress, nowhereYet } from "./engine-answer.ts";
+import type { LesserDialects } from "./lesser-dialects.ts";
 import { RouteOrder, type RouteOrderParts, type Stage, type TakenSlot } from "./route-order.ts";
 
 type Batch = InferenceEvent[];
@@ -27,6 +29,9 @@ export interface AttemptsParts extends RouteOrderParts {
   client: Client;
   attempted(attempt: Attempted): void;
   waited(wait: Waited): void;
+  /** Called once an attempt for each kind of thing that its engine is not sent as the caller wrote it. */
+  lost(lost: Lost): void;
+  lesser: LesserDialects;
   /** The total lateness of this process until now (time/lateness.ts). */
   late_ms(): number;
   /** Called when a route begins to answer, with the time since its attempt began. */
@@ -42,6 +47,14 @@ export interface Attempted {
   route: Route;
   end: AttemptEnd;
   ms: number;
+}
+
+/** A kind of thing that an engine was not sent as the caller wrote it. */
+export interface Lost {
+  /** The public model id. */
+  model: string;
+  route: Route;
+  loss: Loss;
 }
 
 /** One wait for a slot that has ended. `full`: it was refused, or took too long. */
@@ -200,12 +213,20 @@ export class Attempts implements EngineAnswer, EngineEvents {
     this.#end = null;
     this.#begun_ms = begun_ms;
     this.#lateBefore_ms = this.#parts.late_ms();
+    const { lost, lesser, now_ms } = this.#parts;
+    const losses = new Set<Loss>();
     const traced = attemptRequest.trace?.attempt(upstream, route.model);
     this.#attempt = ask({
       ...this.#engineRequest.at(route),
       client: this.#parts.client,
       upstream,
       codec: upstreamCodecs[upstream.protocol],
+      dialect: lesser.of(route, now_ms()),
+      refuses: (dialect) => lesser.learned(route, dialect, now_ms()),
+      lost: (loss) => {
+        if (!losses.has(loss)) lost({ model: attemptRequest.model.id, route, loss });
+        losses.add(loss);
+      },
       identity: attemptRequest.identity,
       signal: finish?.signal ?? attemptRequest.signal,
       inputBytes: attemptRequest.inputBytes,
@@ -269,6 +290,7 @@ export class Attempts implements EngineAnswer, EngineEvents {
       outcome: end.kind,
       ms: Math.round(ms),
       ...(continued && { continued }),
+      ...(end.said !== undefined && { said: end.said }),
     });
     attempted({ model: this.#attemptRequest.model.id, route, end, ms });
     // `#wasShown` has recorded the beginning of the answer, so only a later failure is news.

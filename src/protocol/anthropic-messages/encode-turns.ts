@@ -2,9 +2,19 @@
  * Turns the conversation into messages. Consecutive turns of one role become one message, in which tool results come first,
  * directly after their calls. Blocks of a Messages caller are sent as they were written.
  */
-import type { AssistantPart, InputPart, Native, TextPart, ToolTurn, Turn } from "../../inference/request.ts";
+import type {
+  AssistantPart,
+  InputPart,
+  Native,
+  ReasoningPart,
+  TextPart,
+  ToolTurn,
+  Turn,
+} from "../../inference/request.ts";
 import { inEngineOrder, isSystem } from "../../inference/turns.ts";
+import { isCarried } from "../carried.ts";
 import type { UpstreamAsk } from "../codec.ts";
+import { dialects } from "../dialects.ts";
 import type { JsonObject } from "../json.ts";
 import { toolInputOf } from "../tool-input.ts";
 import { documentSource, imageSource } from "./media.ts";
@@ -25,11 +35,28 @@ export function encodeTurns(turns: readonly Turn[], ask: UpstreamAsk): JsonObjec
     const role = roleOf(turn);
     const last = messages.at(-1);
     const message = last?.role === role ? last : { role, content: [] };
-    addBlocks(message.content, turn, ids);
+    addBlocks(message.content, turn, ids, ask);
     // A user's message is sent even if it is empty. Other empty messages are left out.
     if (message !== last && (message.content.length > 0 || role === "user")) messages.push(message);
   }
-  return messages.map(({ role, content }) => ({ role, content: content.length > 0 ? content : "" }));
+  const { dialect = dialects.generic, lost } = ask;
+  const isReordered = dialect.callBeforeText === "text first";
+  return messages.map(({ role, content }) => {
+    const blocks = isReordered && role === "assistant" ? textFirst(content, lost) : content;
+    return { role, content: blocks.length > 0 ? blocks : "" };
+  });
+}
+
+/** Calls behind everything else: engines refuse a text behind a call. */
+function textFirst(content: Block[], lost: UpstreamAsk["lost"]): Block[] {
+  const firstCall = content.findIndex(isCallBlock);
+  if (firstCall < 0 || !content.slice(firstCall).some(({ type }) => type === "text")) return content;
+  lost?.("order");
+  return [...content.filter((block) => !isCallBlock(block)), ...content.filter(isCallBlock)];
+}
+
+function isCallBlock({ type }: Block): boolean {
+  return type === "tool_use";
 }
 
 function roleOf(turn: Turn): Message["role"] {
@@ -37,9 +64,10 @@ function roleOf(turn: Turn): Message["role"] {
   return turn.role === "assistant" ? "assistant" : "user";
 }
 
-function addBlocks(content: Block[], turn: Turn, ids: WireIds): void {
+function addBlocks(content: Block[], turn: Turn, ids: WireIds, ask: UpstreamAsk): void {
   if (turn.role === "tool") content.push(resultBlock(turn, ids));
-  else if (turn.role === "assistant") blocks<AssistantPart>(turn.parts, (part) => assistantBlock(part, ids), content);
+  else if (turn.role === "assistant")
+    blocks<AssistantPart>(turn.parts, (part) => assistantBlock(part, ids, ask), content);
   else blocks<InputPart>(turn.parts, inputBlock, content);
 }
 
@@ -97,15 +125,13 @@ function resultBlock({ callId, parts, failed, native }: ToolTurn, ids: WireIds):
   return wire ? { ...block, ...wire } : block;
 }
 
-/** Leaves out reasoning without a signature: engines that sign theirs refuse it, and the others do not need it. */
-function assistantBlock(part: AssistantPart, ids: WireIds): JsonObject | null {
+function assistantBlock(part: AssistantPart, ids: WireIds, ask: UpstreamAsk): JsonObject | null {
   switch (part.kind) {
     case "text":
     case "refusal":
       return { type: "text", text: part.text };
     case "reasoning":
-      if (part.encrypted !== undefined) return { type: "redacted_thinking", data: part.encrypted };
-      return part.signature === undefined ? null : { type: "thinking", thinking: part.text, signature: part.signature };
+      return thinkingBlock(part, ask);
     case "tool-call":
       return {
         type: "tool_use",
@@ -114,6 +140,20 @@ function assistantBlock(part: AssistantPart, ids: WireIds): JsonObject | null {
         input: part.input ?? toolInputOf(part.arguments),
       };
   }
+}
+
+/** Engines that sign their thoughts refuse one without a signature. */
+function thinkingBlock(
+  { text, signature, encrypted }: ReasoningPart,
+  { dialect = dialects.generic, lost }: UpstreamAsk,
+): JsonObject | null {
+  if (encrypted !== undefined) return { type: "redacted_thinking", data: encrypted };
+  if (text === "" && dialect.strips.includes("thinking.empty")) return null;
+  if (isCarried(signature)) lost?.("carried");
+  else if (signature !== undefined) return { type: "thinking", thinking: text, signature };
+  if (dialect.unsignedThoughts && text !== "") return { type: "thinking", thinking: text };
+  if (text !== "") lost?.("thoughts");
+  return null;
 }
 
 // ---- ids -------------------------------------------------------------------------------------------------------------

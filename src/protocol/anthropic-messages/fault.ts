@@ -40,7 +40,11 @@ function pathFirst(message: string, param: string | undefined): string {
 /** Turns an engine's refusal into a fault (refusal.ts). */
 export function decodeFault(status: number, body: unknown, { refusals }: Dialect = dialects.generic): Fault {
   const error = errorOf(body);
-  return refusalFault(status, error, refusals, refusedField(error));
+  return refusalFault(status, error, refusals, refusedField(error), named);
+}
+
+function named(path: string) {
+  return namedField("anthropic-messages", contract, path);
 }
 
 /** The field that the engine blames. Its message may begin with a path, or with a field in backticks. */

@@ -1,10 +1,13 @@
 /** Refuses features of the other protocols that Messages cannot express, by the names of their fields there. */
 import type { Fault } from "../../inference/fault.ts";
 import type { Capability, InferenceRequest, InputPart, Turn } from "../../inference/request.ts";
+import type { Dialect } from "../dialect.ts";
+import { dialects } from "../dialects.ts";
+import { beyondBounds } from "../engine-bounds.ts";
 import { foreignNeed, paramOf, refusedTuning, unsupportedByEngine } from "../unsupported.ts";
 import { documentSource, imageSource } from "./media.ts";
 
-export function refusalOf(request: InferenceRequest): Fault | null {
+export function refusalOf(request: InferenceRequest, dialect: Dialect = dialects.generic): Fault | null {
   const { sampling, logprobs, format, needs } = request;
   const tuning = refusedTuning(sampling);
   if (tuning) return tuning;
@@ -15,7 +18,7 @@ export function refusalOf(request: InferenceRequest): Fault | null {
   const media = needs.some(isMedium) ? firstMedium(request.turns) : null;
   return media
     ? unsupportedByEngine(media.feature, paramOf(request, media.capability))
-    : foreignNeed(request, "anthropic-messages");
+    : (foreignNeed(request, "anthropic-messages") ?? beyondBounds(request, dialect));
 }
 
 const mediaCapabilities: ReadonlySet<Capability> = new Set(["vision", "files", "audio_input"] as const);

@@ -28,10 +28,6 @@ export const anyRefusals: Refusals = {
     /tokens > (\d+)(?: maximum)?/i,
     /(?:must be <=|tokens allowed \(|exceeds the limit of|model token limit:) ?(\d+)/i,
   ],
-  filtered: [
-    /^(content_filter|content_policy_violation|data_inspection_failed|1301)\b/,
-    /content (management|safety|usage) polic(y|ies)|responsible ai polic/i,
-  ],
   // Groq.
   failed: [/^tool_use_failed\b/, /failed to call a function/i],
   format: [
@@ -60,5 +56,37 @@ export const anyRefusals: Refusals = {
       param: "messages",
     },
   ],
-  sentences: [],
+  things: [
+    {
+      words: /content (management|safety|filter)|content_(filter|policy)|usage polic|safety (filter|system)|data_inspection_failed|\b1301\b/i,
+      thing: "its content, which a content policy filters",
+    },
+    { words: /grammar|json.?schema|response_format|structured output|guided/i, thing: "the form of the answer" },
+    {
+      words: /chat template|roles? must alternate|alternate user|conversation roles|jinja/i,
+      thing: "the order of its messages",
+    },
+    { words: /\b(image|vision|multimodal|audio|video|file input)s?\b/i, thing: "an image, a file or sound" },
+    { words: /\btools?\b|\bfunctions?\b|tool_choice/i, thing: "its tools" },
+    { words: /reasoning|thinking|\beffort\b/i, thing: "its reasoning" },
+    { words: /logprobs|log probabilit/i, thing: "log probabilities" },
+  ],
+  sentences: [
+    // vLLM, run: 0.32.0.
+    "{field} must be in [{number}, {number}], got {number}",
+    "{field} must be at least {number}, got {number}",
+    "{field} must be non-negative, got {number}",
+    "The tool specified in `tool_choice` does not match any of the specified `tools`",
+    // OpenAI, recorded.
+    "Invalid '{field}': decimal above maximum value. Expected a value <= {number}, but got {number} instead",
+    "Invalid '{field}': decimal below minimum value. Expected a value >= {number}, but got {number} instead",
+    "Invalid '{field}': integer above maximum value. Expected a value <= {number}, but got {number} instead",
+    "Invalid '{field}': integer below minimum value. Expected a value >= {number}, but got {number} instead",
+    "Invalid '{field}': array too long. Expected an array with maximum length {number}, but got an array with length {number} instead",
+    "Invalid '{field}': string too long. Expected a string with maximum length {number}, but got a string with length {number} instead",
+    "Unsupported value: '{field}' does not support {number} with this model",
+    "Unsupported parameter: '{field}' is not supported with this model",
+    // Anthropic, recorded.
+    "{field}: {number} > {number}, which is the maximum allowed number of output tokens for {model}",
+  ],
 };

@@ -80,6 +80,18 @@ const textParts = (options: { minItems?: number } = {}) =>
 
 // ---- request: messages -----------------------------------------------------------------------------------------------
 
+/** Opaque values of engines that want them back. */
+const opaque = {
+  extra_content: Type.Optional(
+    Type.Unsafe<unknown>({ description: "An opaque value of the engine. Send it back with the call, unchanged." }),
+  ),
+};
+const opaqueDetails = {
+  reasoning_details: Type.Optional(
+    Type.Unsafe<unknown>({ description: "Opaque values of the engine. Send them back with the message, unchanged." }),
+  ),
+};
+
 const ChatFunctionCall = Type.Object(
   {
     id: nonEmpty,
@@ -88,6 +100,7 @@ const ChatFunctionCall = Type.Object(
       name: nonEmpty,
       arguments: Type.String({ description: "JSON text, exactly as the model wrote it.", "x-must-be": "JSON text" }),
     }),
+    ...opaque,
   },
   { $id: "ChatFunctionCall" },
 );
@@ -100,6 +113,7 @@ const ChatCustomCall = Type.Object(
       name: nonEmpty,
       input: Type.String({ description: "Plain text, exactly as the model wrote it." }),
     }),
+    ...opaque,
   },
   { $id: "ChatCustomCall" },
 );
@@ -433,6 +447,7 @@ const ChatCompletionMessage = Type.Object(
     content: nullable(text),
     refusal: nullable(text),
     reasoning_content: Type.Optional(text),
+    ...opaqueDetails,
     tool_calls: Type.Optional(Type.Array(ChatToolCall, { minItems: 1 })),
   },
   { $id: "ChatCompletionMessage" },
@@ -475,6 +490,7 @@ export const ChatToolCallDelta = Type.Object(
     type: Type.Optional(oneOf(["function", "custom"])),
     function: Type.Optional(Type.Object({ name: Type.Optional(text), arguments: Type.Optional(text) })),
     custom: Type.Optional(Type.Object({ name: Type.Optional(text), input: Type.Optional(text) })),
+    ...opaque,
   },
   {
     $id: "ChatToolCallDelta",
@@ -489,6 +505,7 @@ export const ChatDelta = Type.Object(
     content: Type.Optional(nullable(text)),
     refusal: Type.Optional(nullable(text)),
     reasoning_content: Type.Optional(text),
+    ...opaqueDetails,
     tool_calls: Type.Optional(Type.Array(ChatToolCallDelta, { minItems: 1 })),
   },
   { $id: "ChatDelta" },

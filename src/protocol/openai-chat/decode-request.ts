@@ -7,6 +7,8 @@ import type {
   InferenceRequest,
   InputPart,
   OutputFormat,
+  Reasoning,
+  ReasoningEffort,
   TextPart,
   Tool,
   ToolCallPart,
@@ -14,6 +16,7 @@ import type {
   Turn,
 } from "../../inference/request.ts";
 import { customArguments, customFunction } from "../custom-tool.ts";
+import { signaturesIn } from "./carried-back.ts";
 import type {
   AssistantMessage,
   ChatCompletionRequest,
@@ -30,7 +33,7 @@ import { isCustom, nameOf } from "./tools.ts";
 export function decodeRequest(wire: ChatCompletionRequest): InferenceRequest {
   const needs = new Needs();
   const turns = wire.messages.map((message, at) => decodeMessage(message, at, needs));
-  if (wire.tools) needs.add("tool", "tools");
+  if (wire.tools?.length) needs.add("tool", "tools");
   if (wire.reasoning_effort) needs.add("reasoning effort", "reasoning_effort");
   if (wire.logprobs) needs.add("log probabilities", "logprobs");
   const format = decodeFormat(wire.response_format);
@@ -57,11 +60,17 @@ export function decodeRequest(wire: ChatCompletionRequest): InferenceRequest {
       parallelToolCalls: wire.parallel_tool_calls,
       outputTokens_max: wire.max_completion_tokens ?? wire.max_tokens,
       format,
-      reasoning: wire.reasoning_effort ? { effort: wire.reasoning_effort } : undefined,
+      reasoning: decodeEffort(wire.reasoning_effort),
       logprobs: wire.logprobs ? { top: wire.top_logprobs ?? 0 } : undefined,
       cacheKey: wire.prompt_cache_key,
     }),
   };
+}
+
+/** `max` passes the validator only within the bounds of an engine, which then decides about it. */
+function decodeEffort(effort: ReasoningEffort | null | undefined): Reasoning | undefined {
+  if (!effort) return undefined;
+  return effort === "max" ? { effort, exactEffort: effort } : { effort };
 }
 
 function decodeMessage(message: ChatMessage, at: number, needs: Needs): Turn {
@@ -115,7 +124,10 @@ function userPart(part: UserContentPart, path: string, needs: Needs): InputPart 
 function assistantParts(message: AssistantMessage): AssistantPart[] {
   const parts: AssistantPart[] = [];
   const reasoning = message.reasoning_content || message.reasoning;
-  if (reasoning) parts.push({ kind: "reasoning", text: reasoning });
+  const [first, ...more] = signaturesIn(message);
+  if (reasoning || first !== undefined)
+    parts.push({ kind: "reasoning", text: reasoning ?? "", ...compact({ signature: first }) });
+  for (const signature of more) parts.push({ kind: "reasoning", text: "", signature });
   if (typeof message.content === "string") parts.push({ kind: "text", text: message.content });
   for (const part of Array.isArray(message.content) ? message.content : []) {
     parts.push(part.type === "text" ? { kind: "text", text: part.text } : { kind: "refusal", text: part.refusal });

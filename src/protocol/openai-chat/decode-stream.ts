@@ -11,21 +11,18 @@ import { isObject, type JsonObject, textOf } from "../json.ts";
 import { logprobsOf, ofText } from "../logprobs.ts";
 import { assertFewParts } from "../parts-bound.ts";
 import { answerCutShort, malformedAnswer } from "../refusal.ts";
+import { CarriedOut } from "./carried-out.ts";
 import { decodeFault } from "./fault.ts";
 import { type ToolCallAssembly, toolCallAssembly } from "./tool-calls.ts";
 import { decodeUsage } from "./usage.ts";
 
-export function streamDecoder(identity: ResponseIdentity, { dialect }: AnswerContext = {}): StreamDecoder {
-  return new StreamDecoder(new AnswerDecoder(identity, dialect));
+export function streamDecoder(identity: ResponseIdentity, context: AnswerContext = {}): StreamDecoder {
+  return new StreamDecoder(new AnswerDecoder(identity, context));
 }
 
 /** A whole reply is one chunk that has a `message` where chunks have a `delta`. */
-export function decodeReply(
-  reply: unknown,
-  identity: ResponseIdentity,
-  { dialect }: AnswerContext = {},
-): InferenceEvent[] {
-  const answer = new AnswerDecoder(identity, dialect);
+export function decodeReply(reply: unknown, identity: ResponseIdentity, context: AnswerContext = {}): InferenceEvent[] {
+  const answer = new AnswerDecoder(identity, context);
   if (!isObject(reply)) return answer.fail(malformedAnswer(new Error("a reply that is no object")));
   return wholeReply([...answer.push(reply), ...answer.replied()]);
 }
@@ -34,6 +31,7 @@ type TextKind = "text" | "refusal" | "reasoning";
 
 /** A class: docs/design/runtime.md, Bun as a server. */
 class AnswerDecoder extends Answer {
+  readonly #carried: CarriedOut;
   /** Made for the first call. */
   #tools: ToolCallAssembly | null = null;
   #partCount = 0;
@@ -43,6 +41,11 @@ class AnswerDecoder extends Answer {
   #toolCalls = 0;
   /** Log probabilities of tokens whose text has not come yet: a character's first bytes, a tag that may open reasoning. */
   #early: TokenLogprob[] = [];
+
+  constructor(identity: ResponseIdentity, { dialect, model = identity.model }: AnswerContext) {
+    super(identity, dialect);
+    this.#carried = new CarriedOut(this.dialect, model);
+  }
 
   push(chunk: JsonObject): InferenceEvent[] {
     const failure = failureOf(chunk, this.dialect);
@@ -87,6 +90,7 @@ class AnswerDecoder extends Answer {
     if (this.reason.known === null && !isWhole) return this.fail(answerCutShort("finish_reason"));
     const events: InferenceEvent[] = [];
     this.#closeText(events);
+    this.#sign(events, this.#carried.ofMessage());
     for (const { partIndex: index } of this.#tools?.started ?? []) events.push({ type: "part-end", index });
     events.push(this.ends(this.#corrected(this.reason.known ?? "stop"), this.#stopSequence));
     return events;
@@ -117,12 +121,23 @@ class AnswerDecoder extends Answer {
   }
 
   #closeText(events: InferenceEvent[]): void {
-    if (this.#open) events.push({ type: "part-end", index: this.#open.index });
+    const open = this.#open;
     this.#open = null;
+    if (!open) return;
+    const signature = open.kind === "reasoning" ? this.#carried.ofMessage() : undefined;
+    events.push({ type: "part-end", index: open.index, ...(signature === undefined ? {} : { signature }) });
+  }
+
+  /** A thought without a text, which holds what the engine wants back. */
+  #sign(events: InferenceEvent[], signature: string | undefined): void {
+    if (signature === undefined) return;
+    const index = this.#newIndex();
+    events.push({ type: "part-start", index, part: { kind: "reasoning" } }, { type: "part-end", index, signature });
   }
 
   #choice(events: InferenceEvent[], value: JsonObject): void {
     const delta = isObject(value.delta) ? value.delta : isObject(value.message) ? value.message : {};
+    this.#carried.take(delta);
     const thought = this.#thoughtIn(delta);
     this.#write(events, "reasoning", thought);
     const calls: unknown[] = Array.isArray(delta.tool_calls) ? delta.tool_calls : [];
@@ -156,6 +171,8 @@ class AnswerDecoder extends Answer {
     for (const step of this.#tools.push(fragment, position, isAlone)) {
       if (step.type === "start") {
         this.#closeText(events);
+        this.#sign(events, this.#carried.ofMessage());
+        this.#sign(events, this.#carried.ofCall(fragment, step.call.callId));
         step.call.partIndex = this.#newIndex();
         this.#toolCalls += 1;
         const { callId, toolName, custom, partIndex: index } = step.call;

@@ -1,30 +1,35 @@
 /**
- * Writes a chat completion request for an engine, with the names that all engines know (`max_tokens`, `system`), without
+ * Writes a chat completion request for an engine, with the names of its dialect and else those that all engines know, without
  * nulls, and without fields that only OpenAI's own service reads. Equal requests have equal bytes.
  */
 import type { Fault } from "../../inference/fault.ts";
 import type { InferenceRequest, OutputFormat, Tool } from "../../inference/request.ts";
 import type { UpstreamAsk } from "../codec.ts";
+import type { Dialect } from "../dialect.ts";
+import { dialects } from "../dialects.ts";
+import { beyondBounds } from "../engine-bounds.ts";
 import { allowedTools, effortOf } from "../engine-options.ts";
+import { mended } from "../tool-schema.ts";
 import { foreignNeed } from "../unsupported.ts";
 import { encodeTurns } from "./encode-turns.ts";
 
-export function refusalOf(request: InferenceRequest): Fault | null {
-  return foreignNeed(request, "openai-chat");
+export function refusalOf(request: InferenceRequest, dialect: Dialect = dialects.generic): Fault | null {
+  return foreignNeed(request, "openai-chat") ?? beyondBounds(request, dialect);
 }
 
 export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): Record<string, unknown> {
-  const refusal = refusalOf(request);
+  const { dialect = dialects.generic } = ask;
+  const refusal = refusalOf(request, dialect);
   if (refusal) throw refusal;
   const { sampling } = request;
-  const { tools, choice, parallel } = allowedTools(request);
+  const { tools, choice, named, parallel } = allowedTools(request, dialect);
   return {
     model: ask.model,
-    messages: encodeTurns(request.turns, ask),
+    messages: encodeTurns(request.turns, ask, request.model),
     stream: ask.stream,
     // Usage is always requested, because the service meters by it.
     stream_options: ask.stream ? { include_usage: true } : undefined,
-    max_tokens: request.outputTokens_max,
+    [dialect.cap]: request.outputTokens_max,
     temperature: sampling.temperature,
     top_p: sampling.topP,
     top_k: sampling.topK,
@@ -33,11 +38,11 @@ export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): Reco
     seed: sampling.seed,
     logit_bias: sampling.logitBias,
     stop: request.stop.length > 0 ? request.stop : undefined,
-    tools: tools.length > 0 ? tools.map(encodeTool) : undefined,
-    tool_choice: tools.length > 0 ? choice : undefined,
+    tools: tools.length > 0 ? tools.map((tool) => encodeTool(tool, dialect)) : undefined,
+    tool_choice: named ? { type: "function", function: { name: named } } : tools.length > 0 ? choice : undefined,
     parallel_tool_calls: tools.length > 0 ? parallel : undefined,
     response_format: request.format && encodeFormat(request.format),
-    reasoning_effort: request.reasoning && effortOf(request.reasoning),
+    reasoning_effort: request.reasoning && effortOf(request.reasoning, dialect),
     logprobs: request.logprobs ? true : undefined,
     top_logprobs: request.logprobs?.top || undefined,
     // The names of vLLM and SGLang. The first refuses the one without the other.
@@ -47,8 +52,8 @@ export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): Reco
   };
 }
 
-function encodeTool(tool: Tool): unknown {
-  const { name, description, parameters, strict } = tool;
+function encodeTool({ name, description, parameters: given, strict }: Tool, { schemas }: Dialect): unknown {
+  const parameters = given && schemas === "mended" ? mended(given) : given;
   return { type: "function", function: { name, description, parameters, strict } };
 }
 

@@ -5,10 +5,13 @@ import type { Result, ResultPart } from "../../inference/result.ts";
 import { noUsage, type Usage } from "../../inference/usage.ts";
 import { comment, encodeSse } from "../../sse/encode.ts";
 import type { SseMessage } from "../../sse/message.ts";
+import { carriedIn } from "../carried.ts";
 import type { StreamContext, StreamEncoder } from "../codec.ts";
 import { CustomInput, customInputOf } from "../custom-tool.ts";
 import { type AroundDelta, aroundDelta } from "../delta-frame.ts";
+import type { JsonObject } from "../json.ts";
 import { PartQueue } from "../part-queue.ts";
+import { clientFields } from "./carried-back.ts";
 import type {
   ChatChoice,
   ChatCompletion,
@@ -42,6 +45,8 @@ class ChatEncoder implements StreamEncoder {
   readonly #custom: ReadonlySet<string>;
   #around: AroundDelta = { before: "", after: "" };
   readonly #parts = new PartQueue();
+  /** Opaque fields of calls that have not begun, by the ids of those. */
+  readonly #ofCalls = new Map<string, JsonObject>();
 
   constructor(wire: ChatCompletionRequest, requestId: string) {
     this.#wire = wire;
@@ -89,6 +94,7 @@ class ChatEncoder implements StreamEncoder {
         return [this.#chunk(this.#deltaOf(delta), requested)];
       }
       case "part-end":
+        if (this.#kind === "reasoning") return this.#signed(event.signature);
         return this.#input ? this.#plain(this.#input.end()) : [];
       case "usage":
         this.#usage = event.usage;
@@ -114,7 +120,17 @@ class ChatEncoder implements StreamEncoder {
     const call: ChatToolCallDelta = this.#isCustom
       ? { index, id, type: "custom", custom: { name, input: "" } }
       : { index, id, type: "function", function: { name, arguments: "" } };
-    return [this.#chunk({ tool_calls: [call] })];
+    return [this.#chunk({ tool_calls: [{ ...call, ...this.#ofCalls.get(id) }] })];
+  }
+
+  /** A value of a call waits for the call, which is the next part. */
+  #signed(signature: string | undefined): SseMessage[] {
+    const carried = carriedIn(signature);
+    if (carried === null) return [];
+    const fields = clientFields(carried, signature!);
+    if (carried.callId === undefined) return [this.#chunk(fields)];
+    this.#ofCalls.set(carried.callId, fields);
+    return [];
   }
 
   #plain(text: string): SseMessage[] {
@@ -176,7 +192,7 @@ function asRequested(logprobs: TokenLogprob[], wire: ChatCompletionRequest): Tok
 }
 
 export function encodeResponse(result: Result, wire: ChatCompletionRequest): ChatCompletion {
-  const { text, refusal, reasoning, toolCalls, logprobs } = contentOf(result.parts, customNames(wire));
+  const { text, refusal, reasoning, toolCalls, logprobs, fields } = contentOf(result.parts, customNames(wire));
   const requested = logprobs.length > 0 ? asRequested(logprobs, wire) : undefined;
   return {
     id: result.responseId,
@@ -190,7 +206,8 @@ export function encodeResponse(result: Result, wire: ChatCompletionRequest): Cha
           role: "assistant",
           content: text ?? (toolCalls.length > 0 || refusal !== null ? null : ""),
           refusal,
-          ...(reasoning === null ? {} : { reasoning_content: reasoning }),
+          ...(reasoning ? { reasoning_content: reasoning } : {}),
+          ...fields,
           ...(toolCalls.length > 0 ? { tool_calls: toolCalls } : {}),
         },
         logprobs: requested ? { content: requested, refusal: null } : null,
@@ -209,13 +226,19 @@ interface Content {
   reasoning: string | null;
   toolCalls: ChatToolCall[];
   logprobs: TokenLogprob[];
+  /** Opaque fields of the message. */
+  fields: JsonObject;
 }
 
 function contentOf(parts: readonly ResultPart[], custom: ReadonlySet<string>): Content {
-  const content: Content = { text: null, refusal: null, reasoning: null, toolCalls: [], logprobs: [] };
-  for (const { head, text, logprobs } of parts) {
+  const content: Content = { text: null, refusal: null, reasoning: null, toolCalls: [], logprobs: [], fields: {} };
+  const ofCalls = new Map<string, JsonObject>();
+  for (const { head, text, logprobs, signature } of parts) {
+    const carried = head.kind === "reasoning" ? carriedIn(signature) : null;
+    if (carried?.callId !== undefined) ofCalls.set(carried.callId, clientFields(carried, signature!));
+    else if (carried) content.fields = { ...content.fields, ...clientFields(carried, signature!) };
     if (head.kind === "tool-call") {
-      content.toolCalls.push(callOf(head, text, custom));
+      content.toolCalls.push({ ...callOf(head, text, custom), ...ofCalls.get(head.callId) });
     } else {
       content[head.kind] = (content[head.kind] ?? "") + text;
       if (head.kind === "text" && logprobs) content.logprobs = content.logprobs.concat(logprobs);

@@ -2,12 +2,24 @@
  * Turns the conversation into messages. Results come directly after their calls. Images and files of a result, which
  * `role: tool` cannot hold, go into a user message that follows.
  */
-import type { AssistantTurn, InputPart, TextPart, ToolCallPart, ToolTurn, Turn } from "../../inference/request.ts";
+import type {
+  AssistantTurn,
+  InputPart,
+  ReasoningPart,
+  TextPart,
+  ToolCallPart,
+  ToolTurn,
+  Turn,
+} from "../../inference/request.ts";
 import { inEngineOrder } from "../../inference/turns.ts";
 import type { UpstreamAsk } from "../codec.ts";
+import { dialects } from "../dialects.ts";
+import { CarriedBack } from "./carried-back.ts";
 
-export function encodeTurns(turns: Turn[], ask: UpstreamAsk): Record<string, unknown>[] {
+/** `model` is the public id. */
+export function encodeTurns(turns: Turn[], ask: UpstreamAsk, model: string): Record<string, unknown>[] {
   const messages: Record<string, unknown>[] = [];
+  const back = new CarriedBack(model, ask.dialect ?? dialects.generic, ask.lost);
   let attached: InputPart[] = [];
   for (const turn of inEngineOrder(turns, ask.instructionsInside)) {
     if (turn.role === "tool") {
@@ -17,14 +29,14 @@ export function encodeTurns(turns: Turn[], ask: UpstreamAsk): Record<string, unk
     }
     if (attached.length > 0 && turn.role !== "user") messages.push({ role: "user", content: encodeInput(attached) });
     const isJoined = attached.length > 0 && turn.role === "user";
-    messages.push(encodeTurn(isJoined ? { ...turn, parts: [...attached, ...turn.parts] } : turn));
+    messages.push(encodeTurn(isJoined ? { ...turn, parts: [...attached, ...turn.parts] } : turn, back));
     attached = [];
   }
   if (attached.length > 0) messages.push({ role: "user", content: encodeInput(attached) });
   return messages;
 }
 
-function encodeTurn(turn: Exclude<Turn, ToolTurn>): Record<string, unknown> {
+function encodeTurn(turn: Exclude<Turn, ToolTurn>, back: CarriedBack): Record<string, unknown> {
   switch (turn.role) {
     case "system":
     case "developer":
@@ -32,7 +44,7 @@ function encodeTurn(turn: Exclude<Turn, ToolTurn>): Record<string, unknown> {
     case "user":
       return { role: "user", content: encodeInput(turn.parts), name: turn.name };
     case "assistant":
-      return encodeAssistant(turn);
+      return encodeAssistant(turn, back);
   }
 }
 
@@ -53,26 +65,33 @@ function attachments({ callId, parts }: ToolTurn): InputPart[] {
     : [{ kind: "text", text: `Attached to the result of the tool call ${callId}:` }, ...others];
 }
 
-function encodeAssistant(turn: AssistantTurn): Record<string, unknown> {
+function encodeAssistant(turn: AssistantTurn, back: CarriedBack): Record<string, unknown> {
+  const { dialect, lost } = back;
   const [first] = turn.parts;
   if (first?.kind === "text" && turn.parts.length === 1)
     return { role: "assistant", content: first.text, name: turn.name };
   const text: TextPart[] = [];
   const calls: ToolCallPart[] = [];
-  let reasoning = "";
+  const thoughts: ReasoningPart[] = [];
   let refusal: string | undefined;
   for (const part of turn.parts) {
-    if (part.kind === "text") text.push(part);
-    else if (part.kind === "tool-call") calls.push(part);
-    else if (part.kind === "reasoning") reasoning += part.text;
+    if (part.kind === "text") {
+      if (calls.length > 0) lost?.("order");
+      text.push(part);
+    } else if (part.kind === "tool-call") calls.push(part);
+    else if (part.kind === "reasoning") thoughts.push(part);
     else refusal = (refusal ?? "") + part.text;
   }
-  return {
+  const { out } = dialect.reasoning;
+  const reasoning = thoughts.map((part) => part.text).join("");
+  if (reasoning !== "" && out.length === 0) lost?.("thoughts");
+  const fields = reasoning === "" ? [] : out.map((field) => [field, reasoning]);
+  const message = {
     role: "assistant",
     content: text.length > 0 ? encodeText(text) : calls.length > 0 ? null : "",
     name: turn.name,
     refusal,
-    reasoning_content: reasoning || undefined,
+    ...Object.fromEntries(fields),
     tool_calls:
       calls.length > 0
         ? calls.map((call) => ({
@@ -83,6 +102,7 @@ function encodeAssistant(turn: AssistantTurn): Record<string, unknown> {
           }))
         : undefined,
   };
+  return back.in(message, thoughts, calls);
 }
 
 /** A single text becomes a string, which every engine reads. Several stay parts. */

@@ -15,5 +15,9 @@ export function encodeFault(fault: Fault, requestId: string): ChatError {
 /** Turns an engine's refusal into a fault (refusal.ts). */
 export function decodeFault(status: number, body: unknown, { refusals }: Dialect = dialects.generic): Fault {
   const error = errorOf(body);
-  return refusalFault(status, error, refusals, namedField("openai-chat", contract, error.param));
+  return refusalFault(status, error, refusals, namedField("openai-chat", contract, error.param), named);
+}
+
+function named(path: string) {
+  return namedField("openai-chat", contract, path);
 }

@@ -2,36 +2,108 @@
  * Validates the body of a chat completion request: first its shape (contract.ts), then the rules between fields. It reports
  * the first offence in document order.
  */
+import { Fault } from "../../inference/fault.ts";
+import type { Model } from "../../inference/model.ts";
 import { contract, type UncheckedItems } from "../contract.ts";
 import { isGiven } from "../json.ts";
 import { obeying, type Rules, rulesOf } from "../rules.ts";
-import { describe, invalid, missing, unlistedTool, type Violation, violationFault } from "../violation.ts";
+import {
+  choiceWithoutTools,
+  describe,
+  invalid,
+  missing,
+  unlistedTool,
+  type Violation,
+  violationFault,
+} from "../violation.ts";
 import { type AssistantMessage, assistantWords, ChatCompletionRequest, chatRelations } from "./contract.ts";
+import { EngineBoundRequest } from "./engine-bounds/contract.ts";
 import { nameOf } from "./tools.ts";
 
 /** The fields that agents send again with every turn: lists, and texts. */
 export const chatRepeats = ["messages", "tools"] as const;
 const request = contract(ChatCompletionRequest, { topLevel: "closed", repeated: chatRepeats });
+const engineRequest = contract(EngineBoundRequest, { topLevel: "closed", repeated: chatRepeats });
 
 /**
  * The body as a request. `extraParams` are the fields beyond the contract that the model named in the body accepts;
- * `unchecked` as in Contract. Throws a Fault: `missing_field`, `invalid_value`, `unknown_field`, `mutually_exclusive` or
+ * `unchecked` as in Contract; `bounds` are those of the model. Throws a Fault: `missing_field`, `invalid_value`, `unknown_field`, `mutually_exclusive` or
  * `unsupported_feature`.
  */
 export function validateChatRequest(
   body: unknown,
   extraParams: readonly string[],
   unchecked: UncheckedItems | null = null,
+  bounds?: Model["bounds"],
 ): ChatCompletionRequest {
-  if (!request.satisfied(body, extraParams, unchecked)) throw violationFault(request.violation(body, extraParams));
-  return obeying(body, rules);
+  if (bounds === "engine") return withinEngineBounds(body, extraParams, unchecked);
+  if (!request.satisfied(body, extraParams, unchecked))
+    throw violationFault(told(request.violation(body, extraParams), body, extraParams));
+  try {
+    return obeying(body, rules);
+  } catch (fault) {
+    throw fault instanceof Fault && isTakenByEngines(body, extraParams)
+      ? new Fault(fault.code, `${fault.message} ${settingNamed}`, fault.details)
+      : fault;
+  }
+}
+
+/** Its types are those of the published shape, which has narrower values. */
+function withinEngineBounds(
+  body: unknown,
+  extraParams: readonly string[],
+  unchecked: UncheckedItems | null,
+): ChatCompletionRequest {
+  if (!engineRequest.satisfied(body, extraParams, unchecked))
+    throw violationFault(engineRequest.violation(body, extraParams));
+  return obeying(body as ChatCompletionRequest, engineRules);
+}
+
+const settingNamed = "(Whoever runs this service can allow this with 'bounds: engine' of the model.)";
+
+/** The violation, with the setting that would allow the request if there is nothing else wrong with it. */
+function told(violation: Violation, body: unknown, extraParams: readonly string[]): Violation {
+  if (!isTakenByEngines(body, extraParams)) return violation;
+  return { ...violation, message: `${violation.message} ${settingNamed}` };
+}
+
+function isTakenByEngines(body: unknown, extraParams: readonly string[]): boolean {
+  try {
+    withinEngineBounds(body, extraParams, null);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 const rules: Rules<ChatCompletionRequest> = [
   ["messages", conversation],
+  ["tools", plainNames],
   ...rulesOf(chatRelations),
   ["tool_choice", chosenToolExists],
 ];
+
+/** Without tools, `auto`, `none` and a wish about parallel calls ask for nothing. */
+const engineRules: Rules<ChatCompletionRequest> = [
+  ["messages", conversation],
+  ...rulesOf(chatRelations.filter(({ field }) => field !== "tool_choice" && field !== "parallel_tool_calls")),
+  ["tool_choice", chosenToolExists],
+  ["tool_choice", hasToolsToChoose],
+];
+
+function hasToolsToChoose({ tools, tool_choice: choice }: ChatCompletionRequest): Violation | null {
+  return tools?.length || choice === "auto" || choice === "none" ? null : choiceWithoutTools;
+}
+
+/** Tools that were valid in an earlier request may have been so within the bounds of an engine. */
+function plainNames({ tools }: ChatCompletionRequest): Violation | null {
+  const at = (tools ?? []).findIndex((tool) => !plainName.test(nameOf(tool)));
+  if (at < 0) return null;
+  const tool = tools![at]!;
+  const words = `must be 1 to 64 letters, digits, underscores or hyphens, but is ${describe(nameOf(tool))}.`;
+  return invalid(`tools[${at}].${tool.type}.name`, words);
+}
+const plainName = /^[a-zA-Z0-9_-]{1,64}$/;
 
 function chosenToolExists({ tools, tool_choice: choice }: ChatCompletionRequest): Violation | null {
   if (typeof choice !== "object" || choice === null || !tools) return null;

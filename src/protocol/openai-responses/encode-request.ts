@@ -7,31 +7,36 @@ import type { Fault } from "../../inference/fault.ts";
 import type { InferenceRequest, InputPart, OutputFormat, Reasoning, Tool, Turn } from "../../inference/request.ts";
 import { headInstructions } from "../../inference/turns.ts";
 import type { UpstreamAsk } from "../codec.ts";
+import type { Dialect } from "../dialect.ts";
+import { dialects } from "../dialects.ts";
+import { beyondBounds } from "../engine-bounds.ts";
 import { allowedTools, effortOf } from "../engine-options.ts";
-import type { JsonObject } from "../json.ts";
+import { isObject, type JsonObject } from "../json.ts";
+import { mended } from "../tool-schema.ts";
 import { foreignNeed, paramOf, refusedTuning, unsupportedByEngine } from "../unsupported.ts";
 import { encodeTurns } from "./encode-turns.ts";
 import { wireOf } from "./native.ts";
 
-export function refusalOf(request: InferenceRequest): Fault | null {
+export function refusalOf(request: InferenceRequest, dialect: Dialect = dialects.generic): Fault | null {
   const { sampling, stop, stopParam = "stop", turns } = request;
   if (stop.length > 0) return unsupportedByEngine("stop sequences", stopParam);
   if (sampling.topK !== undefined) return unsupportedByEngine("top_k", "top_k");
   const tuning = refusedTuning(sampling);
   if (tuning) return tuning;
   if (turns.some(hasAudio)) return unsupportedByEngine("audio input", paramOf(request, "audio_input"));
-  return foreignNeed(request, "openai-responses");
+  return foreignNeed(request, "openai-responses") ?? beyondBounds(request, dialect);
 }
 
 const isAudio = ({ kind }: InputPart) => kind === "audio";
 const hasAudio = (turn: Turn) => turn.role === "user" && turn.parts.some(isAudio);
 
 export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): JsonObject {
-  const refusal = refusalOf(request);
+  const { dialect = dialects.generic } = ask;
+  const refusal = refusalOf(request, dialect);
   if (refusal) throw refusal;
   const { sampling } = request;
   const { parts, rest } = headInstructions(request.turns);
-  const { tools, choice, parallel } = allowedTools(request);
+  const { tools, choice, named, parallel } = allowedTools(request, dialect, isFunction);
   return {
     model: ask.model,
     instructions: rest.length > 0 && parts.length > 0 ? parts.map((part) => part.text).join("\n\n") : undefined,
@@ -43,11 +48,11 @@ export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): Json
     max_output_tokens: request.outputTokens_max,
     temperature: sampling.temperature,
     top_p: sampling.topP,
-    tools: tools.length > 0 ? encodeTools(tools) : undefined,
-    tool_choice: tools.length > 0 ? choice : undefined,
+    tools: tools.length > 0 ? encodeTools(tools, dialect) : undefined,
+    tool_choice: named ? { type: "function", name: named } : tools.length > 0 ? choice : undefined,
     parallel_tool_calls: tools.length > 0 ? parallel : undefined,
     text: request.format && { format: encodeFormat(request.format) },
-    reasoning: request.reasoning && encodeReasoning(request.reasoning),
+    reasoning: request.reasoning && encodeReasoning(request.reasoning, dialect),
     top_logprobs: request.logprobs?.top || undefined,
     ...request.extra,
   };
@@ -63,7 +68,7 @@ function included({ reasoning, logprobs }: InferenceRequest): string[] | undefin
 }
 
 /** The tools of a namespace become one tool on the wire, in the place of the first. */
-function encodeTools(tools: readonly Tool[]): Readonly<JsonObject>[] {
+function encodeTools(tools: readonly Tool[], dialect: Dialect): Readonly<JsonObject>[] {
   const out: Readonly<JsonObject>[] = [];
   const namespaces = new Map<unknown, JsonObject & { tools: unknown[] }>();
   for (const tool of tools) {
@@ -75,9 +80,18 @@ function encodeTools(tools: readonly Tool[]): Readonly<JsonObject>[] {
       const first = { ...wire, tools: [...inner] };
       namespaces.set(wire.name, first);
       out.push(first);
-    } else out.push(wire ? withoutNulls(wire) : encodeTool(tool));
+    } else out.push(wire ? withMended(withoutNulls(wire), dialect) : encodeTool(tool, dialect));
   }
   return out;
+}
+
+/** A custom tool, and one of a namespace, cannot be chosen by a plain name. */
+function isFunction({ native }: Tool): boolean {
+  return (wireOf(native)?.type ?? "function") === "function";
+}
+
+function withMended(wire: Readonly<JsonObject>, { schemas }: Dialect): Readonly<JsonObject> {
+  return schemas === "mended" && isObject(wire.parameters) ? { ...wire, parameters: mended(wire.parameters) } : wire;
 }
 
 function withoutNulls(wire: Readonly<JsonObject>): Readonly<JsonObject> {
@@ -86,12 +100,13 @@ function withoutNulls(wire: Readonly<JsonObject>): Readonly<JsonObject> {
 }
 
 /** `strict` is always sent, because only this protocol makes true its default. */
-function encodeTool({ name, description, parameters, strict }: Tool): JsonObject {
+function encodeTool({ name, description, parameters, strict }: Tool, { schemas }: Dialect): JsonObject {
+  const schema = parameters ?? { type: "object", properties: {} };
   return {
     type: "function",
     name,
     description,
-    parameters: parameters ?? { type: "object", properties: {} },
+    parameters: schemas === "mended" ? mended(schema) : schema,
     strict: strict ?? false,
   };
 }
@@ -103,9 +118,9 @@ function encodeFormat(format: OutputFormat): JsonObject {
 }
 
 /** The object of a Responses caller, or else a level that all engines know. */
-function encodeReasoning(reasoning: Reasoning): JsonObject | undefined {
+function encodeReasoning(reasoning: Reasoning, dialect: Dialect): JsonObject | undefined {
   const wire = wireOf(reasoning.native);
   if (wire) return { ...wire };
-  const effort = effortOf(reasoning);
+  const effort = effortOf(reasoning, dialect);
   return effort === undefined ? undefined : { effort };
 }

@@ -9,6 +9,7 @@ import type {
   Turn,
 } from "../../inference/request.ts";
 import { inEngineOrder } from "../../inference/turns.ts";
+import { isCarried } from "../carried.ts";
 import type { UpstreamAsk } from "../codec.ts";
 import type { JsonObject } from "../json.ts";
 import { wireOf } from "./native.ts";
@@ -27,7 +28,7 @@ export function encodeTurns(turns: readonly Turn[], ask: UpstreamAsk): Item[] {
         for (const part of turn.parts) {
           if (part.kind === "tool-call" && wireOf(part.native)?.type === "custom_tool_call") custom.add(part.callId);
         }
-        items.push(...answerItems(turn, () => reasonings++));
+        items.push(...answerItems(turn, () => reasonings++, ask.lost));
         break;
       case "tool":
         items.push(resultItem(turn, custom.has(turn.callId)));
@@ -40,7 +41,7 @@ export function encodeTurns(turns: readonly Turn[], ask: UpstreamAsk): Item[] {
 }
 
 /** Consecutive texts become one message. */
-function answerItems({ parts }: AssistantTurn, nextId: () => number): Item[] {
+function answerItems({ parts }: AssistantTurn, nextId: () => number, lost: UpstreamAsk["lost"]): Item[] {
   const items: Item[] = [];
   let content: JsonObject[] | null = null;
   for (const part of parts) {
@@ -52,7 +53,7 @@ function answerItems({ parts }: AssistantTurn, nextId: () => number): Item[] {
     } else {
       content = null;
       if (part.kind === "tool-call") items.push(callItem(part));
-      if (part.kind === "reasoning") items.push(reasoningItem(part, nextId));
+      if (part.kind === "reasoning") items.push(...reasoningItems(part, nextId, lost));
     }
   }
   return items;
@@ -71,11 +72,19 @@ function callItem({ callId, toolName, arguments: written, native }: ToolCallPart
 }
 
 /** Reasoning with the engine's proof, or else its text with an id, which some engines require. */
-function reasoningItem({ text, signature, encrypted }: ReasoningPart, nextId: () => number): JsonObject {
-  const proof = signature ?? encrypted;
+function reasoningItems(
+  { text, signature, encrypted }: ReasoningPart,
+  nextId: () => number,
+  lost: UpstreamAsk["lost"],
+): JsonObject[] {
+  if (isCarried(signature)) lost?.("carried");
+  const proof = isCarried(signature) ? encrypted : (signature ?? encrypted);
+  if (proof === undefined && isCarried(signature) && text === "") return [];
   if (proof === undefined)
-    return { type: "reasoning", id: `rs_${nextId()}`, summary: [], content: [{ type: "reasoning_text", text }] };
-  return { type: "reasoning", summary: text === "" ? [] : [{ type: "summary_text", text }], encrypted_content: proof };
+    return [{ type: "reasoning", id: `rs_${nextId()}`, summary: [], content: [{ type: "reasoning_text", text }] }];
+  return [
+    { type: "reasoning", summary: text === "" ? [] : [{ type: "summary_text", text }], encrypted_content: proof },
+  ];
 }
 
 function resultItem({ callId, parts, failed }: ToolTurn, custom: boolean): JsonObject {

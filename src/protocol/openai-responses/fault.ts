@@ -55,7 +55,7 @@ export function decodeFailure(value: unknown, dialect: Dialect): Fault {
 }
 
 function refusalOf(status: number, error: JsonObject, { refusals }: Dialect): Fault {
-  return refusalFault(status, error, refusals, namedField("openai-responses", contract, error.param));
+  return refusalFault(status, error, refusals, namedField("openai-responses", contract, error.param), named);
 }
 
 const statuses: Partial<Record<string, number>> = {
@@ -72,3 +72,7 @@ const statuses: Partial<Record<string, number>> = {
   server_is_overloaded: 503,
   slow_down: 503,
 };
+
+function named(path: string) {
+  return namedField("openai-responses", contract, path);
+}

@@ -57,6 +57,12 @@ export const inferenceMetrics = {
     question: "Which engine ends its answers in words of its own?",
     labels: { upstream },
   },
+  upstream_losses_total: {
+    type: "counter",
+    help: "Attempts in which an engine was not sent a thing as the caller wrote it, by upstream and kind.",
+    question: "Which engine is not sent what, and should have another dialect?",
+    labels: { upstream, loss: bounds.loss },
+  },
   upstream_routes: {
     type: "gauge",
     across: "worker",

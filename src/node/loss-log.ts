@@ -1,0 +1,37 @@
+/** Counts what engines were not sent of requests, and logs each kind once an hour for each route. */
+import type { Log } from "../http/log.ts";
+import type { Loss } from "../protocol/codec.ts";
+import type { Metrics } from "../telemetry/metrics.ts";
+import type { Lost } from "../usage/attempts.ts";
+
+const silence_ms = 3_600_000;
+
+const meanings: Record<Loss, string> = {
+  thoughts: "replayed thoughts were left out: the engine's dialect has no field for them",
+  carried: "an opaque value of an earlier answer was left out: another dialect or model made it",
+  order: "calls were moved behind the text of their turn",
+  surrogates: "half a character, alone, became U+FFFD",
+  stripped: "fields that the engine refuses were left out",
+  refused: "the engine refused a field that only helps, and was asked again without it",
+};
+
+export function lossLog(
+  { metrics, log }: { metrics: Pick<Metrics, "partLost">; log: Pick<Log, "event"> },
+  now_ms: () => number,
+): (lost: Lost) => void {
+  const next_ms = new Map<string, number>();
+  return ({ model, route, loss }) => {
+    const { name: upstream, address: replica } = route.upstream;
+    metrics.partLost(upstream, loss);
+    const key = `${upstream} ${route.model} ${loss}`;
+    if ((next_ms.get(key) ?? 0) > now_ms()) return;
+    next_ms.set(key, now_ms() + silence_ms);
+    log.event("warn", "request_part_lost", {
+      upstream,
+      ...(replica && { replica }),
+      model,
+      loss,
+      meaning: meanings[loss],
+    });
+  };
+}

@@ -1,0 +1,74 @@
+/**
+ * Opaque values of an engine's answer that it wants back with the next request, such as Gemini's signature of a call. They
+ * travel as the signature of a reasoning part, which clients of all protocols return unchanged, and go back only to the
+ * dialect and model that made them (dialects/coming-back.ts). They are bounded, and trusted for nothing. Pure.
+ */
+import { isObject, type JsonObject, textOf } from "./json.ts";
+
+/** The value of one field. */
+export interface Carried {
+  /** The public model id. */
+  model: string;
+  /** The mark of the dialect. */
+  by: string;
+  /** The path of the field, joined by dots. */
+  field: string;
+  /** The call that has the field; absent: the message has it. */
+  callId?: string;
+  /** A text on a call, and a list of objects on a message. */
+  value: string | JsonObject[];
+}
+
+/** A value may have this many characters, and all values of a request together that many. */
+export const carriedCharacters_max = 64 * 1024;
+export const carriedTotal_max = 1024 * 1024;
+
+/** Its length is a multiple of three, so that its base64 is the head of the whole text's. */
+const mark = "service:carried.1:";
+const head = btoa(mark);
+
+/** The signature that holds the value; undefined if that is too large. */
+export function signatureFor(carried: Carried): string | undefined {
+  const json = JSON.stringify(carried).replace(/[\u0080-\uffff]/g, escaped);
+  return json.length > carriedCharacters_max ? undefined : btoa(mark + json);
+}
+
+function escaped(letter: string): string {
+  return `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`;
+}
+
+export function isCarried(signature: string | undefined): signature is string {
+  return signature?.startsWith(head) === true;
+}
+
+/** The value in a signature; null if there is none that could be true. */
+export function carriedIn(signature: string | undefined): Carried | null {
+  if (!isCarried(signature) || signature.length > 2 * carriedCharacters_max) return null;
+  let found: unknown;
+  try {
+    found = JSON.parse(atob(signature).slice(mark.length));
+  } catch {
+    return null;
+  }
+  if (!isObject(found)) return null;
+  const { model, by, field, callId, value } = found;
+  const isValue = typeof value === "string" || (Array.isArray(value) && value.every(isObject));
+  if (!isValue || [model, by, field].some((text) => textOf(text) === "")) return null;
+  const isOfCall = typeof callId === "string";
+  if (isOfCall !== (typeof value === "string")) return null;
+  return { ...(found as unknown as Carried) };
+}
+
+/** The object with the value at the path. */
+export function withValue(object: JsonObject, path: readonly string[], value: unknown): JsonObject {
+  const [first, ...rest] = path;
+  if (first === undefined) return object;
+  const inner = isObject(object[first]) ? object[first] : {};
+  return { ...object, [first]: rest.length === 0 ? value : withValue(inner, rest, value) };
+}
+
+export function valueAt(object: JsonObject, path: readonly string[]): unknown {
+  let value: unknown = object;
+  for (const step of path) value = isObject(value) ? value[step] : undefined;
+  return value;
+}

@@ -1,0 +1,68 @@
+/**
+ * Sentences of engines that clients may read: each is a pattern with named holes, which only numbers and paths of fields
+ * fill. All else of an engine's text stays with the operator. Pure.
+ */
+import type { Protocol } from "../inference/request.ts";
+import type { Refusals } from "./dialect.ts";
+import { fieldIn, type NamedField } from "./fields.ts";
+
+const holes = {
+  number: "(-?\\d{1,15}(?:\\.\\d{1,15})?)",
+  field: "([a-z_]{1,64}(?:[.[][a-z0-9_\\]]{1,64}){0,8})",
+  /** The engine's own name for the model, of which nothing is shown. */
+  model: "\\S{1,200}",
+} as const;
+
+/** A recognised sentence: its texts, and between them numbers and fields. */
+export type Sentence = readonly (string | NamedField)[];
+
+/** The first sentence that begins the text; null if none does. `named` checks the path of a field. */
+export function sentenceIn(
+  text: string,
+  { sentences }: Refusals,
+  named: (path: string) => NamedField | undefined,
+): Sentence | null {
+  for (const pattern of sentences) {
+    const pieces = pattern.split(/\{(number|field|model)\}/);
+    const source = pieces.map((piece, at) => (at % 2 === 0 ? literal(piece) : holes[piece as keyof typeof holes]));
+    const found = new RegExp(`^${source.join("")}(?![\\w.]*\\w)`).exec(text);
+    if (!found) continue;
+    const sentence = filled(pieces, found.slice(1), named);
+    if (sentence) return sentence;
+  }
+  return null;
+}
+
+function literal(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
+}
+
+function filled(
+  pieces: readonly string[],
+  groups: string[],
+  named: (path: string) => NamedField | undefined,
+): Sentence | null {
+  const out: (string | NamedField)[] = [];
+  for (const [at, piece] of pieces.entries()) {
+    if (at % 2 === 0) out.push(piece);
+    else if (piece === "model") out.push("this model");
+    else if (piece === "number") out.push(groups.shift()!);
+    else {
+      const field = named(groups.shift()!);
+      if (!field) return null;
+      out.push(field);
+    }
+  }
+  return out;
+}
+
+/** The sentence with the names of fields in this protocol; null if one of them has none. */
+export function sentenceFor(protocol: Protocol, sentence: Sentence): string | null {
+  let text = "";
+  for (const piece of sentence) {
+    const shown = typeof piece === "string" ? piece : fieldIn(protocol, piece);
+    if (shown === undefined) return null;
+    text += shown;
+  }
+  return text.endsWith(".") ? text : `${text}.`;
+}

@@ -1,0 +1,30 @@
+/**
+ * An engine's own text of a refusal, for operators who read the request's record: short, on one line, without credentials,
+ * and with nothing between quotes but names of fields, because engines quote what their callers wrote. Pure.
+ */
+import { masked } from "../inference/masked.ts";
+import { isFieldName } from "./fields.ts";
+import { textOf } from "./json.ts";
+import { errorOf } from "./refusal.ts";
+import { looksSecret } from "./violation.ts";
+
+const characters_max = 500;
+/** Only so much of it is looked at. */
+const read_characters_max = 4000;
+
+/** Undefined if the engine gave no text. */
+export function engineTextOf(body: unknown): string | undefined {
+  const text = textOf(errorOf(body).message).slice(0, read_characters_max);
+  const plain = text.replace(/\s+/g, " ").replace(/[^\x20-\x7e\u00a0-\ud7ff\uf900-\ufffd]/g, "?");
+  const quiet = plain.replace(quoted, (whole, mark: string, inner: string) =>
+    isFieldName(inner) ? whole : `${mark}…${mark}`,
+  );
+  const unvalued = quiet.replace(/\b(value|input)=(?!['"`]|-?\d)[^,)]*/g, "$1=…");
+  const safe = masked(unvalued)
+    .replace(/\S{16,}/g, (word) => (looksSecret(word) ? "<secret>" : word))
+    .trim();
+  return safe === "" ? undefined : safe.slice(0, characters_max);
+}
+
+/** A text between two marks of one kind. An apostrophe inside a word is none. */
+const quoted = /(?<!\w)(['"`“‘«])((?:[^'"`”’»\\]|\\.|(?<=\w)'(?=\w))*)(?:['"`”’»]|$)/g;

@@ -1,0 +1,78 @@
+/**
+ * Collects the opaque values of an engine's answer while it comes, and makes reasoning parts of them: those of a message go
+ * with its thoughts, and that of a call goes before it.
+ */
+import { type Carried, carriedCharacters_max, signatureFor, valueAt } from "../carried.ts";
+import type { Dialect } from "../dialect.ts";
+import { isObject, type JsonObject, textOf } from "../json.ts";
+
+export class CarriedOut {
+  readonly #dialect: Dialect;
+  readonly #model: string;
+  #list: { field: string; pieces: JsonObject[] } | null = null;
+
+  constructor(dialect: Dialect, model: string) {
+    this.#dialect = dialect;
+    this.#model = model;
+  }
+
+  /** Takes what a message or a delta has. */
+  take(message: JsonObject): void {
+    for (const { kind, path } of this.#dialect.carries) {
+      if (kind !== "message") continue;
+      const pieces = valueAt(message, path);
+      if (!Array.isArray(pieces)) continue;
+      this.#list ??= { field: path.join("."), pieces: [] };
+      for (const piece of pieces) if (isObject(piece)) joinTo(this.#list.pieces, piece);
+    }
+  }
+
+  /** The signature for the message's values until now; undefined if there are none, or too much. */
+  ofMessage(): string | undefined {
+    const list = this.#list;
+    this.#list = null;
+    return list === null || list.pieces.length === 0
+      ? undefined
+      : this.#signed({ field: list.field, value: list.pieces });
+  }
+
+  /** The signature for the value of a call. */
+  ofCall(fragment: JsonObject, callId: string): string | undefined {
+    for (const { kind, path } of this.#dialect.carries) {
+      const value = kind === "call" ? textOf(valueAt(fragment, path)) : "";
+      if (value !== "") return this.#signed({ field: path.join("."), callId, value });
+    }
+    return undefined;
+  }
+
+  #signed(value: Pick<Carried, "field" | "callId" | "value">): string | undefined {
+    return signatureFor({ model: this.#model, by: this.#dialect.mark, ...value });
+  }
+}
+
+/** Texts that grow from chunk to chunk. */
+const growing = ["text", "summary", "data"];
+
+/** Joins a piece to the last one if it is more of the same. */
+function joinTo(pieces: JsonObject[], piece: JsonObject): void {
+  const last = pieces.at(-1);
+  const isMore = last !== undefined && last.type === piece.type && isIndexOf(last, piece) && !isWhole(last, piece);
+  if (!isMore) {
+    pieces.push({ ...piece });
+    return;
+  }
+  for (const [name, value] of Object.entries(piece)) {
+    const text = growing.includes(name) ? textOf(last[name]) + textOf(value) : value;
+    if (value !== null && value !== undefined)
+      last[name] = typeof text === "string" ? text.slice(0, carriedCharacters_max + 1) : text;
+  }
+}
+
+function isIndexOf({ index }: JsonObject, piece: JsonObject): boolean {
+  return index !== undefined && index === piece.index;
+}
+
+/** Pieces with ids of their own are whole. */
+function isWhole({ id }: JsonObject, piece: JsonObject): boolean {
+  return typeof piece.id === "string" && typeof id === "string" && piece.id !== id;
+}

@@ -1,0 +1,33 @@
+/**
+ * The shape of a chat completion request for a model with `bounds: engine`: what engines take, within absolute bounds. It is
+ * the published one in all else.
+ */
+import Type, { type TSchema } from "typebox";
+import { absoluteBounds } from "../../engine-bounds.ts";
+import { oneOf, optional } from "../../shapes/contract.ts";
+import { ChatCompletionRequest, ChatMessage, CustomTool, FunctionTool } from "../contract.ts";
+
+const { tools_max, turns_max, name_characters_max, stops_max } = absoluteBounds;
+
+const name = Type.String({
+  pattern: `^[\\x21-\\x7e]{1,${name_characters_max}}$`,
+  "x-must-be": `1 to ${name_characters_max} printable ASCII characters without a blank`,
+});
+const text = Type.String({ minLength: 1 });
+
+/** A tool with any such name. */
+const named = <Kind extends "function" | "custom">(kind: Kind, tool: TSchema) => {
+  const { properties } = tool as unknown as { properties: Record<string, TSchema> };
+  const inner = properties[kind] as unknown as { properties: Record<string, TSchema> };
+  return Type.Object({ ...properties, [kind]: Type.Object({ ...inner.properties, name }) });
+};
+
+export const EngineBoundRequest = Type.Object({
+  ...ChatCompletionRequest.properties,
+  messages: Type.Array(ChatMessage, { minItems: 1, maxItems: turns_max }),
+  tools: optional(
+    Type.Array(Type.Union([named("function", FunctionTool), named("custom", CustomTool)]), { maxItems: tools_max }),
+  ),
+  stop: optional(Type.Union([text, Type.Array(text, { maxItems: stops_max })])),
+  reasoning_effort: optional(oneOf(["none", "minimal", "low", "medium", "high", "xhigh", "max"])),
+});
