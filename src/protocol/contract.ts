@@ -7,7 +7,7 @@ import { checkOf } from "../schema/check.ts";
 import { closestName } from "../schema/closest.ts";
 import type { Shape } from "../schema/shape.ts";
 import { type Fits, kindOf, type Offence, offences } from "../schema/walk.ts";
-import { isEngineField, whyNotExtra } from "./engine-fields.ts";
+import { fieldElsewhere } from "./engine-fields.ts";
 import { describe, items, joinedByOr, named, notSupported, oneOfWords, paramOf, type Violation } from "./violation.ts";
 
 export interface Contract<Value> {
@@ -125,15 +125,11 @@ function sentence({ kind, path, shape, value, first }: Offence): { code: Violati
   }
 }
 
-/** A field of an engine is no slip of another name: only whoever runs the service can let it through. */
+/** A field that others know is no slip of another name. */
 function unknownWords(path: Offence["path"], shape: Shape): string {
   const name = String(path.at(-1));
-  if (path.length === 1) {
-    const why = whyNotExtra(name);
-    if (why) return `is not a field of this service, because it ${why}. Remove it`;
-    if (isEngineField(name))
-      return "is a field of engines, and this model does not take it. Remove it, or ask whoever runs the service to list it in the model's 'extra_params'";
-  }
+  const elsewhere = path.length === 1 ? fieldElsewhere(name) : undefined;
+  if (elsewhere) return elsewhere;
   const likely = closestName(name, Object.keys(shape.properties ?? {}));
   return `is not a known field. ${likely ? `Did you mean '${likely}'?` : "Remove it, or correct its name"}`;
 }

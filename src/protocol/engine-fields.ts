@@ -1,13 +1,13 @@
 /**
- * The fields that engines add to chat completions: those of vLLM 0.32, SGLang and llama.cpp's server. A client may send one if
- * the model lists it in `extra_params`; the refusal of one that it does not list says so. Some may never be listed, because a
- * client would decide by them what the service has to decide. Rules: docs/configuration.md, Models. Pure.
+ * The fields that engines add to chat completions (vLLM 0.32, SGLang, llama.cpp's server), and those of other protocols. A
+ * client may send an engine's if the model lists it in `extra_params`; the refusal of one that it does not list says so. Some
+ * may never be listed, because a client would decide by them what the service has to decide. Rules: docs/configuration.md. Pure.
  */
 
 /** Fields of sampling that most engines take. `sluice init` lists them where the engine does. */
 export const samplingFields = ["top_k", "min_p", "repetition_penalty", "chat_template_kwargs"] as const;
 
-/** By what a client would change, the fields that no model may list. */
+/** By what a client would change, the fields that no model may list: of engines, and of the other protocols of engines. */
 const ofTheService: Readonly<Record<string, readonly string[]>> = {
   "changes how much is generated, which the service limits and counts": [
     ...["best_of", "echo", "ignore_eos", "length_penalty", "max_length", "max_new_tokens", "max_output_tokens"],
@@ -108,11 +108,33 @@ const others = [
   ...["repeat_penalty", "repetition_detection", "return_token_ids", "return_tokens_as_token_ids", "samplers"],
   ...["separate_reasoning", "skip_special_tokens", "spaces_between_special_tokens", "stop_regex", "stop_token_ids"],
   ...["stream_interval", "stream_reasoning", "structural_tag", "structured_outputs", "thinking_budget_tokens"],
-  ...["thinking_token_budget", "top_n_sigma", "typical_p", "vllm_xargs", "xtc_probability", "xtc_threshold"],
+  ...["thinking_token_budget", "top_a", "top_n_sigma", "typical_p", "vllm_xargs", "xtc_probability", "xtc_threshold"],
 ];
 const known: ReadonlySet<string> = new Set([...samplingFields, ...others]);
 
-/** Reports whether an engine knows the field, and a model may list it. */
-export function isEngineField(name: string): boolean {
-  return known.has(name);
+/** The fields by which other protocols and gateways say what chat completions say by these. */
+const inChat: Readonly<Record<string, readonly string[]>> = {
+  "'max_completion_tokens'": ["max_new_tokens", "max_output_tokens", "max_tokens_to_sample", "n_predict", "num_predict"],
+  "'messages'": ["chat_history", "contents", "conversation", "input", "previous_response_id", "prompt", "thread"],
+  "a message of the role 'system'": ["instructions", "preamble", "system", "systemInstruction", "system_instruction"],
+  "'reasoning_effort'": ["reasoning", "think", "thinking"],
+  "'response_format'": ["format", "output_config", "output_format", "response_mime_type", "response_schema", "text"],
+  "'seed'": ["random_seed"],
+  "'stop'": ["stop_sequences"],
+};
+const instead = new Map(Object.entries(inChat).flatMap(([use, names]) => names.map((name) => [name, use])));
+
+/** Fields of others that chat completions have nothing for, and that are spelled nearly like one of theirs. */
+const strangers: ReadonlySet<string> = new Set(["models", "speed"]);
+
+const listing = "Remove it, or ask whoever runs the service to list it in the model's 'extra_params'";
+
+/** What to say of a field that chat completions lack and others have; undefined if nobody has it. Completes "'top_k' …". */
+export function fieldElsewhere(name: string): string | undefined {
+  const use = instead.get(name);
+  if (use) return `is not a field of chat completions. Use ${use} instead`;
+  const why = reasons.get(name);
+  if (why) return `is a field of engines that no client may send, because it ${why}. Remove it`;
+  if (known.has(name)) return `is a field of engines, and this model does not take it. ${listing}`;
+  return strangers.has(name) ? "is not a field of this service. Remove it" : undefined;
 }
