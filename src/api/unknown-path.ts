@@ -15,7 +15,7 @@ import { type UnservedPath, unservedAt } from "./unserved.ts";
 export function unknownPath(operations: readonly Operation[]): Framed {
   const suggestionFor = suggestions(operations);
   const has = (wanted: string) => operations.some(({ path }) => path === wanted);
-  const contract = has(managementContract) ? managementContract : "/openapi.json";
+  const contract = ["/management.json", "/openapi.json"].find(has);
   // Ports without inference have nothing near to what those paths are for.
   const unservedHere = has("/v1/chat/completions") ? unservedAt : () => null;
   return {
@@ -25,10 +25,8 @@ export function unknownPath(operations: readonly Operation[]): Framed {
       const unserved = unservedHere(path);
       if (unserved) throw notServed(path, unserved);
       const suggestion = suggestionFor(path);
-      const advice = suggestion
-        ? `You probably mean '${excerpt(suggestion.path)}'.${baseUrlAdvice(path, suggestion.path)}`
-        : `${contract} lists all paths.`;
-      throw new Fault("route_not_found", `There is nothing at '${excerpt(path)}'. ${advice}`);
+      const meant = suggestion && `You probably mean '${excerpt(suggestion.path)}'.${baseUrlAdvice(path, suggestion.path)}`;
+      throw nothingAt(path, ".", meant ?? (contract && `${contract} lists all paths.`));
     },
     faultBody(fault, requestId, request) {
       const path = pathOf(request);
@@ -43,11 +41,13 @@ export function unknownPath(operations: readonly Operation[]): Framed {
 
 /** The refusal of a path of another API. */
 export function notServed(path: string, { lack, nearest }: UnservedPath): Fault {
-  const message = `There is nothing at '${excerpt(path)}': this service ${lack}.`;
-  return new Fault("route_not_found", nearest ? `${message} ${nearest}` : message);
+  return nothingAt(path, `: this service ${lack}.`, nearest);
 }
 
-const managementContract = "/management.json";
+function nothingAt(path: string, why: string, advice: string | undefined): Fault {
+  const message = `There is nothing at '${excerpt(path)}'${why}`;
+  return new Fault("route_not_found", advice ? `${message} ${advice}` : message);
+}
 
 interface Suggestion {
   path: string;
