@@ -25,7 +25,8 @@ export function unknownPath(operations: readonly Operation[]): Framed {
       const unserved = unservedHere(path);
       if (unserved) throw notServed(path, unserved);
       const suggestion = suggestionFor(path);
-      const meant = suggestion && `You probably mean '${excerpt(suggestion.path)}'.${baseUrlAdvice(path, suggestion.path)}`;
+      const meant =
+        suggestion && `You probably mean '${excerpt(suggestion.path)}'.${baseUrlAdvice(path, suggestion.path)}`;
       throw nothingAt(path, ".", meant ?? (contract && `${contract} lists all paths.`));
     },
     faultBody(fault, requestId, request) {

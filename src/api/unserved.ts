@@ -222,7 +222,11 @@ export const unservedApis: readonly UnservedApi[] = [
         lack: "is not administered on this port",
         nearest: "Operators reach it on the port that 'SLUICE_OPERATOR_PORT' names.",
       },
-      { path: "/metrics", lack: "shows its metrics on another port", nearest: "It is the one that 'SLUICE_OPERATOR_PORT' names." },
+      {
+        path: "/metrics",
+        lack: "shows its metrics on another port",
+        nearest: "It is the one that 'SLUICE_OPERATOR_PORT' names.",
+      },
     ],
   },
 ];
