@@ -14,12 +14,13 @@ import { managementServed } from "./management/mounted.ts";
 import type { Operation } from "./operation.ts";
 import { liveness, readiness } from "./operations/health.ts";
 import { metricsOperations, operations, operatorProbes, unlistedOperations, upgrades } from "./operations.ts";
-import { hasId, isIdThere } from "./path.ts";
+import { hasId, isIdThere, pathOf } from "./path.ts";
 import { type ConsoleServed, mountedConsole } from "./people/console.ts";
 import { wantsPage } from "./people/files.ts";
 import { serviceOperations } from "./people/service.ts";
 import { serveOperation } from "./serve-operation.ts";
-import { unknownPath } from "./unknown-path.ts";
+import { notServed, unknownPath } from "./unknown-path.ts";
+import { unservedAt } from "./unserved.ts";
 
 /** The service for clients. `metrics` says whether /metrics is on this port. `people`: absent if nobody can sign in. */
 export function app(dependencies: Dependencies, options: { metrics: boolean; people?: IdentityParts | null }) {
@@ -126,7 +127,9 @@ function otherMethod(dependencies: Dependencies, here: readonly [Operation, ...O
     path,
     faultBody: faultBodyOf(faultShape),
     work({ request }) {
-      throw methodNotAllowed(request.method, allow);
+      const asked = pathOf(request);
+      const unserved = hasId({ path }) ? unservedAt(asked) : null;
+      throw unserved ? notServed(asked, unserved) : methodNotAllowed(request.method, allow);
     },
   });
 }

@@ -79,7 +79,7 @@ export const MessagesModel = Type.Object(
 export const MessagesModelList = Type.Object(
   {
     data: Type.Array(MessagesModel),
-    has_more: Type.Literal(false),
+    has_more: Type.Boolean(),
     first_id: Type.Union([Type.String(), Type.Null()]),
     last_id: Type.Union([Type.String(), Type.Null()]),
   },

@@ -1,6 +1,6 @@
 /**
- * Paths that do not exist: 404, with the requested path and the one that was probably meant. Most of them come from a
- * base URL that lacks `/v1`, or has it although the client adds it.
+ * Paths that do not exist: 404, with the requested path. If it is one of another API, what this service lacks; else the path
+ * that was probably meant. Most of those come from a base URL that lacks `/v1`, or has it although the client adds it.
  */
 import type { Framed } from "../http/frame.ts";
 import { Fault } from "../inference/fault.ts";
@@ -9,30 +9,46 @@ import { closestName } from "../schema/closest.ts";
 import { faultBodyForPath, faultBodyOf } from "./fault-body.ts";
 import type { Operation } from "./operation.ts";
 import { ending, hasId, pathOf } from "./path.ts";
+import { type UnservedPath, unservedAt } from "./unserved.ts";
 
 /** The answer to a path that no operation has, whatever its method. */
 export function unknownPath(operations: readonly Operation[]): Framed {
   const suggestionFor = suggestions(operations);
-  const contract = operations.some(({ path }) => path === managementContract) ? managementContract : "/openapi.json";
+  const has = (wanted: string) => operations.some(({ path }) => path === wanted);
+  const contract = ["/management.json", "/openapi.json"].find(has);
+  // Ports without inference have nothing near to what those paths are for.
+  const unservedHere = has("/v1/chat/completions") ? unservedAt : () => null;
   return {
     path: "/*",
     work({ request }) {
       const path = pathOf(request);
+      const unserved = unservedHere(path);
+      if (unserved) throw notServed(path, unserved);
       const suggestion = suggestionFor(path);
-      const advice = suggestion
-        ? `You probably mean '${excerpt(suggestion.path)}'.${baseUrlAdvice(path, suggestion.path)}`
-        : `${contract} lists all paths.`;
-      throw new Fault("route_not_found", `There is nothing at '${excerpt(path)}'. ${advice}`);
+      const meant =
+        suggestion && `You probably mean '${excerpt(suggestion.path)}'.${baseUrlAdvice(path, suggestion.path)}`;
+      throw nothingAt(path, ".", meant ?? (contract && `${contract} lists all paths.`));
     },
     faultBody(fault, requestId, request) {
-      const suggestion = suggestionFor(pathOf(request));
+      const path = pathOf(request);
+      const unserved = unservedHere(path);
+      if (unserved) return faultBodyOf(unserved.onlyMessages ? "messages" : "client")(fault, requestId, request);
+      const suggestion = suggestionFor(path);
       const body = suggestion ? faultBodyOf(suggestion.operation.faultShape) : faultBodyForPath;
       return body(fault, requestId, request);
     },
   };
 }
 
-const managementContract = "/management.json";
+/** The refusal of a path of another API. */
+export function notServed(path: string, { lack, nearest }: UnservedPath): Fault {
+  return nothingAt(path, `: this service ${lack}.`, nearest);
+}
+
+function nothingAt(path: string, why: string, advice: string | undefined): Fault {
+  const message = `There is nothing at '${excerpt(path)}'${why}`;
+  return new Fault("route_not_found", advice ? `${message} ${advice}` : message);
+}
 
 interface Suggestion {
   path: string;

@@ -4,6 +4,7 @@
  * right form are used.
  */
 import type { Capability } from "../inference/request.ts";
+import { samplingFields } from "../protocol/engine-fields.ts";
 import { type UpstreamProtocol, upstreamCodecs } from "../upstream/codecs.ts";
 import { parseLarge } from "../upstream/engine-json.ts";
 import { record } from "./record.ts";
@@ -18,7 +19,18 @@ export interface EngineModel {
   capabilities: Capability[] | null;
   /** Unix seconds, or null if the engine does not report it. */
   created: number | null;
+  /** Those that its chat completions take. */
+  samplingFields: readonly SamplingField[];
 }
+
+type SamplingField = (typeof samplingFields)[number];
+
+/** By the owner that an engine's list names, the fields of sampling that it takes: llama.cpp names one otherwise. */
+const takenBy = new Map<unknown, readonly SamplingField[]>([
+  ["vllm", samplingFields],
+  ["sglang", samplingFields],
+  ["llamacpp", samplingFields.filter((name) => name !== "repetition_penalty")],
+]);
 
 export interface Engine {
   /** The base URL that answered, up to and with `/v1` where the engine has that. */
@@ -161,7 +173,13 @@ function modelOf(item: unknown): EngineModel | null {
     outputTokens_max: firstCount(provider.max_completion_tokens, entry.max_output_tokens, entry.max_tokens),
     capabilities: capabilitiesOf(entry),
     created: createdOf(entry),
+    samplingFields: samplingFieldsOf(entry),
   };
+}
+
+function samplingFieldsOf({ owned_by, supported_parameters }: Record<string, unknown>): readonly SamplingField[] {
+  if (Array.isArray(supported_parameters)) return samplingFields.filter((name) => supported_parameters.includes(name));
+  return takenBy.get(owned_by) ?? [];
 }
 
 /** Aggregators list the parameters and the kinds of input of a model. */

@@ -83,6 +83,7 @@ function entryOf(model: EngineModel, id: string, similar: Model | null, upstream
   const capabilities = model.capabilities ?? (similar ? [...similar.capabilities] : ["tools", "structured_output"]);
   const guessedCapabilities = model.capabilities === null && !similar;
   const prices = similar?.prices ?? { input: 100, cachedInput: 10, cacheWrite: 125, output: 400 };
+  const takesExtra = upstream.protocol === "openai-chat" && model.samplingFields.length > 0;
   const lines = [
     `  - id: ${quoted(id)}`,
     ...(similar ? [`    owned_by: ${quoted(similar.ownedBy)}`] : []),
@@ -91,6 +92,9 @@ function entryOf(model: EngineModel, id: string, similar: Model | null, upstream
     ...(output < context ? [`    max_output_tokens: ${output}`] : []),
     `    capabilities: [${capabilities.join(", ")}]${guessedCapabilities ? "   # a guess: the engine does not report it" : ""}`,
     `    prices: { input: ${prices.input}, cached_input: ${prices.cachedInput}, cache_write: ${prices.cacheWrite}, output: ${prices.output} }`,
+    ...(takesExtra
+      ? [`    extra_params: [${model.samplingFields.join(", ")}]   # fields of the engine that clients may send`]
+      : []),
     `    routes: [{ upstream: ${upstream.name}, model: ${quoted(model.name)} }]`,
   ];
   return lines.join("\n");

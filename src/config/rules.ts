@@ -5,6 +5,7 @@
 import { isIP, isIPv4, isIPv6 } from "node:net";
 import type { TSchema } from "typebox";
 import { Check } from "typebox/value";
+import { whyNotExtra } from "../protocol/engine-fields.ts";
 import { ChatCompletionRequest } from "../protocol/openai-chat/contract.ts";
 import type { Path } from "../schema/walk.ts";
 import { checkedKey } from "./api-key.ts";
@@ -203,9 +204,11 @@ const modelRules = (upstreams: string[], entries: Record<string, unknown>): Rule
       yield [["capabilities"], "has parallel_tools without tools; add tools"];
   },
   *extraParamsAreExtra({ extra_params = [] }) {
-    for (const [index, name] of extra_params.entries())
-      if (Object.hasOwn(ChatCompletionRequest.properties, name))
-        yield [["extra_params", index], "is a field that every request may have; remove it"];
+    for (const [index, name] of extra_params.entries()) {
+      const isOfAll = Object.hasOwn(ChatCompletionRequest.properties, name);
+      const why = isOfAll ? "is a field that every request may have" : whyNotExtra(name);
+      if (why) yield [["extra_params", index], isOfAll ? `${why}; remove it` : `is '${name}', which ${why}; remove it`];
+    }
   },
   *routesLeadToUpstreams({ routes }) {
     for (const [index, { upstream }] of routes.entries()) {

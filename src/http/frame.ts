@@ -177,12 +177,11 @@ export function methodNotAllowed(method: string, allow: string): Fault {
 }
 
 function answerFault(call: Call, fault: Fault, { faultBody, faultHeaders }: Framed): Response {
-  const { headers, retryAfterSeconds } = fault.details;
   call.failed(fault);
   return json(fault.status, faultBody(fault, call.requestId, call.request), {
     ...(isFinal(fault) ? { "x-should-retry": "false" } : {}),
-    ...(retryAfterSeconds === undefined ? {} : { "retry-after": String(Math.ceil(retryAfterSeconds)) }),
-    ...headers,
+    ...retryAfter(fault),
+    ...fault.details.headers,
     ...faultHeaders?.(fault, call.request),
   });
 }
@@ -194,4 +193,14 @@ function answerFault(call: Call, fault: Fault, { faultBody, faultHeaders }: Fram
 function isFinal({ status, details }: Fault): boolean {
   if (status === 429 || status >= 500) return (details.retryAfterSeconds ?? 0) > 60;
   return true;
+}
+
+/**
+ * How long to wait. A limit that a minute does not mend names no wait, since clients sleep for as long as it says, for days
+ * and in silence: docs/errors.md, usage_limit_reached. The body says when the limit resets.
+ */
+export function retryAfter(fault: Fault): Record<string, string> {
+  const { retryAfterSeconds } = fault.details;
+  if (retryAfterSeconds === undefined || (fault.status === 429 && isFinal(fault))) return {};
+  return { "retry-after": String(Math.ceil(retryAfterSeconds)) };
 }

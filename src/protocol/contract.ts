@@ -7,6 +7,7 @@ import { checkOf } from "../schema/check.ts";
 import { closestName } from "../schema/closest.ts";
 import type { Shape } from "../schema/shape.ts";
 import { type Fits, kindOf, type Offence, offences } from "../schema/walk.ts";
+import { fieldElsewhere } from "./engine-fields.ts";
 import { describe, items, joinedByOr, named, notSupported, oneOfWords, paramOf, type Violation } from "./violation.ts";
 
 export interface Contract<Value> {
@@ -119,12 +120,18 @@ function sentence({ kind, path, shape, value, first }: Offence): { code: Violati
       return { code: "invalid_value", words: `must have a name that is ${expected(shape.propertyNames ?? {})}` };
     case "repeated":
       return { code: "invalid_value", words: `must not repeat item ${first}` };
-    case "unknown": {
-      const likely = closestName(String(path.at(-1)), Object.keys(shape.properties ?? {}));
-      const advice = likely ? `Did you mean '${likely}'?` : "Remove it, or correct its name";
-      return { code: "unknown_field", words: `is not a known field. ${advice}` };
-    }
+    case "unknown":
+      return { code: "unknown_field", words: unknownWords(path, shape) };
   }
+}
+
+/** A field that others know is no slip of another name. */
+function unknownWords(path: Offence["path"], shape: Shape): string {
+  const name = String(path.at(-1));
+  const elsewhere = path.length === 1 ? fieldElsewhere(name) : undefined;
+  if (elsewhere) return elsewhere;
+  const likely = closestName(name, Object.keys(shape.properties ?? {}));
+  return `is not a known field. ${likely ? `Did you mean '${likely}'?` : "Remove it, or correct its name"}`;
 }
 
 function unsupportedFeature({ shape, value, unsupported }: Offence): string | undefined {

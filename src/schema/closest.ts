@@ -9,7 +9,7 @@ export function closestName(written: string, known: Iterable<string>): string | 
   let best: string | null = null;
   let bestEdits = Number.POSITIVE_INFINITY;
   for (const name of known) {
-    const edits_max = Math.min(3, Math.max(1, Math.floor(Math.max(written.length, name.length) / 3)));
+    const edits_max = Math.min(3, Math.floor(Math.max(written.length, name.length) / 3));
     const edits = distance(bare(written), bare(name), edits_max);
     if (edits > edits_max || edits >= bestEdits) continue;
     best = name;

@@ -61,13 +61,20 @@ const weather = {
 };
 
 describe("models", () => {
-  test("are listed, page by page, which is one page", async () => {
+  test("are listed at once, or page by page in both directions", async () => {
+    const all = [model, plainModel, smallModel];
+    expect((await client.models.list()).data.map(({ id }) => id)).toEqual(all);
+    const first = await client.models.list({ limit: 2 });
+    expect([first.data.length, first.has_more, first.last_id]).toEqual([2, true, plainModel]);
     const listed: string[] = [];
     for await (const { id, type } of client.models.list({ limit: 2 })) {
       expect(type).toBe("model");
       listed.push(id);
     }
-    expect(listed).toEqual([model, plainModel, smallModel]);
+    expect(listed).toEqual(all);
+    const backwards: string[] = [];
+    for await (const { id } of client.models.list({ limit: 1, before_id: smallModel })) backwards.push(id);
+    expect(backwards).toEqual([plainModel, model]);
   });
 
   test("are retrieved by an id with a slash in it", async () => {

@@ -308,6 +308,17 @@ describe("a mistake in sluice.yaml is named with line, column and field", () => 
     expect(said({ extra_params: ["top_k", "messages"] })).toEqual([
       "models[0].extra_params[1]: is a field that every request may have; remove it",
     ]);
+    const nobodys = ["best_of", "ignore_eos", "min_tokens", "priority", "chat_template", "kv_transfer_params"];
+    expect(
+      said({ extra_params: ["top_k", "min_p", "repetition_penalty", "chat_template_kwargs", ...nobodys] }),
+    ).toEqual(
+      nobodys.map((name, at) =>
+        expect.stringMatching(new RegExp(`\\[${at + 4}\\]: is '${name}', which .+; remove it$`)),
+      ),
+    );
+    expect(said({ extra_params: ["ignore_eos"] })).toEqual([
+      "models[0].extra_params[0]: is 'ignore_eos', which changes how much is generated, which the service limits and counts; remove it",
+    ]);
     expect(said({}, "metering: { lease_s: 2, checkpoint_s: 2 }")).toEqual([
       "metering.checkpoint_s: must be shorter than lease_s (2), or leases lapse between checkpoints",
     ]);

@@ -66,6 +66,8 @@ describe("sluice init", () => {
     ]);
     expect(models[0]?.capabilities).toEqual(new Set(["tools", "parallel_tools", "reasoning", "structured_output"]));
     expect(routesOf(configuration)).toEqual([[`${origin}/v1`, "Qwen/Qwen3-32B"]]);
+    // What each client library of vLLM sends, and nothing by which a client would decide what the service decides.
+    expect(models[0]?.extraParams).toEqual(["top_k", "min_p", "repetition_penalty", "chat_template_kwargs"]);
     expect(yaml.split("\n")[0]).toBe("# yaml-language-server: $schema=./sluice.schema.json");
     expect(schema).toBe(schemaText());
   });
@@ -101,6 +103,7 @@ describe("sluice init", () => {
     const { models } = await drafted(engine({ "/v1/models": list, "/props": props }));
     expect(models[0]).toMatchObject({ id: "meta-llama/Meta-Llama-3.1-8B-Instruct-Q4_K_M", contextTokens: 16_384 });
     expect(models[0]?.capabilities).toEqual(new Set(["tools", "structured_output", "logprobs"]));
+    expect(models[0]?.extraParams).toEqual(["top_k", "min_p", "chat_template_kwargs"]);
     const older = await drafted(engine({ "/v1/models": list }));
     expect(older.models[0]?.contextTokens).toBe(131_072);
   });

@@ -144,9 +144,16 @@ function faultProblems(answer: Answer, here: Operation[], operation: Operation |
 }
 
 function missingHeaders(status: number, headers: ReadHeaders): string[] {
-  return faultHeaders(status)
-    .filter((name) => !(name === "x-should-retry" && (status === 429 || status === 503)) && !headers.has(name))
-    .map((name) => `The header '${name}' is missing.`);
+  const optional: string[] = status === 429 || status === 503 ? ["x-should-retry"] : [];
+  // Clients sleep for as long as a 429 says, so it names no wait where a minute does not help.
+  if (status === 429 && headers.get("x-should-retry") === "false") optional.push("retry-after");
+  const isLong = status === 429 && Number(headers.get("retry-after")) > 60;
+  return [
+    ...(isLong ? ["A 429 asks for a wait of more than a minute."] : []),
+    ...faultHeaders(status)
+      .filter((name) => !(optional.includes(name) || headers.has(name)))
+      .map((name) => `The header '${name}' is missing.`),
+  ];
 }
 
 /** Whether the request alone is above a whole limit, which the error names. */

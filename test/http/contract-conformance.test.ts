@@ -118,7 +118,7 @@ describe("finds nothing wrong with", () => {
     ["a refusal of Responses", answer("POST", responses, 400, responsesRefusal("invalid_value"))],
     [
       "a usage window that is full, in the word of Responses",
-      answer("POST", responses, 429, responsesRefusal("usage_limit_reached"), { "retry-after": "100" }),
+      answer("POST", responses, 429, responsesRefusal("usage_limit_reached"), { "x-should-retry": "false" }),
     ],
     [
       "a minute that is full, with its limits",
@@ -130,7 +130,6 @@ describe("finds nothing wrong with", () => {
     [
       "windows, told with a refusal of Messages",
       answer("POST", messages, 429, messagesRefusal("usage_limit_reached"), {
-        "retry-after": "100",
         "x-should-retry": "false",
         "x-service-usage-week-percent": "100",
         "anthropic-ratelimit-unified-status": "rejected",
@@ -158,6 +157,10 @@ describe("finds", () => {
     ["no request id", answer("GET", "/livez", 200, { status: "ok" }, { "x-service-request-id": "" })],
     ["401 without www-authenticate", answer("GET", "/v1/models", 401, refusal("missing_api_key"))],
     ["429 without retry-after", answer("POST", chat, 429, refusal("capacity_exceeded"))],
+    [
+      "429 with a wait of more than a minute",
+      answer("POST", chat, 429, refusal("usage_limit_reached"), { "retry-after": "61", "x-should-retry": "false" }),
+    ],
     [
       "a header that is not described there",
       answer("POST", chat, 429, refusal("rate_limit_exceeded"), {
@@ -204,7 +207,7 @@ describe("finds", () => {
     ],
     [
       "a usage window that is full, in the word of chat",
-      answer("POST", responses, 429, refusal("usage_limit_reached"), { "retry-after": "100" }),
+      answer("POST", responses, 429, refusal("usage_limit_reached"), { "x-should-retry": "false" }),
     ],
     ["what is kept, of an operation that keeps nothing", answer("POST", chat, 404, refusal("response_not_found"))],
     ["an id that changes", stream(`${chunk({})}${chunk({}).replace("chatcmpl-0", "chatcmpl-1")}data: [DONE]\n\n`)],

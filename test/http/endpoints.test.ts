@@ -141,6 +141,46 @@ describe("models", () => {
     expect(list.data[0]).toMatchObject({ type: "model", id: model, created_at: "2026-09-21T14:13:20.000Z" });
   });
 
+  test("come in pages to Messages clients that ask for pages, and all at once to everybody else", async () => {
+    const headers = { "anthropic-version": "2023-06-01" };
+    const listed = async (query: string, init: RequestInit = { headers }) => {
+      const answer = await service.fetch(`/v1/models?${query}`, init);
+      return (await answer.json()) as { data: { id: string }[]; has_more?: boolean; first_id: string; last_id: string };
+    };
+    const idsOf = ({ data }: { data: { id: string }[] }) => data.map(({ id }) => id);
+    const all = idsOf(await listed(""));
+    expect(all.length).toBeGreaterThan(2);
+    for (let size = 1; size <= all.length + 1; size++) {
+      const forwards = await listed(`limit=${size}`);
+      expect([idsOf(forwards), forwards.has_more]).toEqual([all.slice(0, size), size < all.length]);
+      const rest = await listed(`limit=${size}&after_id=${encodeURIComponent(all[0]!)}`);
+      expect([idsOf(rest), rest.has_more]).toEqual([all.slice(1, 1 + size), 1 + size < all.length]);
+      const before = await listed(`limit=${size}&before_id=${all.at(-1)}`);
+      expect([idsOf(before), before.has_more]).toEqual([all.slice(0, -1).slice(-size), size < all.length - 1]);
+      expect([before.first_id, before.last_id]).toEqual([before.data[0]!.id, before.data.at(-1)!.id]);
+    }
+    expect(idsOf(await listed(`after_id=${all[0]}`))).toEqual(all.slice(1));
+    expect(await listed(`after_id=${all.at(-1)}`)).toEqual({
+      data: [],
+      has_more: false,
+      first_id: null,
+      last_id: null,
+    } as never);
+    for (const [query, problem] of [
+      ["limit=0", "limit: must be a whole number from 1 to 1000."],
+      ["limit=1001", "limit: must be a whole number from 1 to 1000."],
+      ["limit=x", "limit: must be a whole number from 1 to 1000."],
+      ["after_id=nobody", "after_id: must be the id of a model in the list."],
+      ["before_id=nobody", "before_id: must be the id of a model in the list."],
+      [`after_id=${all[0]}&before_id=${all[1]}`, "'before_id' cannot be combined. Send one of them."],
+    ]) {
+      const answer = await service.fetch(`/v1/models?${query}`, { headers });
+      const { error } = (await answer.json()) as { error: { message: string } };
+      expect([query, answer.status, error.message]).toEqual([query, 400, expect.stringContaining(problem!)]);
+      expect(idsOf(await listed(query!, {}))).toEqual(all);
+    }
+  });
+
   test("unknown ones are 404, in a stream request too, before any event", async () => {
     for (const at of ["/v1/models/nobody/nothing", "/v1/models/%ff", "/v1/models/x"]) {
       const response = await service.fetch(at);

@@ -56,6 +56,28 @@ test.each([
   expect(response.headers.get("connection")).toBe(connectionHeader);
 });
 
+test.each([
+  ["rate_limit_exceeded", 60, "60", null],
+  ["rate_limit_exceeded", 60.2, null, "false"],
+  ["usage_limit_reached", 604_048, null, "false"],
+  ["usage_limit_reached", 12.1, "13", null],
+  ["upstream_unavailable", 120, "120", "false"],
+  ["overloaded", 1, "1", null],
+] as const)(
+  "%s that %p s mend names the wait %p, and x-should-retry is %p",
+  async (code, wait_s, wait, shouldRetry) => {
+    const serve = frame(needing(noneSeen()), {
+      path: "/v1/models",
+      faultBody: faultBodyOf(),
+      work: () => {
+        throw new Fault(code, "Later.", { retryAfterSeconds: wait_s });
+      },
+    });
+    const { headers } = await serve(new Request("http://localhost/v1/models"), connection);
+    expect([headers.get("retry-after"), headers.get("x-should-retry")]).toEqual([wait, shouldRetry]);
+  },
+);
+
 test("a stream that its client left is counted as 499, whatever it began with", async () => {
   const seen = noneSeen();
   let owner = null as StreamOwner | null;

@@ -48,6 +48,7 @@ describe.each([false, true])("a session with too little left (stream: %p)", (str
     expect(refused.headers.get("anthropic-ratelimit-unified-status")).toBe("rejected");
     expect(refused.headers.get("anthropic-ratelimit-unified-reset")).toBe(String(resets_at));
     expect(refused.headers.get("x-should-retry")).toBe("false");
+    expect(refused.headers.get("retry-after")).toBeNull();
     expect((await count(key)).status).toBe(200);
   });
 });

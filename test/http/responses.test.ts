@@ -283,6 +283,7 @@ describe("a refusal", () => {
     expect(error).toMatchObject({ type: "usage_limit_reached", window: "session", plan_type: "small" });
     expect(error.resets_at).toBeNumber();
     expect(refused.headers.get("x-should-retry")).toBe("false");
+    expect(refused.headers.get("retry-after")).toBeNull();
   }, 30_000);
 });
 

@@ -85,15 +85,7 @@ test("a slip is named: a slash at the end or doubled, a letter, another case", a
 });
 
 test("if no path is similar, none is suggested", async () => {
-  for (const asked of [
-    "/v1",
-    "/x",
-    "/v1/embeddings",
-    "/v1/completions",
-    "/v1/chat",
-    "/v1/responses/x",
-    "/favicon.ico",
-  ]) {
+  for (const asked of ["/v1", "/x", "/v1/nothing", "/v1/responses/x", "/favicon.ico"]) {
     const { message } = await refusalOf(asked);
     expect(message).toBe(`There is nothing at '${asked}'. /openapi.json lists all paths.`);
   }

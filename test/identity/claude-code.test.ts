@@ -121,6 +121,7 @@ describe("a sign-in of Claude Code", () => {
     expect(error.message).not.toMatch(/\. [A-Z]/);
     expect(error.message).toContain("resets at");
     expect(last.headers.get("x-should-retry")).toBe("false");
+    expect(last.headers.get("retry-after")).toBeNull();
     expect(last.headers.get(`${family}-overage-disabled-reason`)).toBe("org_spend_cap_reached");
     for (const name of ["representative-claim", "overage-status"])
       expect(last.headers.get(`${family}-${name}`)).toBeNull();

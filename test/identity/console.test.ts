@@ -64,6 +64,11 @@ describe("the console", () => {
     expect([address.status, address.text]).toEqual([200, page.text]);
     expect((await fetch(`${node.consoleUrl}/organizations/acme`)).status).toBe(404);
     expect((await fetch(`${node.consoleUrl}/assets/none.00000000.js`)).status).toBe(404);
+    // No document that lists paths is on this port, and no other API is near to what is.
+    for (const asked of ["/v1/videos", "/v1beta/models"]) {
+      const { error } = (await (await fetch(node.consoleUrl + asked)).json()) as { error: { message: string } };
+      expect(error.message).toBe(`There is nothing at '${asked}'.`);
+    }
   });
 
   test("has a cookie that is opaque, for this host alone, and no script's", async () => {

@@ -146,7 +146,11 @@ export const headers: Record<string, Header> = {
     description: 'Beside `deprecation`, if another model replaces this one: its path, with `rel="successor-version"`.',
     schema: { type: "string" },
   },
-  "retry-after": { description: "How many seconds to wait before you try again.", schema: seconds },
+  "retry-after": {
+    description:
+      "How many seconds to wait before you try again. On every 503, and on a 429 that at most a minute's wait mends; `resets_in_seconds` in the body says it of a longer one.",
+    schema: seconds,
+  },
   "x-should-retry": {
     description:
       "`false` if the same request cannot succeed within a minute: on every 4xx except 429, and on a 429 that needs a longer wait or another request. Absent otherwise.",

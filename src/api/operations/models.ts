@@ -1,6 +1,7 @@
 /** GET /v1/models and /v1/models/{id}. With an `anthropic-version` header they answer in the form of Messages. */
 import Type from "typebox";
 import { json } from "../../http/json.ts";
+import { Fault } from "../../inference/fault.ts";
 import type { Retirement } from "../../inference/model.ts";
 import {
   answeringModel,
@@ -12,6 +13,7 @@ import {
 import { codexModels } from "../codex-models.ts";
 import { retirementHeaderNames } from "../openapi/headers.ts";
 import { anyModel, jsonSuccess, operation } from "../operation.ts";
+import { wrongParameter } from "../parameters.ts";
 import { MessagesModel, MessagesModelList, ModelDetails, ModelList } from "../shapes.ts";
 import { getExample } from "./examples.ts";
 
@@ -23,6 +25,8 @@ const headers = Type.Object({
     }),
   ),
 });
+/** As many as the protocol allows. */
+const page_max = 1000;
 const forMessagesClients = { headers: { "anthropic-version": "2023-06-01" } };
 const encodedPath = (id: string) => `/v1/models/${encodeURIComponent(id)}`;
 
@@ -37,6 +41,17 @@ export const listModels = operation({
   query: Type.Object({
     client_version: Type.Optional(
       Type.String({ description: "If present, with any value, `models` has the list that Codex expects." }),
+    ),
+    limit: Type.Optional(
+      Type.String({
+        description: `In the form of Messages: the most models of a page, from 1 to ${page_max}. Without it, all are there.`,
+      }),
+    ),
+    after_id: Type.Optional(
+      Type.String({ description: "In the form of Messages: the page begins after the model with this id." }),
+    ),
+    before_id: Type.Optional(
+      Type.String({ description: "In the form of Messages: the page ends before the model with this id." }),
     ),
   }),
   headers,
@@ -57,7 +72,7 @@ export const listModels = operation({
   ],
   handle(dependencies, _call, { headers, query, principal: { key } }) {
     const served = servedNames(dependencies.catalog(), Date.now());
-    if (forMessages(headers)) return json(200, messagesList(served));
+    if (forMessages(headers)) return json(200, messagesList(served, query));
     const usable = served.filter(({ model }) => isAllowed(model, key.allowedModels));
     const named = usable.map(({ name, model }) => ({ ...model, id: name }));
     const more = query.client_version === undefined ? {} : { models: codexModels(named) };
@@ -149,12 +164,44 @@ function messagesRecord({ name, model }: ServedName) {
   };
 }
 
-/** One page holds everything, so the protocol's `limit` and cursors have no effect. */
-function messagesList(served: ServedName[]) {
+interface Paging {
+  limit?: string;
+  after_id?: string;
+  before_id?: string;
+}
+
+function messagesList(served: ServedName[], paging: Paging) {
+  const { page, hasMore } = pageOf(served, paging);
   return {
-    data: served.map(messagesRecord),
-    has_more: false,
-    first_id: served[0]?.name ?? null,
-    last_id: served.at(-1)?.name ?? null,
+    data: page.map(messagesRecord),
+    has_more: hasMore,
+    first_id: page[0]?.name ?? null,
+    last_id: page.at(-1)?.name ?? null,
   };
+}
+
+/** Without `limit` a page has all that is there: the protocol's 20 would hide the others from clients that don't page. */
+function pageOf(
+  served: ServedName[],
+  { limit, after_id, before_id }: Paging,
+): { page: ServedName[]; hasMore: boolean } {
+  if (after_id !== undefined && before_id !== undefined)
+    throw new Fault("mutually_exclusive", "'after_id' and 'before_id' cannot be combined. Send one of them.", {
+      param: "after_id",
+    });
+  const count = limit === undefined ? served.length : Number(limit);
+  if (limit !== undefined && !(/^[1-9]\d{0,3}$/.test(limit) && count <= page_max))
+    throw wrongParameter("limit", `a whole number from 1 to ${page_max}`);
+  if (before_id !== undefined) {
+    const end = placeOf(served, "before_id", before_id);
+    return { page: served.slice(Math.max(0, end - count), end), hasMore: end > count };
+  }
+  const start = after_id === undefined ? 0 : placeOf(served, "after_id", after_id) + 1;
+  return { page: served.slice(start, start + count), hasMore: start + count < served.length };
+}
+
+function placeOf(served: ServedName[], param: string, id: string): number {
+  const place = served.findIndex(({ name }) => name === id);
+  if (place < 0) throw wrongParameter(param, "the id of a model in the list");
+  return place;
 }

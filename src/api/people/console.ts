@@ -8,7 +8,7 @@ import { encodeFault } from "../../protocol/openai-chat/fault.ts";
 import type { ManagementEntrance } from "../management/gate.ts";
 import { managementMounted } from "../management/mounted.ts";
 import type { Operation } from "../operation.ts";
-import { notThere, unlisted } from "../unlisted.ts";
+import { unlisted } from "../unlisted.ts";
 import { fromIssuer, toIssuer } from "./callback.ts";
 import { requireOwnPage, requireSession } from "./console-entrance.ts";
 import { assetsPath, type ConsolePages, consolePages } from "./files.ts";
@@ -70,7 +70,7 @@ function pageOperations(parts: ConsoleParts, pages: ConsolePages): Operation[] {
       handle(_, call) {
         requireOwnPage(parts, call);
         const file = pages.asset(call.request);
-        if (!file) throw notThere(call);
+        if (!file) throw new Fault("route_not_found", "There is no such file of the console. Load the page again.");
         return file;
       },
     }),

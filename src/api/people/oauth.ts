@@ -3,6 +3,7 @@
  * revocation (RFC 7009). There are no client secrets: a code, a refresh token or an assertion authenticates a client.
  */
 import type { Call } from "../../http/call.ts";
+import { retryAfter } from "../../http/frame.ts";
 import { json } from "../../http/json.ts";
 import { cleaned } from "../../http/log-line.ts";
 import { requestDevice } from "../../identity/devices.ts";
@@ -139,8 +140,6 @@ function refusal({ log }: Dependencies, call: Call, thrown: unknown): Response {
     return json(503, oauthError("temporarily_unavailable", words), { "retry-after": "5" });
   }
   if (!(thrown instanceof Fault) || thrown.status >= 500) throw thrown;
-  const { retryAfterSeconds } = thrown.details;
-  const wait = retryAfterSeconds === undefined ? {} : { "retry-after": String(Math.ceil(retryAfterSeconds)) };
   const error = thrown.status === 429 ? "slow_down" : "invalid_request";
-  return json(thrown.status, oauthError(error, thrown.message), wait as Record<string, string>);
+  return json(thrown.status, oauthError(error, thrown.message), retryAfter(thrown));
 }

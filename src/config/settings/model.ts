@@ -129,7 +129,7 @@ export const Model = group(
         "",
       ),
       { maxItems: 64, uniqueItems: true, default: [] },
-      "Fields beyond the contract that requests for this model may have. They are forwarded unchanged.",
+      "Fields of the engine, beyond the contract, that requests of chat completions for this model may have, such as `top_k`. They are forwarded unchanged, unchecked and uncounted. Fields that change how much is generated, whose turn it is, the prompt or its template, such as `ignore_eos`, `priority` and `chat_template`, are refused at the start.",
     ),
     bounds: choice(
       ["specification", "engine"],

@@ -380,7 +380,7 @@ const ContextManagement = Type.Object(
           type: oneOf(["clear_thinking_20251015"], {
             "x-unsupported": {
               clear_tool_uses_20250919: "clearing tool uses from the context",
-              compact_20260112: "compaction",
+              compact_20260112: "compaction by the service (have your client summarize the conversation)",
               "*": "an edit of the context other than clear_thinking_20251015",
             },
           }),

@@ -398,7 +398,24 @@ const requestFields = {
         "Answers at once with a response in progress, and works on. Fetch the response until it has ended, or cancel it. Needs `store`.",
     }),
   ),
-  context_management: optional(Type.Array(Type.Unknown(), { maxItems: 0, "x-unsupported": { "*": "compaction" } })),
+  context_management: optional(
+    Type.Array(Type.Unknown(), {
+      maxItems: 0,
+      "x-unsupported": {
+        "*": "management of the context (compact it with /v1/responses/compact, or send the item 'compaction_trigger')",
+      },
+    }),
+  ),
+  multi_agent: optional(
+    openObject(
+      {},
+      {
+        enabled: optional(
+          Type.Literal(false, { type: "boolean", "x-unsupported": { "*": "several agents in one response" } }),
+        ),
+      },
+    ),
+  ),
   conversation: unsupported("conversations (send the items, or 'previous_response_id')"),
   prompt: unsupported("stored prompts"),
   moderation: unsupported("moderation"),

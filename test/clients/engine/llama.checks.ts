@@ -29,7 +29,7 @@ const all = "[tools, parallel_tools, vision, reasoning, structured_output, logpr
 const entry = (id: string, context: number, upstream: string) => `
   - { id: ${id}, owned_by: acme, created: 1790000000, context_window: ${context}, max_output_tokens: 16384,
       capabilities: ${all}, prices: { input: 1, cached_input: 1, cache_write: 1, output: 1 },
-      extra_params: [ignore_eos], routes: [{ upstream: ${upstream}, model: ${engineModel} }] }`;
+      routes: [{ upstream: ${upstream}, model: ${engineModel} }] }`;
 const configFor = (plainUrl: string, thinkingUrl: string) => `
 upstreams:
   ${upstreams[0]}: { url: "${plainUrl}", protocol: openai-chat, api_key: "\${ENGINE_KEY}" }
@@ -38,6 +38,9 @@ upstreams:
 models:${entry(plain, 16384, upstreams[0])}${entry(thinker, 16384, upstreams[1])}${entry(boastful, 1_000_000, upstreams[0])}${entry(wrongKey, 16384, upstreams[2])}
 plans: { unlimited: {} }
 `;
+
+/** Its marks of an end (model.py) are never drawn, so that an answer takes as long as its cap. */
+const endless = { 2: -100, 260: -100 };
 
 let engine: Llama;
 let thinking: Llama;
@@ -321,7 +324,7 @@ describe("tools", () => {
 });
 
 describe("a client that leaves stops the engine within a second", () => {
-  const long = { ...base, max_tokens: 15_000, ignore_eos: true };
+  const long = { ...base, max_tokens: 15_000, logit_bias: endless };
   for (const stream of [true, false]) {
     test(stream ? "streaming" : "waiting for a whole answer", async () => {
       const abort = new AbortController();
@@ -354,7 +357,7 @@ describe("errors", () => {
 
   test("a context that fills up while generating ends with length", async () => {
     const messages: ChatCompletionMessageParam[] = [{ role: "user", content: "words ".repeat(300) }];
-    const ask = { ...base, model: thinker, messages, max_tokens: 10_000, ignore_eos: true };
+    const ask = { ...base, model: thinker, messages, max_tokens: 10_000, logit_bias: endless };
     const { choices, usage } = await client.chat.completions.create(ask);
     expect(choices[0]?.finish_reason).toBe("length");
     expect(usage?.total_tokens).toBeLessThanOrEqual(2048);
@@ -417,7 +420,7 @@ describe("an engine that dies", () => {
     let chunks = 0;
     const error = await errorOf(
       (async () => {
-        const body = { ...base, model: thinker, max_tokens: 15_000, ignore_eos: true, stream: true as const };
+        const body = { ...base, model: thinker, max_tokens: 15_000, logit_bias: endless, stream: true as const };
         for await (const chunk of await client.chat.completions.create(body)) {
           expect(chunk.choices[0]?.finish_reason).toBeNull();
           if (++chunks === 5) thinking.kill();

@@ -1,9 +1,12 @@
 /**
- * What clients make of a request that is above a whole limit and can never pass: `npm run test:clients -- limits`. Each is
- * run as its users have it, and the requests that it makes are counted: docs/clients.md has the table.
+ * What clients make of a request that is above a whole limit and can never pass, and of a usage window that is used up for
+ * days: `npm run test:clients -- limits`. Each is run as its users have it, and the requests that it makes are counted:
+ * docs/clients.md has the tables.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { model, type Service, startService, words } from "../../harness/engine.ts";
+import { newMember } from "../../harness/organizations.ts";
+import { endedReceipt, requestIdOf } from "../../harness/receipts.ts";
 import { watched } from "../traffic.ts";
 import { providers, runOpencode } from "./opencode.ts";
 
@@ -15,13 +18,21 @@ const fetched = (client: string, name: string): Promise<any> => import(Bun.resol
 
 let service: Service;
 let watch: ReturnType<typeof watched>;
-let key: string;
+const keys = { "a request that can never pass": "", "a window that is used up for days": "" };
+type Refusal = keyof typeof keys;
+const refusals = Object.keys(keys) as Refusal[];
 beforeAll(async () => {
-  service = await startService({ engine: { directives: "", namesModel: false } });
+  service = await startService({
+    engine: { directives: "", namesModel: false },
+    plans: { weekly: "{ week: 100000000 }" },
+  });
   watch = watched({ url: service.url });
   await service.json("org", "create", "narrow", "--plan", "pro");
   const create = ["key", "create", "--org", "narrow", "--name", "agent", "--limit", "tokens_per_minute=300"];
-  key = (await service.json<{ key: string }>(...create)).key;
+  keys["a request that can never pass"] = (await service.json<{ key: string }>(...create)).key;
+  const member = await newMember(service, "weekly");
+  keys["a window that is used up for days"] = member.key;
+  await usedUp(member);
 });
 afterAll(async () => {
   watch.stop();
@@ -32,7 +43,19 @@ beforeEach(() => {
 });
 
 const prompt = words(2_000);
-const why = /needs at least [\d,]+ tokens, more than the key's whole limit of 300 tokens a minute/;
+const why: Record<Refusal, RegExp> = {
+  "a request that can never pass":
+    /needs at least [\d,]+ tokens, more than the key's whole limit of 300 tokens a minute/,
+  "a window that is used up for days": /weekly limit of 100,000,000 units .*resets at 2/,
+};
+/** Opens the week with an answer, and takes what it leaves. */
+async function usedUp({ organization, key }: { organization: string; key: string }): Promise<void> {
+  const messages = [{ role: "user", content: "hello" }];
+  const answer = await service.post("/v1/chat/completions", { model, messages, max_tokens: 8 }, { key });
+  const { units } = await endedReceipt(service, requestIdOf(answer), { key });
+  const rest = ["--window", "week", `--units=${100_000_000 - units.charged}`, "--reason", "test"];
+  await service.json("usage", "adjust", organization, ...rest);
+}
 const statuses = () => watch.asked.filter(({ path }) => path.startsWith("/v1/")).map(({ status }) => status);
 const thrown = (work: Promise<unknown>) =>
   work.then(
@@ -41,66 +64,73 @@ const thrown = (work: Promise<unknown>) =>
   );
 
 describe.each(["5", "6", "7"])("the AI SDK, major %s", (major) => {
-  const modelBy: Record<string, () => Promise<unknown>> = {
-    chat: async () => {
+  const modelBy: Record<string, (key: string) => Promise<unknown>> = {
+    chat: async (apiKey) => {
       const { createOpenAICompatible } = await fetched(major, "@ai-sdk/openai-compatible");
-      return createOpenAICompatible({ name: "sluice", baseURL: `${watch.url}/v1`, apiKey: key }).chatModel(model);
+      return createOpenAICompatible({ name: "sluice", baseURL: `${watch.url}/v1`, apiKey }).chatModel(model);
     },
-    responses: async () => {
+    responses: async (apiKey) => {
       const { createOpenAI } = await fetched(major, "@ai-sdk/openai");
-      return createOpenAI({ baseURL: `${watch.url}/v1`, apiKey: key }).responses(model);
+      return createOpenAI({ baseURL: `${watch.url}/v1`, apiKey }).responses(model);
     },
-    messages: async () => {
+    messages: async (apiKey) => {
       const { createAnthropic } = await fetched(major, "@ai-sdk/anthropic");
-      return createAnthropic({ baseURL: `${watch.url}/v1`, apiKey: key })(model);
+      return createAnthropic({ baseURL: `${watch.url}/v1`, apiKey })(model);
     },
   };
 
   // It knows a 429 by its status alone, as worth two more tries; no header and no body tells it otherwise.
-  test.each(Object.keys(modelBy))("by %s asks three times in six seconds, and says why", async (protocol) => {
-    const { generateText } = await fetched(major, "ai");
-    const asking = async (more: object) => generateText({ model: await modelBy[protocol]!(), prompt, ...more });
-    const error = await thrown(asking({}));
-    expect(error?.message).toMatch(why);
-    expect(statuses()).toEqual([429, 429, 429]);
-    watch.asked.length = 0;
-    expect((await thrown(asking({ maxRetries: 0 })))?.message).toMatch(why);
-    expect(statuses()).toEqual([429]);
-  });
+  test.each(refusals.flatMap((refusal) => Object.keys(modelBy).map((protocol) => [protocol, refusal] as const)))(
+    "by %s asks three times in six seconds, and says why: %s",
+    async (protocol, refusal) => {
+      const { generateText } = await fetched(major, "ai");
+      const asked = { model: await modelBy[protocol]!(keys[refusal]), prompt };
+      const asking = async (more: object) => generateText({ ...asked, ...more });
+      const error = await thrown(asking({}));
+      expect(error?.message).toMatch(why[refusal]);
+      expect(statuses()).toEqual([429, 429, 429]);
+      watch.asked.length = 0;
+      expect((await thrown(asking({ maxRetries: 0 })))?.message).toMatch(why[refusal]);
+      expect(statuses()).toEqual([429]);
+    },
+  );
 });
 
 describe("LangChain for JS", () => {
-  const chatBy: Record<string, (more: object) => Promise<{ invoke(prompt: string): Promise<unknown> }>> = {
-    chat: async (more) => openai({ useResponsesApi: false, ...more }),
-    responses: async (more) => openai({ useResponsesApi: true, ...more }),
-    messages: async (more) => {
+  const chatBy: Record<string, (apiKey: string) => Promise<{ invoke(prompt: string): Promise<unknown> }>> = {
+    chat: async (apiKey) => openai({ useResponsesApi: false, apiKey }),
+    responses: async (apiKey) => openai({ useResponsesApi: true, apiKey }),
+    messages: async (apiKey) => {
       const { ChatAnthropic } = await fetched("langchain", "@langchain/anthropic");
-      return new ChatAnthropic({ model, apiKey: key, anthropicApiUrl: watch.url, maxTokens: 64, ...more });
+      return new ChatAnthropic({ model, apiKey, anthropicApiUrl: watch.url, maxTokens: 64 });
     },
   };
   async function openai(more: object) {
     const { ChatOpenAI } = await fetched("langchain", "@langchain/openai");
-    return new ChatOpenAI({ model, apiKey: key, configuration: { baseURL: `${watch.url}/v1` }, ...more });
+    return new ChatOpenAI({ model, configuration: { baseURL: `${watch.url}/v1` }, ...more });
   }
 
-  test.each(Object.keys(chatBy))("by %s asks once, and says why", async (protocol) => {
-    const chat = await chatBy[protocol]!({});
-    expect((await thrown(chat.invoke(prompt)))?.message).toMatch(why);
-    expect(statuses()).toEqual([429]);
-  });
+  test.each(refusals.flatMap((refusal) => Object.keys(chatBy).map((protocol) => [protocol, refusal] as const)))(
+    "by %s asks once, and says why: %s",
+    async (protocol, refusal) => {
+      const chat = await chatBy[protocol]!(keys[refusal]);
+      expect((await thrown(chat.invoke(prompt)))?.message).toMatch(why[refusal]);
+      expect(statuses()).toEqual([429]);
+    },
+  );
 });
 
 /** It takes every 429 for one to wait for, and waits longer each time. */
 const opencode_ms = 300_000;
 
-test(
-  "opencode asks for a minute or two by each protocol, and then says why",
-  async () => {
+test.each(refusals)(
+  "opencode asks for a minute or two by each protocol, and then says why: %s",
+  async (refusal) => {
     const ended = Object.keys(providers).map(async (name) => {
       const protocol = name as keyof typeof providers;
       const own = watched({ url: service.url });
       try {
-        const to = { url: own.url, key, model, protocol, limit_ms: opencode_ms - 10_000 };
+        const to = { url: own.url, key: keys[refusal], model, protocol, limit_ms: opencode_ms - 10_000 };
         return { ...(await runOpencode(folders.opencode!, to)), asked: own.asked };
       } finally {
         own.stop();
@@ -110,7 +140,7 @@ test(
       expect(new Set(asked.map(({ status }) => status))).toEqual(new Set([429]));
       expect(asked.length).toBeLessThanOrEqual(12);
       expect(code).not.toBe(0);
-      expect(shown).toMatch(why);
+      expect(shown).toMatch(why[refusal]);
     }
   },
   opencode_ms,

@@ -60,5 +60,5 @@ export async function runAgent(options: RunOptions): Promise<Run> {
 /** As docs/clients.md has it. */
 function modelsFor(url: string, { api, model }: RunOptions): object {
   const baseUrl = url + basePaths[api];
-  return { providers: { sluice: { baseUrl, api, apiKey: "SLUICE_KEY", models: [{ id: model, reasoning: true }] } } };
+  return { providers: { sluice: { baseUrl, api, apiKey: "$SLUICE_KEY", models: [{ id: model, reasoning: true }] } } };
 }

@@ -6,11 +6,11 @@ import { countsOf } from "../../../scripts/counts.ts";
 import type { Edition, Ran } from "../edition.ts";
 import { fileIn, npmPackages } from "../npm-packages.ts";
 
-const wanted = { "@mariozechner/pi-coding-agent": "0.73.1" };
+const wanted = { "@earendil-works/pi-coding-agent": "1.6.0" };
 
 export async function piSuite(edition: Edition): Promise<Ran> {
   const packages = await npmPackages("pi", wanted, edition);
-  const script = fileIn(packages, ["@mariozechner/pi-coding-agent/dist/cli.js"], "script of pi");
+  const script = fileIn(packages, ["@earendil-works/pi-coding-agent/dist/bundle/cli.js"], "script of pi");
   const { code, output } = await command([process.execPath, "test", join(import.meta.dir, "pi.checks.ts")], {
     limit_ms: 15 * 60_000,
     environment: { PI: script },

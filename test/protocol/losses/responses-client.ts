@@ -237,6 +237,7 @@ export const responsesProbes: Record<string, Probe> = {
     ],
     [{ store: true }, /"store":true/],
   ],
+  "`multi_agent` with `enabled: true`": [[{ multi_agent: { enabled: true, max: "MARK" } }, /MARK/]],
   "`conversation`, `prompt`, `moderation`, `context_management`": [
     { conversation: "MARK" },
     { prompt: { id: "MARK" } },

@@ -267,6 +267,40 @@ describe("the message says what is wrong and what to do", () => {
     ));
   test("a misspelt field", () =>
     expect(message({ ...base, temprature: 1 })).toBe("'temprature' is not a known field. Did you mean 'temperature'?"));
+  test.each(["top_k", "min_p", "repetition_penalty", "chat_template_kwargs", "stop_token_ids"])(
+    "a field of engines that the model does not list: %s",
+    (name) =>
+      expect(message({ ...base, [name]: 1 })).toBe(
+        `'${name}' is a field of engines, and this model does not take it. Remove it, or ask whoever runs the service to list it in the model's 'extra_params'.`,
+      ),
+  );
+  test("a field of engines that no model may list", () => {
+    expect(message({ ...base, ignore_eos: true })).toBe(
+      "'ignore_eos' is a field of engines that no client may send, because it changes how much is generated, which the service limits and counts. Remove it.",
+    );
+    expect(message({ ...base, chat_template: "x" })).toBe(
+      "'chat_template' is a field of engines that no client may send, because it replaces or cuts the prompt, or its template. Remove it.",
+    );
+    expect(message({ ...base, stream_options: { priority: 1 }, stream: true })).toBe(
+      "'stream_options.priority' is not a known field. Remove it, or correct its name.",
+    );
+  });
+  test.each([
+    ["max_output_tokens", "'max_completion_tokens'"],
+    ["stop_sequences", "'stop'"],
+    ["system", "a message of the role 'system'"],
+    ["input", "'messages'"],
+    ["text", "'response_format'"],
+    ["thinking", "'reasoning_effort'"],
+  ])("a field of another protocol: %s", (name, use) =>
+    expect(message({ ...base, [name]: {} })).toBe(`'${name}' is not a field of chat completions. Use ${use} instead.`),
+  );
+  test("a field of others, and a name of one or two letters, are no slips", () => {
+    for (const name of ["speed", "models"])
+      expect(message({ ...base, [name]: 1 })).toBe(`'${name}' is not a field of this service. Remove it.`);
+    for (const name of ["p", "k"])
+      expect(message({ ...base, [name]: 1 })).toBe(`'${name}' is not a known field. Remove it, or correct its name.`);
+  });
   test("a missing field", () =>
     expect(message({ model: "a/b" })).toBe("'messages' is missing. It must be an array of 1 to 2000 items."));
   test("a feature that is not served", () =>

@@ -1,0 +1,80 @@
+/**
+ * The fields that engines add to chat completions (vLLM 0.32, SGLang, llama.cpp's server), and those of other protocols. A
+ * client may send an engine's if the model lists it in `extra_params`; the refusal of one that it does not list says so. Some
+ * may never be listed, because a client would decide by them what the service has to decide. Rules: docs/configuration.md. Pure.
+ */
+
+/** Fields of sampling that most engines take. `sluice init` lists them where the engine does. */
+export const samplingFields = ["top_k", "min_p", "repetition_penalty", "chat_template_kwargs"] as const;
+
+/** By what a client would change, the fields that no model may list: of engines, and of the other protocols of engines. */
+const ofTheService = {
+  "changes how much is generated, which the service limits and counts":
+    "best_of echo ignore_eos length_penalty max_length max_new_tokens max_output_tokens max_tokens_to_sample " +
+    "min_length min_new_tokens min_tokens n_cmpl n_discard n_indent n_keep n_predict num_predict t_max_predict_ms " +
+    "t_max_prompt_ms use_beam_search",
+  "decides whose turn it is, or which engine, session or adapter answers":
+    "bootstrap_host bootstrap_port bootstrap_room data_parallel_rank disagg_prefill_dp_rank ec_transfer_params " +
+    "id_slot kv_transfer_params lora lora_path priority request_id rid routed_dp_rank session_id session_params " +
+    "slot_id",
+  "replaces or cuts the prompt, or its template":
+    "add_generation_prompt add_special_tokens chat_template continue_final_message conversation input input_ids " +
+    "instructions mm_payload previous_response_id prompt prompt_embeds prompt_token_ids system " +
+    "truncate_prompt_tokens truncation truncation_side",
+  "hides what the engine reports, by which the service counts": "response_fields",
+  "runs code of the client in the engine": "custom_logit_processor",
+} as const;
+const reasons = new Map(
+  Object.entries(ofTheService).flatMap(([reason, names]) => names.split(" ").map((name) => [name, reason] as const)),
+);
+
+/** Why no model may list the field; undefined if one may. Completes "'best_of' …". */
+export function whyNotExtra(name: string): string | undefined {
+  return reasons.get(name);
+}
+
+const others =
+  "allowed_token_ids bad_words cache_prompt cache_salt custom_params documents dry_allowed_length dry_base " +
+  "dry_multiplier dry_penalty_last_n dry_sequence_breakers dynatemp_exponent dynatemp_range ebnf enable_thinking " +
+  "extra_key grammar guided_choice guided_decoding_backend guided_grammar guided_json guided_regex " +
+  "guided_whitespace_pattern include_reasoning include_stop_str_in_output json_schema media_io_kwargs min_keep " +
+  "mirostat mirostat_eta mirostat_tau mm_processor_kwargs n_cache_reuse n_probs no_stop_trim post_sampling_probs " +
+  "prompt_logprobs reasoning_format regex repeat_last_n repeat_penalty repetition_detection return_token_ids " +
+  "return_tokens_as_token_ids samplers separate_reasoning skip_special_tokens spaces_between_special_tokens " +
+  "stop_regex stop_token_ids stream_interval stream_reasoning structural_tag structured_outputs " +
+  "thinking_budget_tokens thinking_token_budget top_a top_n_sigma typical_p vllm_xargs xtc_probability " +
+  "xtc_threshold";
+const known: ReadonlySet<string> = new Set([...samplingFields, ...others.split(" ")]);
+
+/** The fields by which other protocols and gateways say what chat completions say by these. */
+const inChat: Readonly<Record<string, readonly string[]>> = {
+  "'max_completion_tokens'": [
+    "max_new_tokens",
+    "max_output_tokens",
+    "max_tokens_to_sample",
+    "n_predict",
+    "num_predict",
+  ],
+  "'messages'": ["chat_history", "contents", "conversation", "input", "previous_response_id", "prompt", "thread"],
+  "a message of the role 'system'": ["instructions", "preamble", "system", "systemInstruction", "system_instruction"],
+  "'reasoning_effort'": ["reasoning", "think", "thinking"],
+  "'response_format'": ["format", "output_config", "output_format", "response_mime_type", "response_schema", "text"],
+  "'seed'": ["random_seed"],
+  "'stop'": ["stop_sequences"],
+};
+const instead = new Map(Object.entries(inChat).flatMap(([use, names]) => names.map((name) => [name, use])));
+
+/** Fields of others that chat completions have nothing for, and that are spelled nearly like one of theirs. */
+const strangers: ReadonlySet<string> = new Set(["models", "speed"]);
+
+const listing = "Remove it, or ask whoever runs the service to list it in the model's 'extra_params'";
+
+/** The words for a field that chat completions lack and others have; undefined if nobody has it. They complete "'top_k' …". */
+export function fieldElsewhere(name: string): string | undefined {
+  const use = instead.get(name);
+  if (use) return `is not a field of chat completions. Use ${use} instead`;
+  const why = reasons.get(name);
+  if (why) return `is a field of engines that no client may send, because it ${why}. Remove it`;
+  if (known.has(name)) return `is a field of engines, and this model does not take it. ${listing}`;
+  return strangers.has(name) ? "is not a field of this service. Remove it" : undefined;
+}
