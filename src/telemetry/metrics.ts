@@ -44,6 +44,8 @@ export interface Metrics extends StoreWatcher {
   locked(ms: number): void;
   /** An attempt at an engine has ended. */
   attempt(upstream: string, outcome: AttemptKind): void;
+  /** An engine has sent more than the answer to a request. */
+  strayed(upstream: string): void;
   /** An engine has begun to answer, this long after it was asked. */
   firstPart(upstream: string, seconds: number): void;
   /** A request has waited for room at an engine. */
@@ -140,6 +142,7 @@ export function prometheusMetrics({ version, isPrivate, organizations_max }: Met
       }
     },
     attempt: (upstream, outcome) => inc("upstream_attempts_total", { upstream: named(upstream), outcome }),
+    strayed: (upstream) => inc("upstream_stray_answer_total", { upstream: named(upstream) }),
     firstPart: (upstream, seconds) =>
       observe("upstream_time_to_first_part_seconds", { upstream: named(upstream) }, seconds),
     waited: ({ model, outcome, ms }) => observe("upstream_queue_wait_seconds", { model, outcome }, ms / 1000),

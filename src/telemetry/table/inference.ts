@@ -51,6 +51,12 @@ export const inferenceMetrics = {
     question: "Which engine fails, and how?",
     labels: { upstream, outcome: bounds.attempt },
   },
+  upstream_stray_answer_total: {
+    type: "counter",
+    help: "Times that an engine sent more than the answer to a request, by upstream. Its connections are then not reused for an hour.",
+    question: "Which engine may show one caller another caller's answer?",
+    labels: { upstream },
+  },
   upstream_routes: {
     type: "gauge",
     across: "worker",
