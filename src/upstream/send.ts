@@ -43,7 +43,15 @@ export async function send(sending: Sending, line: Pick<Post, "connect_ms" | "co
   const endpoint = client.at(upstream, () => whereOf(upstream, codec));
   const isFresh = sending.isFresh ?? false;
   const organization = sending.identified?.organization ?? null;
-  return await endpoint.post({ headers: headersOf(sending), body, organization, isFresh, connect_ms, connected, signal });
+  return await endpoint.post({
+    headers: headersOf(sending),
+    body,
+    organization,
+    isFresh,
+    connect_ms,
+    connected,
+    signal,
+  });
 }
 
 /** The fields beyond the protocol that the operator wants the engine to get. */

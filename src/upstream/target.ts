@@ -23,7 +23,7 @@ export interface Upstream {
   timeouts: UpstreamTimeouts;
   /** Whether each organization has a salt of its own in the engine's prefix cache. */
   isCacheSalted?: boolean;
-  /** Whose requests a connection to the engine may carry after its first one: anybody's, if absent. */
+  /** The requests that a connection to the engine may carry after its first one: all, if absent. */
   reuse?: Reuse;
   /** The names of headers that tell the operator's scheduler for whom a request is. */
   identityHeaders?: { organization?: string; plan?: string; session?: string; priority?: string };

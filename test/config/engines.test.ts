@@ -43,7 +43,11 @@ test("replicas are engines of one name, and divide the weight of its routes", ()
   ]);
   const [model] = catalog.models.values();
   expect(model!.routes.map(({ upstream, weight }) => [upstream, weight])).toEqual(upstreams.map((one) => [one, 1]));
-  expect(upstreams[2]).toMatchObject({ isCacheSalted: true, reuse: "none", check: { path: "/healthz", interval_ms: 5000 } });
+  expect(upstreams[2]).toMatchObject({
+    isCacheSalted: true,
+    reuse: "none",
+    check: { path: "/healthz", interval_ms: 5000 },
+  });
   expect(problemsOf(text('"http://one:8000/v1/"'))).toEqual([
     expect.stringContaining("upstreams.main.replicas[0]: is there already"),
   ]);

@@ -13,7 +13,7 @@ import { IdleConnections } from "./idle.ts";
 import { ReadPauses } from "./read-pauses.ts";
 import { socketCalls } from "./socket-calls.ts";
 
-/** Whose requests a connection may carry after its first one: those of the same organization, anybody's, or nobody's. */
+/** The requests that a connection may carry after its first one: those of the same organization, all, or none. */
 export const reuses = ["organization", "any", "none"] as const;
 export type Reuse = (typeof reuses)[number];
 
@@ -158,7 +158,7 @@ export function client({
     return distrusted.size > 0 && distrusted.has(engineAt(origin));
   }
 
-  /** Those whose requests share a connection with a request of this organization; null: it is shared with no request. */
+  /** The callers that share connections with this organization; null: the connection carries no other request. */
   function sharerOf(pool: Pool, organization: string | null): string | null {
     if (pool.reuse === "none" || isDistrusted(pool)) return null;
     return pool.reuse === "any" ? anybody : organization;
@@ -278,10 +278,10 @@ export function client({
   };
 }
 
-/** The sharer of connections that carry anybody's requests. */
+/** The name for all callers, who share connections. */
 const anybody = "";
 
-/** One engine listens there, whoever trusts it by which authorities. */
+/** One engine listens there, by whichever authorities it is trusted. */
 function engineAt({ host, port, address }: Origin): string {
   return `${host} ${port} ${address ?? ""}`;
 }

@@ -61,7 +61,7 @@ export class Connection implements Line, PausedLine {
   kept_ms: number | null = null;
   /** The instant at which an idle connection is closed, on the clock of `performance`. */
   idleUntil_ms = 0;
-  /** Whose requests it may carry after its first one; null: nobody's. */
+  /** The callers whose requests it may carry after its first one; null: it carries no other request. */
   sharer: string | null = null;
 
   constructor(socket: Socket<object>, owner: Owner) {

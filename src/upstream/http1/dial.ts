@@ -139,12 +139,7 @@ class Greeting {
   readonly #ready: (connection: Connection) => void;
   readonly #failed: (cause: unknown) => void;
 
-  constructor(
-    origin: Origin,
-    line: Owner,
-    ready: (connection: Connection) => void,
-    failed: (cause: unknown) => void,
-  ) {
+  constructor(origin: Origin, line: Owner, ready: (connection: Connection) => void, failed: (cause: unknown) => void) {
     this.#origin = origin;
     this.#line = line;
     this.#ready = ready;

@@ -18,7 +18,7 @@ export class IdleConnections {
     return this.#byAge.size;
   }
 
-  /** `sharer`: whose requests the connection may carry. */
+  /** `sharer`: the callers whose requests the connection may carry. */
   add(sharer: string, connection: Connection): void {
     const stack = this.#stacks.get(sharer);
     if (stack) stack.push(connection);

@@ -1,4 +1,4 @@
-/** What the runtime does not do with a socket: two calls of the system, on Linux. */
+/** Calls of the system for what the runtime does not do with a socket, on Linux. */
 import { dlopen, ptr } from "bun:ffi";
 
 /** The constants of Linux on the processors that the runtime supports. */

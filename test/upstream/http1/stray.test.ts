@@ -45,7 +45,7 @@ async function engine(answer: (socket: Socket, asked: string, nth: number) => vo
     socket.on("data", (bytes) => {
       text += bytes.toString("latin1");
       for (;;) {
-        const request = /x-asked: (\S+)\r\n[^]*?\r\n\r\n\{\}/.exec(text);
+        const request = /x-asked: (\S+)\r\n[\s\S]*?\r\n\r\n\{\}/.exec(text);
         if (!request) return;
         heads.push(text.slice(0, request.index + request[0].length));
         text = text.slice(request.index + request[0].length);
@@ -176,7 +176,14 @@ describe("a stray answer", () => {
     const signal = new Cancellation();
     for (let count = 0; count < 2; count++) {
       await ask("b", "org-b");
-      const post = { headers: { "x-asked": "c" }, body: "{}", connect_ms: 5_000, isFresh: false, connected() {}, signal };
+      const post = {
+        headers: { "x-asked": "c" },
+        body: "{}",
+        connect_ms: 5_000,
+        isFresh: false,
+        connected() {},
+        signal,
+      };
       await (await other.post(post)).read();
     }
     expect(one.connections).toEqual([1, 1, 1, 1, 1, 1]);
