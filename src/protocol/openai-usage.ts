@@ -42,6 +42,8 @@ const dialects: Record<string, Partial<Record<keyof ReportedValues, (report: Rep
   sglang: { reasoning: ({ usage }) => usage.reasoning_tokens },
   deepseek: { cached: ({ usage }) => usage.prompt_cache_hit_tokens },
   moonshot: { cached: ({ usage }) => usage.cached_tokens },
+  vllm: { written: ({ inputDetails }) => inputDetails.created_cache_tokens },
+  litellm: { written: ({ usage }) => usage.cache_creation_input_tokens },
   dashscope: { written: ({ inputDetails }) => inputDetails.cache_creation_input_tokens },
   "llama.cpp": {
     prompt: ({ timings: { prompt_n, cache_n } }) => (isCount(prompt_n) && isCount(cache_n) ? prompt_n + cache_n : null),
