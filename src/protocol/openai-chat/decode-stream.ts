@@ -6,6 +6,7 @@ import type { InferenceEvent, PartHead, StopReason, TokenLogprob } from "../../i
 import type { Fault } from "../../inference/fault.ts";
 import { Answer, StreamDecoder } from "../answer.ts";
 import type { ResponseIdentity } from "../codec.ts";
+import { statusWithin } from "../error-status.ts";
 import { entryOf, isObject, type JsonObject, textOf } from "../json.ts";
 import { logprobsOf } from "../logprobs.ts";
 import { assertFewParts } from "../parts-bound.ts";
@@ -187,6 +188,5 @@ function failureOf(chunk: JsonObject): Fault | null {
   const error =
     chunk.error ?? (chunk.object === "error" ? chunk : undefined) ?? (chunk.choices ? undefined : chunk.detail);
   if (error === undefined || error === null || error === false) return null;
-  const status = isObject(error) ? Number(error.code ?? error.status ?? 500) : 500;
-  return decodeFault(status >= 400 && status < 600 ? status : 500, chunk);
+  return decodeFault(isObject(error) ? statusWithin(error) : 500, chunk);
 }
