@@ -113,7 +113,7 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
     const granting = granted(admit, sentAt_ms);
     const unitsWanted = inputUnits + outputTokens * model.prices.output;
     const { organizationId, keyId } = facts;
-    if (ample.isAmple({ organizationId, keyId, plan, units: unitsWanted, running: holds })) entry.ahead?.();
+    if (ample.isAmple({ organizationId, keyId, plan, units: unitsWanted, running: holds })) askAhead(entry);
     const answer = await granting;
     parts.waited?.(answer.answer === "granted" ? "granted" : "refused", clock.now_ms() - sentAt_ms);
     if (answer.answer !== "granted") {
@@ -191,6 +191,15 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
 /** The last plan that could be read, so that a settlement is sent even if reading it fails. */
 function isOwnLimit({ details: { body } }: Fault): boolean {
   return body?.limited_by !== undefined && body.limited_by !== "organization";
+}
+
+/** If it fails, the engine is asked after the grant, and what failed fails again where the grant is settled. */
+function askAhead(entry: Entry): void {
+  try {
+    entry.ahead?.();
+  } catch {
+    // A defect, which ends the request later.
+  }
 }
 
 /** Reports every settlement, even if the plans are not known. */

@@ -108,6 +108,7 @@ function savingOf<Wire extends InferenceWire, Reply>(
   if (!keeping?.isBackground) return save;
   return async (reply) => {
     if (await keeping.finish(reply as unknown as ResponseObject)) await save?.(reply);
+    else await keeping.endedBefore();
   };
 }
 

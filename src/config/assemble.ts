@@ -162,6 +162,7 @@ function replicasOf(name: string, entry: UpstreamEntry, tls: TlsSettings | undef
         tls,
         resolve: entry.resolve && filled(resolve.properties, entry.resolve),
         isCacheSalted: entry.cache_salt ? true : undefined,
+        reuse: entry.reuse,
         check: entry.check && filled(check.properties, entry.check),
         load: entry.load && filled(load.properties, entry.load),
       }),

@@ -62,6 +62,7 @@ export class Call implements Caller {
   #isStreaming = false;
   #isBodyRead = false;
   #left = false;
+  #isCancelled = false;
   #isKeptOpen = false;
   #headers: Readonly<Record<string, string>> = {};
   /** The code with which its run ended. */
@@ -103,6 +104,11 @@ export class Call implements Caller {
   /** Whether the client has left, so that nobody reads the rest. */
   get left(): boolean {
     return this.#left;
+  }
+
+  /** Whether somebody has cancelled it, so that its answer counts as cancelled even if it is whole. */
+  get isCancelled(): boolean {
+    return this.#isCancelled;
   }
 
   /** Whether its status was sent and its answer continues. */
@@ -175,6 +181,12 @@ export class Call implements Caller {
     if (this.#work.aborted) return;
     this.#left = true;
     this.#work.abort(reason);
+  }
+
+  /** Somebody has cancelled it, who is not waiting for its answer. */
+  cancel(): void {
+    this.#isCancelled = true;
+    this.leave(new Fault("internal_error", "The response was cancelled."));
   }
 
   /** The service ends the work: for a drain, a lost lease or a refused grant. */

@@ -18,7 +18,7 @@ import type { EngineSlots } from "../store/engine-slots.ts";
 import type { EngineSeen } from "../store/fleet.ts";
 import { Lateness } from "../time/lateness.ts";
 import { repeating } from "../time/repeating.ts";
-import { type Client, client } from "../upstream/http1/client.ts";
+import { type Client, client, type Stray } from "../upstream/http1/client.ts";
 import { ReadPauses } from "../upstream/http1/read-pauses.ts";
 import { type Resolve, resolve as resolveName } from "../upstream/resolve.ts";
 import { disposable } from "./foundation.ts";
@@ -54,6 +54,8 @@ interface Parts {
   log: Log;
   /** Called for each resolution of an upstream's name. */
   resolved?(upstream: string, problem: Problem | null): void;
+  /** Called each time that an engine sends more than the answer to a request. */
+  strayed?(upstream: string): void;
   /** Called some ten times a second with how late a timer of this process was. */
   late?(ms: number): void;
   resolve?: Resolve;
@@ -64,7 +66,15 @@ interface Parts {
 /** How often limits that the fleet shares are looked for in the configuration and among addresses. */
 const shared_ms = 1_000;
 
-export function engines({ configuration, log, resolve = resolveName, resolved, late, slots = null }: Parts): Engines {
+export function engines({
+  configuration,
+  log,
+  resolve = resolveName,
+  resolved,
+  strayed,
+  late,
+  slots = null,
+}: Parts): Engines {
   const ending = new AsyncDisposableStack();
   const now_ms = () => performance.now();
   const configured = () => configuration().upstreams;
@@ -88,7 +98,13 @@ export function engines({ configuration, log, resolve = resolveName, resolved, l
   const drained = new Drained();
   const replicaSet = replicas(naming.addressesOf, drained);
   const one = {
-    client: client({ pauses }),
+    client: client({
+      pauses,
+      strayed(stray) {
+        strayed?.(stray.upstream);
+        logStray(log, stray);
+      },
+    }),
     health: health(),
     pool: pool(),
     queues: queues(now_ms, shared),
@@ -141,4 +157,9 @@ export function engines({ configuration, log, resolve = resolveName, resolved, l
       ][],
   };
   return disposable(made, ending);
+}
+
+/** Logged once for each time that the engine's connections are not reused: an engine may do it with every answer. */
+function logStray(log: Log, { upstream, replica, isFirst }: Stray): void {
+  if (isFirst) log.event("error", "upstream_stray_answer", { upstream, ...(replica ? { replica } : {}) });
 }

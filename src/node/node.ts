@@ -162,6 +162,7 @@ async function startParts(foundation: Foundation, ending: AsyncDisposableStack):
       configuration: configuration.current,
       log,
       resolved: metrics.resolved,
+      strayed: metrics.strayed,
       late: telemetry.process.late,
       slots: stores.redis && redisEngineSlots(stores.redis),
     }),

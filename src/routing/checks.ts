@@ -85,6 +85,7 @@ async function isWell(client: CheckParts["client"], upstream: Upstream, { path }
     const reply = await client.get({
       url: new URL(path, upstream.url).href,
       address: upstream.address,
+      upstream: upstream.name,
       headers: { "user-agent": "sluice", ...upstream.headers },
       tls: upstream.tls ?? null,
       connect_ms: upstream.timeouts.connect_ms,

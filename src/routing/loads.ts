@@ -69,6 +69,7 @@ async function read(
     const reply = await client.get({
       url: new URL(path, upstream.url).href,
       address: upstream.address,
+      upstream: upstream.name,
       headers: { "user-agent": "sluice", ...upstream.headers },
       tls: upstream.tls ?? null,
       connect_ms: upstream.timeouts.connect_ms,

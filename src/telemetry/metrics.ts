@@ -50,6 +50,8 @@ export interface Metrics extends StoreWatcher {
   unknownReason(upstream: string): void;
   /** An engine was not sent a thing of this kind as the caller wrote it. */
   partLost(upstream: string, loss: Loss): void;
+  /** An engine has sent more than the answer to a request. */
+  strayed(upstream: string): void;
   /** An engine has begun to answer, this long after it was asked. */
   firstPart(upstream: string, seconds: number): void;
   /** A request has waited for room at an engine. */
@@ -148,6 +150,7 @@ export function prometheusMetrics({ version, isPrivate, organizations_max }: Met
     partLost: (upstream, loss) => inc("upstream_losses_total", { upstream: named(upstream), loss }),
     attempt: (upstream, outcome) => inc("upstream_attempts_total", { upstream: named(upstream), outcome }),
     unknownReason: (upstream) => inc("upstream_unknown_reasons_total", { upstream: named(upstream) }),
+    strayed: (upstream) => inc("upstream_stray_answer_total", { upstream: named(upstream) }),
     firstPart: (upstream, seconds) =>
       observe("upstream_time_to_first_part_seconds", { upstream: named(upstream) }, seconds),
     waited: ({ model, outcome, ms }) => observe("upstream_queue_wait_seconds", { model, outcome }, ms / 1000),

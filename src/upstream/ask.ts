@@ -95,7 +95,8 @@ export async function* ask(question: Question): AsyncGenerator<InferenceEvent[],
       yield [{ type: "response-failed", fault: refusal.fault }];
       return;
     }
-    const contentType = reply.headers.get("content-type") ?? "";
+    // Media types are compared without case (RFC 9110, 8.3.1).
+    const contentType = (reply.headers.get("content-type") ?? "").toLowerCase();
     if (contentType.includes("text/event-stream")) {
       const read = reader(question, { answer, report, dog, told });
       // This is one loop and not a generator within a generator, because each of those costs every batch several turns.

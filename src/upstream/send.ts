@@ -44,7 +44,16 @@ export async function send(sending: Sending, line: Pick<Post, "connect_ms" | "co
   const { connect_ms, connected, signal } = line;
   const endpoint = client.at(upstream, () => whereOf(upstream, codec));
   const isFresh = sending.isFresh ?? false;
-  return await endpoint.post({ headers: headersOf(sending), body, isFresh, connect_ms, connected, signal });
+  const organization = sending.identified?.organization ?? null;
+  return await endpoint.post({
+    headers: headersOf(sending),
+    body,
+    organization,
+    isFresh,
+    connect_ms,
+    connected,
+    signal,
+  });
 }
 
 /** The fields beyond the protocol that the operator wants the engine to get. */
@@ -83,7 +92,14 @@ function whereOf(upstream: Upstream, codec: UpstreamCodec): Where {
     ...upstream.headers,
   };
   for (const name of Object.values(upstream.identityHeaders ?? {})) delete headers[name];
-  return { url: upstream.url + codec.path, address: upstream.address, headers, tls: upstream.tls ?? null };
+  return {
+    url: upstream.url + codec.path,
+    address: upstream.address,
+    headers,
+    tls: upstream.tls ?? null,
+    reuse: upstream.reuse ?? "any",
+    upstream: upstream.name,
+  };
 }
 
 const none = {};

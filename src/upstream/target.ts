@@ -1,5 +1,6 @@
 import type { Dialect } from "../protocol/dialect.ts";
 import type { UpstreamProtocol } from "./codecs.ts";
+import type { Reuse } from "./http1/client.ts";
 import type { TlsSettings } from "./http1/dial.ts";
 
 /** The address and protocol of an engine, by its name in the catalog. Clients never see any of it. */
@@ -25,6 +26,8 @@ export interface Upstream {
   timeouts: UpstreamTimeouts;
   /** Whether each organization has a salt of its own in the engine's prefix cache. */
   isCacheSalted?: boolean;
+  /** The requests that a connection to the engine may carry after its first one: all, if absent. */
+  reuse?: Reuse;
   /** The names of headers that tell the operator's scheduler for whom a request is. */
   identityHeaders?: { organization?: string; plan?: string; session?: string; priority?: string };
   /** How the engine is asked for its counts on every chunk of a stream. */

@@ -33,8 +33,8 @@ export interface AttemptRequest extends ForEngines, Signals {
   room: { allowed: number; held: number };
   /** Resolves when the ledger has decided. A request waits for a slot only after that. */
   granted: Promise<void>;
-  /** The route that is not asked, because it has failed in the middle of this answer. */
-  except?: Route | null;
+  /** The routes that are not asked, because they have failed in the middle of this answer; absent if it is a new one. */
+  except?: readonly Route[];
   /** Observes each attempt, if the run is traced. */
   trace?: RunTrace | null;
 }

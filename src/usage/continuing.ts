@@ -6,6 +6,7 @@
 import type { InferenceEvent } from "../inference/event.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import { nextAfter } from "../routing/after.ts";
+import type { Route } from "../routing/catalog.ts";
 import type { AttemptRequest } from "./attempt-request.ts";
 import type { Open } from "./compacting.ts";
 import { type EngineAnswer, type EngineEvents, nowhereYet } from "./engine-answer.ts";
@@ -55,6 +56,8 @@ export class Continuing implements EngineAnswer, EngineEvents {
   readonly #said = new Said();
   #events: EngineEvents;
   #continuations = 0;
+  /** The routes that have failed in the middle of the answer. */
+  readonly #failed: Route[] = [];
   /** The place of the engine's parts among those of the answer, once it goes on. */
   #joint: Joint | null = null;
   #isOver = false;
@@ -120,6 +123,7 @@ export class Continuing implements EngineAnswer, EngineEvents {
     if (this.#isOver || signal.aborted || this.#continuations === continuations_max) return null;
     if (!said.isText || end === undefined || nextAfter[end] !== "other") return null;
     if (endsWithin(said.text.trimEnd(), request.stop)) return null;
+    if (route) this.#failed.push(route);
     const rest = Math.min(request.outputTokens_max ?? room.allowed, room.allowed) - said.tokens;
     if (rest <= 0) return null;
     return {
@@ -129,7 +133,7 @@ export class Continuing implements EngineAnswer, EngineEvents {
       room: { allowed: rest, held: Math.max(0, room.held - said.tokens) },
       inputTokens: inputTokens + said.tokens,
       inputBytes: inputBytes + said.text.length,
-      except: route,
+      except: [...this.#failed],
     };
   }
 }

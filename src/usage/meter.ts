@@ -41,6 +41,8 @@ export interface Metering extends TallyParts {
   windowTokens?: number | null;
   /** Whether the stream broke off because the caller went away. */
   callerLeft(): boolean;
+  /** Whether the answer counts as cancelled, even if it is whole. */
+  isCancelled?(): boolean;
   /** Called when the first part of the answer has arrived. */
   firstPart(): void;
   /** Called when the events have ended, for whatever reason, unless they were never begun. */
@@ -161,7 +163,8 @@ export class Meter {
 
   /** A whole answer that arrived after its caller had left was delivered to nobody. */
   #outcome(): Ending["outcome"] {
-    const { stream, callerLeft } = this.#metering;
+    const { stream, callerLeft, isCancelled } = this.#metering;
+    if (isCancelled?.()) return "cancelled";
     if (this.#isCompleted && (stream || !callerLeft())) return "completed";
     return callerLeft() ? "cancelled" : "failed";
   }

@@ -214,9 +214,9 @@ export class RouteOrder implements Visit, Claim {
   }
 }
 
-/** Whether an engine can go on with an answer in whose middle another has failed. */
-function goesOn(route: Route, failed: Route | null): boolean {
-  return route.continues === true && !(failed && isSame(route, failed));
+/** Whether an engine can go on with an answer in whose middle others have failed. */
+function goesOn(route: Route, failed: readonly Route[]): boolean {
+  return route.continues === true && !failed.some((one) => isSame(route, one));
 }
 
 function drained(): Fault {

@@ -42,6 +42,8 @@ export interface Watcher {
 export interface Caller extends Watcher, Readonly<Signals> {
   /** Whether the caller has left, so that nobody reads the rest. */
   readonly left: boolean;
+  /** Whether the answer counts as cancelled, even if it is whole. */
+  readonly isCancelled?: boolean;
   /** Ends the work on the answer, which then ends with this fault. */
   end(fault: Fault): void;
   /** The time since the request arrived. */
@@ -224,6 +226,7 @@ class GrantedRun implements Run {
       counting: tokenizing && countingFor(tokenizing, caller),
       windowTokens: progress.windowTokens,
       callerLeft: () => caller.left,
+      isCancelled: () => caller.isCancelled ?? false,
       firstPart: () => {
         this.#firstPart_ms = Math.round(caller.elapsed_ms());
         caller.trace?.firstPart();

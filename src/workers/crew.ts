@@ -91,8 +91,11 @@ export function crew(parts: CrewParts): Crew {
     }
   }
 
-  function left({ serving_ms }: Worker, end: End): void {
-    if (serving_ms !== null) exitCode = Math.max(exitCode, codeOf(end));
+  /** A worker that was told to stop has ended. If it failed, so did the node: what it held is settled by others. */
+  function left({ number, serving_ms }: Worker, end: End): void {
+    const code = serving_ms === null ? 0 : codeOf(end);
+    if (code !== 0) log.event("error", "worker_lost", { worker: number, ...causeOf(end) });
+    exitCode = Math.max(exitCode, code);
     if (running.size === 0) ended.resolve(exitCode);
   }
 
@@ -104,11 +107,11 @@ export function crew(parts: CrewParts): Crew {
     return unstarted.size < tried.size;
   }
 
-  function replace({ number, serving_ms }: Worker, { code, signal }: End): void {
+  function replace({ number, serving_ms }: Worker, end: End): void {
     const failures = isQuick(serving_ms === null ? null : now_ms() - serving_ms) ? (quick.get(number) ?? 0) + 1 : 0;
     quick.set(number, failures);
     const again_ms = pauseAfter(failures);
-    log.event("error", "worker_lost", { worker: number, ...(signal === null ? { code } : { signal }), again_ms });
+    log.event("error", "worker_lost", { worker: number, ...causeOf(end), again_ms });
     const pause = setTimeout(() => {
       pauses.delete(pause);
       start(number);
@@ -153,6 +156,10 @@ export function crew(parts: CrewParts): Crew {
     began: began.promise,
     ended: ended.promise,
   };
+}
+
+function causeOf({ code, signal }: End) {
+  return signal === null ? { code } : { signal };
 }
 
 function codeOf({ code, signal }: End): number {

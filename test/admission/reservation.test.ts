@@ -592,3 +592,16 @@ test("an engine is asked ahead of the grant only while the last answer gave ampl
   await entered({ ahead });
   expect(asked).toBe(1);
 });
+
+test("where asking ahead fails, the request is granted all the same, and nothing is left held", async () => {
+  const { clock, ledger, entered } = node();
+  const first = await entered();
+  const reservation = await entered({
+    ahead() {
+      throw new Error("a defect");
+    },
+  });
+  expect(ledger.model.holds.size).toBe(2);
+  for (const one of [first, reservation]) await Promise.all([one.settle(ending), clock.advance(10)]);
+  expect(ledger.model.holds.size).toBe(0);
+});

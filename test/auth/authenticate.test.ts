@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { type AuthenticatorLimits, authenticator, requireScope } from "../../src/auth/authenticate.ts";
 import { hashKey, newKey } from "../../src/auth/key.ts";
 import type { PeoplePolicy } from "../../src/auth/verdict.ts";
-import { Fault } from "../../src/inference/fault.ts";
+import { Fault, type FaultCode } from "../../src/inference/fault.ts";
 import {
   type Credential,
   type Directory,
@@ -334,6 +334,31 @@ describe("authentication", () => {
     for (const one of seen) {
       expect(one.details.headers).toEqual({ "www-authenticate": "Bearer" });
       for (const secret of [key, unknown]) expect(Bun.inspect(one)).not.toContain(secret);
+    }
+  });
+
+  test("a refusal is remembered for its second, as an admission is, and a message ends it", async () => {
+    const over = new Date(start - 1);
+    const changes: [FaultCode, (row: ReturnType<ReturnType<typeof house>["add"]>["row"], isOver: boolean) => void][] = [
+      ["expired_api_key", ({ key }, isOver) => Object.assign(key, { expiresAt: isOver ? over : null })],
+      ["expired_api_key", ({ secret }, isOver) => Object.assign(secret, { expiresAt: isOver ? over : null })],
+      ["revoked_api_key", ({ secret }, isOver) => Object.assign(secret, { revokedAt: isOver ? over : null })],
+      ["organization_suspended", (row, isOver) => (row.organization.status = isOver ? "suspended" : "active")],
+    ];
+    for (const [code, change] of changes) {
+      const it = house();
+      const { key, row } = it.add();
+      change(row, true);
+      for (let round = 0; round < 20; round++) expect((await fault(it.with(key))).code).toBe(code);
+      it.pass(999);
+      expect((await fault(it.with(key))).code).toBe(code);
+      expect(it.asked).toHaveLength(1);
+      it.pass(1);
+      expect((await fault(it.with(key))).code).toBe(code);
+      expect(it.asked).toHaveLength(2);
+      change(row, false);
+      it.auth.forget(row.key.id);
+      await it.with(key);
     }
   });
 

@@ -32,7 +32,7 @@ test("an upstream has headers of its own, and none that Sluice sets", () => {
 
 test("replicas are engines of one name, and divide the weight of its routes", () => {
   const main = (replicas: string) =>
-    `{ url: "http://one:8000/v1", replicas: [${replicas}], cache_salt: true, check: { path: /healthz } }`;
+    `{ url: "http://one:8000/v1", replicas: [${replicas}], cache_salt: true, reuse: none, check: { path: /healthz } }`;
   const file = withModel({ routes: [{ upstream: "main", model: "m", weight: 3 }] });
   const text = (replicas: string) => file.replace('{ url: "http://127.0.0.1:9000/v1" }', main(replicas));
   const { catalog, upstreams } = configured(text('"http://two:8000", "http://three:8000/v1"'));
@@ -43,7 +43,11 @@ test("replicas are engines of one name, and divide the weight of its routes", ()
   ]);
   const [model] = catalog.models.values();
   expect(model!.routes.map(({ upstream, weight }) => [upstream, weight])).toEqual(upstreams.map((one) => [one, 1]));
-  expect(upstreams[2]).toMatchObject({ isCacheSalted: true, check: { path: "/healthz", interval_ms: 5000 } });
+  expect(upstreams[2]).toMatchObject({
+    isCacheSalted: true,
+    reuse: "none",
+    check: { path: "/healthz", interval_ms: 5000 },
+  });
   expect(problemsOf(text('"http://one:8000/v1/"'))).toEqual([
     expect.stringContaining("upstreams.main.replicas[0]: is there already"),
   ]);

@@ -8,13 +8,15 @@ import { startSluice } from "../harness/sluice.ts";
 
 setDefaultTimeout(60_000);
 
-const [going, plain, lost, other] = ["acme/going", "acme/plain", "acme/lost", "acme/other"];
+const [going, plain, lost, other, twice] = ["acme/going", "acme/plain", "acme/lost", "acme/other", "acme/twice"];
 const question = "[simulator: tokens=40] Tell me of sluices.";
 const tools = [{ type: "function", function: { name: "look", parameters: { type: "object", properties: {} } } }];
 
 const dying = await startSimulator({ namesModel: false, directives: "cut-after=12" });
 /** Another one, because an engine that dies again and again is not asked for a while. */
 const dyingToo = await startSimulator({ namesModel: false, directives: "cut-after=12" });
+/** Two that can go on, and die as well. */
+const failing = await Promise.all([1, 2].map(() => startSimulator({ namesModel: false, directives: "cut-after=12" })));
 const well = await startSimulator({ namesModel: false });
 /** It could answer, but it cannot go on. */
 const unable = await startSimulator({ namesModel: false });
@@ -31,16 +33,21 @@ const config = `
 upstreams:
   dying: { url: "${dying.url}", protocol: openai-chat }
   dying-too: { url: "${dyingToo.url}", protocol: openai-chat }
+  failing-1: { url: "${failing[0]!.url}", protocol: openai-chat }
+  failing-2: { url: "${failing[1]!.url}", protocol: openai-chat }
   unable: { url: "${unable.url}", protocol: openai-chat }
   silent: { url: "${silent.url}", protocol: openai-chat }
   well: { url: "${well.url}", protocol: openai-chat }
-models:${model(going, ["dying", "unable", "well, continue: true"])}${model(plain, ["dying", "well"])}${model(other, ["dying-too", "well, continue: true"])}${model(lost, ["dying", "silent, continue: true"])}
+models:${model(going, ["dying", "unable", "well, continue: true"])}${model(plain, ["dying", "well"])}${model(other, ["dying-too", "well, continue: true"])}${model(lost, ["dying", "silent, continue: true"])}${model(
+  twice,
+  ["failing-1", "failing-2", "well"].map((name) => `${name}, continue: true`),
+)}
 plans: { pro: {} }
 `;
 const sluice = await startSluice({ config });
 afterAll(async () => {
   await sluice.stop();
-  await Promise.all([unable.stop(), dying.stop(), dyingToo.stop(), well.stop(), silent.stop()]);
+  await Promise.all([unable, dying, dyingToo, ...failing, well, silent].map((engine) => engine.stop()));
 });
 
 /** The text of an engine that does not die. */
@@ -95,6 +102,13 @@ describe("a text goes on at another engine", () => {
     expect(said?.role).toBe("assistant");
     expect((await wholeText()).startsWith(said!.content)).toBe(true);
     expect(said!.content).toBe(said!.content.trimEnd());
+  });
+
+  test("which is none that has failed in the middle of it, however many have", async () => {
+    const response = await chat(asks(twice));
+    expect(chatText(await framesOf(response))).toBe(await wholeText());
+    expect(await receiptOf(response)).toMatchObject({ outcome: "completed", attempts: 3, continued: true });
+    expect(failing.map(({ counts }) => counts.requests)).toEqual([1, 1]);
   });
 
   test("within the caller's own cap", async () => {

@@ -3,6 +3,7 @@
  * already, and its log is gone.
  */
 import { afterAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { keptAnswers } from "../../src/postgres/kept.ts";
 import { serverDatabase } from "../../src/postgres/server.ts";
 import { errorOf, model, says, startService } from "../harness/engine.ts";
 import { newKey } from "../harness/organizations.ts";
@@ -107,3 +108,28 @@ test("one whose log is gone is refused for good, and never charged again", async
   }
   expect(service.engine.counts.requests).toBe(before);
 });
+
+for (const stream of [false, true])
+  test(`a background response, streamed: ${stream}, that was cancelled before its whole answer was stored is cancelled for its receipt, too`, async () => {
+    const body = { model, input: says("tokens=9 tps=30"), background: true, stream };
+    const response = await service.post("/v1/responses", body);
+    const request = requestIdOf(response);
+    const text = stream ? "" : await response.text();
+    const db = await serverDatabase(database.url);
+    await db.transaction(async (tx) => {
+      const answers = keptAnswers(tx, { kept_hours: () => 24 });
+      const begun = () => answers.find(request);
+      await until(async () => (await begun())?.response != null, 10_000, "the response to begin");
+      const cancelled = JSON.stringify({ ...JSON.parse((await begun())!.response!), status: "cancelled" });
+      expect(await answers.end(request, { state: "ended", bytes: 1, response: cancelled })).toBe(true);
+      // The node waits for this transaction to store its own end.
+      const isWaiting = async () =>
+        (await db.query("select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like '%kept_answer%'"))
+          .length > 0;
+      await until(isWaiting, 10_000, "the answer to be whole");
+    });
+    await db.close();
+    if (stream) await response.text();
+    else expect(text).toContain("in_progress");
+    expect(await receiptOf(request)).toMatchObject({ outcome: "cancelled", usage: { output_tokens: 9 } });
+  });

@@ -54,6 +54,13 @@ export const dialectFixtures: DialectFixture[] = [
     usage: counts(8, 12, { cached: 32 }),
   },
   {
+    engine: "vLLM, cache writes",
+    kind: "written",
+    source: "vllm/entrypoints/openai/protocol.py, PromptTokenUsageInfo",
+    told: openai(40, 12, { prompt_tokens_details: { cached_tokens: 16, created_cache_tokens: 20 } }),
+    usage: counts(4, 12, { cached: 16, written: 20 }),
+  },
+  {
     engine: "SGLang",
     kind: "written",
     source: "sglang/srt/entrypoints/openai/protocol.py, UsageInfo",
@@ -106,6 +113,17 @@ export const dialectFixtures: DialectFixture[] = [
     told: {},
     toldInChoice: openai(19, 13, { cached_tokens: 10 }),
     usage: counts(9, 13, { cached: 10 }),
+  },
+  {
+    engine: "LiteLLM",
+    kind: "written",
+    source: "litellm/types/utils.py, Usage: prompt_tokens has what was read from the cache and written to it",
+    told: openai(1234, 56, {
+      prompt_tokens_details: { cached_tokens: 512 },
+      cache_creation_input_tokens: 700,
+      cache_read_input_tokens: 512,
+    }),
+    usage: counts(22, 56, { cached: 512, written: 700 }),
   },
   {
     engine: "DashScope",

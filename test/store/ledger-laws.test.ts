@@ -3,11 +3,11 @@
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { Usage } from "../../src/inference/usage.ts";
+import { noUsage, type Usage } from "../../src/inference/usage.ts";
 import { uuidOf } from "../../src/store/ids.ts";
 import type { Admit, Command, Ledger, UsageLimits } from "../../src/store/ledger.ts";
 import { databaseKinds, holds, times } from "../harness/depth.ts";
-import { comparable, LedgerModel, lateIdOf, type ModelOrganization } from "./ledger-model.ts";
+import { comparable, LedgerModel, lateIdOf, type ModelOrganization, sumOf } from "./ledger-model.ts";
 import { admitOf, factsOf, newRequestId, openLedger, type Store, settleOf, unlimited } from "./ledger-stores.ts";
 import { withAnchor } from "./windows-model.ts";
 
@@ -211,6 +211,8 @@ for (const name of databaseKinds(import.meta.path)) {
             expect(receipt?.endedAt ? receipt.units.charged : null).toBe(charged ?? null);
             expect(receipt?.settledLateAt !== null && receipt?.settledLateAt !== undefined).toBe(late !== undefined);
             expect(receipt?.endedAt ? receipt.recovered : null).toBe(record?.recovered ?? null);
+            if (receipt?.endedAt)
+              expect(tokensOf(receipt.usage)).toEqual(tokensOf(sumOf(record!.usage, late?.usage ?? noUsage)));
             expect(receipt?.outcome === "running").toBe(model.holds.has(requestId));
           }
           expect((await book.audit()).differing).toBe(0);
@@ -225,6 +227,10 @@ for (const name of databaseKinds(import.meta.path)) {
 
     const newOrganization = (anchorAt_ms: number) => store.newOrganization({ anchorAt: new Date(anchorAt_ms) });
   });
+}
+
+function tokensOf({ source: _, ...counts }: Usage) {
+  return counts;
 }
 
 type GeneratedCommand = typeof command extends fc.Arbitrary<infer T> ? T : never;

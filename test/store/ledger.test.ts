@@ -504,19 +504,22 @@ for (const name of databaseKinds(import.meta.path)) {
       const organization = await store.newOrganization();
       const [gone, silent, alive] = [admitOf(organization), admitOf(organization), admitOf(organization)];
       await book.run([gone, silent, alive]);
-      const usage = { ...noUsage, inputTokens: 100, outputTokens: 7 };
-      const checkpoint = (command: Admit, number: number, outputTokens: number) =>
+      const usage = { ...noUsage, inputTokens: 100, outputTokens: 7, reasoningTokens: 4 };
+      const checkpoint = (command: Admit, number: number, outputTokens: number, reasoningTokens = 4) =>
         ({
           verb: "checkpoint",
           requestId: command.requestId,
           organizationId: organization,
           number,
-          usage: { ...usage, outputTokens },
+          usage: { ...usage, outputTokens, reasoningTokens },
           lease_ms: 60_000,
         }) as const;
       await book.run([checkpoint(gone, 2, 7)]);
-      const overtaken = checkpoint(gone, 1, 5);
-      await book.run([{ ...overtaken, usage: { ...overtaken.usage, inputTokens: 9000 } }]);
+      const overtaken = checkpoint(gone, 1, 5, 1);
+      const others = { inputTokens: 9000, cachedInputTokens: 9000, cacheWriteTokens: 9000 };
+      await book.run([{ ...overtaken, usage: { ...overtaken.usage, ...others } }]);
+      // What was produced stays produced, whatever a later count says of it.
+      await book.run([checkpoint(gone, 3, 6, 2)]);
       expect((await book.recover(100)).settled).toBe(0);
       await store.setClock(new Date(noon.getTime() + 40_000));
       await book.run([checkpoint(alive, 1, 3)]);

@@ -39,6 +39,17 @@ const behaviours: Record<string, (body: string, incoming: Request) => Response |
   fine: () => new Response(`${chunk({ content: "hello" }) + chunk({}, "stop")}data: [DONE]\n\n`, { headers: sse }),
   whole: () =>
     Response.json({ choices: [{ index: 0, message: { role: "assistant", content: "hello" }, finish_reason: "stop" }] }),
+  shouted: () =>
+    new Response(`${chunk({ content: "hello" }) + chunk({}, "stop")}data: [DONE]\n\n`, {
+      headers: { "content-type": "Text/Event-Stream; charset=UTF-8" },
+    }),
+  "shouted-whole": () =>
+    new Response(
+      JSON.stringify({
+        choices: [{ index: 0, message: { role: "assistant", content: "hello" }, finish_reason: "stop" }],
+      }),
+      { headers: { "content-type": "Application/JSON" } },
+    ),
   missing: () => new Response("secret-engine: no such model", { status: 404 }),
   html: () => new Response("<h1>secret-engine</h1>", { headers: { "content-type": "text/html" } }),
   teapot: () => Response.json({ error: { message: "secret-engine says no", param: "temperature" } }, { status: 400 }),
@@ -150,6 +161,11 @@ describe("an engine", () => {
 
   test("that does not stream though it was asked to is read all the same", async () => {
     expect((await outcomeOf("whole")).at(-1)).toEqual({ type: "response-end", reason: "stop" });
+  });
+
+  test("whose media type is in capitals is read as in any other case", async () => {
+    for (const path of ["shouted", "shouted-whole"])
+      expect((await outcomeOf(path)).at(-1)).toEqual({ type: "response-end", reason: "stop" });
   });
 
   const refusals: [string, string, number | undefined][] = [

@@ -124,6 +124,21 @@ describe("a drain", () => {
     await node.stop();
   });
 
+  test("in which a worker crashes ends with an exit code and a line in the log that say so", async () => {
+    const node = await startWorkers();
+    const streams = await Promise.all(Array.from({ length: 8 }, () => streamed(node, "tps=5", words(500))));
+    const over = Promise.allSettled(streams.map((stream) => stream.text()));
+    node.signal("SIGTERM");
+    await until(() => said(node, "draining") === 2, 5000, "both to drain");
+    process.kill(node.pids().get(2)!, "SIGKILL");
+    await linesThen(node, "worker_lost", 1);
+    node.signal("SIGTERM");
+    await over;
+    expect(await node.exited).toBe(1);
+    expect(linesOf(node, "worker_lost")).toMatchObject([{ worker: 2, signal: "SIGKILL" }]);
+    await node.stop();
+  });
+
   test("of one worker alone, by its own signal, ends in another in its place, and loses no connection", async () => {
     const node = await startWorkers();
     let isReplaced = false;

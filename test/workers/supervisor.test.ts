@@ -197,3 +197,37 @@ test("pauses double up to half a minute, and begin anew after ten seconds of ser
   expect(pauseAfter(50)).toBe(30_000);
   expect([null, 0, 9_999, 10_000].map(isQuick)).toEqual([true, true, true, false]);
 });
+
+test.each<[string, number, string | undefined, number]>([
+  ["exits with a code", 3, undefined, 3],
+  ["is killed by a signal", 0, "SIGSEGV", 1],
+])("a worker that %s while the node stops is logged, and its failure is the node's", async (_, code, signal, exit) => {
+  for (const order of [
+    [0, 1],
+    [1, 0],
+  ]) {
+    const { node, played, events, serve, settled } = rig(2);
+    for (const index of [0, 1]) await serve(played[index]!);
+    node.stop("SIGTERM");
+    for (const index of order) {
+      if (index === 0) played[index]!.end(code, signal);
+      else played[index]!.end(0);
+      await settled();
+    }
+    expect(await node.ended).toBe(exit);
+    const cause = signal === undefined ? `"code":${code}` : `"signal":"${signal}"`;
+    expect(events.filter((event) => event.startsWith("worker_lost"))).toEqual([`worker_lost {"worker":1,${cause}}`]);
+    // None is started in its place.
+    expect(played).toHaveLength(2);
+  }
+});
+
+test("a worker that is killed while the node stops, before it has served, is no failure", async () => {
+  const { node, played, events, serve } = rig(2);
+  await serve(played[0]!);
+  node.stop("SIGTERM");
+  expect(played.map(({ isKilled }) => isKilled)).toEqual([false, true]);
+  played[0]!.end(0);
+  expect(await node.ended).toBe(0);
+  expect(events.some((event) => event.startsWith("worker_lost"))).toBe(false);
+});

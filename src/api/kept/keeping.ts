@@ -119,7 +119,14 @@ export class Keeping implements AsyncDisposable, OpenAnswer {
   }
 
   cancel(): void {
-    if (!this.#isFinished) this.#call.leave(new Fault("internal_error", "The response was cancelled."));
+    if (!this.#isFinished) this.#call.cancel();
+  }
+
+  /** Its answer is not the end of the response, because another end was stored before: that counts for its receipt, too. */
+  async endedBefore(): Promise<void> {
+    const stored = await this.#needs.kept.answers.find(this.requestId).catch(() => null);
+    const status = stored?.response && (JSON.parse(stored.response) as ResponseObject).status;
+    if (status === "cancelled") this.#call.cancel();
   }
 
   /** Takes the claim, or returns the answer that another request with the same key has begun. Throws Faults. */

@@ -1,5 +1,6 @@
 /** An engine of sluice.yaml: its address, its TLS, its limits, its checks and its time-outs. */
 import { upstreamProtocols } from "../../upstream/codecs.ts";
+import { reuses } from "../../upstream/http1/client.ts";
 import { addressFamilies, defaultTimeouts, type UpstreamTimeouts } from "../../upstream/target.ts";
 import { dialect, dialectRows } from "./dialect.ts";
 import { choice, flag, group, list, mapping, type Row, text, type Written, whole } from "./row.ts";
@@ -190,6 +191,11 @@ export const Upstream = group(
     cache_salt: flag(
       { default: false },
       "Whether each organization gets a salt of its own in the engine's prefix cache (vLLM's field `cache_salt`), so that none can tell from response times what another has cached. Not for `anthropic-messages`.",
+    ),
+    reuse: choice(
+      reuses,
+      { default: "any" },
+      "Whose requests a connection to the engine may carry after its first one: those of the same `organization`, `any`, or `none`, so that each request has a connection of its own. For an engine that you do not trust: [security.md](security.md#answers-that-nobody-asked-for).",
     ),
     running_usage: choice(
       ["off", "usage", "timings"],

@@ -18,6 +18,9 @@ function places(input: string, output: string): CountPlaces {
     written: one(
       `usage.${input}_tokens_details.cache_write_tokens`,
       `usage.${input}_tokens_details.cache_creation_input_tokens`,
+      // vLLM's name, and LiteLLM's place.
+      `usage.${input}_tokens_details.created_cache_tokens`,
+      "usage.cache_creation_input_tokens",
     ),
     output: one(`usage.${output}_tokens`, "timings.predicted_n"),
     reasoning: one(`usage.${output}_tokens_details.reasoning_tokens`, "usage.reasoning_tokens"),

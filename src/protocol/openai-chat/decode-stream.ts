@@ -7,6 +7,7 @@ import type { Fault } from "../../inference/fault.ts";
 import { Answer, StreamDecoder, wholeReply } from "../answer.ts";
 import type { AnswerContext, ResponseIdentity } from "../codec.ts";
 import type { Dialect } from "../dialect.ts";
+import { statusWithin } from "../error-status.ts";
 import { isObject, type JsonObject, textOf } from "../json.ts";
 import { logprobsOf, ofText } from "../logprobs.ts";
 import { assertFewParts } from "../parts-bound.ts";
@@ -209,6 +210,5 @@ function failureOf(chunk: JsonObject, dialect: Dialect): Fault | null {
   const error =
     chunk.error ?? (chunk.object === "error" ? chunk : undefined) ?? (chunk.choices ? undefined : chunk.detail);
   if (error === undefined || error === null || error === false) return null;
-  const status = isObject(error) ? Number(error.code ?? error.status ?? 500) : 500;
-  return decodeFault(status >= 400 && status < 600 ? status : 500, chunk, dialect);
+  return decodeFault(isObject(error) ? statusWithin(error) : 500, chunk, dialect);
 }

@@ -3,8 +3,9 @@ import type { Fault, FaultCode } from "../../inference/fault.ts";
 import type { Dialect } from "../dialect.ts";
 import { dialects } from "../dialects.ts";
 import { envelopeOf, messageIn } from "../envelope/encode.ts";
+import { statusWithin } from "../error-status.ts";
 import { namedField } from "../fields.ts";
-import { entryOf, type JsonObject, textOf } from "../json.ts";
+import type { JsonObject } from "../json.ts";
 import { errorOf, refusalFault } from "../refusal.ts";
 import { ResponsesRequest as contract, type ResponseFailure, type ResponsesError } from "./contract.ts";
 
@@ -44,34 +45,15 @@ export function decodeFault(status: number, body: unknown, dialect: Dialect = di
   return refusalOf(status, errorOf(body), dialect);
 }
 
-/** Turns an error inside an answer into a fault. It has no status, which is derived from its code or its type. */
+/** Turns an error inside an answer into a fault. */
 export function decodeFailure(value: unknown, dialect: Dialect): Fault {
   const error = errorOf(value);
-  const status =
-    entryOf(statuses, textOf(error.code)) ??
-    entryOf(statuses, textOf(error.type)) ??
-    Number(error.code ?? error.status);
-  return refusalOf(status >= 400 && status < 600 ? status : 500, error, dialect);
+  return refusalOf(statusWithin(error), error, dialect);
 }
 
 function refusalOf(status: number, error: JsonObject, { refusals }: Dialect): Fault {
   return refusalFault(status, error, refusals, namedField("openai-responses", contract, error.param), named);
 }
-
-const statuses: Partial<Record<string, number>> = {
-  invalid_prompt: 400,
-  invalid_request_error: 400,
-  context_length_exceeded: 400,
-  authentication_error: 401,
-  // This is the operator's quota, not the caller's.
-  insufficient_quota: 403,
-  permission_error: 403,
-  rate_limit_exceeded: 429,
-  rate_limit_error: 429,
-  server_error: 500,
-  server_is_overloaded: 503,
-  slow_down: 503,
-};
 
 function named(path: string) {
   return namedField("openai-responses", contract, path);

@@ -63,6 +63,12 @@ export const inferenceMetrics = {
     question: "Which engine is not sent what, and should have another dialect?",
     labels: { upstream, loss: bounds.loss },
   },
+  upstream_stray_answer_total: {
+    type: "counter",
+    help: "Times that an engine sent more than the answer to a request, by upstream. Its connections are then not reused for an hour.",
+    question: "Which engine may show one caller another caller's answer?",
+    labels: { upstream },
+  },
   upstream_routes: {
     type: "gauge",
     across: "worker",

@@ -6,11 +6,16 @@
 import type { Signal } from "../../time/cancellation.ts";
 import { repeating } from "../../time/repeating.ts";
 import { turns } from "../../time/turns.ts";
-import type { Connection, RequestBody } from "./connection.ts";
-import { type DialedLine, dial, type Origin, type TlsSettings } from "./dial.ts";
+import type { Connection, Owner, RequestBody } from "./connection.ts";
+import { dial, type Origin, type TlsSettings } from "./dial.ts";
 import type { Reply } from "./exchange.ts";
+import { IdleConnections } from "./idle.ts";
 import { ReadPauses } from "./read-pauses.ts";
-import { receiveBuffers } from "./receive-buffer.ts";
+import { socketCalls } from "./socket-calls.ts";
+
+/** The requests that a connection may carry after its first one: those of the same organization, all, or none. */
+export const reuses = ["organization", "any", "none"] as const;
+export type Reuse = (typeof reuses)[number];
 
 /** The destination of requests, and the settings that apply to all of them. */
 export interface Where {
@@ -21,6 +26,10 @@ export interface Where {
   headers: Readonly<Record<string, string>>;
   /** The TLS settings; null: the system's authorities and no client certificate. */
   tls: TlsSettings | null;
+  /** `any` by default. */
+  reuse?: Reuse;
+  /** The operator's name of the engine, by which a stray answer is reported. */
+  upstream?: string;
 }
 
 /** The time that the request may take. */
@@ -33,6 +42,8 @@ export interface Post extends Patience {
   /** The headers of this request, beside those that every request gets. */
   headers: Readonly<Record<string, string>>;
   body: RequestBody;
+  /** The id of the organization whose request it is; null or absent if it is nobody's. */
+  organization?: string | null;
   /** Whether the request gets a new connection. */
   isFresh: boolean;
   /** Called when there is a connection and the request is about to be sent. */
@@ -66,28 +77,61 @@ export interface Client {
  * An idle connection is closed before most engines would close it, because a request that meets the closing is lost.
  */
 const idle_ms_default = 30_000;
-const idle_per_origin_max = 4096;
+/** The idle connections of one engine, those of all organizations together. The oldest is closed for one more. */
+const idle_max_default = 4096;
+
+/** How long the connections of an engine that has sent a stray answer are not reused. */
+const distrust_ms_default = 3_600_000;
 
 /** The interval at which idle connections are looked for. */
 const sweep_ms = 1000;
 
 const noPauses = { shortest_ms: 0, longest_ms: 0 };
 
+/** An engine sent more than the answer to a request. */
+export interface Stray {
+  /** The operator's name of the engine. */
+  upstream: string;
+  /** Its address, if it is one of several. */
+  replica: string | null;
+  /** Whether its connections were reused until now. */
+  isFirst: boolean;
+}
+
+export interface ClientSettings {
+  idle_ms?: number;
+  idle_max?: number;
+  distrust_ms?: number;
+  pauses?: ReadPauses;
+  strayed?(stray: Stray): void;
+}
+
 /** The idle connections to one origin that may be shared. */
 interface Pool {
   key: string;
-  idle: Connection[];
+  origin: Origin;
+  reuse: Reuse;
+  upstream: string;
+  idle: IdleConnections;
   /** When a connection became idle last, or else when the pool was made. */
   used_ms: number;
   isKnown: boolean;
   /** The connections, each on a line of its own. */
-  line: DialedLine;
+  line: Owner;
 }
 
-export function client({ idle_ms = idle_ms_default, pauses = new ReadPauses(noPauses) } = {}): Client {
+export function client({
+  idle_ms = idle_ms_default,
+  idle_max = idle_max_default,
+  distrust_ms = distrust_ms_default,
+  pauses = new ReadPauses(noPauses),
+  strayed,
+}: ClientSettings = {}): Client {
   const pools = new Map<string, Pool>();
+  /** The engines whose connections are not reused, and until when, on the clock of `performance`. */
+  const distrusted = new Map<string, number>();
   const endpoints = new WeakMap<object, Endpoint>();
-  const boundReceiving = receiveBuffers();
+  const calls = socketCalls();
   const ordered = turns();
   let isClosed = false;
   const sweeps = repeating(async () => sweep(), { every: Math.min(sweep_ms, idle_ms) });
@@ -95,9 +139,29 @@ export function client({ idle_ms = idle_ms_default, pauses = new ReadPauses(noPa
   function sweep(): void {
     const now = performance.now();
     for (const pool of pools.values()) {
-      for (const one of pool.idle.filter((each) => each.idleUntil_ms <= now)) one.close();
-      if (pool.idle.length === 0 && pool.used_ms < now - idle_ms) forgetPool(pool);
+      pool.idle.close(now);
+      if (pool.idle.size === 0 && pool.used_ms < now - idle_ms) forgetPool(pool);
     }
+    for (const [engine, until_ms] of distrusted) if (until_ms <= now) distrusted.delete(engine);
+  }
+
+  /** The engine may do it again, and nothing tells a stray answer from one to the next request. */
+  function distrust({ origin, upstream }: Pool): void {
+    const engine = engineAt(origin);
+    const isFirst = !distrusted.has(engine);
+    distrusted.set(engine, performance.now() + distrust_ms);
+    for (const pool of pools.values()) if (engineAt(pool.origin) === engine) pool.idle.close();
+    strayed?.({ upstream, replica: origin.address ?? null, isFirst });
+  }
+
+  function isDistrusted({ origin }: Pool): boolean {
+    return distrusted.size > 0 && distrusted.has(engineAt(origin));
+  }
+
+  /** The callers that share connections with this organization; null: the connection carries no other request. */
+  function sharerOf(pool: Pool, organization: string | null): string | null {
+    if (pool.reuse === "none" || isDistrusted(pool)) return null;
+    return pool.reuse === "any" ? anybody : organization;
   }
 
   /**
@@ -128,19 +192,22 @@ export function client({ idle_ms = idle_ms_default, pauses = new ReadPauses(noPa
     };
   }
 
-  function poolOf({ host, port, tls, address }: Origin): Pool {
-    const key = `${host} ${port} ${tls && trustOf(tls)} ${address ?? ""}`;
+  function poolOf(origin: Origin, { reuse = "any", upstream = "" }: Pick<Where, "reuse" | "upstream">): Pool {
     const pool: Pool = {
-      key,
-      idle: [],
+      key: `${engineAt(origin)} ${origin.tls && trustOf(origin.tls)} ${reuse}`,
+      origin,
+      reuse,
+      upstream,
+      idle: new IdleConnections(idle_max),
       used_ms: performance.now(),
       isKnown: false,
       line: {
-        boundReceiving,
+        calls,
         pauses,
         turns: ordered,
         freed: (free) => put(pool, free),
-        closed: (gone) => forget(inForce(pool), gone),
+        closed: (gone) => inForce(pool).idle.remove(gone),
+        strayed: () => distrust(inForce(pool)),
       },
     };
     return inForce(pool);
@@ -149,15 +216,21 @@ export function client({ idle_ms = idle_ms_default, pauses = new ReadPauses(noPa
   function endpointAt(where: Where): Endpoint {
     const url = new URL(where.url);
     const origin = originOf({ ...where, url });
-    // Joined here, it is one string; a concatenation would be flattened again for each request.
+    // Joined here, each is one string; a concatenation would be flattened again for each request.
     const opening = ["POST ", openingOf(url), linesOf(where.headers)].join("");
-    let pool = poolOf(origin);
+    const openingOfLast = `${opening}connection: close\r\n`;
+    let pool = poolOf(origin, where);
     return {
-      async post({ headers, body, isFresh, connected, connect_ms, signal }) {
+      async post({ headers, body, organization = null, isFresh, connected, connect_ms, signal }) {
         pool = inForce(pool);
-        const connection = (isFresh ? undefined : taken(pool)) ?? (await dialled(origin, pool, { connect_ms, signal }));
+        const sharer = sharerOf(pool, organization);
+        const connection =
+          (isFresh || sharer === null ? undefined : pool.idle.take(sharer)) ??
+          (await dialled(origin, pool, { connect_ms, signal }));
+        connection.sharer = sharer;
         connected();
-        const head = `${opening}${linesOf(headers)}content-length: ${bytesOf(body)}\r\n\r\n`;
+        const beginning = sharer === null ? openingOfLast : opening;
+        const head = `${beginning}${linesOf(headers)}content-length: ${bytesOf(body)}\r\n\r\n`;
         return await connection.ask(head, body, signal);
       },
     };
@@ -165,16 +238,16 @@ export function client({ idle_ms = idle_ms_default, pauses = new ReadPauses(noPa
 
   function put(of: Pool, connection: Connection): void {
     const pool = inForce(of);
-    const { idle } = pool;
+    const { sharer } = connection;
     // A second before the engine closes it.
     const kept_ms = Math.min(idle_ms, (connection.kept_ms ?? Number.POSITIVE_INFINITY) - 1000);
-    if (isClosed || kept_ms <= 0 || idle.length >= idle_per_origin_max) {
+    if (isClosed || kept_ms <= 0 || sharer === null || isDistrusted(pool)) {
       connection.close();
       return;
     }
     pool.used_ms = performance.now();
     connection.idleUntil_ms = pool.used_ms + kept_ms;
-    idle.push(connection);
+    pool.idle.add(sharer, connection);
   }
 
   const dialled = (origin: Origin, { line }: Pool, { connect_ms, signal }: Patience) =>
@@ -191,29 +264,26 @@ export function client({ idle_ms = idle_ms_default, pauses = new ReadPauses(noPa
     async get({ connect_ms, signal, ...where }) {
       const url = new URL(where.url);
       const origin = originOf({ ...where, url });
-      const connection = await dialled(origin, poolOf(origin), { connect_ms, signal });
+      const connection = await dialled(origin, poolOf(origin, where), { connect_ms, signal });
       return connection.ask(`GET ${openingOf(url)}${linesOf(where.headers)}connection: close\r\n\r\n`, "", signal);
     },
     origins: () => pools.size,
-    idle: () => [...pools.values()].reduce((sum, { idle }) => sum + idle.length, 0),
+    idle: () => [...pools.values()].reduce((sum, { idle }) => sum + idle.size, 0),
     close() {
       isClosed = true;
       void sweeps.stop();
       pauses.stop();
-      for (const { idle } of pools.values()) for (const one of [...idle]) one.close();
+      for (const { idle } of pools.values()) idle.close();
     },
   };
 }
 
-/** The connection that became idle last is used, so that the others grow old and are closed. */
-function taken({ idle }: Pool): Connection | undefined {
-  for (let last = idle.pop(); last; last = idle.pop()) if (last.isUsable) return last;
-  return undefined;
-}
+/** The name for all callers, who share connections. */
+const anybody = "";
 
-function forget({ idle }: Pool, connection: Connection): void {
-  const at = idle.indexOf(connection);
-  if (at >= 0) idle.splice(at, 1);
+/** One engine listens there, by whichever authorities it is trusted. */
+function engineAt({ host, port, address }: Origin): string {
+  return `${host} ${port} ${address ?? ""}`;
 }
 
 /** Connections are shared only by endpoints with the same authorities and client certificate. */

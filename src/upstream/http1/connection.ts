@@ -5,8 +5,9 @@ import type { Listening, Signal } from "../../time/cancellation.ts";
 import type { Turns } from "../../time/turns.ts";
 import { yieldToEventLoop } from "../../time/yielding.ts";
 import { Exchange, type Line, type Reply } from "./exchange.ts";
-import { MalformedResponse, type ResponseHead } from "./head.ts";
+import type { ResponseHead } from "./head.ts";
 import type { Pause, PausedLine, ReadPauses } from "./read-pauses.ts";
+import type { SocketCalls } from "./socket-calls.ts";
 
 /** The reason why an exchange has no answer, or only a part of one. */
 export class ConnectionLost extends Error {
@@ -31,8 +32,11 @@ export interface Owner {
   /** Called when the connection may serve again. */
   freed(connection: Connection): void;
   closed(connection: Connection): void;
+  /** Called when the engine has sent more than the answer to a request. None of its connections may serve again. */
+  strayed(): void;
   turns: Turns;
   pauses: ReadPauses;
+  calls: SocketCalls;
 }
 
 /** The turns of the event loop in which a resumed socket is read. */
@@ -57,6 +61,8 @@ export class Connection implements Line, PausedLine {
   kept_ms: number | null = null;
   /** The instant at which an idle connection is closed, on the clock of `performance`. */
   idleUntil_ms = 0;
+  /** The callers whose requests it may carry after its first one; null: it carries no other request. */
+  sharer: string | null = null;
 
   constructor(socket: Socket<object>, owner: Owner) {
     this.#socket = socket;
@@ -64,8 +70,9 @@ export class Connection implements Line, PausedLine {
     socket.data = this;
   }
 
+  /** Whether a request may be sent on it. What the engine has sent before would be read as the answer. */
   get isUsable(): boolean {
-    return !this.#isClosed && this.#exchange === null;
+    return !this.#isClosed && this.#exchange === null && !this.#owner.calls.hasUnread(this.#socket);
   }
 
   /** Sends a request, head and body. Its answer fails with ConnectionLost, MalformedResponse or the reason of the signal. */
@@ -114,6 +121,11 @@ export class Connection implements Line, PausedLine {
     this.#end(new Error("nobody reads the answer"));
   }
 
+  exceeded(): boolean {
+    this.#owner.strayed();
+    return this.#served === 0;
+  }
+
   over({ keepsOpen, headers }: ResponseHead): void {
     this.#leave();
     if (this.#pause) this.#endPause();
@@ -130,9 +142,11 @@ export class Connection implements Line, PausedLine {
   // The events of the socket.
 
   received(bytes: Uint8Array): void {
+    if (!this.#exchange) {
+      this.#receivedUnasked(bytes);
+      return;
+    }
     try {
-      // Bytes arrived without a request. Whatever they are, they would be taken for the next answer.
-      if (!this.#exchange) throw new MalformedResponse("there are bytes behind the end of the answer");
       this.#exchange.received(bytes);
       if (this.#exchange?.isFlowing) this.#pauseAfterRead();
     } catch (malformed) {
@@ -176,6 +190,13 @@ export class Connection implements Line, PausedLine {
 
   #lost(cause: unknown): void {
     this.#end(new ConnectionLost(cause, this.#served > 0 && this.#exchange?.isBegun === false));
+  }
+
+  /** Bytes arrived while no request was outstanding. Whatever they are, they would be taken for the next answer. */
+  #receivedUnasked(bytes: Uint8Array): void {
+    if (this.#isClosed) return;
+    this.#end(null);
+    if (!saysThatItCloses(bytes)) this.#owner.strayed();
   }
 
   /** Writes head and body at once, because nearly every request is small. */
@@ -255,6 +276,11 @@ function headed(head: string, pieces: Uint8Array[]): Uint8Array[] {
   both.set(bytes);
   both.set(first, bytes.length);
   return [both, ...others];
+}
+
+/** A server may say 408 before it closes an idle connection (RFC 9110, 15.5.9): that is no answer to anybody. */
+function saysThatItCloses(bytes: Uint8Array): boolean {
+  return /^HTTP\/1\.[01] 408 /.test(Buffer.prototype.toString.call(bytes, "latin1", 0, 13));
 }
 
 function keptFor_ms(keepAlive: string | undefined): number | null {

@@ -6,7 +6,6 @@ import type { Signal } from "../../time/cancellation.ts";
 import { Countdown } from "../../time/countdown.ts";
 import { isOwnAddress, isOwnName } from "./address.ts";
 import { Connection, type Owner } from "./connection.ts";
-import type { BoundReceiving } from "./receive-buffer.ts";
 
 export interface Origin {
   host: string;
@@ -34,17 +33,12 @@ export class ConnectFailed extends Error {
   }
 }
 
-/** The values that connections to one origin share. */
-export interface DialedLine extends Owner {
-  boundReceiving: BoundReceiving;
-}
-
 export interface Dialing {
   origin: Origin;
   /** The time for the name, TCP and TLS together. */
   connect_ms: number;
   signal: Signal;
-  line: DialedLine;
+  line: Owner;
 }
 
 /** Throws ConnectFailed, or the signal's reason. */
@@ -71,7 +65,7 @@ export async function dial({ origin, connect_ms, signal, line }: Dialing): Promi
   }
 }
 
-async function opened(origin: Origin, line: DialedLine, isGivenUp: () => boolean): Promise<Connection> {
+async function opened(origin: Origin, line: Owner, isGivenUp: () => boolean): Promise<Connection> {
   const failures: unknown[] = [];
   for (const address of await addressesAt(origin)) {
     if (isGivenUp()) break;
@@ -106,7 +100,7 @@ export async function addressesOf(host: string, resolve: Resolve = resolved): Pr
   return elsewhere;
 }
 
-function connected(address: string, origin: Origin, line: DialedLine): Promise<Connection> {
+function connected(address: string, origin: Origin, line: Owner): Promise<Connection> {
   const { promise, resolve, reject } = Promise.withResolvers<Connection>();
   Bun.connect<Peer>({
     hostname: address,
@@ -141,16 +135,11 @@ const handlers: SocketHandler<Peer> = {
 /** A socket on its way to a connection. */
 class Greeting {
   readonly #origin: Origin;
-  readonly #line: DialedLine;
+  readonly #line: Owner;
   readonly #ready: (connection: Connection) => void;
   readonly #failed: (cause: unknown) => void;
 
-  constructor(
-    origin: Origin,
-    line: DialedLine,
-    ready: (connection: Connection) => void,
-    failed: (cause: unknown) => void,
-  ) {
+  constructor(origin: Origin, line: Owner, ready: (connection: Connection) => void, failed: (cause: unknown) => void) {
     this.#origin = origin;
     this.#line = line;
     this.#ready = ready;
@@ -159,7 +148,7 @@ class Greeting {
 
   opened(socket: Socket<Peer>): void {
     socket.setNoDelay(true);
-    this.#line.boundReceiving(socket);
+    this.#line.calls.boundReceiving(socket);
     if (!this.#origin.tls) this.#ready(new Connection(socket, this.#line));
   }
 

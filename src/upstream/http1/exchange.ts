@@ -19,6 +19,11 @@ export interface Line {
   readonly pause_ms: number;
   /** The answer has been received whole. */
   over(head: ResponseHead): void;
+  /**
+   * Bytes have been received behind the end of the answer. Returns whether the answer is certain to be this request's:
+   * no other request was sent before on this connection.
+   */
+  exceeded(): boolean;
   /** The reader has stopped. */
   drop(): void;
 }
@@ -93,6 +98,8 @@ export class Exchange implements ResponseSink, Reply {
   isDue = false;
   /** Whether what arrives is read together with the failure that follows. */
   #isLast = false;
+  /** Whether it may be the answer to another request, because more than one came. */
+  #isDoubtful = false;
 
   constructor(line: Line) {
     this.#line = line;
@@ -115,10 +122,23 @@ export class Exchange implements ResponseSink, Reply {
   received(bytes: Uint8Array): void {
     this.isBegun = true;
     if (bytes.length > read_bytes_max) this.#isLarge = true;
-    this.#parser.push(bytes);
+    this.#parse(bytes);
     this.#wakeSoon();
     this.#holdBack(!this.#parser.isOver && this.#unread_bytes > unread_bytes_max);
     if (this.#parser.isOver) this.#line.over(this.#head!);
+  }
+
+  /** Throws MalformedResponse. */
+  #parse(bytes: Uint8Array): void {
+    try {
+      this.#parser.push(bytes);
+    } catch (malformed) {
+      if (!this.#parser.isOver) throw malformed;
+      this.#isDoubtful = !this.#line.exceeded();
+      if (!this.#isDoubtful) return;
+      this.#discardUnread();
+      throw malformed;
+    }
   }
 
   /** The engine has closed in order. Throws if its answer was not complete. */
@@ -128,7 +148,7 @@ export class Exchange implements ResponseSink, Reply {
   }
 
   fail(cause: unknown): void {
-    if (this.#failure || this.#parser.isOver) return;
+    if (this.#failure || (this.#parser.isOver && !this.#isDoubtful)) return;
     this.#failure = { cause };
     // The reader may have left before.
     this.replied.catch(() => {});
@@ -187,10 +207,14 @@ export class Exchange implements ResponseSink, Reply {
   }
 
   drop(): void {
-    this.#unread = [];
-    this.#unread_bytes = 0;
+    this.#discardUnread();
     this.#endGathering();
     if (!this.#parser.isOver) this.#line.drop();
+  }
+
+  #discardUnread(): void {
+    this.#unread = [];
+    this.#unread_bytes = 0;
   }
 
   /** A connection that goes on serving no longer belongs to the old answer. */

@@ -33,6 +33,8 @@ function connected(readersTurns = turns()) {
   const owner = {
     freed: () => void freedWhilePaused.push(socket.isPaused),
     closed() {},
+    strayed() {},
+    calls: { boundReceiving() {}, hasUnread: () => false },
     turns: readersTurns,
     pauses: new ReadPauses({ shortest_ms: pause_ms, longest_ms: pause_ms }, clock, () => 0),
   };

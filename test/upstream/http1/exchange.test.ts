@@ -24,6 +24,7 @@ function held() {
       line.isHeld = false;
     },
     over() {},
+    exceeded: () => true,
     drop() {},
     taken() {},
     soon: together(),
@@ -42,7 +43,16 @@ async function textOf(reading: Promise<Uint8Array[] | null>): Promise<string | n
 
 describe("answers that one poll brings", () => {
   test("are told when all of them have come, in their order", async () => {
-    const line = { pause() {}, resume() {}, over() {}, drop() {}, taken() {}, soon: together(), pause_ms: 0 };
+    const line = {
+      pause() {},
+      resume() {},
+      over() {},
+      exceeded: () => true,
+      drop() {},
+      taken() {},
+      soon: together(),
+      pause_ms: 0,
+    };
     const told: string[] = [];
     const replies = ["first", "second"].map((name) => {
       const one = new Exchange(line);

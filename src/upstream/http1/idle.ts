@@ -1,0 +1,67 @@
+/**
+ * The idle connections to one engine: a stack for each caller that shares them, and the age of all of them, so that
+ * however many callers there are, their number is bounded.
+ */
+import type { Connection } from "./connection.ts";
+
+export class IdleConnections {
+  readonly #stacks = new Map<string, Connection[]>();
+  /** All of them, the oldest first. Those that were found with unread bytes are in no stack. */
+  readonly #byAge = new Set<Connection>();
+  readonly #max: number;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  get size(): number {
+    return this.#byAge.size;
+  }
+
+  /** `sharer`: the callers whose requests the connection may carry. */
+  add(sharer: string, connection: Connection): void {
+    const stack = this.#stacks.get(sharer);
+    if (stack) stack.push(connection);
+    else this.#stacks.set(sharer, [connection]);
+    this.#byAge.add(connection);
+    if (this.#byAge.size <= this.#max) return;
+    const [oldest] = this.#byAge;
+    oldest!.close();
+    this.remove(oldest!);
+  }
+
+  /**
+   * Takes the connection that became idle last, so that the others grow old and are closed. One for which the system
+   * has received bytes is not taken, since they would be read as an answer: it is closed when they are read.
+   */
+  take(sharer: string): Connection | undefined {
+    const stack = this.#stacks.get(sharer);
+    if (!stack) return undefined;
+    for (let last = stack.pop(); last; last = stack.pop()) {
+      if (stack.length === 0) this.#stacks.delete(sharer);
+      if (!last.isUsable) continue;
+      this.#byAge.delete(last);
+      return last;
+    }
+    return undefined;
+  }
+
+  remove(connection: Connection): void {
+    if (!this.#byAge.delete(connection)) return;
+    const { sharer } = connection;
+    const stack = sharer === null ? undefined : this.#stacks.get(sharer);
+    const at = stack?.indexOf(connection) ?? -1;
+    if (at < 0) return;
+    stack!.splice(at, 1);
+    if (stack!.length === 0) this.#stacks.delete(sharer!);
+  }
+
+  /** Closes those whose time is over at this instant, on the clock of `performance`; all of them without one. */
+  close(now_ms = Number.POSITIVE_INFINITY): void {
+    for (const each of this.#byAge) {
+      if (each.idleUntil_ms > now_ms) continue;
+      each.close();
+      this.remove(each);
+    }
+  }
+}
