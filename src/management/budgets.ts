@@ -88,6 +88,7 @@ export const budgetVerbs = [
     summary: "Show the team and the limits of a key",
     description: "With what it has used of them, and everything else about the key except its secret.",
     roles: readers,
+    onKey: "show",
     faults: ["resource_not_found"],
     takes: Type.Object(oneKey),
     answers: BudgetedKey,
@@ -103,6 +104,7 @@ export const budgetVerbs = [
     summary: "Change the team or the limits of a key",
     description: "They count at once, for running requests too. Running requests count where they were admitted.",
     roles: managers,
+    onKey: "limit",
     kind: "change",
     faults: ["resource_not_found", "wrong_state", "version_conflict"],
     takes: Type.Object({

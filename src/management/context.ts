@@ -17,6 +17,7 @@ import type { Standings } from "../store/standing.ts";
 import type { ShownConfiguration } from "./configuration-shape.ts";
 import { fail } from "./error.ts";
 import type { NearOrganization } from "./fleet-shape.ts";
+import { type KeyAct, refuseByKind } from "./key-kinds.ts";
 import { nearestOrganizations } from "./nearest.ts";
 import * as parse from "./parse.ts";
 import type { Pricing } from "./pricing.ts";
@@ -104,6 +105,11 @@ export function managementContext(options: ManagementOptions) {
     const renamed = found ? null : await administration.formerOwner(name);
     return noOrganization(name, renamed && isWithin(within, renamed.id) ? renamed : null);
   }
+  async function keyOf(name: string): Promise<Key> {
+    if (name.startsWith("slk_")) fail("That is the API key itself. Specify its ID instead, which begins with 'key_'.");
+    const found = await administration.findKey(name);
+    return found && isWithin(within, found.organizationId) && isOwn(person, found.personId) ? found : noKey(name);
+  }
   /** Adds the slugs of the organizations to what belongs to them. */
   async function withSlugs<Owned extends Owning>(all: readonly Owned[]): Promise<(Owned & { organization: string })[]> {
     const slugs = new Map<string, string>();
@@ -157,12 +163,13 @@ export function managementContext(options: ManagementOptions) {
       if (repeatKey === null || repeatKey === undefined) return undefined;
       return { keyHash: hashKey(repeatKey), requestHash: hashKey(canonical([verb, input])) };
     },
-    async keyOf(name: string): Promise<Key> {
-      if (name.startsWith("slk_"))
-        fail("That is the API key itself. Specify its ID instead, which begins with 'key_'.");
-      const found = await administration.findKey(name);
-      return found && isWithin(within, found.organizationId) && isOwn(person, found.personId) ? found : noKey(name);
+    /** The same key, unless its kind does not allow the act. */
+    async keyFor(name: string, act: KeyAct): Promise<Key> {
+      const found = await keyOf(name);
+      refuseByKind(found, act);
+      return found;
     },
+    keyOf,
     withSlugs,
     withSlug: async <Owned extends Owning>(one: Owned) => (await withSlugs([one]))[0]!,
     async announce(id: string): Promise<void> {

@@ -138,6 +138,7 @@ Examples:
     summary: "Raise the limits of a key until an instant",
     description: description("more than the key's limits"),
     roles: managers,
+    onKey: "limit",
     kind: "act",
     faults,
     takes: Type.Object({ id: words("ID of the key."), ...raising }),

@@ -58,6 +58,7 @@ export const useNoted_ms = 3_600_000;
 export interface Key {
   /** `key_` + UUIDv7 hex; stays through rotations. */
   id: string;
+  kind: KeyKind;
   organizationId: string;
   name: string;
   scopes: Scope[];
