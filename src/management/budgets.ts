@@ -117,7 +117,6 @@ export const budgetVerbs = [
     async act(context, input) {
       const { administration, actor, announce, keyOf, openOrganization } = context;
       const key = await keyOf(input.id);
-      await context.refuseOwnLimits({ personId: key.personId });
       const organization = await openOrganization(key.organizationId);
       const before = await administration.keyBudget(key.id);
       const refuse = async (now: StoredKey, budget: StoredBudget) => {

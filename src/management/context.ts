@@ -88,12 +88,6 @@ interface Owning {
   organizationId: string;
 }
 
-/** The owner of limits: a person, a team, or neither. */
-interface LimitsOwner {
-  personId?: string | null;
-  teamId?: string | null;
-}
-
 export type ManagementContext = ReturnType<typeof managementContext>;
 
 export function managementContext(options: ManagementOptions) {
@@ -146,17 +140,6 @@ export function managementContext(options: ManagementOptions) {
     isInSight: (organizationId: string | null) => isWithin(within, organizationId),
     /** Whether the actor sees the keys of everybody, or the key is the person's whose data the actor sees. */
     isKeyInSight: async (id: string) => person === null || (await administration.findKey(id))?.personId === person,
-    /**
-     * Refuses an organization's administrator who changes limits that apply to themselves: their own, those of their key, or
-     * of their team. They could raise them.
-     */
-    async refuseOwnLimits({ personId = null, teamId = null }: LimitsOwner): Promise<void> {
-      const self =
-        within !== null && options.actor.startsWith("person:") ? options.actor.slice("person:".length) : null;
-      if (self === null) return;
-      const isAffected = personId === self || (teamId !== null && (await isTeamOf(options, self, teamId)));
-      if (isAffected) fail("Nobody changes limits that count for oneself. Ask another administrator.", "wrong_state");
-    },
     /** The identity by which the store knows a repeated creation; undefined if the request has no idempotency key. */
     repeatOf(verb: string, input: unknown): Repeat | undefined {
       const { repeatKey } = options;
@@ -184,11 +167,6 @@ export function managementContext(options: ManagementOptions) {
 
 function isOwn(person: string | null, owner: string | null): boolean {
   return person === null || person === owner;
-}
-
-async function isTeamOf({ people }: ManagementOptions, person: string, teamId: string): Promise<boolean> {
-  const known = await people.findPerson(person);
-  return known?.memberships.some((membership) => membership.team?.id === teamId) ?? false;
 }
 
 function isWithin(within: string | null, organizationId: string | null): boolean {

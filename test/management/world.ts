@@ -7,7 +7,7 @@ import { type Caller, localCaller, operatorCaller } from "../../src/management/c
 import { client, direct } from "../../src/management/client.ts";
 import type { Management } from "../../src/management/verbs.ts";
 import { type Administering, administering } from "../../src/node/administering.ts";
-import type { Database } from "../../src/postgres/database.ts";
+import type { Database, Transaction } from "../../src/postgres/database.ts";
 import { ledger } from "../../src/postgres/ledger.ts";
 import { people } from "../../src/postgres/people.ts";
 import { plans } from "../../src/postgres/plans.ts";
@@ -166,3 +166,6 @@ export const contextFor = (db: Database, caller: Caller, book?: Parameters<typeo
 
 /** The verbs as this caller has them. The gate's check of roles is not in it. */
 export const actingAs = (db: Database, caller: Caller): Management => client(direct(contextFor(db, caller)));
+
+/** The database as an open transaction sees it: whatever is done on it ends with that transaction. */
+export const inside = (db: Database, tx: Transaction): Database => ({ ...db, ...tx });
