@@ -114,3 +114,15 @@ do $$
     from (select * from usage_subject where subject_id = any (keys) order by subject_id offset 0) s;
     update usage_subject s set requests_per_minute = null, tokens_per_minute = null where s.subject_id = any (keys);
   end $$;
+
+-- Secrets that rotations gave to such keys end: they outlive the sign-in or the token. A rotation also ended what the
+-- identity tokens of a person count as, which is a hash of its own (src/postgres/people.ts): it works again.
+insert into key_secret (key_id, number, hash, prefix, suffix, created_at)
+select k.id, (select max(s.number) + 1 from key_secret s where s.key_id = k.id),
+  sha256(convert_to('identity tokens of key_' || replace(k.id::text, '-', ''), 'UTF8')), '', '', k.created_at
+from api_key k
+where k.kind = 'jwt' and k.revoked_at is null
+  and exists (select from key_secret s where s.key_id = k.id and s.prefix like 'slk\_%')
+on conflict (hash) do update set expires_at = null, revoked_at = null;
+update key_secret s set revoked_at = store_now() from api_key k
+where k.id = s.key_id and k.kind <> 'key' and s.prefix like 'slk\_%' and s.revoked_at is null;

@@ -170,9 +170,10 @@ export const organizationVerbs = [
       parts: "all",
     },
     async act(context, input) {
-      const { administration, within } = context;
+      const { administration, narrowedTo } = context;
       const { status, plan, over, cursor } = input;
-      const page = { limit: limitIn(input), after: cursor, organizationId: within ?? undefined, status, plan, over };
+      const organizationId = await narrowedTo(undefined);
+      const page = { limit: limitIn(input), after: cursor, organizationId, status, plan, over };
       const found = await administration.pageOrganizations(page);
       return partFrom(found, await withStandings(context, found.items), ({ id }) => id);
     },

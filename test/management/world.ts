@@ -5,7 +5,7 @@
 import { hashKey, key_random_bytes, newKey, secretOf } from "../../src/auth/key.ts";
 import { type Caller, localCaller, operatorCaller } from "../../src/management/caller.ts";
 import { client, direct } from "../../src/management/client.ts";
-import type { Management } from "../../src/management/verbs.ts";
+import { type Management, verbNamed } from "../../src/management/verbs.ts";
 import { type Administering, administering } from "../../src/node/administering.ts";
 import type { Database, Transaction } from "../../src/postgres/database.ts";
 import { ledger } from "../../src/postgres/ledger.ts";
@@ -21,7 +21,7 @@ import { plansNamed } from "./empty-ledger.ts";
 
 const uuid = () => Bun.randomUUIDv7();
 const random = (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes));
-const secret = () => secretOf(newKey(random(key_random_bytes)));
+const accessToken = () => secretOf(newKey(random(key_random_bytes), "slt_"));
 
 export interface World {
   db: Database;
@@ -49,6 +49,7 @@ export function nodeOn(db: Database, book = ledger(db, { recovery: "checkpoint" 
         upstreams: ["gpu-1"],
         pricing: { currency: "EUR", price_per_million_units: 0.04, provider: "Example AI" },
       }),
+      configuration: () => verbNamed("showConfiguration").example.answer,
       server: {} as never,
       limits: { failed_authentications_per_minute: 300 } as never,
       changed() {},
@@ -125,7 +126,7 @@ export async function tokensOf(db: Database, personId: string, organizationId: s
   await signIns(db).begin({
     ...{ keyId: signIn, personId, organizationId, teamId, scopes, models: null, issuer, issuerSession: "s1" },
     ...{ tokens: new Uint8Array([1]), lasts_ms: null, agent: "sluice", address: "192.0.2.1" },
-    ...{ access: { secret: secret(), lasts_ms: 3_600_000 }, refreshHash: hashKey(uuid()) },
+    ...{ access: { secret: accessToken(), lasts_ms: 3_600_000 }, refreshHash: hashKey(uuid()) },
   });
   return { "sign-in": signIn, jwt: await tokenKeyOf(db, personId, organizationId, teamId) };
 }

@@ -1,6 +1,10 @@
 // Migration 0034: limits of sign-ins and identity tokens move to their person, and none is lost or raised by it.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { migrate, migrations } from "../../db/migrate.ts";
+import { key_random_bytes, newKey, secretOf } from "../../src/auth/key.ts";
+import { administration } from "../../src/postgres/administration.ts";
+import type { Database } from "../../src/postgres/database.ts";
+import { directory } from "../../src/postgres/directory.ts";
 import { people } from "../../src/postgres/people.ts";
 import { peopleAdministration } from "../../src/postgres/people-administration.ts";
 import { type Budget, noBudget } from "../../src/store/budget.ts";
@@ -16,8 +20,14 @@ const before = migrations.slice(
 );
 const budget = (limits: Partial<Budget>): Budget => ({ ...noBudget, ...limits });
 
+async function rotation(db: Database, id: string) {
+  const secret = secretOf(newKey(crypto.getRandomValues(new Uint8Array(key_random_bytes))));
+  await administration(db).rotateKey({ id, secret, graceEndsAt: null, actor: "cli:ann" });
+  return secret;
+}
+
 for (const { kind, open } of kindsFor(import.meta.path))
-  test(`on ${kind}, each limit of such a key counts for the person afterwards, beside those that counted`, async () => {
+  test(`on ${kind}, each limit of such a key counts for the person afterwards, and secrets by a rotation end`, async () => {
     const { db, drop } = await open({ migrated: false });
     try {
       await migrate(db, before);
@@ -58,8 +68,28 @@ for (const { kind, open } of kindsFor(import.meta.path))
         [uuidOf(keys[0]!.jwt, "key_"), bare(acme, "org_")],
       );
 
+      // A rotation without a grace, and one whose grace is over and forgotten.
+      const rotated = [keys[1]!.jwt, keys[3]!.jwt, keys[3]!["sign-in"]];
+      const secrets = await Promise.all(rotated.map((id) => rotation(db, id)));
+      await administration(db).revokeKey({ id: rotated[0]!, old: true, actor: "cli:ann" });
+      await db.query("delete from key_secret where key_id = $1 and prefix = ''", [uuidOf(rotated[1]!, "key_")]);
+
       await migrate(db);
 
+      for (const { hash } of secrets)
+        expect((await directory(db).credential(hash))!.secret.revokedAt).toBeInstanceOf(Date);
+      for (const [person, id] of [
+        [bob, rotated[0]],
+        [dan, rotated[1]],
+      ] as const) {
+        const token = { id: idOf(Bun.randomUUIDv7(), "key_"), personId: person, organization: "acme", team: null };
+        const key = (await people(db).tokenKey(token))!;
+        expect(key.id).toBe(id!);
+        expect((await directory(db).credential(key.secretHash))!.secret).toMatchObject({
+          expiresAt: null,
+          revokedAt: null,
+        });
+      }
       const own = (person: string) => peopleAdministration(db).memberLimits(person, acme);
       // The month of the default would be lost by limits of her own that don't name it.
       const anns = budget({ session: 5, week: 700, month: 9_000, concurrentRequests: 2, requestsPerMinute: 60 });
