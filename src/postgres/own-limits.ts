@@ -48,14 +48,14 @@ const counting = `
   with own_team as (
     select t.id from usage_team_of($1, $2) t (id) where t.id is not null
   ), counted as (
-    select 'all' as door, 'person' as place, null::uuid as team, usage_member($1, $2) as subject
+    select 'all' as entrance, 'person' as place, null::uuid as team, usage_member($1, $2) as subject
     union all select 'new', 'team', id, id from own_team
     union all select k.id::text, 'key', null, k.id from api_key k
       where k.person_id = $2 and k.organization_id = $1 and k.revoked_at is null
     union all select k.id::text, 'team', s.team_id, s.team_id from api_key k join usage_subject s on s.subject_id = k.id
       where k.person_id = $2 and k.organization_id = $1 and k.revoked_at is null and s.team_id is not null
   )
-  select c.door, c.place, c.team, ${arrayOf((name) => `s.${name}`)} as limits,
+  select c.entrance, c.place, c.team, ${arrayOf((name) => `s.${name}`)} as limits,
     ${arrayOf((name) => `usage_raised(s.${name}, r.${name})`)} as raised, r.ends_at as "raisedUntil"
   from counted c left join usage_subject s on s.subject_id = c.subject
   left join lateral usage_raise_of(c.subject, store_now()) r on true

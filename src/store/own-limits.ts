@@ -9,11 +9,11 @@ export interface OwnLimits {
 }
 
 /**
- * Limits that count where the person calls: by a key (`door`: its ID), by a key or a token to come (`new`), or by any
- * (`all`). Of one door, each `place` has one at most.
+ * Limits that count where the person calls: by a key (`entrance`: its ID), by a key or a token to come (`new`), or by any
+ * (`all`). Of one entrance, each `place` has one at most.
  */
 export interface CountingLimits {
-  door: string;
+  entrance: string;
   place: "key" | "team" | "person";
   /** The team. Elsewhere null: a key's own limits, or those that a new one gets, stand for each other. */
   team: string | null;
@@ -29,13 +29,13 @@ export interface CountingLimits {
  * same limits is no substitute: it has used other units. A new key is compared with what a key to come would have had.
  */
 export function isAnyRaised(before: readonly CountingLimits[], after: readonly CountingLimits[]): boolean {
-  const was = Map.groupBy(before, ({ door }) => door);
-  const is = Map.groupBy(after, ({ door }) => door);
+  const was = Map.groupBy(before, ({ entrance }) => entrance);
+  const is = Map.groupBy(after, ({ entrance }) => entrance);
   // A key that has ended calls no more; what counts for all keys and for those to come always does.
-  const doors = new Set(["new", "all", ...is.keys()]);
-  return [...doors].some((door) =>
-    (was.get(door) ?? was.get("new") ?? []).some((one) => {
-      const now = is.get(door)?.find(({ place, team }) => place === one.place && team === one.team);
+  const entrances = new Set(["new", "all", ...is.keys()]);
+  return [...entrances].some((entrance) =>
+    (was.get(entrance) ?? was.get("new") ?? []).some((one) => {
+      const now = is.get(entrance)?.find(({ place, team }) => place === one.place && team === one.team);
       return isRaised(one, now ?? { ...one, ...unlimited });
     }),
   );

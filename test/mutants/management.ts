@@ -44,8 +44,8 @@ export const management: Mutant[] = [
   {
     name: "a new key of one's own is compared with nothing",
     file: "src/store/own-limits.ts",
-    find: '(was.get(door) ?? was.get("new") ?? [])',
-    replace: "(was.get(door) ?? [])",
+    find: '(was.get(entrance) ?? was.get("new") ?? [])',
+    replace: "(was.get(entrance) ?? [])",
     caughtBy: [`${raising} > a new key of her own with more`],
     rule: ownLimits,
   },
