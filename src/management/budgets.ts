@@ -88,6 +88,7 @@ export const budgetVerbs = [
     summary: "Show the team and the limits of a key",
     description: "With what it has used of them, and everything else about the key except its secret.",
     roles: readers,
+    onKey: "show",
     faults: ["resource_not_found"],
     takes: Type.Object(oneKey),
     answers: BudgetedKey,
@@ -103,6 +104,7 @@ export const budgetVerbs = [
     summary: "Change the team or the limits of a key",
     description: "They count at once, for running requests too. Running requests count where they were admitted.",
     roles: managers,
+    onKey: "limit",
     kind: "change",
     faults: ["resource_not_found", "wrong_state", "version_conflict"],
     takes: Type.Object({
@@ -115,7 +117,6 @@ export const budgetVerbs = [
     async act(context, input) {
       const { administration, actor, announce, keyOf, openOrganization } = context;
       const key = await keyOf(input.id);
-      await context.refuseOwnLimits({ personId: key.personId });
       const organization = await openOrganization(key.organizationId);
       const before = await administration.keyBudget(key.id);
       const refuse = async (now: StoredKey, budget: StoredBudget) => {

@@ -17,6 +17,7 @@ import type { Standings } from "../store/standing.ts";
 import type { ShownConfiguration } from "./configuration-shape.ts";
 import { fail } from "./error.ts";
 import type { NearOrganization } from "./fleet-shape.ts";
+import { type KeyAct, refuseByKind } from "./key-kinds.ts";
 import { nearestOrganizations } from "./nearest.ts";
 import * as parse from "./parse.ts";
 import type { Pricing } from "./pricing.ts";
@@ -87,12 +88,6 @@ interface Owning {
   organizationId: string;
 }
 
-/** The owner of limits: a person, a team, or neither. */
-interface LimitsOwner {
-  personId?: string | null;
-  teamId?: string | null;
-}
-
 export type ManagementContext = ReturnType<typeof managementContext>;
 
 export function managementContext(options: ManagementOptions) {
@@ -103,6 +98,11 @@ export function managementContext(options: ManagementOptions) {
     if (found && isWithin(within, found.id)) return found;
     const renamed = found ? null : await administration.formerOwner(name);
     return noOrganization(name, renamed && isWithin(within, renamed.id) ? renamed : null);
+  }
+  async function keyOf(name: string): Promise<Key> {
+    if (name.startsWith("slk_")) fail("That is the API key itself. Specify its ID instead, which begins with 'key_'.");
+    const found = await administration.findKey(name);
+    return found && isWithin(within, found.organizationId) && isOwn(person, found.personId) ? found : noKey(name);
   }
   /** Adds the slugs of the organizations to what belongs to them. */
   async function withSlugs<Owned extends Owning>(all: readonly Owned[]): Promise<(Owned & { organization: string })[]> {
@@ -140,29 +140,19 @@ export function managementContext(options: ManagementOptions) {
     isInSight: (organizationId: string | null) => isWithin(within, organizationId),
     /** Whether the actor sees the keys of everybody, or the key is the person's whose data the actor sees. */
     isKeyInSight: async (id: string) => person === null || (await administration.findKey(id))?.personId === person,
-    /**
-     * Refuses an organization's administrator who changes limits that apply to themselves: their own, those of their key, or
-     * of their team. They could raise them.
-     */
-    async refuseOwnLimits({ personId = null, teamId = null }: LimitsOwner): Promise<void> {
-      const self =
-        within !== null && options.actor.startsWith("person:") ? options.actor.slice("person:".length) : null;
-      if (self === null) return;
-      const isAffected = personId === self || (teamId !== null && (await isTeamOf(options, self, teamId)));
-      if (isAffected) fail("Nobody changes limits that count for oneself. Ask another administrator.", "wrong_state");
-    },
     /** The identity by which the store knows a repeated creation; undefined if the request has no idempotency key. */
     repeatOf(verb: string, input: unknown): Repeat | undefined {
       const { repeatKey } = options;
       if (repeatKey === null || repeatKey === undefined) return undefined;
       return { keyHash: hashKey(repeatKey), requestHash: hashKey(canonical([verb, input])) };
     },
-    async keyOf(name: string): Promise<Key> {
-      if (name.startsWith("slk_"))
-        fail("That is the API key itself. Specify its ID instead, which begins with 'key_'.");
-      const found = await administration.findKey(name);
-      return found && isWithin(within, found.organizationId) && isOwn(person, found.personId) ? found : noKey(name);
+    /** The same key, unless its kind does not allow the act. */
+    async keyFor(name: string, act: KeyAct): Promise<Key> {
+      const found = await keyOf(name);
+      refuseByKind(found, act);
+      return found;
     },
+    keyOf,
     withSlugs,
     withSlug: async <Owned extends Owning>(one: Owned) => (await withSlugs([one]))[0]!,
     async announce(id: string): Promise<void> {
@@ -177,11 +167,6 @@ export function managementContext(options: ManagementOptions) {
 
 function isOwn(person: string | null, owner: string | null): boolean {
   return person === null || person === owner;
-}
-
-async function isTeamOf({ people }: ManagementOptions, person: string, teamId: string): Promise<boolean> {
-  const known = await people.findPerson(person);
-  return known?.memberships.some((membership) => membership.team?.id === teamId) ?? false;
 }
 
 function isWithin(within: string | null, organizationId: string | null): boolean {

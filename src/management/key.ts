@@ -2,7 +2,7 @@
 
 import Type from "typebox";
 import type { Value } from "../schema/codec.ts";
-import { keyStates, scopes } from "../store/directory.ts";
+import { keyKinds, keyStates, scopes } from "../store/directory.ts";
 import { day } from "../time/written.ts";
 import type { Column } from "./command.ts";
 import { raiseColumn, raiseNow } from "./raise.ts";
@@ -11,6 +11,7 @@ import { exampleStanding, standing, standingColumn } from "./standing.ts";
 
 const { id: keyId, ...keyRest } = {
   id: id("key"),
+  kind: oneOf([...keyKinds], { description: "`sign-in`: a device of a person. `jwt`: an issuer's tokens." }),
   organization_id: id("org"),
   organization: Type.String({ description: "The organization's slug." }),
   name: Type.String(),
@@ -46,6 +47,7 @@ export type NewKey = Value<typeof NewKey>;
 
 export const exampleKey: Key = {
   id: examples.key,
+  kind: "key",
   organizationId: examples.organization,
   organization: "acme",
   name: "build server",

@@ -209,6 +209,7 @@ export const keyVerbs = [
     summary: "Show a key",
     description: "With what it has used of its limits, if it has any; never its secret.",
     roles: owners,
+    onKey: "show",
     faults: ["resource_not_found"],
     takes: Type.Object(oneKey),
     answers: KeyStanding,
@@ -222,6 +223,7 @@ export const keyVerbs = [
     description:
       "What is left out stays. Every node knows within a second; what runs goes on. Its team and limits: `updateKeyBudget`.",
     roles: managers,
+    onKey: "update",
     kind: "change",
     faults: ["resource_not_found", "wrong_state", "version_conflict"],
     takes: Type.Object(
@@ -266,6 +268,7 @@ export const keyVerbs = [
     summary: "Give a key a new secret",
     description: "The ID stays. The old secret works until its grace ends, or until it is revoked.",
     roles: keepers,
+    onKey: "rotate",
     kind: "act",
     faults: ["resource_not_found", "wrong_state"],
     takes: Type.Object({ ...oneKey, grace }),
@@ -291,8 +294,10 @@ export const keyVerbs = [
     name: "revokeKey",
     route: "POST /keys/{id}/revoke",
     summary: "Revoke a key",
-    description: "Every node refuses it within a second. Repeating it changes nothing.",
+    description:
+      "Every node refuses it within a second. Repeating it changes nothing. One of a sign-in ends the sign-in; one of identity tokens is not revoked.",
     roles: keepers,
+    onKey: "revoke",
     kind: "act",
     faults: ["resource_not_found", "wrong_state"],
     takes: Type.Object({
@@ -301,8 +306,9 @@ export const keyVerbs = [
     }),
     answers: Key,
     example: { takes: { id: examples.key }, answer: { ...exampleKey, revokedAt: examples.at } },
-    async act({ administration, actor, announce, keyOf, withSlug }, input) {
-      const { id } = await keyOf(input.id);
+    async act({ administration, actor, announce, keyFor, withSlug }, input) {
+      // Only a key that may be rotated has secrets that a rotation replaced.
+      const { id } = await keyFor(input.id, input.old ? "rotate" : "revoke");
       const key = await administration.revokeKey({ id, old: input.old === true, actor });
       await announce(id);
       return withSlug(key ?? noKey(id));

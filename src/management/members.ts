@@ -64,7 +64,6 @@ Examples:
     async act(context, input) {
       const { person } = await personOf(context, input.person);
       const organization = await context.openOrganization(input.organization);
-      await context.refuseOwnLimits({ personId: person.id });
       const before = await context.people.memberLimits(person.id, organization.id);
       const budget = await defaultAfter(context, organization, input.limits, { before, whose: "person" });
       const change = { organizationId: organization.id, before, budget };

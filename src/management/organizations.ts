@@ -170,14 +170,10 @@ export const organizationVerbs = [
       parts: "all",
     },
     async act(context, input) {
-      const { administration, organizationOf, within } = context;
+      const { administration, narrowedTo } = context;
       const { status, plan, over, cursor } = input;
-      if (within !== null) {
-        const own = cursor === within ? [] : await withStandings(context, [await organizationOf(within)]);
-        const isOver = ({ standing }: OrganizationStanding) => (standing?.usagePercent ?? 0) >= (over ?? 0);
-        return { data: own.filter(isOver), nextCursor: null };
-      }
-      const page = { limit: limitIn(input), after: cursor, status, plan, over };
+      const organizationId = await narrowedTo(undefined);
+      const page = { limit: limitIn(input), after: cursor, organizationId, status, plan, over };
       const found = await administration.pageOrganizations(page);
       return partFrom(found, await withStandings(context, found.items), ({ id }) => id);
     },

@@ -128,7 +128,6 @@ Examples:
       const owner = input.organization == null ? null : await context.organizationOf(input.organization);
       const { id, organizationId, budget } = await teamNamed(context, input.team, owner);
       const organization = await context.openOrganization(organizationId);
-      await context.refuseOwnLimits({ teamId: id });
       return raised(context, organization, { subject: "team", id, audited: id, budget }, input);
     },
   }),
@@ -138,6 +137,7 @@ Examples:
     summary: "Raise the limits of a key until an instant",
     description: description("more than the key's limits"),
     roles: managers,
+    onKey: "limit",
     kind: "act",
     faults,
     takes: Type.Object({ id: words("ID of the key."), ...raising }),
@@ -153,8 +153,7 @@ Examples:
       says: raisedFacts,
     },
     async act(context, input) {
-      const { id, organizationId, personId } = await context.keyOf(input.id);
-      await context.refuseOwnLimits({ personId });
+      const { id, organizationId } = await context.keyOf(input.id);
       const organization = await context.openOrganization(organizationId);
       const { budget } = await context.administration.keyBudget(id);
       return raised(context, organization, { subject: "key", id, audited: id, budget }, input);
@@ -187,7 +186,6 @@ Examples:
     async act(context, input) {
       const { person } = await personOf(context, input.person);
       const organization = await context.openOrganization(input.organization);
-      await context.refuseOwnLimits({ personId: person.id });
       const all = (await context.people.memberBudgets([person.id])).get(person.id) ?? [];
       const budget = all.find(({ organizationId }) => organizationId === organization.id)?.budget ?? noBudget;
       const id = await context.administration.memberId(organization.id, person.id);

@@ -203,8 +203,6 @@ Examples:
       const { administration, actor, announce, openOrganization } = context;
       const { team, organization } = await ownedTeam(context, input);
       await openOrganization(organization.id);
-      if (input.limits !== undefined || input.memberLimits !== undefined)
-        await context.refuseOwnLimits({ teamId: team.id });
       const refuse = async (now: StoredTeam) => {
         const last = await lastChange(administration, { id: organization.id, subject: team.id });
         const current = teamRecord({ ...now, organization: organization.slug });

@@ -13,6 +13,7 @@ import type { CallerRole } from "./caller.ts";
 import type { Command } from "./command.ts";
 import type { ManagementContext } from "./context.ts";
 import { ManagementError } from "./error.ts";
+import type { KeyAct } from "./key-kinds.ts";
 
 /**
  * `creation`: an idempotency key makes a repeat harmless. `change`: takes the version that was read, and is refused if
@@ -55,6 +56,8 @@ export interface Declared<Name extends string, How extends Kind, Takes extends T
   roles: readonly [CallerRole, ...CallerRole[]];
   /** Absent: it only reads. */
   kind?: How;
+  /** The act on the key that `id` names, which the key's kind may refuse (key-kinds.ts). Absent: it names no key. */
+  onKey?: KeyAct;
   /** The faults of the verb, beside those before it acts (api/management/gate.ts). */
   faults: readonly FaultCode[];
   /**
@@ -126,7 +129,7 @@ export function verbsOf(tag: Tag) {
     Answers extends TSchema,
     const How extends Kind = "reading",
   >(declared: Declared<Name, How, Takes, Answers>): Verb<Name, How, Takes, Answers> {
-    const { route, takes, kind = "reading" as How } = declared;
+    const { route, takes, onKey, kind = "reading" as How } = declared;
     const [method = "", path = ""] = route.split(" ");
     const version = kind === "change" ? versionRead : {};
     const input = Type.Object({ ...takes.properties, ...version }) as unknown as Input<How, Takes>;
@@ -140,6 +143,10 @@ export function verbsOf(tag: Tag) {
       path: path.replace(/\{\w+\}/, "{id}"),
       id: /\{(\w+)\}/.exec(path)?.[1] ?? null,
       input,
+      async act(context, given) {
+        if (onKey) await context.keyFor((given as { id: string }).id, onKey);
+        return declared.act(context, given);
+      },
       take(json) {
         compiled ??= contract(input as TSchema, { topLevel: "closed" });
         const trimmed = withoutMargins(json);

@@ -13,6 +13,7 @@ import { operatorCaller } from "../management/caller.ts";
 import { direct, type Transport } from "../management/client.ts";
 import { type ConsoleLinking, type ManagementOptions, managementContext } from "../management/context.ts";
 import { nearestOrganizations } from "../management/nearest.ts";
+import { ownLimitsOf } from "../management/own-limits.ts";
 import { administration, administrationStores } from "../postgres/administration.ts";
 import type { Database } from "../postgres/database.ts";
 import type { Operator } from "../store/operators.ts";
@@ -69,7 +70,7 @@ export function administering(parts: Parts, version: string): Administering {
   ) => {
     return managementContext({
       ...who,
-      ...administrationStores(database, { address, isServed: true }),
+      ...administrationStores(database, { address, own: ownLimitsOf(who), isServed: true }),
       fleet,
       nearest,
       ledger,

@@ -25,8 +25,8 @@ export function trying({ database, authenticateSecret, contextFor }: Parts): Try
   };
 }
 
-async function secretOf(database: Database, { keyOf }: ManagementContext, keyId: string): Promise<Uint8Array> {
-  const { id } = await keyOf(keyId);
+async function secretOf(database: Database, { keyFor }: ManagementContext, keyId: string): Promise<Uint8Array> {
+  const { id } = await keyFor(keyId, "try");
   const hash = await newestSecret(database, id);
   if (hash === null) throw new ManagementError(`The key ${id} has no secret that works. Rotate it.`, "wrong_state");
   return hash;

@@ -7,6 +7,7 @@ import type { DrainAdministration } from "../store/drain.ts";
 import type { Fleet } from "../store/fleet.ts";
 import type { NoticeAdministration } from "../store/notice.ts";
 import type { Operators } from "../store/operators.ts";
+import type { OwnLimits } from "../store/own-limits.ts";
 import type { PeopleAdministration } from "../store/people.ts";
 import type { PlanAdministration } from "../store/plan.ts";
 import type { RequestList } from "../store/request-list.ts";
@@ -21,6 +22,7 @@ import { noticeHooks } from "./notices.ts";
 import { operators } from "./operators.ts";
 import { organizationLife } from "./organization-life.ts";
 import { organizations } from "./organizations.ts";
+import { heldToOwnLimits } from "./own-limits.ts";
 import { peopleAdministration } from "./people-administration.ts";
 import { raises } from "./raises.ts";
 import { requestList } from "./request-list.ts";
@@ -30,6 +32,8 @@ import { teams } from "./teams.ts";
 export interface ActContext {
   /** The address that the acts are requested from; null: the node itself. */
   address?: string | null;
+  /** The person who acts, if the acts may not raise what counts for that person; null: they may. */
+  own?: OwnLimits | null;
   /**
    * The actor is a node, which has published the plans of its file; otherwise it is a command, whose file may have
    * other plans.
@@ -55,7 +59,7 @@ export function administrationStores(database: Database, context?: ActContext) {
 
 export function administration(
   database: Database,
-  { address = null, isServed = false }: ActContext = {},
+  { address = null, own = null, isServed = false }: ActContext = {},
 ): Administration &
   Operators &
   PlanAdministration &
@@ -65,7 +69,7 @@ export function administration(
   Standings &
   PeopleAdministration &
   RequestList {
-  const db = withAddress(database, address);
+  const db = withAddress(heldToOwnLimits(database, own), address);
   return {
     ...organizations(db, isServed),
     ...organizationLife(db),

@@ -15,6 +15,7 @@ import { keyLife } from "./key-life.ts";
 import { announceChange } from "./revocations.ts";
 import { type KeyRow, keyOf, type LivingKey, plainly } from "./rows.ts";
 import { keySecrets } from "./secrets.ts";
+import { endRow } from "./sign-ins.ts";
 import { hasUsed } from "./standing.ts";
 import { budgetNewKey, mayJoin } from "./teams.ts";
 
@@ -139,9 +140,12 @@ export function keys(db: Database): Pick<Administration, Verbs> {
 
     revokeKey: (input) =>
       act(db, async (tx) => {
+        const at = await storeNow(tx);
+        // The row of a sign-in is locked before its key, as by its refresh.
+        const uuid = uuidOf(input.id, "key_");
+        if (uuid !== null && !input.old) await endRow(tx, uuid, at);
         const key = await lockKey(tx, input.id);
         if (!key) return null;
-        const at = await storeNow(tx);
         const revoked = input.old ? await keySecrets.revokeReplaced(tx, key.id, at) : Number(key.revokedAt === null);
         if (revoked > 0) {
           await set(tx, key, input.old ? {} : { revokedAt: at });

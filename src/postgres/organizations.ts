@@ -55,10 +55,11 @@ export function organizations(db: Database, isServed: boolean): Pick<Administrat
       return rows.map(organizationOf);
     },
 
-    async pageOrganizations({ after, limit, status, plan, over }) {
+    async pageOrganizations({ organizationId, after, limit, status, plan, over }) {
       const beyond = after === undefined ? undefined : gt(organization.id, uuidOf(after, "org_") ?? uuid_max);
       const wanted = and(
         beyond,
+        organizationId === undefined ? undefined : eq(organization.id, bare(organizationId, "org_")),
         status === undefined ? undefined : eq(organization.status, status),
         plan === undefined ? undefined : eq(organization.plan, plan),
         over === undefined ? undefined : hasUsed("organization", organization.id, over),

@@ -53,6 +53,7 @@ export function callerOf(row: OrganizationRow): Credential["organization"] {
 export function keyOf({ key: row, state, endsAt }: LivingKey, secrets: Secret[]): Key {
   return {
     id: idOf(row.id, "key_"),
+    kind: row.kind,
     organizationId: idOf(row.organizationId, "org_"),
     name: row.name,
     scopes: row.scopes as Scope[],

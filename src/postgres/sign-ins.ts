@@ -170,12 +170,7 @@ async function complete(tx: Transaction, refreshed: Refreshed) {
 /** `id`: the bare UUID of its key. */
 async function end(tx: Transaction, id: string, why: string): Promise<boolean> {
   const at = await storeNow(tx);
-  const [row] = await tx.query<{ owner: string; personId: string }>(
-    `update sign_in s set ended_at = $2, tokens = null, refreshing_by = null from api_key k
-     where s.key_id = $1 and k.id = s.key_id and s.ended_at is null
-     returning k.organization_id as owner, s.person_id as "personId"`,
-    [id, at],
-  );
+  const row = await endRow(tx, id, at);
   if (!row) return false;
   const keyId = idOf(id, "key_");
   await tx.query("update api_key set revoked_at = $2, version = version + 1 where id = $1 and revoked_at is null", [
@@ -186,6 +181,17 @@ async function end(tx: Transaction, id: string, why: string): Promise<boolean> {
   const details = { person_id: idOf(row.personId, "per_"), why };
   await audit(tx, at, { actor: "service", action: "person.sign_out", owner: row.owner, subject: keyId, details });
   return true;
+}
+
+/** Ends a sign-in, whose key the caller then revokes. Null: the key is none of a sign-in that has not ended. */
+export async function endRow(tx: Transaction, id: string, at: Date) {
+  const [row] = await tx.query<{ owner: string; personId: string }>(
+    `update sign_in s set ended_at = $2, tokens = null, refreshing_by = null from api_key k
+     where s.key_id = $1 and k.id = s.key_id and s.ended_at is null
+     returning k.organization_id as owner, s.person_id as "personId"`,
+    [id, at],
+  );
+  return row ?? null;
 }
 
 /** Ends the access tokens of a workload. Its identity tokens end by the person's `not_before`. */

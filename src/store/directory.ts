@@ -58,6 +58,7 @@ export const useNoted_ms = 3_600_000;
 export interface Key {
   /** `key_` + UUIDv7 hex; stays through rotations. */
   id: string;
+  kind: KeyKind;
   organizationId: string;
   name: string;
   scopes: Scope[];
@@ -163,9 +164,14 @@ export interface Administration extends BudgetAdministration, RaiseAdministratio
     repeat?: Repeat | undefined;
   }): Promise<Organization | "slug_taken" | "no_plan" | Repeated>;
   listOrganizations(): Promise<Organization[]>;
-  /** Returns a page of organizations in the order of their creation. */
+  /** Returns a page of organizations, or of the one with this ID, in the order of their creation. */
   pageOrganizations(
-    page: Page & OverShare & { status?: OrganizationStatus | undefined; plan?: string | undefined },
+    page: Page &
+      OverShare & {
+        organizationId?: string | undefined;
+        status?: OrganizationStatus | undefined;
+        plan?: string | undefined;
+      },
   ): Promise<PageOf<Organization>>;
   /** Finds an organization by slug or ID. */
   findOrganization(slugOrId: string): Promise<Organization | null>;

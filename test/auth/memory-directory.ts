@@ -154,7 +154,7 @@ export function memoryDirectory(now_ms = Date.UTC(2026, 10, 21, 3)): MemoryDirec
       if (organizations.get(organizationId)?.status === "closed") return "closed";
       const life = { createdAt: now(), expiresAt, revokedAt: null, lastUsedAt: null, lastUsedFrom: null };
       const { owner, labels, allowedAddresses, personId = null } = input;
-      const open = { createdBy: actor, owner, personId, labels, allowedAddresses, version: 1 };
+      const open = { kind: "key" as const, createdBy: actor, owner, personId, labels, allowedAddresses, version: 1 };
       const read = { state: "active", endsAt: null } as const;
       const key: Key = { id, organizationId, name, scopes, allowedModels, ...life, ...open, ...read, secrets: [] };
       addSecret(key, secret);

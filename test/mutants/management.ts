@@ -4,8 +4,59 @@ import type { Mutant } from "./mutant.ts";
 
 const served = "test/http/management.test.ts";
 const rule = "docs/design/keys.md, Who administers";
+const kinds = "docs/access.md, Kinds of keys";
+const ownLimits = "docs/access.md, Limits of one's own";
+const raising = "test/management/own-limits.test.ts";
 
 export const management: Mutant[] = [
+  {
+    name: "the kind of a key refuses nothing",
+    file: "src/management/verb.ts",
+    find: "if (onKey) await context.keyFor(",
+    replace: "if (onKey) await context.keyOf(",
+    caughtBy: ["test/management/key-kinds.test.ts > gets a secret by a rotation"],
+    rule: kinds,
+  },
+  {
+    name: "a revoked sign-in keeps what the issuer gave",
+    file: "src/postgres/keys.ts",
+    find: "if (uuid !== null && !input.old) await endRow(",
+    replace: "if (uuid !== null && input.old) await endRow(",
+    caughtBy: ["test/management/key-kinds.test.ts > revoking a sign-in ends it for good"],
+    rule: kinds,
+  },
+  {
+    name: "people raise what counts for themselves",
+    file: "src/postgres/own-limits.ts",
+    find: "if (own === null) return db;",
+    replace: "if (own === null || own) return db;",
+    caughtBy: [`${raising} > a higher limit of members`],
+    rule: ownLimits,
+  },
+  {
+    name: "another team with the same limits stands for one's own",
+    file: "src/store/own-limits.ts",
+    find: "place === one.place && team === one.team",
+    replace: "place === one.place",
+    caughtBy: [`${raising} > which has used nothing yet`],
+    rule: ownLimits,
+  },
+  {
+    name: "a new key of one's own is compared with nothing",
+    file: "src/store/own-limits.ts",
+    find: '(was.get(entrance) ?? was.get("new") ?? [])',
+    replace: "(was.get(entrance) ?? [])",
+    caughtBy: [`${raising} > a new key of her own with more`],
+    rule: ownLimits,
+  },
+  {
+    name: "a raise of one's own may last longer",
+    file: "src/store/own-limits.ts",
+    find: "|| isLonger === true;",
+    replace: "|| isLonger === null;",
+    caughtBy: [`${raising} > that lasts longer`],
+    rule: ownLimits,
+  },
   {
     name: "every role may do what any role may",
     file: "src/api/management/gate.ts",

@@ -246,7 +246,7 @@ export function requireTls({ tls }: ManagementEntrance, { connection }: Call): v
   );
 }
 
-function requireRole({ role, name }: Caller, { roles, summary }: Pick<Verb, "roles" | "summary">): void {
+export function requireRole({ role, name }: Caller, { roles, summary }: Pick<Verb, "roles" | "summary">): void {
   if (roles.includes(role)) return;
   const needed = roles.join(" or ");
   throw new Fault("missing_role", `'${summary}' needs the role ${needed}, and ${name} has the role ${role}.`);

@@ -1,0 +1,53 @@
+/** The limits that count for a person in an organization, and whether an act raises one (docs/access.md, Limits of one's own). Pure. */
+
+/** A person none of whose acts may raise what counts for that person in the organization. */
+export interface OwnLimits {
+  personId: string;
+  organizationId: string;
+  /** Throws the refusal; what the act has done is then undone. */
+  refuse(): never;
+}
+
+/**
+ * Limits that count where the person calls: by a key (`entrance`: its ID), by a key or a token to come (`new`), or by any
+ * (`all`). Of one entrance, each `place` has one at most.
+ */
+export interface CountingLimits {
+  entrance: string;
+  place: "key" | "team" | "person";
+  /** The team. Elsewhere null: a key's own limits, or those that a new one gets, stand for each other. */
+  team: string | null;
+  /** The limits of a budget in a fixed order; null does not limit. */
+  limits: readonly (number | null)[];
+  /** The same under the raise in force, which ends at `raisedUntil`. */
+  raised: readonly (number | null)[];
+  raisedUntil: Date | null;
+}
+
+/**
+ * Whether something that counted before no longer does, or is higher, also when a raise has ended. Another team with the
+ * same limits is no substitute: it has used other units. A new key is compared with what a key to come would have had.
+ */
+export function isAnyRaised(before: readonly CountingLimits[], after: readonly CountingLimits[]): boolean {
+  const was = Map.groupBy(before, ({ entrance }) => entrance);
+  const is = Map.groupBy(after, ({ entrance }) => entrance);
+  // A key that has ended calls no more; what counts for all keys and for those to come always does.
+  const entrances = new Set(["new", "all", ...is.keys()]);
+  return [...entrances].some((entrance) =>
+    (was.get(entrance) ?? was.get("new") ?? []).some((one) => {
+      const now = is.get(entrance)?.find(({ place, team }) => place === one.place && team === one.team);
+      return isRaised(one, now ?? { ...one, ...unlimited });
+    }),
+  );
+}
+
+const unlimited = { limits: [], raised: [], raisedUntil: null } satisfies Partial<CountingLimits>;
+
+function isRaised(before: CountingLimits, after: CountingLimits): boolean {
+  const isLonger = before.raisedUntil && after.raisedUntil && after.raisedUntil > before.raisedUntil;
+  return isHigher(before.limits, after.limits) || isHigher(before.raised, after.raised) || isLonger === true;
+}
+
+function isHigher(before: CountingLimits["limits"], after: CountingLimits["limits"]): boolean {
+  return before.some((limit, index) => limit !== null && (after[index] ?? Number.POSITIVE_INFINITY) > limit);
+}
