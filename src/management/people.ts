@@ -5,7 +5,7 @@ import { scopes } from "../store/directory.ts";
 import { type KnownPerson, type PersonChanged, personKinds } from "../store/people.ts";
 import { day, instant as instantWritten } from "../time/written.ts";
 import { type Column, type Facts, flag } from "./command.ts";
-import type { ManagementContext } from "./context.ts";
+import { lastAdministrator, type ManagementContext } from "./context.ts";
 import { fail } from "./error.ts";
 import { Membership, membershipWords } from "./membership.ts";
 import { partFrom } from "./page.ts";
@@ -308,11 +308,7 @@ export async function changed(
 ): Promise<Person> {
   const after = await act(name, context.actor, read);
   if (after === null) return noPerson(name);
-  if (after === "last_admin")
-    return fail(
-      "You are the last one who can administer. Let somebody else do it, or make another admin.",
-      "wrong_state",
-    );
+  if (after === "last_admin") return lastAdministrator();
   if ("stale" in after) return stale(`Person ${name}`, { read }, Person, personIn(context, after.stale));
   await context.announce(after.person.id);
   return personIn(context, after);

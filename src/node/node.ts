@@ -36,7 +36,7 @@ import { disposable, type Foundation } from "./foundation.ts";
 import { inferenceRuns } from "./inference-runs.ts";
 import type { Listeners } from "./listeners.ts";
 import { problemOf, workersChecks, workersReadings } from "./membership.ts";
-import { readinessChecks, routesCheck } from "./readiness-checks.ts";
+import { administratorsCheck, readinessChecks, routesCheck } from "./readiness-checks.ts";
 import { readings } from "./readings.ts";
 import { newIdentity, startReporting } from "./reporting.ts";
 import { type SigningIn, startSigningIn } from "./signing-in.ts";
@@ -194,7 +194,11 @@ function startReadiness(
   { lifecycle, stores, engines }: Pick<Parts, "lifecycle" | "stores" | "engines">,
 ): Readiness {
   const { configuration, database, member } = serving;
-  const checks = [...readinessChecks(database, stores.redis, configuration), routesCheck(engines.routes)];
+  const checks = [
+    ...readinessChecks(database, stores.redis, configuration),
+    administratorsCheck(database, log, () => performance.now()),
+    routesCheck(engines.routes),
+  ];
   return readinessOf([...checks, ...workersChecks(member)], {
     lifecycle,
     clock: systemClock(),

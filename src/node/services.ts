@@ -83,12 +83,17 @@ export function services(environment: NodeJS.ProcessEnv, early: Early | null = n
         import("../../db/migrate.ts"),
       ]);
       try {
-        const { whyNoSessions } = await import("../postgres/sessions.ts");
+        const [{ whyNoSessions }, { administratorsOutlook }, { administratorsProblem }] = await Promise.all([
+          import("../postgres/sessions.ts"),
+          import("../postgres/administrators.ts"),
+          import("../store/administrators.ts"),
+        ]);
         const pooled = await whyNoSessions(database);
         if (pooled) throw new Error(`The database cannot be used: ${pooled}.`);
         const schema = await schemaOf(database);
         const where = database.kind === "postgres" ? "Postgres" : `The embedded database in ${storage.dataDir}`;
-        return { says: `${where} responds.`, schema: { is: schema.is, problem: differing(schema) } };
+        const administrators = schema.is === "current" ? administratorsProblem(await administratorsOutlook(database)) : null;
+        return { says: `${where} responds.`, schema: { is: schema.is, problem: differing(schema) }, administrators };
       } finally {
         await database.close();
       }

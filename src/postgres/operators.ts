@@ -5,6 +5,7 @@ import { bare, uuid_max, uuidOf } from "../store/ids.ts";
 import type { FoundOperator, Operator, Operators } from "../store/operators.ts";
 import { batched } from "../time/batched.ts";
 import { act, audit, repeated, storeNow, unrepeated } from "./acts.ts";
+import { keepingAdministrator } from "./administrators.ts";
 import type { Database, Transaction } from "./database.ts";
 import { masked } from "./keys.ts";
 import { type OperatorRow, operatorOf, plainly } from "./rows.ts";
@@ -74,7 +75,7 @@ export function operators(db: Database): Operators {
       }),
 
     revokeOperator: ({ id, old, actor }) =>
-      act(db, async (tx) => {
+      keepingAdministrator(db, async (tx) => {
         const row = await lock(tx, id);
         if (!row) return null;
         const at = await storeNow(tx);
