@@ -210,7 +210,7 @@ export const personVerbs = [
     route: "POST /people/{person}/suspend",
     summary: "Suspend a person",
     description:
-      "The person's keys, tokens and sessions are refused on every node within a second, and what runs by them ends, until the person is resumed.",
+      "The person's keys and tokens are refused on every node within a second until the person is resumed, what runs by them ends, and sessions of browsers end for good.",
     ...personChange,
     example: { takes: sent, answer: { ...examplePerson, state: "suspended", version: 2 } },
     command: {
@@ -224,7 +224,7 @@ export const personVerbs = [
     name: "resumePerson",
     route: "POST /people/{person}/resume",
     summary: "Resume a person",
-    description: "The person's keys and tokens work again.",
+    description: "The person's keys and tokens work again. In a browser, the person signs in again.",
     ...personChange,
     example: { takes: sent, answer: { ...examplePerson, version: 3 } },
     command: {

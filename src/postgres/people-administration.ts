@@ -37,6 +37,7 @@ export function peopleAdministration(db: Database): PeopleAdministration {
       changing<never>(db, { id, actor, version }, async (tx, row, at) => {
         if (row.suspendedAt) return null;
         await tx.drizzle.update(person).set({ suspendedAt: at }).where(eq(person.id, row.id));
+        await endSessions(tx, row.id);
         return { action: "person.suspend", details: {} };
       }),
 
@@ -192,11 +193,16 @@ async function changing<Refusal extends string>(
 const readLocked = async (tx: Transaction, id: string): Promise<KnownPerson> =>
   (await readPerson(tx, eq(person.id, id)))!;
 
+/** Ends sessions of browsers, and approvals that no device has fetched yet. */
+async function endSessions(tx: Transaction, id: string): Promise<void> {
+  await tx.query("delete from browser_session where person_id = $1", [id]);
+  await tx.query("delete from device_request where person_id = $1", [id]);
+}
+
 /** Erases the identity of a person, and ends sessions and sign-ins. The hash of the subject stays, to recognise a return. */
 async function erase(tx: Transaction, id: string, at: Date): Promise<void> {
   await tx.drizzle.delete(membership).where(eq(membership.personId, id));
-  await tx.query("delete from browser_session where person_id = $1", [id]);
-  await tx.query("delete from device_request where person_id = $1", [id]);
+  await endSessions(tx, id);
   await tx.query(
     "update sign_in set ended_at = $2, tokens = null, refreshing_by = null, address = '' where person_id = $1 and ended_at is null",
     [id, at],
