@@ -6,6 +6,7 @@ import type { Configuration, ServerSettings, StorageSettings } from "../config/c
 import type { WorkersWanted } from "../config/settings/sections.ts";
 import { type Room, tooSmall, workersIn } from "../config/workers.ts";
 import { issuerClients } from "../identity/issuer-clients.ts";
+import type { Management } from "../management/verbs.ts";
 import { judged } from "./certificates.ts";
 import { runningServer, withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
@@ -88,6 +89,9 @@ async function examine(services: Services): Promise<Finding[]> {
     const isReadable = found !== undefined && (schema === undefined || schema.is === "current");
     if (rules.length > 0 && isReadable && (settings.databaseUrl || hasData(settings.dataDir)))
       await inspect("rules", () => withManagement(services, (manage) => rulesSay(rules, manage)));
+    const hasKey = configuration?.server.secretKeys !== undefined;
+    if (isReadable && !hasKey && (settings.databaseUrl || hasData(settings.dataDir)))
+      await withManagement(services, (manage) => plainSecrets(manage)).then((found) => findings.push(...found), () => {});
     await inspect("redis", async () => redis(services, databaseUrl ?? null, redisUrl));
   }
   await Promise.all(
@@ -148,6 +152,13 @@ function schemaSays({ is, problem }: Inspection["schema"], migrates: boolean): s
   if (problem === null) return "as this version makes it";
   if (is === "older" && migrates) throw new Warning(problem);
   throw new Error(problem);
+}
+
+/** Without SLUICE_SECRET_KEY, whoever reads the database can sign notices. */
+async function plainSecrets(manage: Management): Promise<Finding[]> {
+  if ((await manage.pageNotices({ limit: 1 })).data.length === 0) return [];
+  const says = "secrets of webhooks are in the database in plain text; set SLUICE_SECRET_KEY, which encrypts them";
+  return [{ check: "webhooks", status: "warning", says }];
 }
 
 /** Whether a server has ever run there: opening a database that does not exist would create it. */

@@ -39,6 +39,7 @@ import { problemOf, workersChecks, workersReadings } from "./membership.ts";
 import { administratorsCheck, readinessChecks, routesCheck } from "./readiness-checks.ts";
 import { readings } from "./readings.ts";
 import { newIdentity, startReporting } from "./reporting.ts";
+import { sealingOf } from "./sealing.ts";
 import { type SigningIn, startSigningIn } from "./signing-in.ts";
 import { storePatience } from "./store-patience.ts";
 import { type Stores, startStores } from "./stores.ts";
@@ -149,7 +150,7 @@ async function startParts(foundation: Foundation, ending: AsyncDisposableStack):
   const people = signingIn.parts;
   const authentication = ending.use(await startAuthentication(foundation, { metrics, people, patience }));
   const sending = notices({
-    queue: noticeQueue(database),
+    queue: noticeQueue(database, sealingOf(settings.server)),
     allowsPrivate: () => configuration.current().webhooks.allow_private,
     now_ms: Date.now,
     failed: outage("notices_unsent"),
