@@ -17,19 +17,21 @@ const lasting = `(
       and s.revoked_at is null and s.expires_at is null))`;
 
 /**
- * An act on people or operators: one after the other, so that each sees what those before it have left. `last_admin`: there
- * would be no administrator any more, and nothing was changed.
+ * An act on a person or an operator, whose row `lock` locks: one act after the other, so that each sees what those before it
+ * have left. `last_admin`: there would be no administrator any more, and nothing was changed.
  */
-export async function keepingAdministrator<Answer>(
+export async function keepingAdministrator<Row, Answer>(
   db: Database,
-  work: (tx: Transaction) => Promise<Answer>,
+  lock: (tx: Transaction) => Promise<Row>,
+  work: (tx: Transaction, row: Row) => Promise<Answer>,
 ): Promise<Answer | "last_admin"> {
   try {
     return await act(db, async (tx) => {
-      // Before any lock of a row, so that two acts never wait for each other.
-      await tx.query("select pg_advisory_xact_lock(hashtextextended('sluice last admin', 0))");
+      await lockAdministrators(tx);
+      // From here on the issuer gives this row nothing that the look does not see.
+      const row = await lock(tx);
       const hadOne = await isThere(tx);
-      const answer = await work(tx);
+      const answer = await work(tx, row);
       if (hadOne && !(await isThere(tx))) throw new LastAdministrator();
       return answer;
     });
@@ -40,6 +42,11 @@ export async function keepingAdministrator<Answer>(
 }
 
 class LastAdministrator extends Error {}
+
+/** Until the commit nobody else takes an administrator away. It is taken before any lock of a row, so that nobody waits in a ring. */
+export async function lockAdministrators(tx: Pick<Transaction, "query">): Promise<void> {
+  await tx.query("select pg_advisory_xact_lock(hashtextextended('sluice last admin', 0))");
+}
 
 async function isThere(tx: Pick<Transaction, "query">): Promise<boolean> {
   const [row] = await tx.query<{ is_there: boolean }>(`select ${lasting} as is_there`);

@@ -75,18 +75,21 @@ export function operators(db: Database): Operators {
       }),
 
     revokeOperator: ({ id, old, actor }) =>
-      keepingAdministrator(db, async (tx) => {
-        const row = await lock(tx, id);
-        if (!row) return null;
-        const at = await storeNow(tx);
-        const revoked = await (old ? operatorSecrets.revokeReplaced(tx, row.id, at) : revokeWhole(tx, row, at));
-        if (revoked > 0) {
-          const action = old ? "operator.revoke_old" : "operator.revoke";
-          const details = old ? { secrets: revoked } : {};
-          await audit(tx, at, { actor, action, owner: row.organizationId, subject: id, details });
-        }
-        return read(tx, eq(operator.id, row.id));
-      }),
+      keepingAdministrator(
+        db,
+        (tx) => lock(tx, id),
+        async (tx, row) => {
+          if (!row) return null;
+          const at = await storeNow(tx);
+          const revoked = await (old ? operatorSecrets.revokeReplaced(tx, row.id, at) : revokeWhole(tx, row, at));
+          if (revoked > 0) {
+            const action = old ? "operator.revoke_old" : "operator.revoke";
+            const details = old ? { secrets: revoked } : {};
+            await audit(tx, at, { actor, action, owner: row.organizationId, subject: id, details });
+          }
+          return read(tx, eq(operator.id, row.id));
+        },
+      ),
   };
 }
 

@@ -167,8 +167,8 @@ async function changing<Refusal extends string>(
   work: (tx: Transaction, row: PersonRow, at: Date) => Promise<Done | Refusal>,
 ): Promise<PersonChanged | Refusal> {
   let unsummed: string[] = [];
-  const answer = await keepingAdministrator(db, async (tx): Promise<PersonChanged | Refusal> => {
-    const row = await lockPerson(tx, id);
+  const locking = (tx: Transaction) => lockPerson(tx, id);
+  const answer = await keepingAdministrator(db, locking, async (tx, row): Promise<PersonChanged | Refusal> => {
     if (!row) return null;
     if (typeof version === "number" && row.version !== version) return { stale: await readLocked(tx, row.id) };
     const at = await storeNow(tx);
