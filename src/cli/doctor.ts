@@ -91,7 +91,10 @@ async function examine(services: Services): Promise<Finding[]> {
       await inspect("rules", () => withManagement(services, (manage) => rulesSay(rules, manage)));
     const hasKey = configuration?.server.secretKeys !== undefined;
     if (isReadable && !hasKey && (settings.databaseUrl || hasData(settings.dataDir)))
-      await withManagement(services, (manage) => plainSecrets(manage)).then((found) => findings.push(...found), () => {});
+      await withManagement(services, (manage) => plainSecrets(manage)).then(
+        (found) => findings.push(...found),
+        () => {},
+      );
     await inspect("redis", async () => redis(services, databaseUrl ?? null, redisUrl));
   }
   await Promise.all(

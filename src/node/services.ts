@@ -93,7 +93,8 @@ export function services(environment: NodeJS.ProcessEnv, early: Early | null = n
         if (pooled) throw new Error(`The database cannot be used: ${pooled}.`);
         const schema = await schemaOf(database);
         const where = database.kind === "postgres" ? "Postgres" : `The embedded database in ${storage.dataDir}`;
-        const administrators = schema.is === "current" ? administratorsProblem(await administratorsOutlook(database)) : null;
+        const administrators =
+          schema.is === "current" ? administratorsProblem(await administratorsOutlook(database)) : null;
         return { says: `${where} responds.`, schema: { is: schema.is, problem: differing(schema) }, administrators };
       } finally {
         await database.close();

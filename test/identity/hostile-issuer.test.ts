@@ -244,7 +244,14 @@ describe("a sign-in", () => {
     const said = { issuer: issuer.issuer, jwks_uri: `${issuer.issuer}/jwks`, ...honest, [name]: address };
     issuer.answer(path, () => Response.json(said));
     const beginning = { kind: "console", issuer: issuer.issuer, redirectUri, returnTo: "/" } as const;
-    await refused(() => beginSignIn(identityParts(db, () => settingsOf([issuer])), beginning), IssuerAway);
+    await refused(
+      () =>
+        beginSignIn(
+          identityParts(db, () => settingsOf([issuer])),
+          beginning,
+        ),
+      IssuerAway,
+    );
   });
 });
 

@@ -113,7 +113,9 @@ for (const { kind, open } of kindsFor(import.meta.path))
 
     /** Leaves a state without administrators, as time and the issuer can, for the next round. */
     async function endAll(): Promise<void> {
-      await db.exec("update membership set role = 'viewer' where role = 'admin'; update operator set revoked_at = now()");
+      await db.exec(
+        "update membership set role = 'viewer' where role = 'admin'; update operator set revoked_at = now()",
+      );
     }
 
     test("the expiry of the last token is told 14 days before and after, and a new operator ends that", async () => {

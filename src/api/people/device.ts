@@ -124,7 +124,8 @@ async function decided(visit: Visit, session: CurrentSession, fields: Fields): P
   const isDone = isApproval
     ? await approveDevice(parts, session, { code: device.code, organizationId })
     : await denyDevice(parts, device.code);
-  const notDone = "This decision does not count: the code was decided elsewhere, has expired, or is not for this organization.";
+  const notDone =
+    "This decision does not count: the code was decided elsewhere, has expired, or is not for this organization.";
   if (!isDone) return page("Approve a device", codeForm(session, null, notDone), { status: 400 });
   if (!isApproval) return page("Denied", html`<p>The device gets nothing. You can close this page.</p>`);
   const body = html`<p>The device is signed in within a few seconds. You can close this page.</p>`;

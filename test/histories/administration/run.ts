@@ -18,7 +18,12 @@ export interface AdministrationRun extends StoredHistory {
 }
 
 /** Stops at the first violation. */
-export async function runAdministration({ first, count, kind, done }: AdministrationOptions): Promise<AdministrationRun> {
+export async function runAdministration({
+  first,
+  count,
+  kind,
+  done,
+}: AdministrationOptions): Promise<AdministrationRun> {
   const owned = kind === "model" ? null : await openDatabase();
   const run: AdministrationRun = { histories: 0, acts: 0, refusals: 0, violation: null };
   try {
