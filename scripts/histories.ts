@@ -1,27 +1,31 @@
 // `npm run histories -- --count N --seed S`: simulates N histories of a node's metering, from seed S on. It prints how many
 // ran, and the first violation with its shortest replay. `--keep` runs such a replay; `--teeth` takes out each rule of the
-// protocol and shows that the histories notice. Exits with 1 if a rule was broken.
+// protocol and shows that the histories notice. `--administration model` simulates acts on people and operators instead,
+// `stored` does them on Postgres, and `own-limits` has an organization's administrator there. Exits with 1 if a rule was broken.
 
 import { parseArgs } from "node:util";
 import Table from "cli-table3";
+import { type AdministrationOptions, runAdministration } from "../test/histories/administration/run.ts";
 import { runHistory } from "../test/histories/history.ts";
 import { allMutations } from "../test/histories/mutations-of-changes.ts";
 import { reportOf } from "../test/histories/report.ts";
 import { keepOf, shortest } from "../test/histories/shrink.ts";
 import { caught } from "../test/histories/teeth.ts";
 
-const usage = `usage: npm run histories -- [--count N] [--seed S] [--keep "…"] | --teeth
+const usage = `usage: npm run histories -- [--count N] [--seed S] [--keep "…" | --administration model|stored|own-limits] | --teeth
   N histories (1000) from seed S (1) on; whole numbers, N at least 1.`;
+const kinds = ["model", "stored", "own-limits"] as const;
 const print_every_ms = 10_000;
 const plain = { head: [], border: [] };
 
-function main(): number {
+async function main(): Promise<number> {
   const asked = options();
   if (!asked) {
     console.error(usage);
     return 2;
   }
   if (asked.teeth) return teeth();
+  if (asked.administration) return administration(asked.administration, asked.seed, asked.count);
   return asked.keep === undefined ? many(asked.seed, asked.count) : again(asked.seed, asked.keep);
 }
 
@@ -32,15 +36,36 @@ function options() {
         count: { type: "string", default: "1000" },
         seed: { type: "string", default: "1" },
         keep: { type: "string" },
+        administration: { type: "string" },
         teeth: { type: "boolean", default: false },
       },
     });
     const [count, seed] = [Number(values.count), Number(values.seed)];
     if (!Number.isInteger(count) || count < 1 || !Number.isInteger(seed)) return null;
-    return { ...values, count, seed };
+    const administration = kinds.find((kind) => kind === values.administration);
+    if (values.administration !== undefined && !administration) return null;
+    return { ...values, administration, count, seed };
   } catch {
     return null;
   }
+}
+
+async function administration(kind: AdministrationOptions["kind"], first: number, count: number): Promise<number> {
+  const began = performance.now();
+  let lastPrinted_ms = began;
+  const done = (histories: number) => {
+    if (performance.now() - lastPrinted_ms < print_every_ms) return;
+    lastPrinted_ms = performance.now();
+    console.log(`${histories} histories, none broken`);
+  };
+  const run = await runAdministration({ first, count, kind, done });
+  const { histories, acts, refusals, violation } = run;
+  const seconds = ((performance.now() - began) / 1000).toFixed(1);
+  const table = new Table({ style: plain });
+  table.push({ histories }, { acts }, { "acts refused": refusals }, { seconds }, { "broken rules": violation ? 1 : 0 });
+  console.log(table.toString());
+  if (violation) console.log(violation);
+  return violation ? 1 : 0;
 }
 
 function many(first: number, count: number): number {
@@ -99,4 +124,4 @@ function teeth(): number {
   return missed > 0 ? 1 : 0;
 }
 
-process.exit(main());
+process.exit(await main());

@@ -4,6 +4,7 @@
  * secret key). The name of its place is sealed with a secret, which therefore opens in no other place.
  */
 import { createCipheriv, createDecipheriv } from "node:crypto";
+import type { Sealing } from "../store/sealing.ts";
 
 const form_byte = 1;
 const keyId_bytes = 4;
@@ -26,15 +27,6 @@ function keyIn(text: string): Uint8Array | null {
   if (!/^[A-Za-z0-9+/_-]{43}=?$/.test(text)) return null;
   const bytes = new Uint8Array(Buffer.from(text, "base64"));
   return bytes.length === key_bytes ? bytes : null;
-}
-
-export interface Sealing {
-  /** `about`: names the place where it is kept, such as `refresh_token/<id>`. */
-  seal(secret: string, about: string): Uint8Array;
-  /** Null if it was changed, belongs to another place, or was sealed with a key that is gone. */
-  open(sealed: Uint8Array, about: string): string | null;
-  /** Whether a key other than the first sealed it. Then it should be sealed again, so that the old key can go. */
-  isOutdated(sealed: Uint8Array): boolean;
 }
 
 /** `random`: bytes from a cryptographic source. */

@@ -1,4 +1,5 @@
 /** The steps of `sluice apply` in words and as JSON. */
+import { maskedUrl } from "../inference/masked.ts";
 import type { Difference, Step } from "../management/apply/step.ts";
 import { painted, type Terminal } from "./terminal.ts";
 
@@ -10,13 +11,20 @@ export function describeStep(terminal: Terminal, step: Step): string {
   const { action, kind, differences } = step;
   const end = action === "remove" ? (kind === "key" ? ": revoked" : ": removed") : "";
   const first = painted(terminal, colors[action], `${signs[action]} ${kind} ${nameOf(step)}${end}`);
-  const lines = differences.map((difference) => `    ${describe(action, difference)}`);
+  const lines = differences.map((difference) => `    ${describe(action, shown(difference))}`);
   return [first, ...lines].map((line) => `${line}\n`).join("");
 }
 
 /** `acme`, `acme/build server` */
 function nameOf({ kind, organization, name }: Step): string {
   return kind === "team" || kind === "key" ? `${organization}/${name}` : name;
+}
+
+/** A URL of a webhook may have a secret in it, and what is printed may be kept. */
+function shown(difference: Difference): Difference {
+  if (difference.field !== "notices.url") return difference;
+  const masked = (value: unknown) => (typeof value === "string" ? maskedUrl(value) : value);
+  return { ...difference, from: masked(difference.from), to: masked(difference.to) };
 }
 
 function describe(action: Step["action"], { field, from, to }: Difference): string {
@@ -32,7 +40,7 @@ function written(value: unknown): string {
 
 /** The step as `--json` has it. */
 export function shownStep({ action, kind, organization, name, differences }: Step, secret: string | null) {
-  return { action, kind, organization, name, fields: differences, secret };
+  return { action, kind, organization, name, fields: differences.map(shown), secret };
 }
 
 /** `2 to add, 1 to change.` or, of steps that were made, `2 added, 1 changed.` */

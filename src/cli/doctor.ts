@@ -6,11 +6,12 @@ import type { Configuration, ServerSettings, StorageSettings } from "../config/c
 import type { WorkersWanted } from "../config/settings/sections.ts";
 import { type Room, tooSmall, workersIn } from "../config/workers.ts";
 import { issuerClients } from "../identity/issuer-clients.ts";
+import type { Management } from "../management/verbs.ts";
 import { judged } from "./certificates.ts";
 import { runningServer, withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
 import { engineSays } from "./engine-check.ts";
-import { healthOf, localUrl } from "./healthcheck.ts";
+import { type Health, healthOf, localUrl } from "./healthcheck.ts";
 import { issuerSays } from "./issuer-check.ts";
 import { type JsonFlag, jsonOption, printJson } from "./option.ts";
 import { consolePortSays, operatorPortSays } from "./port-check.ts";
@@ -60,6 +61,7 @@ async function examine(services: Services): Promise<Finding[]> {
   };
   let configuration: Configuration | undefined;
   let storage: StorageSettings | undefined;
+  let administrators: string | null = null;
   await inspect("configuration", async () => {
     configuration = await services.configuration();
     const { catalog, upstreams } = configuration;
@@ -81,11 +83,18 @@ async function examine(services: Services): Promise<Finding[]> {
       return found.says;
     });
     const { schema } = found ?? {};
+    administrators = found?.administrators ?? null;
     const { rules = [] } = configuration?.identity ?? {};
     if (schema) await inspect("schema", async () => schemaSays(schema, configuration?.server.migrates ?? true));
     const isReadable = found !== undefined && (schema === undefined || schema.is === "current");
     if (rules.length > 0 && isReadable && (settings.databaseUrl || hasData(settings.dataDir)))
       await inspect("rules", () => withManagement(services, (manage) => rulesSay(rules, manage)));
+    const hasKey = configuration?.server.secretKeys !== undefined;
+    if (isReadable && !hasKey && (settings.databaseUrl || hasData(settings.dataDir)))
+      await withManagement(services, (manage) => plainSecrets(manage)).then(
+        (found) => findings.push(...found),
+        () => {},
+      );
     await inspect("redis", async () => redis(services, databaseUrl ?? null, redisUrl));
   }
   await Promise.all(
@@ -106,10 +115,12 @@ async function examine(services: Services): Promise<Finding[]> {
   await inspect("descriptors", async () => descriptors(services.descriptorLimit()));
   let isRunning = false;
   await inspect("server", async () => {
-    const { says, runs } = await server(services);
+    const { says, runs, warnings } = await server(services);
     isRunning = runs;
+    administrators ??= warnings.get("administrators") ?? null;
     return says;
   });
+  if (administrators !== null) findings.push({ check: "administrators", status: "warning", says: administrators });
   if (configuration) {
     const { addresses } = services;
     await inspect("console", () => consolePortSays(configuration!, addresses(), isRunning));
@@ -144,6 +155,13 @@ function schemaSays({ is, problem }: Inspection["schema"], migrates: boolean): s
   if (problem === null) return "as this version makes it";
   if (is === "older" && migrates) throw new Warning(problem);
   throw new Error(problem);
+}
+
+/** Without SLUICE_SECRET_KEY, whoever reads the database can sign notices. */
+async function plainSecrets(manage: Management): Promise<Finding[]> {
+  if ((await manage.pageNotices({ limit: 1 })).data.length === 0) return [];
+  const says = "secrets of webhooks are in the database in plain text; set SLUICE_SECRET_KEY, which encrypts them";
+  return [{ check: "webhooks", status: "warning", says }];
 }
 
 /** Whether a server has ever run there: opening a database that does not exist would create it. */
@@ -183,12 +201,13 @@ function descriptors(limit: number | null): string {
   throw new Warning(`this process may open ${limit}; raise the limit to ${descriptors_min} or more (ulimit -n)`);
 }
 
-async function server(services: Services): Promise<{ says: string; runs: boolean }> {
+/** `warnings`: those of the running server, by check. */
+async function server(services: Services): Promise<{ says: string; runs: boolean } & Pick<Health, "warnings">> {
   const url = localUrl(services.environment);
-  const health = await healthOf(url, true);
-  if (health.ready) return { says: `ready at ${url.origin}`, runs: true };
-  if (health.answered) throw new Warning(`${url.origin}: ${health.message}`);
-  return { says: `not running at ${url.origin}; to start it, run: sluice serve`, runs: false };
+  const { ready, answered, message, warnings } = await healthOf(new URL("?verbose", url), true);
+  if (ready) return { says: `ready at ${url.origin}`, runs: true, warnings };
+  if (answered) throw new Warning(`${url.origin}: ${message}`);
+  return { says: `not running at ${url.origin}; to start it, run: sluice serve`, runs: false, warnings };
 }
 
 function count(number: number, thing: string): string {

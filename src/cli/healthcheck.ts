@@ -24,6 +24,8 @@ export interface Health {
   /** Whether there was an answer at all. */
   answered: boolean;
   message: string;
+  /** What it warns of, by check, if it is asked verbosely. */
+  warnings: ReadonlyMap<string, string>;
 }
 
 /**
@@ -39,9 +41,11 @@ export async function healthOf(url: URL, isOwn: boolean): Promise<Health> {
       signal,
       tls: { rejectUnauthorized: !isOwn },
     });
-    const body = (await response.text()).slice(0, 500);
-    if (response.ok) return { ready: true, answered: true, message: "ready" };
-    return { ready: false, answered: true, message: `not ready (${response.status}): ${reason(body)}` };
+    const body = await response.text();
+    const warnings = warningsIn(body);
+    if (response.ok) return { ready: true, answered: true, message: "ready", warnings };
+    const message = `not ready (${response.status}): ${reason(body).slice(0, 500)}`;
+    return { ready: false, answered: true, message, warnings };
   } catch (cause) {
     const refused = cause instanceof Error && "code" in cause && noListener.has(String(cause.code));
     const isLate = cause instanceof Error && cause.name === "TimeoutError";
@@ -50,7 +54,7 @@ export async function healthOf(url: URL, isOwn: boolean): Promise<Health> {
       : isLate
         ? `no answer within ${answer_ms / 1000} s`
         : "no HTTP response";
-    return { ready: false, answered: !refused, message: `${problem} at ${url.origin}` };
+    return { ready: false, answered: !refused, message: `${problem} at ${url.origin}`, warnings: new Map() };
   }
 }
 
@@ -71,15 +75,28 @@ function readyUrl(url: string): URL | null {
   return parsed;
 }
 
-/** The checks that /readyz reports as failing; else the beginning of the body. */
+/** The checks that /readyz reports as failing; else the body. */
 function reason(body: string): string {
+  const { checks, error } = answerIn(body);
+  if (checks.length === 0) return String(error?.message ?? body);
+  return checks.map(([name, status]) => `${name}: ${status}`).join("; ");
+}
+
+const warning = "warning: ";
+
+function warningsIn(body: string): ReadonlyMap<string, string> {
+  const { checks } = answerIn(body);
+  const warned = checks.filter(([, status]) => status.startsWith(warning));
+  return new Map(warned.map(([name, status]) => [name, status.slice(warning.length)]));
+}
+
+/** What /readyz answered. Another server may answer anything. */
+function answerIn(body: string): { checks: [string, string][]; error?: { message?: unknown } } {
   try {
     const { checks, error } = JSON.parse(body);
-    if (typeof checks !== "object" || checks === null) return String(error?.message ?? body);
-    return Object.entries(checks)
-      .map(([name, status]) => `${name}: ${status}`)
-      .join("; ");
+    const listed = typeof checks === "object" && checks !== null ? Object.entries(checks) : [];
+    return { checks: listed.map(([name, status]) => [name, String(status)]), error };
   } catch {
-    return body;
+    return { checks: [] };
   }
 }

@@ -1,12 +1,12 @@
 /** The parts that the ways in share: issuers, people, the stores, and what is sealed. */
 import { type ConfirmedPerson, confirmPerson, NoSubject } from "../auth/confirm.ts";
 import type { Claims, Identity, Issuer } from "../auth/identity.ts";
-import type { Sealing } from "../auth/sealed.ts";
 import type { UnknownCredentials } from "../auth/unknown-credentials.ts";
 import type { BrowserSessions } from "../store/browser-sessions.ts";
 import type { DeviceRequests } from "../store/device-requests.ts";
 import { idOf } from "../store/ids.ts";
 import type { KnownPerson, People } from "../store/people.ts";
+import type { Sealing } from "../store/sealing.ts";
 import type { SignIns } from "../store/sign-ins.ts";
 import type { UseCounts } from "../store/use-counts.ts";
 import { type KeptTokens, refreshed } from "./grants.ts";

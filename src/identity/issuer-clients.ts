@@ -81,6 +81,7 @@ async function discovered(issuer: Issuer): Promise<IssuerClient> {
     const metadata = (await discovery(url, clientOf(issuer), undefined, None(), options)).serverMetadata();
     if (metadata.issuer !== issuer.issuer) throw new Error(`it says that it is ${metadata.issuer}`);
     if (!metadata.jwks_uri) throw new Error("its discovery document has no jwks_uri");
+    requireAddresses(metadata, url.protocol);
     const configuration = new Configuration(
       metadata,
       clientOf(issuer),
@@ -99,6 +100,25 @@ async function discovered(issuer: Issuer): Promise<IssuerClient> {
     return { issuer, configuration, metadata, keys };
   } catch (cause) {
     throw new IssuerAway(`the issuer ${issuer.issuer} cannot be used: ${reasonOf(cause)}`, { cause });
+  }
+}
+
+const addresses = [
+  "authorization_endpoint",
+  "token_endpoint",
+  "userinfo_endpoint",
+  "end_session_endpoint",
+  "jwks_uri",
+] as const;
+
+/** Browsers are sent to two of these, so none may be a script, or less safe than the issuer's own address. */
+function requireAddresses(metadata: Readonly<ServerMetadata>, protocol: string): void {
+  for (const name of addresses) {
+    const address = metadata[name];
+    if (address === undefined) continue;
+    const found = typeof address === "string" ? URL.parse(address)?.protocol : undefined;
+    if (found !== "https:" && !(found === "http:" && protocol === "http:"))
+      throw new Error(`${name} of its discovery document is not an https address`);
   }
 }
 

@@ -13,6 +13,7 @@ import {
   identityOf,
   issuerNamed,
   issuersOf,
+  NotAdmitted,
   sealedTokens,
   secretText,
 } from "./identity.ts";
@@ -85,7 +86,7 @@ export async function finishSignIn(parts: IdentityParts, { kind, answer, cookie 
   const known = await admitted(parts, issuer, claims);
   const secret = secretText(parts.random);
   const code = kind === "console" ? secretText(parts.random) : null;
-  await parts.sessions.begin({
+  const hasBegun = await parts.sessions.begin({
     hash: hashOf(secret),
     kind,
     personId: known.person.id,
@@ -94,6 +95,7 @@ export async function finishSignIn(parts: IdentityParts, { kind, answer, cookie 
     tokens: sealedTokens(parts, kept),
     codeHash: code === null ? null : hashOf(code),
   });
+  if (!hasBegun) throw new NotAdmitted("You may not come in any more. Ask your administrator.");
   return { secret, known, returnTo: attempt.returnTo, code };
 }
 

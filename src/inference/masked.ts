@@ -11,6 +11,14 @@ export function masked(text: string): string {
   return text.replace(secrets, (_, kind: string) => (kind.toLowerCase() === "k" ? "<key>" : "<token>"));
 }
 
+/** A URL without what may be a secret in it: user name, password, query and fragment. */
+export function maskedUrl(text: string): string {
+  const url = URL.parse(text);
+  if (!url) return "<url>";
+  const user = url.username || url.password ? "<user>@" : "";
+  return `${url.protocol}//${user}${url.host}${url.pathname}${url.search ? "?<query>" : ""}`;
+}
+
 /** A copy of the value, through JSON, in which all texts are masked. */
 export function maskedDeep<T>(value: T): T {
   return JSON.parse(masked(JSON.stringify(value))) as T;

@@ -187,6 +187,14 @@ export function noKey(id: string): never {
   return fail(`There is no key '${parse.excerpt(id)}'. To list all keys, run: sluice key list`, "resource_not_found");
 }
 
+/** The refusal of an act after which nobody could administer. */
+export function lastAdministrator(): never {
+  return fail(
+    "Nobody could administer any more: no person with the role admin, and no operator with it and without an expiry. First make another admin.",
+    "wrong_state",
+  );
+}
+
 export function reusedKey(): never {
   return fail(
     "This Idempotency-Key came with another request before. Use a new one for each creation.",

@@ -1,5 +1,6 @@
 /** Webhooks of organizations (docs/notices.md). */
 import Type from "typebox";
+import { maskedUrl } from "../inference/masked.ts";
 import type { Value } from "../schema/codec.ts";
 import type { Organization } from "../store/directory.ts";
 import type { NoticeHook } from "../store/notice.ts";
@@ -65,7 +66,7 @@ const example: Notices = {
 function noticeFacts(hook: Notices): Facts {
   return [
     ["organization", hook.organization],
-    ["url", hook.url],
+    ["url", maskedUrl(hook.url)],
     ["shares", hook.shares.map((share) => `${share} %`).join(", ") || "none"],
     ["keys expire", hook.keyExpiryDays === 0 ? "no notice" : `notice ${hook.keyExpiryDays} days before`],
     ["waiting", String(hook.waiting)],
@@ -75,7 +76,7 @@ function noticeFacts(hook: Notices): Facts {
 
 const noticeColumns: Column<Notices>[] = [
   { head: "ORGANIZATION", cell: ({ organization }) => organization },
-  { head: "URL", cell: ({ url }) => url, breaks: true },
+  { head: "URL", cell: ({ url }) => maskedUrl(url), breaks: true },
   { head: "WAITING", cell: ({ waiting }) => String(waiting) },
   { head: "PROBLEM", cell: ({ problem }) => problem ?? "", breaks: true },
 ];

@@ -3,10 +3,10 @@ import Type from "typebox";
 import { key_random_bytes, newKey, secretOf } from "../auth/key.ts";
 import type { Value } from "../schema/codec.ts";
 import { idOf } from "../store/ids.ts";
-import { type Role, roles, type Operator as StoredOperator } from "../store/operators.ts";
+import { type Operators, type Role, roles, type Operator as StoredOperator } from "../store/operators.ts";
 import { minute } from "../time/written.ts";
 import { type Column, flag, required } from "./command.ts";
-import { type ManagementContext, reusedKey } from "./context.ts";
+import { lastAdministrator, type ManagementContext, reusedKey } from "./context.ts";
 import { fail } from "./error.ts";
 import { partFrom } from "./page.ts";
 import * as parse from "./parse.ts";
@@ -221,7 +221,7 @@ Examples:
         secret,
         grace_ms: input.grace,
         rotate: operators.rotateOperator,
-        revoke: operators.revokeOperator,
+        revoke: (input) => revoked(context, input),
         refusal: (why) => `The operator ${before.id} ${why}, and its token cannot be rotated. Create a new one.`,
       });
       return { ...(operator ?? noOperator(before.id)), token: secret };
@@ -231,7 +231,8 @@ Examples:
     name: "revokeOperator",
     route: "POST /operators/{id}/revoke",
     summary: "Revoke an operator",
-    description: "The next request is refused. Repeating it changes nothing.",
+    description:
+      "The next request is refused. Repeating it changes nothing. The last one who can administer is not revoked: rotate its token, or make another admin first.",
     roles: admins,
     kind: "act",
     faults: ["resource_not_found", "wrong_state"],
@@ -249,8 +250,7 @@ Examples:
     },
     async act(context, input) {
       const { id } = await operatorOf(context, input.id);
-      const revoked = await context.operators.revokeOperator({ id, old: input.old === true, actor: context.actor });
-      return revoked ?? noOperator(id);
+      return (await revoked(context, { id, old: input.old === true, actor: context.actor })) ?? noOperator(id);
     },
   }),
 ] as const;
@@ -261,6 +261,11 @@ async function operatorOf({ operators }: ManagementContext, id: string): Promise
   if (id.startsWith("slo_"))
     fail("That is the token itself. Specify the operator's ID instead, which begins with 'op_'.");
   return (await operators.findOperator(id)) ?? noOperator(id);
+}
+
+async function revoked({ operators }: ManagementContext, input: Parameters<Operators["revokeOperator"]>[0]) {
+  const operator = await operators.revokeOperator(input);
+  return operator === "last_admin" ? lastAdministrator() : operator;
 }
 
 /** The organization of an `organization-admin`; null for the other roles, which are bound to none. */

@@ -5,7 +5,7 @@ import { scopes } from "../store/directory.ts";
 import { type KnownPerson, type PersonChanged, personKinds } from "../store/people.ts";
 import { day, instant as instantWritten } from "../time/written.ts";
 import { type Column, type Facts, flag } from "./command.ts";
-import type { ManagementContext } from "./context.ts";
+import { lastAdministrator, type ManagementContext } from "./context.ts";
 import { fail } from "./error.ts";
 import { Membership, membershipWords } from "./membership.ts";
 import { partFrom } from "./page.ts";
@@ -210,7 +210,7 @@ export const personVerbs = [
     route: "POST /people/{person}/suspend",
     summary: "Suspend a person",
     description:
-      "The person's keys, tokens and sessions are refused on every node within a second, and what runs by them ends, until the person is resumed.",
+      "The person's keys and tokens are refused on every node within a second until the person is resumed, what runs by them ends, and sessions of browsers end for good.",
     ...personChange,
     example: { takes: sent, answer: { ...examplePerson, state: "suspended", version: 2 } },
     command: {
@@ -224,7 +224,7 @@ export const personVerbs = [
     name: "resumePerson",
     route: "POST /people/{person}/resume",
     summary: "Resume a person",
-    description: "The person's keys and tokens work again.",
+    description: "The person's keys and tokens work again. In a browser, the person signs in again.",
     ...personChange,
     example: { takes: sent, answer: { ...examplePerson, version: 3 } },
     command: {
@@ -308,11 +308,7 @@ export async function changed(
 ): Promise<Person> {
   const after = await act(name, context.actor, read);
   if (after === null) return noPerson(name);
-  if (after === "last_admin")
-    return fail(
-      "You are the last one who can administer. Let somebody else do it, or make another admin.",
-      "wrong_state",
-    );
+  if (after === "last_admin") return lastAdministrator();
   if ("stale" in after) return stale(`Person ${name}`, { read }, Person, personIn(context, after.stale));
   await context.announce(after.person.id);
   return personIn(context, after);

@@ -18,6 +18,7 @@ import { administration, administrationStores } from "../postgres/administration
 import type { Database } from "../postgres/database.ts";
 import type { Operator } from "../store/operators.ts";
 import { latest, shared } from "../time/shared.ts";
+import { sealingOf } from "./sealing.ts";
 import { trying } from "./trying.ts";
 
 interface Parts extends Pick<ManagementOptions, "ledger" | "refused"> {
@@ -49,6 +50,7 @@ export function administering(parts: Parts, version: string): Administering {
   const { database, ledger, refused, catalog, server, limits, changed } = parts;
   const reading = administration(database);
   const now_ms = () => performance.now();
+  const sealing = sealingOf(server);
   // All followers of the fleet share a reading.
   const fleet = { listProcesses: shared(reading.listProcesses, reports_ms, now_ms) };
   const nearest = latest(
@@ -70,7 +72,7 @@ export function administering(parts: Parts, version: string): Administering {
   ) => {
     return managementContext({
       ...who,
-      ...administrationStores(database, { address, own: ownLimitsOf(who), isServed: true }),
+      ...administrationStores(database, { address, own: ownLimitsOf(who), isServed: true, sealing }),
       fleet,
       nearest,
       ledger,

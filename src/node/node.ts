@@ -36,9 +36,10 @@ import { disposable, type Foundation } from "./foundation.ts";
 import { inferenceRuns } from "./inference-runs.ts";
 import type { Listeners } from "./listeners.ts";
 import { problemOf, workersChecks, workersReadings } from "./membership.ts";
-import { readinessChecks, routesCheck } from "./readiness-checks.ts";
+import { administratorsCheck, readinessChecks, routesCheck } from "./readiness-checks.ts";
 import { readings } from "./readings.ts";
 import { newIdentity, startReporting } from "./reporting.ts";
+import { sealingOf } from "./sealing.ts";
 import { type SigningIn, startSigningIn } from "./signing-in.ts";
 import { storePatience } from "./store-patience.ts";
 import { type Stores, startStores } from "./stores.ts";
@@ -149,7 +150,7 @@ async function startParts(foundation: Foundation, ending: AsyncDisposableStack):
   const people = signingIn.parts;
   const authentication = ending.use(await startAuthentication(foundation, { metrics, people, patience }));
   const sending = notices({
-    queue: noticeQueue(database),
+    queue: noticeQueue(database, sealingOf(settings.server)),
     allowsPrivate: () => configuration.current().webhooks.allow_private,
     now_ms: Date.now,
     failed: outage("notices_unsent"),
@@ -195,7 +196,11 @@ function startReadiness(
   { lifecycle, stores, engines }: Pick<Parts, "lifecycle" | "stores" | "engines">,
 ): Readiness {
   const { configuration, database, member } = serving;
-  const checks = [...readinessChecks(database, stores.redis, configuration), routesCheck(engines.routes)];
+  const checks = [
+    ...readinessChecks(database, stores.redis, configuration),
+    administratorsCheck(database, log, () => performance.now()),
+    routesCheck(engines.routes),
+  ];
   return readinessOf([...checks, ...workersChecks(member)], {
     lifecycle,
     clock: systemClock(),

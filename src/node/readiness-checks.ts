@@ -2,10 +2,13 @@
 import { schemaOf, unfitting } from "../../db/migrate.ts";
 import type { ReadinessCheck } from "../api/readiness.ts";
 import type { Reloadable } from "../config/reload.ts";
+import type { Log } from "../http/log.ts";
+import { administratorsOutlook } from "../postgres/administrators.ts";
 import { whyNoAdmission } from "../postgres/admits.ts";
 import { answeredWithin, type Database } from "../postgres/database.ts";
 import type { RedisConnection } from "../redis/connection.ts";
 import { modelsWithoutRoute, type RouteView } from "../routing/view.ts";
+import { administratorsProblem } from "../store/administrators.ts";
 
 const answer_ms = 1500;
 /**
@@ -17,6 +20,8 @@ const every_ms = 1000;
 /** The embedded database belongs to this process alone: it fails as a whole, and its thread is needed for requests. */
 const embedded_every_ms = 5000;
 const schema_every_ms = 5000;
+const administrators_every_ms = 5000;
+const day_ms = 86_400_000;
 
 export function readinessChecks(
   database: Database,
@@ -75,6 +80,24 @@ function redisCheck(redis: RedisConnection): ReadinessCheck {
       } catch {
         return "Redis does not answer";
       }
+    },
+  };
+}
+
+/** A warning, which is also logged, at first and then once a day, since few look at a probe. `now_ms` is monotonic. */
+export function administratorsCheck(database: Database, log: Pick<Log, "event">, now_ms: () => number): ReadinessCheck {
+  let logged = { problem: null as string | null, at_ms: 0 };
+  return {
+    name: "administrators",
+    severity: "warning",
+    every_ms: administrators_every_ms,
+    async run() {
+      const problem = administratorsProblem(await administratorsOutlook(database));
+      if (problem !== null && (problem !== logged.problem || now_ms() - logged.at_ms >= day_ms)) {
+        logged = { problem, at_ms: now_ms() };
+        log.event("warn", "notice", { notice: problem });
+      }
+      return problem;
     },
   };
 }

@@ -53,16 +53,17 @@ export function services(environment: NodeJS.ProcessEnv, early: Early | null = n
     configuration: async () => loaded(environment),
     openStore: async (storage) => {
       const created = creates(storage) ? storage.dataDir : null;
-      const [database, { administrationStores }, { ledger }, { refusedRequests }] = await Promise.all([
+      const [database, { administrationStores }, { ledger }, { refusedRequests }, { sealingOf }] = await Promise.all([
         openForCommand(storage),
         import("../postgres/administration.ts"),
         import("../postgres/ledger.ts"),
         import("../postgres/refused.ts"),
+        import("./sealing.ts"),
       ]);
       // Without this line, somebody who forgot DATABASE_URL would look for organizations in an empty database.
       if (created) terminal.err(`sluice: created an embedded database in ${created}; DATABASE_URL is not set\n`);
       return {
-        ...administrationStores(database),
+        ...administrationStores(database, { sealing: sealingOf(settingsOf(environment).server) }),
         // It is only read here, so the charge of lapsed holds does not matter.
         ledger: ledger(database, { recovery: "checkpoint" }),
         refused: refusedRequests(database),
@@ -83,12 +84,18 @@ export function services(environment: NodeJS.ProcessEnv, early: Early | null = n
         import("../../db/migrate.ts"),
       ]);
       try {
-        const { whyNoSessions } = await import("../postgres/sessions.ts");
+        const [{ whyNoSessions }, { administratorsOutlook }, { administratorsProblem }] = await Promise.all([
+          import("../postgres/sessions.ts"),
+          import("../postgres/administrators.ts"),
+          import("../store/administrators.ts"),
+        ]);
         const pooled = await whyNoSessions(database);
         if (pooled) throw new Error(`The database cannot be used: ${pooled}.`);
         const schema = await schemaOf(database);
         const where = database.kind === "postgres" ? "Postgres" : `The embedded database in ${storage.dataDir}`;
-        return { says: `${where} responds.`, schema: { is: schema.is, problem: differing(schema) } };
+        const administrators =
+          schema.is === "current" ? administratorsProblem(await administratorsOutlook(database)) : null;
+        return { says: `${where} responds.`, schema: { is: schema.is, problem: differing(schema) }, administrators };
       } finally {
         await database.close();
       }
@@ -170,11 +177,13 @@ export function services(environment: NodeJS.ProcessEnv, early: Early | null = n
 }
 
 /** Throws ConfigurationError. */
-function storageOf(environment: NodeJS.ProcessEnv): StorageSettings {
+function settingsOf(environment: NodeJS.ProcessEnv) {
   const read = readEnvironment(environment, readFileBounded);
   if ("problems" in read) throw new ConfigurationError(read.problems);
-  return read.settings.storage;
+  return read.settings;
 }
+
+const storageOf = (environment: NodeJS.ProcessEnv): StorageSettings => settingsOf(environment).storage;
 
 /** Throws ConfigurationError. */
 async function loaded(environment: NodeJS.ProcessEnv, readFile: ReadFile = readFileBounded): Promise<Configuration> {

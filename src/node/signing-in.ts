@@ -1,5 +1,4 @@
 /** Wires the sign-ins of people: their issuers, stores and secrets. Without a secret key there are none. */
-import { sealing } from "../auth/sealed.ts";
 import {
   type UnknownCredentialLimits,
   unknownCredentialLimits,
@@ -14,8 +13,10 @@ import { deviceRequests } from "../postgres/device-requests.ts";
 import { people } from "../postgres/people.ts";
 import { signIns } from "../postgres/sign-ins.ts";
 import { useCounts } from "../postgres/use-counts.ts";
+import type { Sealing } from "../store/sealing.ts";
 import { forgetting } from "../usage/forgetting.ts";
 import { disposable, type Foundation } from "./foundation.ts";
+import { randomBytes, sealingOf } from "./sealing.ts";
 
 /**
  * A place is held while an issuer answers, so there are many. The owner of a refresh token is only known after the look-up, so
@@ -35,7 +36,8 @@ export type SigningIn = ReturnType<typeof startSigningIn>;
 
 export function startSigningIn({ serving, settings, outage }: Foundation) {
   const ending = new AsyncDisposableStack();
-  const parts = settings.server.secretKeys ? partsOf(serving, settings, settings.server.secretKeys) : null;
+  const sealing = sealingOf(settings.server);
+  const parts = sealing && partsOf(serving, settings, sealing);
   if (parts) {
     const rounds = forgetting({ forget: () => forget(parts), failed: outage("sign_ins_unforgotten") });
     ending.defer(() => rounds.stop());
@@ -46,9 +48,8 @@ export function startSigningIn({ serving, settings, outage }: Foundation) {
 function partsOf(
   { database, configuration }: Foundation["serving"],
   { limits }: Foundation["settings"],
-  keys: readonly Uint8Array[],
+  sealing: Sealing,
 ): IdentityParts {
-  const random = (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes));
   return {
     identity: () => configuration.current().identity,
     issuers: issuerClients({ now_ms: () => performance.now() }),
@@ -57,9 +58,9 @@ function partsOf(
     signIns: signIns(database),
     devices: deviceRequests(database),
     uses: useCounts(database),
-    sealing: sealing(keys, random),
+    sealing,
     unknown: unknownCredentials(unknownLimitsOf(limits), () => performance.now()),
-    random,
+    random: randomBytes,
     newUuid: () => Bun.randomUUIDv7(),
     now_ms: Date.now,
   };

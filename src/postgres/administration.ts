@@ -11,6 +11,7 @@ import type { OwnLimits } from "../store/own-limits.ts";
 import type { PeopleAdministration } from "../store/people.ts";
 import type { PlanAdministration } from "../store/plan.ts";
 import type { RequestList } from "../store/request-list.ts";
+import type { Sealing } from "../store/sealing.ts";
 import type { Standings } from "../store/standing.ts";
 import { listAudit, readAuditHead, withAddress } from "./acts.ts";
 import type { Database } from "./database.ts";
@@ -39,6 +40,8 @@ export interface ActContext {
    * other plans.
    */
   isServed?: boolean;
+  /** Seals small secrets; null: there is no key, and they are kept as they are. */
+  sealing?: Sealing | null;
 }
 
 /** The administration as each of the stores that the verbs use. */
@@ -59,7 +62,7 @@ export function administrationStores(database: Database, context?: ActContext) {
 
 export function administration(
   database: Database,
-  { address = null, own = null, isServed = false }: ActContext = {},
+  { address = null, own = null, isServed = false, sealing = null }: ActContext = {},
 ): Administration &
   Operators &
   PlanAdministration &
@@ -78,7 +81,7 @@ export function administration(
     ...raises(db),
     ...operators(db),
     ...managedPlans(db),
-    ...noticeHooks(db),
+    ...noticeHooks(db, sealing),
     ...drainAdministration(db),
     ...standings(db),
     ...requestList(db),

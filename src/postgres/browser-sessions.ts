@@ -79,12 +79,16 @@ export function browserSessions(db: Database): BrowserSessions {
   const find = batched<Lookup, KnownSession>(nameOf, (lookups) => findAll(db, lookups));
   return {
     async begin({ hash, kind, personId, issuer, issuerSession, tokens, codeHash = null }) {
-      await db.query(
+      // A suspension locks the person before it ends the sessions, so that none begins behind its back.
+      const rows = await db.query(
         `insert into browser_session
            (hash, kind, person_id, issuer, issuer_session, tokens, code_hash, created_at, used_at, confirmed_at)
-         values ($1, $2, $3, $4, $5, $6, $7, store_now(), store_now(), store_now())`,
+         select $1::bytea, $2::text, id, $4::text, $5::text, $6::bytea, $7::bytea, store_now(), store_now(), store_now()
+         from person where id = $3::uuid and suspended_at is null and forgotten_at is null for share
+         returning kind`,
         [hash, kind, bare(personId, "per_"), issuer, issuerSession, tokens, codeHash],
       );
+      return rows.length > 0;
     },
 
     find: (hash, kind, life) => find({ hash, kind, ...life }),

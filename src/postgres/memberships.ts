@@ -120,6 +120,8 @@ interface RuleChanges {
   given: Record<string, unknown>[];
   lost: Record<string, unknown>[];
   missing: NamedMembership[];
+  /** Whether a rule gave the role of an administrator, and gives it no more. */
+  losesAdmin: boolean;
   /** The UUIDs of the organizations in which something changed. */
   organizations: string[];
 }
@@ -138,13 +140,15 @@ export async function applyRules(
     .select()
     .from(membership)
     .where(and(eq(membership.personId, id), eq(membership.source, "rule")));
-  const result: RuleChanges = { given: [], lost: [], missing: [], organizations: [] };
+  const result: RuleChanges = { given: [], lost: [], missing: [], losesAdmin: false, organizations: [] };
   const wanted = new Map<string | null, Exclude<Awaited<ReturnType<typeof resolved>>, string>>();
   for (const named of memberships ?? []) {
     const found = await resolved(tx, named);
     if (typeof found === "string") result.missing.push(named);
     else if (!wanted.has(found.organizationId)) wanted.set(found.organizationId, found);
   }
+  const wasAdmin = before.some(({ role, endedAt }) => role === "admin" && endedAt === null);
+  result.losesAdmin = wasAdmin && wanted.get(null)?.role !== "admin";
   for (const row of before) {
     if (row.endedAt !== null || wanted.has(row.organizationId)) continue;
     await tx.drizzle.update(membership).set({ endedAt: at }).where(eq(membership.id, row.id));

@@ -1,10 +1,13 @@
 /** The webhooks of organizations, and the queue of their notices, over SQL (docs/notices.md). */
 
+import { maskedUrl } from "../inference/masked.ts";
 import { bare, idOf, uuid_max, uuidOf } from "../store/ids.ts";
 import type { NoticeAdministration, NoticeHook, NoticeKind, NoticeQueue } from "../store/notice.ts";
+import type { Sealing } from "../store/sealing.ts";
 import { standingSubjects } from "../store/standing.ts";
 import { act, audit, storeNow } from "./acts.ts";
 import type { Database, Transaction } from "./database.ts";
+import { openedSecret, sealSecrets, storedSecret } from "./hook-secrets.ts";
 import { expiresAt } from "./key-life.ts";
 import { standingsWithHook } from "./standing.ts";
 
@@ -15,7 +18,7 @@ const lease_s = 60;
 /** Longer than any window, and than the time before a key's expiry at which a notice is sent. */
 const kept_days = 100;
 
-export function noticeHooks(db: Database): NoticeAdministration {
+export function noticeHooks(db: Database, sealing: Sealing | null = null): NoticeAdministration {
   return {
     async pageNoticeHooks({ after, limit, organizationId, isUndelivered = false }) {
       const rows = await db.query<HookRow>(
@@ -44,7 +47,7 @@ export function noticeHooks(db: Database): NoticeAdministration {
            on conflict (organization_id) do update set url = excluded.url, shares = excluded.shares,
              key_expiry_days = excluded.key_expiry_days, changed_at = excluded.changed_at,
              secret = case when $7 then excluded.secret else notice_hook.secret end`,
-          [owner, url, secret, shares, keyExpiryDays, at, renews],
+          [owner, url, storedSecret(sealing, owner, secret), shares, keyExpiryDays, at, renews],
         );
         const hook = (await read(tx, owner))!;
         const isNewSecret = renews || before === null;
@@ -68,7 +71,7 @@ export function noticeHooks(db: Database): NoticeAdministration {
   };
 }
 
-export function noticeQueue(db: Database): NoticeQueue {
+export function noticeQueue(db: Database, sealing: Sealing | null = null): NoticeQueue {
   return {
     look: () =>
       db.transaction(async (tx) => {
@@ -79,8 +82,9 @@ export function noticeQueue(db: Database): NoticeQueue {
       }),
     async claim(limit) {
       const rows = await db.query<DueRow>(claiming, [limit, lease_s]);
-      return rows.map(({ id, organization_id, created_at, ...rest }) => ({
+      return rows.map(({ id, organization_id, created_at, secret, ...rest }) => ({
         ...rest,
+        secret: openedSecret(sealing, organization_id, secret),
         id: `notice_${id.replaceAll("-", "")}`,
         organizationId: idOf(organization_id, "org_"),
         createdAt: created_at,
@@ -95,6 +99,7 @@ export function noticeQueue(db: Database): NoticeQueue {
         [id.slice("notice_".length), attempts, problem, problem === null ? null : again_ms],
       );
     },
+    seal: () => sealSecrets(db, sealing),
     async forget() {
       await db.query("delete from notice where created_at < store_now() - make_interval(days => $1)", [kept_days]);
     },
@@ -209,4 +214,9 @@ async function read(db: Pick<Database, "query">, owner: string): Promise<NoticeH
   return row ? hookOf(row) : null;
 }
 
-const listed = ({ url, shares, keyExpiryDays }: NoticeHook) => ({ url, shares, key_expiry_days: keyExpiryDays });
+/** For the audit log, which nobody can delete: what a URL has that may be a secret is left out. */
+const listed = ({ url, shares, keyExpiryDays }: NoticeHook) => ({
+  url: maskedUrl(url),
+  shares,
+  key_expiry_days: keyExpiryDays,
+});

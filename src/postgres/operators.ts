@@ -5,6 +5,7 @@ import { bare, uuid_max, uuidOf } from "../store/ids.ts";
 import type { FoundOperator, Operator, Operators } from "../store/operators.ts";
 import { batched } from "../time/batched.ts";
 import { act, audit, repeated, storeNow, unrepeated } from "./acts.ts";
+import { keepingAdministrator } from "./administrators.ts";
 import type { Database, Transaction } from "./database.ts";
 import { masked } from "./keys.ts";
 import { type OperatorRow, operatorOf, plainly } from "./rows.ts";
@@ -74,18 +75,21 @@ export function operators(db: Database): Operators {
       }),
 
     revokeOperator: ({ id, old, actor }) =>
-      act(db, async (tx) => {
-        const row = await lock(tx, id);
-        if (!row) return null;
-        const at = await storeNow(tx);
-        const revoked = await (old ? operatorSecrets.revokeReplaced(tx, row.id, at) : revokeWhole(tx, row, at));
-        if (revoked > 0) {
-          const action = old ? "operator.revoke_old" : "operator.revoke";
-          const details = old ? { secrets: revoked } : {};
-          await audit(tx, at, { actor, action, owner: row.organizationId, subject: id, details });
-        }
-        return read(tx, eq(operator.id, row.id));
-      }),
+      keepingAdministrator(
+        db,
+        (tx) => lock(tx, id),
+        async (tx, row) => {
+          if (!row) return null;
+          const at = await storeNow(tx);
+          const revoked = await (old ? operatorSecrets.revokeReplaced(tx, row.id, at) : revokeWhole(tx, row, at));
+          if (revoked > 0) {
+            const action = old ? "operator.revoke_old" : "operator.revoke";
+            const details = old ? { secrets: revoked } : {};
+            await audit(tx, at, { actor, action, owner: row.organizationId, subject: id, details });
+          }
+          return read(tx, eq(operator.id, row.id));
+        },
+      ),
   };
 }
 

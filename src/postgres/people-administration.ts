@@ -4,7 +4,8 @@ import { and, eq, exists, gt, isNotNull, isNull, type SQL, sql } from "drizzle-o
 import { membership, person } from "../../db/schema.ts";
 import { bare, uuid_max, uuidOf } from "../store/ids.ts";
 import type { KnownPerson, PeopleAdministration, PersonChanged, PersonQuery } from "../store/people.ts";
-import { act, audit, storeNow } from "./acts.ts";
+import { audit, storeNow } from "./acts.ts";
+import { keepingAdministrator } from "./administrators.ts";
 import { budgetShown } from "./budgets.ts";
 import type { Database, Transaction } from "./database.ts";
 import { memberBudgets, memberLimitOf, refreshMembers, setMemberLimit, sumAll } from "./members.ts";
@@ -33,9 +34,10 @@ export function peopleAdministration(db: Database): PeopleAdministration {
     },
 
     suspendPerson: (id, actor, version) =>
-      changing<never>(db, { id, actor, version, isLoss: true }, async (tx, row, at) => {
+      changing<never>(db, { id, actor, version }, async (tx, row, at) => {
         if (row.suspendedAt) return null;
         await tx.drizzle.update(person).set({ suspendedAt: at }).where(eq(person.id, row.id));
+        await endSessions(tx, row.id);
         return { action: "person.suspend", details: {} };
       }),
 
@@ -47,7 +49,7 @@ export function peopleAdministration(db: Database): PeopleAdministration {
       }),
 
     forgetPerson: (id, actor, version) =>
-      changing<never>(db, { id, actor, version, isLoss: true }, async (tx, row, at) => {
+      changing<never>(db, { id, actor, version }, async (tx, row, at) => {
         if (row.forgottenAt) return null;
         const keys = await revokeKeys(tx, row.id, null, at);
         await erase(tx, row.id, at);
@@ -73,7 +75,7 @@ export function peopleAdministration(db: Database): PeopleAdministration {
       }),
 
     takeMembership: (id, organizationId, actor, version) =>
-      changing<"no_membership">(db, { id, actor, version, isLoss: organizationId === null }, async (tx, row) => {
+      changing<"no_membership">(db, { id, actor, version }, async (tx, row) => {
         const owner = organizationId === null ? null : bare(organizationId, "org_");
         const [gone] = await tx.drizzle
           .delete(membership)
@@ -148,8 +150,6 @@ interface Change {
   id: string;
   actor: string;
   version?: number | null | undefined;
-  /** Whether it can take rights over the service away. */
-  isLoss?: boolean;
 }
 
 /** Describes a change for the audit log; null where nothing changed. `owner`: the UUID of the organization concerned. */
@@ -163,16 +163,14 @@ type Done = {
 
 async function changing<Refusal extends string>(
   db: Database,
-  { id, actor, version, isLoss = false }: Change,
+  { id, actor, version }: Change,
   work: (tx: Transaction, row: PersonRow, at: Date) => Promise<Done | Refusal>,
 ): Promise<PersonChanged | Refusal> {
   let unsummed: string[] = [];
-  const answer = await act(db, async (tx): Promise<PersonChanged | Refusal> => {
-    const row = await lockPerson(tx, id);
+  const locking = (tx: Transaction) => lockPerson(tx, id);
+  const answer = await keepingAdministrator(db, locking, async (tx, row): Promise<PersonChanged | Refusal> => {
     if (!row) return null;
-    const isSelf = actor === `person:${id}`;
     if (typeof version === "number" && row.version !== version) return { stale: await readLocked(tx, row.id) };
-    if (isLoss && isSelf && (await isLastAdmin(tx, row.id))) return "last_admin";
     const at = await storeNow(tx);
     const done = await work(tx, row, at);
     if (typeof done === "string") return done;
@@ -195,25 +193,16 @@ async function changing<Refusal extends string>(
 const readLocked = async (tx: Transaction, id: string): Promise<KnownPerson> =>
   (await readPerson(tx, eq(person.id, id)))!;
 
-/** Whether nobody else could administer the service from another machine. Of two admins who leave at once, one waits. */
-async function isLastAdmin(tx: Transaction, id: string): Promise<boolean> {
-  await tx.query("select pg_advisory_xact_lock(hashtextextended('sluice last admin', 0))");
-  const others = await tx.query(
-    `select 1 from membership m join person p on p.id = m.person_id
-     where m.role = 'admin' and m.ended_at is null and p.suspended_at is null and p.forgotten_at is null and p.id <> $1
-     union all
-     select 1 from operator where role = 'admin' and revoked_at is null and (expires_at is null or expires_at > store_now())
-     limit 1`,
-    [id],
-  );
-  return others.length === 0;
+/** Ends sessions of browsers, and approvals that no device has fetched yet. */
+async function endSessions(tx: Transaction, id: string): Promise<void> {
+  await tx.query("delete from browser_session where person_id = $1", [id]);
+  await tx.query("delete from device_request where person_id = $1", [id]);
 }
 
 /** Erases the identity of a person, and ends sessions and sign-ins. The hash of the subject stays, to recognise a return. */
 async function erase(tx: Transaction, id: string, at: Date): Promise<void> {
   await tx.drizzle.delete(membership).where(eq(membership.personId, id));
-  await tx.query("delete from browser_session where person_id = $1", [id]);
-  await tx.query("delete from device_request where person_id = $1", [id]);
+  await endSessions(tx, id);
   await tx.query(
     "update sign_in set ended_at = $2, tokens = null, refreshing_by = null, address = '' where person_id = $1 and ended_at is null",
     [id, at],

@@ -7,6 +7,7 @@ import { bare, idOf, uuidOf } from "../store/ids.ts";
 import type { Confirmation, KnownPerson, People, Person, TokenKey } from "../store/people.ts";
 import { batched } from "../time/batched.ts";
 import { act, audit, storeNow } from "./acts.ts";
+import { lockAdministrators } from "./administrators.ts";
 import type { Database, Transaction } from "./database.ts";
 import { refreshMembers, sumAll } from "./members.ts";
 import {
@@ -42,10 +43,11 @@ export function people(db: Database): People {
 
     async confirm(confirmation) {
       let unsummed: string[] = [];
-      const answer = await act(db, async (tx) => {
+      const confirming = async (tx: Transaction, isLocked: boolean) => {
         const now = await storeNow(tx);
         const { row, isNew } = await confirmed(tx, confirmation, now);
         const rules = confirmation.memberships === null ? null : await applyRules(tx, row, confirmation, now);
+        if (!isLocked && rules?.losesAdmin) throw new AdministratorLost();
         const changes = rules && (rules.given.length > 0 || rules.lost.length > 0) ? rules : null;
         if (changes) await announceChange(tx, idOf(row.id, "per_"));
         if (changes) unsummed = await refreshMembers(tx, changes.organizations, row.id);
@@ -61,6 +63,13 @@ export function people(db: Database): People {
           await audit(tx, now, { actor: "service", action, owner: null, subject: found.person.id, details });
         }
         return { ...found, isNew, missing: rules?.missing ?? [] };
+      };
+      const answer = await act(db, (tx) => confirming(tx, false)).catch((thrown) => {
+        if (!(thrown instanceof AdministratorLost)) throw thrown;
+        return act(db, async (tx) => {
+          await lockAdministrators(tx);
+          return confirming(tx, true);
+        });
       });
       await sumAll(db, unsummed);
       return answer;
@@ -73,6 +82,9 @@ export function people(db: Database): People {
     tokenKey: (input) => act(db, (tx) => tokenKey(tx, input)),
   };
 }
+
+/** Rare, so it is begun again with the lock: an act beside it would take away an administrator who is not the last one any more. */
+class AdministratorLost extends Error {}
 
 const isSubject = (issuer: string, subject: string) =>
   and(eq(person.issuer, issuer), eq(person.subjectHash, hashOf(subject)));

@@ -41,7 +41,8 @@ export interface SessionLife {
 export type EndedAtIssuer = { issuer: string; issuerSession: string } | { personId: string };
 
 export interface BrowserSessions {
-  begin(session: BrowserSession): Promise<void>;
+  /** False: the person was suspended or forgotten meanwhile, and there is no session. */
+  begin(session: BrowserSession): Promise<boolean>;
   /** Counts as a use. A session is not found if its person is suspended, or if it began before the person's `notBefore`. */
   find(hash: Uint8Array, kind: SessionKind, life: SessionLife): Promise<KnownSession | null>;
   /**

@@ -55,7 +55,8 @@ export interface DueNotice {
   /** The number of attempts, this one included. */
   attempts: number;
   url: string;
-  secret: string;
+  /** Null: it is sealed with a key that is not here. */
+  secret: string | null;
 }
 
 export interface NoticeQueue {
@@ -65,6 +66,8 @@ export interface NoticeQueue {
   claim(limit: number): Promise<DueNotice[]>;
   /** `problem` null: it was delivered. `again_ms` null: it is given up. */
   sent(notice: Pick<DueNotice, "id" | "attempts">, problem: string | null, again_ms: number | null): Promise<void>;
+  /** Seals the secrets of webhooks that are in plain text, or sealed with an older key, if there is a key. */
+  seal(): Promise<void>;
   /** Deletes what is older than any window. */
   forget(): Promise<void>;
 }

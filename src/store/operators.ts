@@ -58,6 +58,6 @@ export interface Operators {
     graceEndsAt: Date | null;
     actor: Actor;
   }): Promise<Operator | "revoked" | null>;
-  /** Idempotent. */
-  revokeOperator(input: { id: string; old: boolean; actor: Actor }): Promise<Operator | null>;
+  /** Idempotent. `last_admin`: nobody could administer any more, and nothing was changed. */
+  revokeOperator(input: { id: string; old: boolean; actor: Actor }): Promise<Operator | "last_admin" | null>;
 }

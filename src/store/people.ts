@@ -154,8 +154,7 @@ export interface PersonQuery extends Page, OverShare {
 }
 
 /**
- * The person after a change, or why nothing changed. `last_admin`: the actor is that person, and afterwards nobody could
- * administer through an issuer or with an operator's token.
+ * The person after a change, or why nothing changed. `last_admin`: nobody could administer any more (`administrators.ts`).
  */
 export type PersonChanged = KnownPerson | Stale<KnownPerson> | "last_admin" | null;
 

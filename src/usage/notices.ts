@@ -15,6 +15,8 @@ export interface NoticesParts {
   givenUp(notice: DueNotice, problem: string): void;
   look_ms?: number;
   send_ms?: number;
+  /** Long enough that a node of an older version, which cannot read what is sealed, is gone after an upgrade. */
+  seal_ms?: number;
 }
 
 const attempts_max = 12;
@@ -31,12 +33,13 @@ export function nextAttempt_ms(attempts: number): number | null {
 }
 
 export function notices(parts: NoticesParts): { stop(): Promise<void> } {
-  const { queue, failed, look_ms = 10_000, send_ms = 2_000 } = parts;
+  const { queue, failed, look_ms = 10_000, send_ms = 2_000, seal_ms = 3_600_000 } = parts;
   let isStopped = false;
   const safely = (work: () => Promise<void>) => () => work().catch(failed);
   const rounds = [
     repeating(safely(queue.look), { every: look_ms }),
     repeating(safely(queue.forget), { every: forget_ms }),
+    repeating(safely(queue.seal), { every: seal_ms }),
     repeating(safely(sendDue), { every: send_ms }),
   ];
 
@@ -49,7 +52,11 @@ export function notices(parts: NoticesParts): { stop(): Promise<void> } {
   }
 
   async function sendOne(notice: DueNotice): Promise<void> {
-    const problem = await sendWebhook(requestOf(notice, parts.now_ms()), settingsOf(parts));
+    const { secret } = notice;
+    const problem =
+      secret === null
+        ? noSecret(notice)
+        : await sendWebhook(requestOf({ ...notice, secret }, parts.now_ms()), settingsOf(parts));
     const again_ms = nextAttempt_ms(notice.attempts);
     await queue.sent(notice, problem, again_ms);
     if (problem !== null && again_ms === null) parts.givenUp(notice, problem);
@@ -63,13 +70,16 @@ export function notices(parts: NoticesParts): { stop(): Promise<void> } {
   };
 }
 
+const noSecret = ({ organization }: DueNotice) =>
+  `its secret was encrypted with another SLUICE_SECRET_KEY; for a new one, run: sluice notice set ${organization} --new-secret`;
+
 const settingsOf = ({ allowsPrivate }: NoticesParts): WebhookSettings => ({
   allowPrivate: allowsPrivate(),
   wait_ms: webhook_ms,
 });
 
 function requestOf(
-  { id, kind, organizationId, organization, createdAt, details, url, secret }: DueNotice,
+  { id, kind, organizationId, organization, createdAt, details, url, secret }: DueNotice & { secret: string },
   now_ms: number,
 ) {
   const body = JSON.stringify({

@@ -225,7 +225,11 @@ describe("doctor", () => {
 
   test("tells a database that is not migrated from one that is newer", async () => {
     const inspected = (is: "older" | "newer" | "other") => ({
-      inspectDatabase: async () => ({ says: "Postgres responds.", schema: { is, problem: `the database is ${is}` } }),
+      inspectDatabase: async () => ({
+        says: "Postgres responds.",
+        schema: { is, problem: `the database is ${is}` },
+        administrators: null,
+      }),
     });
     const older = await examined(inspected("older"));
     expect(older.of("schema")).toEqual({ check: "schema", status: "warning", says: "the database is older" });
@@ -374,5 +378,25 @@ describe("doctor", () => {
     const { of, code } = await examined({ environment: { PORT } });
     expect(code).toBe(0);
     expect(of("server")).toMatchObject({ status: "warning", says: expect.stringContaining("catalog: empty") });
+  });
+
+  test("warns where nobody can administer: by the database, and where a server holds it by that server", async () => {
+    const administrators = "nobody can administer over the network since 2026-11-27 10:00 UTC";
+    const warned = { check: "administrators", status: "warning", says: administrators };
+    const inspectDatabase = async () => ({
+      says: "Postgres responds.",
+      schema: { is: "current", problem: null } as const,
+      administrators,
+    });
+    const byDatabase = await examined({ inspectDatabase });
+    expect([byDatabase.code, byDatabase.of("administrators")]).toEqual([0, warned]);
+    const checks = { database: "ok", administrators: `warning: ${administrators}` };
+    const PORT = String(
+      answering(({ url }) => Response.json({ status: "ready", checks: url.endsWith("/readyz?verbose") ? checks : {} })),
+    );
+    const byServer = await examined({ environment: { PORT } });
+    expect([byServer.code, byServer.of("administrators")]).toEqual([0, warned]);
+    expect(byServer.of("server").status).toBe("ok");
+    expect((await examined({})).of("administrators")).toBeUndefined();
   });
 });

@@ -49,7 +49,11 @@ export function shell(overrides: Partial<Services> = {}): Shell {
       close: async () => {},
     }),
     migrate: async () => [],
-    inspectDatabase: async () => ({ says: "reachable", schema: { is: "current", problem: null } }),
+    inspectDatabase: async () => ({
+      says: "reachable",
+      schema: { is: "current", problem: null },
+      administrators: null,
+    }),
     inspectRedis: async () => "reachable",
     descriptorLimit: () => 65_536,
     room: () => ({ cores: 4, memory_bytes: 4 * 1024 ** 3 }),

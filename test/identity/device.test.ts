@@ -235,6 +235,10 @@ describe("a device", () => {
   test("bad requests get the words of OAuth", async () => {
     const cases: [Record<string, string>, string][] = [
       [{ grant_type: "password" }, "unsupported_grant_type"],
+      // Names of every object, which are in no table of ours.
+      ...["constructor", "__proto__", "toString", "hasOwnProperty"].map(
+        (grant_type): [Record<string, string>, string] => [{ grant_type }, "unsupported_grant_type"],
+      ),
       [{}, "invalid_request"],
       [{ grant_type: "refresh_token" }, "invalid_request"],
       [{ grant_type: "refresh_token", refresh_token: "x" }, "invalid_grant"],

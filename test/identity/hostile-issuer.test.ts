@@ -1,10 +1,11 @@
 // Sign-ins by an issuer that lies, fails or is somebody else: nobody comes in, and an outage ends nothing.
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { JWTPayload } from "jose";
-import type { IdentityParts } from "../../src/identity/identity.ts";
+import { type IdentityParts, NotAdmitted } from "../../src/identity/identity.ts";
 import { IssuerAway, IssuerRefused, issuerClients } from "../../src/identity/issuer-clients.ts";
 import { currentSession, leave } from "../../src/identity/sessions.ts";
 import { beginSignIn, finishSignIn } from "../../src/identity/sign-in.ts";
+import { administration } from "../../src/postgres/administration.ts";
 import type { Database } from "../../src/postgres/database.ts";
 import { consoleUrl, identityParts, settingsOf } from "../harness/identity-parts.ts";
 import { forged, issuerKey, type SignOptions, startIssuer, type TestIssuer } from "../harness/issuer.ts";
@@ -32,6 +33,7 @@ beforeEach(() => {
   issuer.away = false;
   issuer.answer("/token", null);
   issuer.answer("/jwks", null);
+  issuer.answer("/.well-known/openid-configuration", null);
 });
 
 /** Undefined takes a claim away. */
@@ -225,6 +227,59 @@ describe("a sign-in", () => {
     issuer.answer(path, () => Response.json(said));
     await refused(() => issuerClients({ now_ms: () => 0 }).of(parts.identity()!.issuers[0]!), IssuerAway);
     issuer.answer(path, null);
+  });
+
+  test.each([
+    ["authorization_endpoint", "javascript:alert(1)"],
+    ["authorization_endpoint", "data:text/html,hello"],
+    ["authorization_endpoint", "/authorize"],
+    ["authorization_endpoint", 1],
+    ["end_session_endpoint", "javascript:alert(1)"],
+    ["token_endpoint", "file:///etc/passwd"],
+    ["userinfo_endpoint", "ftp://login.example/"],
+    ["jwks_uri", "data:application/json,{}"],
+  ])("an issuer whose %s is %s is not used", async (name, address) => {
+    const path = "/.well-known/openid-configuration";
+    const honest = { authorization_endpoint: `${issuer.issuer}/authorize`, token_endpoint: `${issuer.issuer}/token` };
+    const said = { issuer: issuer.issuer, jwks_uri: `${issuer.issuer}/jwks`, ...honest, [name]: address };
+    issuer.answer(path, () => Response.json(said));
+    const beginning = { kind: "console", issuer: issuer.issuer, redirectUri, returnTo: "/" } as const;
+    await refused(
+      () =>
+        beginSignIn(
+          identityParts(db, () => settingsOf([issuer])),
+          beginning,
+        ),
+      IssuerAway,
+    );
+  });
+});
+
+describe("a suspension", () => {
+  const suspend = (id: string) => administration(db).suspendPerson(id, "cli:root");
+  const resume = (id: string) => administration(db).resumePerson(id, "cli:root");
+
+  test("ends the sessions for good: one that nobody used meanwhile is gone after a resumption, too", async () => {
+    const { secret, known } = await signIn();
+    const { id } = known.person;
+    await suspend(id);
+    await resume(id);
+    expect(await currentSession(parts, "console", secret)).toBeNull();
+    const again = await signIn();
+    expect((await currentSession(parts, "console", again.secret))?.known.person.id).toBe(id);
+  });
+
+  test("in the middle of a sign-in lets no session begin", async () => {
+    const { known } = await signIn();
+    const { id } = known.person;
+    const { begin } = parts.sessions;
+    parts.sessions.begin = async (session) => {
+      await suspend(id);
+      return begin(session);
+    };
+    await db.query("delete from browser_session");
+    await refused(signIn, NotAdmitted);
+    await resume(id);
   });
 });
 

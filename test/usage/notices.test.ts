@@ -1,5 +1,6 @@
 /** Notices: what organizations are told by webhook, over real sockets and on both databases. */
 import { afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { sealing } from "../../src/auth/sealed.ts";
 import { administration } from "../../src/postgres/administration.ts";
 import { ledger } from "../../src/postgres/ledger.ts";
 import { noticeQueue } from "../../src/postgres/notices.ts";
@@ -7,6 +8,7 @@ import { plans } from "../../src/postgres/plans.ts";
 import { noBudget } from "../../src/store/budget.ts";
 import { uuidOf } from "../../src/store/ids.ts";
 import { noLimits } from "../../src/store/plan.ts";
+import type { Sealing } from "../../src/store/sealing.ts";
 import { isPublicAddress, sendWebhook, signatureOf } from "../../src/upstream/webhook.ts";
 import { nextAttempt_ms, notices } from "../../src/usage/notices.ts";
 import { databaseKinds } from "../harness/depth.ts";
@@ -98,6 +100,86 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
     await book.run([settleOf(admit, units)]);
     await book.close();
   }
+
+  describe("the secret of a webhook", () => {
+    const [first, second] = [new Uint8Array(32).fill(1), new Uint8Array(32).fill(2)];
+    const sealed = (...keys: Uint8Array[]) => sealing(keys, (bytes) => crypto.getRandomValues(new Uint8Array(bytes)));
+    const stored = async () =>
+      (await store.db.query<{ secret: string }>("select secret from notice_hook")).map((row) => row.secret);
+    const none = () => store.db.exec("delete from notice; delete from notice_hook");
+    afterEach(none);
+    async function waiting(key: Sealing | null): Promise<string> {
+      await none();
+      const organization = await store.newOrganization();
+      const acts = administration(store.db, { sealing: key });
+      await acts.setNoticeHook(organization, hook("https://hooks.example/"), { secret, renews: false }, "cli:test");
+      await acts.setOrganizationStatus(organization, "suspended", "cli:test");
+      return organization;
+    }
+    const signing = async (key: Sealing | null) => {
+      await store.db.exec("update notice set next_attempt_at = store_now()");
+      return (await noticeQueue(store.db, key).claim(10)).map((due) => due.secret);
+    };
+
+    test("is encrypted at rest, opens with the key of its own webhook alone, and signs", async () => {
+      await waiting(sealed(first));
+      expect((await stored())[0]).toMatch(/^sealed:[A-Za-z0-9+/=]+$/);
+      expect(await signing(sealed(first))).toEqual([secret]);
+      expect(await signing(sealed(second))).toEqual([null]);
+      expect(await signing(null)).toEqual([null]);
+      const [theirs] = await stored();
+      await waiting(sealed(first));
+      await store.db.query("update notice_hook set secret = $1", [theirs]);
+      expect(await signing(sealed(first))).toEqual([null]);
+    });
+
+    test("without a key is kept as it is, and encrypted once there is one", async () => {
+      await waiting(null);
+      expect(await stored()).toEqual([secret]);
+      await noticeQueue(store.db).seal();
+      expect(await signing(null)).toEqual([secret]);
+      await noticeQueue(store.db, sealed(first)).seal();
+      expect((await stored())[0]).toStartWith("sealed:");
+      expect(await signing(sealed(first))).toEqual([secret]);
+    });
+
+    test("goes over to a new key while both are there", async () => {
+      await waiting(sealed(first));
+      const both = sealed(second, first);
+      expect(await signing(both)).toEqual([secret]);
+      await noticeQueue(store.db, both).seal();
+      const again = await stored();
+      await noticeQueue(store.db, both).seal();
+      expect(await stored()).toEqual(again);
+      expect(await signing(sealed(second))).toEqual([secret]);
+      expect(await signing(sealed(first))).toEqual([null]);
+    });
+
+    test("that no key here opens sends nothing, and the problem says what to do", async () => {
+      const organization = await waiting(sealed(first));
+      await store.db.exec("update notice set attempts = 11");
+      const { given } = node();
+      await until(async () => given.length > 0, 10_000, "the notice to be given up");
+      expect(given[0]).toContain("--new-secret");
+      expect(await administration(store.db).noticeHook(organization)).toMatchObject({ waiting: 0 });
+    });
+  });
+
+  test("what may be a secret in a URL is used, and stands in no entry of the audit log", async () => {
+    const acts = administration(store.db);
+    const organization = await store.newOrganization();
+    const url = "https://hooks.example/sluice/a?token=s3cret#part";
+    await acts.setNoticeHook(organization, hook(url), { secret, renews: false }, "cli:test");
+    await acts.setNoticeHook(organization, hook(`${url}2`), { secret, renews: false }, "cli:test");
+    await acts.removeNoticeHook(organization, "cli:test");
+    const log = await acts.listAudit({ limit: 3, organizationId: organization });
+    expect(log).toHaveLength(3);
+    expect(JSON.stringify(log)).not.toContain("s3cret");
+    expect(log[0]!.details).toMatchObject({ before: { url: "https://hooks.example/sluice/a?<query>" } });
+    await acts.setNoticeHook(organization, hook(url), { secret, renews: false }, "cli:test");
+    expect(await acts.noticeHook(organization)).toMatchObject({ url });
+    await acts.removeNoticeHook(organization, "cli:test");
+  });
 
   test("each share of a window is told once, signed, however many nodes look", async () => {
     const acts = administration(store.db);

@@ -119,14 +119,15 @@ async function decided(visit: Visit, session: CurrentSession, fields: Fields): P
   const { parts, place } = visit;
   const device = await deviceOf(visit, session, fields);
   if (device instanceof Response) return device;
-  const over = "Nothing waits under this code any more.";
-  if (fields.get("decision") !== "approve") {
-    await denyDevice(parts, device.code);
-    return page("Denied", html`<p>The device gets nothing. You can close this page.</p>`);
-  }
+  const isApproval = fields.get("decision") === "approve";
   const organizationId = fields.get("organization") ?? "";
-  const isDone = await approveDevice(parts, session, { code: device.code, organizationId });
-  if (!isDone) return page("Approve a device", codeForm(session, null, over), { status: 400 });
+  const isDone = isApproval
+    ? await approveDevice(parts, session, { code: device.code, organizationId })
+    : await denyDevice(parts, device.code);
+  const notDone =
+    "This decision does not count: the code was decided elsewhere, has expired, or is not for this organization.";
+  if (!isDone) return page("Approve a device", codeForm(session, null, notDone), { status: 400 });
+  if (!isApproval) return page("Denied", html`<p>The device gets nothing. You can close this page.</p>`);
   const body = html`<p>The device is signed in within a few seconds. You can close this page.</p>`;
   return page("Approved", body, { cookies: [endCookie(place.session)] });
 }

@@ -29,13 +29,17 @@ const paths = {
   revoke: "/oauth/revoke",
 };
 
-const grants = {
-  "urn:ietf:params:oauth:grant-type:device_code": (parts: IdentityParts, fields: Fields) =>
-    byDeviceCode(parts, required(fields, "device_code")),
-  refresh_token: (parts: IdentityParts, fields: Fields) => byRefreshToken(parts, required(fields, "refresh_token")),
-  "urn:ietf:params:oauth:grant-type:jwt-bearer": (parts: IdentityParts, fields: Fields) =>
-    byAssertion(parts, required(fields, "assertion")),
-};
+type Grant = (parts: IdentityParts, fields: Fields) => Promise<Tokens>;
+
+/** By `grant_type`, a text of the client. */
+const grants: ReadonlyMap<string, Grant> = new Map<string, Grant>([
+  [
+    "urn:ietf:params:oauth:grant-type:device_code",
+    (parts, fields) => byDeviceCode(parts, required(fields, "device_code")),
+  ],
+  ["refresh_token", (parts, fields) => byRefreshToken(parts, required(fields, "refresh_token"))],
+  ["urn:ietf:params:oauth:grant-type:jwt-bearer", (parts, fields) => byAssertion(parts, required(fields, "assertion"))],
+]);
 
 export function oauthOperations(parts: IdentityParts): Operation[] {
   const posted = (id: string, path: string, answer: (call: Call, fields: Fields) => Promise<Response>) =>
@@ -69,7 +73,7 @@ function metadataOf(parts: IdentityParts) {
     device_authorization_endpoint: origin + paths.device,
     token_endpoint: origin + paths.token,
     revocation_endpoint: origin + paths.revoke,
-    grant_types_supported: Object.keys(grants),
+    grant_types_supported: [...grants.keys()],
     token_endpoint_auth_methods_supported: ["none"],
     revocation_endpoint_auth_methods_supported: ["none"],
     response_types_supported: [],
@@ -103,8 +107,8 @@ function agentOf({ request }: Call, fields: Fields): string {
 
 async function tokens(parts: IdentityParts, call: Call, fields: Fields): Promise<Response> {
   identityOf(parts);
-  const grant = grants[required(fields, "grant_type") as keyof typeof grants];
-  if (!grant) return json(400, oauthError("unsupported_grant_type", `Use ${Object.keys(grants).join(", ")}.`));
+  const grant = grants.get(required(fields, "grant_type"));
+  if (!grant) return json(400, oauthError("unsupported_grant_type", `Use ${[...grants.keys()].join(", ")}.`));
   return json(200, answerOf(await bounded(parts, call, () => grant(parts, fields))));
 }
 

@@ -1,0 +1,10 @@
+/** Seals with the keys of SLUICE_SECRET_KEY; null: it is not set. */
+import { sealing } from "../auth/sealed.ts";
+import type { ServerSettings } from "../config/configuration.ts";
+import type { Sealing } from "../store/sealing.ts";
+
+export function sealingOf({ secretKeys }: Pick<ServerSettings, "secretKeys">): Sealing | null {
+  return secretKeys ? sealing(secretKeys, randomBytes) : null;
+}
+
+export const randomBytes = (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes));
