@@ -3,7 +3,7 @@
  * asks for: a text is no list of one, a list no text, and an e-mail address counts only if the issuer has verified it.
  * Pure.
  */
-import type { NamedMembership, PersonKind } from "../store/people.ts";
+import type { Membership, NamedMembership, PersonKind } from "../store/people.ts";
 import type { Claims, Identity, Issuer, Rule } from "./identity.ts";
 
 /** The rules of this issuer that match, in their order. */
@@ -50,6 +50,13 @@ export function membershipsBy(rules: readonly Rule[]): NamedMembership[] {
 /** The first rule that gives something in an organization. An identity token calls with its rights. */
 export function callingRule(rules: readonly Rule[]): (Rule & { organization: string }) | null {
   return rules.find((rule): rule is Rule & { organization: string } => rule.organization !== null) ?? null;
+}
+
+/** The membership in force in an organization, which is given by slug or ID as a rule names it; null: there is none. */
+export function membershipNamed(memberships: readonly Membership[], organization: string) {
+  const isIn = (one: Membership): one is Membership & { organizationId: string } =>
+    one.organizationId !== null && [one.organization, one.organizationId].includes(organization);
+  return memberships.find(isIn) ?? null;
 }
 
 /** The kind that the first rule gives. */

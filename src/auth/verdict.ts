@@ -97,8 +97,8 @@ export function judge(credential: Credential | null, secretHash: string, policy:
   };
 }
 
-function isToNote({ key, organization, readAt }: Credential): boolean {
-  if (organization.keyUnusedMaxDays === null) return false;
+function isToNote({ key, ends, readAt }: Credential): boolean {
+  if (ends.unusedAt === null) return false;
   return key.lastUsedAt === null || readAt.getTime() - key.lastUsedAt.getTime() >= useNoted_ms;
 }
 
@@ -112,10 +112,11 @@ export function issuedAt(verdict: Verdict, issuedAt_ms: number): Verdict {
   return { ...verdict, principal };
 }
 
-/** A person's key may do no more than the membership allows. */
+/** A person's key may do no more than the membership allows, and a token exactly that. */
 function keyOf({ key, person }: Credential): Credential["key"] {
   if (!person?.rights) return key;
   const { scopes, models } = person.rights;
+  if (person.kind !== "key") return { ...key, scopes, allowedModels: models };
   const { allowedModels } = key;
   return {
     ...key,

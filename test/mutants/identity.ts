@@ -244,4 +244,20 @@ export const identity: Mutant[] = [
     caughtBy: ["test/cli/agents.test.ts > signals go to the agent"],
     rule: "docs/cli.md",
   },
+  {
+    name: "an identity token's key stays in the team of its first use",
+    file: "db/migrations/0036_tokens_follow_their_person.sql",
+    find: "and k.person_id = person and k.revoked_at is null\n",
+    replace: "and k.person_id = person and k.kind = 'key' and k.revoked_at is null\n",
+    caughtBy: ["test/store/people.test.ts > call as one key in an organization"],
+    rule: "docs/identity.md, Tokens of an issuer as keys",
+  },
+  {
+    name: "a token may do no more than when it was issued",
+    file: "src/auth/verdict.ts",
+    find: '  if (person.kind !== "key") return { ...key, scopes, allowedModels: models };\n',
+    replace: "",
+    caughtBy: [`${stores} > may do what the membership says now`],
+    rule: "docs/identity.md, Tokens",
+  },
 ];

@@ -36,8 +36,8 @@ export const policies: Mutant[] = [
   {
     name: "a use is noted with the others, however long ago the last one was",
     file: "src/auth/verdict.ts",
-    find: "  if (organization.keyUnusedMaxDays === null) return false;\n",
-    replace: "  if (organization.keyUnusedMaxDays !== 0) return false;\n",
+    find: "  if (ends.unusedAt === null) return false;\n",
+    replace: "  if (ends.unusedAt !== undefined) return false;\n",
     caughtBy: [`${authenticate} > never ends within its days after a use`],
     rule: life,
   },
