@@ -20,6 +20,14 @@ export interface Principal {
   readonly secretHash: string;
 }
 
+/**
+ * Whether a caller may see what was made for this person, in the caller's own organization (null: for nobody): a person sees
+ * the person's own, and a caller without a person all (docs/protocols.md, Whose responses).
+ */
+export function maySee({ person }: Pick<Principal, "person">, maker: string | null): boolean {
+  return person === null || person.id === maker;
+}
+
 /** The ids of a key, its organization, and its person if it has one. */
 type Ids = readonly [keyId: string, organizationId: string, ...personId: string[]];
 export type Verdict =

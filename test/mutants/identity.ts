@@ -246,7 +246,7 @@ export const identity: Mutant[] = [
   },
   {
     name: "an identity token's key stays in the team of its first use",
-    file: "db/migrations/0036_tokens_follow_their_person.sql",
+    file: "db/migrations/0036_what_belongs_to_a_person.sql",
     find: "and k.person_id = person and k.revoked_at is null\n",
     replace: "and k.person_id = person and k.kind = 'key' and k.revoked_at is null\n",
     caughtBy: ["test/store/people.test.ts > call as one key in an organization"],
@@ -259,5 +259,29 @@ export const identity: Mutant[] = [
     replace: "",
     caughtBy: [`${stores} > may do what the membership says now`],
     rule: "docs/identity.md, Tokens",
+  },
+  {
+    name: "a colleague reads a background response",
+    file: "src/api/operations/stored-responses.ts",
+    find: "return receipt && maySee(principal, receipt.personId) ? found : null;",
+    replace: "return receipt ? found : null;",
+    caughtBy: ["test/http/whose-responses.test.ts > by no colleague"],
+    rule: "docs/protocols.md, Whose responses",
+  },
+  {
+    name: "a colleague reads a receipt",
+    file: "src/auth/verdict.ts",
+    find: "return person === null || person.id === maker;",
+    replace: "return person === null || maker !== null;",
+    caughtBy: ["test/http/whose-responses.test.ts > the receipt of a refused request"],
+    rule: "docs/protocols.md, Whose responses",
+  },
+  {
+    name: "a colleague deletes a stored response",
+    file: "src/postgres/responses.ts",
+    find: "from kept_response where id = $3 and ${isReaders}`,\n        [",
+    replace: "from kept_response where id = $3 and organization_id = $1 and ($2::uuid is null or true)`,\n        [",
+    caughtBy: ["test/store/responses.test.ts > a person's is the person's own"],
+    rule: "docs/protocols.md, Whose responses",
   },
 ];

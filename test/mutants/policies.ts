@@ -116,7 +116,7 @@ export const policies: Mutant[] = [
   {
     name: "an organization that keeps no content may look for what it stored",
     file: "src/api/stored-responses.ts",
-    find: "const keeps = owner.keepsContent && dependencies.responses.settings().store;",
+    find: "const keeps = caller.organization.keepsContent && dependencies.responses.settings().store;",
     replace: "const keeps = dependencies.responses.settings().store;",
     caughtBy: [`${served} > answers store: false`],
     rule: "docs/design/protocols.md, Responses state",

@@ -1,3 +1,5 @@
+-- What belongs to a person: the team of all that the person calls with, and the responses that were made for the person.
+
 -- All that somebody calls with in an organization follows the membership's team: keys, sign-ins and identity tokens. Before,
 -- only keys did; sign-ins followed at their next refresh, and identity tokens that a node remembered did not at all.
 
@@ -66,3 +68,53 @@ create or replace function usage_refresh_members(organization uuid, person uuid)
       end if;
     end loop;
   end $$;
+
+-- The key by which a stored response was made, and with it the person. Null: it was stored by an older version, and is nobody's.
+alter table kept_response add column key_id uuid;
+
+-- As 0008 has it, with the key.
+create function kept_response_keep(
+  owner uuid, response_id uuid, previous uuid, said text, answered text, rest text, bytes_max bigint, by_key uuid
+) returns boolean
+  language plpgsql volatile
+  as $$
+  declare
+    size bigint := octet_length(said) + octet_length(answered) + octet_length(rest);
+    total bigint;
+    freed bigint;
+  begin
+    perform set_config('synchronous_commit', 'off', true);
+    if size > bytes_max then return false; end if;
+    insert into kept_response_total as t values (owner, 0)
+      on conflict (organization_id) do update set bytes = t.bytes
+      returning t.bytes into total;
+    if exists (select from organization where id = owner and (not keeps_content or status = 'closed')) then
+      return true;
+    end if;
+    insert into kept_response (id, organization_id, previous_id, created_at, bytes, input, output, response, key_id)
+      values (response_id, owner, previous, store_now(), size, said, answered, rest, by_key)
+      on conflict do nothing;
+    if not found then return true; end if;
+    total := total + size;
+    while total > bytes_max loop
+      with oldest as (
+        select id, sum(bytes) over (order by id) - bytes as before
+        from (select id, bytes from kept_response where organization_id = owner and id <> response_id
+              order by id limit 1000) as old
+      ), gone as (
+        delete from kept_response where id in (select id from oldest where before < total - bytes_max) returning bytes
+      )
+      select sum(bytes) into freed from gone;
+      exit when freed is null;
+      total := total - freed;
+    end loop;
+    update kept_response_total set bytes = total where organization_id = owner;
+    return true;
+  end $$;
+
+-- Nodes of an older version call this one.
+create or replace function kept_response_keep(
+  owner uuid, response_id uuid, previous uuid, said text, answered text, rest text, bytes_max bigint
+) returns boolean
+  language sql volatile
+  as $$ select kept_response_keep(owner, response_id, previous, said, answered, rest, bytes_max, null) $$;
