@@ -19,6 +19,8 @@ export const entryOf = (name: string): VerbEntry | undefined => table[name];
 
 interface Options {
   signal?: AbortSignal | undefined;
+  /** By this the server knows a repeat of the same act. */
+  repeatKey?: string;
 }
 
 export function call<Name extends VerbName>(
@@ -32,8 +34,21 @@ export function call<Name extends VerbName>(
 export type Given = Record<string, unknown>;
 
 /** Calls a verb by a name that is only known when the page runs. */
-export function perform(name: string, input: Given, { signal }: Options = {}): Promise<unknown> {
-  return json({ ...requestOf(name, input), signal });
+export function perform(name: string, input: Given, { signal, repeatKey }: Options = {}): Promise<unknown> {
+  return json({ ...requestOf(name, input, repeatKey), signal });
+}
+
+/**
+ * The key of one act, however often it is sent: if the answer was lost, the next press gets what the first one created. With
+ * another input it is another act.
+ */
+export function repeatKeys(): (input: Given) => string {
+  let sent = { text: "", key: "" };
+  return (input) => {
+    const text = JSON.stringify(input);
+    if (sent.text !== text) sent = { text, key: randomKey() };
+    return sent.key;
+  };
 }
 
 /** Where a file with the answer in another form is. */
@@ -52,14 +67,14 @@ export async function follow<Name extends VerbName>(
   for await (const data of eventsIn(response.body!)) onAnswer(JSON.parse(data) as Answer<Name>);
 }
 
-function requestOf(name: string, input: Given) {
+function requestOf(name: string, input: Given, repeatKey = randomKey()) {
   const entry = table[name];
   if (!entry) throw new Error(`There is no verb ${name}.`);
   const { method, path, id, kind } = entry;
   const { [id ?? ""]: named, version, ...rest } = input;
   const address = `/management/v1${path.replace("{id}", encodeURIComponent(String(named)))}`;
   const headers: Record<string, string> = {};
-  if (kind === "creation") headers["idempotency-key"] = randomKey();
+  if (kind === "creation") headers["idempotency-key"] = repeatKey;
   if (kind === "change" && version !== undefined) headers["if-match"] = `"${version}"`;
   return method === "get"
     ? { method, path: address + queryOf(rest), headers }

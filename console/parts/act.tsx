@@ -5,7 +5,7 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { announce } from "../core/announce.ts";
-import { type Given, type Input, perform, type VerbName } from "../core/client.ts";
+import { type Given, type Input, perform, repeatKeys, type VerbName } from "../core/client.ts";
 import { type Field, inputOf, type Values, valuesOf } from "../core/form.ts";
 import { may } from "../core/session.ts";
 import { Failed } from "./asked.tsx";
@@ -51,6 +51,7 @@ function ActDialog({ act, close }: { act: Act; close: () => void }) {
   const [failure, setFailure] = useState<Error | null>(null);
   const [answer, setAnswer] = useState<unknown>(null);
   const [isBusy, setBusy] = useState(false);
+  const [keyOf] = useState(() => repeatKeys());
   const input = inputOf(fields, values, given as Given);
 
   const submit = async (event: Event) => {
@@ -58,7 +59,7 @@ function ActDialog({ act, close }: { act: Act; close: () => void }) {
     setBusy(true);
     setFailure(null);
     try {
-      const answered = await perform(verb, input);
+      const answered = await perform(verb, input, { repeatKey: keyOf(input) });
       announce(done);
       onDone?.(answered as never);
       if (result) setAnswer(answered);

@@ -1,8 +1,10 @@
 /** The differences between the inference operations: protocol, wording, and storage. */
+import type { Principal } from "../auth/verdict.ts";
 import type { CallerCodec, ResponseIdentity } from "../protocol/codec.ts";
 import type { ResponseObject } from "../protocol/openai-responses/contract.ts";
 import type { Organization } from "../store/directory.ts";
 import type { Operation } from "../store/ledger.ts";
+import type { Maker } from "../store/responses.ts";
 
 export interface InferenceWire {
   model: string;
@@ -18,7 +20,7 @@ export interface Adapter<Wire extends InferenceWire, Reply> {
   idPrefix: string;
   codec: CallerCodec<Wire, Reply>;
   /** The request with stored items in place of the references to them; `bytes` is their size. */
-  resolve?(wire: Wire, owner: ContentOwner): Promise<{ wire: Wire; bytes: number }>;
+  resolve?(wire: Wire, caller: Principal): Promise<{ wire: Wire; bytes: number }>;
   /** How its requests run in the background, if they can. */
   background?: {
     /** Whether a request is to run in the background. Throws a Fault if it may not. */
@@ -27,5 +29,5 @@ export interface Adapter<Wire extends InferenceWire, Reply> {
     begun(wire: Wire, identity: ResponseIdentity): ResponseObject;
   };
   /** Stores the whole answer before its caller has its end; null if it is not to be stored. It never throws. */
-  saver?(wire: Wire, organizationId: string): ((answer: Reply) => Promise<void>) | null;
+  saver?(wire: Wire, maker: Maker): ((answer: Reply) => Promise<void>) | null;
 }

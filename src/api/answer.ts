@@ -104,7 +104,7 @@ function savingOf<Wire extends InferenceWire, Reply>(
   { wire, principal }: Prepared<Wire>,
   keeping: Keeping | null,
 ): ((reply: Reply) => Promise<void>) | null {
-  const save = saver?.(wire, principal.organization.id) ?? null;
+  const save = saver?.(wire, { organizationId: principal.organization.id, keyId: principal.key.id }) ?? null;
   if (!keeping?.isBackground) return save;
   return async (reply) => {
     if (await keeping.finish(reply as unknown as ResponseObject)) await save?.(reply);

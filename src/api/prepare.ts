@@ -54,7 +54,7 @@ export async function prepare<Wire extends InferenceWire, Reply, Kept extends Ke
   const { operation, codec } = adapter;
   const catalog = dependencies.catalog();
   const model = allowedModel(catalog, body.value.model, principal.key.allowedModels, Date.now());
-  const resolved = adapter.resolve && (await adapter.resolve(body.value, principal.organization));
+  const resolved = adapter.resolve && (await adapter.resolve(body.value, principal));
   const wire = resolved?.wire ?? body.value;
   const askedBytes = body.bytes + (resolved?.bytes ?? 0);
   reserve(dependencies, call, askedBytes);

@@ -3,6 +3,7 @@
  * so that the next request finds it on any node.
  */
 
+import type { Principal } from "../auth/verdict.ts";
 import { Fault } from "../inference/fault.ts";
 import type { InputItem, ResponseObject, ResponsesRequest } from "../protocol/openai-responses/contract.ts";
 import {
@@ -18,16 +19,20 @@ import {
   storable,
   withResolved,
 } from "../protocol/openai-responses/references.ts";
-import type { KeptResponse, KeptTurn } from "../store/responses.ts";
+import type { KeptResponse, KeptTurn, Maker, Reader } from "../store/responses.ts";
 import { within } from "../time/deadline.ts";
 import { yieldFor } from "../time/yielding.ts";
-import type { ContentOwner } from "./adapter.ts";
 import type { Dependencies } from "./dependencies.ts";
 
 /** How long the end of an answer waits to be stored; after that it is sent all the same. */
 const keep_ms_max = 2_000;
 
 type Needs = Pick<Dependencies, "responses" | "limits" | "log">;
+
+/** Whose stored responses the caller reads. */
+export function readerOf({ organization, person }: Principal): Reader {
+  return { organizationId: organization.id, personId: person?.id ?? null };
+}
 
 export interface Resolved {
   wire: ResponsesRequest;
@@ -48,16 +53,16 @@ export interface History {
 export async function resolveReferences(
   dependencies: Needs,
   request: ResponsesRequest,
-  owner: ContentOwner,
+  caller: Principal,
   inMemory: History | null = null,
 ): Promise<Resolved> {
-  const keeps = owner.keepsContent && dependencies.responses.settings().store;
+  const keeps = caller.organization.keepsContent && dependencies.responses.settings().store;
   const wire = keeps ? request : { ...request, store: false };
   const references = referencesOf(wire);
   if (!refersTo(references)) return { wire, bytes: 0 };
   const { found, bytes } = inMemory
-    ? await findOthers(dependencies, references, owner, inMemory)
-    : await findReferences(dependencies, references, owner);
+    ? await findOthers(dependencies, references, caller, inMemory)
+    : await findReferences(dependencies, references, caller);
   const whole = withResolved(wire, found);
   await yieldFor(bytes);
   return { wire: whole, bytes };
@@ -67,13 +72,13 @@ export async function resolveReferences(
 export async function findReferences(
   dependencies: Needs,
   references: References,
-  owner: ContentOwner,
+  caller: Principal,
 ): Promise<{ found: Found; bytes: number }> {
-  if (!owner.keepsContent) throw keepsNothing(references);
+  if (!caller.organization.keepsContent) throw keepsNothing(references);
   if (!dependencies.responses.settings().store) return { found: { history: null, items: new Map() }, bytes: 0 };
   const [history, referred] = await Promise.all([
-    historyFound(dependencies, references.previousResponseId, owner.id),
-    itemsFound(dependencies, references.items, owner.id),
+    historyFound(dependencies, references.previousResponseId, readerOf(caller)),
+    itemsFound(dependencies, references.items, readerOf(caller)),
   ]);
   return { found: { history: history.items, items: referred.items }, bytes: history.bytes + referred.bytes };
 }
@@ -82,12 +87,12 @@ export async function findReferences(
 async function findOthers(
   dependencies: Needs,
   { items: referred }: References,
-  owner: ContentOwner,
+  caller: Principal,
   inMemory: History,
 ): Promise<{ found: Found; bytes: number }> {
   const own = itemsById(inMemory.items);
   const others = { previousResponseId: null, items: referred.filter(({ id }) => !own.has(id)) };
-  const stored = refersTo(others) ? await findReferences(dependencies, others, owner) : null;
+  const stored = refersTo(others) ? await findReferences(dependencies, others, caller) : null;
   const items = new Map([...own, ...(stored?.found.items ?? [])]);
   return { found: { history: inMemory.items, items }, bytes: inMemory.bytes + (stored?.bytes ?? 0) };
 }
@@ -100,21 +105,20 @@ function keepsNothing({ previousResponseId, items }: References): Fault {
   );
 }
 
-async function historyFound(dependencies: Needs, id: string | null, organizationId: string) {
+async function historyFound(dependencies: Needs, id: string | null, reader: Reader) {
   if (id === null) return { items: [], bytes: 0 };
   const bytes_max = dependencies.limits.body_bytes_max;
-  const turns = await lookUp(() => dependencies.responses.store.conversation(organizationId, id, bytes_max));
+  const turns = await lookUp(() => dependencies.responses.store.conversation(reader, id, bytes_max));
   if (turns === "not_found") return { items: null, bytes: 0 };
   if (turns === "too_long") throw tooLong("previous_response_id");
   const { parsed, bytes } = await parsedTurns(turns);
   return { items: historyOf([...parsed.values()]), bytes };
 }
 
-async function itemsFound(dependencies: Needs, references: References["items"], organizationId: string) {
+async function itemsFound(dependencies: Needs, references: References["items"], reader: Reader) {
   const ids = references.flatMap(({ responseId }) => (responseId === null ? [] : [responseId]));
   const options = { inputs: references.some(({ id }) => isInputId(id)), bytes_max: dependencies.limits.body_bytes_max };
-  const turns =
-    ids.length === 0 ? [] : await lookUp(() => dependencies.responses.store.turns(organizationId, ids, options));
+  const turns = ids.length === 0 ? [] : await lookUp(() => dependencies.responses.store.turns(reader, ids, options));
   if (turns === "too_long") throw tooLong("input");
   const { parsed, bytes } = await parsedTurns(turns);
   const items = new Map<string, InputItem>();
@@ -150,7 +154,7 @@ function tooLong(param: string): Fault {
 export function saver(
   dependencies: Needs,
   wire: ResponsesRequest,
-  organizationId: string,
+  maker: Maker,
 ): ((answer: ResponseObject) => Promise<void>) | null {
   if (wire.store === false) return null;
   const { organization_bytes_max } = dependencies.responses.settings();
@@ -158,7 +162,7 @@ export function saver(
     try {
       const kept = keptOf(wire, answer);
       if (!kept) return;
-      const work = dependencies.responses.store.keep(organizationId, kept, organization_bytes_max);
+      const work = dependencies.responses.store.keep(maker, kept, organization_bytes_max);
       if (!(await within(work, keep_ms_max, "the store of responses")))
         throw new Error(`larger than ${organization_bytes_max} bytes`);
     } catch (cause) {

@@ -43,7 +43,7 @@ export async function countedTokens(
   call.requested({ model: model.id });
   if (examined.refers) {
     const { references, body } = examined.refers;
-    const { found, bytes: more } = await findReferences(dependencies, references, principal.organization);
+    const { found, bytes: more } = await findReferences(dependencies, references, principal);
     bytes += more;
     examined = await dependencies.tokenCounter.examine({ ...question, body, found });
   }

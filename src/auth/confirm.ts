@@ -2,6 +2,7 @@
  * Admits a person whom an issuer confirms: at each sign-in, refresh and hourly question, and for each new identity token.
  * The caller has verified the claims. The rules in force turn them into memberships.
  */
+import { isPlain, plain } from "../inference/plain-text.ts";
 import { idOf } from "../store/ids.ts";
 import type { Confirmed, People } from "../store/people.ts";
 import type { Claims, Identity, Issuer } from "./identity.ts";
@@ -27,7 +28,10 @@ export async function confirmPerson(
   claims: Claims,
 ): Promise<ConfirmedPerson> {
   const subject = subjectIn(issuer, claims);
-  if (subject === null) throw new NoSubject(`the claims of ${issuer.issuer} lack ${issuer.subject.join(" or ")}`);
+  if (subject === null)
+    throw new NoSubject(
+      `the claims of ${issuer.issuer} lack ${issuer.subject.join(" or ")}, or what they say there is too long or no plain text`,
+    );
   const before = await people.personOf(issuer.issuer, subject);
   const age = { claim: issuer.groupsClaim, maxAge_ms: identity.groupsMaxAge_ms };
   const known = withGroups(claims, age, before?.person ?? null, before?.readAt ?? new Date(0));
@@ -46,13 +50,16 @@ export async function confirmPerson(
 
 const chars_max = 320;
 
-/** Name, address and groups, for people to read. A detail that the answer lacks stays as it was. */
+/**
+ * Name, address and groups, for people to read. A detail that the answer lacks stays as it was. A name is made plain; an
+ * address that is not plain is none, since without these characters it could be somebody else's.
+ */
 function detailsIn({ groupsClaim }: Issuer, claims: Claims) {
   const text = (name: string) => {
     const value = claimIn(claims, name);
-    return typeof value === "string" && value !== "" ? value.slice(0, chars_max) : undefined;
+    return typeof value === "string" && value !== "" ? plain(value.toWellFormed()).slice(0, chars_max) : undefined;
   };
-  const email = text("email");
+  const email = isPlain(String(claimIn(claims, "email"))) ? text("email") : undefined;
   const groups = groupsIn(claims, groupsClaim);
   return {
     name: text("name") ?? text("preferred_username"),

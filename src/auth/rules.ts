@@ -3,7 +3,8 @@
  * asks for: a text is no list of one, a list no text, and an e-mail address counts only if the issuer has verified it.
  * Pure.
  */
-import type { NamedMembership, PersonKind } from "../store/people.ts";
+import { isPlain } from "../inference/plain-text.ts";
+import type { Membership, NamedMembership, PersonKind } from "../store/people.ts";
 import type { Claims, Identity, Issuer, Rule } from "./identity.ts";
 
 /** The rules of this issuer that match, in their order. */
@@ -21,7 +22,7 @@ function isMet({ claim, wanted }: Rule, claims: Claims): boolean {
 export function verifiedEmail(claims: Claims): string | null {
   const email = ownIn(claims, "email");
   const isVerified = [true, "true"].includes(ownIn(claims, "email_verified") as boolean | string);
-  return typeof email === "string" && isVerified ? email.toLowerCase() : null;
+  return typeof email === "string" && isPlain(email) && isVerified ? email.toLowerCase() : null;
 }
 
 /** A claim by its name; else, as Keycloak nests them, by a path with dots. */
@@ -52,18 +53,26 @@ export function callingRule(rules: readonly Rule[]): (Rule & { organization: str
   return rules.find((rule): rule is Rule & { organization: string } => rule.organization !== null) ?? null;
 }
 
+/** The membership in force in an organization, which is given by slug or ID as a rule names it; null: there is none. */
+export function membershipNamed(memberships: readonly Membership[], organization: string) {
+  const isIn = (one: Membership): one is Membership & { organizationId: string } =>
+    one.organizationId !== null && [one.organization, one.organizationId].includes(organization);
+  return memberships.find(isIn) ?? null;
+}
+
 /** The kind that the first rule gives. */
 export function kindBy(rules: readonly Rule[]): PersonKind {
   return rules[0]?.kind ?? "person";
 }
 
 /**
- * The text by which this issuer identifies somebody; null where a claim is missing. Several claims are encoded, so that no
+ * The text by which this issuer identifies somebody; null where a claim is missing or no plain text. Several claims are encoded, so that no
  * two people get the same text.
  */
 export function subjectIn({ subject }: Pick<Issuer, "subject">, claims: Claims): string | null {
   const values = subject.map((name) => claimIn(claims, name));
   if (!values.every((value): value is string => typeof value === "string" && value !== "")) return null;
+  if (!values.every(isPlain)) return null;
   const text = values.length === 1 ? values[0]! : values.map(encodeURIComponent).join("/");
   return text.length <= subject_chars_max ? text : null;
 }
@@ -74,7 +83,7 @@ const groups_max = 2000;
 const group_chars_max = 500;
 
 /**
- * The groups of an answer. `absent`: it has none. `overflowing`: there are more than fit into a token (Entra says so in
+ * The groups of an answer; one that is no plain text is none. `absent`: it has none. `overflowing`: there are more than fit into a token (Entra says so in
  * `_claim_names` or `hasgroups`) or than anybody has.
  */
 export function groupsIn(claims: Claims, claim: string): readonly string[] | "absent" | "overflowing" {
@@ -82,7 +91,9 @@ export function groupsIn(claims: Claims, claim: string): readonly string[] | "ab
   const elsewhere = claimIn(claims, "_claim_names");
   const isElsewhere = ownIn(elsewhere, claim) !== undefined || [true, "true"].includes(claims.hasgroups as boolean);
   if (!Array.isArray(found)) return isElsewhere ? "overflowing" : "absent";
-  const groups = found.filter((one): one is string => typeof one === "string" && one.length <= group_chars_max);
+  const groups = found.filter(
+    (one): one is string => typeof one === "string" && one.length <= group_chars_max && isPlain(one),
+  );
   return isElsewhere || groups.length > groups_max ? "overflowing" : [...new Set(groups)];
 }
 

@@ -20,6 +20,14 @@ export interface Principal {
   readonly secretHash: string;
 }
 
+/**
+ * Whether a caller may see what was made for this person, in the caller's own organization (null: for nobody): a person sees
+ * the person's own, and a caller without a person all (docs/protocols.md, Whose responses).
+ */
+export function maySee({ person }: Pick<Principal, "person">, maker: string | null): boolean {
+  return person === null || person.id === maker;
+}
+
 /** The ids of a key, its organization, and its person if it has one. */
 type Ids = readonly [keyId: string, organizationId: string, ...personId: string[]];
 export type Verdict =
@@ -97,8 +105,8 @@ export function judge(credential: Credential | null, secretHash: string, policy:
   };
 }
 
-function isToNote({ key, organization, readAt }: Credential): boolean {
-  if (organization.keyUnusedMaxDays === null) return false;
+function isToNote({ key, ends, readAt }: Credential): boolean {
+  if (ends.unusedAt === null) return false;
   return key.lastUsedAt === null || readAt.getTime() - key.lastUsedAt.getTime() >= useNoted_ms;
 }
 
@@ -112,10 +120,11 @@ export function issuedAt(verdict: Verdict, issuedAt_ms: number): Verdict {
   return { ...verdict, principal };
 }
 
-/** A person's key may do no more than the membership allows. */
+/** A person's key may do no more than the membership allows, and a token exactly that. */
 function keyOf({ key, person }: Credential): Credential["key"] {
   if (!person?.rights) return key;
   const { scopes, models } = person.rights;
+  if (person.kind !== "key") return { ...key, scopes, allowedModels: models };
   const { allowedModels } = key;
   return {
     ...key,

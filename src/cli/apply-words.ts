@@ -1,5 +1,6 @@
 /** The steps of `sluice apply` in words and as JSON. */
 import { maskedUrl } from "../inference/masked.ts";
+import { plain } from "../inference/plain-text.ts";
 import type { Difference, Step } from "../management/apply/step.ts";
 import { painted, type Terminal } from "./terminal.ts";
 
@@ -35,7 +36,7 @@ function written(value: unknown): string {
   if (value === null || value === undefined) return "none";
   if (Array.isArray(value)) return `[${value.map(written).join(", ")}]`;
   const text = typeof value === "object" ? JSON.stringify(value) : String(value);
-  return text.replace(/[\p{Cc}\u2028\u2029]/gu, "?");
+  return plain(text);
 }
 
 /** The step as `--json` has it. */

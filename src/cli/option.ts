@@ -1,5 +1,6 @@
 /** Parses options. A malformed one is a usage error (exit code 2); a value that does not exist fails later (1). */
 import { type Command, InvalidArgumentError, Option } from "commander";
+import { plainJson } from "../inference/plain-text.ts";
 import type { Terminal } from "./terminal.ts";
 
 export interface JsonFlag {
@@ -44,7 +45,7 @@ export function units(min: number): (value: string) => number {
 }
 
 export function printJson(terminal: Terminal, value: unknown): void {
-  terminal.out(`${JSON.stringify(value, null, terminal.width === null ? undefined : 2)}\n`);
+  terminal.out(`${plainJson(JSON.stringify(value, null, terminal.width === null ? undefined : 2))}\n`);
 }
 
 export interface VersionFlag {

@@ -1,5 +1,6 @@
 /** Tables for people: no borders, and no wider than the screen. On too narrow a screen, records below each other. */
 import Table from "cli-table3";
+import { plain } from "../inference/plain-text.ts";
 import type { Column, Facts } from "../management/command.ts";
 import { painted, type Terminal } from "./terminal.ts";
 
@@ -14,7 +15,7 @@ export function table<Row>(
   rows: readonly Row[],
   now_ms = 0,
 ): string {
-  const cells = rows.map((row) => columns.map((column) => printable(column.cell(row, now_ms))));
+  const cells = rows.map((row) => columns.map((column) => plain(column.cell(row, now_ms))));
   return grid(terminal, columns, cells) ?? records(terminal, columns, cells);
 }
 
@@ -42,7 +43,7 @@ export function facts(terminal: Terminal, entries: Facts): string {
   const known = entries.filter((entry): entry is readonly [string, string] => entry[1] !== null);
   const width = Math.max(0, ...known.map(([name]) => name.length));
   return known
-    .map(([name, value]) => `${painted(terminal, "dim", name.padEnd(width + gap))}${printable(value)}\n`)
+    .map(([name, value]) => `${painted(terminal, "dim", name.padEnd(width + gap))}${plain(value)}\n`)
     .join("");
 }
 
@@ -69,11 +70,6 @@ function fittingWidths<Row>(
 function records<Row>(terminal: Terminal, columns: readonly Column<Row>[], cells: string[][]): string {
   const record = (row: string[]) => columns.map(({ head }, at) => [head, row[at]!] as const);
   return cells.map((row) => facts(terminal, record(row))).join("\n");
-}
-
-/** People choose names: nothing in them may move the cursor or color the screen. */
-function printable(text: string): string {
-  return text.replace(/[\p{Cc}\u2028\u2029]/gu, "?");
 }
 
 const borders = ["top", "bottom"].flatMap((side) => [side, `${side}-left`, `${side}-mid`, `${side}-right`]);

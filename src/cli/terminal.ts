@@ -1,3 +1,5 @@
+import { plain } from "../inference/plain-text.ts";
+
 /** The output of the CLI, and the properties of the screen. */
 export interface Terminal {
   out(text: string): void;
@@ -35,9 +37,5 @@ export function painted(terminal: Terminal, color: keyof typeof codes, text: str
 
 /** The text on one line, without what would move the cursor: for messages that quote other text. */
 export function oneLine(text: string): string {
-  return text
-    .replace(/:\s*[\r\n]+\s*/g, ": ")
-    .replace(/\s*[\r\n]+\s*/g, "; ")
-    .replace(/\p{Cc}/gu, "?")
-    .trim();
+  return plain(text.replace(/:\s*[\r\n]+\s*/g, ": ").replace(/\s*[\r\n]+\s*/g, "; ")).trim();
 }

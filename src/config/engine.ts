@@ -3,6 +3,7 @@
  * Messages and aggregators, and Ollama's own list. The answers are not trusted: they are bounded, and only values of the
  * right form are used.
  */
+import { isPlain } from "../inference/plain-text.ts";
 import type { Capability } from "../inference/request.ts";
 import { samplingFields } from "../protocol/engine-fields.ts";
 import { type UpstreamProtocol, upstreamCodecs } from "../upstream/codecs.ts";
@@ -156,7 +157,7 @@ function modelsOf(body: unknown): EngineModel[] | null {
 function modelOf(item: unknown): EngineModel | null {
   const entry = record(item);
   const name = [entry.id, entry.name, entry.model].find((candidate) => typeof candidate === "string");
-  if (!name || name.length > 512 || !name.isWellFormed() || /\p{Cc}/u.test(name)) return null;
+  if (!name || name.length > 512 || !isPlain(name)) return null;
   const meta = record(entry.meta);
   const provider = record(entry.top_provider);
   return {

@@ -1,4 +1,5 @@
 /** Collects the problems of a configuration for the person who wrote it: all of them, in the order of the file. */
+import { plain } from "../inference/plain-text.ts";
 import type { Path } from "../schema/walk.ts";
 
 /** A place in a file. Lines and columns count from 1. */
@@ -46,9 +47,7 @@ export class Problems {
 
   lines(): string[] {
     const ordered = this.#found.toSorted((one, other) => order(one.place) - order(other.place));
-    const lines = ordered
-      .slice(0, problems_shown_max)
-      .map(({ place, text }) => `${this.#at(place)}: ${text.replaceAll(/\p{Cc}+/gu, " ")}`);
+    const lines = ordered.slice(0, problems_shown_max).map(({ place, text }) => `${this.#at(place)}: ${plain(text)}`);
     const more = this.#count - lines.length;
     return more > 0 ? [...lines, `${this.#file}: and ${more} more problem${more === 1 ? "" : "s"}`] : lines;
   }

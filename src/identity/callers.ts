@@ -2,7 +2,7 @@
 import { confirmPerson, NoSubject } from "../auth/confirm.ts";
 import { unauthorized } from "../auth/credential.ts";
 import type { TokenVerifier, VerifiedToken } from "../auth/identity-tokens.ts";
-import { judged } from "../auth/rules.ts";
+import { judged, membershipNamed } from "../auth/rules.ts";
 import { Fault } from "../inference/fault.ts";
 import { idOf } from "../store/ids.ts";
 import { verifiedAssertion } from "./assertions.ts";
@@ -37,15 +37,14 @@ async function callerOf(parts: IdentityParts, token: string): Promise<VerifiedTo
   if (!rule) throw new IssuerRefused("no rule admits the token");
   const { person, memberships } = await confirmPerson({ people, identity, newUuid }, issuer, claims);
   const { organization } = rule;
-  const found = memberships.find((one) => one.organization === organization || one.organizationId === organization);
-  if (!found?.organizationId) throw new IssuerRefused(`there is no organization ${organization}`);
+  const found = membershipNamed(memberships, organization);
+  if (!found) throw new IssuerRefused(`there is no organization ${organization}`);
   const key = await people.tokenKey({
     id: idOf(newUuid(), "key_"),
     personId: person.id,
     organization: found.organizationId,
-    team: found.team?.id ?? null,
   });
-  if (!key) throw new IssuerRefused(`the organization ${organization} is gone`);
+  if (!key) throw new IssuerRefused(`the organization ${organization} is gone, or the membership in it`);
   return { keyHash: key.secretHash, issuedAt_ms: (claims.iat as number) * 1000, lasts_ms: ends_ms - parts.now_ms() };
 }
 

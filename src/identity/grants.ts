@@ -15,6 +15,7 @@ import {
   type TokenEndpointResponse,
 } from "openid-client";
 import type { Claims } from "../auth/identity.ts";
+import { isPlain } from "../inference/plain-text.ts";
 import { IssuerAway, type IssuerClient, IssuerRefused, reasonOf } from "./issuer-clients.ts";
 import { verifiedIdToken } from "./verified.ts";
 
@@ -92,7 +93,7 @@ async function vouched(client: IssuerClient, tokens: TokenEndpointResponse, clai
   return {
     // The signed claims count first.
     claims: { ...info, ...claims },
-    issuerSession: typeof sid === "string" && sid !== "" ? sid : null,
+    issuerSession: typeof sid === "string" && sid !== "" && isPlain(sid) ? sid : null,
     kept: tokens.refresh_token ? { subject, refreshToken: tokens.refresh_token } : null,
   };
 }

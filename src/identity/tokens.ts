@@ -3,7 +3,7 @@
  * once, and asks the issuer each time (docs/identity.md, Tokens).
  */
 import { hashKey, isToken, key_random_bytes, newKey, type SecretKind, secretOf } from "../auth/key.ts";
-import { judged } from "../auth/rules.ts";
+import { judged, membershipNamed } from "../auth/rules.ts";
 import type { DeviceAnswer } from "../store/device-requests.ts";
 import { idOf } from "../store/ids.ts";
 import type { KnownPerson } from "../store/people.ts";
@@ -73,7 +73,7 @@ function accessFor(parts: IdentityParts, lasts_ms = access_ms): { token: string;
 /** The rights of a person in an organization; null: there are none any more. */
 function rightsIn({ memberships }: KnownPerson, organizationId: string): SignInRights | null {
   const found = memberships.find((one) => one.organizationId === organizationId);
-  return found ? { organizationId, teamId: found.team?.id ?? null, scopes: found.scopes, models: found.models } : null;
+  return found ? { organizationId, scopes: found.scopes, models: found.models } : null;
 }
 
 /** The device asks for the tokens of its code. Throws TokenRefused. */
@@ -221,13 +221,15 @@ export async function byAssertion(parts: IdentityParts, assertion: string): Prom
   const known = await admitted(parts, issuer, claims).catch((cause) => {
     throw cause instanceof IssuerRefused || cause instanceof NotAdmitted ? unknownAssertion() : cause;
   });
-  const { organization, team, scopes, models } = rule;
+  const membership = membershipNamed(known.memberships, rule.organization);
+  if (!membership) throw unknownAssertion();
+  const { organizationId: organization, scopes } = membership;
   const id = idOf(parts.newUuid(), "key_");
-  const key = await parts.people.tokenKey({ id, personId: known.person.id, organization, team });
+  const key = await parts.people.tokenKey({ id, personId: known.person.id, organization });
   const { token, access } = accessFor(parts, Math.min(access_ms, ends_ms - parts.now_ms()));
-  const given = key && access.lasts_ms > 0 && (await parts.signIns.addAccessToken(key.id, access, { scopes, models }));
-  if (!given) throw unknownAssertion();
-  return { accessToken: token, lasts_s: Math.floor(access.lasts_ms / 1000), refreshToken: null, scopes: given };
+  const isGiven = key && access.lasts_ms > 0 && (await parts.signIns.addAccessToken(key.id, access));
+  if (!isGiven) throw unknownAssertion();
+  return { accessToken: token, lasts_s: Math.floor(access.lasts_ms / 1000), refreshToken: null, scopes };
 }
 
 /** The same words, whatever was wrong. */

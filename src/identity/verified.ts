@@ -1,6 +1,7 @@
 /** Tokens that an issuer has signed, verified: ID tokens and logout tokens. Each is for our client, and no other kind. */
 import { decodeJwt, errors, type JWTPayload, type JWTVerifyOptions, jwtVerify } from "jose";
 import type { Claims } from "../auth/identity.ts";
+import { isPlain } from "../inference/plain-text.ts";
 import { isFirst, type UseCounts } from "../store/use-counts.ts";
 import { clockTolerance_s, IssuerAway, type IssuerClient, IssuerRefused, reasonOf } from "./issuer-clients.ts";
 
@@ -32,6 +33,7 @@ export async function verifiedLogoutToken(client: IssuerClient, token: string, u
   if (!isObject(event)) throw new IssuerRefused("the token is no logout token: it has no such event");
   if (nonce !== undefined) throw new IssuerRefused("a logout token has no nonce");
   if (typeof jti !== "string" || jti === "") throw new IssuerRefused("the logout token has no jti");
+  if (typeof sid === "string" && !isPlain(sid)) throw new IssuerRefused("the sid of the logout token is no plain text");
   if (typeof sid !== "string" && typeof sub !== "string") throw new IssuerRefused("the token has neither sid nor sub");
   const lasts_ms = (logoutAge_s + 2 * clockTolerance_s) * 1000;
   if (!(await isFirst(uses, "logout token", `${client.issuer.issuer}\n${jti}`, lasts_ms)))

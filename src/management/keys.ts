@@ -2,6 +2,7 @@
 
 import Type from "typebox";
 import { key_random_bytes, newKey, secretOf } from "../auth/key.ts";
+import { plainPattern } from "../inference/plain-text.ts";
 import { keyKinds, keyStates, type Organization, scopes } from "../store/directory.ts";
 import { idOf } from "../store/ids.ts";
 import { flag } from "./command.ts";
@@ -14,6 +15,7 @@ import * as parse from "./parse.ts";
 import { grace, rotated } from "./rotation.ts";
 import {
   duration,
+  entry,
   examples,
   keepers,
   limitChanges,
@@ -39,7 +41,7 @@ const verb = verbsOf("Keys");
 const owner = Type.Optional(nullable(name("The owner, as free text.")));
 const addresses = Type.Optional(
   nullable(
-    Type.Array(Type.String({ minLength: 1, maxLength: 64 }), {
+    Type.Array(Type.String({ minLength: 1, maxLength: 64, pattern: plainPattern }), {
       minItems: 1,
       maxItems: 100,
       description: "Addresses and networks of its clients, such as `10.0.0.0/8`. Null: all.",
@@ -48,8 +50,7 @@ const addresses = Type.Optional(
 );
 const scopeList = (description?: string) =>
   Type.Array(oneOf([...scopes]), { minItems: 1, maxItems: 10, ...(description ? { description } : {}) });
-const modelList = (description: string) =>
-  Type.Array(Type.String({ minLength: 1 }), { minItems: 1, maxItems: 1000, description });
+const modelList = (description: string) => Type.Array(entry(), { minItems: 1, maxItems: 1000, description });
 const labels = (options: { description?: string; maxProperties?: number }) =>
   Type.Optional(
     Type.Record(Type.String(), nullable(name("Its text.")), {

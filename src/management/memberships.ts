@@ -6,7 +6,7 @@ import { flag, required } from "./command.ts";
 import { fail } from "./error.ts";
 import * as parse from "./parse.ts";
 import { changed, examplePerson, personChange, personFacts, personFlag } from "./people.ts";
-import { nullable, oneOf, words } from "./shapes.ts";
+import { entry, nullable, oneOf, words } from "./shapes.ts";
 import { verbsOf } from "./verb.ts";
 
 const verb = verbsOf("People");
@@ -32,7 +32,7 @@ export const membershipVerbs = [
       ),
       models: Type.Optional(
         nullable(
-          Type.Array(Type.String({ minLength: 1 }), {
+          Type.Array(entry(), {
             minItems: 1,
             maxItems: 1000,
             description: "IDs of models; else every model.",

@@ -1,5 +1,6 @@
 /** Checks of texts that a schema cannot express. Each function returns its value, or throws a ManagementError. Pure. */
 import { isNetwork } from "../auth/network.ts";
+import { plain } from "../inference/plain-text.ts";
 import { fail } from "./error.ts";
 
 const day_ms = 86_400_000;
@@ -7,7 +8,7 @@ const grace_days_max = 365;
 
 /** The beginning of a text, safe to quote in one line. */
 export function excerpt(text: string): string {
-  const line = text.replace(/\p{Cc}/gu, "?");
+  const line = plain(text);
   return line.length > 80 ? `${line.slice(0, 80)}…` : line;
 }
 

@@ -1,21 +1,21 @@
 /** The schemas that verbs are described with. Pure. */
 import type { TSchema } from "typebox";
 import Type from "typebox";
+import { plainPattern } from "../inference/plain-text.ts";
 import { count, instant as instantText, nullable, oneOf } from "../protocol/shapes/contract.ts";
 import { units_max } from "../store/ledger.ts";
 import type { Role } from "../store/operators.ts";
 import type { CallerRole } from "./caller.ts";
 import * as parse from "./parse.ts";
 
-/** Control characters, line ends and halves of characters: no text of a request has any, and no database takes them all. */
-const notOnALine = "\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029\\ud800-\\udfff";
-const oneLine = `^[^${notOnALine}]*$`;
-
 const text = (chars_max: number, mustBe: string) => (description: string) =>
-  Type.String({ minLength: 1, maxLength: chars_max, pattern: oneLine, description, "x-must-be": mustBe });
+  Type.String({ minLength: 1, maxLength: chars_max, pattern: plainPattern, description, "x-must-be": mustBe });
 
 /** Text on one line. */
 export const words = text(1000, "one line of 1 to 1000 characters");
+/** The ID of a model, an address or a network, in a list of them. */
+export const entry = () =>
+  Type.String({ minLength: 1, pattern: plainPattern, "x-must-be": "one line of at least one character" });
 /** A name that people choose. */
 export const name = text(200, "one line of 1 to 200 characters");
 

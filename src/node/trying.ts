@@ -48,8 +48,7 @@ async function ownSecret(database: Database, { noted, within }: Caller): Promise
     id: idOf(Bun.randomUUIDv7(), "key_"),
     personId: found.person.id,
     organization: membership.organizationId,
-    team: membership.team?.id ?? null,
   });
-  if (!key) throw new ManagementError("The organization is gone.", "resource_not_found");
+  if (!key) throw new ManagementError("The organization is gone, or your membership in it.", "resource_not_found");
   return key.secretHash;
 }

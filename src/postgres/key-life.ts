@@ -5,7 +5,8 @@
 import { type SQL, sql } from "drizzle-orm";
 import { type KeyState, useNoted_ms } from "../store/directory.ts";
 
-const days = (column: string) => `organization.${column} * interval '24 hours'`;
+/** Null for tokens, which end by themselves: no policy of an organization ends a device's sign-in or the key of identity tokens. */
+const days = (column: string) => `case api_key.kind when 'key' then organization.${column} * interval '24 hours' end`;
 const lifetimeAfter = (made: string) => `(${made} + ${days("key_lifetime_max_days")})`;
 /** A new secret counts as a use, so that a key that is rotated stays alive. `greatest` ignores null. */
 const unusedAfter = (made: string) =>

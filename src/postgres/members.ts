@@ -29,6 +29,34 @@ export async function sumAll(db: Database, ids: readonly string[]): Promise<void
   for (const id of ids) await sumEarlier(db, id);
 }
 
+/** The UUID of the team of a person's membership in an organization; null: none. "no_membership": there is no membership. */
+export async function teamOfMember(
+  tx: Statements,
+  owner: string,
+  person: string,
+): Promise<string | null | "no_membership"> {
+  const rows = await tx.query<{ team: string | null }>("select team_id as team from usage_team_of($1, $2)", [
+    owner,
+    person,
+  ]);
+  return rows.length === 0 ? "no_membership" : rows[0]!.team;
+}
+
+/**
+ * Moves a key of a person to the team of the membership. Each change of a membership moves the keys; this is for those that an
+ * older version left where they were. Returns the subjects for which `sumAll` must follow.
+ */
+export async function followMembership(
+  tx: Statements,
+  key: { id: string; owner: string; person: string },
+): Promise<string[]> {
+  const astray = await tx.query(
+    `select from usage_subject s, usage_team_of($2, $3) t where s.subject_id = $1 and s.team_id is distinct from t.team_id`,
+    [key.id, key.owner, key.person],
+  );
+  return astray.length === 0 ? [] : refreshMembers(tx, [key.owner], key.person);
+}
+
 /** Counts a new key for its person. The ledger has the key already. */
 export async function countInPerson(tx: Statements, key: { id: string; owner: string; person: string }): Promise<void> {
   await tx.query("update usage_subject set member_id = usage_member($2, $3) where subject_id = $1", [

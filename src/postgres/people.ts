@@ -1,6 +1,6 @@
 /** People over SQL, and their memberships. */
 import { and, eq, getTableColumns, isNull, type SQL } from "drizzle-orm";
-import { apiKey, person, usageSubject } from "../../db/schema.ts";
+import { apiKey, person } from "../../db/schema.ts";
 import { noBudget } from "../store/budget.ts";
 import { scopes } from "../store/directory.ts";
 import { bare, idOf, uuidOf } from "../store/ids.ts";
@@ -9,7 +9,7 @@ import { batched } from "../time/batched.ts";
 import { act, audit, storeNow } from "./acts.ts";
 import { lockAdministrators } from "./administrators.ts";
 import type { Database, Transaction } from "./database.ts";
-import { refreshMembers, sumAll } from "./members.ts";
+import { followMembership, refreshMembers, sumAll, teamOfMember } from "./members.ts";
 import {
   applyRules,
   type MembershipColumns,
@@ -19,7 +19,6 @@ import {
   membershipsOf,
   membershipTables,
   organizationNamed,
-  teamNamed,
 } from "./memberships.ts";
 import { announceChange } from "./revocations.ts";
 import { plainly } from "./rows.ts";
@@ -79,7 +78,11 @@ export function people(db: Database): People {
 
     deleteVisitors: () => act(db, deleteVisitors),
 
-    tokenKey: (input) => act(db, (tx) => tokenKey(tx, input)),
+    async tokenKey(input) {
+      const found = await act(db, (tx) => tokenKey(tx, input));
+      await sumAll(db, found?.unsummed ?? []);
+      return found && { id: found.id, secretHash: found.secretHash };
+    },
   };
 }
 
@@ -239,28 +242,29 @@ const isVisitor = `
   and not exists (select from sign_in s where s.person_id = p.id)
   and not exists (select from member_limit l where l.person_id = p.id)`;
 
-async function tokenKey(tx: Transaction, input: Parameters<People["tokenKey"]>[0]): Promise<TokenKey | null> {
-  const owner = await lockPerson(tx, input.personId);
-  const organization = owner && (await organizationNamed(tx, input.organization));
-  const team = organization && input.team !== null ? await teamNamed(tx, organization, input.team) : null;
-  if (!owner || !organization || (input.team !== null && team === null)) return null;
-  const found = await tx.drizzle
+type TokenKeyInput = Parameters<People["tokenKey"]>[0];
+
+async function tokenKey(tx: Transaction, input: TokenKeyInput): Promise<(TokenKey & { unsummed: string[] }) | null> {
+  const person = await lockPerson(tx, input.personId);
+  const owner = person && (await organizationNamed(tx, input.organization));
+  const team = owner ? await teamOfMember(tx, owner, person.id) : "no_membership";
+  if (!person || !owner || team === "no_membership") return null;
+  const [found] = await tx.drizzle
     .select({ id: apiKey.id })
     .from(apiKey)
-    .leftJoin(usageSubject, eq(usageSubject.subjectId, apiKey.id))
     .where(
       and(
-        eq(apiKey.personId, owner.id),
-        eq(apiKey.organizationId, organization),
+        eq(apiKey.personId, person.id),
+        eq(apiKey.organizationId, owner),
         eq(apiKey.kind, "jwt"),
         isNull(apiKey.revokedAt),
-        team === null ? isNull(usageSubject.teamId) : eq(usageSubject.teamId, team),
       ),
     )
     .orderBy(apiKey.id)
     .limit(1);
-  const id = found[0]?.id ?? (await makeTokenKey(tx, input, { owner: owner.id, organization, team }));
-  return { id: idOf(id, "key_"), secretHash: secretHashOf(id) };
+  const unsummed = found ? await followMembership(tx, { id: found.id, owner, person: person.id }) : [];
+  const id = found?.id ?? (await makeTokenKey(tx, input, { owner, person: person.id, team }));
+  return { id: idOf(id, "key_"), secretHash: secretHashOf(id), unsummed };
 }
 
 /** The hashed text does not have the form of a key, so no credential of a request has this hash. */
@@ -269,27 +273,27 @@ const secretHashOf = (keyId: string) => hashOf(`identity tokens of ${idOf(keyId,
 async function makeTokenKey(
   tx: Transaction,
   { id: keyId }: { id: string },
-  { owner, organization, team }: { owner: string; organization: string; team: string | null },
+  { owner, person, team }: { owner: string; person: string; team: string | null },
 ): Promise<string> {
   const at = await storeNow(tx);
   const id = bare(keyId, "key_");
   const name = "identity token";
   await tx.drizzle.insert(apiKey).values({
     id,
-    organizationId: organization,
+    organizationId: owner,
     name,
     scopes: [...scopes],
     kind: "jwt",
-    personId: owner,
+    personId: person,
     createdAt: at,
     createdBy: "service",
   });
   const secret = { hash: secretHashOf(id), prefix: "", suffix: "" };
   await keySecrets.add(tx, id, secret, at);
   const teamId = team === null ? null : idOf(team, "team_");
-  await budgetNewKey(tx, { id, owner: organization, teamId, budget: noBudget, person: owner, at });
+  await budgetNewKey(tx, { id, owner, teamId, budget: noBudget, person, at });
   await announceChange(tx, keyId, secret.hash);
-  const details = { kind: "jwt", person_id: idOf(owner, "per_"), ...(teamId === null ? {} : { team_id: teamId }) };
-  await audit(tx, at, { actor: "service", action: "key.create", owner: organization, subject: keyId, details });
+  const details = { kind: "jwt", person_id: idOf(person, "per_"), ...(teamId === null ? {} : { team_id: teamId }) };
+  await audit(tx, at, { actor: "service", action: "key.create", owner, subject: keyId, details });
   return id;
 }

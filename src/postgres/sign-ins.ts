@@ -11,13 +11,13 @@ import { bare, idOf } from "../store/ids.ts";
 import type { NewAccessToken, NewSignIn, Refreshed, SignIns } from "../store/sign-ins.ts";
 import { act, audit, storeNow } from "./acts.ts";
 import { endedBy } from "./browser-sessions.ts";
-import { sumEarlier } from "./budgets.ts";
 import type { Database, Transaction } from "./database.ts";
+import { followMembership, sumAll, teamOfMember } from "./members.ts";
 import { lockPerson } from "./people.ts";
 import { addRefreshToken, beginRefresh, followed } from "./refresh-tokens.ts";
 import { announceChange } from "./revocations.ts";
 import { keySecrets } from "./secrets.ts";
-import { budgetNewKey, moveKey } from "./teams.ts";
+import { budgetNewKey } from "./teams.ts";
 
 export function signIns(db: Database): SignIns {
   return {
@@ -29,8 +29,8 @@ export function signIns(db: Database): SignIns {
         return begun.is === "reused" ? { is: "reused" as const } : begun;
       }),
     async completeRefresh(refreshed) {
-      const { isDone, isUnsummed } = await act(db, (tx) => complete(tx, refreshed));
-      if (isUnsummed) await sumEarlier(db, bare(refreshed.keyId, "key_"));
+      const { isDone, unsummed } = await act(db, (tx) => complete(tx, refreshed));
+      await sumAll(db, unsummed);
       return isDone;
     },
     async releaseRefresh(keyId, claim) {
@@ -39,14 +39,12 @@ export function signIns(db: Database): SignIns {
         [bare(keyId, "key_"), claim],
       );
     },
-    addAccessToken: (keyId, access, rights) =>
+    addAccessToken: (keyId, access) =>
       act(db, async (tx) => {
         const id = bare(keyId, "key_");
         const [key] = await tx.query<{ scopes: Scope[] }>(
-          `update api_key set scopes = coalesce($2::text[], scopes),
-             allowed_models = case when $2::text[] is null then allowed_models else $3::text[] end
-           where id = $1 and revoked_at is null returning scopes`,
-          [id, rights?.scopes ?? null, rights?.models ?? null],
+          "select scopes from api_key where id = $1 and revoked_at is null for no key update",
+          [id],
         );
         if (key) await addAccess(tx, id, access, await storeNow(tx));
         return key?.scopes ?? null;
@@ -98,13 +96,14 @@ export function signIns(db: Database): SignIns {
 async function begin(tx: Transaction, input: NewSignIn): Promise<"begun" | "gone"> {
   const person = await lockPerson(tx, input.personId);
   const owner = bare(input.organizationId, "org_");
-  const lock = input.teamId === null ? "key share" : "update";
   const [organization] = await tx.query(
-    `select id from organization where id = $1 and status <> 'closed' for ${lock}`,
+    "select id from organization where id = $1 and status <> 'closed' for no key update",
     [owner],
   );
-  if (!person || !organization) return "gone";
-  const { keyId, agent, teamId, scopes, models, issuer, issuerSession, tokens, lasts_ms, address } = input;
+  const team = person && organization ? await teamOfMember(tx, owner, person.id) : "no_membership";
+  if (!person || team === "no_membership") return "gone";
+  const { keyId, agent, scopes, models, issuer, issuerSession, tokens, lasts_ms, address } = input;
+  const teamId = team === null ? null : idOf(team, "team_");
   const id = bare(keyId, "key_");
   const at = await storeNow(tx);
   await tx.drizzle.insert(apiKey).values({
@@ -141,12 +140,12 @@ async function addAccess(tx: Transaction, id: string, { secret, lasts_ms }: NewA
   await announceChange(tx, idOf(id, "key_"), secret.hash);
 }
 
-const notDone = { isDone: false, isUnsummed: false };
+const notDone = { isDone: false, unsummed: [] as string[] };
 
 async function complete(tx: Transaction, refreshed: Refreshed) {
   const id = bare(refreshed.keyId, "key_");
-  const [row] = await tx.query<{ tokens: Uint8Array | null; owner: string }>(
-    `select s.tokens, k.organization_id as owner from sign_in s join api_key k on k.id = s.key_id
+  const [row] = await tx.query<{ tokens: Uint8Array | null; owner: string; person: string }>(
+    `select s.tokens, k.organization_id as owner, s.person_id as person from sign_in s join api_key k on k.id = s.key_id
      where s.key_id = $1 and s.refreshing_by = $2 and s.ended_at is null and k.revoked_at is null for update of s`,
     [id, refreshed.claim],
   );
@@ -158,13 +157,13 @@ async function complete(tx: Transaction, refreshed: Refreshed) {
     id,
     tokens,
   ]);
-  const isUnsummed = await moveKey(tx, { id, owner: row.owner, teamId: rights.teamId });
+  const unsummed = await followMembership(tx, { ...row, id });
   await tx.drizzle
     .update(apiKey)
     .set({ scopes: [...rights.scopes], allowedModels: rights.models === null ? null : [...rights.models] })
     .where(eq(apiKey.id, id));
   await addAccess(tx, id, refreshed.access, at);
-  return { isDone: true, isUnsummed };
+  return { isDone: true, unsummed };
 }
 
 /** `id`: the bare UUID of its key. */

@@ -292,17 +292,6 @@ export async function budgetNewKey(
   if (person !== null) await countInPerson(tx, { id, owner, person });
 }
 
-/** Moves a key without limits of its own to another team. Returns whether `sumEarlier` must follow. */
-export async function moveKey(
-  tx: Transaction,
-  { id, owner, teamId }: { id: string; owner: string; teamId: string | null },
-): Promise<boolean> {
-  const group = teamId === null ? null : bare(teamId, "team_");
-  if (((await subjectOf(tx, id))?.team ?? null) === group) return false;
-  if (!(await mayJoin(tx, owner, teamId))) return false;
-  return setSubject(tx, { id, organization: owner, team: group, budget: noBudget });
-}
-
 async function lockOrganization(tx: Transaction, owner: string): Promise<void> {
   // Not for update: a new key has shared the row, and two that did would wait for each other.
   await tx.drizzle

@@ -126,15 +126,10 @@ export interface People {
    */
   deleteVisitors(): Promise<number>;
   /**
-   * The key of a person's identity tokens in this organization and team, made at first use. Null: the person, the
-   * organization or the team is gone.
+   * The key of a person's identity tokens in this organization, made at first use; as all keys of the person, it follows the
+   * membership to its team. Null: the membership, the person or the organization is gone.
    */
-  tokenKey(input: {
-    id: string;
-    personId: string;
-    organization: string;
-    team: string | null;
-  }): Promise<TokenKey | null>;
+  tokenKey(input: { id: string; personId: string; organization: string }): Promise<TokenKey | null>;
 }
 
 /** A key of kind `jwt`. */

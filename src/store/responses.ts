@@ -21,28 +21,43 @@ export interface KeptResponse extends KeptTurn {
   response: string;
 }
 
+/** By whose key a response was made. */
+export interface Maker {
+  organizationId: string;
+  keyId: string;
+}
+
+/**
+ * Whose responses a caller reads, continues and deletes: a person the person's own, and a caller without a person all of the
+ * organization.
+ */
+export interface Reader {
+  organizationId: string;
+  personId: string | null;
+}
+
 export interface ResponseStore {
   /**
-   * Stores a response; sent twice, it counts once. The oldest of the organization make room within `bytes_max`; false
+   * Stores a response that was made by this key; sent twice, it counts once. The oldest of the organization make room within `bytes_max`; false
    * if this one alone is larger. It may be lost if the database's machine fails at the same moment.
    */
-  keep(organizationId: string, kept: KeptResponse, bytes_max: number): Promise<boolean>;
+  keep(maker: Maker, kept: KeptResponse, bytes_max: number): Promise<boolean>;
   /**
    * The turns that lead to a response, the oldest first and itself last. `not_found` if it, or one that it continues,
-   * is unknown, another organization's, or expired; `too_long` if they are more than `bytes_max` together.
+   * is unknown, not one of the reader's, or expired; `too_long` if they are more than `bytes_max` together.
    */
-  conversation(organizationId: string, id: string, bytes_max: number): Promise<KeptTurn[] | "not_found" | "too_long">;
+  conversation(reader: Reader, id: string, bytes_max: number): Promise<KeptTurn[] | "not_found" | "too_long">;
   /**
    * Reads the responses that exist, in any order. Their inputs are "[]" unless they are requested. `too_long` as above.
    */
   turns(
-    organizationId: string,
+    reader: Reader,
     ids: readonly string[],
     options: { inputs: boolean; bytes_max: number },
   ): Promise<KeptTurn[] | "too_long">;
-  find(organizationId: string, id: string): Promise<KeptResponse | null>;
+  find(reader: Reader, id: string): Promise<KeptResponse | null>;
   /** Returns whether it existed. */
-  remove(organizationId: string, id: string): Promise<boolean>;
+  remove(reader: Reader, id: string): Promise<boolean>;
   /** Deletes some that have expired. Returns whether there may be more. */
   forget(): Promise<boolean>;
 }

@@ -11,10 +11,11 @@ export interface NewAccessToken {
   lasts_ms: number;
 }
 
-/** The rights of its access tokens. */
+/**
+ * The rights of its access tokens when they were issued. The membership in force decides what they may do, at each look-up.
+ */
 export interface SignInRights {
   organizationId: string;
-  teamId: string | null;
   scopes: readonly Scope[];
   models: readonly string[] | null;
 }
@@ -71,7 +72,7 @@ export interface Refreshed {
 }
 
 export interface SignIns {
-  /** "gone": the person, the organization or the team does not exist. */
+  /** "gone": the person, the organization or the membership does not exist. */
   begin(signIn: NewSignIn): Promise<"begun" | "gone">;
   /** `claim`: a new UUID. `repeat_ms`: how long the answer to a token that was used can be had again. */
   beginRefresh(hash: Uint8Array, times: { claim: string; claim_ms: number; repeat_ms: number }): Promise<RefreshBegun>;
@@ -79,15 +80,8 @@ export interface SignIns {
   completeRefresh(refreshed: Refreshed): Promise<boolean>;
   /** Gives the claim back, and uses no token. */
   releaseRefresh(keyId: string, claim: string): Promise<void>;
-  /**
-   * One more access token of a key, which gets these rights; without them, it keeps its own. Returns its scopes; null if the
-   * key has ended.
-   */
-  addAccessToken(
-    keyId: string,
-    access: NewAccessToken,
-    rights?: Pick<SignInRights, "scopes" | "models">,
-  ): Promise<readonly Scope[] | null>;
+  /** One more access token of a key. Returns the key's scopes; null if the key has ended. */
+  addAccessToken(keyId: string, access: NewAccessToken): Promise<readonly Scope[] | null>;
   /** Ends one access token of a workload. False: there is none. */
   endAccessToken(hash: Uint8Array): Promise<boolean>;
   /** Ends it with all of its tokens, on every node within a second. */

@@ -87,6 +87,41 @@ describe.skipIf(noBrowser !== null)(`the pages of the console${noBrowser ? `: ${
     expect(log.filter(({ actor, action }) => actor === "operator:ann" && action === "team.create")).toHaveLength(1);
   });
 
+  test("create one thing where the answer is lost and the button is pressed again, and another one where the form says so", async () => {
+    const own = await openTab(node.url, { theme: "light", width: 1440 }, browser);
+    await own.signIn(node.tokens.admin);
+    // The server has done it, and the browser never hears of it.
+    await own.page.route(
+      "**/management/v1/keys",
+      async (route) => {
+        await route.fetch();
+        await route.abort();
+      },
+      { times: 1 },
+    );
+    await own.visit("/organizations/marked");
+    const dialog = own.page.locator("dialog");
+    const submit = dialog.locator("button[type=submit]");
+    const named = async (name: string) =>
+      (await node.sluice.json<{ name: string }[]>("key", "list", "--org", "marked")).filter((key) => key.name === name);
+    await own.page.getByRole("button", { name: "Create key" }).click();
+    await dialog.getByLabel("Name").fill("once");
+    await submit.click();
+    await dialog.getByText("The server does not answer").waitFor();
+    expect(await named("once")).toHaveLength(1);
+    await submit.click();
+    await dialog.getByText("This was a repeat. Rotate to get another secret.").waitFor();
+    expect(await named("once")).toHaveLength(1);
+    await dialog.getByRole("button", { name: "Done" }).click();
+    // A new act, though it says the same, creates another.
+    await own.page.getByRole("button", { name: "Create key" }).click();
+    await dialog.getByLabel("Name").fill("once");
+    await submit.click();
+    await dialog.getByText("shown this once").waitFor();
+    expect(await named("once")).toHaveLength(2);
+    await own.context.close();
+  });
+
   test("end a key only when its name was typed", async () => {
     await node.sluice.json("key", "create", "--org", "marked", "--name", "to-end");
     await tab.visit("/organizations/marked");

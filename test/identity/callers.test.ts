@@ -156,6 +156,20 @@ describe("an honest token", () => {
     await node.call(await issuer.sign({ ...ann, sub: "eve", iat: now_s() + 3, groups: ["research", "x"] }));
   });
 
+  test("may have any characters in its other claims: a name is made plain, an address or group that is not plain is none", async () => {
+    const odd = { email: "ann\u0000@example.com", email_verified: true, name: "\u202eAnn\u0007\ud800", sid: "s\u0000" };
+    const { person } = await node.call(
+      await issuer.sign({ ...ann, ...odd, sub: "odd", groups: ["research", "a\u0000", "\u202eb"] }),
+    );
+    const known = (await people(owned.db).findPerson(person!.id))!.person;
+    expect(known).toMatchObject({ name: "?Ann?\ufffd", email: null, isEmailVerified: false, groups: ["research"] });
+    // Without the character it would be somebody else's address.
+    node.reload([
+      { issuer: issuer.issuer, claim: "email", is: "ann@example.com", organization: "acme", role: "member" },
+    ]);
+    await refused(await issuer.sign({ ...odd, sub: "odd", aud: audience, groups: [] }));
+  });
+
   test("is judged anew by settings that were reloaded", async () => {
     const token = await issuer.sign({ sub: "flo", aud: audience, groups: ["newcomers"] });
     await refused(token);
@@ -207,6 +221,8 @@ const attacks: Record<string, () => Promise<string> | string> = {
   "without an end": () => issuer.sign({ ...ann, exp: undefined }),
   "without an instant of issue": () => issuer.sign({ ...ann, iat: undefined }),
   "without a subject": () => issuer.sign({ ...ann, sub: undefined }),
+  "with a NUL in its subject": () => issuer.sign({ ...ann, sub: "ann\u0000" }),
+  "with a turned subject": () => issuer.sign({ ...ann, sub: "\u202enna" }),
   "that no rule admits": () => issuer.sign({ ...ann, groups: ["others"] }),
   "with a rule of another issuer": () => other.sign(ann),
   "with a list in the place of a text": () => issuer.sign({ sub: "x", aud: audience, azp: ["ci"] }),

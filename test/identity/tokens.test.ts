@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { JWTPayload } from "jose";
 import { hashKey } from "../../src/auth/key.ts";
+import { judge } from "../../src/auth/verdict.ts";
 import { approveDevice, requestDevice } from "../../src/identity/devices.ts";
 import type { IdentityParts } from "../../src/identity/identity.ts";
 import { IssuerAway } from "../../src/identity/issuer-clients.ts";
@@ -11,6 +12,8 @@ import { byAssertion, byDeviceCode, byRefreshToken, revoke, TokenRefused } from 
 import { administration } from "../../src/postgres/administration.ts";
 import type { Database } from "../../src/postgres/database.ts";
 import { directory } from "../../src/postgres/directory.ts";
+import { noBudget } from "../../src/store/budget.ts";
+import { type Credential, scopes } from "../../src/store/directory.ts";
 import { idOf } from "../../src/store/ids.ts";
 import { identityParts, serviceUrl, settingsOf } from "../harness/identity-parts.ts";
 import { forged, type SignOptions, startIssuer, type TestIssuer } from "../harness/issuer.ts";
@@ -94,6 +97,10 @@ async function signedIn() {
 const works = async (token: string) => {
   const found = await directory(db).credential(hashKey(token));
   return found !== null && found.key.revokedAt === null && found.secret.revokedAt === null;
+};
+const mayDo = (credential: Credential) => {
+  const verdict = judge(credential, "00");
+  return "principal" in verdict ? verdict.principal.key.scopes : verdict.refusal;
 };
 const error = async (work: Promise<unknown>) =>
   work.then(
@@ -202,12 +209,30 @@ describe("an assertion of a workload", () => {
     expect(tokens).toMatchObject({ refreshToken: null, scopes: ["models:read"] });
     expect(tokens.lasts_s).toBeWithin(60, 121);
     const found = (await directory(db).credential(hashKey(tokens.accessToken)))!;
-    expect(found.key.scopes).toEqual(["models:read"]);
+    expect(mayDo(found)).toEqual(["models:read"]);
     expect(found.secret.expiresAt!.getTime() / 1000).toBeLessThanOrEqual(soon + 1);
     expect((await parts.people.personOf(issuer.issuer, "job-1"))?.person.kind).toBe("service");
     const again = await byAssertion(parts, await assertion());
     expect(again.lasts_s).toBeLessThanOrEqual(3600);
     expect((await directory(db).credential(hashKey(again.accessToken)))?.key.id).toBe(found.key.id);
+  });
+
+  test("has at once what is given to its person by hand, and more than the rule says, too", async () => {
+    const { accessToken } = await byAssertion(parts, await assertion({ sub: "job-4" }));
+    const read = async () => (await directory(db).credential(hashKey(accessToken)))!;
+    const { id } = (await parts.people.personOf(issuer.issuer, "job-4"))!.person;
+    await administration(db).createTeam({
+      ...{ id: idOf(Bun.randomUUIDv7(), "team_"), organizationId, name: "jobs", keyDefault: null, actor: "cli:ann" },
+      budget: { ...noBudget, requestsPerMinute: 9 },
+    });
+    const membership = { organization: "acme", team: "jobs", role: "member", scopes, models: ["a/b"] } as const;
+    await administration(db).giveMembership(id, membership, "cli:ann");
+    expect(mayDo(await read())).toEqual([...scopes]);
+    expect(await read()).toMatchObject({ rates: [{ limitedBy: "team" }] });
+    // The next token of the same person comes by the same membership, although its rule names no team.
+    const again = await byAssertion(parts, await assertion({ sub: "job-4" }));
+    expect(again.scopes).toEqual([...scopes]);
+    expect(await read()).toMatchObject({ rates: [{ limitedBy: "team" }] });
   });
 
   test("never outlives it, however long the way to the token was", async () => {

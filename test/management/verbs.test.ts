@@ -35,6 +35,33 @@ function read(value: unknown): string[] {
   return typeof value === "string" ? [value.replace(/T[\d:.]+Z$/, "")] : [];
 }
 
+interface Shape {
+  type?: string;
+  enum?: unknown[];
+  const?: unknown;
+  pattern?: string;
+  properties?: Record<string, Shape>;
+  patternProperties?: Record<string, Shape>;
+  propertyNames?: Shape;
+  items?: Shape;
+  anyOf?: Shape[];
+}
+
+/** Where a schema takes text that people choose. */
+function textsIn(shape: Shape, path = ""): { path: string; shape: Shape }[] {
+  const isText = shape.type === "string" && shape.enum === undefined && shape.const === undefined;
+  const below = [
+    ...Object.entries({ ...shape.properties, ...shape.patternProperties }),
+    ...(shape.items ? [["[]", shape.items] as const] : []),
+    ...(shape.propertyNames?.type ? [["its names", shape.propertyNames] as const] : []),
+    ...(shape.anyOf ?? []).map((branch) => ["", branch] as const),
+  ];
+  return [
+    ...(isText ? [{ path, shape }] : []),
+    ...below.flatMap(([name, one]) => textsIn(one, `${path} ${name}`.trim())),
+  ];
+}
+
 test("each has a name and a route of its own", () => {
   expect(new Set(verbs.map(({ name }) => name)).size).toBe(verbs.length);
   expect(new Set(verbs.map(({ method, path }) => `${method} ${path}`)).size).toBe(verbs.length);
@@ -53,6 +80,13 @@ describe.each(verbs.map((one) => [one.name, one] as const))("%s", (_, one) => {
       const wrong = refusal(() => one.take({ ...one.example.takes, [name]: { a: [[]] } }));
       expect([name, wrong.code, wrong.details.param?.startsWith(name)]).toEqual([name, "invalid_value", true]);
     }
+  });
+
+  test("takes no text with characters that no name may have, wherever the text is", () => {
+    const open = textsIn(one.input as Shape).filter(({ shape: { pattern } }) =>
+      ["a\u0000b", "a\u202eb", "a\nb"].some((bad) => pattern === undefined || new RegExp(pattern, "u").test(bad)),
+    );
+    expect(open.map(({ path }) => path)).toEqual([]);
   });
 
   test("takes texts with spaces around them as without", () => {

@@ -36,8 +36,8 @@ export const policies: Mutant[] = [
   {
     name: "a use is noted with the others, however long ago the last one was",
     file: "src/auth/verdict.ts",
-    find: "  if (organization.keyUnusedMaxDays === null) return false;\n",
-    replace: "  if (organization.keyUnusedMaxDays !== 0) return false;\n",
+    find: "  if (ends.unusedAt === null) return false;\n",
+    replace: "  if (ends.unusedAt !== undefined) return false;\n",
     caughtBy: [`${authenticate} > never ends within its days after a use`],
     rule: life,
   },
@@ -116,7 +116,7 @@ export const policies: Mutant[] = [
   {
     name: "an organization that keeps no content may look for what it stored",
     file: "src/api/stored-responses.ts",
-    find: "const keeps = owner.keepsContent && dependencies.responses.settings().store;",
+    find: "const keeps = caller.organization.keepsContent && dependencies.responses.settings().store;",
     replace: "const keeps = dependencies.responses.settings().store;",
     caughtBy: [`${served} > answers store: false`],
     rule: "docs/design/protocols.md, Responses state",

@@ -4,13 +4,15 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { confirmPerson } from "../../src/auth/confirm.ts";
 import type { Identity, Issuer, Rule } from "../../src/auth/identity.ts";
 import { hashKey } from "../../src/auth/key.ts";
+import { judge } from "../../src/auth/verdict.ts";
 import { administration } from "../../src/postgres/administration.ts";
 import type { Database } from "../../src/postgres/database.ts";
 import { directory } from "../../src/postgres/directory.ts";
 import { people } from "../../src/postgres/people.ts";
-import { noBudget } from "../../src/store/budget.ts";
+import { peopleAdministration } from "../../src/postgres/people-administration.ts";
+import { noBudget, type Team } from "../../src/store/budget.ts";
 import { scopes } from "../../src/store/directory.ts";
-import { idOf } from "../../src/store/ids.ts";
+import { bare, idOf } from "../../src/store/ids.ts";
 import type { Confirmation, NamedMembership } from "../../src/store/people.ts";
 import { until } from "../harness/until.ts";
 import { kindsFor, withClock } from "../postgres/databases.ts";
@@ -191,7 +193,6 @@ for (const { kind, open } of kindsFor(import.meta.path))
         id: idOf(uuid(), "key_"),
         personId: person.id,
         organization: acme.id,
-        team: null,
       });
       const isRevoked = async () => (await directory(db).credential(key!.secretHash))!.key.revokedAt !== null;
       const after = (days: number, work: () => Promise<unknown>) =>
@@ -204,19 +205,51 @@ for (const { kind, open } of kindsFor(import.meta.path))
       expect(await isRevoked()).toBe(true);
     });
 
-    test("a person's identity tokens call as one key in an organization and team, however many come at once", async () => {
+    test("a person's identity tokens call as one key in an organization, however many come at once, which follows to a team", async () => {
       const acme = await organization();
-      await team(acme.id, "research");
-      const { person } = await people(db).confirm(of("gus"));
-      const keyIn = (team: string | null) =>
-        people(db).tokenKey({ id: idOf(uuid(), "key_"), personId: person.id, organization: acme.slug, team });
-      const all = await Promise.all([keyIn(null), keyIn(null), keyIn("research"), keyIn("research")]);
-      expect(new Set(all.map((one) => one!.id)).size).toBe(2);
+      const { id: research } = (await team(acme.id, "research")) as Team;
+      const confirm = (name: string | null) =>
+        people(db).confirm(of("gus", { memberships: [{ ...member(acme.slug), team: name }] }));
+      const { person } = await confirm(null);
+      const key = (organization = acme.slug) =>
+        people(db).tokenKey({ id: idOf(uuid(), "key_"), personId: person.id, organization });
+      const all = await Promise.all([key(), key(), key(acme.id)]);
+      expect(new Set(all.map((one) => one!.id)).size).toBe(1);
       const found = await directory(db).credential(all[0]!.secretHash);
       expect(found!.key.id).toBe(all[0]!.id);
-      expect(await keyIn("gone")).toBeNull();
       // What a client sends is looked up by its hash: no text that is sent as a key has this one.
       expect(all[0]!.secretHash).not.toEqual(hashKey(all[0]!.id));
+      const teamOfKey = async () => (await administration(db).keyBudget(all[0]!.id)).team?.id ?? null;
+      await confirm("research");
+      expect(await teamOfKey()).toBe(research);
+      expect((await key())!.id).toBe(all[0]!.id);
+      // An older version left it in the team in which it was made.
+      await db.query("update usage_subject set team_id = null where subject_id = $1", [bare(all[0]!.id, "key_")]);
+      await key();
+      expect(await teamOfKey()).toBe(research);
+      // A team that was removed does not come back with the next change of the person.
+      await administration(db).removeTeam(research, "cli:ann");
+      await peopleAdministration(db).setMemberLimits(
+        person.id,
+        { organizationId: acme.id, before: null, budget: { ...noBudget, week: 9_000 } },
+        "cli:ann",
+      );
+      expect(await teamOfKey()).toBeNull();
+      expect(await key("gone")).toBeNull();
+      expect(await key((await organization()).slug)).toBeNull();
+    });
+
+    test("an organization's policies for keys end no identity token", async () => {
+      const acme = await organization();
+      const { person } = await people(db).confirm(of("ida", { memberships: [member(acme.slug)] }));
+      const key = await people(db).tokenKey({ id: idOf(uuid(), "key_"), personId: person.id, organization: acme.id });
+      await administration(db).setPolicies(acme.id, { keyLifetimeMaxDays: 1, keyUnusedMaxDays: 1 }, "cli:ann");
+      await withClock(db, new Date(Date.now() + 40 * day_ms), async () => {
+        const found = await directory(db).credential(key!.secretHash);
+        expect(judge(found, "00")).toMatchObject({ principal: { key: { id: key!.id } } });
+        const listed = await administration(db).pageKeys({ organizationId: acme.id, kind: "jwt", limit: 1 });
+        expect(listed.items).toMatchObject([{ state: "active", endsAt: null }]);
+      });
     });
 
     test("confirmPerson asks the rules in force, and keeps groups that an answer leaves out for as long as they say", async () => {

@@ -262,6 +262,8 @@ function contract(open: Open): void {
   });
 
   describe("an organization that keeps no content", () => {
+    const by = (organizationId: string) => ({ organizationId, keyId: idOf(Bun.randomUUIDv7(), "key_") });
+    const every = (organizationId: string) => ({ organizationId, personId: null });
     const kept = () => keptResponses(owned.db, { kept_days: () => 30 });
     const response = () => ({
       ...{ id: idOf(Bun.randomUUIDv7(), "resp_"), previousId: null },
@@ -271,14 +273,14 @@ function contract(open: Open): void {
     test("loses what is stored, and keeps nothing more, also of what is just being stored", async () => {
       const owner = await organization();
       const responses = Array.from({ length: 40 }, response);
-      for (const one of responses.slice(0, 20)) expect(await kept().keep(owner.id, one, 1_000_000)).toBeTrue();
+      for (const one of responses.slice(0, 20)) expect(await kept().keep(by(owner.id), one, 1_000_000)).toBeTrue();
       const late = responses.slice(20);
       await Promise.all([
-        ...late.map((one) => kept().keep(owner.id, one, 1_000_000)),
+        ...late.map((one) => kept().keep(by(owner.id), one, 1_000_000)),
         policies(owner, { keepsContent: false }).then(() => admin.purgeContent(owner.id)),
       ]);
-      for (const { id } of responses) expect(await kept().find(owner.id, id)).toBeNull();
-      expect(await kept().keep(owner.id, response(), 1_000_000)).toBeTrue();
+      for (const { id } of responses) expect(await kept().find(every(owner.id), id)).toBeNull();
+      expect(await kept().keep(by(owner.id), response(), 1_000_000)).toBeTrue();
       const [left] = await owned.db.query<{ rows: number; bytes: number }>(
         `select (select count(*)::int from kept_response where organization_id = $1) as rows,
            (select bytes from kept_response_total where organization_id = $1) as bytes`,
@@ -288,20 +290,20 @@ function contract(open: Open): void {
       await policies(owner, { keepsContent: true });
       await admin.purgeContent(owner.id);
       const one = response();
-      await kept().keep(owner.id, one, 1_000_000);
+      await kept().keep(by(owner.id), one, 1_000_000);
       await admin.purgeContent(owner.id);
-      expect(await kept().find(owner.id, one.id)).not.toBeNull();
+      expect(await kept().find(every(owner.id), one.id)).not.toBeNull();
     });
 
     test("is emptied by the next upkeep where a node died in between; nobody else is", async () => {
       const [owner, other] = [await organization(), await organization()];
       const [one, two] = [response(), response()];
-      await kept().keep(owner.id, one, 1_000_000);
-      await kept().keep(other.id, two, 1_000_000);
+      await kept().keep(by(owner.id), one, 1_000_000);
+      await kept().keep(by(other.id), two, 1_000_000);
       await policies(owner, { keepsContent: false });
       await kept().forget();
-      expect(await kept().find(owner.id, one.id)).toBeNull();
-      expect(await kept().find(other.id, two.id)).not.toBeNull();
+      expect(await kept().find(every(owner.id), one.id)).toBeNull();
+      expect(await kept().find(every(other.id), two.id)).not.toBeNull();
     });
   });
 

@@ -2,12 +2,14 @@
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { hashKey, key_random_bytes, newKey, secretOf } from "../../src/auth/key.ts";
+import { judge } from "../../src/auth/verdict.ts";
 import { administration } from "../../src/postgres/administration.ts";
 import { browserSessions } from "../../src/postgres/browser-sessions.ts";
 import type { Database } from "../../src/postgres/database.ts";
 import { deviceRequests } from "../../src/postgres/device-requests.ts";
 import { directory } from "../../src/postgres/directory.ts";
 import { people } from "../../src/postgres/people.ts";
+import { peopleAdministration } from "../../src/postgres/people-administration.ts";
 import { signIns } from "../../src/postgres/sign-ins.ts";
 import { useCounts } from "../../src/postgres/use-counts.ts";
 import type { BrowserSession } from "../../src/store/browser-sessions.ts";
@@ -16,6 +18,7 @@ import { type KeyKind, scopes } from "../../src/store/directory.ts";
 import { bare, idOf } from "../../src/store/ids.ts";
 import type { NewSignIn } from "../../src/store/sign-ins.ts";
 import { isFirst } from "../../src/store/use-counts.ts";
+import { newMember } from "../harness/members.ts";
 import { kindsFor, withClock } from "../postgres/databases.ts";
 
 setDefaultTimeout(60_000);
@@ -123,9 +126,10 @@ for (const { kind, open } of kindsFor(import.meta.path))
       const access = (text = secret(), lasts_ms = hour_ms) => ({ secret: secretOf(text), lasts_ms });
       async function begun(fields: Partial<NewSignIn> = {}) {
         const token = secret();
+        const organizationId = fields.organizationId ?? (await organization());
         const input: NewSignIn = {
-          ...{ keyId: idOf(uuid(), "key_"), personId: await person(), organizationId: await organization() },
-          ...{ teamId: null, scopes, models: null, issuer, issuerSession: "d1", tokens: Uint8Array.of(9) },
+          ...{ keyId: idOf(uuid(), "key_"), personId: await newMember(db, uuid(), { organization: organizationId }) },
+          ...{ organizationId, scopes, models: null, issuer, issuerSession: "d1", tokens: Uint8Array.of(9) },
           ...{ lasts_ms: null, agent: "test/1", address: "192.0.2.1", access: access(token), refreshHash: hash() },
           ...fields,
         };
@@ -141,7 +145,7 @@ for (const { kind, open } of kindsFor(import.meta.path))
         const [nextHash, text] = [hash(), secret()];
         const isDone = await signIns(db).completeRefresh({
           ...{ claim: found.claim, keyId: found.keyId, usedHash: refreshHash, nextHash, successor: Uint8Array.of(7) },
-          ...{ access: access(text), tokens: undefined, rights: { teamId: null, scopes, models: null } },
+          ...{ access: access(text), tokens: undefined, rights: { scopes, models: null } },
           ...fields,
         });
         return { isDone, nextHash, text };
@@ -164,7 +168,7 @@ for (const { kind, open } of kindsFor(import.meta.path))
         expect(await begin(signIn.refreshHash)).toEqual({ is: "unknown" });
       });
 
-      test("takes no default limits of keys, and the team of its membership", async () => {
+      test("takes no default limits of keys, and follows the membership to its team at once", async () => {
         const organizationId = await organization();
         await administration(db).setKeyDefault(organizationId, { ...noBudget, requestsPerMinute: 1 }, "cli:ann");
         const made = await administration(db).createTeam({
@@ -174,10 +178,37 @@ for (const { kind, open } of kindsFor(import.meta.path))
         const teamId = (made as { id: string }).id;
         const signIn = await begun({ organizationId });
         expect((await credential(signIn.token))!.rates).toEqual([]);
-        const { isDone, text } = await refreshed(signIn.refreshHash, { rights: { teamId, scopes, models: ["a/b"] } });
+        const give = (team: string | null) =>
+          peopleAdministration(db).giveMembership(
+            signIn.personId,
+            { organization: organizationId, team, role: "member", scopes, models: null },
+            "cli:ann",
+          );
+        await give("research");
+        const ofTeam = [{ limitedBy: "team", id: teamId }] as const;
+        expect((await credential(signIn.token))!.rates).toMatchObject(ofTeam);
+        // Rights that were read before the membership changed do not take the sign-in back.
+        const { isDone, text } = await refreshed(signIn.refreshHash, { rights: { scopes, models: ["a/b"] } });
         expect(isDone).toBe(true);
-        expect((await credential(text))!.rates).toMatchObject([{ limitedBy: "team", id: teamId }]);
+        expect((await credential(text))!.rates).toMatchObject(ofTeam);
         expect((await credential(text))!.key.allowedModels).toEqual(["a/b"]);
+        await give(null);
+        expect((await credential(text))!.rates).toEqual([]);
+        expect(await begun({ organizationId, personId: signIn.personId })).toMatchObject({ organizationId });
+      });
+
+      test("may do what the membership says now, and not what it said when the token was issued", async () => {
+        const { token } = await begun({ scopes: ["models:read"], models: ["a/b"] });
+        expect(judge(await credential(token), "00")).toMatchObject({
+          principal: { key: { scopes, allowedModels: null } },
+        });
+      });
+
+      test("begins for members alone", async () => {
+        const { access: _, ...known } = await begun();
+        const input = { ...known, keyId: idOf(uuid(), "key_"), access: access(), refreshHash: hash() };
+        expect(await signIns(db).begin({ ...input, organizationId: await organization() })).toBe("gone");
+        expect(await signIns(db).begin({ ...input, personId: await person() })).toBe("gone");
       });
 
       test("is refreshed by one caller at a time, and consumes nothing if that is given back", async () => {
@@ -211,7 +242,7 @@ for (const { kind, open } of kindsFor(import.meta.path))
         expect((await begin(refreshHash)).is).toBe("begun");
         const answer = await signIns(db).completeRefresh({
           ...{ claim: uuid(), keyId, usedHash: refreshHash, nextHash: hash(), successor: Uint8Array.of(1) },
-          ...{ access: access(), tokens: null, rights: { teamId: null, scopes, models: null } },
+          ...{ access: access(), tokens: null, rights: { scopes, models: null } },
         });
         expect(answer).toBe(false);
       });

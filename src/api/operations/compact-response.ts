@@ -18,7 +18,7 @@ function compactAdapter(dependencies: Dependencies): Adapter<ResponsesRequest, C
     operation: metered,
     idPrefix: "resp_",
     codec: openaiCompactCaller,
-    resolve: (wire, owner) => resolveReferences(dependencies, wire, owner),
+    resolve: (wire, caller) => resolveReferences(dependencies, wire, caller),
   };
 }
 

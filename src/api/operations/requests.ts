@@ -1,5 +1,6 @@
 /** GET /v1/service/requests/{id}: the usage and cost of one request of the organization. It names no upstream. */
 import Type from "typebox";
+import { maySee, type Principal } from "../../auth/verdict.ts";
 import { json } from "../../http/json.ts";
 import { Fault } from "../../inference/fault.ts";
 import { receiptShown, refusedShown } from "../../management/receipt.ts";
@@ -50,7 +51,7 @@ export const getRequest = operation({
   tag: "Usage",
   summary: "Read a receipt",
   description:
-    "What one inference request of your organization used and cost. You can also read it while the request runs. Refused requests have receipts too, at most ten per second for each organization. Receipts are kept for at least 30 days.",
+    "What one inference request used and cost. A person reads the receipts of the person's own keys and sign-ins; a key without a person reads all of the organization. You can also read it while the request runs. Refused requests have receipts too, at most ten per second for each organization. Receipts are kept for at least 30 days.",
   scope: "usage:read",
   params: Type.Object({
     id: Type.String({
@@ -68,23 +69,21 @@ export const getRequest = operation({
   // Requests make their own ids, so no example works as written.
   examples: [],
   async handle(dependencies, _call, { principal, params: { id } }) {
-    const receipt = uuidOf(id, "req_") ? await receiptOf(dependencies, principal.organization.id, id) : null;
+    const receipt = uuidOf(id, "req_") ? await receiptOf(dependencies, principal, id) : null;
     if (receipt) return json(200, receipt);
     throw new Fault(
       "request_not_found",
-      "There is no such request in this organization. Only authenticated inference requests have receipts, for at least 30 days.",
+      "There is no such request whose receipt you can read. Only authenticated inference requests have receipts, for at least 30 days, and those of another person or a key of the organization are not shown to you.",
       { param: "id" },
     );
   },
 });
 
-async function receiptOf(
-  dependencies: Dependencies,
-  organizationId: string,
-  id: string,
-): Promise<RequestReceipt | null> {
+async function receiptOf(dependencies: Dependencies, principal: Principal, id: string): Promise<RequestReceipt | null> {
+  const { id: organizationId } = principal.organization;
   const receipt = await dependencies.ledger.receipt(organizationId, id);
-  if (receipt) return receiptShown(receipt);
+  if (receipt) return maySee(principal, receipt.personId) ? receiptShown(receipt) : null;
   const refused = await dependencies.refused.find(id);
-  return refused?.organizationId === organizationId ? refusedShown(refused) : null;
+  const isOwn = refused?.organizationId === organizationId && maySee(principal, refused.personId);
+  return isOwn ? refusedShown(refused) : null;
 }

@@ -23,9 +23,9 @@ export function responsesAdapter(
     operation: metered,
     idPrefix: "resp_",
     codec: openaiResponsesCaller,
-    resolve: (wire, owner) => resolveReferences(dependencies, wire, owner),
+    resolve: (wire, caller) => resolveReferences(dependencies, wire, caller),
     background: { isAsked: (wire) => asksForBackground(dependencies, wire), begun: begunResponse },
-    saver: (wire, organizationId) => saver(dependencies, wire, organizationId),
+    saver: (wire, maker) => saver(dependencies, wire, maker),
   };
 }
 

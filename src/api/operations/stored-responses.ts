@@ -1,9 +1,6 @@
-/**
- * GET and DELETE /v1/responses/{id}, GET /v1/responses/{id}/input_items: the stored responses of the calling
- * organization.
- */
+/** GET and DELETE /v1/responses/{id}, GET /v1/responses/{id}/input_items: the stored responses of the caller. */
 import Type from "typebox";
-import type { Principal } from "../../auth/verdict.ts";
+import { maySee, type Principal } from "../../auth/verdict.ts";
 import type { Call } from "../../http/call.ts";
 import type { Answer } from "../../http/frame.ts";
 import { json } from "../../http/json.ts";
@@ -25,7 +22,7 @@ import { currentResponse } from "../kept/current-response.ts";
 import { replayed } from "../kept/replay.ts";
 import { jsonSuccess, jsonType, operation } from "../operation.ts";
 import { wrongParameter } from "../parameters.ts";
-import { lookUp } from "../stored-responses.ts";
+import { lookUp, readerOf } from "../stored-responses.ts";
 import { completed, hex, id, path, responseStream } from "./responses-examples.ts";
 
 /** The common parts of these operations. */
@@ -50,7 +47,7 @@ export const getResponse = operation({
   path: `${path}/{id}`,
   summary: "Fetch a response",
   description:
-    "A stored response of your organization, as it was sent. A background response, as it stands; one that was created as a stream can be followed with `stream=true`, also from the event after `starting_after`.",
+    "A stored response, as it was sent. A person reads the responses of the person's own keys and sign-ins; a key without a person reads all of the organization. A background response, as it stands; one that was created as a stream can be followed with `stream=true`, also from the event after `starting_after`.",
   query: Type.Object({
     stream: Type.Optional(
       Type.Boolean({
@@ -97,7 +94,7 @@ export const cancelResponse = operation({
   path: `${path}/{id}/cancel`,
   summary: "Cancel a background response",
   description:
-    "Ends a background response of your organization that runs. What was produced until then is charged. One that has ended stays as it is.",
+    "Ends a background response that runs and that you can read. What was produced until then is charged. One that has ended stays as it is.",
   success: jsonSuccess("The response as it stands now.", { schema: ResponseObject, example: completed }),
   async handle(dependencies, call, { principal, params }) {
     const kept = await keptResponse(dependencies, principal, params.id);
@@ -152,7 +149,7 @@ export const deleteResponse = operation({
       await lookUp(() => parts.answers.free(kept.requestId));
       await lookUp(() => parts.logs.remove([kept]));
     }
-    const wasStored = await lookUp(() => responses.store.remove(principal.organization.id, id));
+    const wasStored = await lookUp(() => responses.store.remove(readerOf(principal), id));
     if (!wasStored && !kept) throw notFound();
     return json(200, { id, object: "response", deleted: true });
   },
@@ -223,23 +220,28 @@ export const listInputItems = operation({
 async function foundResponse(
   dependencies: Dependencies,
   call: Call,
-  { organization }: Principal,
+  principal: Principal,
   id: string,
 ): Promise<KeptResponse | null> {
-  if (!organization.keepsContent) throw notFound();
-  const stored = await lookUp(() => dependencies.responses.store.find(organization.id, id));
+  if (!principal.organization.keepsContent) throw notFound();
+  const stored = await lookUp(() => dependencies.responses.store.find(readerOf(principal), id));
   if (stored) reserve(dependencies, call, stored.input.length + stored.output.length + stored.response.length);
   return stored;
 }
 
 /** A background response, for as long as its answer is kept. */
-async function keptResponse({ kept }: Dependencies, { organization }: Principal, id: string): Promise<Kept | null> {
+async function keptResponse({ kept, ledger }: Dependencies, principal: Principal, id: string): Promise<Kept | null> {
+  const { organization, person } = principal;
   if (!organization.keepsContent) return null;
-  return lookUp(() => kept.answers.response(organization.id, id));
+  const found = await lookUp(() => kept.answers.response(organization.id, id));
+  if (!found || person === null) return found;
+  // A response begins after its grant, which knows its key.
+  const receipt = await lookUp(() => ledger.receipt(organization.id, found.requestId));
+  return receipt && maySee(principal, receipt.personId) ? found : null;
 }
 
 function notFound(): Fault {
   const message =
-    "There is no such response in this organization. It was sent with 'store': false, was deleted, or has expired, or the organization keeps no content.";
+    "There is no such response that you can read. It was sent with 'store': false, was deleted, has expired, or was made by another person or by a key of the organization, or the organization keeps no content.";
   return new Fault("response_not_found", message, { param: "id" });
 }

@@ -119,13 +119,13 @@ export class Create implements Disposable {
     const adapter = responsesAdapter(dependencies);
     return {
       ...adapter,
-      resolve: async (wire, owner) => {
-        const resolved = await resolveReferences(dependencies, wire, owner, this.#history());
+      resolve: async (wire, caller) => {
+        const resolved = await resolveReferences(dependencies, wire, caller, this.#history());
         this.#conversation = JSON.stringify(conversationOf(resolved.wire).map(({ item }) => item));
         return resolved;
       },
-      saver: (wire, organizationId) => {
-        const save = adapter.saver?.(wire, organizationId);
+      saver: (wire, maker) => {
+        const save = adapter.saver?.(wire, maker);
         return async (answer) => {
           await save?.(answer);
           this.#keep(answer);
