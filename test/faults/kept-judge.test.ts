@@ -15,11 +15,19 @@ const frames = ["one", "two", "three"].map((text) => `data: {"choices":[{"delta"
 const whole = `${frames.join("")}data: {"choices":[{"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n`;
 
 const answer = (fields: Partial<Answer>): Answer => ({
-  ...{ node: "node 0", status: 200, requestId: first, replayOf: null, body: whole, end: "whole", took_ms: 1 },
+  ...{
+    node: "node 0",
+    status: 200,
+    requestId: first,
+    replayOf: null,
+    body: whole,
+    end: "whole",
+    ...{ took_ms: 1, at_ms: 0 },
+  },
   ...fields,
 });
 const client = (answers: Answer[], fields: Partial<Client> = {}): Client => ({
-  ...{ marker: "k000001", path: "/v1/chat/completions", stream: true, wanted, answers, isNodeKilled: false },
+  ...{ marker: "k000001", path: "/v1/chat/completions", stream: true, wanted, answers, harm: null },
   ...{ began_ms: 0, ended_ms: 1, isServed: true, hasGivenUp: false },
   ...fields,
 });

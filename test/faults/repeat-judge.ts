@@ -2,7 +2,7 @@
 // the key is free; one run is charged at most; and each has one record.
 
 import { uuidOf } from "../../src/store/ids.ts";
-import { type Answer, type Client, goneWords, lostWords } from "./repeat-client.ts";
+import { type Answer, type Client, goneWords, lostWords, runOf } from "./repeat-client.ts";
 import { price, type Rig } from "./rig.ts";
 import { ask } from "./stores.ts";
 
@@ -98,7 +98,7 @@ function ofCharges({ answers, wanted }: Client, charges: readonly Charge[], { ma
   if (!mayLose && charges.some(({ outcome }) => outcome === "cancelled")) broken.push("it ended with its client");
   const paid = charges.filter((one) => one.charged > 0);
   if (paid.length > 1) broken.push(`it was charged ${paid.length} times`);
-  const last = delivered.find(isOver);
+  const last = delivered.findLast(isOver);
   for (const one of charged) {
     if (last && one.request_id !== uuidOf(runOf(last), "req_")) broken.push("it was charged for another answer");
     if (last?.end === "whole" && one.output_tokens !== wanted && one.stopped_by === null)
@@ -107,16 +107,13 @@ function ofCharges({ answers, wanted }: Client, charges: readonly Charge[], { ma
       broken.push(`${one.charged} and ${one.uncharged} units are not what its tokens cost`);
   }
   const served = last && charges.find(({ request_id }) => request_id === uuidOf(runOf(last), "req_"));
+  if (last?.end === "broken" && charged.length === 0) broken.push("its key is not free, and was charged nothing");
   if (last?.end === "whole" && !served?.recovered && charged.length === 0) broken.push("its answer was free");
   return broken;
 }
 
 function isOver({ end }: Answer): boolean {
   return end === "whole" || end === "broken";
-}
-
-function runOf({ replayOf, requestId }: Answer): string {
-  return replayOf ?? requestId;
 }
 
 /** Both texts where they part. */

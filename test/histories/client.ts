@@ -169,7 +169,7 @@ export async function request(
         return {
           ...{ grant, rates, signal },
           permits: (tokens) => reservation.permits(tokens),
-          progress: (usage) => reservation.progress(usage),
+          progress: (...usage) => reservation.progress(...usage),
           restart: () => reservation.restart(),
           assertHeld: () => reservation.assertHeld(),
           ...world.defects.hold?.(reservation),

@@ -72,6 +72,7 @@ async function run(
       ...options.hold,
     },
     stream: options.stream ?? true,
+    fetched: null,
     contextTokens: 4096,
     inputTokensExpected: 40,
     outputTokensCap: 2000,
