@@ -16,13 +16,13 @@ export interface InputRatio {
 
 /** Sums over complete answers. Older ones fade, so they need not be whole numbers. */
 export interface OutputSums {
-  /** Tokens of answers that were streamed part by part. */
+  /** Of a route: tokens of answers that were streamed part by part. */
   tokens: number;
   deltas: number;
   codeUnits: number;
-  /** The tokens of answers of which a part arrived whole, so that its deltas cannot be counted. */
-  wholeTokens: number;
-  wholeCodeUnits: number;
+  /** Of a script on a route, which has a name of its own: tokens of text, however it was sent. */
+  textTokens: number;
+  textCodeUnits: number;
 }
 
 export interface Calibrations {

@@ -24,10 +24,10 @@ export interface Answer {
   body: string;
   /**
    * `failed`: without an answer, by the end of its node, or because a repeat could not read on. `broken`: by a node that
-   * lost its lease: a failure that is part of the answer. `cut`: its connection broke, or the client broke it. `lost`:
+   * lost its lease: a failure that is part of the answer. `silent`: its body was whole and has no end. `cut`: its connection broke, or the client broke it. `lost`:
    * refused for good, as its log is gone.
    */
-  end: "whole" | "failed" | "broken" | "cut" | "lost";
+  end: "whole" | "failed" | "broken" | "silent" | "cut" | "lost";
   took_ms: number;
   /** When it was asked for. */
   at_ms: number;
@@ -211,7 +211,7 @@ export function endOf(
   if (!isStream) return "whole";
   if (body.includes(goneWords) || body.includes(unreadWords)) return "failed";
   if (failure.test(body)) return "broken";
-  return protocol.end.test(body) ? "whole" : "cut";
+  return protocol.end.test(body) ? "whole" : "silent";
 }
 
 /** The end of an answer that failed, in any of the protocols. */

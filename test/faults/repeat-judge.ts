@@ -23,11 +23,13 @@ export interface Charge {
 export interface Befallen {
   /** A store or a node was away, so that a log may be lost, and with it the answer for good. */
   mayLose: boolean;
+  /** The store of the logs was away or was emptied. */
+  mayLoseLogs: boolean;
   /** A failover has forgotten something, claims too. */
   isForgotten: boolean;
 }
 
-const nothing: Befallen = { mayLose: false, isForgotten: false };
+const nothing: Befallen = { mayLose: false, mayLoseLogs: false, isForgotten: false };
 
 export interface Round {
   client: Client;
@@ -65,6 +67,7 @@ function ofAnswers({ answers, isServed, hasGivenUp }: Client, { mayLose, isForgo
     isServed || hasGivenUp
       ? []
       : [`it got no whole answer; the last one was ${last?.status} ${last?.body.slice(-400)}`];
+  if (answers.some(({ end }) => end === "silent")) broken.push("an answer ended without its protocol's end");
   for (const { status, body, end } of answers)
     if ((status === 400 || end === "lost") && !(end === "lost" && mayLose))
       broken.push(`it was refused for good: ${body.slice(-300)}`);
