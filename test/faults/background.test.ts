@@ -123,7 +123,7 @@ const rowOf = (rows: Map<string, Row>, { requestId }: Begun) => rows.get(uuidOf(
 test(`of ${count} at once, with one of three nodes killed, each has an end, and the books agree`, async () => {
   const begun = await Promise.all(
     Array.from({ length: count }, (_, index) =>
-      begin(rig.nodes[index % 3]!, 50 + chance.below(350), index % 4 === 0 ? `key ${index}` : null),
+      begin(rig.nodes[index % 3]!, 50 + chance.below(350), index % 4 === 0 ? `key ${index}` : null, index % 2 === 1),
     ),
   );
   const cancelled = begun.filter((_, index) => index % 10 === 5);

@@ -10,6 +10,8 @@ import { lease_s, model, type Node } from "./rig.ts";
 export const goneWords = "node that wrote it is gone";
 /** The words of the failure with which a repeat ends that cannot read on: the answer itself may be whole. */
 export const unreadWords = "cannot keep an answer now";
+/** The words of the failure of a node that was away for longer than its lease. */
+export const lostLeaseWords = "lost its connection to the usage store";
 /** The words of the failure of one whose log is gone. */
 export const lostWords = "is no longer there";
 

@@ -2,7 +2,7 @@
 // the key is free; one run is charged at most; and each has one record.
 
 import { uuidOf } from "../../src/store/ids.ts";
-import { type Answer, type Client, goneWords, lostWords, runOf } from "./repeat-client.ts";
+import { type Answer, type Client, goneWords, lostLeaseWords, lostWords, runOf, unreadWords } from "./repeat-client.ts";
 import { price, type Rig } from "./rig.ts";
 import { ask } from "./stores.ts";
 
@@ -73,8 +73,8 @@ function ofAnswers({ answers, isServed, hasGivenUp }: Client, { mayLose, isForgo
       broken.push(`it was refused for good: ${body.slice(-300)}`);
   const delivered = answers.filter(({ status }) => status === 200);
   for (const [run, all] of Map.groupBy(delivered, runOf)) {
-    // A node that was away for long ends its answer with a failure that is in no log.
-    const ends = mayLose ? [goneWords, lostWords, '"storage_unavailable"'] : [goneWords];
+    // A node that was away for long ends its answer with a failure that is in no log, unless it was charged.
+    const ends = [goneWords, unreadWords, lostLeaseWords, ...(mayLose ? [lostWords, '"storage_unavailable"'] : [])];
     const texts = all.map((answer) => textOf(answer, ends));
     const longest = texts.reduce((one, other) => (other.length > one.length ? other : one), "");
     const other = texts.find((text) => !longest.startsWith(text));

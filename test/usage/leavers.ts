@@ -6,7 +6,11 @@ import * as o200k from "gpt-tokenizer/encoding/o200k_base";
 import llama3 from "llama3-tokenizer-js";
 import type { InferenceEvent, PartHead } from "../../src/inference/event.ts";
 import { noUsage } from "../../src/inference/usage.ts";
-import { type OutputCalibration, outputCalibration, type RouteCalibration } from "../../src/usage/output-calibration.ts";
+import {
+  type OutputCalibration,
+  outputCalibration,
+  type RouteCalibration,
+} from "../../src/usage/output-calibration.ts";
 import { Tally } from "../../src/usage/tally.ts";
 import { type Chance, chanceOf } from "../faults/chance.ts";
 
@@ -28,7 +32,9 @@ const file = (name: string) => readFileSync(join(import.meta.dir, "../..", name)
 
 /** Sentences of each kind of answer. */
 export const kinds: Record<string, string[]> = {
-  prose: file("docs/design/metering.md").split(/(?<=\. )/).filter((text) => /^[A-Z][^|`]*$/.test(text)),
+  prose: file("docs/design/metering.md")
+    .split(/(?<=\. )/)
+    .filter((text) => /^[A-Z][^|`]*$/.test(text)),
   code: file("src/usage/attempts.ts").split(/(?<=\n {2}\}\n)/),
   German: [
     "Die Schleuse öffnet sich langsam, während das Wasser steigt und die Boote geduldig warten. ",
@@ -145,7 +151,10 @@ export class Engine {
     const tally = this.#tally();
     for (const [index, part] of parts.entries()) tally.add(this.#partOf(index, part));
     const usage = { ...noUsage, inputTokens: 5, outputTokens: reported, source: "reported" as const };
-    tally.add([{ type: "usage", usage }, { type: "response-end", reason }]);
+    tally.add([
+      { type: "usage", usage },
+      { type: "response-end", reason },
+    ]);
     tally.calibrate();
   }
 
