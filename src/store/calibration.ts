@@ -16,11 +16,11 @@ export interface InputRatio {
 
 /** Sums over complete answers. Older ones fade, so they need not be whole numbers. */
 export interface OutputSums {
-  /** Of a route: tokens of answers that were streamed part by part. */
+  /** The tokens of a route's answers that were streamed part by part. */
   tokens: number;
   deltas: number;
   codeUnits: number;
-  /** Of a script on a route, which has a name of its own: tokens of text, however it was sent. */
+  /** The tokens of text, however it was sent. Each script on a route has an entry of its own. */
   textTokens: number;
   textCodeUnits: number;
 }

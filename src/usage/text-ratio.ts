@@ -15,7 +15,7 @@ const known: Record<Script, { first: number; min: number; max: number }> = {
 };
 /** An answer moves a ratio by at most this part of it. */
 const step_max = 0.1;
-/** Of a script with fewer tokens in an answer, nothing is learned. */
+/** An answer teaches nothing of a script in which it has fewer tokens. */
 const tokens_min = 64;
 /** Older observations fade, so that a change of the engine is learned. */
 const tokens_remembered = 200_000;
@@ -51,7 +51,7 @@ function learnScript(sums: Sums, name: string, script: Script, codeUnits: number
   const units = unitsBefore * fade + codeUnits;
   const mean = (before * fade + tokens) / units;
   const next = within(within(mean, ratio * (1 - step_max), ratio * (1 + step_max)), min, max);
-  // What was held back is no mean yet: the next answer counts as much.
+  // A ratio that was held back is no mean yet: the next answer counts as much.
   const weight = next === mean ? units : codeUnits;
   sums.learn(name, { ...nothingOf, textTokens: next * weight, textCodeUnits: weight });
 }

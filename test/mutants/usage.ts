@@ -14,6 +14,7 @@ const calibrationSaver = "test/usage/calibration-saver.test.ts";
 
 const attempts = "test/usage/attempts.test.ts";
 
+const outputCalibration = "test/usage/output-calibration.test.ts";
 export const usage: Mutant[] = [
   {
     name: "a stream that failed is logged before its outcome is known",
@@ -58,7 +59,7 @@ export const usage: Mutant[] = [
   {
     name: "an answer is delivered when it is whole, whoever has its hold",
     file: "src/usage/meter.ts",
-    find: "        if (!stream) hold.assertHeld();\n",
+    find: "        if (!stream || fetched) hold.assertHeld();\n",
     replace: "",
     caughtBy: [meter],
     rule: "docs/design/metering.md, Rule 7: Forward only within the lease",
@@ -90,16 +91,16 @@ export const usage: Mutant[] = [
   {
     name: "a checkpoint tells of what was not delivered",
     file: "src/admission/reservation.ts",
-    find: "if (stream) this.#lease.count(usage);",
-    replace: "if (stream || usage) this.#lease.count(usage);",
+    find: "if (isDelivered) this.#lease.count(usage);",
+    replace: "this.#lease.count(usage);",
     caughtBy: ["test/admission/reservation.test.ts"],
     rule: "docs/design/metering.md, Rule 4: Checkpoints only rise",
   },
   {
     name: "a checkpoint tells of what was not delivered, in histories",
     file: "src/admission/reservation.ts",
-    find: "if (stream) this.#lease.count(usage);",
-    replace: "if (stream || usage) this.#lease.count(usage);",
+    find: "if (isDelivered) this.#lease.count(usage);",
+    replace: "this.#lease.count(usage);",
     caughtBy: ["test/histories/one.test.ts"],
     rule: "docs/design/metering.md, Rule 4: Checkpoints only rise",
   },
@@ -162,15 +163,15 @@ export const usage: Mutant[] = [
   {
     name: "after the first part of what nobody streams, no other engine is asked",
     file: "src/usage/attempts.ts",
-    find: "this.#attemptRequest.request.stream || !this.#order.hasSpare",
-    replace: "this.#attemptRequest.request.stream || route !== null",
+    find: "isReadAsProduced(this.#attemptRequest) || !this.#order.hasSpare",
+    replace: "isReadAsProduced(this.#attemptRequest) || route !== null",
     caughtBy: [attempts],
     rule: "docs/design/usage.md, Answers that aren't streamed",
   },
   {
     name: "a stream is begun anew after its first part",
     file: "src/usage/attempts.ts",
-    find: "this.#attemptRequest.request.stream || !this.#order.hasSpare",
+    find: "isReadAsProduced(this.#attemptRequest) || !this.#order.hasSpare",
     replace: "!this.#order.hasSpare",
     caughtBy: [attempts],
     rule: "docs/routing.md, When another is asked",
@@ -370,7 +371,7 @@ export const usage: Mutant[] = [
   {
     name: "engines that report once are waited for ever after",
     file: "src/usage/output-calibration.ts",
-    find: "return !silent.has(this.#route) && ",
+    find: "return !silent.has(route) && ",
     replace: "return ",
     caughtBy: [meter],
     rule: "docs/design/usage.md, Counting tokens",
@@ -424,27 +425,51 @@ export const usage: Mutant[] = [
     rule: "docs/engines.md, What engines report",
   },
   {
+    name: "one answer teaches as much as all before",
+    file: "src/usage/text-ratio.ts",
+    find: "within(mean, ratio * (1 - step_max), ratio * (1 + step_max))",
+    replace: "mean",
+    caughtBy: [outputCalibration],
+    rule: "docs/design/usage.md, Counting tokens",
+  },
+  {
+    name: "answers with thinking and calls teach how long tokens are",
+    file: "src/usage/tally.ts",
+    find: "return isWhole && forwarded.isPlain && ",
+    replace: "return isWhole && ",
+    caughtBy: [outputCalibration],
+    rule: "docs/design/usage.md, Counting tokens",
+  },
+  {
+    name: "a background response is charged for text that nobody can read",
+    file: "src/usage/meter.ts",
+    find: "    if (fetched) return !fetched.isKept || !this.#count.anyOutput;\n",
+    replace: "",
+    caughtBy: ["test/http/background-text.test.ts"],
+    rule: "docs/design/usage.md, Settlement",
+  },
+  {
     name: "an absurd report teaches how long tokens are",
     file: "src/usage/output-calibration.ts",
-    find: " && tokens <= codeUnits * tokens_per_code_unit_max;",
-    replace: ";",
-    caughtBy: [calibrationSaver, meter],
+    find: "    if (!isPlausibleText(units, tokens)) return;\n",
+    replace: "",
+    caughtBy: [outputCalibration],
     rule: "docs/design/usage.md, Counting tokens",
   },
   {
     name: "what came whole teaches how many tokens a delta is",
     file: "src/usage/output-calibration.ts",
-    find: "{ ...nothing, wholeTokens: tokens, wholeCodeUnits: codeUnits }",
-    replace: "{ ...nothing, tokens, deltas: 1, codeUnits }",
-    caughtBy: [meter],
+    find: "    if (whole.deltas > 0) return;\n",
+    replace: "",
+    caughtBy: [outputCalibration],
     rule: "docs/design/usage.md, Counting tokens",
   },
   {
     name: "an answer that comes whole is one token",
     file: "src/usage/output-calibration.ts",
-    find: "return streamedTokens(sums, streamed) + wholeTokens(sums, whole);",
-    replace: "return streamedTokens(sums, streamed) + whole.deltas;",
-    caughtBy: [meter],
+    find: "Math.max(whole.deltas, Math.round(this.#textTokens(whole)))",
+    replace: "whole.deltas",
+    caughtBy: [outputCalibration],
     rule: "docs/design/usage.md, Counting tokens",
   },
   {

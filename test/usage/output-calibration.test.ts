@@ -47,6 +47,11 @@ describe("deltas", () => {
     expect(taught(answerOf(100, 400, 400)).tokens(streamed(latin(200, 200)))).toBe(50);
   });
 
+  test("an answer of which a part came whole teaches nothing of deltas", () => {
+    const route = taught({ tokens: 130, streamed: latin(100, 400), whole: latin(1, 120) });
+    expect(route.tokens(streamed(latin(7, 40)))).toBe(7);
+  });
+
   test("before the first report four code units of Latin are a token, unless each delta may be one", () => {
     const route = outputCalibration().of("main/m");
     expect(route.tokens(streamed(latin(100, 600)))).toBe(100);

@@ -46,7 +46,7 @@ export async function* endsWithFailure(events: Events, keeping: Keeping): Events
       const last = batch.at(-1);
       if (last?.type === "response-failed") failure = last.fault;
       yield batch;
-      // What was delivered is in the log by now, and the run is not settled yet.
+      // The text is in the log by now, and the run is not settled yet.
       await fails();
     }
   } catch (thrown) {

@@ -27,7 +27,7 @@ export function keptStream(call: Call, stream: Primed, options: SseOptions, keep
   });
 }
 
-/** Writes the whole answer to its log, for whoever fetches it. */
+/** Writes the whole answer to its log. It has no client who waits for it. */
 export function logged(stream: Primed, options: SseOptions, keeping: Keeping): Promise<void> {
   return run(stream, options, keeping, nobody);
 }
