@@ -16,6 +16,9 @@ const questions = [
   "Расскажи длинную историю о реке.",
 ];
 const model = "engine/model";
+const usage =
+  "usage: npm run leavers -- --engine URL --model NAME [--protocol openai-chat|openai-responses] [--key KEY] " +
+  "[--rounds N] [--characters N] [--seed S]";
 
 interface Left {
   isWhole: boolean;
@@ -43,9 +46,7 @@ async function main(): Promise<void> {
     number,
   ];
   if (!engine || !name || !(rounds >= 1) || !(characters >= 1) || !Number.isInteger(seed)) {
-    console.error(
-      "usage: npm run leavers -- --engine URL --model NAME [--protocol openai-chat|openai-responses] [--key KEY] [--rounds N] [--characters N] [--seed S]",
-    );
+    console.error(usage);
     process.exit(2);
   }
   const tokensOf = counterAt(engine, name);

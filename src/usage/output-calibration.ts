@@ -1,10 +1,8 @@
 /**
- * Counts the tokens of an answer before its engine reports: by its deltas, or by its code units and the tokens that a
- * code unit of its script has on its route (text-ratio.ts), whichever is more. A part that arrived whole has one delta, and is counted by its code
- * units alone. Each route learns for itself, because two engines of one model may cut an answer differently:
- * docs/design/usage.md, Counting tokens. A delta is one `part-delta` of the centre, whatever frames it came in. A code
- * unit is one of UTF-16, which a string's length gives at no cost. The ratio is learned in the same measure, so bytes
- * would be no more accurate.
+ * Counts the tokens of an answer before its engine reports: by its deltas, or by its text (text-ratio.ts), whichever is more.
+ * A part that arrived whole has one delta, and is counted by its text alone. Each route learns for itself, because two engines
+ * of one model may cut an answer differently: docs/design/usage.md, Counting tokens. A delta is one `part-delta` of the centre,
+ * whatever frames it came in.
  */
 
 import type { OutputSums } from "../store/calibration.ts";

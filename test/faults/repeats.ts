@@ -1,4 +1,5 @@
-// Many clients with idempotency keys on three nodes, which are killed or frozen, some of them past their lease; and then the judge.
+// Many clients with idempotency keys on three nodes, which are killed or frozen, some of them past their lease; and then the
+// judge.
 
 import { type Chance, chanceOf } from "./chance.ts";
 import { judge } from "./judge.ts";
