@@ -332,7 +332,7 @@ export const usage: Mutant[] = [
     name: "an uncalibrated count ignores the code units",
     file: "src/usage/output-calibration.ts",
     find: "return isExact ? byDeltas : Math.max(byDeltas, byText);",
-    replace: "return isExact || !isKnown ? byDeltas : Math.max(byDeltas, byText);",
+    replace: "return isExact || known.tokens === 0 ? byDeltas : Math.max(byDeltas, byText);",
     caughtBy: [meter],
     rule: "docs/design/usage.md, Counting tokens",
   },
