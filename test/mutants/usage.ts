@@ -333,7 +333,7 @@ export const usage: Mutant[] = [
     file: "src/usage/output-calibration.ts",
     find: "return isExact ? byDeltas : Math.max(byDeltas, byText);",
     replace: "return isExact || known.tokens === 0 ? byDeltas : Math.max(byDeltas, byText);",
-    caughtBy: [meter],
+    caughtBy: [outputCalibration],
     rule: "docs/design/usage.md, Counting tokens",
   },
   {
@@ -341,7 +341,7 @@ export const usage: Mutant[] = [
     file: "src/usage/output-calibration.ts",
     find: "return isExact ? byDeltas : Math.max(byDeltas, byText);",
     replace: "return Math.max(byDeltas, byText);",
-    caughtBy: [meter],
+    caughtBy: [outputCalibration],
     rule: "docs/design/usage.md, Counting tokens",
   },
   {
@@ -349,7 +349,7 @@ export const usage: Mutant[] = [
     file: "src/usage/output-calibration.ts",
     find: " && byText <= tolerated;",
     replace: ";",
-    caughtBy: [meter],
+    caughtBy: [outputCalibration],
     rule: "docs/design/usage.md, Counting tokens",
   },
   {
@@ -357,7 +357,7 @@ export const usage: Mutant[] = [
     file: "src/usage/output-calibration.ts",
     find: "const text_per_deltas_max = 1.5;",
     replace: "const text_per_deltas_max = 1.25;",
-    caughtBy: [meter],
+    caughtBy: [outputCalibration],
     rule: "docs/design/usage.md, Counting tokens",
   },
   {
@@ -365,7 +365,7 @@ export const usage: Mutant[] = [
     file: "src/usage/output-calibration.ts",
     find: "perDelta < 1 ? Math.ceil(deltas * perDelta) : deltas",
     replace: "deltas",
-    caughtBy: [meter],
+    caughtBy: [outputCalibration],
     rule: "docs/design/usage.md, Counting tokens",
   },
   {
@@ -373,7 +373,7 @@ export const usage: Mutant[] = [
     file: "src/usage/output-calibration.ts",
     find: "return !silent.has(route) && ",
     replace: "return ",
-    caughtBy: [meter],
+    caughtBy: [outputCalibration],
     rule: "docs/design/usage.md, Counting tokens",
   },
   {
