@@ -1,5 +1,6 @@
 // `npm run repeats -- --rounds N --seed S --logs redis|database`: clients with idempotency keys are cut off at a random byte,
-// their node is killed one time in four, and they ask again at another one. Prints the judge's verdict. Exits with 1 if a promise broke.
+// their node is killed one time in four and frozen one time in eight, and they ask again at another one. Prints the judge's
+// verdict. Exits with 1 if a promise broke.
 
 import { parseArgs } from "node:util";
 import Table from "cli-table3";
@@ -60,6 +61,8 @@ function report(runs: readonly RepeatRun[]): void {
   row("rounds", (run) => run.rounds);
   row("of these, with their node killed", (run) => run.killed);
   row("kills, some of them for several rounds", (run) => run.kills);
+  row("rounds with their node frozen", (run) => run.frozen);
+  row("freezes, some of them for several rounds", (run) => run.freezes);
   row("answers, none and cut ones too", (run) => run.answers);
   row("of these, repeats of another", (run) => run.replays);
   row("of these, ended by their node's end", (run) => run.failures);

@@ -30,8 +30,8 @@ export interface Reservation {
    * or rejects with, the signal's Fault.
    */
   permits(outputTokens: number): true | Promise<boolean>;
-  /** Records the usage so far, for the next checkpoint. */
-  progress(usage: Usage): void;
+  /** Records the usage so far. If it was delivered, the next checkpoint has it. */
+  progress(usage: Usage, isDelivered: boolean): void;
   /** Discards the usage so far, because the answer begins again. */
   restart(): void;
   /** Throws the signal's Fault if the lease is over, even if the signal has not been aborted yet. */
@@ -88,12 +88,9 @@ export class HeldReservation implements Reservation {
     return this.#room.permits(outputTokens);
   }
 
-  progress(usage: Usage): void {
-    const { stream, prices } = this.#parts.facts;
-    // An answer that the caller does not stream is delivered only at its end: if the node dies before that, nothing is
-    // charged.
-    if (stream) this.#lease.count(usage);
-    this.#room.countPrompt(promptUnits(usage, prices));
+  progress(usage: Usage, isDelivered: boolean): void {
+    if (isDelivered) this.#lease.count(usage);
+    this.#room.countPrompt(promptUnits(usage, this.#parts.facts.prices));
   }
 
   restart(): void {

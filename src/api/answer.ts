@@ -7,7 +7,7 @@ import type { Call } from "../http/call.ts";
 import type { Answer } from "../http/frame.ts";
 import { json } from "../http/json.ts";
 import { giveBackBody } from "../http/shed.ts";
-import { endsAfter, primed, sseAnswer } from "../http/stream.ts";
+import { endsAfter, primed, type SseOptions, sseAnswer } from "../http/stream.ts";
 import { isLetGo } from "../inference/let-go.ts";
 import type { Result } from "../inference/result.ts";
 import { collect } from "../inference/result.ts";
@@ -18,7 +18,7 @@ import type { Adapter, InferenceWire } from "./adapter.ts";
 import { isSignedIn, standingHeaders } from "./claude-code/unified.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { endsWithFailure, inBackground } from "./kept/background.ts";
-import { keptStream } from "./kept/first-client.ts";
+import { keptStream, logged } from "./kept/first-client.ts";
 import type { Keeping } from "./kept/keeping.ts";
 import { keptWhole } from "./kept/whole.ts";
 import { limitHeaders } from "./limit-headers.ts";
@@ -41,8 +41,15 @@ export async function answer<Wire extends InferenceWire, Reply>(
   };
   const begun = (keeping?.isBackground && adapter.background?.begun(wire, prepared.identity)) || null;
   if (begun) await keeping?.respond(begun);
-  if (!begun || request.stream) await keeping?.open({ stream: request.stream, headers });
+  const isFetchedAsProduced = begun !== null && keeping?.asProduced === true;
+  if (!begun || isFetchedAsProduced)
+    await keeping?.open({ stream: request.stream, identity: prepared.identity, headers });
   if (request.stream) return streamed(dependencies, call, adapter, prepared, { events: run.events, headers, keeping });
+  if (isFetchedAsProduced && keeping) {
+    const { rest, options } = encoding(dependencies, call, adapter, prepared, { events: run.events, headers, keeping });
+    const stream = { head: [], pending: null, rest };
+    return inBackground(call, begun, headers, () => logged(stream, options, keeping));
+  }
   const save = savingOf(adapter, prepared, keeping);
   const replyOf = async (result: Result) => {
     const reply = codec.response.encode(result, wire, clockedOnce()());
@@ -75,18 +82,31 @@ export async function streamed<Wire extends InferenceWire, Reply>(
   call: Call,
   adapter: Adapter<Wire, Reply>,
   prepared: Prepared<Wire>,
-  { events, headers, keeping = null }: Streaming,
+  streaming: Streaming,
 ): Promise<Answer> {
+  const { keeping = null } = streaming;
+  const { rest, options, isSaved } = encoding(dependencies, call, adapter, prepared, streaming);
+  const stream = await primed(rest, dependencies.limits.first_event_hold_ms);
+  // A stored answer has to be complete.
+  if (!isSaved && isLetGo(prepared.request)) giveBackBody(call);
+  return keeping ? keptStream(call, stream, options, keeping) : sseAnswer(stream, options);
+}
+
+/** The events of a streamed answer, and how they are written. */
+function encoding<Wire extends InferenceWire, Reply>(
+  dependencies: Dependencies,
+  call: Call,
+  adapter: Adapter<Wire, Reply>,
+  prepared: Prepared<Wire>,
+  { events, headers, keeping = null }: Streaming,
+) {
   const { codec } = adapter;
-  const { wire, request, identity, inputTokensExpected } = prepared;
+  const { wire, identity, inputTokensExpected } = prepared;
   const endedAtSeconds = clockedOnce();
   const encoded = (result: Result) => codec.response.encode(result, wire, endedAtSeconds());
   const save = savingOf(adapter, prepared, keeping);
   const watched = keeping?.isBackground ? endsWithFailure(events, keeping) : events;
-  const saved = save ? endsAfter(watched, (result) => save(encoded(result))) : watched;
-  const stream = await primed(saved, dependencies.limits.first_event_hold_ms);
-  // A stored answer has to be complete.
-  if (!save && isLetGo(request)) giveBackBody(call);
+  const rest = save ? endsAfter(watched, (result) => save(encoded(result))) : watched;
   const context = {
     requestId: call.requestId,
     identity,
@@ -94,8 +114,8 @@ export async function streamed<Wire extends InferenceWire, Reply>(
     endedAtSeconds,
   };
   const encoder = codec.stream.encoder(wire, context);
-  const options = { encoder, heartbeat_ms: dependencies.limits.heartbeat_ms, headers };
-  return keeping ? keptStream(call, stream, options, keeping) : sseAnswer(stream, options);
+  const options: SseOptions = { encoder, heartbeat_ms: dependencies.limits.heartbeat_ms, headers };
+  return { rest, options, isSaved: save !== null };
 }
 
 /** Stores the answer. One that was cancelled before its end is not stored. */

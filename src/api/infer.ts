@@ -9,8 +9,6 @@ import type { Answer } from "../http/frame.ts";
 import type { Adapter, InferenceWire } from "./adapter.ts";
 import { answer } from "./answer.ts";
 import type { Dependencies } from "./dependencies.ts";
-import { EarlierResponse } from "./kept/current-response.ts";
-import { Follower } from "./kept/follower.ts";
 import { Keeping } from "./kept/keeping.ts";
 import { claimOf, keyHeader } from "./kept/key.ts";
 import { replay } from "./kept/replay.ts";
@@ -26,8 +24,8 @@ export function infer<Wire extends InferenceWire, Reply>(
   const { principal } = input;
   const keeping = keepingOf(dependencies, call, input, adapter);
   return prepare(dependencies, call, input, adapter, keeping).then((prepared) =>
-    prepared instanceof Follower || prepared instanceof EarlierResponse
-      ? replay(dependencies, call, { principal, earlier: prepared }, adapter)
+    "earlier" in prepared
+      ? replay(dependencies, call, { principal, ...prepared }, adapter)
       : run(dependencies, call, { principal, prepared, keeping }, adapter),
   );
 }
@@ -58,8 +56,8 @@ async function run<Wire extends InferenceWire, Reply>(
   if (!keeping) call.watchClient();
   const standing = call.begins(dependencies.standings.begin(principal, (fault) => call.end(fault)));
   const planNow = () => planOf(dependencies.catalog().plans, standing.principal.organization) ?? prepared.plan;
-  const isRepeatable = keeping?.isRepeatable ?? false;
-  const running = call.begins(await dependencies.runs.start({ ...prepared, planNow, isRepeatable }, call));
+  const kept = { isRepeatable: keeping?.isRepeatable ?? false, fetched: keeping?.fetched ?? null };
+  const running = call.begins(await dependencies.runs.start({ ...prepared, planNow, ...kept }, call));
   keeping?.follows(running);
   return answer(dependencies, call, adapter, prepared, { run: running, keeping });
 }

@@ -41,8 +41,15 @@ export interface InferenceInput<Wire> {
   headers?: { [keyHeader]?: string };
 }
 
-/** The earlier answer that a request may have if its own answer is kept. */
-type Earlier<Kept> = Kept extends Keeping ? Follower | EarlierResponse : never;
+/** A request that repeats an earlier one. */
+export interface Repeated<Wire> {
+  earlier: Follower | EarlierResponse;
+  /** The part of its body that the answer needs. */
+  wire: Wire;
+}
+
+/** Only a request whose answer is kept can repeat another. */
+type RepeatedIf<Kept, Wire> = Kept extends Keeping ? Repeated<Wire> : never;
 
 export async function prepare<Wire extends InferenceWire, Reply, Kept extends Keeping | null>(
   dependencies: Dependencies,
@@ -50,7 +57,7 @@ export async function prepare<Wire extends InferenceWire, Reply, Kept extends Ke
   { principal, body }: InferenceInput<Wire>,
   adapter: Adapter<Wire, Reply>,
   keeping: Kept,
-): Promise<Prepared<Wire> | Earlier<Kept>> {
+): Promise<Prepared<Wire> | RepeatedIf<Kept, Wire>> {
   const { operation, codec } = adapter;
   const catalog = dependencies.catalog();
   const model = allowedModel(catalog, body.value.model, principal.key.allowedModels, Date.now());
@@ -70,7 +77,7 @@ export async function prepare<Wire extends InferenceWire, Reply, Kept extends Ke
   request.model = model.id;
   call.requested({ model: model.id, stream: request.stream });
   const earlier = keeping && (await keeping.begin());
-  if (earlier) return earlier as Earlier<Kept>;
+  if (earlier) return { earlier, wire: codec.request.remainder(wire) } as RepeatedIf<Kept, Wire>;
 
   const plan = activePlan(catalog.plans, principal.organization);
   const inputBytes = request.compaction ? await fittedBytes(dependencies, call, model, request) : askedBytes;

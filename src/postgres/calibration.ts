@@ -14,8 +14,9 @@ export function calibrations(db: Pick<Database, "query">): Calibrations {
       tokens: "tokens",
       deltas: "deltas",
       codeUnits: "code_units",
-      wholeTokens: "whole_tokens",
-      wholeCodeUnits: "whole_code_units",
+      // The columns are older than what they mean.
+      textTokens: "whole_tokens",
+      textCodeUnits: "whole_code_units",
     }),
   };
 }

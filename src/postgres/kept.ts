@@ -146,12 +146,13 @@ const ending = `
 
 const abandoning = `
   with gone as (
-    delete from kept_answer k where k.request_id = $1
+    update kept_answer k set state = 'ended', claim = null, body = null where k.request_id = $1
       and not exists (select from usage_hold h where h.request_id = $1)
       and not exists (select from usage_record r where r.request_id = $1 and r.charged > 0)
     returning k.request_id
   )
-  select exists (select from gone) or not exists (select from kept_answer where request_id = $1) as is_free`;
+  select exists (select from gone)
+    or not exists (select from kept_answer where request_id = $1 and claim is not null) as is_free`;
 
 /** The claim of an answer whose log was given up stays, so that its key is never charged again. */
 const makingRoom = `

@@ -82,6 +82,13 @@ export interface StreamEncoder extends Transducer<InferenceEvent, SseMessage> {
   heartbeat(): string;
 }
 
+/** Writes the protocol's failure as the end of a stream that another encoder began. */
+export interface StreamEnding {
+  /** Takes the whole frames that were written, in their order. */
+  saw(frames: string): void;
+  end(fault: Fault, requestId: string): string;
+}
+
 /** Reads an engine's stream. */
 export interface EngineDecoder extends Transducer<EngineEvent, InferenceEvent> {
   /** Reports whether it looks at the data of an event of this name. If not, the data need not be parsed. */
@@ -100,8 +107,8 @@ export interface CallerCodec<Wire, Reply> {
   response: { encode(result: Result, wire: Wire, endedAtSeconds?: number): Reply };
   stream: {
     encoder(wire: Wire, context: StreamContext): StreamEncoder;
-    /** The end of a stream whose encoder is gone, after these whole frames of it: the protocol's failure. */
-    broken(sent: string, fault: Fault, requestId: string): string;
+    /** Ends a stream whose encoder is gone. `identity` is that of the answer. */
+    ending(wire: Wire, identity: ResponseIdentity): StreamEnding;
   };
   fault: { encode(fault: Fault, requestId: string): unknown };
 }

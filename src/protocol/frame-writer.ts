@@ -2,7 +2,7 @@
 import { asFault, type Fault } from "../inference/fault.ts";
 import { encodeSse } from "../sse/encode.ts";
 import type { SseMessage } from "../sse/message.ts";
-import type { StreamEncoder } from "./codec.ts";
+import type { StreamEncoder, StreamEnding } from "./codec.ts";
 
 export abstract class FrameWriter {
   #frames: SseMessage[] = [];
@@ -34,4 +34,9 @@ export function endOf(writer: FrameWriter, fail: (fault: Fault) => void): Pick<S
       return writer.take().map(encodeSse).join("");
     },
   };
+}
+
+/** Ends a stream in a protocol whose failure says nothing of what came before. */
+export function endsBy(failure: (fault: Fault, requestId: string) => SseMessage[]): StreamEnding {
+  return { saw() {}, end: (fault, requestId) => failure(fault, requestId).map(encodeSse).join("") };
 }

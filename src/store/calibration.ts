@@ -16,13 +16,13 @@ export interface InputRatio {
 
 /** Sums over complete answers. Older ones fade, so they need not be whole numbers. */
 export interface OutputSums {
-  /** Tokens of answers that were streamed part by part. */
+  /** The tokens of a route's answers that were streamed part by part. */
   tokens: number;
   deltas: number;
   codeUnits: number;
-  /** The tokens of answers of which a part arrived whole, so that its deltas cannot be counted. */
-  wholeTokens: number;
-  wholeCodeUnits: number;
+  /** The tokens of text, however it was sent. Each script on a route has an entry of its own. */
+  textTokens: number;
+  textCodeUnits: number;
 }
 
 export interface Calibrations {

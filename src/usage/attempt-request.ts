@@ -24,6 +24,8 @@ export interface ForEngines {
   plan: { readonly name: string };
   /** The key of its session. */
   affinity: Affinity;
+  /** Set for a background response. */
+  fetched?: { readonly asProduced: boolean } | null;
   /** Called with the memory that the answer takes, if it is much. Throws the Fault that then ends the request. */
   holdAnswer?: ((bytes: number) => void) | undefined;
 }
@@ -68,12 +70,15 @@ const answer_tokens = 1024;
 /** docs/design/usage.md, Answers that aren't streamed. */
 const unstreamed_gather_ms = 100;
 
-export function engineRequestOf(
-  { model, request, inputTokens, room }: AttemptRequest,
-  settings: AttemptsSettings,
-): EngineRequest {
+/** Whether somebody may have read the answer as far as it goes, so that it cannot begin again. */
+export function isReadAsProduced({ request, fetched }: Pick<ForEngines, "request" | "fetched">): boolean {
+  return request.stream || fetched?.asProduced === true;
+}
+
+export function engineRequestOf(attemptRequest: AttemptRequest, settings: AttemptsSettings): EngineRequest {
+  const { model, request, inputTokens, room } = attemptRequest;
   const cap = Math.min(request.outputTokens_max ?? room.allowed, room.allowed);
-  const stream = request.stream || cap > settings.unstreamed_tokens_max;
+  const stream = isReadAsProduced(attemptRequest) || cap > settings.unstreamed_tokens_max;
   // An answer that comes whole cannot be cut short, and its hold cannot grow.
   const windowTokens = !stream && room.held < cap ? room.held : null;
   // A cap above what is allowed is lowered: the answer then ends with `length`.

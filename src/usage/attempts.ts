@@ -16,7 +16,13 @@ import type { AttemptEnd } from "../upstream/attempt.ts";
 import { upstreamCodecs } from "../upstream/codecs.ts";
 import type { Client } from "../upstream/http1/client.ts";
 import { leeway_ms } from "../upstream/target.ts";
-import { type AttemptRequest, type AttemptsSettings, type EngineRequest, engineRequestOf } from "./attempt-request.ts";
+import {
+  type AttemptRequest,
+  type AttemptsSettings,
+  type EngineRequest,
+  engineRequestOf,
+  isReadAsProduced,
+} from "./attempt-request.ts";
 import { type Finishing, finishing } from "./departure.ts";
 import { type EngineAnswer, type EngineEvents, type EngineProgress, nowhereYet } from "./engine-answer.ts";
 import type { LesserDialects } from "./lesser-dialects.ts";
@@ -262,7 +268,7 @@ export class Attempts implements EngineAnswer, EngineEvents {
       if (this.#end !== null) return events;
       if (events.some(isPartStart)) {
         this.#isBegun = true;
-        this.progress.isFinal = this.#attemptRequest.request.stream || !this.#order.hasSpare;
+        this.progress.isFinal = isReadAsProduced(this.#attemptRequest) || !this.#order.hasSpare;
         this.#wasShown(route);
         return events;
       }

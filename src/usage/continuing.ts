@@ -7,7 +7,7 @@ import type { InferenceEvent } from "../inference/event.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import { nextAfter } from "../routing/after.ts";
 import type { Route } from "../routing/catalog.ts";
-import type { AttemptRequest } from "./attempt-request.ts";
+import { type AttemptRequest, isReadAsProduced } from "./attempt-request.ts";
 import type { Open } from "./compacting.ts";
 import { type EngineAnswer, type EngineEvents, nowhereYet } from "./engine-answer.ts";
 
@@ -40,9 +40,11 @@ const formFields = [
 ];
 
 /** Reports whether an answer to this request may go on at another engine: a text without a form that it must have. */
-export function mayGoOn({ model, request }: Pick<AttemptRequest, "model" | "request">): boolean {
-  const { stream, format, toolChoice, compaction, turns, extra } = request;
-  if (!stream || format || compaction || !model.routes.some(({ continues }) => continues)) return false;
+export function mayGoOn(asked: Pick<AttemptRequest, "model" | "request" | "fetched">): boolean {
+  const { model, request } = asked;
+  const { format, toolChoice, compaction, turns, extra } = request;
+  if (!isReadAsProduced(asked) || format || compaction || !model.routes.some(({ continues }) => continues))
+    return false;
   if (formFields.some((name) => name in extra)) return false;
   const isForced = toolChoice?.kind === "required" || toolChoice?.kind === "tool";
   const mustCall = isForced || (toolChoice?.kind === "allowed" && toolChoice.mode === "required");

@@ -3,10 +3,10 @@
  * counted separately from parts that arrived whole; a part counts as whole as long as it has one delta.
  */
 import type { InferenceEvent } from "../inference/event.ts";
+import { addUnits, scripts, type Units } from "./script.ts";
 
-export interface Amount {
+export interface Amount extends Units {
   deltas: number;
-  codeUnits: number;
 }
 
 /** A part that has begun and not ended. It is immutable: a change replaces it. */
@@ -14,7 +14,7 @@ interface OpenPart {
   readonly index: number;
   readonly isReasoning: boolean;
   /** The code units of its first delta; null before that. */
-  readonly first_codeUnits: number | null;
+  readonly first: Units | null;
   /** Whether it has had a second delta. */
   readonly isStreamed: boolean;
 }
@@ -22,8 +22,10 @@ interface OpenPart {
 export class Forwarded {
   parts = 0;
   reasoningDeltas = 0;
-  readonly streamed: Amount = { deltas: 0, codeUnits: 0 };
-  readonly whole: Amount = { deltas: 0, codeUnits: 0 };
+  /** Whether all parts are text: no reasoning, no call. */
+  isPlain = true;
+  readonly streamed = noAmount();
+  readonly whole = noAmount();
   #open: readonly OpenPart[] = [];
 
   get deltas(): number {
@@ -31,7 +33,7 @@ export class Forwarded {
   }
 
   get codeUnits(): number {
-    return this.streamed.codeUnits + this.whole.codeUnits;
+    return codeUnitsOf(this.streamed) + codeUnitsOf(this.whole);
   }
 
   /** The indexes of the parts that have begun and not ended. */
@@ -41,11 +43,13 @@ export class Forwarded {
 
   add(event: InferenceEvent): void {
     if (event.type === "part-delta") {
-      this.#addDelta(event.index, event.delta.length);
+      this.#addDelta(event.index, event.delta);
     } else if (event.type === "part-start") {
-      const isReasoning = event.part.kind === "reasoning";
+      const { kind } = event.part;
       this.parts += 1;
-      this.#open = [...this.#open, { index: event.index, isReasoning, first_codeUnits: null, isStreamed: false }];
+      if (kind === "reasoning" || kind === "tool-call") this.isPlain = false;
+      const part = { index: event.index, isReasoning: kind === "reasoning", first: null, isStreamed: false };
+      this.#open = [...this.#open, part];
     } else if (event.type === "part-end") {
       this.#open = this.#open.filter(({ index }) => index !== event.index);
     }
@@ -55,25 +59,24 @@ export class Forwarded {
   copyFrom(other: Forwarded): void {
     this.parts = other.parts;
     this.reasoningDeltas = other.reasoningDeltas;
-    this.streamed.deltas = other.streamed.deltas;
-    this.streamed.codeUnits = other.streamed.codeUnits;
-    this.whole.deltas = other.whole.deltas;
-    this.whole.codeUnits = other.whole.codeUnits;
+    this.isPlain = other.isPlain;
+    copy(other.streamed, this.streamed);
+    copy(other.whole, this.whole);
     this.#open = other.#open;
   }
 
-  #addDelta(index: number, codeUnits: number): void {
+  #addDelta(index: number, delta: string): void {
     const position = this.#lastOpen(index);
     const part = this.#open[position];
     if (part?.isReasoning) this.reasoningDeltas += 1;
     if (part?.isStreamed) {
-      add(this.streamed, 1, codeUnits);
-    } else if (!part || part.first_codeUnits === null) {
-      add(this.whole, 1, codeUnits);
-      if (part) this.#open = this.#open.with(position, { ...part, first_codeUnits: codeUnits });
+      add(this.streamed, delta);
+    } else if (!part || part.first === null) {
+      add(this.whole, delta);
+      if (part) this.#open = this.#open.with(position, { ...part, first: unitsOf(delta) });
     } else {
-      add(this.whole, -1, -part.first_codeUnits);
-      add(this.streamed, 2, part.first_codeUnits + codeUnits);
+      move(part.first, this.whole, this.streamed);
+      add(this.streamed, delta);
       this.#open = this.#open.with(position, { ...part, isStreamed: true });
     }
   }
@@ -86,7 +89,36 @@ export class Forwarded {
   }
 }
 
-function add(amount: Amount, deltas: number, codeUnits: number): void {
-  amount.deltas += deltas;
-  amount.codeUnits += codeUnits;
+export function codeUnitsOf({ latin, cjk, other }: Units): number {
+  return latin + cjk + other;
+}
+
+function noAmount(): Amount {
+  return { deltas: 0, latin: 0, cjk: 0, other: 0 };
+}
+
+function unitsOf(delta: string): Units {
+  const units = { latin: 0, cjk: 0, other: 0 };
+  addUnits(units, delta);
+  return units;
+}
+
+function add(amount: Amount, delta: string): void {
+  amount.deltas += 1;
+  addUnits(amount, delta);
+}
+
+function copy(from: Amount, to: Amount): void {
+  to.deltas = from.deltas;
+  for (const script of scripts) to[script] = from[script];
+}
+
+/** Moves the one delta that has these units. */
+function move(units: Units, from: Amount, to: Amount): void {
+  from.deltas -= 1;
+  to.deltas += 1;
+  for (const script of scripts) {
+    from[script] -= units[script];
+    to[script] += units[script];
+  }
 }

@@ -33,10 +33,12 @@ export interface Metering extends TallyParts {
   events: AsyncIterable<Batch>;
   hold: Hold;
   /**
-   * Whether the caller reads the answer as it arrives. Otherwise nothing is delivered before its end, and it may begin
-   * again.
+   * Whether the answer is delivered as it arrives. Otherwise nothing is delivered before its end, and it may begin again:
+   * if the node dies before that, nothing is charged.
    */
   stream: boolean;
+  /** Set if the answer is fetched: a part of it is delivered once it can be fetched. */
+  fetched: Fetched | null;
   /** The output tokens that a usage window leaves, if that is less than the request's own cap. */
   windowTokens?: number | null;
   /** Whether the stream broke off because the caller went away. */
@@ -47,6 +49,16 @@ export interface Metering extends TallyParts {
   firstPart(): void;
   /** Called when the events have ended, for whatever reason, unless they were never begun. */
   over(): void;
+}
+
+/** A background response: its text can be fetched while it runs and after its end, whatever ended it. */
+export interface Fetched {
+  /** Whether text can be fetched as it is produced. Otherwise only the whole answer can. */
+  readonly asProduced: boolean;
+  /** Whether all that was produced can be fetched, or will be. */
+  readonly isKept: boolean;
+  /** Resolves when all that has passed so far can be fetched: true; or never can: false. */
+  stored(): Promise<boolean>;
 }
 
 export class Meter {
@@ -68,7 +80,7 @@ export class Meter {
   }
 
   async *#metered(): AsyncGenerator<Batch, void, void> {
-    const { events, hold, stream, firstPart, over } = this.#metering;
+    const { events, hold, stream, fetched, firstPart, over } = this.#metering;
     try {
       for await (const batch of events) {
         if (batch[0]?.type === "response-start" && this.#count.anyPart) this.#restart();
@@ -86,9 +98,11 @@ export class Meter {
         const isFirst = !count.anyPart;
         const terminal = count.add(batch);
         if (isFirst && count.anyPart) firstPart();
-        hold.progress(count.usage());
+        const usage = count.usage();
+        hold.progress(usage, stream && !fetched && count.anyOutput);
         if (!terminal) {
           yield believed(batch, count);
+          if (fetched && stream && count.anyOutput) void this.#deliveredLater(fetched, usage);
           continue;
         }
         if (terminal.type === "response-failed") {
@@ -103,7 +117,7 @@ export class Meter {
           await counting;
           rest = [];
         }
-        if (!stream) hold.assertHeld();
+        if (!stream || fetched) hold.assertHeld();
         this.#completed(terminal);
         // If the engine never reported, the caller is shown the counts of the record.
         yield count.reported ? batch : [...rest, { type: "usage", usage: count.usage() }, terminal];
@@ -117,6 +131,10 @@ export class Meter {
       over();
       if (this.#isCompleted && !this.#stoppedBy) this.#count.calibrate();
     }
+  }
+
+  async #deliveredLater(fetched: Fetched, usage: Usage): Promise<void> {
+    if (await fetched.stored()) this.#metering.hold.progress(usage, true);
   }
 
   /** An engine failed in the middle of an answer that the caller had not seen, and another one begins. */
@@ -171,8 +189,9 @@ export class Meter {
 
   /** docs/design/usage.md, Settlement. */
   #isFree(outcome: Ending["outcome"]): boolean {
-    const { stream, hold } = this.#metering;
+    const { stream, fetched, hold } = this.#metering;
     if (outcome === "completed") return false;
+    if (fetched) return !fetched.isKept || !this.#count.anyOutput;
     if (stream) return outcome === "failed" && !this.#count.anyOutput;
     return outcome === "failed" || hold.signal.aborted;
   }

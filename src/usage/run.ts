@@ -11,11 +11,11 @@ import { letGo } from "../inference/let-go.ts";
 import type { Media } from "../inference/media.ts";
 import { noUsage } from "../inference/usage.ts";
 import type { BillingSource, Operation } from "../store/ledger.ts";
-import type { AttemptRequest, ForEngines } from "./attempt-request.ts";
+import { type AttemptRequest, type ForEngines, isReadAsProduced } from "./attempt-request.ts";
 import type { Signals } from "./departure.ts";
 import { type EngineAnswer, started, type Tried } from "./engine-answer.ts";
 import type { InputEstimate } from "./input-estimate.ts";
-import { type Ending, Meter, type Metering } from "./meter.ts";
+import { type Ending, type Fetched, Meter, type Metering } from "./meter.ts";
 import { type OutputCalibration, routeName } from "./output-calibration.ts";
 import { priceOf } from "./price.ts";
 import type { AnswerTokens, Counting } from "./tally.ts";
@@ -24,6 +24,8 @@ import type { RunTrace } from "./trace.ts";
 /** A prepared request, before anything is held for it. */
 export interface RunRequest extends Omit<Entry, "ahead" | keyof ForEngines>, ForEngines {
   plan: Entry["plan"];
+  /** Set for a background response. */
+  fetched?: Fetched | null;
   /** The likely size of the whole prompt, which is charged if no engine reports. At most `inputTokens`. */
   inputTokensExpected: number;
   /** The part of the input that is not text. */
@@ -88,6 +90,8 @@ export interface Run extends AsyncDisposable {
   readonly events: Meter["events"];
   /** Resolves when the ledger has confirmed the settlement, of a run that was disposed. */
   confirmed(): Promise<void>;
+  /** Whether another node may have settled it. */
+  readonly isLost: boolean;
 }
 
 export interface Runs {
@@ -214,7 +218,8 @@ class GrantedRun implements Run {
     return {
       events,
       hold: this.#reservation,
-      stream: request.stream,
+      stream: isReadAsProduced(asked),
+      fetched: asked.fetched ?? null,
       contextTokens: model.contextTokens,
       outputTokensCap: Math.min(request.outputTokens_max ?? Infinity, model.outputTokens_max),
       // If the caller left while its request was at no engine, no engine has read any of it.
@@ -234,6 +239,10 @@ class GrantedRun implements Run {
       },
       over: () => this.#settle(),
     };
+  }
+
+  get isLost() {
+    return this.#reservation.signal.aborted;
   }
 
   /** Releases the engine first: nothing else would wake the code that waits for it. */

@@ -12,6 +12,9 @@ import { Forwarded } from "./forwarded.ts";
 import type { RouteCalibration } from "./output-calibration.ts";
 import { type RawReport, rejectionOf } from "./report.ts";
 
+/** A shorter answer teaches nothing. */
+const tokens_taught_min = 64;
+
 type Batch = readonly InferenceEvent[];
 
 /** Counts with the model's tokenizer, off the main thread, what no engine reports. Null if it cannot be counted. */
@@ -129,13 +132,15 @@ export class Tally {
     return [...parts, { type: "usage", usage: this.usage() }, { type: "response-end", reason: "length" }];
   }
 
-  /** Teaches the calibration from a complete answer. Hidden reasoning has neither deltas nor code units. */
+  /** Teaches the calibration from a complete answer. */
   calibrate(): void {
     const now = this.#now;
     if (!this.anyOutput) return;
+    const calibration = now.calibration();
+    if (!now.isOutputReported) calibration.missed();
+    else if (!now.rejected) calibration.reported();
     const { streamed, whole } = now.forwarded;
-    if (!now.isOutputReported) now.calibration().missed();
-    else if (!now.rejected) now.calibration().observe({ tokens: now.sentTokens, streamed, whole });
+    if (now.isAllText) calibration.observe({ tokens: now.sentTokens, streamed, whole });
   }
 
   /** The reported tokens of the shown part ÷ our count of it; null if either is missing. */
@@ -157,7 +162,8 @@ export class Tally {
     const { streamed, whole } = this.#now.forwarded;
     this.#tokenizer.outputTokens = outputTokens;
     this.#tokenizer.reasoningTokens = Math.round(reasoningTokens * share);
-    this.#now.calibration().observeCount({ tokens: outputTokens, streamed, whole });
+    if (outputTokens >= tokens_taught_min)
+      this.#now.calibration().observeCount({ tokens: outputTokens, streamed, whole });
   }
 
   #countWith(batch: Batch): Count {
@@ -233,6 +239,17 @@ class Count {
   /** Whether the reported output is a count at all. */
   get isReadable(): boolean {
     return this.rejected?.output === undefined || !unreadable.has(this.rejected.output);
+  }
+
+  /**
+   * Whether the reported tokens are those of the text. Marks of calls and of reasoning are not in it, and weigh most in a
+   * short answer.
+   */
+  get isAllText(): boolean {
+    if (!this.isOutputReported || this.rejected) return false;
+    const { report, terminal, forwarded } = this;
+    const isWhole = terminal?.type === "response-end" && terminal.reason === "stop";
+    return isWhole && forwarded.isPlain && report!.reasoningTokens === 0 && report!.outputTokens >= tokens_taught_min;
   }
 
   /** The part of the reported output that had deltas. */

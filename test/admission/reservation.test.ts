@@ -133,7 +133,7 @@ describe("the hold", () => {
     let planNow: Plan | null = null;
     const it = node();
     const reservation = await it.entered({ plan, planNow: () => planNow, stream: false });
-    reservation.progress({ ...noUsage, inputTokens: 1_000, outputTokens: 2_000 });
+    reservation.progress({ ...noUsage, inputTokens: 1_000, outputTokens: 2_000 }, false);
     expect(reservation.permits(2_000)).toBe(true);
     reservation.restart();
     expect(reservation.permits(4_000)).toBe(true);
@@ -150,7 +150,7 @@ describe("the hold", () => {
     for (const stream of [false, true]) {
       const it = node();
       const reservation = await it.entered({ stream });
-      reservation.progress({ ...noUsage, inputTokens: 90, outputTokens: 7 });
+      reservation.progress({ ...noUsage, inputTokens: 90, outputTokens: 7 }, stream);
       await it.clock.advance(2_050);
       const usage = stream ? { inputTokens: 90, outputTokens: 7 } : { inputTokens: 0, outputTokens: 0 };
       expect(it.sent("checkpoint")).toMatchObject([{ number: 1, usage }]);
@@ -322,7 +322,7 @@ describe("the hold", () => {
   test("covers less when the prompt turns out larger than estimated", async () => {
     const { clock, entered, sent } = node();
     const reservation = await entered();
-    reservation.progress({ ...noUsage, inputTokens: 10_000, source: "reported" });
+    reservation.progress({ ...noUsage, inputTokens: 10_000, source: "reported" }, true);
     const room = reservation.permits(2200);
     expect(room).toBeInstanceOf(Promise);
     await clock.advance(10);
@@ -342,9 +342,9 @@ describe("the lease", () => {
   test("is extended every checkpoint by what was counted so far", async () => {
     const { clock, ledger, entered, sent } = node();
     const reservation = await entered();
-    reservation.progress({ ...noUsage, inputTokens: 90, outputTokens: 5 });
+    reservation.progress({ ...noUsage, inputTokens: 90, outputTokens: 5 }, true);
     await clock.advance(2_000);
-    reservation.progress({ ...noUsage, inputTokens: 90, outputTokens: 9 });
+    reservation.progress({ ...noUsage, inputTokens: 90, outputTokens: 9 }, true);
     await clock.advance(2_000);
     expect(sent("checkpoint").map(({ number, usage }) => [number, usage.outputTokens])).toEqual([
       [1, 5],
@@ -472,7 +472,7 @@ describe("the settlement", () => {
       cachedInputTokens: 0.5,
     };
     const reservation = await entered();
-    reservation.progress(mad);
+    reservation.progress(mad, true);
     await clock.advance(2_000);
     await Promise.all([
       reservation.settle({ ...ending, usage: mad, units: Number.POSITIVE_INFINITY }),

@@ -1,6 +1,7 @@
 // A client of background responses: it begins one, with an idempotency key or without, asks for it at any node until it
 // has an end, and may cancel it. With a key it may be cut off before it has its id, and then it asks with the key again.
 
+import { tokens } from "../../src/simulator/text.ts";
 import { until } from "../harness/until.ts";
 import type { Chance } from "./chance.ts";
 import { model, type Node } from "./rig.ts";
@@ -11,6 +12,8 @@ export interface Told {
   status: string;
   error: string | null;
   outputTokens: number | null;
+  /** The tokens of its text. */
+  textTokens: number;
   at_ms: number;
 }
 
@@ -30,7 +33,7 @@ export interface BackgroundClient {
   ended_ms: number;
 }
 
-const tokensPerSecond = 100;
+export const tokensPerSecond = 100;
 const patience_ms = 90_000;
 const retry_ms = 100;
 const begin_ms_max = 10_000;
@@ -117,7 +120,17 @@ async function begin(
 
 const idWords = /"id":"(resp_[0-9a-f]{32})"/;
 
-async function tell(node: Node, { key }: Round, client: BackgroundClient, act = ""): Promise<void> {
+export function textOf(output: readonly { content?: { text: string }[] }[]): string {
+  return output.flatMap(({ content = [] }) => content.map(({ text }) => text)).join("");
+}
+
+/** Asks once more, when everything is settled. */
+export async function lookAgain(nodes: readonly Node[], key: string, client: BackgroundClient): Promise<void> {
+  const node = nodes.find(({ running, frozen }) => running && !frozen);
+  if (node && client.ids.length > 0) await tell(node, { key }, client);
+}
+
+async function tell(node: Node, { key }: Pick<Round, "key">, client: BackgroundClient, act = ""): Promise<void> {
   try {
     const response = await fetch(`${node.url}/v1/responses/${client.ids.at(-1)}${act}`, {
       method: act === "" ? "GET" : "POST",
@@ -128,12 +141,14 @@ async function tell(node: Node, { key }: Round, client: BackgroundClient, act = 
       status?: string;
       error?: { message: string } | null;
       usage?: { output_tokens: number } | null;
+      output?: { content?: { text: string }[] }[];
     };
     if (response.status === 503) return;
     client.told.push({
       ...{ node: node.name, at_ms: Date.now(), status: said.status ?? `${response.status}` },
       error: said.error?.message ?? null,
       outputTokens: said.usage?.output_tokens ?? null,
+      textTokens: tokens(textOf(said.output ?? [])).length,
     });
   } catch {
     // Its node is gone or away.

@@ -1,8 +1,9 @@
 // Judges background responses: each has one end, which no node tells otherwise later; what is charged is what it says it
 // used; and a key is charged once.
 
-import { type BackgroundClient, isOver } from "./background-client.ts";
+import { type BackgroundClient, isOver, tokensPerSecond } from "./background-client.ts";
 import type { Befallen, Charge } from "./repeat-judge.ts";
+import { checkpoint_s, lease_s } from "./rig.ts";
 
 const statuses = new Set(["queued", "in_progress", "completed", "incomplete", "failed", "cancelled"]);
 
@@ -10,7 +11,7 @@ const statuses = new Set(["queued", "in_progress", "completed", "incomplete", "f
 export function objectionsToBackground(
   client: BackgroundClient,
   charges: readonly Charge[],
-  { isForgotten }: Befallen,
+  { isForgotten, mayLoseLogs }: Befallen,
 ): string[] {
   // A failover may have forgotten the response itself.
   if (isForgotten) return [];
@@ -19,7 +20,8 @@ export function objectionsToBackground(
     .filter(({ status }, index) => status !== told[index - 1]?.status)
     .map(({ status, node, error }) => `${status} at ${node}${error ? `: ${error}` : ""}`);
   const name = `${marker} (background${stream ? ", streamed" : ""}${hasKey ? ", with a key" : ""}, ${ids.join(", ")})`;
-  return [...ofTold(client), ...ofCharges(client, charges)].map((broken) => `${name}: ${broken} [${said.join(", ")}]`);
+  const broken = [...ofTold(client), ...ofCharges(client, charges), ...(mayLoseLogs ? [] : ofText(client, charges))];
+  return broken.map((sentence) => `${name}: ${sentence} [${said.join(", ")}]`);
 }
 
 function ofTold({ told, hasGivenUp, wanted }: BackgroundClient): string[] {
@@ -34,6 +36,22 @@ function ofTold({ told, hasGivenUp, wanted }: BackgroundClient): string[] {
   if (end?.status === "completed" && end.outputTokens !== wanted)
     broken.push(`it was completed with ${end.outputTokens} of ${wanted} tokens`);
   return broken;
+}
+
+/** What a lease and a checkpoint can have delivered beyond the last count, and some for a machine that is late. */
+const beyond_max = tokensPerSecond * (lease_s + checkpoint_s) + 50;
+
+/** One that did not come to its end is charged for the text that its GET returns; with a key, its repeat pays. */
+function ofText({ told, hasGivenUp, hasKey }: BackgroundClient, charges: readonly Charge[]): string[] {
+  const end = told.at(-1);
+  if (hasGivenUp || (end?.status !== "failed" && end?.status !== "cancelled")) return [];
+  const one = charges.findLast(({ charged, uncharged }) => charged + uncharged > 0);
+  const counted = one?.output_tokens ?? 0;
+  const said = `it says ${end.textTokens} tokens, and is charged ${counted}`;
+  if (counted > end.textTokens) return [said];
+  if (hasKey) return [];
+  const isShort = end.textTokens - counted > (charges.at(-1)?.recovered ? beyond_max : 0);
+  return isShort && charges.at(-1)?.stopped_by === null ? [said] : [];
 }
 
 function ofCharges({ told, hasGivenUp, hasKey }: BackgroundClient, charges: readonly Charge[]): string[] {

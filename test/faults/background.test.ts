@@ -3,13 +3,15 @@
  * tells it; the books agree; and one that is cancelled at another node than its own is let go there.
  */
 import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { tokens } from "../../src/simulator/text.ts";
 import { uuidOf } from "../../src/store/ids.ts";
 import { seed, times } from "../harness/depth.ts";
 import { until } from "../harness/until.ts";
+import { textOf } from "./background-client.ts";
 import { chanceOf } from "./chance.ts";
 import { judge } from "./judge.ts";
 import { type Row, readBook } from "./ledger-book.ts";
-import { lease_s, model, type Node, price, type Rig, startRig } from "./rig.ts";
+import { checkpoint_s, lease_s, model, type Node, price, type Rig, startRig } from "./rig.ts";
 
 setDefaultTimeout(240_000);
 
@@ -17,6 +19,9 @@ const count = times(30, 200);
 const chance = chanceOf(seed);
 /** A response says that its node is gone a lease and some sweeps after its death. */
 const ended_ms = 1000 * (lease_s * 3 + 30);
+
+/** What a checkpoint does not know of, at 100 tokens a second, on a machine that is late. */
+const unpaid_max = 100 * (checkpoint_s + 1);
 
 /** A busy machine loses leases as short as these. */
 const lostLease = /lost its connection to the usage store/;
@@ -34,6 +39,7 @@ interface Now {
   status: string;
   error: { message: string } | null;
   usage: { output_tokens: number } | null;
+  output: { content?: { text: string }[] }[];
 }
 
 let rig: Rig;
@@ -117,12 +123,15 @@ const rowOf = (rows: Map<string, Row>, { requestId }: Begun) => rows.get(uuidOf(
 test(`of ${count} at once, with one of three nodes killed, each has an end, and the books agree`, async () => {
   const begun = await Promise.all(
     Array.from({ length: count }, (_, index) =>
-      begin(rig.nodes[index % 3]!, 50 + chance.below(350), index % 4 === 0 ? `key ${index}` : null),
+      begin(rig.nodes[index % 3]!, 50 + chance.below(350), index % 4 === 0 ? `key ${index}` : null, index % 2 === 1),
     ),
   );
   const cancelled = begun.filter((_, index) => index % 10 === 5);
   const elsewhere = ({ node }: Begun) => rig.nodes.find((other) => other !== node && other.running)!;
   const dying = rig.nodes[0]!;
+  // Each has a text by then.
+  const before = made();
+  await until(() => made() > before + 40 * count, 30_000, "some tokens of each");
   await dying.kill();
   await Promise.all(
     cancelled.map((one) =>
@@ -132,6 +141,8 @@ test(`of ${count} at once, with one of three nodes killed, each has an end, and 
   const all = await Promise.all(begun.map(async (one) => ({ one, last: await ended(one) })));
   const { broken } = await judge(rig, [], { planChanges: [], forgotten: [] });
   const rows = await rowsById();
+  /** The kinds whose text was compared with their charge. */
+  const read = new Set<boolean>();
   for (const { one, last } of all) {
     const row = rowOf(rows, one);
     const what = `${one.id}: ${JSON.stringify(last.error)}`;
@@ -144,12 +155,19 @@ test(`of ${count} at once, with one of three nodes killed, each has an end, and 
       broken.push(`${what}: it has ${last.usage?.output_tokens} of ${one.wanted} tokens`);
     const isExplained = (one.node === dying && row.recovered) || lostLease.test(what);
     if (last.status === "failed" && !isExplained) broken.push(`${what}: it failed`);
+    if (last.status === "failed" && row.recovered && one.key === "") {
+      const text = tokens(textOf(last.output)).length;
+      const isPaid = row.output_tokens > 0 && row.output_tokens <= text && text <= row.output_tokens + unpaid_max;
+      if (!isPaid) broken.push(`${what}: its text has ${text} tokens, and it was charged ${row.output_tokens}`);
+      read.add(one.stream);
+    }
     if (isFree && row.charged > 0) broken.push(`${what}: the repeat pays, and so did this`);
   }
   const statuses = new Set(all.map(({ last }) => last.status));
   expect({ seed, broken: broken.slice(0, 10) }).toEqual({ seed, broken: [] });
   expect([...statuses].filter((status) => !/^(cancelled|completed|failed)$/.test(status))).toEqual([]);
   expect(statuses).toContain("failed");
+  expect(read).toEqual(new Set([false, true]));
 });
 
 test("of a node that is gone, the response of a key has failed, and the key begins another one", async () => {

@@ -115,8 +115,8 @@ export async function compared(rig: Rig, received: readonly Received[], happened
   };
 }
 
-function isUndelivered({ stream, outcome, recovered }: Row): boolean {
-  return !stream && (recovered || outcome === "failed");
+function isUndelivered({ stream, is_background, outcome, recovered }: Row): boolean {
+  return !stream && !is_background && (recovered || outcome === "failed");
 }
 
 /** What nobody streams costs nothing before it is whole. */

@@ -8,18 +8,26 @@ import { type Answer, type Client, endOf, unreadWords } from "./repeat-client.ts
 import { type Charge, objectionsTo } from "./repeat-judge.ts";
 import { price } from "./rig.ts";
 
-const calm = { mayLose: false, isForgotten: false };
+const calm = { mayLose: false, mayLoseLogs: false, isForgotten: false };
 const [first, second] = [idOf(Bun.randomUUIDv7(), "req_"), idOf(Bun.randomUUIDv7(), "req_")];
 const wanted = 3;
 const frames = ["one", "two", "three"].map((text) => `data: {"choices":[{"delta":{"content":"${text}"}}]}\n\n`);
 const whole = `${frames.join("")}data: {"choices":[{"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n`;
 
 const answer = (fields: Partial<Answer>): Answer => ({
-  ...{ node: "node 0", status: 200, requestId: first, replayOf: null, body: whole, end: "whole", took_ms: 1 },
+  ...{
+    node: "node 0",
+    status: 200,
+    requestId: first,
+    replayOf: null,
+    body: whole,
+    end: "whole",
+    ...{ took_ms: 1, at_ms: 0 },
+  },
   ...fields,
 });
 const client = (answers: Answer[], fields: Partial<Client> = {}): Client => ({
-  ...{ marker: "k000001", path: "/v1/chat/completions", stream: true, wanted, answers, isNodeKilled: false },
+  ...{ marker: "k000001", path: "/v1/chat/completions", stream: true, wanted, answers, harm: null },
   ...{ began_ms: 0, ended_ms: 1, isServed: true, hasGivenUp: false },
   ...fields,
 });
@@ -60,7 +68,7 @@ test("a repeat that could not read on is asked again, and is not the whole answe
   const body = `${frames[0]}data: {"error":{"message":"The service ${unreadWords}.","code":"storage_unavailable"}}\n\n`;
   expect(endOf({ status: 200, body }, true, protocols[0]!)).toBe("failed");
   const unread = { ...repeat, body, end: "failed" as const };
-  const lossy = { mayLose: true, isForgotten: false };
+  const lossy = { mayLose: true, mayLoseLogs: false, isForgotten: false };
   expect(objectionsTo(client([cut, unread, repeat]), [charge(first)], lossy)).toEqual([]);
 });
 
@@ -78,22 +86,29 @@ const repeats: [string, Client, Charge[], RegExp][] = [
   ],
   ["a log that was lost for nothing", client([cut, lost]), [charge(first)], /refused for good/],
   ["no answer", client([cut], { isServed: false }), [charge(first)], /no whole answer/],
+  ["an end in silence", client([{ ...cut, end: "silent" }, repeat]), [charge(first)], /without its protocol's end/],
+  [
+    "a key that is never free",
+    client([answer({ body: frames[0]!, end: "broken" })]),
+    [charge(first, { charged: 0, recovered: true })],
+    /its key is not free/,
+  ],
 ];
 test.each(repeats)("%s is objected to", (_, one, charges, said) => {
   expect(objectionsTo(one, charges).join()).toMatch(said);
 });
 
 test("an outage excuses a lost log, and a failover what it has forgotten; neither excuses other bytes", () => {
-  const lossy = { mayLose: true, isForgotten: false };
+  const lossy = { mayLose: true, mayLoseLogs: false, isForgotten: false };
   expect(objectionsTo(client([cut, lost]), [charge(first)], lossy)).toEqual([]);
-  const forgetful = { mayLose: true, isForgotten: true };
+  const forgetful = { mayLose: true, mayLoseLogs: false, isForgotten: true };
   expect(objectionsTo(client([cut, repeat]), [charge(first), charge(second)], forgetful)).toEqual([]);
   const other = client([cut, { ...repeat, body: whole.replace("one", "two") }]);
   expect(objectionsTo(other, [charge(first)], forgetful).join()).toMatch(/differ/);
 });
 
-const told = (status: string, outputTokens: number | null = null): Told => ({
-  ...{ node: "node 0", status, error: null, outputTokens, at_ms: 0 },
+const told = (status: string, outputTokens: number | null = null, textTokens = 0): Told => ({
+  ...{ node: "node 0", status, error: null, outputTokens, textTokens, at_ms: 0 },
 });
 const background = (all: Told[], fields: Partial<BackgroundClient> = {}): BackgroundClient => ({
   ...{ marker: "k000002", stream: false, hasKey: false, wanted, ids: ["resp_1"], told: all, isCancelled: false },
@@ -114,6 +129,20 @@ const responses: [string, BackgroundClient, Charge[], RegExp][] = [
   ["a charge for more", background([done]), [charge(first, { output_tokens: 9 })], /charged 9/],
   ["a second charge", background([done]), [charge(first), charge(second)], /charged 2 times/],
   ["no record", background([done]), [], /no record/],
+  ["a charge for more than its text", background([told("failed", null, 2)]), [charge(first)], /says 2 tokens/],
+  [
+    "text that nobody pays",
+    background([told("failed", null, 2)]),
+    [charge(first, { output_tokens: 1 })],
+    /says 2 tokens/,
+  ],
+  [
+    "text of which too much is free",
+    background([told("failed", null, 900)]),
+    [charge(first, { recovered: true })],
+    /900/,
+  ],
+  ["a cancelled text that is free", background([told("cancelled", null, 9)]), [charge(first)], /says 9 tokens/],
   [
     "a key that a recovery charged",
     background([told("failed")], { hasKey: true }),

@@ -1,7 +1,7 @@
 // Clients whose answers are kept, among the others of a run: with idempotency keys, some of which never come back, and with
 // background responses. Each round has an API key of its own, so that its records are known.
 
-import { type BackgroundClient, backgroundRound } from "./background-client.ts";
+import { type BackgroundClient, backgroundRound, lookAgain } from "./background-client.ts";
 import { objectionsToBackground } from "./background-judge.ts";
 import { type Chance, chanceOf } from "./chance.ts";
 import type { Spell } from "./injector.ts";
@@ -69,6 +69,7 @@ export async function startKeptLoad(options: KeptLoadOptions): Promise<KeptLoad>
       await Promise.all(workers);
     },
     async judged(happened) {
+      for (const { one, client } of background) await lookAgain(rig.nodes, one.key, client);
       const charges = await chargesOf(rig);
       const broken: string[] = [];
       for (const { one, client } of repeated)
@@ -103,7 +104,9 @@ function befallenTo(
   const meets = ({ from_ms, to_ms }: Span, more_ms: number) =>
     from_ms <= over_ms + more_ms && to_ms >= began_ms - after_ms;
   const isHarmful = ({ breaks }: Spell) => breaks.some((what) => harmful.some((word) => what.includes(word)));
+  const isOfRedis = ({ breaks }: Spell) => breaks.some((what) => what.includes("redis"));
   return {
+    mayLoseLogs: spells.some((spell) => isOfRedis(spell) && meets(spell, after_ms)),
     mayLose: spells.some((spell) => isHarmful(spell) && meets(spell, after_ms)),
     isForgotten: forgotten.some((span) => meets(span, settled_ms)),
   };

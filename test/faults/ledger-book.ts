@@ -8,6 +8,8 @@ export interface Row {
   request_id: string;
   organization_id: string;
   stream: boolean;
+  /** A background response, whose text is delivered as it is produced. */
+  is_background: boolean;
   outcome: string;
   stopped_by: string | null;
   recovered: boolean;
@@ -56,7 +58,8 @@ async function readIn(tx: Pick<Transaction, "query">): Promise<{ rows: Row[]; wi
           (r.input_tokens + coalesce(l.input_tokens, 0))::int input_tokens, r.attempts::int,
           coalesce(l.session_used_after, r.session_used_after)::float8 session_used_after,
           coalesce(l.usage_source, r.usage_source) usage_source, r.report_rejected is not null is_rejected,
-          r.session_starts_at::text, r.subjects
+          r.session_starts_at::text, r.subjects,
+          exists (select from kept_answer k where k.request_id = r.request_id and k.response_id is not null) is_background
         from usage_record r left join usage_record l on l.request_id = usage_late_id(r.request_id)
         where r.operation <> 'adjustment'`)),
     ],

@@ -4,12 +4,14 @@
 import { until } from "../harness/until.ts";
 import type { Chance } from "./chance.ts";
 import { protocols, type Spoken } from "./protocols.ts";
-import { model, type Node } from "./rig.ts";
+import { lease_s, model, type Node } from "./rig.ts";
 
 /** The words of the failure with which an answer ends whose node is gone. */
 export const goneWords = "node that wrote it is gone";
 /** The words of the failure with which a repeat ends that cannot read on: the answer itself may be whole. */
 export const unreadWords = "cannot keep an answer now";
+/** The words of the failure of a node that was away for longer than its lease. */
+export const lostLeaseWords = "lost its connection to the usage store";
 /** The words of the failure of one whose log is gone. */
 export const lostWords = "is no longer there";
 
@@ -24,11 +26,13 @@ export interface Answer {
   body: string;
   /**
    * `failed`: without an answer, by the end of its node, or because a repeat could not read on. `broken`: by a node that
-   * lost its lease: a failure that is part of the answer. `cut`: its connection broke, or the client broke it. `lost`:
+   * lost its lease: a failure that is part of the answer. `silent`: its body was whole and has no end. `cut`: its connection broke, or the client broke it. `lost`:
    * refused for good, as its log is gone.
    */
-  end: "whole" | "failed" | "broken" | "cut" | "lost";
+  end: "whole" | "failed" | "broken" | "silent" | "cut" | "lost";
   took_ms: number;
+  /** When it was asked for. */
+  at_ms: number;
 }
 
 export interface Client {
@@ -40,13 +44,15 @@ export interface Client {
   answers: Answer[];
   began_ms: number;
   ended_ms: number;
-  /** Whether its node was killed. */
-  isNodeKilled: boolean;
+  /** What happened to its node when it had been cut off. */
+  harm: Harm | null;
   /** Whether it had a whole answer in the end, or one whose failure is part of it; or was refused for good. */
   isServed: boolean;
   /** It left for good, or its limits refused it for so long that it gave up. */
   hasGivenUp: boolean;
 }
+
+export type Harm = "killed" | "frozen";
 
 interface Asking {
   client: Client;
@@ -61,6 +67,8 @@ const token_bytes = 220;
 /** Longer than a claim whose node died before its grant can last. */
 const patience_ms = 90_000;
 const retry_ms = 100;
+/** Longer than another node takes to settle a run whose node is frozen, and than a node takes that was thawed. */
+const settled_ms = 1000 * (3 * lease_s + 4);
 /** More than any client needs, whatever is away meanwhile. */
 const answers_max = 300;
 /** How long a client believes that its limits may have room again. */
@@ -71,30 +79,30 @@ export interface RepeatOptions {
   key: string;
   marker: string;
   chance: Chance;
-  /** Kills the node, if others are left, and starts it again later. Absent: no round kills one. */
-  kill?(node: Node): Promise<void>;
+  /** Kills or freezes the node, if others are left, and brings it back later. Absent: no round harms one. */
+  harm?(node: Node, how: Harm): Promise<void>;
   /** It is cut off, and never asks again. */
   leavesForGood?: boolean;
 }
 
-/** One round. Its node is killed one time in four, when its client has been cut off. */
+/** One round. Its node is killed one time in four and frozen one time in eight, when its client has been cut off. */
 export async function repeatRound(options: RepeatOptions): Promise<Client> {
-  const { nodes, key, marker, chance, kill, leavesForGood = false } = options;
+  const { nodes, key, marker, chance, leavesForGood = false } = options;
   const protocol = chance.pick(protocols);
   const [stream, wanted] = [chance.next() < 0.7, 10 + chance.below(60)];
-  const isNodeKilled = chance.next() < 0.25 && kill !== undefined;
+  const harm = options.harm ? harmOf(chance.next()) : null;
   const client: Client = {
-    ...{ marker, path: protocol.path, stream, wanted, answers: [], isNodeKilled },
+    ...{ marker, path: protocol.path, stream, wanted, answers: [], harm },
     ...{ began_ms: Date.now(), ended_ms: Number.POSITIVE_INFINITY, isServed: false, hasGivenUp: leavesForGood },
   };
   const prompt = `[simulator: tps=${tokensPerSecond} tokens=${wanted}] ${marker}`;
   const asking = { client, key, protocol, body: JSON.stringify({ model, stream, ...protocol.body(prompt) }) };
   const cutAt = () => cutOf(chance, stream, wanted);
-  const running = () => nodes.filter((other) => other.running);
+  const running = () => nodes.filter((other) => other.running && !other.frozen);
   await until(() => running().length > 0, patience_ms, "a node that runs");
   let node = chance.pick(running());
   await ask(node, asking, cutAt());
-  if (isNodeKilled) await kill(node);
+  if (harm) await options.harm?.(node, harm);
   const until_ms = performance.now() + patience_ms;
   // It may be cut off a second time.
   let cut = chance.next() < 0.25 ? cutAt() : uncut;
@@ -110,6 +118,11 @@ export async function repeatRound(options: RepeatOptions): Promise<Client> {
   }
   client.ended_ms = Date.now();
   return client;
+}
+
+function harmOf(number: number): Harm | null {
+  if (number < 0.25) return "killed";
+  return number < 0.375 ? "frozen" : null;
 }
 
 const isWaiting = ({ isServed, hasGivenUp }: Client) => !isServed && !hasGivenUp;
@@ -140,7 +153,7 @@ async function ask(node: Node, { client, key, protocol, body }: Asking, cut: Cut
   const began_ms = performance.now();
   const answer: Answer = {
     ...{ node: node.name, status: null, requestId: "", replayOf: null, body: "", end: "cut" },
-    took_ms: 0,
+    ...{ took_ms: 0, at_ms: performance.now() },
   };
   client.answers.push(answer);
   try {
@@ -166,7 +179,7 @@ async function ask(node: Node, { client, key, protocol, body }: Asking, cut: Cut
       }
     }
     answer.end = endOf(answer, client.stream, protocol);
-    client.isServed = answer.end !== "failed" && answer.end !== "cut";
+    client.isServed = answer.end === "whole" || answer.end === "lost" || isBrokenForGood(client.answers);
   } catch {
     // The client was cut off, or the node is gone.
   } finally {
@@ -174,6 +187,20 @@ async function ask(node: Node, { client, key, protocol, body }: Asking, cut: Cut
     leaving.abort();
     answer.took_ms = Math.round(performance.now() - began_ms);
   }
+}
+
+/** Its failure is still repeated when its run has surely been settled, so it was charged, or its key would be free. */
+function isBrokenForGood(answers: readonly Answer[]): boolean {
+  const last = answers.at(-1)!;
+  if (last.end !== "broken") return false;
+  const run = runOf(last);
+  const first = answers.find((one) => one.end === "broken" && runOf(one) === run)!;
+  return last.at_ms - first.at_ms > settled_ms;
+}
+
+/** The request whose answer it is. */
+export function runOf({ replayOf, requestId }: Answer): string {
+  return replayOf ?? requestId;
 }
 
 export function endOf(
@@ -186,7 +213,7 @@ export function endOf(
   if (!isStream) return "whole";
   if (body.includes(goneWords) || body.includes(unreadWords)) return "failed";
   if (failure.test(body)) return "broken";
-  return protocol.end.test(body) ? "whole" : "cut";
+  return protocol.end.test(body) ? "whole" : "silent";
 }
 
 /** The end of an answer that failed, in any of the protocols. */

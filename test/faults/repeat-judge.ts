@@ -2,7 +2,7 @@
 // the key is free; one run is charged at most; and each has one record.
 
 import { uuidOf } from "../../src/store/ids.ts";
-import { type Answer, type Client, goneWords, lostWords } from "./repeat-client.ts";
+import { type Answer, type Client, goneWords, lostLeaseWords, lostWords, runOf, unreadWords } from "./repeat-client.ts";
 import { price, type Rig } from "./rig.ts";
 import { ask } from "./stores.ts";
 
@@ -23,11 +23,13 @@ export interface Charge {
 export interface Befallen {
   /** A store or a node was away, so that a log may be lost, and with it the answer for good. */
   mayLose: boolean;
+  /** The store of the logs was away or was emptied. */
+  mayLoseLogs: boolean;
   /** A failover has forgotten something, claims too. */
   isForgotten: boolean;
 }
 
-const nothing: Befallen = { mayLose: false, isForgotten: false };
+const nothing: Befallen = { mayLose: false, mayLoseLogs: false, isForgotten: false };
 
 export interface Round {
   client: Client;
@@ -65,13 +67,14 @@ function ofAnswers({ answers, isServed, hasGivenUp }: Client, { mayLose, isForgo
     isServed || hasGivenUp
       ? []
       : [`it got no whole answer; the last one was ${last?.status} ${last?.body.slice(-400)}`];
+  if (answers.some(({ end }) => end === "silent")) broken.push("an answer ended without its protocol's end");
   for (const { status, body, end } of answers)
     if ((status === 400 || end === "lost") && !(end === "lost" && mayLose))
       broken.push(`it was refused for good: ${body.slice(-300)}`);
   const delivered = answers.filter(({ status }) => status === 200);
   for (const [run, all] of Map.groupBy(delivered, runOf)) {
-    // A node that was away for long ends its answer with a failure that is in no log.
-    const ends = mayLose ? [goneWords, lostWords, '"storage_unavailable"'] : [goneWords];
+    // A node that was away for long ends its answer with a failure that is in no log, unless it was charged.
+    const ends = [goneWords, unreadWords, lostLeaseWords, ...(mayLose ? [lostWords, '"storage_unavailable"'] : [])];
     const texts = all.map((answer) => textOf(answer, ends));
     const longest = texts.reduce((one, other) => (other.length > one.length ? other : one), "");
     const other = texts.find((text) => !longest.startsWith(text));
@@ -98,7 +101,7 @@ function ofCharges({ answers, wanted }: Client, charges: readonly Charge[], { ma
   if (!mayLose && charges.some(({ outcome }) => outcome === "cancelled")) broken.push("it ended with its client");
   const paid = charges.filter((one) => one.charged > 0);
   if (paid.length > 1) broken.push(`it was charged ${paid.length} times`);
-  const last = delivered.find(isOver);
+  const last = delivered.findLast(isOver);
   for (const one of charged) {
     if (last && one.request_id !== uuidOf(runOf(last), "req_")) broken.push("it was charged for another answer");
     if (last?.end === "whole" && one.output_tokens !== wanted && one.stopped_by === null)
@@ -107,16 +110,13 @@ function ofCharges({ answers, wanted }: Client, charges: readonly Charge[], { ma
       broken.push(`${one.charged} and ${one.uncharged} units are not what its tokens cost`);
   }
   const served = last && charges.find(({ request_id }) => request_id === uuidOf(runOf(last), "req_"));
+  if (last?.end === "broken" && charged.length === 0) broken.push("its key is not free, and was charged nothing");
   if (last?.end === "whole" && !served?.recovered && charged.length === 0) broken.push("its answer was free");
   return broken;
 }
 
 function isOver({ end }: Answer): boolean {
   return end === "whole" || end === "broken";
-}
-
-function runOf({ replayOf, requestId }: Answer): string {
-  return replayOf ?? requestId;
 }
 
 /** Both texts where they part. */

@@ -1,10 +1,11 @@
-// Many clients with idempotency keys on three nodes, which are killed one time in four; and then the judge.
+// Many clients with idempotency keys on three nodes, which are killed or frozen, some of them past their lease; and then the
+// judge.
 
-import { chanceOf } from "./chance.ts";
+import { type Chance, chanceOf } from "./chance.ts";
 import { judge } from "./judge.ts";
-import { goneWords, repeatRound } from "./repeat-client.ts";
+import { goneWords, type Harm, repeatRound } from "./repeat-client.ts";
 import { chargesOf, objectionsTo, type Round } from "./repeat-judge.ts";
-import { type Node, type Rig, startRig } from "./rig.ts";
+import { lease_s, type Node, type Rig, startRig } from "./rig.ts";
 import { roundKeys } from "./round-keys.ts";
 
 export type LogPlace = "Redis" | "the database";
@@ -15,8 +16,12 @@ export interface RepeatRun {
   rounds: number;
   /** Rounds whose node was killed. */
   killed: number;
+  /** Rounds whose node was frozen. */
+  frozen: number;
   /** One kill may be that of several rounds. */
   kills: number;
+  /** One freeze may be that of several rounds. */
+  freezes: number;
   answers: number;
   /** Answers that repeated an earlier one. */
   replays: number;
@@ -46,14 +51,14 @@ export async function repeatRun(options: {
     isWithoutRedis: place === "the database",
   });
   try {
-    const killer = killerOf(rig);
+    const harmer = harmerOf(rig, chanceOf(seed - 1));
     const made = await roundKeys(rig, "faults-0", options.rounds);
     const rounds: Round[] = [];
     const worker = async () => {
       for (let one = made.shift(); one; one = made.shift()) {
         const number = options.rounds - made.length;
         const client = await repeatRound({
-          ...{ nodes: rig.nodes, key: one.key, kill: killer.kill },
+          ...{ nodes: rig.nodes, key: one.key, harm: harmer.harm },
           marker: `m${number.toString(36).padStart(6, "0")}`,
           chance: chanceOf(seed + number),
         });
@@ -61,15 +66,16 @@ export async function repeatRun(options: {
       }
     };
     await Promise.all(Array.from({ length: options.clients }, worker));
-    await killer.end();
+    await harmer.end();
     const { broken } = await judge(rig, [], { planChanges: [], forgotten: [] });
     const charges = await chargesOf(rig);
     for (const { client, keyId } of rounds) broken.push(...objectionsTo(client, charges.get(keyId) ?? []));
     const answers = rounds.flatMap(({ client }) => client.answers);
     const records = [...charges.values()].flat();
     return {
-      ...{ seed, place, rounds: rounds.length, kills: killer.count(), answers: answers.length, broken },
-      killed: rounds.filter(({ client }) => client.isNodeKilled).length,
+      ...{ seed, place, rounds: rounds.length, ...harmer.counts, answers: answers.length, broken },
+      killed: rounds.filter(({ client }) => client.harm === "killed").length,
+      frozen: rounds.filter(({ client }) => client.harm === "frozen").length,
       brokenOff: answers.filter(({ end }) => end === "broken").length,
       replays: answers.filter(({ replayOf }) => replayOf !== null).length,
       failures: answers.filter(({ body }) => body.includes(goneWords)).length,
@@ -86,20 +92,33 @@ export async function repeatRun(options: {
   }
 }
 
-/** Kills nodes while one is left, and starts each again. */
-function killerOf({ nodes }: Rig) {
-  let kills = 0;
-  const starting = new Set<Promise<void>>();
+/** The longest freeze; a third of them are shorter than a lease. */
+const freeze_ms_max = 3 * 1000 * lease_s;
+
+/** Kills and freezes nodes while one is left, and brings each back. */
+function harmerOf({ nodes }: Rig, chance: Chance) {
+  const counts = { kills: 0, freezes: 0 };
+  const returning = new Set<Promise<void>>();
+  const isUp = ({ running, frozen }: Node) => running && !frozen;
+  const back = (work: Promise<void>) => {
+    const returned = work.finally(() => returning.delete(returned));
+    returning.add(returned);
+  };
   return {
-    count: () => kills,
-    async kill(node: Node): Promise<void> {
-      while (node.running && nodes.filter(({ running }) => running).length < 2) await Bun.sleep(20);
-      if (!node.running) return;
-      kills += 1;
-      await node.kill();
-      const started = node.start().finally(() => starting.delete(started));
-      starting.add(started);
+    counts,
+    async harm(node: Node, how: Harm): Promise<void> {
+      while (isUp(node) && nodes.filter(isUp).length < 2) await Bun.sleep(20);
+      if (!isUp(node)) return;
+      if (how === "killed") {
+        counts.kills += 1;
+        await node.kill();
+        back(node.start());
+      } else {
+        counts.freezes += 1;
+        node.freeze();
+        back(Bun.sleep(chance.below(freeze_ms_max)).then(() => node.thaw()));
+      }
     },
-    end: async () => void (await Promise.all(starting)),
+    end: async () => void (await Promise.all(returning)),
   };
 }

@@ -12,6 +12,7 @@ import { passed } from "../../src/time/clock.ts";
 import { defaultTimeouts } from "../../src/upstream/target.ts";
 import { finishing, type Signals } from "../../src/usage/departure.ts";
 import { type EngineProgress, nowhereYet } from "../../src/usage/engine-answer.ts";
+import { codeUnitsOf } from "../../src/usage/forwarded.ts";
 import type { OutputCalibration } from "../../src/usage/output-calibration.ts";
 import { type Caller, type Run, type RunRequest, runs } from "../../src/usage/run.ts";
 import type { Account } from "./account.ts";
@@ -57,7 +58,8 @@ const code_units_per_token = 4;
 /** The count is exact, whatever the deltas: how a count is learned is no part of these histories. */
 const calibration: OutputCalibration = {
   of: () => ({
-    tokens: ({ streamed, whole }) => (streamed.codeUnits + whole.codeUnits) / code_units_per_token,
+    tokens: ({ streamed, whole }) => (codeUnitsOf(streamed) + codeUnitsOf(whole)) / code_units_per_token,
+    reported() {},
     observe() {},
     observeCount() {},
     missed() {},
@@ -169,7 +171,7 @@ export async function request(
         return {
           ...{ grant, rates, signal },
           permits: (tokens) => reservation.permits(tokens),
-          progress: (usage) => reservation.progress(usage),
+          progress: (...usage) => reservation.progress(...usage),
           restart: () => reservation.restart(),
           assertHeld: () => reservation.assertHeld(),
           ...world.defects.hold?.(reservation),

@@ -1,10 +1,10 @@
 // A request with an idempotency key: the product's own parts claim the key, write the log, and follow it for whoever asks
 // again (src/api/kept).
 
-import { currentResponse, EarlierResponse } from "../../src/api/kept/current-response.ts";
+import { currentResponse, EarlierResponse, gone } from "../../src/api/kept/current-response.ts";
 import { Follower } from "../../src/api/kept/follower.ts";
 import { Keeping } from "../../src/api/kept/keeping.ts";
-import { answered } from "../../src/api/kept/needs.ts";
+import { answered, textOf } from "../../src/api/kept/needs.ts";
 import type { Principal } from "../../src/auth/verdict.ts";
 import type { Call } from "../../src/http/call.ts";
 import type { InferenceEvent } from "../../src/inference/event.ts";
@@ -91,7 +91,7 @@ export class KeptRun {
     if (plan.stream || last === "response-end") {
       const text = `${plan.id} ${account.passed}${isOver ? " over" : ""};`;
       account.text += text;
-      keeping.write(text);
+      keeping.write(text, last === "response-failed");
     }
     if (!isOver) return keeping.room();
     if (!world.defects.endsLogLate && (plan.stream || last === "response-end")) await keeping.end();
@@ -138,16 +138,23 @@ export interface Asked {
   at_ms: number;
 }
 
+/** The end that a reader writes of an answer whose node is gone. */
+const goneText = "gone;";
+const ending = { saw() {}, end: () => goneText };
+
 async function follow(judge: Judge, asked: Asked, earlier: Follower): Promise<void> {
   let text = "";
   for (;;) {
     const entries = await earlier.read();
     if (typeof entries === "string") {
-      if (entries === "dead") await earlier.bury("");
-      return judge.repeated(asked, earlier.name.requestId, { text, end: entries });
+      if (entries === "dead") await earlier.bury();
+      if (entries !== "lost") text += await earlier.ended(ending, gone());
+      return judge.repeated(asked, earlier.name.requestId, { text: text.replace(goneText, ""), end: entries });
     }
-    text += entries.map((entry) => entry.text).join("");
-    if (entries.at(-1)?.isEnd) return judge.repeated(asked, earlier.name.requestId, { text, end: "whole" });
+    text += textOf(entries);
+    if (!entries.at(-1)?.isEnd) continue;
+    const end = text.endsWith(goneText) ? "dead" : "whole";
+    return judge.repeated(asked, earlier.name.requestId, { text: text.replace(goneText, ""), end });
   }
 }
 

@@ -52,7 +52,8 @@ export class KeptModel {
   }
 
   abandon(requestId: string): boolean {
-    this.#rows.delete(requestId);
+    const row = this.#rows.get(requestId);
+    if (row) Object.assign(row, { state: "ended", claim: null });
     return true;
   }
 

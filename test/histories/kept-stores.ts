@@ -32,7 +32,7 @@ function keptPartsOf(world: World, node: Node): KeptParts {
     abandon: (requestId) =>
       statement("abandon", [requestId], (rows, { holds, records }) => {
         const goesOn = holds.has(requestId) || (records.get(requestId)?.charged ?? 0) > 0;
-        return goesOn ? rows.find(requestId) === null : rows.abandon(requestId);
+        return goesOn ? !rows.isClaimed(requestId) : rows.abandon(requestId);
       }),
     free: (requestId) => statement("free", [requestId], (rows) => rows.free(requestId)),
     makeRoom: async () => [],

@@ -390,7 +390,9 @@ export const mutations: Record<string, Mutation> = {
   "a growth is not checked": { rule: 3, defects: ledgerOf(GrowsUnchecked), seenAs: ["limit"] },
   "tokens leave before the hold has grown": {
     rule: 3,
-    defects: { hold: (reservation) => ({ permits: () => true, progress: (usage) => reservation.progress(usage) }) },
+    defects: {
+      hold: (reservation) => ({ permits: () => true, progress: (...usage) => reservation.progress(...usage) }),
+    },
     seenAs: ["grant"],
   },
   "a late checkpoint lowers the count": { rule: 4, defects: ledgerOf(Lowers), seenAs: ["checkpoint"] },

@@ -110,7 +110,7 @@ for (const isBackground of [true, false])
     const keeping = keepingOver(answers, { call, isBackground });
     await keeping.begin();
     const confirmation = Promise.withResolvers<void>();
-    keeping.follows({ confirmed: () => confirmation.promise });
+    keeping.follows({ confirmed: () => confirmation.promise, isLost: false });
     if (isBackground) await keeping.respond({ id: "resp_1", output: [] } as unknown as ResponseObject);
     await keeping.fails(fault, true);
     const disposed = keeping[Symbol.asyncDispose]();
@@ -165,7 +165,8 @@ test("a background response that was charged, and whose end was lost, is never c
     },
   };
   const receipt = { createdAt: new Date(0), endedAt: new Date(1), recovered: false, units: { charged: 5 } };
-  const needs = { kept: { answers, clock }, ledger: { receipt: async () => receipt } } as unknown as KeepingNeeds;
+  const logs = { read: async () => [] };
+  const needs = { kept: { answers, logs, clock }, ledger: { receipt: async () => receipt } } as unknown as KeepingNeeds;
   for (let time = 0; time < 2; time++)
     expect(await earlierResponse(needs, waitingCall, kept).catch(({ code }) => code)).toBe("idempotency_answer_lost");
   expect(await currentResponse(needs, kept)).toMatchObject({ status: "failed", error: { code: "server_error" } });

@@ -10,6 +10,14 @@ const rule = "docs/protocols.md, Repeating a request";
 
 export const kept: Mutant[] = [
   {
+    name: "a node that was frozen past its lease ends its log with a failure that was charged nothing",
+    file: "src/api/kept/keeping.ts",
+    find: "if (isFailure && this.#mayBeFree) this.#withheld = text;",
+    replace: 'if (isFailure && text === "") this.#withheld = text;',
+    caughtBy: ["test/http/kept-ends.test.ts"],
+    rule: "docs/protocols.md, Repeating a request",
+  },
+  {
     name: "another body gets the answer of the key",
     file: "src/api/kept/keeping.ts",
     find: "if (earlier.body !== this.#kept.claim?.body) throw reused();",

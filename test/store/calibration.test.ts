@@ -8,7 +8,7 @@ import { kindsFor, type Owned } from "../postgres/databases.ts";
 setDefaultTimeout(60_000);
 
 const input: InputRatio = { ratio: 0.1 + 0.2, spread: 1 / 3, bytes: 1e7 / 3, template: 7 / 3 };
-const output: OutputSums = { tokens: 150_000.5, deltas: 1, codeUnits: 7e8, wholeTokens: 0.1, wholeCodeUnits: 0.3 };
+const output: OutputSums = { tokens: 150_000.5, deltas: 1, codeUnits: 7e8, textTokens: 0.1, textCodeUnits: 0.3 };
 
 for (const { kind, open } of kindsFor(import.meta.path)) {
   describe(`what was learned, on ${kind}`, () => {

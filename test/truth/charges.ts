@@ -189,7 +189,7 @@ export async function charges(rows: readonly Row[], wanted: readonly End[] = end
     const response = await service.post("/v1/messages", bodyOf(at, "endless", true), { key: own });
     const seen = await response.text();
     const deltas = seen.split('content_block_delta"').length - 1;
-    const isCall = row.parts !== "text";
+    const isCall = row.parts === "reasoning and a call";
     const receipt = await receiptOf(idOf(response), own);
     add(row, "at a window", receipt, engine.producedAfter(row, deltas + (isCall && seen.includes("tool_use") ? 1 : 0)));
   }

@@ -33,10 +33,16 @@ interface Piece {
   produced: number;
 }
 
+const kindsOf = {
+  text: ["text"],
+  "reasoning and text": ["reasoning", "text"],
+  "reasoning and a call": ["reasoning", "call"],
+} as const;
+
 function piecesOf({ tokens_per_delta, parts, hidden }: Row, count: number): Piece[] {
   const pieces: Piece[] = [];
   let produced = openingTokens + hidden;
-  const kinds = parts === "text" ? (["text"] as const) : (["reasoning", "call"] as const);
+  const kinds = kindsOf[parts];
   const share = Math.floor(count / kinds.length);
   for (const [at, kind] of kinds.entries()) {
     if (at > 0) produced += messageTokens;
@@ -142,7 +148,7 @@ export function truthEngine(rows: readonly Row[], prompt: number): TruthEngine {
         waiting.add(resolve);
         await promise;
       }
-      const isCall = row.parts !== "text";
+      const isCall = row.parts === "reasoning and a call";
       yield chunk({}, isCall ? "tool_calls" : "stop", told(row, pieces.at(-1)!.produced + 1));
       yield encoder.encode("data: [DONE]\n\n");
     }
@@ -155,7 +161,7 @@ export function truthEngine(rows: readonly Row[], prompt: number): TruthEngine {
       return asked;
     },
     produced: (row, end) => endOf(row, end).at(-1)!.produced + (end === "complete" ? 1 : 0),
-    deltas: (row, end) => endOf(row, end).length - (row.parts === "text" ? 0 : 1),
+    deltas: (row, end) => endOf(row, end).length - (row.parts === "reasoning and a call" ? 1 : 0),
     producedAfter: (row, deltas) => endOf(row, "endless").at(deltas - 1)!.produced,
     async stop() {
       for (const go of waiting) go();

@@ -10,7 +10,7 @@ export interface Row {
   /** Tokens that stand in one delta. */
   tokens_per_delta: number;
   /** What an answer consists of. */
-  parts: "text" | "reasoning and a call";
+  parts: "text" | "reasoning and text" | "reasoning and a call";
   /** Of the report: what of the prompt is cached and written, and what is thought and never shown. */
   cached: number;
   written: number;
@@ -34,6 +34,8 @@ export const rows: Row[] = [
   row("OpenAI and the usual ones", { cached: 800, written: 100, hidden: 50 }),
   row("the same, four tokens a delta", { tokens_per_delta: 4 }),
   row("DeepSeek", { report: tellers.deepseek, cached: 800, hidden: 50 }),
+  row("vLLM, thinking told apart", { parts: "reasoning and text", cached: 800 }),
+  row("the same, three tokens a delta", { parts: "reasoning and text", tokens_per_delta: 3 }),
   row("Moonshot", { report: tellers.moonshot, cached: 800 }),
   row("Moonshot, in the choice", { report: tellers["moonshot, in the choice"], cached: 800 }),
   row("DashScope", { report: tellers.dashscope, cached: 100, written: 900, hidden: 50 }),
@@ -53,4 +55,4 @@ export const rows: Row[] = [
 ];
 
 /** Enough to see each rule at work: what `npm test` runs. */
-export const sampledRows = [0, 1, 7, 8, 10, 12, 14].map((at) => rows[at]!);
+export const sampledRows = [0, 1, 3, 9, 10, 12, 14, 16].map((at) => rows[at]!);

@@ -10,7 +10,8 @@ import { until } from "../harness/until.ts";
 
 const request = saying("x", { model: "acme/a", stream: false });
 
-const none = { deltas: 0, codeUnits: 0 };
+const none = { deltas: 0, latin: 0, cjk: 0, other: 0 };
+const thousand = { ...none, deltas: 1, latin: 1_000 };
 
 function memoryStore() {
   const state = { isAway: false, attempts: 0, writes: [] as string[][] };
@@ -53,13 +54,13 @@ function nodeOver(store: Calibrations, settings: Partial<CalibrationSaverSetting
       estimate.observe({ id: model }, 1_000, { bytes: 0 }, { ...noUsage, inputTokens, source: "reported" });
     },
     streamed: (route: string, tokens: number) =>
-      calibration.of(route).observe({ tokens, streamed: { deltas: 1, codeUnits: 1_000 }, whole: none }),
+      calibration.of(route).observe({ tokens, streamed: thousand, whole: none }),
     /** What 1,000 bytes in and 1,000 code units out are taken for. */
     takes: (model: string) => [
       estimate.tokens({ id: model }, request, 1_000),
       estimate.expected({ id: model }, { bytes: 0, tokens: 0 }, 1_000),
-      calibration.of(model).tokens({ streamed: { deltas: 1, codeUnits: 1_000 }, whole: none }),
-      calibration.of(model).tokens({ streamed: none, whole: { deltas: 1, codeUnits: 1_000 } }),
+      calibration.of(model).tokens({ streamed: thousand, whole: none }),
+      calibration.of(model).tokens({ streamed: none, whole: thousand }),
     ],
   };
 }
@@ -77,7 +78,10 @@ test("a node that starts on what another left counts as that one did", async () 
   for (const model of ["acme/a", "acme/b"]) expect(second.takes(model)).toEqual(first.takes(model));
   for (const [at, taken] of second.takes("acme/a").entries()) expect(taken).not.toBe(ignorant[at]!);
   await second.stop();
-  expect(state.writes).toEqual([["acme/a", "acme/b"], ["acme/a"]]);
+  expect(state.writes).toEqual([
+    ["acme/a", "acme/b"],
+    ["acme/a (latin)", "acme/a"],
+  ]);
 });
 
 test("a node that is killed has written before, and writes only what it observed since", async () => {
@@ -88,9 +92,9 @@ test("a node that is killed has written before, and writes only what it observed
   const known = inputs.get("acme/a");
   // Another node's word, which is fresher than what this one knows.
   await store.inputs.write(new Map([["acme/a", { ratio: 0.9, spread: 0, bytes: 500, template: 8 }]]));
-  node.streamed("main/b", 100);
+  node.streamed("main/b", 300);
   await until(() => state.writes.length === 3, 2_000, "the next write");
-  expect(state.writes[2]).toEqual(["main/b"]);
+  expect(state.writes[2]).toEqual(["main/b (latin)", "main/b"]);
   expect(known?.ratio).toBeLessThan(0.2);
   expect(inputs.get("acme/a")?.ratio).toBe(0.9);
   await node.stop();
@@ -102,15 +106,15 @@ test("a store that is away is told of once, and gets the newest when it is back"
   state.isAway = true;
   const node = nodeOver(store, { write_ms: 5 });
   node.hears("acme/a", 100);
-  node.streamed("main/c", 100);
+  node.streamed("main/c", 300);
   await until(() => state.attempts >= 6, 2_000, "three attempts at each");
   const [known = 0] = node.takes("acme/a");
   node.hears("acme/a", 900);
   state.isAway = false;
-  await until(() => inputs.size === 1 && outputs.size === 1, 2_000, "the writes");
+  await until(() => inputs.size === 1 && outputs.size === 2, 2_000, "the writes");
   expect(node.takes("acme/a")[0]).toBeGreaterThan(known);
   expect(inputs.get("acme/a")?.ratio).toBeGreaterThan(0.3);
-  expect(outputs.get("main/c")?.tokens).toBe(100);
+  expect(outputs.get("main/c")?.tokens).toBe(300);
   expect(node.failures).toHaveLength(1);
   state.isAway = true;
   node.hears("acme/b", 100);
@@ -151,18 +155,25 @@ test("nonsense in the store teaches nothing, and is not held against the other h
   const ratios = [...mad, 0].flatMap((ratio) => [{ ratio, spread: 0.1, bytes: 500, template: 8 }]);
   const spreads = mad.map((spread) => ({ ratio: 0.3, spread, bytes: 500, template: 8 }));
   const templates = mad.map((template) => ({ ratio: 0.3, spread: 0.1, bytes: 500, template }));
-  const good = { tokens: 100, deltas: 50, codeUnits: 400, wholeTokens: 0, wholeCodeUnits: 0 };
+  const good = { tokens: 100, deltas: 50, codeUnits: 400, textTokens: 0, textCodeUnits: 0 };
   const sums = mad.flatMap((sum) => [
     { ...good, tokens: sum },
     { ...good, deltas: sum },
     { ...good, codeUnits: sum },
-    { ...good, wholeTokens: sum },
-    { ...good, wholeCodeUnits: sum },
+    { ...good, textTokens: sum },
+    { ...good, textCodeUnits: sum },
   ]);
   sums.push({ ...good, tokens: 1e8, deltas: 1, codeUnits: 1 });
   for (const [at, input] of [...ratios, ...spreads, ...templates].entries()) {
     inputs.set(`in/${at}`, input);
-    outputs.set(`in/${at}`, { ...good, tokens: 200 });
+    outputs.set(`in/${at} (latin)`, {
+      ...good,
+      tokens: 0,
+      deltas: 0,
+      codeUnits: 0,
+      textTokens: 200,
+      textCodeUnits: 400,
+    });
   }
   for (const [at, output] of sums.entries()) {
     outputs.set(`out/${at}`, output);

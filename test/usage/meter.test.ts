@@ -6,11 +6,7 @@ import { Fault } from "../../src/inference/fault.ts";
 import type { Usage } from "../../src/inference/usage.ts";
 import { Cancellation } from "../../src/time/cancellation.ts";
 import { type Ending, type Hold, Meter } from "../../src/usage/meter.ts";
-import {
-  outputCalibration,
-  type RouteCalibration,
-  uncalibrated_code_units_per_token,
-} from "../../src/usage/output-calibration.ts";
+import { outputCalibration, type RouteCalibration } from "../../src/usage/output-calibration.ts";
 import type { Counting } from "../../src/usage/tally.ts";
 import { grammarProblem } from "../protocol/grammar.ts";
 
@@ -72,6 +68,7 @@ async function run(
       ...options.hold,
     },
     stream: options.stream ?? true,
+    fetched: null,
     contextTokens: 4096,
     inputTokensExpected: 40,
     outputTokensCap: 2000,
@@ -270,7 +267,7 @@ describe("the meter", () => {
     const long: InferenceEvent = {
       type: "part-delta",
       index: 0,
-      delta: "x".repeat(100 * uncalibrated_code_units_per_token),
+      delta: "x".repeat(400),
     };
     const { settled } = await run([[start, text, long]], { leaveAfter: 1 });
     expect(settled[0]?.usage).toMatchObject({ outputTokens: 100, source: "estimated" });
@@ -334,137 +331,6 @@ describe("an engine that lies", () => {
       { calibration },
     );
     expect(settled[0]).toMatchObject({ usage: { outputTokens: 20, source: "reported" }, reportRejected: null });
-  });
-});
-
-const none = { deltas: 0, codeUnits: 0 };
-
-describe("the calibration", () => {
-  test("a route that was taught by code charges prose by its deltas, each of which is a token", () => {
-    const calibration = outputCalibration().of("main/m");
-    calibration.observe({ tokens: 18, streamed: { deltas: 18, codeUnits: 59 }, whole: none });
-    for (const [deltas, codeUnits] of [
-      [7, 34],
-      [18, 82],
-      [53, 254],
-      [1_000, 4_750],
-    ] as const)
-      expect(calibration.tokens({ streamed: { deltas, codeUnits }, whole: none })).toBe(deltas);
-  });
-
-  test("an engine that sends a token a delta is counted by deltas alone", () => {
-    const calibration = outputCalibration().of("main/m");
-    calibration.observe({ tokens: 100, streamed: { deltas: 100, codeUnits: 300 }, whole: none });
-    for (const codeUnits of [0, 7, 21, 26])
-      expect(calibration.tokens({ streamed: { deltas: 7, codeUnits }, whole: none })).toBe(7);
-  });
-
-  test("the same engine, once it sends tokens together, is counted by its text", () => {
-    const calibration = outputCalibration().of("main/m");
-    calibration.observe({ tokens: 100, streamed: { deltas: 100, codeUnits: 300 }, whole: none });
-    expect(calibration.tokens({ streamed: { deltas: 50, codeUnits: 300 }, whole: none })).toBe(100);
-  });
-
-  test("before the first report four code units are a token, unless each delta may be one", () => {
-    const calibration = outputCalibration().of("main/m");
-    const streamed = (deltas: number, codeUnits: number) =>
-      calibration.tokens({ streamed: { deltas, codeUnits }, whole: none });
-    expect(streamed(100, 600)).toBe(100);
-    expect(streamed(25, 400)).toBe(100);
-    expect(calibration.tokens({ streamed: none, whole: { deltas: 1, codeUnits: 400 } })).toBe(100);
-  });
-
-  test("an engine that sends a delta for each character is counted by tokens once it has reported", () => {
-    const calibration = outputCalibration().of("main/m");
-    calibration.observe({ tokens: 100, streamed: { deltas: 400, codeUnits: 400 }, whole: none });
-    expect(calibration.tokens({ streamed: { deltas: 200, codeUnits: 200 }, whole: none })).toBe(50);
-  });
-
-  test("two engines of one model are known apart", () => {
-    const learned = outputCalibration();
-    const [first, second] = [learned.of("main/m"), learned.of("spare/m")];
-    first.observe({ tokens: 100, streamed: { deltas: 10, codeUnits: 200 }, whole: none });
-    second.observe({ tokens: 100, streamed: { deltas: 100, codeUnits: 600 }, whole: none });
-    const sent = { streamed: { deltas: 30, codeUnits: 180 }, whole: none };
-    expect([first.tokens(sent), second.tokens(sent)]).toEqual([90, 30]);
-  });
-
-  test("what a tokenizer counted stands for reports until there is one", () => {
-    const learned = outputCalibration();
-    const calibration = learned.of("main/m");
-    const sent = { streamed: { deltas: 10, codeUnits: 400 }, whole: none };
-    calibration.observeCount({ tokens: 200, ...sent });
-    expect([calibration.tokens(sent), calibration.isReporting]).toEqual([200, false]);
-    expect([...learned.sums.changes()]).toEqual([]);
-    calibration.observe({ tokens: 50, ...sent });
-    expect([calibration.tokens(sent), calibration.isReporting]).toEqual([50, true]);
-    calibration.missed();
-    expect(calibration.isReporting).toBe(false);
-    calibration.observe({ tokens: 50, ...sent });
-    expect(calibration.isReporting).toBe(true);
-  });
-
-  test("one that bundles is counted by its ratio of code units", () => {
-    const calibration = outputCalibration().of("main/m");
-    calibration.observe({ tokens: 100, streamed: { deltas: 20, codeUnits: 400 }, whole: none });
-    expect(calibration.tokens({ streamed: { deltas: 5, codeUnits: 100 }, whole: none })).toBe(25);
-  });
-
-  test("an answer that comes whole is counted by its text, however its engine streams", async () => {
-    const calibration = outputCalibration().of("main/m");
-    const streamed = [start, text, ...Array<InferenceEvent>(25).fill(token), close, reported(7, 25), end];
-    for (let answer = 0; answer < 4; answer++) await run([streamed], { calibration });
-    const whole: InferenceEvent = { type: "part-delta", index: 0, delta: "word ".repeat(25) };
-    const { settled } = await run([[start, text, whole, close, end]], { calibration });
-    expect(settled[0]?.usage).toMatchObject({ outputTokens: 25, source: "estimated" });
-    const counted = await run([streamed.filter(({ type }) => type !== "usage")], { calibration });
-    expect(counted.settled[0]?.usage).toMatchObject({ outputTokens: 25 });
-  });
-
-  test("answers that come whole teach what whole ones are, and nothing of deltas", async () => {
-    const calibration = outputCalibration().of("main/m");
-    const whole: InferenceEvent = { type: "part-delta", index: 0, delta: "word ".repeat(30) };
-    const words = Array<InferenceEvent>(30).fill(token);
-    for (let answer = 0; answer < 50; answer++) {
-      await run([[start, text, whole, close, reported(7, 30), end]], { calibration });
-      await run([[start, text, ...words, close, reported(7, 30), end]], { calibration });
-    }
-    const shown = { streamed: { deltas: 7, codeUnits: 40 }, whole: none };
-    expect(calibration.tokens(shown)).toBe(7);
-    expect(calibration.tokens({ streamed: none, whole: { deltas: 1, codeUnits: 1000 } })).toBe(200);
-  });
-
-  test("a call that comes whole is counted by its text, beside text that is streamed", async () => {
-    const calibration = outputCalibration().of("main/m");
-    calibration.observe({ tokens: 100, streamed: { deltas: 100, codeUnits: 400 }, whole: none });
-    const call: InferenceEvent = {
-      type: "part-start",
-      index: 1,
-      part: { kind: "tool-call", callId: "c", toolName: "t" },
-    };
-    const input: InferenceEvent = { type: "part-delta", index: 1, delta: JSON.stringify({ path: "x".repeat(189) }) };
-    const { settled } = await run(
-      [[start, text, token, token, close, call, input, { type: "part-end", index: 1 }, end]],
-      { calibration },
-    );
-    expect(settled[0]?.usage).toMatchObject({ outputTokens: 2 + 50 });
-  });
-
-  test("reasoning that was reported and never shown does not make what is shown dearer", async () => {
-    const words = Array<InferenceEvent>(20).fill(token);
-    // Without its reasoning told apart, a report of so many tokens for so few code units is not plausible.
-    for (const [outputTokens, reasoningTokens] of [
-      [1020, 0],
-      [1020, 1000],
-      [120, 100],
-    ] as const) {
-      const calibration = outputCalibration().of("main/m");
-      const report = reported(7, outputTokens);
-      if (report.type === "usage") report.usage.reasoningTokens = reasoningTokens;
-      await run([[start, text, ...words, close, report, end]], { calibration });
-      const { settled } = await run([[start, text, ...words]], { calibration, leaveAfter: 1 });
-      expect(settled[0]?.usage).toMatchObject({ outputTokens: 20 });
-    }
   });
 });
 

@@ -6,11 +6,11 @@ import type { Call } from "../../http/call.ts";
 import type { Answer } from "../../http/frame.ts";
 import { json } from "../../http/json.ts";
 import type { InferenceEvent } from "../../inference/event.ts";
-import { asFault } from "../../inference/fault.ts";
+import { asFault, type Fault } from "../../inference/fault.ts";
 import { framesAfter } from "../../protocol/openai-responses/broken-stream.ts";
 import type { ResponseObject } from "../../protocol/openai-responses/contract.ts";
 import type { Kept } from "../../store/kept.ts";
-import { currentResponse, responseIn } from "./current-response.ts";
+import { currentResponse } from "./current-response.ts";
 import { Follower } from "./follower.ts";
 import type { Keeping } from "./keeping.ts";
 import type { KeepingNeeds } from "./needs.ts";
@@ -36,16 +36,24 @@ export function inBackground(
 /** Passes the events on. If they end in a failure, the background response ends with that failure. */
 export async function* endsWithFailure(events: Events, keeping: Keeping): Events {
   let hasPart = false;
+  let failure: Fault | null = null;
+  const fails = async () => {
+    if (failure) await keeping.fails(failure, hasPart);
+  };
   try {
     for await (const batch of events) {
       hasPart ||= batch.some(({ type }) => type === "part-start");
       const last = batch.at(-1);
-      if (last?.type === "response-failed") await keeping.fails(last.fault, hasPart);
+      if (last?.type === "response-failed") failure = last.fault;
       yield batch;
+      // The text is in the log by now, and the run is not settled yet.
+      await fails();
     }
   } catch (thrown) {
-    await keeping.fails(asFault(thrown), hasPart);
+    failure ??= asFault(thrown);
     throw thrown;
+  } finally {
+    await fails();
   }
 }
 
@@ -57,10 +65,11 @@ export async function cancelled(needs: KeepingNeeds, kept: Kept): Promise<Respon
   const text = JSON.stringify({ ...response, status: "cancelled" });
   if (await answers.end(kept.requestId, { state: "ended", bytes: text.length, response: text }))
     for (const one of open) if (one.requestId === kept.requestId) one.cancel();
-  return responseIn(answers, kept.requestId);
+  const now = await answers.find(kept.requestId);
+  return now && currentResponse(needs, now);
 }
 
-/** Follows the events of a background response after this number, until its end. Null if it has no log. */
+/** Follows the events of a background response after this number, until its end. Null if it was not created as a stream. */
 export async function followed(
   needs: KeepingNeeds,
   call: Call,
@@ -68,6 +77,6 @@ export async function followed(
   after: number,
 ): Promise<{ follower: Follower; excerpt: (text: string) => string } | null> {
   const follower = new Follower(needs, call, kept);
-  if (!(await follower.opened())) return null;
+  if (!(await follower.opened()) || !follower.head.stream) return null;
   return { follower, excerpt: (text) => framesAfter(text, after) };
 }

@@ -1,12 +1,22 @@
 /** Reads the current state of a background response: for its client, and for a request that repeats the one that began it. */
 import type { Call } from "../../http/call.ts";
 import { Fault } from "../../inference/fault.ts";
+import { WrittenStream } from "../../protocol/openai-responses/broken-stream.ts";
 import type { ResponseObject } from "../../protocol/openai-responses/contract.ts";
 import { encodeFailure } from "../../protocol/openai-responses/fault.ts";
 import type { LogName } from "../../store/answer-log.ts";
 import type { Kept } from "../../store/kept.ts";
 import { passed } from "../../time/clock.ts";
-import { abandoned, answerLost, available, isUngranted, type KeepingNeeds, poll_ms, settled_ms_max } from "./needs.ts";
+import {
+  abandoned,
+  answerLost,
+  available,
+  isUngranted,
+  type KeepingNeeds,
+  poll_ms,
+  settled_ms_max,
+  textOf,
+} from "./needs.ts";
 
 /** The background response that an earlier request with the same key began. */
 export class EarlierResponse {
@@ -19,12 +29,34 @@ export class EarlierResponse {
   }
 }
 
-/** The current state of a background response. It has failed if the node that ran it is gone. */
+/**
+ * The current state of a background response. It has failed if the node that ran it is gone. One that failed or was
+ * cancelled has the text that its log has: so much was delivered.
+ */
 export async function currentResponse(needs: KeepingNeeds, kept: Kept): Promise<ResponseObject | null> {
   if (kept.response === null) return null;
-  const response = JSON.parse(kept.response) as ResponseObject;
-  if (kept.state !== "open" || !(await isAbandoned(needs, kept))) return response;
-  return (await endedAsGone(needs, kept, response)) ?? response;
+  const begun = JSON.parse(kept.response) as ResponseObject;
+  const isGone = kept.state === "open" && (await isAbandoned(needs, kept));
+  const response = (isGone && (await endedAsGone(needs, kept, begun))) || begun;
+  const isCutShort = response.status === "failed" || response.status === "cancelled";
+  return isCutShort ? { ...response, output: await delivered(needs, kept, begun) } : response;
+}
+
+/** The items in the log of a background response; none if it has no log. */
+async function delivered(
+  { kept: { logs } }: KeepingNeeds,
+  name: LogName,
+  begun: ResponseObject,
+): Promise<ResponseObject["output"]> {
+  const written = new WrittenStream(begun);
+  // The first entry is the head.
+  for (let next = 1; ; ) {
+    const entries = await logs.read(name, next);
+    if (entries === "lost" || entries.length === 0) return written.output;
+    written.saw(textOf(entries));
+    if (entries.at(-1)!.isEnd) return written.output;
+    next += entries.length;
+  }
 }
 
 /**
@@ -46,10 +78,7 @@ export async function endedAsGone(
 }
 
 /** The response of this request in the store. */
-export async function responseIn(
-  answers: KeepingNeeds["kept"]["answers"],
-  requestId: string,
-): Promise<ResponseObject | null> {
+async function responseIn(answers: KeepingNeeds["kept"]["answers"], requestId: string): Promise<ResponseObject | null> {
   const kept = await answers.find(requestId);
   return kept?.response ? (JSON.parse(kept.response) as ResponseObject) : null;
 }

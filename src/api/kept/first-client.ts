@@ -27,6 +27,13 @@ export function keptStream(call: Call, stream: Primed, options: SseOptions, keep
   });
 }
 
+/** Writes the whole answer to its log. It has no client who waits for it. */
+export function logged(stream: Primed, options: SseOptions, keeping: Keeping): Promise<void> {
+  return run(stream, options, keeping, nobody);
+}
+
+const nobody = { take() {}, taken: () => Promise.resolve(), end() {} };
+
 /** Writes the whole answer to its log, and to its client as long as the client stays. */
 async function run(
   stream: Primed,
@@ -35,10 +42,10 @@ async function run(
   client: Pick<FirstClient, "take" | "taken" | "end">,
 ): Promise<void> {
   let wrote_ms = performance.now();
-  const say = (text: string) => {
+  const say = (text: string, isFailure = false) => {
     if (text === "") return;
     wrote_ms = performance.now();
-    keeping.write(text);
+    keeping.write(text, isFailure);
     client.take(text);
   };
   const beats = setInterval(() => {
@@ -49,14 +56,14 @@ async function run(
     for (;;) {
       const { done, value: batch } = await nextOf(stream);
       if (done) return;
-      say(framesOf(encoder, batch));
+      say(framesOf(encoder, batch), batch.at(-1)?.type === "response-failed");
       // The log is whole before the run is settled: what was charged can be read again.
       if (batch.some(isTerminal)) await keeping.end();
       await keeping.room();
       await client.taken();
     }
   } catch (thrown) {
-    say(framesOf(encoder, [{ type: "response-failed", fault: asFault(thrown) }]));
+    say(framesOf(encoder, [{ type: "response-failed", fault: asFault(thrown) }]), true);
   } finally {
     clearInterval(beats);
     await keeping.end();

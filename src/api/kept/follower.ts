@@ -3,6 +3,8 @@
  * shows whether that node is gone: then another node settles its hold.
  */
 import type { Call } from "../../http/call.ts";
+import type { Fault } from "../../inference/fault.ts";
+import type { ResponseIdentity, StreamEnding } from "../../protocol/codec.ts";
 import type { ResponseObject } from "../../protocol/openai-responses/contract.ts";
 import type { LogEntry, LogName } from "../../store/answer-log.ts";
 import type { Kept } from "../../store/kept.ts";
@@ -19,6 +21,7 @@ import {
   type LogHead,
   poll_ms,
   settled_ms_max,
+  textOf,
 } from "./needs.ts";
 
 /** How often a reader without news finds out whether the writer is still there. */
@@ -55,6 +58,11 @@ export class Follower {
 
   get #now_ms(): number {
     return this.#needs.kept.clock.now_ms();
+  }
+
+  /** The identity of the answer, as its node wrote it. */
+  get identity(): ResponseIdentity | undefined {
+    return this.#head?.identity;
   }
 
   get head(): LogHead {
@@ -105,45 +113,42 @@ export class Follower {
     }
   }
 
-  /** The text that was read so far. If the log has lost some of it, only the part before that. */
-  async sent(): Promise<string> {
-    const texts: string[] = [];
-    // The first entry is the head.
-    for (let from = 1; from < this.#next; ) {
-      const entries = await this.#needs.kept.logs.read(this.#kept, from).catch(() => "lost" as const);
-      if (entries === "lost" || entries.length === 0) break;
-      texts.push(...entries.slice(0, this.#next - from).map(({ text }) => text));
-      from += entries.length;
-    }
-    return texts.join("");
+  /** Frees the key of a node that is gone. A background response stays, with the status `failed`. */
+  async bury(): Promise<void> {
+    const { answers } = this.#needs.kept;
+    const kept = await available(this.#needs, answers.find(this.#kept.requestId));
+    if (!kept?.response) return abandoned(this.#needs, this.#kept);
+    const begun = JSON.parse(kept.response) as ResponseObject;
+    if ((await available(this.#needs, endedAsGone(this.#needs, kept, begun))) === null) throw goesOn();
   }
 
   /**
-   * Removes the answer of a node that is gone. Its key is free before a client gets the failure. A background response
-   * stays, with the status `failed`, and `failure` ends its log, unless it is empty.
+   * The end of a log whose writer is gone: this failure, after what was read so far. Another reader may have ended it, or
+   * the writer after all: then what stands there, so that all readers get the same.
    */
-  async bury(failure: string): Promise<void> {
-    const { answers, logs } = this.#needs.kept;
-    const kept = await available(this.#needs, answers.find(this.#kept.requestId));
-    if (kept?.response) {
-      const begun = JSON.parse(kept.response) as ResponseObject;
-      if ((await available(this.#needs, endedAsGone(this.#needs, kept, begun))) === null) throw goesOn();
-      if (failure !== "") await this.#unneeded(logs.append(kept, this.#next, { text: failure, isEnd: true }));
-    } else {
-      await abandoned(this.#needs, this.#kept);
-      await this.#unneeded(logs.remove([this.#kept]));
+  async ended(ending: StreamEnding, fault: Fault): Promise<string> {
+    const { requestId } = this.#kept;
+    const { clock, logs } = this.#needs.kept;
+    let text = "";
+    try {
+      for (;;) {
+        const entry = { text: ending.end(fault, requestId), isEnd: true };
+        const appended = await answered(clock, logs.append(this.#kept, this.#next, entry));
+        const entries = appended === "appended" ? [entry] : await answered(clock, logs.read(this.#kept, this.#next));
+        if (entries === "lost" || entries.length === 0) break;
+        this.#next += entries.length;
+        text += textOf(entries);
+        if (entries.at(-1)!.isEnd) return text;
+        ending.saw(textOf(entries));
+      }
+    } catch (cause) {
+      this.#needs.log.event("warn", "answer_unkept", { request_id: requestId, cause: String(cause) });
     }
-  }
-
-  /** Logs an error of this work, which the answer does not need. */
-  async #unneeded(work: Promise<unknown>): Promise<void> {
-    await answered(this.#needs.kept.clock, work).catch((cause) =>
-      this.#needs.log.event("warn", "answer_unkept", { request_id: this.#kept.requestId, cause: String(cause) }),
-    );
+    return text + ending.end(fault, requestId);
   }
 
   async #over(fate: Fate): Promise<false> {
-    if (fate === "dead") await this.bury("");
+    if (fate === "dead") await this.bury();
     if (fate === "lost") {
       const { answers } = this.#needs.kept;
       const { requestId } = this.#kept;

@@ -10,6 +10,7 @@ import type { LogName } from "../../store/answer-log.ts";
 import type { Claim, Kept } from "../../store/kept.ts";
 import type { Unkept } from "../../telemetry/metrics.ts";
 import { passed } from "../../time/clock.ts";
+import type { Fetched } from "../../usage/meter.ts";
 import type { Run } from "../../usage/run.ts";
 import { type EarlierResponse, earlierResponse, failedResponse } from "./current-response.ts";
 import { Follower } from "./follower.ts";
@@ -27,7 +28,7 @@ interface KeptAs {
   isStream: boolean;
 }
 
-export class Keeping implements AsyncDisposable, OpenAnswer {
+export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
   readonly #needs: KeepingNeeds;
   readonly #call: Call;
   readonly #name: LogName;
@@ -37,7 +38,11 @@ export class Keeping implements AsyncDisposable, OpenAnswer {
   #end: Promise<void> | null = null;
   #begun: ResponseObject | null = null;
   #isFinished = false;
-  #run: Pick<Run, "confirmed"> | null = null;
+  /** The store has the whole background response. */
+  #isWhole = false;
+  #run: Pick<Run, "confirmed" | "isLost"> | null = null;
+  /** The failure that ends the log, if the ledger says that this run was charged. */
+  #withheld: string | null = null;
   /** Why the background response has failed. */
   #failure: Fault | null = null;
 
@@ -66,8 +71,18 @@ export class Keeping implements AsyncDisposable, OpenAnswer {
     return this.#kept.claim !== null;
   }
 
+  /** Whether its text is in the log as it is produced. One that a key asks for again is whole, or begins anew. */
+  get asProduced(): boolean {
+    return this.#kept.isStream || !this.isRepeatable;
+  }
+
+  /** Null if it is not a background response. */
+  get fetched(): Fetched | null {
+    return this.isBackground ? this : null;
+  }
+
   /** Called when the run has begun. The run is disposed before this is. */
-  follows(run: Pick<Run, "confirmed">): void {
+  follows(run: Pick<Run, "confirmed" | "isLost">): void {
     this.#run = run;
   }
 
@@ -84,8 +99,9 @@ export class Keeping implements AsyncDisposable, OpenAnswer {
   }
 
   /** Ends the background response. False if it was cancelled before. */
-  finish(response: ResponseObject): Promise<boolean> {
-    return this.#finish(response, false);
+  async finish(response: ResponseObject): Promise<boolean> {
+    this.#isWhole = await this.#finish(response, false);
+    return this.#isWhole;
   }
 
   async #finish(response: ResponseObject, freesClaim: boolean): Promise<boolean> {
@@ -114,7 +130,7 @@ export class Keeping implements AsyncDisposable, OpenAnswer {
   async fails(fault: Fault, hasPart: boolean): Promise<void> {
     if (!this.#begun || this.#isFinished) return;
     this.#failure ??= fault;
-    const freesClaim = this.isRepeatable && !(hasPart && this.#kept.isStream);
+    const freesClaim = this.isRepeatable && (this.#mayBeFree || !(hasPart && this.#kept.isStream));
     if (!freesClaim) await this.#finish(failedResponse(this.#begun, fault, this.requestId), false);
   }
 
@@ -167,7 +183,7 @@ export class Keeping implements AsyncDisposable, OpenAnswer {
       clock,
       lost: (why, cause) => this.#lost(why, cause),
     });
-    if ((await available(this.#needs, answers.find(this.#name.requestId))) === null) throw claimGone();
+    if ((await available(this.#needs, answers.find(this.#name.requestId)))?.state !== "open") throw claimGone();
     await available(this.#needs, writer.open(JSON.stringify(head)));
     this.#writer = writer;
   }
@@ -182,8 +198,23 @@ export class Keeping implements AsyncDisposable, OpenAnswer {
     return this.isBackground || this.isKept;
   }
 
-  write(text: string): void {
-    this.#writer?.write(text);
+  /** `isFailure`: the answer ends with this. */
+  write(text: string, isFailure = false): void {
+    if (isFailure && this.#mayBeFree) this.#withheld = text;
+    else this.#writer?.write(text);
+  }
+
+  /**
+   * Whether the key may be free, although its answer has begun: another node may have settled the run, and then charged it
+   * nothing.
+   */
+  get #mayBeFree(): boolean {
+    return this.isRepeatable && this.#run?.isLost === true;
+  }
+
+  /** Resolves when all that was written so far can be read: true; or never can: false. */
+  async stored(): Promise<boolean> {
+    return (await this.#writer?.stored()) ?? false;
   }
 
   /** Resolves when the log can take more. */
@@ -199,7 +230,7 @@ export class Keeping implements AsyncDisposable, OpenAnswer {
 
   async #endLog(): Promise<void> {
     const writer = this.#writer;
-    if (!writer || writer.isLost) return;
+    if (!writer || writer.isLost || this.#withheld !== null) return;
     await writer.end();
     if (writer.isLost) return;
     this.#needs.metrics.kept(writer.bytes);
@@ -209,13 +240,15 @@ export class Keeping implements AsyncDisposable, OpenAnswer {
 
   /** A key is free again if its request was refused, or failed before the first part of its answer. */
   async [Symbol.asyncDispose](): Promise<void> {
-    const { answers, open } = this.#needs.kept;
+    const { answers, logs, open } = this.#needs.kept;
     open.delete(this);
     if (!this.#isClaimed) return;
     const { outcome } = this.#call.notes;
     try {
       if (this.#freesClaim) await this.#free();
       const wentOn = outcome !== undefined && this.#call.request.signal.aborted;
+      // Nobody follows a response that is not streamed, and it is whole without its log.
+      if (this.#isWhole && this.#writer && !this.#kept.isStream) await logs.remove([this.#name]);
       if (wentOn && !this.#begun) await answers.writeNote(this.#name, { kind: "detached" });
     } catch (cause) {
       this.#failed(cause);
@@ -229,16 +262,35 @@ export class Keeping implements AsyncDisposable, OpenAnswer {
   async #free(): Promise<void> {
     const { answers, logs, clock } = this.#needs.kept;
     if (this.isRepeatable) await answered(clock, this.#run?.confirmed() ?? Promise.resolve());
+    const isCharged = this.#mayBeFree && (await this.#isCharged());
     if (this.#begun) {
       const fault = this.#failure ?? asFault(this.#call.signal.reason);
-      await this.#finish(failedResponse(this.#begun, fault, this.requestId), true);
-    } else {
+      await this.#finish(failedResponse(this.#begun, fault, this.requestId), !isCharged);
+    }
+    if (this.#withheld !== null) {
+      if (isCharged) await this.#endWithheld(this.#withheld);
+      else await answers.abandon(this.#name.requestId);
+    } else if (!this.#begun) {
       await answers.free(this.#name.requestId);
       await logs.remove([this.#name]);
     }
   }
 
+  async #isCharged(): Promise<boolean> {
+    const { kept, ledger } = this.#needs;
+    const receipt = await answered(kept.clock, ledger.receipt(this.#name.organizationId, this.requestId));
+    return receipt !== null && receipt.units.charged > 0;
+  }
+
+  /** This node has settled the run after all, so its failure is part of the answer. */
+  async #endWithheld(failure: string): Promise<void> {
+    this.#withheld = null;
+    this.write(failure);
+    await this.#endLog();
+  }
+
   get #freesClaim(): boolean {
+    if (this.#withheld !== null) return true;
     if (this.#begun) return !this.#isFinished;
     const { outcome, firstPart_ms } = this.#call.notes;
     if (!this.#writer || outcome === undefined) return true;

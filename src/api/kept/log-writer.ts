@@ -37,6 +37,8 @@ export class LogWriter {
   #isLost = false;
   #cancelTimer: (() => void) | null = null;
   #sending: Promise<void> | null = null;
+  /** Resolved when the text that waits now is stored, or lost. */
+  #stored: PromiseWithResolvers<void> | null = null;
 
   constructor(writing: LogWriting) {
     this.#writing = writing;
@@ -74,6 +76,13 @@ export class LogWriter {
     else this.#cancelTimer ??= this.#writing.clock.after(batch_ms, () => this.#send());
   }
 
+  /** Resolves when all that was written so far is stored: true; or when the log is lost: false. */
+  async stored(): Promise<boolean> {
+    if (this.#waiting !== "") this.#stored ??= Promise.withResolvers();
+    await (this.#stored?.promise ?? this.#sending);
+    return !this.#isLost;
+  }
+
   /** Resolves when more text may be written: an engine may be faster than the store. */
   async room(): Promise<void> {
     while (!this.#isLost && this.#waiting.length > waiting_max) await this.#sending;
@@ -108,8 +117,11 @@ export class LogWriter {
       const text = this.#waiting;
       const isEnd = this.#isEnding;
       if (text === "" && !isEnd) return;
+      const stored = this.#stored;
       this.#waiting = "";
+      this.#stored = null;
       await this.#append({ text, isEnd });
+      stored?.resolve();
       if (isEnd) return;
     }
   }
@@ -135,6 +147,7 @@ export class LogWriter {
     this.#isLost = true;
     this.#waiting = "";
     this.#cancelTimer?.();
+    this.#stored?.resolve();
     this.#writing.lost(why, cause);
   }
 }

@@ -1,6 +1,7 @@
 /** Types and faults that the writers and the readers of kept answers share. */
 import { Fault } from "../../inference/fault.ts";
-import type { LogName } from "../../store/answer-log.ts";
+import type { ResponseIdentity } from "../../protocol/codec.ts";
+import type { LogEntry, LogName } from "../../store/answer-log.ts";
 import type { Clock } from "../../time/clock.ts";
 import { within } from "../../time/deadline.ts";
 import type { Dependencies } from "../dependencies.ts";
@@ -28,7 +29,13 @@ export type KeepingNeeds = Pick<Dependencies, "kept" | "ledger" | "limits" | "lo
 /** The first entry of a log. */
 export interface LogHead {
   stream: boolean;
+  /** Absent in logs of earlier versions. */
+  identity?: ResponseIdentity;
   headers: Record<string, string>;
+}
+
+export function textOf(entries: readonly LogEntry[]): string {
+  return entries.map(({ text }) => text).join("");
 }
 
 export function answerLost(): Fault {

@@ -7,20 +7,23 @@ import type { Call } from "../../http/call.ts";
 import type { Answer } from "../../http/frame.ts";
 import { json, jsonText } from "../../http/json.ts";
 import { eventStream, type StreamedAnswer, type StreamOwner } from "../../http/stream.ts";
-import { asFault, type Fault } from "../../inference/fault.ts";
+import { asFault } from "../../inference/fault.ts";
+import type { ResponseIdentity, StreamEnding } from "../../protocol/codec.ts";
 import { comment } from "../../sse/encode.ts";
+import { hexOf } from "../../store/ids.ts";
 import type { Operation } from "../../store/ledger.ts";
 import type { Adapter, InferenceWire } from "../adapter.ts";
 import type { Dependencies } from "../dependencies.ts";
+import type { Repeated } from "../prepare.ts";
 import { EarlierResponse, gone } from "./current-response.ts";
 import type { Fate, Follower } from "./follower.ts";
-import { answerLost } from "./needs.ts";
+import { answerLost, textOf } from "./needs.ts";
 
 export async function replay<Wire extends InferenceWire, Reply>(
   dependencies: Dependencies,
   call: Call,
-  { principal, earlier }: { principal: Principal; earlier: Follower | EarlierResponse },
-  { operation, codec }: Adapter<Wire, Reply>,
+  { principal, earlier, wire }: Repeated<Wire> & { principal: Principal },
+  { operation, idPrefix, codec }: Adapter<Wire, Reply>,
 ): Promise<Answer> {
   call.watchClient();
   dependencies.metrics.replayed();
@@ -29,8 +32,8 @@ export async function replay<Wire extends InferenceWire, Reply>(
   if (earlier instanceof EarlierResponse) return json(200, earlier.response, named);
   const headers = { ...earlier.head.headers, ...named };
   if (!earlier.head.stream) return jsonText(200, await wholeText(earlier), headers);
-  const broken = (sent: string, fault: Fault) => codec.stream.broken(sent, fault, earlier.name.requestId);
-  return replayed(earlier, { headers, heartbeat_ms: dependencies.limits.heartbeat_ms, broken });
+  const ending = codec.stream.ending(wire, earlier.identity ?? unknownIdentity(earlier, idPrefix, wire));
+  return replayed(earlier, { headers, heartbeat_ms: dependencies.limits.heartbeat_ms, ending });
 }
 
 /** Writes the receipt, which names the request whose answer it was. Nothing waits for it. */
@@ -53,6 +56,14 @@ function noteReplay(
     .catch((cause) => log.event("warn", "replay_unnoted", { request_id: requestId, cause: String(cause) }));
 }
 
+/** That of an answer whose node did not write it, because it ran an earlier version. It is the same for each repeat. */
+function unknownIdentity({ name }: Follower, idPrefix: string, { model }: InferenceWire): ResponseIdentity {
+  const hex = hexOf(name.requestId, "req_");
+  // A UUIDv7 begins with the milliseconds.
+  const createdAtSeconds = Math.floor(Number.parseInt(hex.slice(0, 12), 16) / 1000);
+  return { responseId: idPrefix + hex, createdAtSeconds, model };
+}
+
 async function wholeText(earlier: Follower): Promise<string> {
   let text = "";
   for (;;) {
@@ -66,8 +77,8 @@ async function wholeText(earlier: Follower): Promise<string> {
 interface ReplayOptions {
   headers: Record<string, string>;
   heartbeat_ms: number;
-  /** The end of a stream whose writer is gone, in the form of the protocol. */
-  broken(sent: string, fault: Fault): string;
+  /** Writes the end of a stream whose writer is gone. */
+  ending: StreamEnding;
   /** Returns the part of the text that is sent. By default, all of it is. */
   excerpt?(text: string): string;
 }
@@ -99,7 +110,8 @@ class ReplaySource implements Bun.UnderlyingSource<Uint8Array> {
         if (this.#isClosed) return;
         if (typeof entries === "string") return await this.#break(controller, entries);
         if (entries.length === 0) return controller.enqueue(silence);
-        const all = entries.map((entry) => entry.text).join("");
+        const all = textOf(entries);
+        this.#options.ending.saw(all);
         const text = this.#options.excerpt?.(all) ?? all;
         const isOver = entries.at(-1)!.isEnd;
         if (isOver) this.#close();
@@ -108,7 +120,7 @@ class ReplaySource implements Bun.UnderlyingSource<Uint8Array> {
         if (isOver || text !== "") return;
       }
     } catch (thrown) {
-      this.#end(controller, await this.#failure(asFault(thrown)));
+      this.#end(controller, this.#options.ending.end(asFault(thrown), this.#earlier.name.requestId));
     }
   }
 
@@ -119,14 +131,11 @@ class ReplaySource implements Bun.UnderlyingSource<Uint8Array> {
 
   /** Ends the stream of a log that has no end. If its node is gone, the key is free before the client reads the failure. */
   async #break(controller: ReadableStreamDefaultController<Uint8Array>, fate: Fate): Promise<void> {
-    const failure = await this.#failure(fate === "lost" ? answerLost() : gone());
-    if (fate === "dead") await this.#earlier.bury(failure);
-    this.#end(controller, failure);
-  }
-
-  /** The text of a failure, in the form of the protocol. */
-  async #failure(fault: Fault): Promise<string> {
-    return this.#options.broken(await this.#earlier.sent(), fault);
+    const { ending } = this.#options;
+    const { name } = this.#earlier;
+    if (fate === "lost") return this.#end(controller, ending.end(answerLost(), name.requestId));
+    if (fate === "dead") await this.#earlier.bury();
+    this.#end(controller, await this.#earlier.ended(ending, gone()));
   }
 
   #end(controller: ReadableStreamDefaultController<Uint8Array>, failure: string): void {

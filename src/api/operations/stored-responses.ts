@@ -6,7 +6,7 @@ import type { Answer } from "../../http/frame.ts";
 import { json } from "../../http/json.ts";
 import { reserve } from "../../http/shed.ts";
 import { Fault } from "../../inference/fault.ts";
-import { openaiResponsesCaller } from "../../protocol/openai-responses/codec.ts";
+import { WrittenStream } from "../../protocol/openai-responses/broken-stream.ts";
 import {
   DeletedResponse,
   InputItemList,
@@ -125,9 +125,9 @@ async function followedResponse(
       { param: "stream" },
     );
   }
-  const broken = (sent: string, fault: Fault) => openaiResponsesCaller.stream.broken(sent, fault, kept.requestId);
+  const ending = new WrittenStream(JSON.parse(kept.response!));
   const { heartbeat_ms } = dependencies.limits;
-  return replayed(followed.follower, { headers: {}, heartbeat_ms, broken, excerpt: followed.excerpt });
+  return replayed(followed.follower, { headers: {}, heartbeat_ms, ending, excerpt: followed.excerpt });
 }
 
 export const deleteResponse = operation({

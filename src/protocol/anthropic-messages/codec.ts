@@ -1,11 +1,12 @@
 /** Anthropic Messages, both ways. */
 import type { CallerCodec, UpstreamCodec } from "../codec.ts";
+import { endsBy } from "../frame-writer.ts";
 import type { Message, MessagesRequest } from "./contract.ts";
 import { decodeRequest, decodingSteps, type MessagesOptions } from "./decode-request.ts";
 import { decodeReply, streamDecoder } from "./decode-stream.ts";
 import { encodeRequest } from "./encode-request.ts";
 import { encodeResponse } from "./encode-response.ts";
-import { brokenStream, streamEncoder } from "./encode-stream.ts";
+import { failure, streamEncoder } from "./encode-stream.ts";
 import { decodeFault, encodeFault } from "./fault.ts";
 import { messagesForms } from "./forms.ts";
 import { refusalOf } from "./request-refusal.ts";
@@ -18,7 +19,7 @@ export function anthropicMessagesCaller(options: MessagesOptions = {}): CallerCo
       remainder: (wire) => ({ ...wire, system: "", messages: [], tools: [] }),
     },
     response: { encode: encodeResponse },
-    stream: { encoder: streamEncoder, broken: brokenStream },
+    stream: { encoder: streamEncoder, ending: () => endsBy(failure) },
     fault: { encode: encodeFault },
   };
 }

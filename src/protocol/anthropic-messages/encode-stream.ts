@@ -2,7 +2,7 @@
 import type { InferenceEvent } from "../../inference/event.ts";
 import type { Fault } from "../../inference/fault.ts";
 import { noUsage, type Usage } from "../../inference/usage.ts";
-import { encodeSse } from "../../sse/encode.ts";
+import type { SseMessage } from "../../sse/message.ts";
 import type { StreamContext, StreamEncoder } from "../codec.ts";
 import { endOf } from "../frame-writer.ts";
 import { PartQueue } from "../part-queue.ts";
@@ -59,7 +59,7 @@ export function streamEncoder(wire: MessagesRequest, context: StreamContext): St
 }
 
 /** The end of a stream that was cut off. */
-export function brokenStream(_sent: string, fault: Fault, requestId: string): string {
+export function failure(fault: Fault, requestId: string): SseMessage[] {
   const error = encodeFault(fault, requestId);
-  return encodeSse({ event: error.type, data: JSON.stringify(error) });
+  return [{ event: error.type, data: JSON.stringify(error) }];
 }

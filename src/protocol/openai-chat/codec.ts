@@ -1,19 +1,20 @@
 /** OpenAI chat completions, both ways. */
 import { bearer } from "../bearer.ts";
 import type { CallerCodec, UpstreamCodec } from "../codec.ts";
+import { endsBy } from "../frame-writer.ts";
 import { singleForms } from "../wire-forms.ts";
 import type { ChatCompletion, ChatCompletionRequest } from "./contract.ts";
 import { decodeRequest } from "./decode-request.ts";
 import { decodeReply, streamDecoder } from "./decode-stream.ts";
 import { encodeRequest, refusalOf } from "./encode-request.ts";
-import { brokenStream, encodeResponse, streamEncoder } from "./encode-response.ts";
+import { encodeResponse, failure, streamEncoder } from "./encode-response.ts";
 import { decodeFault, encodeFault } from "./fault.ts";
 import { isCustom } from "./tools.ts";
 
 export const openaiChatCaller: CallerCodec<ChatCompletionRequest, ChatCompletion> = {
   request: { decode: decodeRequest, remainder },
   response: { encode: encodeResponse },
-  stream: { encoder: streamEncoder, broken: brokenStream },
+  stream: { encoder: streamEncoder, ending: () => endsBy(failure) },
   fault: { encode: encodeFault },
 };
 

@@ -3,7 +3,7 @@ import type { InferenceEvent, PartDelta, PartHead, StopReason, TokenLogprob } fr
 import type { Fault } from "../../inference/fault.ts";
 import type { Result, ResultPart } from "../../inference/result.ts";
 import { noUsage, type Usage } from "../../inference/usage.ts";
-import { comment, encodeSse } from "../../sse/encode.ts";
+import { comment } from "../../sse/encode.ts";
 import type { SseMessage } from "../../sse/message.ts";
 import { carriedIn } from "../carried.ts";
 import type { StreamContext, StreamEncoder } from "../codec.ts";
@@ -164,14 +164,10 @@ class ChatEncoder implements StreamEncoder {
 
 const done: SseMessage = { data: "[DONE]" };
 
-function failure(fault: Fault, requestId: string): SseMessage[] {
+export function failure(fault: Fault, requestId: string): SseMessage[] {
   return [{ data: JSON.stringify(encodeFault(fault, requestId)) }, done];
 }
 
-/** The end of a stream that was cut off. */
-export function brokenStream(_sent: string, fault: Fault, requestId: string): string {
-  return failure(fault, requestId).map(encodeSse).join("");
-}
 const waiting = comment("waiting for the model");
 
 /** The stop string that ended the answer, in a field of vLLM. Engines also stop at strings of their own, which do not count. */

@@ -1,14 +1,20 @@
-/** The end of a stream whose encoder is gone, made of what it had written: the numbers go on, and no item is left out. */
+/**
+ * Reads a stream as it was written, so that it can be ended if its encoder is gone: the numbers go on, and no item is left
+ * out. The same reading says what a background response has delivered.
+ */
 import type { Fault } from "../../inference/fault.ts";
 import { encodeSse } from "../../sse/encode.ts";
+import type { StreamEnding } from "../codec.ts";
 import type { JsonObject } from "../json.ts";
+import type { OutputItem, ResponseObject } from "./contract.ts";
 import { encodeFailure } from "./fault.ts";
+import { ResponseWriter } from "./response-writer.ts";
 
 /** The fields of the events that matter here. */
 interface WrittenEvent extends JsonObject {
   type: string;
   sequence_number: number;
-  response: JsonObject;
+  response: ResponseObject;
   output_index: number;
   content_index?: number;
   summary_index?: number;
@@ -17,42 +23,53 @@ interface WrittenEvent extends JsonObject {
   delta: string;
 }
 
-export function brokenStream(sent: string, fault: Fault, requestId: string): string {
-  const end = encodeSse({ data: "[DONE]" });
-  const events = eventsIn(sent);
-  const begun = events.find(({ type }) => type === "response.created");
-  if (begun === undefined) return end;
-  const response = {
-    ...begun.response,
-    status: "failed",
-    error: encodeFailure(fault, requestId),
-    output: itemsOf(events),
-  };
-  const event = { type: "response.failed", response, sequence_number: events.at(-1)!.sequence_number + 1 };
-  return encodeSse({ event: event.type, data: JSON.stringify(event) }) + end;
+export class WrittenStream implements StreamEnding {
+  #response: ResponseObject;
+  #events = 0;
+  readonly #items: JsonObject[] = [];
+
+  /** `begun` begins the stream if nothing of it was written. */
+  constructor(begun: ResponseObject) {
+    this.#response = begun;
+  }
+
+  /** The items as far as they were written. */
+  get output(): OutputItem[] {
+    return this.#items as unknown as OutputItem[];
+  }
+
+  saw(frames: string): void {
+    for (const event of eventsIn(frames)) {
+      this.#events = event.sequence_number + 1;
+      if (event.type === "response.created") this.#response = event.response;
+      else take(event, this.#items);
+    }
+  }
+
+  end(fault: Fault, requestId: string): string {
+    const error = encodeFailure(fault, requestId);
+    const writer = new ResponseWriter(this.#response, this.#events);
+    writer.finish({ ...this.#response, status: "failed", error, output: this.output });
+    return writer.take().map(encodeSse).join("");
+  }
 }
 
 /** Events that this service wrote: each is one line of JSON. */
-export function eventsIn(frames: string): WrittenEvent[] {
+function eventsIn(frames: string): WrittenEvent[] {
   return [...frames.matchAll(/^data: (\{.*\})$/gm)].map(([, data]) => JSON.parse(data!));
 }
 
-/** The items as far as they were written. */
-function itemsOf(events: readonly WrittenEvent[]): JsonObject[] {
-  const items: JsonObject[] = [];
-  for (const event of events) {
-    const { type, output_index: index, item, part, delta } = event;
-    const open = items[index];
-    if (type === "response.output_item.added")
-      items[index] = { ...item, ...("status" in item ? { status: "incomplete" } : {}) };
-    else if (type === "response.output_item.done") items[index] = item;
-    else if (open && /_part\.added$/.test(type)) partsOf(open, event).push({ ...part });
-    else if (open && /^response\.(function_call_arguments|custom_tool_call_input)\.delta$/.test(type)) {
-      const field = type.includes("arguments") ? "arguments" : "input";
-      open[field] = `${open[field] ?? ""}${delta}`;
-    } else if (open && /\.delta$/.test(type)) extend(partsOf(open, event).at(-1), delta);
-  }
-  return items;
+function take(event: WrittenEvent, items: JsonObject[]): void {
+  const { type, output_index: index, item, part, delta } = event;
+  const open = items[index];
+  if (type === "response.output_item.added")
+    items[index] = { ...item, ...("status" in item ? { status: "incomplete" } : {}) };
+  else if (type === "response.output_item.done") items[index] = item;
+  else if (open && /_part\.added$/.test(type)) partsOf(open, event).push({ ...part });
+  else if (open && /^response\.(function_call_arguments|custom_tool_call_input)\.delta$/.test(type)) {
+    const field = type.includes("arguments") ? "arguments" : "input";
+    open[field] = `${open[field] ?? ""}${delta}`;
+  } else if (open && /\.delta$/.test(type)) extend(partsOf(open, event).at(-1), delta);
 }
 
 /** The list of an item's parts in which the part of this event stands. */

@@ -1,7 +1,7 @@
 /** OpenAI Responses, both ways. */
 import { bearer } from "../bearer.ts";
 import type { CallerCodec, UpstreamCodec } from "../codec.ts";
-import { brokenStream } from "./broken-stream.ts";
+import { WrittenStream } from "./broken-stream.ts";
 import type { CompactedResponse, ResponseObject, ResponsesRequest } from "./contract.ts";
 import { decodeRequest } from "./decode-request.ts";
 import { decodeReply, streamDecoder } from "./decode-stream.ts";
@@ -13,6 +13,7 @@ import { streamEncoder } from "./encode-stream.ts";
 import { decodeFault, encodeFault } from "./fault.ts";
 import { responsesForms } from "./forms.ts";
 import { isCompaction, remainder } from "./references.ts";
+import { begunResponse } from "./response-object.ts";
 
 export const openaiResponsesCaller: CallerCodec<ResponsesRequest, ResponseObject> = {
   request: { decode: decodeRequest, remainder },
@@ -22,7 +23,7 @@ export const openaiResponsesCaller: CallerCodec<ResponsesRequest, ResponseObject
   },
   stream: {
     encoder: (wire, context) => (isCompaction(wire) ? compactionEncoder : streamEncoder)(wire, context),
-    broken: brokenStream,
+    ending: (wire, identity) => new WrittenStream(begunResponse(wire, identity)),
   },
   fault: { encode: encodeFault },
 };

@@ -13,13 +13,19 @@ type Unnumbered<Event> = Event extends unknown ? Omit<Event, "sequence_number"> 
 export type UnnumberedEvent = Unnumbered<ResponsesStreamEvent>;
 
 export class ResponseWriter extends FrameWriter {
-  #state: "before" | "begun" | "over" = "before";
-  #sequence = 0;
+  #state: "before" | "begun" | "over";
+  #sequence: number;
   /** The members of the object that stay as they are, as text: with the tools, they are most of a long request's. */
   #lasting: string | null = null;
 
-  constructor(readonly begun: ResponseObject) {
+  /** `written`: the events of this stream that another writer has written. */
+  constructor(
+    readonly begun: ResponseObject,
+    written = 0,
+  ) {
     super();
+    this.#sequence = written;
+    this.#state = written > 0 ? "begun" : "before";
   }
 
   start(): void {

@@ -310,11 +310,9 @@ describe("the end", () => {
       const encoder = encoderOf(wire);
       const events: InferenceEvent[] = [start, ...part(0, { kind: "text" }, "whole"), ...part(1, head, ...deltas)];
       const sent = events.slice(0, -1).flatMap((event) => encoder.push(event));
-      const frames = openaiResponsesCaller.stream.broken(
-        sent.map(encodeSse).join(""),
-        new Fault("overloaded", "Busy."),
-        requestId,
-      );
+      const ending = openaiResponsesCaller.stream.ending(wire, identity);
+      ending.saw(sent.map(encodeSse).join(""));
+      const frames = ending.end(new Fault("overloaded", "Busy."), requestId);
       const [failed, end] = frames.trim().split("\n\n");
       expect([failed?.split("\n")[0], end]).toEqual(["event: response.failed", "data: [DONE]"]);
       return JSON.parse(failed!.split("\ndata: ")[1]!).response;
