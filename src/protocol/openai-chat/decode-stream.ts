@@ -86,7 +86,7 @@ class AnswerDecoder extends Answer {
     this.endsHere();
     const events: InferenceEvent[] = [];
     this.#closeText(events);
-    this.#sign(events, this.#carried.ofMessage());
+    for (const signature of [this.#carried.ofMessage(), ...this.#carried.late]) this.#sign(events, signature);
     for (const call of this.#tools?.calls ?? []) events.push({ type: "part-end", index: call.partIndex });
     const stopSequence = this.#stopSequence;
     events.push({
@@ -173,7 +173,12 @@ class AnswerDecoder extends Answer {
 
   #call(events: InferenceEvent[], fragment: JsonObject, position: number): void {
     this.#tools ??= toolCallAssembly(this.identity.responseId);
-    for (const step of this.#tools.push(fragment, position)) {
+    const steps = this.#tools.push(fragment, position);
+    if (steps[0]?.type !== "start") {
+      const begun = steps[0]?.call ?? this.#tools.calls.findLast(({ callId }) => callId !== "");
+      if (begun) this.#carried.takeLate(fragment, begun.callId);
+    }
+    for (const step of steps) {
       if (step.type === "start") {
         this.#closeText(events);
         this.#sign(events, this.#carried.ofMessage());
