@@ -80,6 +80,7 @@ export const dashboards: Record<string, Panel[]> = {
   ],
   engines: [
     panel("Attempts", "reqps", ["{{upstream}} {{outcome}}", rate("upstream_attempts_total", "upstream, outcome")]),
+    panel("Not sent as written", "reqps", ["{{upstream}} {{loss}}", rate("upstream_losses_total", "upstream, loss")]),
     panel("Share of failed attempts", "percentunit", [
       "{{upstream}}",
       // As above, for each engine.

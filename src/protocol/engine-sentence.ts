@@ -60,9 +60,9 @@ function filled(
 export function sentenceFor(protocol: Protocol, sentence: Sentence): string | null {
   let text = "";
   for (const piece of sentence) {
-    const shown = typeof piece === "string" ? piece : fieldIn(protocol, piece);
-    if (shown === undefined) return null;
-    text += shown;
+    const label = typeof piece === "string" ? piece : fieldIn(protocol, piece);
+    if (label === undefined) return null;
+    text += label;
   }
   return text.endsWith(".") ? text : `${text}.`;
 }

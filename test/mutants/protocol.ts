@@ -279,7 +279,7 @@ export const protocol: Mutant[] = [
   },
   {
     name: "one engine's words for a full context are not understood",
-    file: "src/protocol/overflow.ts",
+    file: "src/protocol/dialects/refusals.ts",
     find: "|prompt (is )?too long|",
     replace: "|",
     caughtBy: [refusal],
@@ -287,7 +287,7 @@ export const protocol: Mutant[] = [
   },
   {
     name: "what an engine counted as 'at least' passes for the input's size",
-    file: "src/protocol/overflow.ts",
+    file: "src/protocol/dialects/refusals.ts",
     find: "(?<!at least )",
     replace: "",
     caughtBy: [refusal],
@@ -296,9 +296,25 @@ export const protocol: Mutant[] = [
   {
     name: "too many tokens in a minute are told as a full context",
     file: "src/protocol/refusal.ts",
-    find: "if (status !== 429 && saysContextIsExceeded(error))",
-    replace: "if (saysContextIsExceeded(error))",
+    find: "if (status !== 429 && saysContextIsExceeded(error, said))",
+    replace: "if (saysContextIsExceeded(error, said))",
     caughtBy: [refusal],
+    rule: "docs/design/errors-and-streams.md, Engine failures",
+  },
+  {
+    name: "an opaque value comes back to another model's engine",
+    file: "src/protocol/dialects/coming-back.ts",
+    find: "carried.by !== mark || carried.model !== model",
+    replace: "carried.by !== mark",
+    caughtBy: ["test/protocol/carried.test.ts"],
+    rule: "docs/protocols.md, What an engine is not sent",
+  },
+  {
+    name: "a path that is no field fills the hole of an engine's sentence",
+    file: "src/protocol/engine-sentence.ts",
+    find: "if (!field) return null;",
+    replace: "if (!field) continue;",
+    caughtBy: ["test/protocol/engine-text.test.ts"],
     rule: "docs/design/errors-and-streams.md, Engine failures",
   },
   {

@@ -50,6 +50,14 @@ const engines = {
 } as const;
 type EngineName = keyof typeof engines;
 
+/** The signature behind the first fragment of its call, and again with each. */
+const lateDeltas = [
+  chunk({ tool_calls: [{ ...plainCall, function: { name: "weather", arguments: "" } }] }),
+  chunk({ tool_calls: [{ index: 0, function: { arguments: '{"city":' }, extra_content: google }] }),
+  chunk({ tool_calls: [{ index: 0, function: { arguments: '"Oslo"}' }, extra_content: google }] }),
+  chunk({}, "tool_calls"),
+];
+
 function answerOf(name: EngineName, dialect: Dialect, streamed: boolean): InferenceEvent[] {
   const { whole, deltas } = engines[name];
   if (!streamed) {
@@ -97,9 +105,12 @@ const clients = {
           message.reasoning_content = `${message.reasoning_content ?? ""}${delta.reasoning_content}`;
         for (const call of (delta.tool_calls ?? []) as Json[]) {
           const [before] = (message.tool_calls ?? []) as Json[];
-          const written = (call.function as Json).arguments as string;
-          if (before) (before.function as Json).arguments += written;
-          else message.tool_calls = [call];
+          const { function: fragment, ...more } = call;
+          if (!before) message.tool_calls = [call];
+          else {
+            Object.assign(before, more);
+            (before.function as Json).arguments += ((fragment as Json | undefined)?.arguments ?? "") as string;
+          }
         }
       }
     }
@@ -165,6 +176,15 @@ describe.each(["gemini", "openrouter"] as const)("%s", (name) => {
       expect(at(message)).toMatchObject(back);
       expect((message.tool_calls as Json[])[0]).toMatchObject({ id: "g1", function: function_ });
       expect(lost).toEqual([]);
+    });
+
+    test.each([true, false])("also where it came late (whole: %p)", (whole) => {
+      if (name !== "gemini") return;
+      const decoder = openaiChatUpstream.stream.decoder(identity, { dialect: dialects.gemini });
+      const events = lateDeltas.flatMap((delta) => decoder.push({ data: JSON.stringify(delta) }));
+      const request = client([...events, ...decoder.push({ data: "[DONE]" })], whole);
+      const { message } = asked(request, dialects.gemini);
+      expect((message.tool_calls as Json[])[0]).toMatchObject({ function: function_, extra_content: google });
     });
 
     test("and under no name: an engine without a dialect gets back what it sent", () => {

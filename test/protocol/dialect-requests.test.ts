@@ -96,6 +96,26 @@ describe("a replayed thought", () => {
   });
 });
 
+test("a thought without a text is said to be lost at chat engines, and goes on to the others", () => {
+  const content = [
+    { type: "redacted_thinking", data: "sealed" },
+    { type: "text", text: "Yes." },
+  ];
+  const request = messages({
+    messages: [
+      { role: "user", content: "hi" },
+      { role: "assistant", content },
+      { role: "user", content: "go on" },
+    ],
+  });
+  expect(encoded("chat", request, dialects.vllm).lost).toEqual(["thoughts"]);
+  for (const engine of ["messages", "responses"] as const) {
+    const { body, lost } = encoded(engine, request, dialects.anthropic);
+    expect(JSON.stringify(body)).toContain("sealed");
+    expect(lost).toEqual([]);
+  }
+});
+
 describe("the cap", () => {
   test.each(dialectNames)("has the name that %s reads", (name: DialectName) => {
     const { body } = encoded("chat", chat({ max_completion_tokens: 512 }), dialects[name]);

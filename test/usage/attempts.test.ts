@@ -450,5 +450,5 @@ test("a connection that had served before closes: the same engine is asked once 
 test("a refusal of the operator's key is told with its status, for the log", async () => {
   const ends: unknown[] = [];
   await outcomeOf(["forbidden", "ok"], { onAttempt: ({ end, route, model }) => ends.push([model, route.model, end]) });
-  expect(ends[0]).toEqual(["acme/m", "forbidden", { kind: "refused", status: 401 }]);
+  expect(ends[0]).toEqual(["acme/m", "forbidden", { kind: "refused", status: 401, said: "the wall says wrong_key" }]);
 });

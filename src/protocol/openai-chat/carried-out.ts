@@ -33,19 +33,32 @@ export class CarriedOut {
     this.#list = null;
     return list === null || list.pieces.length === 0
       ? undefined
-      : this.#signed({ field: list.field, value: list.pieces });
+      : this.#sign({ field: list.field, value: list.pieces });
   }
 
-  /** The signature for the value of a call. */
+  /** The signatures of calls whose values came behind their first fragments. */
+  readonly late: string[] = [];
+  readonly #signed = new Set<string>();
+
+  /** Takes a later fragment of a call. */
+  takeLate(fragment: JsonObject, callId: string): void {
+    const signature = this.ofCall(fragment, callId);
+    if (signature !== undefined) this.late.push(signature);
+  }
+
+  /** The signature for the value of a call; undefined if the fragment has none, or an earlier one had it. */
   ofCall(fragment: JsonObject, callId: string): string | undefined {
+    if (this.#signed.has(callId)) return undefined;
     for (const { kind, path } of this.#dialect.carries) {
       const value = kind === "call" ? textOf(valueAt(fragment, path)) : "";
-      if (value !== "") return this.#signed({ field: path.join("."), callId, value });
+      if (value === "") continue;
+      this.#signed.add(callId);
+      return this.#sign({ field: path.join("."), callId, value });
     }
     return undefined;
   }
 
-  #signed(value: Pick<Carried, "field" | "callId" | "value">): string | undefined {
+  #sign(value: Pick<Carried, "field" | "callId" | "value">): string | undefined {
     return signatureFor({ model: this.#model, by: this.#dialect.mark, ...value });
   }
 }

@@ -220,7 +220,7 @@ const NamedFunction = tagged("function", { function: toolNamed() }, { $id: "Name
 const NamedCustom = tagged("custom", { custom: toolNamed() }, { $id: "NamedCustom" });
 export type NamedTool = Type.Static<typeof NamedFunction> | Type.Static<typeof NamedCustom>;
 
-const AllowedTools = tagged(
+export const AllowedTools = tagged(
   "allowed_tools",
   {
     allowed_tools: Type.Object({

@@ -91,7 +91,7 @@ class AnswerDecoder extends Answer {
     if (this.reason.known === null && !isWhole) return this.fail(answerCutShort("finish_reason"));
     const events: InferenceEvent[] = [];
     this.#closeText(events);
-    this.#sign(events, this.#carried.ofMessage());
+    for (const signature of [this.#carried.ofMessage(), ...this.#carried.late]) this.#sign(events, signature);
     for (const { partIndex: index } of this.#tools?.started ?? []) events.push({ type: "part-end", index });
     events.push(this.ends(this.#corrected(this.reason.known ?? "stop"), this.#stopSequence));
     return events;
@@ -169,7 +169,12 @@ class AnswerDecoder extends Answer {
 
   #call(events: InferenceEvent[], fragment: JsonObject, position: number, isAlone: boolean): void {
     this.#tools ??= toolCallAssembly(this.identity.responseId);
-    for (const step of this.#tools.push(fragment, position, isAlone)) {
+    const steps = this.#tools.push(fragment, position, isAlone);
+    if (steps[0]?.type !== "start") {
+      const begun = steps[0]?.call ?? this.#tools.started.at(-1);
+      if (begun) this.#carried.takeLate(fragment, begun.callId);
+    }
+    for (const step of steps) {
       if (step.type === "start") {
         this.#closeText(events);
         this.#sign(events, this.#carried.ofMessage());

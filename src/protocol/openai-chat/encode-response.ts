@@ -47,6 +47,8 @@ class ChatEncoder implements StreamEncoder {
   readonly #parts = new PartQueue();
   /** Opaque fields of calls that have not begun, by the ids of those. */
   readonly #ofCalls = new Map<string, JsonObject>();
+  /** The ids of the calls that have begun, in order. */
+  readonly #begun: string[] = [];
 
   constructor(wire: ChatCompletionRequest, requestId: string) {
     this.#wire = wire;
@@ -113,6 +115,7 @@ class ChatEncoder implements StreamEncoder {
 
   #called({ callId: id, toolName: name, custom }: Extract<PartHead, { kind: "tool-call" }>): SseMessage[] {
     this.#calls += 1;
+    this.#begun.push(id);
     this.#isCustom = custom === true || this.#custom.has(name);
     this.#input = this.#isCustom && !custom ? new CustomInput() : null;
     this.#around = aroundDelta(this.#chunk(this.#deltaOf("")));
@@ -123,12 +126,14 @@ class ChatEncoder implements StreamEncoder {
     return [this.#chunk({ tool_calls: [{ ...call, ...this.#ofCalls.get(id) }] })];
   }
 
-  /** A value of a call waits for the call, which is the next part. */
+  /** A value of a call waits for the call, unless that has begun. */
   #signed(signature: string | undefined): SseMessage[] {
     const carried = carriedIn(signature);
     if (carried === null) return [];
     const fields = clientFields(carried, signature!);
     if (carried.callId === undefined) return [this.#chunk(fields)];
+    const index = this.#begun.indexOf(carried.callId);
+    if (index >= 0) return [this.#chunk({ tool_calls: [{ index, ...fields }] })];
     this.#ofCalls.set(carried.callId, fields);
     return [];
   }
@@ -229,10 +234,12 @@ interface Content {
 function contentOf(parts: readonly ResultPart[], custom: ReadonlySet<string>): Content {
   const content: Content = { text: null, refusal: null, reasoning: null, toolCalls: [], logprobs: [], fields: {} };
   const ofCalls = new Map<string, JsonObject>();
-  for (const { head, text, logprobs, signature } of parts) {
+  for (const { head, signature } of parts) {
     const carried = head.kind === "reasoning" ? carriedIn(signature) : null;
     if (carried?.callId !== undefined) ofCalls.set(carried.callId, clientFields(carried, signature!));
     else if (carried) content.fields = { ...content.fields, ...clientFields(carried, signature!) };
+  }
+  for (const { head, text, logprobs } of parts) {
     if (head.kind === "tool-call") {
       content.toolCalls.push({ ...callOf(head, text, custom), ...ofCalls.get(head.callId) });
     } else {

@@ -84,7 +84,8 @@ function encodeAssistant(turn: AssistantTurn, back: CarriedBack): Record<string,
   }
   const { out } = dialect.reasoning;
   const reasoning = thoughts.map((part) => part.text).join("");
-  if (reasoning !== "" && out.length === 0) lost?.("thoughts");
+  const isSealed = thoughts.some(({ encrypted }) => encrypted !== undefined);
+  if (isSealed || (reasoning !== "" && out.length === 0)) lost?.("thoughts");
   const fields = reasoning === "" ? [] : out.map((field) => [field, reasoning]);
   const message = {
     role: "assistant",

@@ -31,6 +31,13 @@ const taken: [string, object][] = [
   ["64 stop sequences", { stop: Array.from({ length: 64 }, (_, at) => `${at}`) }],
   ["129 tools", { tools: many(129) }],
   ["4,096 tools", { tools: many(4096) }],
+  [
+    "a choice among 129 tools",
+    {
+      tools: many(129),
+      tool_choice: { type: "allowed_tools", allowed_tools: { mode: "auto", tools: many(129) } },
+    },
+  ],
   ["a name of 76 characters", { tools: tools(long) }],
   ["a name with a dot", { tools: tools("server.tool") }],
   ["2,001 messages", { messages: Array.from({ length: 2001 }, () => hi.messages[0]) }],

@@ -5,7 +5,7 @@
 import Type, { type TSchema } from "typebox";
 import { absoluteBounds } from "../../engine-bounds.ts";
 import { oneOf, optional } from "../../shapes/contract.ts";
-import { ChatCompletionRequest, ChatMessage, CustomTool, FunctionTool } from "../contract.ts";
+import { AllowedTools, ChatCompletionRequest, ChatMessage, CustomTool, FunctionTool, ToolChoice } from "../contract.ts";
 
 const { tools_max, turns_max, name_characters_max, stops_max } = absoluteBounds;
 
@@ -22,12 +22,23 @@ const named = <Kind extends "function" | "custom">(kind: Kind, tool: TSchema) =>
   return Type.Object({ ...properties, [kind]: Type.Object({ ...inner.properties, name }) });
 };
 
+const { allowed_tools } = AllowedTools.properties;
+const allowed = Type.Object({
+  ...AllowedTools.properties,
+  allowed_tools: Type.Object({
+    ...allowed_tools.properties,
+    tools: Type.Array(allowed_tools.properties.tools.items, { minItems: 1, maxItems: tools_max }),
+  }),
+});
+const otherChoices = ToolChoice.anyOf.filter((choice: TSchema) => choice !== AllowedTools);
+
 export const EngineBoundRequest = Type.Object({
   ...ChatCompletionRequest.properties,
   messages: Type.Array(ChatMessage, { minItems: 1, maxItems: turns_max }),
   tools: optional(
     Type.Array(Type.Union([named("function", FunctionTool), named("custom", CustomTool)]), { maxItems: tools_max }),
   ),
+  tool_choice: optional(Type.Union([...otherChoices, allowed])),
   stop: optional(Type.Union([text, Type.Array(text, { maxItems: stops_max })])),
   reasoning_effort: optional(oneOf(["none", "minimal", "low", "medium", "high", "xhigh", "max"])),
 });
