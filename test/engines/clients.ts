@@ -20,7 +20,7 @@ export interface Seen {
 
 interface Asking {
   /** `cap` is the limit of the output. */
-  body(cap: number): object;
+  body(cap: number): { max_tokens?: number; [field: string]: unknown };
   tool(tool: Tool): object;
 }
 
@@ -46,7 +46,11 @@ export function requestOf(one: EngineCase, client: Client, cap: number): object 
   const { ask = {} } = one;
   const { body, tool } = asking[client];
   const tools = ask.tools ? { tools: ask.tools.map(tool) } : {};
-  return { ...body(cap), ...tools, ...ask[client], ...ask.extra?.[client] };
+  const more = { ...ask[client], ...ask.extra?.[client] };
+  // It is the newer name of the same cap.
+  const { max_tokens, ...uncapped } = body(cap);
+  const own = "max_completion_tokens" in more ? uncapped : { ...uncapped, ...compact({ max_tokens }) };
+  return { ...own, ...tools, ...more };
 }
 
 export function seenBy(client: Client, status: number, text: string, isStreamed: boolean): Seen {

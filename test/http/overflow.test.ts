@@ -56,11 +56,11 @@ const post = (caller: ClientName, behind: EngineName, stream: boolean, question 
     ),
   );
 
-const exactly: Record<ClientName, (tokens: number | string) => string> = {
-  chat: (tokens) =>
-    `This model's maximum context length is ${contextTokens} tokens, and the input of about ${tokens} tokens exceeds the context window. Please reduce the length of the messages. (context_length_exceeded)`,
-  messages: (tokens) => `prompt is too long: ${tokens} tokens > ${contextTokens} maximum`,
-  responses: (tokens) => exactly.chat(tokens),
+const exactly: Record<ClientName, (tokens: number | string, context?: number) => string> = {
+  chat: (tokens, context = contextTokens) =>
+    `This model's maximum context length is ${context} tokens, and the input of about ${tokens} tokens exceeds the context window. Please reduce the length of the messages. (context_length_exceeded)`,
+  messages: (tokens, context = contextTokens) => `prompt is too long: ${tokens} tokens > ${context} maximum`,
+  responses: (tokens, context) => exactly.chat(tokens, context),
 };
 
 interface Told {
@@ -93,13 +93,15 @@ async function failureOf(caller: ClientName, response: Response): Promise<Told> 
 const codeOf = (told: Told) => told.code ?? told.details?.error_code;
 const params: Record<ClientName, string | undefined> = { chat: "messages", messages: undefined, responses: "input" };
 
+/** The context of the engine, where it says so: its number stands before the catalog's. */
+const enginesTokens = 4000;
 /** An engine's own words, with a number of its own or with none. */
 const said = (tokens?: number) =>
   tokens === undefined
     ? { type: "invalid_request_error", message: `${engineWords}: prompt is too long` }
     : {
         type: "invalid_request_error",
-        message: `This model's maximum context length is 4000 tokens. However, your messages resulted in ${tokens} tokens. ${engineWords}`,
+        message: `This model's maximum context length is ${enginesTokens} tokens. However, your messages resulted in ${tokens} tokens. ${engineWords}`,
       };
 /** What the sentence says where the engine gives no number that can be right: one more than fits. */
 const least = contextTokens + 1;
@@ -117,29 +119,29 @@ describe.each(clientNames)("a %s client", (caller) => {
 
   describe.each(engineNames)("of a model whose engine speaks %s", (behind) => {
     test.each([
-      ["its own number", 5000, 5000],
-      ["no number", undefined, least],
-      ["a number that would fit", 100, least],
-    ])("is told so before the stream, with %s", async (_, counted, tokens) => {
+      ["its own number", 5000, 5000, enginesTokens],
+      ["no number", undefined, least, contextTokens],
+      ["a number that would fit", 100, enginesTokens + 1, enginesTokens],
+    ])("is told so before the stream, with %s", async (_, counted, tokens, context) => {
       engine.plays({ status: 400, body: { type: "error", error: said(counted) } });
       for (const stream of [true, false]) {
         const told = await refusalOf(await post(caller, behind, stream));
-        expect(told.message).toBe(exactly[caller](tokens));
+        expect(told.message).toBe(exactly[caller](tokens, context));
         expect([codeOf(told), told.param]).toEqual(["context_length_exceeded", params[caller]]);
       }
     });
 
     test("is told so in the middle of an answer", async () => {
-      for (const [counted, tokens] of [
-        [5000, 5000],
-        [undefined, least],
+      for (const [counted, tokens, context] of [
+        [5000, 5000, enginesTokens],
+        [undefined, least, contextTokens],
       ] as const) {
         const error = { ...said(counted), ...(behind === "responses" ? { code: "invalid_prompt" } : {}) };
         engine.plays({ stream: engines[behind].broken(plain, error), whole: { type: "error", error } });
         const told = await failureOf(caller, await post(caller, behind, true));
-        expect([told.message, codeOf(told)]).toEqual([exactly[caller](tokens), "context_length_exceeded"]);
+        expect([told.message, codeOf(told)]).toEqual([exactly[caller](tokens, context), "context_length_exceeded"]);
         const whole = await refusalOf(await post(caller, behind, false));
-        expect(whole.message).toBe(exactly[caller](tokens));
+        expect(whole.message).toBe(exactly[caller](tokens, context));
       }
     });
   });

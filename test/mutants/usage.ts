@@ -417,11 +417,11 @@ export const usage: Mutant[] = [
     rule: "docs/engines.md, What engines report",
   },
   {
-    name: "a total that leaves out what was cached is reasoning",
+    name: "cached tokens beside the prompt are left out of the input",
     file: "src/protocol/openai-usage.ts",
-    find: "(isNamed ? reasoning !== beside : isCached)",
-    replace: "(isNamed && reasoning !== beside)",
-    caughtBy: ["test/protocol/dialects.test.ts"],
+    find: "const isProved = apart > prompt || (",
+    replace: "const isProved = apart < 0 || (",
+    caughtBy: ["test/protocol/report.test.ts"],
     rule: "docs/engines.md, What engines report",
   },
   {

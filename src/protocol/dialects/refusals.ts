@@ -58,7 +58,8 @@ export const anyRefusals: Refusals = {
   ],
   things: [
     {
-      words: /content (management|safety|filter)|content_(filter|policy)|usage polic|safety (filter|system)|data_inspection_failed|\b1301\b/i,
+      words:
+        /content (management|safety|filter)|content_(filter|policy)|usage polic|safety (filter|system)|data_inspection_failed|\b1301\b/i,
       thing: "its content, which a content policy filters",
     },
     { words: /grammar|json.?schema|response_format|structured output|guided/i, thing: "the form of the answer" },
