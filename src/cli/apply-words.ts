@@ -12,7 +12,7 @@ export function describeStep(terminal: Terminal, step: Step): string {
   const { action, kind, differences } = step;
   const end = action === "remove" ? (kind === "key" ? ": revoked" : ": removed") : "";
   const first = painted(terminal, colors[action], `${signs[action]} ${kind} ${nameOf(step)}${end}`);
-  const lines = differences.map((difference) => `    ${describe(action, shown(difference))}`);
+  const lines = differences.map((difference) => `    ${describe(action, withoutQuery(difference))}`);
   return [first, ...lines].map((line) => `${line}\n`).join("");
 }
 
@@ -22,7 +22,7 @@ function nameOf({ kind, organization, name }: Step): string {
 }
 
 /** A URL of a webhook may have a secret in it, and what is printed may be kept. */
-function shown(difference: Difference): Difference {
+function withoutQuery(difference: Difference): Difference {
   if (difference.field !== "notices.url") return difference;
   const masked = (value: unknown) => (typeof value === "string" ? maskedUrl(value) : value);
   return { ...difference, from: masked(difference.from), to: masked(difference.to) };
@@ -41,7 +41,7 @@ function written(value: unknown): string {
 
 /** The step as `--json` has it. */
 export function shownStep({ action, kind, organization, name, differences }: Step, secret: string | null) {
-  return { action, kind, organization, name, fields: differences.map(shown), secret };
+  return { action, kind, organization, name, fields: differences.map(withoutQuery), secret };
 }
 
 /** `2 to add, 1 to change.` or, of steps that were made, `2 added, 1 changed.` */

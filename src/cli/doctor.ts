@@ -157,7 +157,7 @@ function schemaSays({ is, problem }: Inspection["schema"], migrates: boolean): s
   throw new Error(problem);
 }
 
-/** Without SLUICE_SECRET_KEY, whoever reads the database can sign notices. */
+/** Warns that the database alone is enough to sign notices: there are webhooks, and no key that encrypts their secrets. */
 async function plainSecrets(manage: Management): Promise<Finding[]> {
   if ((await manage.pageNotices({ limit: 1 })).data.length === 0) return [];
   const says = "secrets of webhooks are in the database in plain text; set SLUICE_SECRET_KEY, which encrypts them";

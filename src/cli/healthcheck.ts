@@ -24,7 +24,7 @@ export interface Health {
   /** Whether there was an answer at all. */
   answered: boolean;
   message: string;
-  /** What it warns of, by check, if it is asked verbosely. */
+  /** The warnings by check, of an answer with all checks. */
   warnings: ReadonlyMap<string, string>;
 }
 
@@ -90,7 +90,7 @@ function warningsIn(body: string): ReadonlyMap<string, string> {
   return new Map(warned.map(([name, status]) => [name, status.slice(warning.length)]));
 }
 
-/** What /readyz answered. Another server may answer anything. */
+/** The checks of an answer of /readyz. Another server may answer anything. */
 function answerIn(body: string): { checks: [string, string][]; error?: { message?: unknown } } {
   try {
     const { checks, error } = JSON.parse(body);

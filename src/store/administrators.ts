@@ -19,7 +19,7 @@ export interface AdministratorsOutlook {
 
 const warned_ms = 14 * 86_400_000;
 
-/** What to do before the last administrator is gone, or afterwards; null: nothing. Pure. */
+/** The end of the last administrator, shortly before or after it, and the way back; null: there is nothing to tell. Pure. */
 export function administratorsProblem({ isLasting, endsAt, readAt }: AdministratorsOutlook): string | null {
   if (isLasting || endsAt === null) return null;
   const left_ms = endsAt.getTime() - readAt.getTime();
