@@ -36,8 +36,8 @@ import subjectsAtLessCost from "./migrations/0030_subjects_at_less_cost.sql" wit
 import whoseRequests from "./migrations/0031_whose_requests.sql" with { type: "text" };
 import usageTotals from "./migrations/0032_usage_totals.sql" with { type: "text" };
 import smallBatches from "./migrations/0033_small_batches.sql" with { type: "text" };
-import limitsOfTokens from "./migrations/0034_limits_of_tokens.sql" with { type: "text" };
-import ofAPerson from "./migrations/0035_what_belongs_to_a_person.sql" with { type: "text" };
+import ofAPerson from "./migrations/0034_what_belongs_to_a_person.sql" with { type: "text" };
+import limitsOfTokens from "./migrations/0035_limits_of_tokens.sql" with { type: "text" };
 
 export interface Migration {
   /** `0001_directory`: four digits without gaps, and what it is about. */
@@ -85,8 +85,8 @@ export const migrations: readonly Migration[] = [
   { name: "0031_whose_requests", sql: whoseRequests, additive: true },
   { name: "0032_usage_totals", sql: usageTotals, additive: true },
   { name: "0033_small_batches", sql: smallBatches, additive: true },
-  { name: "0034_limits_of_tokens", sql: limitsOfTokens, additive: true },
-  { name: "0035_what_belongs_to_a_person", sql: ofAPerson, additive: true },
+  { name: "0034_what_belongs_to_a_person", sql: ofAPerson, additive: true },
+  { name: "0035_limits_of_tokens", sql: limitsOfTokens, additive: true },
 ];
 
 /** The statements that the migrator needs of a database. */

@@ -84,7 +84,7 @@ async function streamedOf(
     for (const event of events) fold.push(event);
   };
   for (let at = 0; at < bytes.length; at += size) take(await reader.push([bytes.slice(at, at + size)]));
-  take(reader.end());
+  take(await reader.end());
   return fold.result();
 }
 

@@ -195,7 +195,7 @@ async function counting(db: Database, { actor, within }: Caller) {
     team: team && (await root.findTeam({ team: team.id })).limits,
     newKeys: (await root.findKeyDefault(acme)).limits,
     key: person === world.people.ann ? (await root.findKeyBudget({ id: world.keys.key })).limits : null,
-    token: await tokenKeyOf(db, world.people.ann, world.acme, world.teams.research),
+    token: await tokenKeyOf(db, world.people.ann, world.acme),
   };
 }
 

@@ -76,5 +76,5 @@ test("a token's key is not revoked: the next token would get another key, withou
     expect(message).toContain(`sluice person suspend ${ann}`);
     expect(message).toContain(`sluice membership take ${ann}`);
   }
-  expect(await tokenKeyOf(world.db, ann, world.acme, world.teams.research)).toBe(world.keys.jwt);
+  expect(await tokenKeyOf(world.db, ann, world.acme)).toBe(world.keys.jwt);
 });

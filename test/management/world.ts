@@ -128,12 +128,12 @@ export async function tokensOf(db: Database, personId: string, organizationId: s
     ...{ tokens: new Uint8Array([1]), lasts_ms: null, agent: "sluice", address: "192.0.2.1" },
     ...{ access: { secret: accessToken(), lasts_ms: 3_600_000 }, refreshHash: hashKey(uuid()) },
   });
-  return { "sign-in": signIn, jwt: await tokenKeyOf(db, personId, organizationId, teamId) };
+  return { "sign-in": signIn, jwt: await tokenKeyOf(db, personId, organizationId) };
 }
 
 /** The key that identity tokens of the person have now. */
-export async function tokenKeyOf(db: Database, personId: string, organization: string, team: string | null) {
-  const found = await people(db).tokenKey({ id: idOf(uuid(), "key_"), personId, organization, team });
+export async function tokenKeyOf(db: Database, personId: string, organization: string) {
+  const found = await people(db).tokenKey({ id: idOf(uuid(), "key_"), personId, organization });
   return found!.id;
 }
 

@@ -246,7 +246,7 @@ export const identity: Mutant[] = [
   },
   {
     name: "an identity token's key stays in the team of its first use",
-    file: "db/migrations/0035_what_belongs_to_a_person.sql",
+    file: "db/migrations/0034_what_belongs_to_a_person.sql",
     find: "and k.person_id = person and k.revoked_at is null\n",
     replace: "and k.person_id = person and k.kind = 'key' and k.revoked_at is null\n",
     caughtBy: ["test/store/people.test.ts > call as one key in an organization"],
