@@ -35,7 +35,7 @@ export const createMessage = operation({
   metered,
   headers: keyHeaders,
   request: inferenceBody(MessagesRequest, {
-    validate: (body, _, unchecked) => validateMessagesRequest(body, unchecked),
+    validate: (body, _, unchecked, bounds) => validateMessagesRequest(body, unchecked, bounds),
     repeated: messagesRepeats,
   }),
   success: {

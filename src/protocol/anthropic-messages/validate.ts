@@ -3,6 +3,7 @@
  * (contract.ts), and then the rules between fields. It reports the first offence.
  */
 import { Fault } from "../../inference/fault.ts";
+import type { Model } from "../../inference/model.ts";
 import { contract, type UncheckedItems } from "../contract.ts";
 import { isGiven, isObject } from "../json.ts";
 import { obeying, type Rules } from "../rules.ts";
@@ -24,6 +25,7 @@ import {
   MessagesRequest,
   type SystemMessageParam,
 } from "./contract.ts";
+import { EngineBoundMessages } from "./engine-bounds/contract.ts";
 import { imageKindOf, isBase64 } from "./images.ts";
 import { publishedTool } from "./published-tools.ts";
 import { brokenChange, changesIn, definedBy, type ListedTool, toolsInForce } from "./tool-changes.ts";
@@ -32,16 +34,23 @@ import { callableTools, isPlaceholder, ownerOf } from "./tools.ts";
 /** The fields that agents send again with every turn: lists, and texts. */
 export const messagesRepeats = ["system", "messages", "tools"] as const;
 const request = contract(MessagesRequest, { repeated: messagesRepeats });
+const engineRequest = contract(EngineBoundMessages, { repeated: messagesRepeats });
 const count = contract(CountTokensRequest);
 
 /**
- * The body as a request; `unchecked` as in Contract. Throws a Fault: `missing_field`, `invalid_value` or
- * `unsupported_feature`.
+ * The body as a request; `unchecked` as in Contract; `bounds` are those of the model. Throws a Fault: `missing_field`,
+ * `invalid_value` or `unsupported_feature`.
  */
-export function validateMessagesRequest(body: unknown, unchecked: UncheckedItems | null = null): MessagesRequest {
+export function validateMessagesRequest(
+  body: unknown,
+  unchecked: UncheckedItems | null = null,
+  bounds?: Model["bounds"],
+): MessagesRequest {
   if (isObject(body) && isGiven(body.thread)) throw threadRefused();
-  if (!request.satisfied(body, [], unchecked)) throw violationFault(warmingOnly(body) ?? request.violation(body));
-  return obeying(body, rules);
+  const shape = bounds === "engine" ? engineRequest : request;
+  if (!shape.satisfied(body, [], unchecked)) throw violationFault(warmingOnly(body) ?? shape.violation(body));
+  // The shapes have the same types.
+  return obeying(body as MessagesRequest, bounds === "engine" ? rules : plainRules);
 }
 
 /** The body of a count. It is checked for its shape only, and counted as far as it is understood. */
@@ -72,7 +81,18 @@ const rules: Rules<MessagesRequest> = [
   ["tool_choice", choosableTool],
 ];
 
+/** Tools that were valid in an earlier request may have been so within the bounds of an engine. */
+const plainRules: Rules<MessagesRequest> = [["tools", plainNames], ...rules];
+
 // ---- tools -----------------------------------------------------------------------------------------------------------
+
+function plainNames({ tools }: MessagesRequest): Violation | null {
+  const at = (tools ?? []).findIndex(({ name }) => typeof name === "string" && !plainName.test(name));
+  if (at < 0) return null;
+  const words = `must be 1 to 128 letters, digits, underscores or hyphens, but is ${describe(tools![at]!.name)}.`;
+  return invalid(`tools[${at}].name`, words);
+}
+const plainName = /^[a-zA-Z0-9_-]{1,128}$/;
 
 function listedTools({ tools, messages }: MessagesRequest): Violation | null {
   const listed = (tools ?? []).map((tool, at) => ({ tool, param: `tools[${at}]` }));

@@ -8,6 +8,7 @@
  */
 import type { TArray, TObjectOptions, TProperties, TSchema, TUnion } from "typebox";
 import Type from "typebox";
+import { absoluteBounds } from "../engine-bounds.ts";
 
 export const text = Type.String();
 export const nonEmpty = Type.String({ minLength: 1 });
@@ -96,3 +97,9 @@ export const ModelId = Type.String({
   description: "A public model id, `<vendor>/<model_name>`. `GET /v1/models` lists the active ones.",
 });
 export type ModelId = Type.Static<typeof ModelId>;
+
+/** The name of a tool as engines take it, within the absolute bounds (`bounds: engine` of a model). */
+export const engineName = Type.String({
+  pattern: `^[\\x21-\\x7e]{1,${absoluteBounds.name_characters_max}}$`,
+  "x-must-be": `1 to ${absoluteBounds.name_characters_max} printable ASCII characters without a blank`,
+});

@@ -4,22 +4,18 @@
  */
 import Type, { type TSchema } from "typebox";
 import { absoluteBounds } from "../../engine-bounds.ts";
-import { oneOf, optional } from "../../shapes/contract.ts";
+import { engineName, oneOf, optional } from "../../shapes/contract.ts";
 import { AllowedTools, ChatCompletionRequest, ChatMessage, CustomTool, FunctionTool, ToolChoice } from "../contract.ts";
 
-const { tools_max, turns_max, name_characters_max, stops_max } = absoluteBounds;
+const { tools_max, turns_max, stops_max } = absoluteBounds;
 
-const name = Type.String({
-  pattern: `^[\\x21-\\x7e]{1,${name_characters_max}}$`,
-  "x-must-be": `1 to ${name_characters_max} printable ASCII characters without a blank`,
-});
 const text = Type.String({ minLength: 1 });
 
 /** A tool with any such name. */
 const named = <Kind extends "function" | "custom">(kind: Kind, tool: TSchema) => {
   const { properties } = tool as unknown as { properties: Record<string, TSchema> };
   const inner = properties[kind] as unknown as { properties: Record<string, TSchema> };
-  return Type.Object({ ...properties, [kind]: Type.Object({ ...inner.properties, name }) });
+  return Type.Object({ ...properties, [kind]: Type.Object({ ...inner.properties, name: engineName }) });
 };
 
 const { allowed_tools } = AllowedTools.properties;
