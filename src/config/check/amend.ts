@@ -110,13 +110,15 @@ function isPair(item: unknown): item is Pair<Node, Node | null> {
 }
 
 /** A value on one line. JSON is YAML, and words need no quotes. */
-function flow(value: unknown): string {
+export function flow(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(flow).join(", ")}]`;
   if (typeof value === "object" && value !== null) {
     const rows = Object.entries(value).map(([name, one]) => `${name}: ${flow(one)}`);
     return rows.length === 0 ? "{}" : `{ ${rows.join(", ")} }`;
   }
-  return typeof value === "string" && /^[a-z][a-z_.]*$/.test(value) && !/^(true|false|null|yes|no|on|off|y|n)$/.test(value)
+  return typeof value === "string" &&
+    /^[a-z][a-z_.]*$/.test(value) &&
+    !/^(true|false|null|yes|no|on|off|y|n)$/.test(value)
     ? value
     : JSON.stringify(value);
 }

@@ -49,7 +49,9 @@ function dialectRowsOf(verdicts: Verdicts, dialect: Dialect): DialectRows {
   const other = dialect.cap === "max_tokens" ? "max_completion_tokens" : "max_tokens";
   if (verdicts.get(`cap_${dialect.cap}`) === "no" && verdicts.get(`cap_${other}`) === "yes") rows.cap = other;
   const { out } = dialect.reasoning;
-  const read = (["reasoning", "reasoning_content"] as const).filter((name) => verdicts.get(`thought_${name}`) === "yes");
+  const read = (["reasoning", "reasoning_content"] as const).filter(
+    (name) => verdicts.get(`thought_${name}`) === "yes",
+  );
   if (read.length > 0 && !out.some((name) => read.includes(name))) rows.reasoning = read.slice(0, 1);
   if (verdicts.get("thought_unsigned") === "yes" && !dialect.unsignedThoughts) rows.unsigned_thoughts = true;
   if (verdicts.get("stops") === "no" && dialect.bounds.stops_max > 4) rows.stops_max = 4;

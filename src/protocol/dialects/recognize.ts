@@ -15,3 +15,8 @@ export function dialectBySigns(host: string, owners: readonly unknown[]): Dialec
 
 /** The pages by which engines are known whose models name no owner of theirs. */
 export const signPages = all.flatMap(([name, { page }]) => (page ? [{ ...page, name }] : []));
+
+/** Whether the signs of an engine name another dialect than the one that it was given. */
+export function isContradicted(given: DialectName | undefined, signs: DialectName | null): boolean {
+  return given !== undefined && signs !== null && given !== signs;
+}
