@@ -161,7 +161,8 @@ const form = (name: string, does: string, wanted: "json_schema" | "json_object")
     const fits =
       wanted === "json_object" ? /^\s*\{.*\}\s*$/s : new RegExp(`^\\s*\\{\\s*"color"\\s*:\\s*"${answer}"\\s*\\}\\s*$`);
     if (fits.test(textOf(heard))) return yes("the answer has that form");
-    return heard.result.reason === "length" ? unknown("the answer was cut") : no("the answer has another form");
+    const isCut = heard.result.reason === "length" && /^\s*(\{|$)/.test(textOf(heard));
+    return isCut ? unknown("the answer was cut") : no("the answer has another form");
   },
 });
 
