@@ -161,9 +161,9 @@ function jsonOf(
 }
 
 const examples = `
-Some forty short questions, each with at most 64 tokens for its answer. A verdict
-is yes, no, or unknown: a model that calls no tool proves nothing. --write adds
-rows for yes and no. It changes and removes nothing that is there.
+Some forty short questions, each with at most 64 tokens for its answer. The
+verdicts are yes, no and unknown: a model that calls no tool proves nothing.
+--write adds rows for yes and no, and changes and removes nothing.
 
 Examples:
   $ sluice upstream check main

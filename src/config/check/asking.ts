@@ -23,7 +23,7 @@ const patience: Omit<Patience, "connect_ms"> = {
   spare: null,
 };
 
-/** What came of a question. */
+/** The outcome of a question. */
 export interface Heard {
   /** Null if the engine refused, or its answer broke off. */
   result: Result | null;

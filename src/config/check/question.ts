@@ -7,13 +7,13 @@ export type Verdict = "yes" | "no" | "unknown";
 
 export interface Judged {
   verdict: Verdict;
-  /** What was seen, in a few words. */
+  /** The reason for the verdict, in a few words. */
   saw: string;
 }
 
 export interface Question {
   name: string;
-  /** What the engine does if the verdict is yes. */
+  /** The end of a sentence that is true if the verdict is yes: the engine … */
   does: string;
   /** The protocols of engines that are asked. Absent: all. */
   protocols?: readonly UpstreamProtocol[];

@@ -14,7 +14,7 @@ import type { Verdict } from "./question.ts";
 type Verdicts = ReadonlyMap<string, Verdict>;
 
 /** By question, the capability of a model that a yes shows. */
-const shown: readonly (readonly [question: string, Capability])[] = [
+const capabilityOf: readonly (readonly [question: string, Capability])[] = [
   ["call", "tools"],
   ["two_calls", "parallel_tools"],
   ["picture", "vision"],
@@ -74,5 +74,5 @@ export function modelRows(verdicts: Verdicts): Pick<ModelEntry, "capabilities" |
 
 /** The capabilities with this verdict. */
 export function capabilitiesOf(verdicts: Verdicts, verdict: Verdict): Capability[] {
-  return shown.filter(([question]) => verdicts.get(question) === verdict).map(([, capability]) => capability);
+  return capabilityOf.filter(([question]) => verdicts.get(question) === verdict).map(([, capability]) => capability);
 }

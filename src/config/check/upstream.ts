@@ -39,7 +39,7 @@ export interface UpstreamChecked {
   isFound: boolean;
   findings: Finding[];
   additions: Addition[];
-  /** What sluice.yaml says otherwise, which only a person may change. */
+  /** The lines of sluice.yaml that the answers contradict, which only a person may change. */
   notes: string[];
 }
 
@@ -152,7 +152,7 @@ function serves({ routes }: ModelEntry, name: string, model: string): boolean {
   return routes.some((route) => route.upstream === name && route.model === model);
 }
 
-/** What one engine can do says nothing of the others of a model. */
+/** The abilities of one engine say nothing of the other engines of a model. */
 function servesAlone(entry: ModelEntry, name: string, model: string): boolean {
   return serves(entry, name, model) && entry.routes.every((route) => route.upstream === name);
 }
