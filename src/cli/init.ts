@@ -11,7 +11,7 @@ import { type JsonFlag, jsonOption, printJson } from "./option.ts";
 export function addInitCommand(program: Command, { services }: CommandContext): void {
   program
     .command("init")
-    .description("write a sluice.yaml for an engine, with the models that it lists")
+    .description("write a sluice.yaml for an engine: its models, and what it does when asked")
     .requiredOption("--upstream <url>", "the engine's base URL, including /v1")
     .addOption(
       new Option("--protocol <name>", "protocol that the engine speaks")
@@ -54,6 +54,7 @@ interface InitOptions extends JsonFlag {
 }
 
 const examples = `
+The engine is asked some twenty short questions for the first of its models.
 If the engine needs a key, set SLUICE_UPSTREAM_KEY. The file contains only the
 name of that variable, not the key.
 

@@ -1,6 +1,6 @@
 /**
  * `sluice upstream list` shows how a running server finds its engines now. That is the memory of its processes, so they are
- * asked. The other commands of the group are verbs.
+ * asked. `check` asks an engine itself. The other commands of the group are verbs.
  */
 import type { Command } from "commander";
 import { grouped } from "../inference/amounts.ts";
@@ -10,13 +10,14 @@ import type { CommandContext } from "./context.ts";
 import { localSettings, urlHost } from "./local-server.ts";
 import { type JsonFlag, jsonOption, printJson } from "./option.ts";
 import { table } from "./table.ts";
+import { addCheckCommand } from "./upstream-check.ts";
 import { addVerbCommands } from "./verb-command.ts";
 
 const answer_ms = 5000;
 
 export function addUpstreamCommands(program: Command, context: CommandContext): void {
-  const group = program.command("upstream").description("show, drain and resume engines");
-  addVerbCommands(group, context, [addListCommand, "drain", "resume", "drained"]);
+  const group = program.command("upstream").description("show, check, drain and resume engines");
+  addVerbCommands(group, context, [addListCommand, addCheckCommand, "drain", "resume", "drained"]);
 }
 
 function addListCommand(group: Command, { services }: CommandContext): void {

@@ -1,9 +1,9 @@
-/** Writes a file that only its owner may read. Even if the process is killed, readers find the whole content or no file. */
+/** Writes a file that only its owner may read, unless `mode` says otherwise. Even if the process is killed, readers find the whole content or no file. */
 import { renameSync, rmSync, writeFileSync } from "node:fs";
 
-export function writeWhole(path: string, content: string): void {
+export function writeWhole(path: string, content: string, mode = 0o600): void {
   const part = `${path}.part`;
   rmSync(part, { force: true });
-  writeFileSync(part, content, { mode: 0o600, flag: "wx" });
+  writeFileSync(part, content, { mode, flag: "wx" });
   renameSync(part, path);
 }

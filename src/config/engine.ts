@@ -5,7 +5,9 @@
  */
 import { isPlain } from "../inference/plain-text.ts";
 import type { Capability } from "../inference/request.ts";
-import { samplingFields } from "../protocol/engine-fields.ts";
+import { dialectBySigns, signPages } from "../protocol/dialects/recognize.ts";
+import { type DialectName, dialects } from "../protocol/dialects.ts";
+import { type SamplingField, samplingFields } from "../protocol/engine-fields.ts";
 import { type UpstreamProtocol, upstreamCodecs } from "../upstream/codecs.ts";
 import { parseLarge } from "../upstream/engine-json.ts";
 import { record } from "./record.ts";
@@ -24,19 +26,12 @@ export interface EngineModel {
   samplingFields: readonly SamplingField[];
 }
 
-type SamplingField = (typeof samplingFields)[number];
-
-/** By the owner that an engine's list names, the fields of sampling that it takes: llama.cpp names one otherwise. */
-const takenBy = new Map<unknown, readonly SamplingField[]>([
-  ["vllm", samplingFields],
-  ["sglang", samplingFields],
-  ["llamacpp", samplingFields.filter((name) => name !== "repetition_penalty")],
-]);
-
 export interface Engine {
   /** The base URL that answered, up to and with `/v1` where the engine has that. */
   url: string;
   models: EngineModel[];
+  /** Null if nothing tells. */
+  dialect: DialectName | null;
 }
 
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
@@ -58,16 +53,22 @@ export async function probeEngine(
   const ask = asker(key, fetch, protocol);
   const root = checked.url.replace(/\/v1$/, "");
   const tried: Answer[] = [];
+  const found = async (url: string, body: unknown, models: EngineModel[]): Promise<Engine> => ({
+    url,
+    models: await detailed(models, root, ask),
+    dialect: await dialectOfEngine(root, body, ask),
+  });
   for (const base of new Set([checked.url, `${root}/v1`, root])) {
     const answer = await ask(`${base}/models`);
     const models = modelsOf(answer.body);
-    if (models && models.length > 0) return { url: base, models: await detailed(models, root, ask) };
+    if (models && models.length > 0) return await found(base, answer.body, models);
     tried.push(answer);
     // Without an answer, or with a refused key, another path would fail as well.
     if (answer.status === null || answer.status === 401 || answer.status === 403) break;
   }
-  const tags = tried[0]?.status === null ? null : modelsOf((await ask(`${root}/api/tags`)).body);
-  if (tags && tags.length > 0) return { url: `${root}/v1`, models: await detailed(tags, root, ask) };
+  const { body } = tried[0]?.status === null ? { body: null } : await ask(`${root}/api/tags`);
+  const tags = modelsOf(body);
+  if (tags && tags.length > 0) return await found(`${root}/v1`, body, tags);
   throw new Error(complaint(checked.url, tried, key !== null));
 }
 
@@ -141,10 +142,23 @@ function complaint(url: string, tried: Answer[], withKey: boolean): string {
   return `No list of models at ${url}: ${answered}. Is this the base URL of an engine, including /v1?`;
 }
 
+async function dialectOfEngine(root: string, list: unknown, ask: Ask): Promise<DialectName | null> {
+  const owners = (listOf(list) ?? []).map((item) => record(item).owned_by);
+  const known = dialectBySigns(new URL(root).hostname, owners);
+  if (known) return known;
+  for (const { path, form, name } of signPages)
+    if (form.test(JSON.stringify((await ask(root + path)).body))) return name;
+  return null;
+}
+
+function listOf(body: unknown): unknown[] | undefined {
+  const { data, models } = record(body);
+  return [data, models, body].find((candidate) => Array.isArray(candidate));
+}
+
 /** Reads `{data: [{id}]}` of OpenAI, `{models: [{name}]}` of Ollama, or a bare list. Null for any other body. */
 function modelsOf(body: unknown): EngineModel[] | null {
-  const { data, models } = record(body);
-  const list = [data, models, body].find((candidate) => Array.isArray(candidate)) as unknown[] | undefined;
+  const list = listOf(body);
   if (!list) return null;
   const found = new Map<string, EngineModel>();
   for (const item of list) {
@@ -180,7 +194,8 @@ function modelOf(item: unknown): EngineModel | null {
 
 function samplingFieldsOf({ owned_by, supported_parameters }: Record<string, unknown>): readonly SamplingField[] {
   if (Array.isArray(supported_parameters)) return samplingFields.filter((name) => supported_parameters.includes(name));
-  return takenBy.get(owned_by) ?? [];
+  const dialect = dialectBySigns("", [owned_by]);
+  return dialect ? dialects[dialect].sampling : [];
 }
 
 /** Aggregators list the parameters and the kinds of input of a model. */

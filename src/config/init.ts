@@ -1,7 +1,15 @@
 /** Drafts a sluice.yaml for an existing engine: the models that it serves, with comments where a person should look. */
 import type { Model } from "../inference/model.ts";
+import { plain } from "../inference/plain-text.ts";
+import type { Capability } from "../inference/request.ts";
+import { samplingFields } from "../protocol/engine-fields.ts";
 import type { UpstreamProtocol } from "../upstream/codecs.ts";
+import { defaultTimeouts } from "../upstream/target.ts";
 import { checkedKey } from "./api-key.ts";
+import { flow } from "./check/amend.ts";
+import { type CheckSettings, type Finding, verdictsOf } from "./check/check.ts";
+import { capabilitiesOf, modelRows, upstreamRows } from "./check/rows.ts";
+import { dialectOf } from "./dialect.ts";
 import { type EngineModel, type Fetch, probeEngine } from "./engine.ts";
 import { defaultModels } from "./models.ts";
 import { publicIds } from "./public-id.ts";
@@ -16,6 +24,12 @@ interface DraftUpstream {
   keyVariable: string | null;
   /** The date, in Unix seconds, of models whose engine reports none. */
   nowSeconds: number;
+  /** The rows that were found by asking. */
+  rows?: ReturnType<typeof upstreamRows>;
+  /** By the engine's name of a model, the answers that it gave. */
+  found?: ReadonlyMap<string, readonly Finding[]>;
+  /** Why the engine gave no answers; null if it did, or was not asked. */
+  unasked?: string | null;
 }
 
 /** The file beside the draft to which its first line refers. */
@@ -28,6 +42,8 @@ interface InitOptions {
   apiKey: string | null;
   fetch: Fetch;
   nowSeconds: number;
+  /** Asks the engine. Absent: only its lists are read. */
+  check?(settings: CheckSettings): Promise<Finding[]>;
 }
 
 interface InitDraft {
@@ -41,21 +57,42 @@ interface InitDraft {
 
 /** Probes and drafts; throws an Error whose message says what to do. The key itself never enters the file. */
 export async function initConfiguration(options: InitOptions): Promise<InitDraft> {
-  const { url: written, apiKey, protocol = "openai-chat", fetch, nowSeconds } = options;
+  const { url: written, apiKey, protocol = "openai-chat", fetch, nowSeconds, check } = options;
   const checked = apiKey === null ? null : checkedKey(apiKey);
   if (checked && "problem" in checked) throw new Error(`The engine's key ${checked.problem}.`);
-  const { url, models } = await probeEngine(written, checked?.key ?? null, fetch, protocol);
+  const key = checked?.key ?? null;
+  const { url, models, dialect: name } = await probeEngine(written, key, fetch, protocol);
   const keyVariable = checked ? upstreamKeyVariable : null;
-  const yaml = draftConfiguration(models, { name: "main", url, protocol, keyVariable, nowSeconds });
+  const dialect = dialectOf(name ?? "generic");
+  const [asked] = models;
+  let findings: Finding[] = [];
+  let unasked: string | null = null;
+  if (asked && check) {
+    const upstreamAsked = { name: "main", url, protocol, apiKey: key, timeouts: defaultTimeouts };
+    const { name: model, contextTokens } = asked;
+    try {
+      findings = await check({ upstream: upstreamAsked, dialect, model, contextTokens, extent: "short" });
+    } catch (cause) {
+      unasked = cause instanceof Error ? cause.message : String(cause);
+    }
+  }
+  const rows = upstreamRows(verdictsOf(findings), dialect, name);
+  const found = new Map(asked ? [[asked.name, findings]] : []);
+  const yaml = draftConfiguration(models, {
+    name: "main",
+    url,
+    protocol,
+    keyVariable,
+    nowSeconds,
+    rows,
+    found,
+    unasked,
+  });
   return { yaml, models: publicIds(models.map((model) => model.name)), schema: schemaText() };
 }
 
 export function draftConfiguration(models: EngineModel[], upstream: DraftUpstream): string {
-  const ids = publicIds(models.map((model) => model.name));
-  const catalog = new Map(defaultModels().map((model) => [comparableName(model.id), model]));
-  const entries = models.map((model, index) =>
-    entryOf(model, ids[index]!, catalog.get(comparableName(ids[index]!)) ?? null, upstream),
-  );
+  const rows = Object.entries(upstream.rows ?? {}).map(([name, value]) => `    ${name}: ${flow(value)}`);
   return [
     `# yaml-language-server: $schema=./${schema_file}`,
     "#",
@@ -67,37 +104,78 @@ export function draftConfiguration(models: EngineModel[], upstream: DraftUpstrea
     `    url: ${quoted(upstream.url)}`,
     `    protocol: ${upstream.protocol}`,
     ...(upstream.keyVariable ? [`    api_key: "\${${upstream.keyVariable}}"   # from the environment`] : []),
+    ...rows,
+    ...(upstream.unasked ? [`    # It was asked, and did not answer: ${plain(upstream.unasked)}`] : []),
     "",
     "# Prices are micro-units per token, and count towards the plan of the organization.",
     "models:",
-    ...entries,
+    ...modelLines(models, upstream).map((line) => `  ${line}`),
     "",
   ].join("\n");
 }
 
+/** The list of models, as lines without indentation. */
+export function modelLines(models: readonly EngineModel[], upstream: Omit<DraftUpstream, "url">): string[] {
+  const ids = publicIds(models.map((model) => model.name));
+  const catalog = new Map(defaultModels().map((model) => [comparableName(model.id), model]));
+  return models.flatMap((model, index) =>
+    entryOf(model, ids[index]!, catalog.get(comparableName(ids[index]!)) ?? null, upstream).map(
+      (line, at) => (at === 0 ? "- " : "  ") + line,
+    ),
+  );
+}
+
 /** Values that the engine does not report come from the similar model of the default catalog, if there is one. */
-function entryOf(model: EngineModel, id: string, similar: Model | null, upstream: DraftUpstream): string {
+function entryOf(
+  model: EngineModel,
+  id: string,
+  similar: Model | null,
+  upstream: Omit<DraftUpstream, "url">,
+): string[] {
   const context = model.contextTokens ?? similar?.contextTokens ?? context_tokens_default;
   const guessedContext = model.contextTokens === null && !similar;
   const output = model.outputTokens_max ?? similar?.outputTokens_max ?? context;
-  const capabilities = model.capabilities ?? (similar ? [...similar.capabilities] : ["tools", "structured_output"]);
-  const guessedCapabilities = model.capabilities === null && !similar;
+  const findings = upstream.found?.get(model.name) ?? [];
+  const { bounds, extra_params: read = [] } = modelRows(verdictsOf(findings));
+  const guess = guessOf(model, similar, findings);
   const prices = similar?.prices ?? { input: 100, cachedInput: 10, cacheWrite: 125, output: 400 };
-  const takesExtra = upstream.protocol === "openai-chat" && model.samplingFields.length > 0;
-  const lines = [
-    `  - id: ${quoted(id)}`,
-    ...(similar ? [`    owned_by: ${quoted(similar.ownedBy)}`] : []),
-    `    created: ${similar?.created ?? model.created ?? upstream.nowSeconds}`,
-    `    context_window: ${context}${guessedContext ? "   # a guess: the engine does not report it" : ""}`,
-    ...(output < context ? [`    max_output_tokens: ${output}`] : []),
-    `    capabilities: [${capabilities.join(", ")}]${guessedCapabilities ? "   # a guess: the engine does not report it" : ""}`,
-    `    prices: { input: ${prices.input}, cached_input: ${prices.cachedInput}, cache_write: ${prices.cacheWrite}, output: ${prices.output} }`,
-    ...(takesExtra
-      ? [`    extra_params: [${model.samplingFields.join(", ")}]   # fields of the engine that clients may send`]
-      : []),
-    `    routes: [{ upstream: ${upstream.name}, model: ${quoted(model.name)} }]`,
+  const fields = samplingFields.filter((name) => model.samplingFields.includes(name) || read.includes(name));
+  const takesExtra = upstream.protocol === "openai-chat" && fields.length > 0;
+  return [
+    `id: ${quoted(id)}`,
+    ...(similar ? [`owned_by: ${quoted(similar.ownedBy)}`] : []),
+    `created: ${similar?.created ?? model.created ?? upstream.nowSeconds}`,
+    `context_window: ${context}${guessedContext ? "   # a guess: the engine does not report it" : ""}`,
+    ...(output < context ? [`max_output_tokens: ${output}`] : []),
+    `capabilities: [${capabilitiesIn(model, similar, findings).join(", ")}]${guess ? `   # ${guess}` : ""}`,
+    `prices: { input: ${prices.input}, cached_input: ${prices.cachedInput}, cache_write: ${prices.cacheWrite}, output: ${prices.output} }`,
+    ...(takesExtra ? [`extra_params: [${fields.join(", ")}]   # fields of the engine that clients may send`] : []),
+    ...(bounds ? [`bounds: ${bounds}`] : []),
+    `routes: [{ upstream: ${upstream.name}, model: ${quoted(model.name)} }]`,
   ];
-  return lines.join("\n");
+}
+
+/** The engine's report, else the similar model's, else a guess; then with what its answers showed, and without the refused. */
+function capabilitiesIn(model: EngineModel, similar: Model | null, findings: readonly Finding[]): Capability[] {
+  const said = model.capabilities ?? (similar ? [...similar.capabilities] : guessed);
+  const verdicts = verdictsOf(findings);
+  const refused = capabilitiesOf(verdicts, "no");
+  const all = new Set([...said, ...capabilitiesOf(verdicts, "yes")].filter((name) => !refused.includes(name)));
+  if (!all.has("tools")) all.delete("parallel_tools");
+  return [...all];
+}
+
+const guessed: Capability[] = ["tools", "structured_output"];
+
+function guessOf(model: EngineModel, similar: Model | null, findings: readonly Finding[]): string | null {
+  if (model.capabilities !== null || similar) return null;
+  const verdicts = verdictsOf(findings);
+  const known = [...capabilitiesOf(verdicts, "yes"), ...capabilitiesOf(verdicts, "no")];
+  const open = guessed.filter((name) => !known.includes(name));
+  if (open.length === 0) return null;
+  return open.length === guessed.length
+    ? "a guess: the engine does not report it"
+    : `${open.join(", ")}: a guess, the engine's answers do not tell`;
 }
 
 /** Most engines can hold this much. An engine that cannot refuses the request itself. */

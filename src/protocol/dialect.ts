@@ -4,6 +4,7 @@
  */
 import type { StopReason } from "../inference/event.ts";
 import type { ReasoningEffort } from "../inference/request.ts";
+import type { SamplingField } from "./engine-fields.ts";
 
 export interface Dialect {
   /** Marks the opaque values of this dialect, which come back to it alone. */
@@ -43,8 +44,21 @@ export interface Dialect {
   refusals: Refusals;
   /** Whether the engine stops generating when its client leaves a streamed answer, and one that is not streamed. */
   stopsForLeaver: { streamed: boolean; whole: boolean };
-  /** The names of the engine's metrics: requests that wait, and the share of its cache that is taken. */
-  load: { waiting: readonly string[]; cache: readonly string[] };
+  /** The names of the engine's metrics: requests that wait, the share of its cache that is taken, and the tokens that it made. */
+  load: { waiting: readonly string[]; cache: readonly string[]; generated: readonly string[] };
+  /** The fields of sampling, beyond the contract, that its chat completions take. */
+  sampling: readonly SamplingField[];
+  signs: Signs;
+}
+
+/** By what an engine is known before it has answered anything. */
+export interface Signs {
+  /** The owners that its list of models names. */
+  owners: readonly string[];
+  /** The names of its host, whole or as the end of a longer name. */
+  hosts: readonly string[];
+  /** A page of its own, by its path from the root of the host, and the form of its JSON. */
+  page: { path: string; form: RegExp } | null;
 }
 
 export const reasoningFields = ["reasoning_content", "reasoning"] as const;

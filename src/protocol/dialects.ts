@@ -3,10 +3,11 @@
  * (test/house/dialects.test.ts). `generic` is for engines that are not here, and reads what any of them is known to send.
  * docs/engines.md says of each row how it is known.
  */
-import type { CarriedField, Dialect } from "./dialect.ts";
+import type { CarriedField, Dialect, Signs } from "./dialect.ts";
 import { anyEnds } from "./dialects/ends.ts";
 import { anyRefusals } from "./dialects/refusals.ts";
 import { anyUsage } from "./dialects/usage.ts";
+import { samplingFields } from "./engine-fields.ts";
 
 const unbounded: Dialect["bounds"] = {
   tools_max: Number.POSITIVE_INFINITY,
@@ -19,6 +20,9 @@ const hostedBounds = { tools_max: 128, name_characters_max: 64, nameForm: plainN
 
 const googleSignature = { kind: "call", path: ["extra_content", "google", "thought_signature"] } as const;
 const reasoningDetails = { kind: "message", path: ["reasoning_details"] } as const;
+
+const noSigns: Signs = { owners: [], hosts: [], page: null };
+const noLoad: Dialect["load"] = { waiting: [], cache: [], generated: [] };
 
 const generic: Dialect = {
   mark: "generic",
@@ -54,7 +58,10 @@ const generic: Dialect = {
       "sglang:token_usage",
       "llamacpp:kv_cache_usage_ratio",
     ],
+    generated: ["vllm:generation_tokens_total", "sglang:generation_tokens_total", "llamacpp:tokens_predicted_total"],
   },
+  sampling: [],
+  signs: noSigns,
 };
 
 /** An engine that its operator runs. */
@@ -69,7 +76,7 @@ const hosted: Dialect = {
   bounds: hostedBounds,
   schemas: "mended",
   namedTool: "name",
-  load: { waiting: [], cache: [] },
+  load: noLoad,
 };
 
 const openai: Dialect = {
@@ -77,6 +84,7 @@ const openai: Dialect = {
   mark: "openai",
   cap: "max_completion_tokens",
   effort: { ...generic.effort, max: null },
+  signs: { ...noSigns, hosts: ["api.openai.com"] },
 };
 
 export const dialects = {
@@ -93,32 +101,50 @@ export const dialects = {
     load: {
       waiting: ["vllm:num_requests_waiting"],
       cache: ["vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc"],
+      generated: ["vllm:generation_tokens_total"],
     },
+    sampling: samplingFields,
+    signs: { ...noSigns, owners: ["vllm"] },
   },
   sglang: {
     ...own,
     mark: "sglang",
     namedTool: "name",
-    load: { waiting: ["sglang:num_queue_reqs"], cache: ["sglang:token_usage"] },
+    load: {
+      waiting: ["sglang:num_queue_reqs"],
+      cache: ["sglang:token_usage"],
+      generated: ["sglang:generation_tokens_total"],
+    },
+    sampling: samplingFields,
+    signs: { ...noSigns, owners: ["sglang"] },
   },
   // It takes a named choice for `auto`.
   "llama.cpp": {
     ...own,
     mark: "llama.cpp",
     unsignedThoughts: true,
-    load: { waiting: ["llamacpp:requests_deferred"], cache: ["llamacpp:kv_cache_usage_ratio"] },
+    load: {
+      waiting: ["llamacpp:requests_deferred"],
+      cache: ["llamacpp:kv_cache_usage_ratio"],
+      generated: ["llamacpp:tokens_predicted_total"],
+    },
+    // It names one of them otherwise.
+    sampling: samplingFields.filter((name) => name !== "repetition_penalty"),
+    signs: { ...noSigns, owners: ["llamacpp"] },
   },
   ollama: {
     ...own,
     mark: "ollama",
     reasoning: { ...own.reasoning, out: ["reasoning"] },
-    load: { waiting: [], cache: [] },
+    load: noLoad,
+    signs: { ...noSigns, owners: ["library"], page: { path: "/api/version", form: /^\{"version":"[\d.]+/ } },
   },
   openai,
-  azure: { ...openai, mark: "azure" },
+  azure: { ...openai, mark: "azure", signs: { ...noSigns, hosts: ["openai.azure.com"] } },
   gemini: {
     ...hosted,
     mark: "gemini",
+    signs: { ...noSigns, hosts: ["generativelanguage.googleapis.com"] },
     carries: [googleSignature],
     bounds: { ...hostedBounds, tools_max: 512, nameForm: /^[a-zA-Z0-9_.:-]+$/, stops_max: 5 },
   },
@@ -126,15 +152,26 @@ export const dialects = {
   deepseek: {
     ...hosted,
     mark: "deepseek",
+    signs: { ...noSigns, hosts: ["api.deepseek.com"] },
     reasoning: generic.reasoning,
     effort: { ...generic.effort, minimal: "high", low: "high", medium: "high", xhigh: "max", max: "max" },
     bounds: { ...hostedBounds, stops_max: 16 },
   },
-  mistral: { ...hosted, mark: "mistral", bounds: unbounded },
-  groq: { ...hosted, mark: "groq" },
+  mistral: {
+    ...hosted,
+    mark: "mistral",
+    bounds: unbounded,
+    signs: { ...noSigns, hosts: ["api.mistral.ai"] },
+  },
+  groq: {
+    ...hosted,
+    mark: "groq",
+    signs: { ...noSigns, hosts: ["api.groq.com"] },
+  },
   openrouter: {
     ...hosted,
     mark: "openrouter",
+    signs: { ...noSigns, hosts: ["openrouter.ai"] },
     reasoning: { ...hosted.reasoning, out: ["reasoning"] },
     carries: [reasoningDetails],
     effort: { ...generic.effort, minimal: "minimal", xhigh: "xhigh", max: "xhigh" },
@@ -143,11 +180,18 @@ export const dialects = {
   anthropic: {
     ...hosted,
     mark: "anthropic",
+    signs: { ...noSigns, hosts: ["api.anthropic.com"] },
     strips: [],
     bounds: { ...unbounded, name_characters_max: 128, nameForm: plainName },
     schemas: "as they come",
   },
-  litellm: { ...own, mark: "litellm", namedTool: "name", load: { waiting: [], cache: [] } },
+  litellm: {
+    ...own,
+    mark: "litellm",
+    namedTool: "name",
+    load: noLoad,
+    signs: { ...noSigns, page: { path: "/health/liveliness", form: /^"I'm alive!"/ } },
+  },
 } satisfies Record<string, Dialect>;
 
 /** The fields of all dialects for opaque values. */

@@ -6,6 +6,7 @@
 
 /** Fields of sampling that most engines take. `sluice init` lists them where the engine does. */
 export const samplingFields = ["top_k", "min_p", "repetition_penalty", "chat_template_kwargs"] as const;
+export type SamplingField = (typeof samplingFields)[number];
 
 /** By what a client would change, the fields that no model may list: of engines, and of the other protocols of engines. */
 const ofTheService = {

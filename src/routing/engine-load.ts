@@ -26,6 +26,12 @@ export function isCrowded({ waiting, cacheShare }: EngineLoad, waiting_max: numb
   return waiting > waiting_max || (cacheShare !== null && cacheShare > cacheShare_max);
 }
 
+/** The tokens that the engine has made since it started; null if it does not say. */
+export function generatedTokens(text: string, names: readonly string[]): number | null {
+  const counts = valuesOf(text, names);
+  return counts.length === 0 ? null : counts.reduce((sum, value) => sum + value, 0);
+}
+
 /** The most lines that are read of one name: one for each set of labels. */
 const lines_max = 4096;
 

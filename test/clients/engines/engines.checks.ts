@@ -3,9 +3,12 @@
  * the answers of model.py by heart. docs/engines.md, Real engines, says what each engine itself does otherwise.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI, { APIError } from "openai";
-import { type Sluice, startSluice } from "../../harness/sluice.ts";
+import { program, type Sluice, startSluice } from "../../harness/sluice.ts";
 import { until } from "../../harness/until.ts";
 import { realEngines } from "./engines.ts";
 
@@ -353,3 +356,41 @@ for (const protocol of engine.protocols) {
     );
   });
 }
+
+describe(`sluice upstream check, of ${name}`, () => {
+  test("makes a working file of the engine's URL alone, and then finds nothing to add", async () => {
+    const path = join(mkdtempSync(join(tmpdir(), "sluice-check-")), "sluice.yaml");
+    const key = engine.key === undefined ? "" : `    api_key: "${engine.key}"\n`;
+    const before = `# Ours.\nupstreams:\n  main:\n    url: ${root}/v1   # one line\n${key}`;
+    writeFileSync(path, before);
+    const check = async () => {
+      const words = [...program, "upstream", "check", "main", "--model", engine.model, "--write", "--json"];
+      const run = Bun.spawn(words, { env: { ...process.env, SLUICE_CONFIG: path }, stdout: "pipe", stderr: "pipe" });
+      const [stdout, stderr] = await Promise.all([run.stdout.text(), run.stderr.text(), run.exited]);
+      if (run.exitCode !== 0) throw new Error(stderr);
+      return JSON.parse(stdout) as {
+        dialect: string;
+        written: boolean;
+        findings: { question: string; verdict: string }[];
+      };
+    };
+    const { dialect, findings } = await check();
+    expect(dialect).toBe(engine.dialect);
+    const found = Object.fromEntries(findings.map(({ question, verdict }) => [question, verdict]));
+    expect(found).toMatchObject({ text: "yes", call: "yes", two_calls: "yes", thought: "yes", tool_results: "yes" });
+    const written = readFileSync(path, "utf8");
+    expect(written).toStartWith(before);
+    expect(written).toContain(`dialect: ${engine.dialect}`);
+    const node = await startSluice({ config: written });
+    try {
+      const [model] = /(?<=id: ")[^"]+/.exec(written) ?? [];
+      const messages = [{ role: "user", content: "Say hello." }];
+      const answer = await node.post("/v1/chat/completions", { model, temperature: 0, messages, tools: [], top_k: 1 });
+      const body = (await answer.json()) as { choices: { message: { content: string } }[] };
+      expect(body.choices?.[0]?.message.content.trim(), JSON.stringify(body)).toBe(hello);
+    } finally {
+      await node.stop();
+    }
+    expect((await check()).written).toBe(false);
+  }, 120_000);
+});

@@ -1,0 +1,196 @@
+/** Asks an engine one short question through the product's own codecs, and gathers what came of it. */
+import type { InferenceEvent } from "../../inference/event.ts";
+import type { InferenceRequest, UserTurn } from "../../inference/request.ts";
+import { Fold, type Result } from "../../inference/result.ts";
+import { promptTokens } from "../../inference/usage.ts";
+import type { Dialect } from "../../protocol/dialect.ts";
+import { Cancellation } from "../../time/cancellation.ts";
+import { ask, type Patience } from "../../upstream/ask.ts";
+import type { AttemptEnd, EngineReport } from "../../upstream/attempt.ts";
+import { readAtMost } from "../../upstream/body.ts";
+import { type UpstreamProtocol, upstreamCodecs } from "../../upstream/codecs.ts";
+import type { Client } from "../../upstream/http1/client.ts";
+import type { Upstream } from "../../upstream/target.ts";
+
+/** The most tokens of an answer. */
+export const answer_tokens_max = 64;
+const page_bytes_max = 4 * 1024 * 1024;
+const page_ms = 5_000;
+const patience: Omit<Patience, "connect_ms"> = {
+  first_part_ms: 60_000,
+  idle_ms: 30_000,
+  total_ms: 90_000,
+  spare: null,
+};
+
+/** The outcome of a question. */
+export interface Heard {
+  /** Null if the engine refused, or its answer broke off. */
+  result: Result | null;
+  end: AttemptEnd;
+  /** Null if it reported no usage. */
+  promptTokens: number | null;
+  outputTokens: number | null;
+  /** The batches that had a piece of the answer, and the reports of usage. */
+  batches: number;
+  reports: number;
+  /** It refused a field by its name, and answered without it. */
+  isLess: boolean;
+  took_ms: number;
+}
+
+export interface Put {
+  dialect?: Dialect;
+  protocol?: UpstreamProtocol;
+  runningUsage?: "usage" | "timings";
+  /** Another model than the one that is checked. */
+  model?: string;
+  /** Leaves with the first piece of the answer, or after this many milliseconds. */
+  leave?: "first piece" | number;
+}
+
+export interface Asking {
+  readonly upstream: Upstream;
+  readonly dialect: Dialect;
+  readonly contextTokens: number | null;
+  put(request: Partial<InferenceRequest>, how?: Put): Promise<Heard>;
+  /** The text of a page below the root of the engine's host; null if there is none. */
+  page(path: string): Promise<string | null>;
+  /** The answer to a question that several others need. It is asked once. */
+  once(name: string, put: () => Promise<Heard>): Promise<Heard>;
+}
+
+export interface AskingParts {
+  client: Client;
+  upstream: Upstream;
+  dialect: Dialect;
+  model: string;
+  contextTokens: number | null;
+}
+
+export function asking({ client, upstream, dialect, model, contextTokens }: AskingParts): Asking {
+  const known = new Map<string, Promise<Heard>>();
+  // Models that reason refuse it at some services.
+  let sampling: InferenceRequest["sampling"] = { temperature: 0 };
+
+  async function put(asked: Partial<InferenceRequest>, how: Put = {}): Promise<Heard> {
+    const heard = await heardOf(asked, how);
+    const isRefused = heard.end.kind === "rejected" && /temperature/i.test(heard.end.said ?? "");
+    if (!isRefused || sampling.temperature === undefined) return heard;
+    sampling = {};
+    return heardOf(asked, how);
+  }
+
+  async function heardOf(asked: Partial<InferenceRequest>, how: Put): Promise<Heard> {
+    const request: InferenceRequest = {
+      model: "sluice/check",
+      stream: false,
+      turns: [says("Say hello.")],
+      tools: [],
+      sampling,
+      stop: [],
+      extra: {},
+      needs: [],
+      outputTokens_max: answer_tokens_max,
+      ...asked,
+    };
+    const signal = new Cancellation();
+    const leaving =
+      typeof how.leave === "number" ? setTimeout(() => signal.abort("the client leaves"), how.leave) : null;
+    const protocol = how.protocol ?? upstream.protocol;
+    const { runningUsage: _, ...plain } = upstream;
+    const begun_ms = performance.now();
+    const fold = new Fold();
+    const counted = { batches: 0, reports: 0, isLess: false };
+    let ended: [AttemptEnd, EngineReport] = [{ kind: "abandoned" }, { usage: null, reason: null }];
+    const batches = ask({
+      client,
+      upstream: { ...plain, protocol, ...(how.runningUsage ? { runningUsage: how.runningUsage } : {}) },
+      codec: upstreamCodecs[protocol],
+      request,
+      model: how.model ?? model,
+      stream: request.stream,
+      inputBytes: 0,
+      outputTokens_max: request.outputTokens_max ?? answer_tokens_max,
+      dialect: how.dialect ?? dialect,
+      identity: { responseId: "check", createdAtSeconds: 0, model: request.model },
+      patience: { ...patience, connect_ms: upstream.timeouts.connect_ms },
+      signal,
+      refuses: () => {
+        counted.isLess = true;
+      },
+      ended: (...how) => {
+        ended = how;
+      },
+    });
+    try {
+      for await (const batch of batches) {
+        for (const event of batch) fold.push(event);
+        if (batch.some(isPiece)) counted.batches++;
+        counted.reports += batch.filter(({ type }) => type === "usage").length;
+        if (how.leave === "first piece" && counted.batches > 0) break;
+      }
+    } finally {
+      if (leaving) clearTimeout(leaving);
+    }
+    const [end, { usage }] = ended;
+    const isReported = usage !== null && usage.source === "reported";
+    return {
+      result: end.kind === "answered" ? fold.result() : null,
+      end,
+      promptTokens: isReported ? promptTokens(usage) : null,
+      outputTokens: isReported ? usage.outputTokens : null,
+      ...counted,
+      took_ms: performance.now() - begun_ms,
+    };
+  }
+
+  return {
+    upstream,
+    dialect,
+    contextTokens,
+    put,
+    page: (path) => pageOf(client, upstream, path),
+    once(name, question) {
+      const asked = known.get(name) ?? question();
+      known.set(name, asked);
+      return asked;
+    },
+  };
+}
+
+async function pageOf(client: Client, upstream: Upstream, path: string): Promise<string | null> {
+  try {
+    const reply = await client.get({
+      url: new URL(path, upstream.url).href,
+      address: upstream.address,
+      headers: { "user-agent": "sluice", ...upstream.headers },
+      tls: upstream.tls ?? null,
+      connect_ms: upstream.timeouts.connect_ms,
+      signal: Cancellation.timeout(page_ms),
+    });
+    if (reply.status === 200) return await readAtMost(reply, page_bytes_max);
+    reply.drop();
+  } catch {
+    // A page that cannot be read is none.
+  }
+  return null;
+}
+
+function isPiece({ type }: InferenceEvent): boolean {
+  return type === "part-delta";
+}
+
+export function says(text: string): UserTurn {
+  return { role: "user", parts: [{ kind: "text", text }] };
+}
+
+/** The text of an answer, without its thoughts. */
+export function textOf({ result }: Heard): string {
+  return (result?.parts ?? []).flatMap(({ head, text }) => (head.kind === "text" ? [text] : [])).join("");
+}
+
+/** The names of the tools that an answer calls. */
+export function callsOf({ result }: Heard): string[] {
+  return (result?.parts ?? []).flatMap(({ head }) => (head.kind === "tool-call" ? [head.toolName] : []));
+}

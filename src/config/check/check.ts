@@ -1,0 +1,70 @@
+/** Asks an engine all that an upstream's rows depend on: docs/engines.md, Asked, not believed. */
+import type { Dialect } from "../../protocol/dialect.ts";
+import { client as newClient } from "../../upstream/http1/client.ts";
+import type { Upstream } from "../../upstream/target.ts";
+import { asking } from "./asking.ts";
+import { engineQuestions } from "./engine-questions.ts";
+import type { Judged, Question, Verdict } from "./question.ts";
+import { textQuestions } from "./text-questions.ts";
+import { toolQuestions } from "./tool-questions.ts";
+
+export const questions: readonly Question[] = [...textQuestions, ...toolQuestions, ...engineQuestions];
+
+export interface Finding extends Judged {
+  question: string;
+  does: string;
+  /** The verdict that fits the dialect; null if nothing depends on it. */
+  expected: Verdict | null;
+}
+
+export interface CheckSettings {
+  upstream: Upstream;
+  dialect: Dialect;
+  /** The engine's own name. */
+  model: string;
+  contextTokens: number | null;
+  /** `short`: what `sluice init` asks. `long`: also a prompt beyond the context. */
+  extent: "short" | "usual" | "long";
+  /** Called before each question. */
+  asks?(does: string): void;
+}
+
+/** Throws an Error if the engine takes no request at all. */
+export async function checkEngine(settings: CheckSettings): Promise<Finding[]> {
+  const { upstream, extent, asks } = settings;
+  const client = newClient();
+  const engine = asking({ ...settings, client });
+  const due = questions.filter(
+    ({ protocols, isShort, isLong }) =>
+      (protocols?.includes(upstream.protocol) ?? true) && (extent === "short" ? isShort : !isLong || extent === "long"),
+  );
+  try {
+    await assertAnswers(settings, engine);
+    const findings: Finding[] = [];
+    for (const { name, does, expects, ask } of due) {
+      asks?.(does);
+      const expected = expects?.(settings.dialect) ?? null;
+      findings.push({ question: name, does, expected, ...(await ask(engine)) });
+    }
+    return findings;
+  } finally {
+    client.close();
+  }
+}
+
+async function assertAnswers({ upstream, model }: CheckSettings, engine: ReturnType<typeof asking>): Promise<void> {
+  const { end } = await engine.once("hello", () => engine.put({}));
+  const { url, protocol } = upstream;
+  if (end.kind === "unreachable") throw new Error(`Nothing answers at ${url}. Start the engine, or correct the URL.`);
+  if (end.status === 401 || end.status === 403)
+    throw new Error(`The engine at ${url} refuses the key (${end.status}). Correct its api_key in sluice.yaml.`);
+  if (end.kind !== "refused") return;
+  const said = end.said ? `: ${end.said.slice(0, 200)}` : "";
+  throw new Error(
+    `The engine at ${url} does not serve '${model}' in ${protocol} (${end.status}${said}). Choose --model.`,
+  );
+}
+
+export function verdictsOf(findings: readonly Finding[]): ReadonlyMap<string, Verdict> {
+  return new Map(findings.map(({ question, verdict }) => [question, verdict]));
+}

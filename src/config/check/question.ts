@@ -1,0 +1,57 @@
+/** A question to an engine, and the verdict on its answer: `unknown` where the answer proves nothing. */
+import type { Dialect } from "../../protocol/dialect.ts";
+import type { UpstreamProtocol } from "../../upstream/codecs.ts";
+import type { Asking, Heard } from "./asking.ts";
+
+export type Verdict = "yes" | "no" | "unknown";
+
+export interface Judged {
+  verdict: Verdict;
+  /** The reason for the verdict, in a few words. */
+  saw: string;
+}
+
+export interface Question {
+  name: string;
+  /** The end of a sentence that is true if the verdict is yes: the engine … */
+  does: string;
+  /** The protocols of engines that are asked. Absent: all. */
+  protocols?: readonly UpstreamProtocol[];
+  /** `sluice init` asks it too. */
+  isShort?: true;
+  /** Asked only where the operator allows it. */
+  isLong?: true;
+  /** The verdict that fits the dialect. Absent: nothing depends on it. */
+  expects?(dialect: Dialect): Verdict;
+  ask(engine: Asking): Promise<Judged>;
+}
+
+export function yes(saw: string): Judged {
+  return { verdict: "yes", saw };
+}
+export function no(saw: string): Judged {
+  return { verdict: "no", saw };
+}
+export function unknown(saw: string): Judged {
+  return { verdict: "unknown", saw };
+}
+
+const said_characters_max = 120;
+/** A protocol or a field that an engine has not. */
+const missing = new Set([404, 405, 501]);
+
+/** The verdict on a question that was not answered; null if it was. */
+export function unanswered({ result, end, isLess }: Heard): Judged | null {
+  const { kind, status, said = "" } = end;
+  if (result && !isLess) return null;
+  if (isLess) return no("refuses the field by its name, and answers without it");
+  const words = said.replaceAll(/\s+/g, " ").slice(0, said_characters_max);
+  const saw = [status === undefined ? kind : `${kind} (${status})`, words].filter(Boolean).join(": ");
+  const isNo = kind === "rejected" || (status !== undefined && missing.has(status));
+  return isNo ? no(saw) : unknown(saw);
+}
+
+/** The verdict where the answer itself is enough. */
+export function taken(heard: Heard, saw = "answered"): Judged {
+  return unanswered(heard) ?? yes(saw);
+}
