@@ -4,6 +4,7 @@ import type { Reloadable } from "../config/reload.ts";
 import type { Log } from "../http/log.ts";
 import type { Database } from "../postgres/database.ts";
 import type { Member } from "../workers/member.ts";
+import type { Waiting } from "./waiting.ts";
 
 export interface Serving {
   /** The version of this build, with its commit. */
@@ -19,13 +20,17 @@ export interface Serving {
   user: string;
   /** Prints for people, to stdout. */
   say(text: string): void;
-  /** Resolves with the name of the signal to stop. Called again for a second one. */
+  /** Resolves with the name of the signal to stop. */
+  stopping: Promise<NodeJS.Signals>;
+  /** Resolves with that of a further one. */
   stopAsked(): Promise<NodeJS.Signals>;
   onReload(reload: () => void): void;
   /** How long ago the configuration file was changed; null: there is none. */
   fileAge_ms(): number | null;
   /** Null if this process is the whole node. */
   member: Member | null;
+  /** Has the ports until the node listens, because it waited for its database. Null: it did not. */
+  waiting: Waiting | null;
 }
 
 /** The settings of this process at its start: a worker has its share of the node's. */

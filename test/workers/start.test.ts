@@ -56,8 +56,12 @@ test.each([
   expect(code).toBe(1);
 });
 
-test("a database that is away is said once, whatever the number of workers", async () => {
-  const { code, lines } = await failed({ SLUICE_WORKERS: "8", DATABASE_URL: postgres, REDIS_URL: redis });
+test("a database that is not waited for is said once, whatever the number of workers", async () => {
+  const { code, lines } = await failed(
+    { SLUICE_WORKERS: "8", DATABASE_URL: postgres, REDIS_URL: redis },
+    "--wait-for-database",
+    "0s",
+  );
   expect(lines).toEqual([expect.stringMatching(/^sluice: cannot use the database at .*127\.0\.0\.1:1/)]);
   expect(code).toBe(1);
 });

@@ -1,0 +1,89 @@
+/**
+ * A node that waits for its database, before there is a node: it listens, so that probes and clients learn why it does not
+ * serve, and says so in the log.
+ */
+import { waitingApp } from "../api/waiting.ts";
+import { unreadBodies, unreadLimits } from "../body/unread.ts";
+import type { Configuration, ServerSettings } from "../config/configuration.ts";
+import { configurationHash } from "../config/hash.ts";
+import { lifecycle } from "../http/lifecycle.ts";
+import { freePort, listen } from "../http/listen.ts";
+import type { Log } from "../http/log.ts";
+import type { Member } from "../workers/member.ts";
+import { boundsOf } from "./bounding.ts";
+import { identityIn } from "./listeners.ts";
+import { settingsOf, withPorts } from "./membership.ts";
+import { logOf } from "./node-log.ts";
+
+/** How often the log says that it still waits. */
+const logged_every_ms = 30_000;
+
+/** The ports of a node that has waited. */
+export interface Waiting {
+  /** The settings of the server, with the ports that were free. */
+  server: ServerSettings;
+  /** Resolves when the ports are free for the node itself. Requests that run are answered. */
+  handOver(): Promise<void>;
+  /** An attempt has failed. `why` is a predicate of the database, for anybody. */
+  failed(why: string, error: Error): void;
+  over(isOpen: boolean): void;
+}
+
+/** Throws if it cannot listen. */
+export function beginWaiting(configuration: Configuration, member: Member | null): Waiting {
+  const began_ms = performance.now();
+  const log = logOf(() => configuration, member);
+  const waited_s = () => Math.round((performance.now() - began_ms) / 1000);
+  let why = "";
+  let logged_ms = Number.NEGATIVE_INFINITY;
+  const ports = listening(configuration, member, log, () => `the database ${why}; this node waits for it`);
+  return {
+    ...ports,
+    failed(reason, { message }) {
+      why = reason;
+      if (performance.now() - logged_ms < logged_every_ms) return;
+      logged_ms = performance.now();
+      log.event("warn", "database_awaited", { url: ports.url, waited_s: waited_s(), cause: message });
+    },
+    over(isOpen) {
+      log.event("info", isOpen ? "database_reached" : "stopped", { waited_s: waited_s() });
+      log.flush();
+    },
+  };
+}
+
+function listening(configuration: Configuration, member: Member | null, log: Log, problem: () => string) {
+  const settings = settingsOf(configuration, member);
+  const { limits } = settings;
+  // The supervisor has checked the ports of workers.
+  const checked = member ? null : { port: freePort(settings.server), operatorPort: freeOperatorPort(settings.server) };
+  const server = checked ? withPorts(settings.server, checked) : settings.server;
+  if (!member && server.console) freePort(server.console);
+  const identity = server.tls ? identityIn(server.tls) : null;
+  const life = lifecycle();
+  const app = waitingApp({
+    bounds: boundsOf(settings, life),
+    unread: unreadBodies(unreadLimits(limits.body_bytes_max)),
+    limits,
+    lifecycle: life,
+    traces: null,
+    // Every connection is closed with its answer, so that clients reach the node itself as soon as it serves.
+    letsGo: () => true,
+    metrics: { request() {} },
+    log,
+    newId: () => Bun.randomUUIDv7("buffer").toHex(),
+    readiness: () => [{ name: "database", severity: "required", problem: problem() }],
+    configurationHash: () => configurationHash(configuration),
+  });
+  const options = { ...limits, isShared: member !== null };
+  const api = listen(app, { ...server, ...options }, identity);
+  const { operator } = server;
+  const operators = operator && listen(app, { ...operator, ...options }, operator.tls === "on" ? identity : null);
+  return {
+    server,
+    url: api.url,
+    handOver: async () => void (await Promise.all([api.refuse(), operators?.refuse()])),
+  };
+}
+
+const freeOperatorPort = ({ operator }: ServerSettings) => operator && freePort(operator);
