@@ -1,10 +1,9 @@
 /** The values that every builder of a node takes, and the form in which a builder returns its result. */
-import type { Configuration } from "../config/configuration.ts";
+import type { Configuration, ServerSettings } from "../config/configuration.ts";
 import type { Reloadable } from "../config/reload.ts";
 import type { Log } from "../http/log.ts";
 import type { Database } from "../postgres/database.ts";
 import type { Member } from "../workers/member.ts";
-import type { Waiting } from "./waiting.ts";
 
 export interface Serving {
   /** The version of this build, with its commit. */
@@ -30,7 +29,15 @@ export interface Serving {
   /** Null if this process is the whole node. */
   member: Member | null;
   /** Has the ports until the node listens, because it waited for its database. Null: it did not. */
-  waiting: Waiting | null;
+  waiting: WaitingPorts | null;
+}
+
+/** The ports of a node that waits for its database, or has waited. */
+export interface WaitingPorts {
+  /** The settings of the server, with the ports that were free. */
+  server: ServerSettings;
+  /** Resolves when the ports are free for the node itself. Requests that run are answered. */
+  handOver(): Promise<void>;
 }
 
 /** The settings of this process at its start: a worker has its share of the node's. */

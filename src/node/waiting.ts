@@ -9,21 +9,19 @@ import { configurationHash } from "../config/hash.ts";
 import { lifecycle } from "../http/lifecycle.ts";
 import { freePort, listen } from "../http/listen.ts";
 import type { Log } from "../http/log.ts";
+import { systemClock } from "../time/clock.ts";
+import { seldom } from "../time/seldom.ts";
 import type { Member } from "../workers/member.ts";
 import { boundsOf } from "./bounding.ts";
+import type { WaitingPorts } from "./foundation.ts";
 import { identityIn } from "./listeners.ts";
 import { settingsOf, withPorts } from "./membership.ts";
 import { logOf } from "./node-log.ts";
 
-/** How often the log says that it still waits. */
+/** How often the log says that it still waits for the same reason. */
 const logged_every_ms = 30_000;
 
-/** The ports of a node that has waited. */
-export interface Waiting {
-  /** The settings of the server, with the ports that were free. */
-  server: ServerSettings;
-  /** Resolves when the ports are free for the node itself. Requests that run are answered. */
-  handOver(): Promise<void>;
+export interface Waiting extends WaitingPorts {
   /** An attempt has failed. `why` is a predicate of the database, for anybody. */
   failed(why: string, error: Error): void;
   over(isOpen: boolean): void;
@@ -34,18 +32,17 @@ export function beginWaiting(configuration: Configuration, member: Member | null
   const began_ms = performance.now();
   const log = logOf(() => configuration, member);
   const waited_s = () => Math.round((performance.now() - began_ms) / 1000);
-  let why = "";
-  let logged_ms = Number.NEGATIVE_INFINITY;
-  const ports = listening(configuration, member, log, () => `the database ${why}; this node waits for it`);
+  let problem = "";
+  const isDue = seldom(logged_every_ms, systemClock());
+  const ports = listening(configuration, member, log, () => problem);
   return {
     ...ports,
-    failed(reason, { message }) {
-      why = reason;
-      if (performance.now() - logged_ms < logged_every_ms) return;
-      logged_ms = performance.now();
-      log.event("warn", "database_awaited", { url: ports.url, waited_s: waited_s(), cause: message });
+    failed(why, { message }) {
+      problem = `the database ${why}; this node waits for it`;
+      if (isDue(why)) log.event("warn", "database_awaited", { url: ports.url, waited_s: waited_s(), cause: message });
     },
     over(isOpen) {
+      problem = "the database was reached; this node begins to serve";
       log.event("info", isOpen ? "database_reached" : "stopped", { waited_s: waited_s() });
       log.flush();
     },

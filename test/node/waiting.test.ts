@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { migrations } from "../../db/migrate.ts";
 import { serverDatabase } from "../../src/postgres/server.ts";
+import { authority, written } from "../harness/certificates.ts";
 import { freePort } from "../harness/daemon.ts";
 import { redisUrl, startPostgres } from "../harness/services.ts";
 import { program } from "../harness/sluice.ts";
@@ -50,6 +51,9 @@ async function started(env: Record<string, string>, ...words: string[]) {
     },
   };
 }
+
+/** Waits while the other tests run. */
+const patient = started({ DATABASE_URL: "postgres://nobody@127.0.0.1:1/none" });
 
 const linesOf = (text: string) =>
   text
@@ -234,4 +238,32 @@ test("a port that somebody has ends a start that would wait", async () => {
   expect(await node.ends()).toBe(1);
   expect(node.err()).toContain(`${port}`);
   taken.close();
+});
+
+test("over TLS it waits with its certificate, and hands the port over", async () => {
+  const files = written(folder, "node", authority().issue(["127.0.0.1"]));
+  const port = await freePort();
+  const node = await started({
+    DATABASE_URL: `postgres://postgres@127.0.0.1:${port}/postgres`,
+    SLUICE_TLS_CERTIFICATE_FILE: files.certificate,
+    SLUICE_TLS_KEY_FILE: files.key,
+  });
+  await node.waits();
+  const secure = `${node.url.replace("http:", "https:")}/readyz`;
+  const asked = () => fetch(secure, { tls: { rejectUnauthorized: false } }).then(({ status }) => status);
+  expect(await asked()).toBe(503);
+  const postgres = await startPostgres(port);
+  await node.serves();
+  expect(await asked()).toBe(200);
+  expect(await node.stops()).toBe(0);
+  await postgres.stop();
+});
+
+test("the log says every 30 seconds that a node still waits", async () => {
+  const node = await patient;
+  const awaited = () => linesOf(node.err()).filter(({ event }) => event === "database_awaited");
+  await until(() => awaited().length > 1, 60_000, "a second line");
+  const [, second] = awaited() as { waited_s: number }[];
+  expect(second!.waited_s).toBeWithin(30, 40);
+  expect(await node.stops()).toBe(0);
 });

@@ -89,7 +89,7 @@ test("nobody starts a worker by hand", async () => {
 });
 
 test("one worker is one process: nothing else is started, on any database", async () => {
-  const { code, lines } = await failed({ SLUICE_WORKERS: "1", DATABASE_URL: postgres });
+  const { code, lines } = await failed({ SLUICE_WORKERS: "1", DATABASE_URL: postgres }, "--wait-for-database", "0s");
   expect(lines).toEqual([expect.stringMatching(/^sluice: cannot use the database/)]);
   expect(code).toBe(1);
 });
