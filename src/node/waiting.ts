@@ -43,7 +43,8 @@ export function beginWaiting(configuration: Configuration, member: Member | null
     },
     over(isOpen) {
       problem = "the database was reached; this node begins to serve";
-      log.event("info", isOpen ? "database_reached" : "stopped", { waited_s: waited_s() });
+      if (isOpen) log.event("info", "database_reached", { waited_s: waited_s() });
+      else log.event("info", "stopped");
       log.flush();
     },
   };
