@@ -80,6 +80,8 @@ export const dashboards: Record<string, Panel[]> = {
   ],
   engines: [
     panel("Attempts", "reqps", ["{{upstream}} {{outcome}}", rate("upstream_attempts_total", "upstream, outcome")]),
+    panel("Ends in unknown words", "reqps", ["{{upstream}}", rate("upstream_unknown_reasons_total", "upstream")]),
+    panel("Stray answers", "reqps", ["{{upstream}}", rate("upstream_stray_answer_total", "upstream")]),
     panel("Not sent as written", "reqps", ["{{upstream}} {{loss}}", rate("upstream_losses_total", "upstream, loss")]),
     panel("Share of failed attempts", "percentunit", [
       "{{upstream}}",

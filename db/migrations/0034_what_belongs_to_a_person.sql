@@ -72,6 +72,13 @@ create or replace function usage_refresh_members(organization uuid, person uuid)
 -- The key by which a stored response was made, and with it the person. Null: it was stored by an older version, and is nobody's.
 alter table kept_response add column key_id uuid;
 
+-- Nodes of an older version call this one.
+create or replace function kept_response_keep(
+  owner uuid, response_id uuid, previous uuid, said text, answered text, rest text, bytes_max bigint
+) returns boolean
+  language plpgsql volatile
+  as $$ begin return kept_response_keep(owner, response_id, previous, said, answered, rest, bytes_max, null); end $$;
+
 -- As 0008 has it, with the key.
 create function kept_response_keep(
   owner uuid, response_id uuid, previous uuid, said text, answered text, rest text, bytes_max bigint, by_key uuid
@@ -111,10 +118,3 @@ create function kept_response_keep(
     update kept_response_total set bytes = total where organization_id = owner;
     return true;
   end $$;
-
--- Nodes of an older version call this one.
-create or replace function kept_response_keep(
-  owner uuid, response_id uuid, previous uuid, said text, answered text, rest text, bytes_max bigint
-) returns boolean
-  language sql volatile
-  as $$ select kept_response_keep(owner, response_id, previous, said, answered, rest, bytes_max, null) $$;

@@ -15,7 +15,10 @@ export interface Dialect {
     /** Under which an answer's thoughts are read, the first one that has a text. */
     in: readonly ReasoningField[];
   };
-  /** Whether a Messages engine is sent thoughts without a signature. Engines that sign theirs refuse them. */
+  /**
+   * Whether the engine signs no thoughts and reads their text: then Messages are sent thoughts without a signature, which
+   * engines that sign theirs refuse, and Responses the text in place of a proof, which it could not read.
+   */
   unsignedThoughts: boolean;
   /** The field for the most output tokens in chat completions. */
   cap: "max_tokens" | "max_completion_tokens";

@@ -105,6 +105,7 @@ export const dialects = {
   "llama.cpp": {
     ...own,
     mark: "llama.cpp",
+    unsignedThoughts: true,
     load: { waiting: ["llamacpp:requests_deferred"], cache: ["llamacpp:kv_cache_usage_ratio"] },
   },
   ollama: {

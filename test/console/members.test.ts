@@ -198,16 +198,24 @@ describe("a member", () => {
     };
     const change = (path: string, body: object) => carol.manage(path, { method: "PATCH", body });
     const limits = { month: 1_000 };
-    expect(await change(`/keys/${await keyOf(carol.id)}/budget`, { limits })).toMatchObject({ code: "wrong_state" });
-    expect(await change(`/teams/${team.id}`, { limits })).toMatchObject({ code: "wrong_state" });
-    expect(await change(`/teams/${team.id}`, { member_limits: limits })).toMatchObject({ code: "wrong_state" });
+    // She may lower what counts for her, but not take that back.
+    const more = { month: 1_001 };
+    const own = await keyOf(carol.id);
+    for (const [path, body, raising] of [
+      [`/keys/${own}/budget`, { limits }, { limits: more }],
+      [`/teams/${team.id}`, { limits }, { limits: more }],
+      [`/teams/${team.id}`, { member_limits: limits }, { member_limits: more }],
+    ] as const) {
+      expect((await change(path, body)).status).toBe(200);
+      expect(await change(path, raising)).toMatchObject({ code: "wrong_state" });
+    }
     expect((await change(`/teams/${team.id}`, { name: "leaders" })).status).toBe(200);
     const another = await keyOf(ann.id);
     expect((await change(`/keys/${another}/budget`, { limits })).status).toBe(200);
     // The same for raises, and what stands on top of a plan is the service's.
     const raise = { limits: { month: 2_000 }, until: tomorrow };
     const raised = (path: string, body: object = raise) => carol.manage(`${path}/raise`, { method: "PUT", body });
-    for (const path of [`/keys/${await keyOf(carol.id)}`, `/teams/${team.id}`])
+    for (const path of [`/keys/${own}`, `/teams/${team.id}`])
       expect(await raised(path)).toMatchObject({ code: "wrong_state" });
     const inHers = { ...raise, organization };
     expect(await raised(`/people/${carol.id}`, inHers)).toMatchObject({ code: "wrong_state" });

@@ -79,7 +79,7 @@ afterAll(async () => {
 const long = "text \\n\\u00e9 ".repeat(9_000);
 const messages = `[ {"role":"user",  "content":"${long}"},
   {"role":"assistant","content":"","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]},
-  {"role":"tool","tool_call_id":"c","content":"half \\ud83d"} ]`;
+  {"role":"tool","tool_call_id":"c","content":"whole \\ud83d\\ude00"} ]`;
 const tools = `[{"type":"function","function":{"name":"f","parameters":{"const":9007199254740993${" ".repeat(5_000)}}}}]`;
 const chat = (model: string, fields: string) => `{"model":"acme/${model}",${fields}}`;
 const ordinary = `"messages":${messages},"tools":${tools},"max_tokens":99,"user":"u","temperature":0.5`;
@@ -112,6 +112,13 @@ test.each([
   expect(asked[0]?.text).toContain(messages);
   expect(asked[0]?.text).toContain("9007199254740993");
   expect(asked[0]?.text).not.toContain('"user":');
+});
+
+test("half a character is written anew as U+FFFD, since engines answer 500 to it", async () => {
+  const text = chat("one", ordinary.replace("\\ude00", ""));
+  expect(await ask(text)).toBe(200);
+  expect(asked[0]?.text).not.toContain("\\ud83d");
+  expect((asked[0]?.body.messages as { content: string }[]).at(-1)?.content).toBe("whole \ufffd");
 });
 
 test("in pieces of any size, behind a byte order mark and before blanks", async () => {

@@ -66,7 +66,7 @@ describe.each(Object.keys(bodies))("on %s", (path) => {
 
   test.each([
     ["10^18", 1e18, "malformed"],
-    ["a text", "20", "malformed"],
+    ["a text that is no count", "twenty", "malformed"],
     ["less than nothing", -20, "malformed"],
     ["half a token", 19.5, "malformed"],
     ["nothing", undefined, "missing"],

@@ -50,7 +50,12 @@ describe("a sign-in of Claude Code", () => {
       },
       { key },
     );
-  const limit = (session: number) => node.sluice.json("key", "update", keyId, "--limit", `session=${session}`);
+  /** Limits the person who signed in: a sign-in's key has no limits of its own. */
+  const limit = async (session: number) => {
+    const { person_id: person } = await node.sluice.json<{ person_id: string }>("key", "show", keyId);
+    const { organization } = node.sluice;
+    return node.sluice.json("person", "limit", person, "--org", organization, "--limit", `session=${session}`);
+  };
   let keyId: string;
 
   test("takes its models from the catalog, and is told when nothing changed", async () => {

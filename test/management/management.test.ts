@@ -148,7 +148,7 @@ describe("keys", () => {
     );
     expect(await refusal(manage.createKey({ ...key, scopes: [] }))).toContain("of 1 to 10 items");
     expect(await refusal(manage.createKey({ ...key, models: ["writer-1"] }))).toContain("acme/writer-1");
-    expect(await refusal(manage.createKey({ ...key, models: [""] }))).toContain("not empty");
+    expect(await refusal(manage.createKey({ ...key, models: [""] }))).toContain("at least one character");
     expect(await refusal(manage.createKey({ ...key, organization: "nobody" }))).toContain("no organization");
     expect(await listKeys(manage)).toHaveLength(1);
   });

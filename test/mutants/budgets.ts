@@ -9,6 +9,8 @@ const verbs = "db/migrations/0004_ledger_verbs.sql";
 const own = "db/migrations/0013_budgets.sql";
 /** What migration 0026 replaced of both. */
 const people = "db/migrations/0026_people_in_the_ledger.sql";
+/** The newest definition of `usage_refresh_members`. */
+const refreshing = "db/migrations/0034_what_belongs_to_a_person.sql";
 const admissions = "db/migrations/0030_subjects_at_less_cost.sql";
 const book = "test/store/budgets.test.ts > budgets on postgres";
 const members = "test/store/members.test.ts > people on postgres";
@@ -87,7 +89,7 @@ export const budgets: Mutant[] = [
   },
   {
     name: "an organization's limits for its members count before those of a team",
-    file: people,
+    file: refreshing,
     find: "when t.team_id then 2 else 3 end",
     replace: "when t.team_id then 3 else 2 end",
     caughtBy: [members],
@@ -103,7 +105,7 @@ export const budgets: Mutant[] = [
   },
   {
     name: "an organization's limits for its members are not looked at",
-    file: people,
+    file: refreshing,
     find: "where d.owner_id in (t.team_id, organization)",
     replace: "where d.owner_id = t.team_id",
     caughtBy: [`${members} a person's own limits count`],
@@ -111,7 +113,7 @@ export const budgets: Mutant[] = [
   },
   {
     name: "a person's own limits count behind those that all members have",
-    file: people,
+    file: refreshing,
     find: "select 1 as place, array[o.session_units",
     replace: "select 4 as place, array[o.session_units",
     caughtBy: [`${members} a person's own limits count`],
@@ -119,7 +121,7 @@ export const budgets: Mutant[] = [
   },
   {
     name: "a person's keys stay in the team that she has left",
-    file: people,
+    file: refreshing,
     find: "        and s.team_id is distinct from t.team_id",
     replace: "        and s.team_id is distinct from t.team_id and false",
     caughtBy: [`${members} a person's own limits count`],

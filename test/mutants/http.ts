@@ -66,7 +66,7 @@ export const http: Mutant[] = [
     find: ": whyNotExtra(name);",
     replace: ": undefined;",
     caughtBy: ["test/config/file.test.ts"],
-    rule: "docs/configuration.md, Models",
+    rule: "docs/configuration.md, models",
   },
   {
     name: "a compressed body that hardly unpacks may be of any size",

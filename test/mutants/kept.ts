@@ -92,7 +92,7 @@ export const kept: Mutant[] = [
   {
     name: "a cancelled response is stored as completed",
     file: "src/api/kept/keeping.ts",
-    find: 'if (!this.#isFinished) this.#call.leave(new Fault("internal_error", "The response was cancelled."));',
+    find: "if (!this.#isFinished) this.#call.cancel();",
     replace: "",
     caughtBy: [`${background} > it is cancelled`],
     rule: "docs/protocols.md, Background responses",

@@ -142,7 +142,7 @@ export const ofNames: readonly Mutant[] = [
   {
     name: "the client remembers each address for ever",
     file: "src/upstream/http1/client.ts",
-    find: "if (pool.idle.length === 0 && pool.used_ms < now - idle_ms) forgetPool(pool);",
+    find: "if (pool.idle.size === 0 && pool.used_ms < now - idle_ms) forgetPool(pool);",
     replace: "",
     caughtBy: [client],
     rule,

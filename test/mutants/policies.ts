@@ -123,7 +123,7 @@ export const policies: Mutant[] = [
   },
   {
     name: "what is being stored while nothing is to be kept any more stays",
-    file: "db/migrations/0008_responses.sql",
+    file: "db/migrations/0034_what_belongs_to_a_person.sql",
     find: "where id = owner and (not keeps_content or status = 'closed')) then\n      return true;",
     replace: "where id = owner and status = 'closed') then\n      return true;",
     caughtBy: [`${store} > loses what is stored`],

@@ -611,8 +611,8 @@ export const usage: Mutant[] = [
   {
     name: "an answer goes on at an engine that cannot",
     file: "src/usage/route-order.ts",
-    find: "return route.continues === true && !(failed && isSame(route, failed));",
-    replace: "return !(failed && isSame(route, failed));",
+    find: "return route.continues === true && !failed.some((one) => isSame(route, one));",
+    replace: "return !failed.some((one) => isSame(route, one));",
     caughtBy: ["test/http/continuation.test.ts > in each protocol"],
     rule: "docs/routing.md, Going on in mid-answer",
   },

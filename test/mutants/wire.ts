@@ -281,8 +281,8 @@ export const upstream: Mutant[] = [
   {
     name: "the second try takes another connection of the pool",
     file: "src/upstream/http1/client.ts",
-    find: "(isFresh ? undefined : taken(pool)) ??",
-    replace: "taken(pool) ??",
+    find: "(isFresh || sharer === null ? undefined : pool.idle.take(sharer)) ??",
+    replace: "(sharer === null ? undefined : pool.idle.take(sharer)) ??",
     caughtBy: [`${client} > one of its own is a new one`],
     rule: "docs/design/protocols.md, Connections closed without notice",
   },

@@ -90,12 +90,11 @@ describe("a sentence that is known", () => {
 
 describe("any other text", () => {
   test.each([
-    ["Grammar error: Invalid type: objec", "the form of the answer"],
+    ["Grammar error: Invalid type: objec", "because of 'response_format'"],
     [
       "The response was filtered due to the prompt triggering Azure OpenAI's content management policy.",
       "a content policy filters",
     ],
-    ["Failed to call a function. Please adjust your prompt. See 'failed_generation' for more details.", "tool call"],
     ["Conversation roles must alternate user/assistant/user", "the order of its messages"],
     ["At most 0 image(s) may be provided in one request.", "an image, a file or sound"],
     ["Something that nobody has heard of", "Change the request's content"],

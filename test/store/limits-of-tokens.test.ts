@@ -1,4 +1,4 @@
-// Migration 0034: limits of sign-ins and identity tokens move to their person, and none is lost or raised by it.
+// Migration 0035: limits of sign-ins and identity tokens move to their person, and none is lost or raised by it.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { migrate, migrations } from "../../db/migrate.ts";
 import { key_random_bytes, newKey, secretOf } from "../../src/auth/key.ts";
@@ -16,7 +16,7 @@ import { kindsFor } from "../postgres/databases.ts";
 setDefaultTimeout(60_000);
 const before = migrations.slice(
   0,
-  migrations.findIndex(({ name }) => name.startsWith("0034")),
+  migrations.findIndex(({ name }) => name.startsWith("0035")),
 );
 const budget = (limits: Partial<Budget>): Budget => ({ ...noBudget, ...limits });
 

@@ -11,6 +11,7 @@ import type {
 import { inEngineOrder } from "../../inference/turns.ts";
 import { isCarried } from "../carried.ts";
 import type { UpstreamAsk } from "../codec.ts";
+import { dialects } from "../dialects.ts";
 import type { JsonObject } from "../json.ts";
 import { wireOf } from "./native.ts";
 
@@ -28,7 +29,7 @@ export function encodeTurns(turns: readonly Turn[], ask: UpstreamAsk): Item[] {
         for (const part of turn.parts) {
           if (part.kind === "tool-call" && wireOf(part.native)?.type === "custom_tool_call") custom.add(part.callId);
         }
-        items.push(...answerItems(turn, () => reasonings++, ask.lost));
+        items.push(...answerItems(turn, () => reasonings++, ask));
         break;
       case "tool":
         items.push(resultItem(turn, custom.has(turn.callId)));
@@ -41,7 +42,7 @@ export function encodeTurns(turns: readonly Turn[], ask: UpstreamAsk): Item[] {
 }
 
 /** Consecutive texts become one message. */
-function answerItems({ parts }: AssistantTurn, nextId: () => number, lost: UpstreamAsk["lost"]): Item[] {
+function answerItems({ parts }: AssistantTurn, nextId: () => number, ask: UpstreamAsk): Item[] {
   const items: Item[] = [];
   let content: JsonObject[] | null = null;
   for (const part of parts) {
@@ -53,7 +54,7 @@ function answerItems({ parts }: AssistantTurn, nextId: () => number, lost: Upstr
     } else {
       content = null;
       if (part.kind === "tool-call") items.push(callItem(part));
-      if (part.kind === "reasoning") items.push(...reasoningItems(part, nextId, lost));
+      if (part.kind === "reasoning") items.push(...reasoningItems(part, nextId, ask));
     }
   }
   return items;
@@ -73,18 +74,24 @@ function callItem({ callId, toolName, arguments: written, native }: ToolCallPart
 
 /** Reasoning with the engine's proof, or else its text with an id, which some engines require. */
 function reasoningItems(
-  { text, signature, encrypted }: ReasoningPart,
+  part: ReasoningPart,
   nextId: () => number,
-  lost: UpstreamAsk["lost"],
+  { dialect = dialects.generic, lost }: UpstreamAsk,
 ): JsonObject[] {
+  const { text, signature } = part;
   if (isCarried(signature)) lost?.("carried");
-  const proof = isCarried(signature) ? encrypted : (signature ?? encrypted);
+  const proof = dialect.unsignedThoughts && text !== "" ? undefined : proofOf(part);
   if (proof === undefined && isCarried(signature) && text === "") return [];
   if (proof === undefined)
     return [{ type: "reasoning", id: `rs_${nextId()}`, summary: [], content: [{ type: "reasoning_text", text }] }];
   return [
     { type: "reasoning", summary: text === "" ? [] : [{ type: "summary_text", text }], encrypted_content: proof },
   ];
+}
+
+/** An empty signature is none: engines that sign nothing give it. */
+function proofOf({ signature, encrypted }: ReasoningPart): string | undefined {
+  return signature && !isCarried(signature) ? signature : encrypted;
 }
 
 function resultItem({ callId, parts, failed }: ToolTurn, custom: boolean): JsonObject {
