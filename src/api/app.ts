@@ -1,7 +1,7 @@
 /** Mounts the operations, each at its method and path. Only http, api and the simulator know Elysia. */
 import { Elysia } from "elysia";
-import { RuntimeConnection } from "../http/connection.ts";
-import { type Framed, frame, identified, methodNotAllowed, type Serve } from "../http/frame.ts";
+import { type ConnectionDependencies, RuntimeConnection } from "../http/connection.ts";
+import { type FrameDependencies, type Framed, frame, identified, methodNotAllowed, type Serve } from "../http/frame.ts";
 import { hostsNamed, otherHost } from "../http/host.ts";
 import { json } from "../http/json.ts";
 import type { IdentityParts } from "../identity/identity.ts";
@@ -51,11 +51,25 @@ interface Mounting {
   page?: Framed;
 }
 
+interface Routing extends Mounting {
+  serve(operation: Operation): Serve;
+  /** The answer at paths that no operation has. */
+  nowhere: Framed;
+}
+
+export type RoutingDependencies = FrameDependencies & ConnectionDependencies;
+
 /** Mounts operations: each with its scope, its guards and its description. */
-export function mount(
-  dependencies: Dependencies,
+export function mount(dependencies: Dependencies, mounted: readonly Operation[], mounting: Mounting = {}) {
+  const serve = (operation: Operation) => serveOperation(dependencies, operation);
+  return routed(dependencies, mounted, { ...mounting, serve, nowhere: unknownPath(firstAtEach(mounted)) });
+}
+
+/** Routes each request to the operation at its method and path. */
+export function routed(
+  dependencies: RoutingDependencies,
   mounted: readonly Operation[],
-  { answersTo = () => true, page }: Mounting = {},
+  { serve: serveOf, nowhere: notThere, answersTo = () => true, page }: Routing,
 ) {
   const elysia = new Elysia({ strictPath: true, handler: { standardHostname: false } });
   // The frame answers faults, so this is a defect of the frame itself.
@@ -65,8 +79,7 @@ export function mount(
     const fault = new Fault("internal_error", "The service failed to handle this request. Please try again.");
     return identified(json(500, encodeFault(fault, requestId)), requestId);
   });
-  const paths = [...Map.groupBy(mounted, ({ path }) => path).values()] as [Operation, ...Operation[]][];
-  const nowhere = frame(dependencies, unknownPath(paths.map(([first]) => first)));
+  const nowhere = frame(dependencies, notThere);
   const paged = page ? frame(dependencies, page) : nowhere;
   const unknown: Serve = (request, connection) => (wantsPage(request) ? paged : nowhere)(request, connection);
   const misdirected = frame(dependencies, otherHost);
@@ -83,7 +96,7 @@ export function mount(
         detail,
       },
     );
-  for (const here of paths) {
+  for (const here of atEachPath(mounted)) {
     const [first] = here;
     const pattern = patternOf(first);
     const whereIdIs = (serve: Serve): Serve =>
@@ -92,14 +105,22 @@ export function mount(
         : serve;
     for (const operation of here) {
       const { operationId, tag, summary, description } = operation;
-      const serve = whereIdIs(serveOperation(dependencies, operation));
+      const serve = whereIdIs(serveOf(operation));
       for (const method of methodsOf(operation))
         route(method, pattern, serve, { operationId, tags: [tag], summary, description });
     }
-    route("ALL", pattern, whereIdIs(otherRequests(dependencies, here)), { hide: true });
+    route("ALL", pattern, whereIdIs(otherRequests(dependencies, here, serveOf)), { hide: true });
   }
   route("ALL", "/*", unknown, { hide: true });
   return elysia;
+}
+
+function atEachPath(mounted: readonly Operation[]): [Operation, ...Operation[]][] {
+  return [...Map.groupBy(mounted, ({ path }) => path).values()] as [Operation, ...Operation[]][];
+}
+
+function firstAtEach(mounted: readonly Operation[]): Operation[] {
+  return atEachPath(mounted).map(([first]) => first);
 }
 
 /** HEAD is a GET to all handlers, so that its headers and its length are the same. */
@@ -108,11 +129,15 @@ function methodsOf({ method }: Operation): string[] {
 }
 
 /** Serves the requests of a path that belong to none of its operations: upgrades, and methods that it lacks. */
-function otherRequests(dependencies: Dependencies, here: readonly [Operation, ...Operation[]]): Serve {
+function otherRequests(
+  dependencies: RoutingDependencies,
+  here: readonly [Operation, ...Operation[]],
+  serveOf: Routing["serve"],
+): Serve {
   const refuse = otherMethod(dependencies, here);
   const upgrade = upgrades.find(({ path }) => path === here[0].path);
   if (!upgrade) return refuse;
-  const serve = serveOperation(dependencies, upgrade);
+  const serve = serveOf(upgrade);
   return (request, connection) => (asksForUpgrade(request) ? serve : refuse)(request, connection);
 }
 
@@ -120,7 +145,7 @@ function asksForUpgrade({ method, headers }: Request): boolean {
   return method === "GET" && /\bwebsocket\b/i.test(headers.get("upgrade") ?? "");
 }
 
-function otherMethod(dependencies: Dependencies, here: readonly [Operation, ...Operation[]]): Serve {
+function otherMethod(dependencies: RoutingDependencies, here: readonly [Operation, ...Operation[]]): Serve {
   const [{ path, faultShape }] = here;
   const allow = here.flatMap(methodsOf).join(", ");
   return frame(dependencies, {

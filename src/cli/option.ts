@@ -24,6 +24,13 @@ export function wholeNumber(min: number, max: number): (value: string) => number
   };
 }
 
+/** `30m`, `1h`, `0s`, in milliseconds. */
+export function duration(value: string): number {
+  const unit_ms = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }[value.slice(-1)];
+  if (unit_ms && /^\d{1,9}.$/.test(value)) return Number(value.slice(0, -1)) * unit_ms;
+  throw new InvalidArgumentError("Specify a duration such as 30s, 5m or 1h, or 0s for none.");
+}
+
 /** `80,100` */
 export function numbers(min: number, max: number): (value: string) => number[] {
   return (value) => {

@@ -2,25 +2,39 @@
 import { writeFileSync } from "node:fs";
 import { type Command, Option } from "commander";
 import { workers_max } from "../config/settings/sections.ts";
+import { compact } from "../inference/compact.ts";
 import { runningServer } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
-import { type JsonFlag, jsonOption, printJson, wholeNumber } from "./option.ts";
+import { duration, type JsonFlag, jsonOption, printJson, wholeNumber } from "./option.ts";
 import type { Services } from "./services.ts";
 
 const document_files = { api: "openapi.json", management: "management.json" };
+
+interface ServeOptions {
+  migrate: boolean;
+  waitForDatabase?: number;
+  worker?: number;
+}
 
 export function addServerCommands(program: Command, { services, exitWith }: CommandContext): void {
   program
     .command("serve")
     .description("serve the API until stopped")
     .option("--no-migrate", "refuse to start on a database that is not migrated (default: migrate it)")
+    .option(
+      "--wait-for-database <duration>",
+      "wait this long for a Postgres that cannot be reached (default: until it can)",
+      duration,
+    )
     .addOption(
       new Option("--worker <n>", "of a node of several workers: this one")
         .argParser(wholeNumber(1, workers_max))
         .hideHelp(),
     )
     .addHelpText("after", serveHelp)
-    .action(async (options: { migrate: boolean; worker?: number }) => exitWith(await services.serve(options)));
+    .action(async ({ migrate, worker, waitForDatabase: waitForDatabase_ms }: ServeOptions) =>
+      exitWith(await services.serve({ migrate, ...compact({ worker, waitForDatabase_ms }) })),
+    );
 
   program
     .command("simulator")
@@ -72,6 +86,8 @@ Settings come from sluice.yaml and from environment variables:
   PORT, HOST           where to listen (default: 8080 on 127.0.0.1)
   DATABASE_URL         Postgres database (default: an embedded database)
   SLUICE_MIGRATE       false: as --no-migrate (default: true)
+  SLUICE_WAIT_FOR_DATABASE_MS
+                       as --wait-for-database, in milliseconds
   SLUICE_DATA_DIR      folder of the embedded database (default: ./data)
   REDIS_URL            Redis, for a service of several nodes
   SLUICE_WORKERS       processes that share the port, a number or auto: one for

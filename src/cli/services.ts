@@ -57,10 +57,11 @@ export interface Services {
   openapi(of: "api" | "management"): Promise<string>;
 
   /**
-   * Serves until stopped; returns the exit code. `migrate`: whether it may, if the settings allow it too. `worker`: the number
-   * of this process among the workers of a node; absent: it is the node.
+   * Serves until stopped; returns the exit code. `migrate`: whether it may, if the settings allow it too.
+   * `waitForDatabase_ms`: how long it waits for Postgres; absent: as the settings say. `worker`: the number of this process
+   * among the workers of a node; absent: it is the node.
    */
-  serve(options: { migrate: boolean; worker?: number }): Promise<number>;
+  serve(options: { migrate: boolean; waitForDatabase_ms?: number; worker?: number }): Promise<number>;
   simulate(options: { host: string; port: number }): Promise<{ url: string; stop(): Promise<void> }>;
   /** Resolves when this process is asked to end (SIGINT, SIGTERM). */
   untilStopped(): Promise<void>;

@@ -52,6 +52,8 @@ export interface ServerSettings extends ServerSection {
   tls?: IdentityFiles;
   /** Whether a start may bring an older database up to date. */
   migrates: boolean;
+  /** How long a start waits for Postgres. Absent: as long as it takes. */
+  databaseWait_ms?: number;
   /** Addresses and networks of the proxies that are trusted to name the client's address. */
   trustedProxies: string[];
   /** The name of the header for that, in lower case. */

@@ -93,6 +93,7 @@ function settingsOf(environment: Environment, values: Values, read: Record<strin
       ...compact({ console: consoleOf(values) }),
       ...compact({ tls: identityOf(values.SLUICE_TLS_CERTIFICATE_FILE, values.SLUICE_TLS_KEY_FILE) }),
       migrates: values.SLUICE_MIGRATE,
+      ...compact({ databaseWait_ms: values.SLUICE_WAIT_FOR_DATABASE_MS }),
       trustedProxies: values.SLUICE_TRUSTED_PROXIES,
       clientAddressHeader: values.SLUICE_CLIENT_ADDRESS_HEADER.toLowerCase(),
       ...compact({ secretKeys: secretKeysIn(values.SLUICE_SECRET_KEY ?? "") ?? undefined }),

@@ -5,7 +5,7 @@ import { isLoopback } from "./client-address.ts";
 import { seconds } from "./listen.ts";
 import type { Socket } from "./socket.ts";
 
-interface ConnectionDependencies {
+export interface ConnectionDependencies {
   bounds: Pick<Bounds, "clientAddress">;
   limits: { idle_ms: number };
 }

@@ -1,5 +1,5 @@
 /** The values that every builder of a node takes, and the form in which a builder returns its result. */
-import type { Configuration } from "../config/configuration.ts";
+import type { Configuration, ServerSettings } from "../config/configuration.ts";
 import type { Reloadable } from "../config/reload.ts";
 import type { Log } from "../http/log.ts";
 import type { Database } from "../postgres/database.ts";
@@ -19,13 +19,25 @@ export interface Serving {
   user: string;
   /** Prints for people, to stdout. */
   say(text: string): void;
-  /** Resolves with the name of the signal to stop. Called again for a second one. */
+  /** Resolves with the name of the signal to stop. */
+  stopping: Promise<NodeJS.Signals>;
+  /** Resolves with that of a further one. */
   stopAsked(): Promise<NodeJS.Signals>;
   onReload(reload: () => void): void;
   /** How long ago the configuration file was changed; null: there is none. */
   fileAge_ms(): number | null;
   /** Null if this process is the whole node. */
   member: Member | null;
+  /** Has the ports until the node listens, because it waited for its database. Null: it did not. */
+  waiting: WaitingPorts | null;
+}
+
+/** The ports of a node that waits for its database, or has waited. */
+export interface WaitingPorts {
+  /** The settings of the server, with the ports that were free. */
+  server: ServerSettings;
+  /** Resolves when the ports are free for the node itself. Requests that run are answered. */
+  handOver(): Promise<void>;
 }
 
 /** The settings of this process at its start: a worker has its share of the node's. */

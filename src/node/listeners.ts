@@ -118,7 +118,8 @@ function consoleListener(
   };
 }
 
-function identityIn(files: IdentityFiles): Identity {
+/** Throws if the files cannot be used. */
+export function identityIn(files: IdentityFiles): Identity {
   const read = readIdentity(files, readFileBounded);
   if ("problem" in read) throw new Error(read.problem);
   return read.identity;

@@ -1,7 +1,7 @@
 /** The settings, checks and readings of a process that is one worker of a node. */
 
 import { type CheckResult, isFailing, type ReadinessCheck } from "../api/readiness.ts";
-import type { Configuration } from "../config/configuration.ts";
+import type { Configuration, ServerSettings } from "../config/configuration.ts";
 import { memoryMarkBytes } from "../config/machine.ts";
 import { limitsOfOne } from "../config/workers.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
@@ -15,9 +15,16 @@ const ofTheNode: readonly string[] = ["workers", "draining"];
 export function settingsOf({ limits, metering, server, storage }: Configuration, member: Member | null) {
   const whole = { ...limits, memory_bytes: limits.memory_bytes || memoryMarkBytes() };
   if (member === null) return { limits: whole, metering, server, storage };
-  const { workers, port, operatorPort } = member;
+  return { limits: limitsOfOne(whole, member.workers), metering, server: withPorts(server, member), storage };
+}
+
+/** The settings of the server with the ports that were found for it. */
+export function withPorts(
+  server: ServerSettings,
+  { port, operatorPort }: Pick<Member, "port" | "operatorPort">,
+): ServerSettings {
   const operator = server.operator && { ...server.operator, port: operatorPort ?? server.operator.port };
-  return { limits: limitsOfOne(whole, workers), metering, server: { ...server, port, operator }, storage };
+  return { ...server, port, operator };
 }
 
 /** The reason why this worker cannot admit requests exactly; null if it can. */

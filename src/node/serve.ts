@@ -1,28 +1,25 @@
 /** A serving node, from its configuration to its exit code: built, warmed, listening, drained. */
 
-import { metricsOperations, probes } from "../api/operations.ts";
 import { adminSocket } from "../cli/socket.ts";
-import { engineNames } from "../config/engine-names.ts";
-import type { Reloadable } from "../config/reload.ts";
-import { type Log, logTo } from "../http/log.ts";
 import { compact } from "../inference/compact.ts";
 import { client } from "../management/client.ts";
 import { hasOrganizations, planUse } from "../postgres/plan-use.ts";
-import { systemClock } from "../time/clock.ts";
-import type { Member } from "../workers/member.ts";
 import type { Foundation, Serving } from "./foundation.ts";
 import { type Listeners, listeners } from "./listeners.ts";
 import { settingsOf } from "./membership.ts";
 import { type Node, startNode } from "./node.ts";
+import { logOf } from "./node-log.ts";
 import { reload, reportAtStart } from "./reloading.ts";
 import { type WarmUpParts, warmUp, warmUpInIdleMoments } from "./warm-up.ts";
 import { consoleText, createDemo, type Demo, welcomeText } from "./welcome.ts";
 
 export async function serve(serving: Serving): Promise<number> {
-  const { configuration, database, member } = serving;
-  const log = logOf(configuration, member);
+  const { configuration, database, member, waiting } = serving;
+  const log = logOf(configuration.current, member);
   const outage = (event: string) => (cause: unknown) => log.event("warn", event, { cause: String(cause) });
-  const foundation: Foundation = { serving, settings: settingsOf(configuration.current(), member), log, outage };
+  const usual = settingsOf(configuration.current(), member);
+  const settings = waiting ? { ...usual, server: waiting.server } : usual;
+  const foundation: Foundation = { serving, settings, log, outage };
   {
     await using ending = new AsyncDisposableStack();
     ending.defer(() => database.close());
@@ -37,7 +34,7 @@ export async function serve(serving: Serving): Promise<number> {
 /** Serves with a node that was built, until it has drained. */
 async function served(foundation: Foundation, node: Node, ending: AsyncDisposableStack): Promise<void> {
   const { serving, settings, log, outage } = foundation;
-  const { configuration, database, member } = serving;
+  const { configuration, database, member, waiting } = serving;
   const isEmbedded = database.kind === "pglite";
   /** Null until the ports listen. The socket of the administration listens before. */
   const started: { listeners: Listeners | null } = { listeners: null };
@@ -66,14 +63,14 @@ async function served(foundation: Foundation, node: Node, ending: AsyncDisposabl
     onReload: serving.onReload,
     isShared: member !== null,
   });
-  const stopping = serving.stopAsked();
-  const warming = warmingOf(foundation, node, stopping);
-  prepared.checkPorts();
+  const warming = warmingOf(foundation, node);
+  if (!waiting) prepared.checkPorts();
   if (!isEmbedded) await warmUp(warming);
   await node.existingRead;
   if (warming.stopped.aborted) return;
   // Before the ports open, so that a script that waits for /readyz finds the key.
   const demo = isEmbedded ? await demoOf(serving, node) : null;
+  await waiting?.handOver();
   const listening = prepared.listen();
   started.listeners = listening;
   ending.use(node.startReporting(listening));
@@ -91,12 +88,12 @@ async function served(foundation: Foundation, node: Node, ending: AsyncDisposabl
   }
   if (member) member.serving(listening.url, node.report);
   else serving.say(`sluice is serving on ${listening.url}\n`);
-  await untilStopped(foundation, { listening, ...node }, stopping);
+  await untilStopped(foundation, { listening, ...node });
 }
 
-function warmingOf({ settings, log }: Foundation, node: Node, stopping: Promise<unknown>): WarmUpParts {
+function warmingOf({ serving, settings, log }: Foundation, node: Node): WarmUpParts {
   const stopped = new AbortController();
-  void stopping.then(() => stopped.abort());
+  void serving.stopping.then(() => stopped.abort());
   return {
     warm_up_ms: settings.server.warm_up_ms,
     start: node.startWarmNode,
@@ -123,9 +120,8 @@ interface Draining extends Pick<Node, "lifecycle" | "sockets"> {
 
 /** Resolves when the open requests have their answers, or their time is over. */
 async function untilStopped(
-  { serving: { stopAsked, member }, settings: { limits }, log }: Foundation,
+  { serving: { stopping, stopAsked, member }, settings: { limits }, log }: Foundation,
   { listening, lifecycle, sockets }: Draining,
-  stopping: Promise<NodeJS.Signals>,
 ): Promise<void> {
   const signal = await stopping;
   if (member?.isAlone()) log.event("warn", "supervisor_lost");
@@ -138,15 +134,4 @@ async function untilStopped(
   await Promise.race([lifecycle.finish(limits.drain_ms), again.then(() => lifecycle.finish(0))]);
   await Promise.race([listening.stop(), Bun.sleep(500)]);
   await listening.stopOperator();
-}
-
-function logOf(configuration: Reloadable, member: Member | null): Log {
-  return logTo({
-    worker: member?.number,
-    write: (text) => void process.stderr.write(text),
-    clock: systemClock(),
-    settings: () => configuration.current().log,
-    probes: new Set([...probes, ...metricsOperations].map(({ path }) => path)),
-    hidden: () => engineNames(configuration.current()),
-  });
 }

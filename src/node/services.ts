@@ -26,6 +26,7 @@ import type { Simulator } from "../simulator/server.ts";
 import type { Member } from "../workers/member.ts";
 import { builtVersion, isCompiled } from "./build.ts";
 import type { Early } from "./early.ts";
+import { opened } from "./opening.ts";
 import { processSignals, type Signals } from "./signals.ts";
 import { isContainer } from "./welcome.ts";
 
@@ -133,36 +134,44 @@ export function services(environment: NodeJS.ProcessEnv, early: Early | null = n
       ]);
       return renderOpenapi(contract, defaultModels(), packageJson.version);
     },
-    serve: async ({ migrate, worker }) => {
+    serve: async ({ migrate, worker, waitForDatabase_ms }) => {
       const member = worker === undefined ? null : await (await import("./worker.ts")).joinedAs(worker);
       const readFile = member ? await readingOf(member, environment) : readFileBounded;
       const first = await loaded(environment, readFile);
       const workers = member ? 1 : workersIn(first.server.workers, roomHere(first));
       if (workers > 1) {
-        return supervised({ environment, configuration: first, workers, migrate, signals, say: terminal.out });
+        const say = terminal.out;
+        return supervised({ environment, configuration: first, workers, migrate, waitForDatabase_ms, signals, say });
       }
       const { storage, server } = first;
       // The embedded database opens in its own thread. Meanwhile this one loads the service.
       if (!storage.databaseUrl) await import("../postgres/embedded.ts");
-      const [database, { configuration, stop }, { serve }] = await Promise.all([
+      const open = () =>
         openForServing(storage, migrate && server.migrates, {
           workers: member?.workers ?? 1,
           thread: early?.databaseThread,
-        }),
+        });
+      const stopAsked = member?.stopAsked ?? signals.stopAsked;
+      const stopping = stopAsked();
+      const wait_ms = waitOf(first, member, waitForDatabase_ms);
+      const [start, { configuration, stop }, { serve }] = await Promise.all([
+        opened({ open, wait_ms, stopping, configuration: first, member }),
         configurationInForce(environment, first, readFile),
         setImmediate().then(() => import("./serve.ts")),
       ]);
       try {
+        if (start === null) return 0;
         return await serve({
+          ...start,
           version,
           contractVersion: packageJson.version,
           isCompiled,
           configuration,
-          database,
           isTerminal: terminal.width !== null && !isContainer(environment),
           user: systemUser(),
           say: terminal.out,
-          stopAsked: member?.stopAsked ?? signals.stopAsked,
+          stopping,
+          stopAsked,
           onReload: member?.onReload ?? signals.onReload,
           fileAge_ms: () => fileAge_ms(configurationPath(environment).path, Date.now()),
           member,
@@ -217,11 +226,13 @@ interface Supervised {
   configuration: Configuration;
   workers: number;
   migrate: boolean;
+  waitForDatabase_ms: number | undefined;
   signals: Signals;
   say(text: string): void;
 }
 
-async function supervised({ environment, configuration, workers, migrate, signals, say }: Supervised): Promise<number> {
+async function supervised(parts: Supervised): Promise<number> {
+  const { environment, configuration, workers, migrate, waitForDatabase_ms: wait_ms, signals, say } = parts;
   const [{ supervise }, { fileRead }] = await Promise.all([import("./supervise.ts"), import("./worker.ts")]);
   const { path } = configurationPath(environment);
   return supervise({
@@ -231,9 +242,22 @@ async function supervised({ environment, configuration, workers, migrate, signal
     say,
     ...signals,
     room: roomHere(configuration),
-    command: [...program, "serve", ...(migrate ? [] : ["--no-migrate"]), "--worker"],
+    command: [
+      ...[...program, "serve", ...(migrate ? [] : ["--no-migrate"])],
+      ...(wait_ms === undefined ? [] : ["--wait-for-database", `${wait_ms / 1000}s`]),
+      "--worker",
+    ],
     readFile: () => fileRead(path, readFileBounded),
   });
+}
+
+/**
+ * How long a start waits for its database. The embedded one comes from nowhere else; and a worker beside others that serve
+ * ends, and is started again, so that clients reach those.
+ */
+function waitOf({ storage, server }: Configuration, member: Member | null, asked_ms: number | undefined): number {
+  if (!storage.databaseUrl || member?.isReplaced) return 0;
+  return asked_ms ?? server.databaseWait_ms ?? Number.POSITIVE_INFINITY;
 }
 
 /** The configuration in force. It can be reloaded, and the simulator runs once a route needs it. */
@@ -253,7 +277,7 @@ async function configurationInForce(environment: NodeJS.ProcessEnv, read: Config
 /** A command changes no schema: it creates one with the database, and otherwise refuses any but its own. */
 async function openForCommand(storage: StorageSettings): Promise<Database> {
   const isNew = creates(storage);
-  return opened(storage, async (database) => {
+  return prepared(storage, async (database) => {
     const { assertCurrent, migrate } = await import("../../db/migrate.ts");
     await (isNew ? migrate(database) : assertCurrent(database));
   });
@@ -274,10 +298,10 @@ async function openForServing(
     if (problem) throw new Error(`cannot use the database: ${problem}`);
     await prepareToServe(database, mayMigrate || isNew);
   };
-  return opened(storage, prepare, connecting);
+  return prepared(storage, prepare, connecting);
 }
 
-async function opened(
+async function prepared(
   storage: StorageSettings,
   prepare: (database: Database) => Promise<void>,
   connecting: Connecting = {},

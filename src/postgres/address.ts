@@ -75,6 +75,6 @@ function decoded(text: string): string {
 function refuse(why: string): never {
   throw new DatabaseError(
     `DATABASE_URL is not a database's address: ${why}; it looks like postgres://user:password@host:5432/name`,
-    "unavailable",
+    "address",
   );
 }

@@ -150,7 +150,9 @@ function failure(error: unknown): DatabaseError {
   if (error instanceof Error && "code" in error && losses.has(String(error.code))) return lost();
   // The driver's error is not set as the cause: it carries the parameters, and logs print causes.
   if (error instanceof postgres.PostgresError) return new DatabaseError(error.message, error.code);
-  return new DatabaseError(error instanceof Error ? error.message : String(error), "unavailable");
+  // A server may refuse our certificate after the handshake.
+  const isTls = error instanceof Error && "code" in error && String(error.code).startsWith("ERR_SSL_");
+  return new DatabaseError(error instanceof Error ? error.message : String(error), isTls ? "tls" : "unavailable");
 }
 
 /** Codes of the driver's errors for a lost connection. Their messages name an address that the driver does not know. */

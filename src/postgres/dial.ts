@@ -4,7 +4,7 @@ import { connect, type Socket } from "node:net";
 import { within } from "../time/deadline.ts";
 import type { Address, Place } from "./address.ts";
 import { DatabaseError } from "./database-error.ts";
-import { type Security, secured } from "./tls.ts";
+import { Lost, type Security, secured } from "./tls.ts";
 
 /**
  * Opens a socket to the first place that accepts one. It and those before it are removed from the list. Throws
@@ -20,12 +20,15 @@ export async function dialled(
     try {
       return await socketTo(place, security, connect_ms);
     } catch (error) {
-      const { code = "", message } = error as NodeJS.ErrnoException;
-      const why = code ? `${place.label} ${reasons[code] ?? `cannot be reached (${code})`}` : message;
-      failed = new DatabaseError(why, "unavailable");
+      failed = error instanceof DatabaseError ? error : unreached(place, error as NodeJS.ErrnoException);
     }
   }
   throw failed;
+}
+
+function unreached({ label }: Place, { code = "", message }: NodeJS.ErrnoException): DatabaseError {
+  const why = code ? `${label} ${reasons[code] ?? `cannot be reached (${code})`}` : message;
+  return new DatabaseError(why, "unavailable");
 }
 
 async function socketTo(place: Place, security: Security, connect_ms: number): Promise<Socket> {
@@ -43,7 +46,10 @@ async function socketTo(place: Place, security: Security, connect_ms: number): P
     plain.destroy();
     if (isSilent) throw error;
     if (security.mode === "prefer" || security.mode === "allow") return opened(place, connect_ms);
-    throw new Error(`${place.label} ${(error as Error).message}`);
+    throw new DatabaseError(
+      `${place.label} ${(error as Error).message}`,
+      error instanceof Lost ? "unavailable" : "tls",
+    );
   }
 }
 

@@ -110,12 +110,16 @@ export async function secured(socket: Socket, host: string, security: Security):
   return secure;
 }
 
+/** The connection was lost while TLS began, as that to a proxy is whose server does not run yet. */
+export class Lost extends Error {}
+
 async function ended(socket: Socket): Promise<never> {
   const code = await once(socket, "close").then(
     () => null,
     (error: NodeJS.ErrnoException) => error.code,
   );
-  throw new Error(`broke off while TLS began${code ? ` (${code})` : ""}`);
+  const why = `broke off while TLS began${code ? ` (${code})` : ""}`;
+  throw code?.startsWith("ERR_") ? new Error(why) : new Lost(why);
 }
 
 /** The reason not to trust the server, or null. */

@@ -35,6 +35,8 @@ export interface Member {
   workers: number;
   port: number;
   operatorPort: number | null;
+  /** Whether others serve, and another one takes its place if it cannot start. */
+  isReplaced: boolean;
   /** The contents of sluice.yaml, now or at the last reload. */
   file(): FileRead;
   /** The metrics of all workers, for a client that asks the node. */
@@ -103,7 +105,7 @@ export async function joined(number: number, channel: Channel, signalled: Promis
   });
   void signalled.then(stopped.resolve);
   channel.send({ word: "here" });
-  const { identity, workers, port, operatorPort } = await begun.promise;
+  const { identity, workers, port, operatorPort, isReplaced } = await begun.promise;
 
   async function ask(what: Format | "routes"): Promise<string | WorkerRoute[]> {
     const question = nextQuestion++;
@@ -119,6 +121,7 @@ export async function joined(number: number, channel: Channel, signalled: Promis
     workers,
     port,
     operatorPort,
+    isReplaced,
     file: () => file,
     metrics: async (format) => (await ask(format)) as string,
     routes: async () => (await ask("routes")) as WorkerRoute[],

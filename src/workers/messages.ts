@@ -34,6 +34,8 @@ export type Order =
       workers: number;
       port: number;
       operatorPort: number | null;
+      /** Whether others serve already: this one is started again if it ends. */
+      isReplaced: boolean;
       file: FileRead;
     }
   | { order: "reload"; round: number; file: FileRead }

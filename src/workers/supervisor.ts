@@ -66,7 +66,8 @@ export function supervisor(parts: SupervisorParts): Supervisor {
   function hear(worker: Worker, word: Word): void {
     if (word.word === "here") {
       worker.file = reloading.file();
-      worker.child.send({ order: "begin", identity, workers, port, operatorPort, file: worker.file });
+      const isReplaced = all.serving().length > 0;
+      worker.child.send({ order: "begin", identity, workers, port, operatorPort, isReplaced, file: worker.file });
     } else if (word.word === "serving") {
       all.serves(worker, word.url);
       tellState();

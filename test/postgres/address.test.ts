@@ -63,7 +63,7 @@ describe("an address", () => {
   for (const [how, url] of Object.entries(bad)) {
     test(`${how} is refused with a sentence that shows no password`, async () => {
       const error = await serverDatabase(url).catch((thrown: unknown) => thrown);
-      expect(error).toMatchObject({ name: "DatabaseError", code: "unavailable" });
+      expect(error).toMatchObject({ name: "DatabaseError", code: "address" });
       expect(Bun.inspect(error)).toContain("DATABASE_URL");
       expect(Bun.inspect(error)).not.toContain(secret);
     });

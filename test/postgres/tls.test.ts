@@ -131,6 +131,23 @@ test("an expired certificate is none", async () => {
   await own.stop();
 });
 
+test("a start waits for a server that broke off, and for none that does not fit", async () => {
+  const breaking = createServer((socket) => void socket.once("data", () => socket.destroy()));
+  await new Promise<void>((resolve) => breaking.listen(0, "127.0.0.1", resolve));
+  const { port: at } = breaking.address() as { port: number };
+  const codeOf = (query: string, { user = "postgres", at = port } = {}) =>
+    serverDatabase(`postgres://${user}@localhost:${at}/postgres${query}`).then(
+      () => null,
+      ({ code }: { code: string }) => code,
+    );
+  const { certificate, key } = files.stranger;
+  expect(await codeOf("?sslmode=require", { at })).toBe("unavailable");
+  expect(await codeOf(`?sslmode=require&sslcert=${certificate}&sslkey=${key}`, { user: "certified" })).toBe("tls");
+  expect(await codeOf(`?sslrootcert=${files.other}`)).toBe("tls");
+  expect(await codeOf("?sslmode=require", { at: Number(new URL(plain.url).port) })).toBe("tls");
+  breaking.close();
+});
+
 test("a file that cannot be used is named by the option that names it", async () => {
   const { certificate, key } = files.client;
   const missing = join(folder, "missing.pem");

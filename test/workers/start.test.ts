@@ -56,8 +56,12 @@ test.each([
   expect(code).toBe(1);
 });
 
-test("a database that is away is said once, whatever the number of workers", async () => {
-  const { code, lines } = await failed({ SLUICE_WORKERS: "8", DATABASE_URL: postgres, REDIS_URL: redis });
+test("a database that is not waited for is said once, whatever the number of workers", async () => {
+  const { code, lines } = await failed(
+    { SLUICE_WORKERS: "8", DATABASE_URL: postgres, REDIS_URL: redis },
+    "--wait-for-database",
+    "0s",
+  );
   expect(lines).toEqual([expect.stringMatching(/^sluice: cannot use the database at .*127\.0\.0\.1:1/)]);
   expect(code).toBe(1);
 });
@@ -85,7 +89,7 @@ test("nobody starts a worker by hand", async () => {
 });
 
 test("one worker is one process: nothing else is started, on any database", async () => {
-  const { code, lines } = await failed({ SLUICE_WORKERS: "1", DATABASE_URL: postgres });
+  const { code, lines } = await failed({ SLUICE_WORKERS: "1", DATABASE_URL: postgres }, "--wait-for-database", "0s");
   expect(lines).toEqual([expect.stringMatching(/^sluice: cannot use the database/)]);
   expect(code).toBe(1);
 });

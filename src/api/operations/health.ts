@@ -81,7 +81,11 @@ export const operatorReadiness: Operation = {
   },
 };
 
-function readinessAnswer(dependencies: Dependencies, isVerbose: boolean, more: object): Response {
+export function readinessAnswer(
+  dependencies: Pick<Dependencies, "readiness" | "configurationHash">,
+  isVerbose: boolean,
+  more: object,
+): Response {
   const results = dependencies.readiness();
   const failing = results.filter(isFailing);
   const isReady = failing.length === 0;

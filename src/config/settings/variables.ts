@@ -59,6 +59,10 @@ export const environment = {
     { default: true },
     "With `false`, `sluice serve` refuses to start on a database that is not migrated, as with `--no-migrate`.",
   ),
+  SLUICE_WAIT_FOR_DATABASE_MS: whole(
+    { minimum: 0, maximum: 31_536_000_000, absent: "as long as it takes" },
+    "How long a start waits for a Postgres that [cannot be reached](operating.md#starting-before-the-database), as with `--wait-for-database`. With 0, it ends at once.",
+  ),
   SLUICE_CONFIG: text(
     { absent: "./sluice.yaml, if it exists" },
     "The configuration file. If you set this variable, the file must exist.",

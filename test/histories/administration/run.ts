@@ -2,7 +2,8 @@
 
 import { openDatabase } from "../../postgres/databases.ts";
 import { modelHistory } from "./model.ts";
-import { ownLimitsHistory, type StoredHistory, storedHistory } from "./stored.ts";
+import { ownLimitsHistory } from "./own-limits.ts";
+import { type StoredHistory, storedHistory } from "./stored.ts";
 
 export interface AdministrationOptions {
   first: number;

@@ -1,10 +1,7 @@
 // The same histories with the product's own acts on a database: by themselves they come out as in the model, and at once they
-// leave an administrator. Another kind has an organization's administrator who never raises what counts for herself.
+// leave an administrator.
 
 import { secretOf } from "../../../src/auth/key.ts";
-import { management } from "../../../src/management/client.ts";
-import { ManagementError } from "../../../src/management/error.ts";
-import type { Management } from "../../../src/management/verbs.ts";
 import { administration } from "../../../src/postgres/administration.ts";
 import { administratorsOutlook } from "../../../src/postgres/administrators.ts";
 import type { Database } from "../../../src/postgres/database.ts";
@@ -12,8 +9,7 @@ import { people } from "../../../src/postgres/people.ts";
 import { scopes } from "../../../src/store/directory.ts";
 import { idOf } from "../../../src/store/ids.ts";
 import type { NamedMembership } from "../../../src/store/people.ts";
-import { managementStores } from "../../management/stores.ts";
-import { type Act, actsOf, type Draw, drawnFrom, isIssuers, operators_max, people_max, type Role } from "./acts.ts";
+import { type Act, actsOf, drawnFrom, isIssuers, operators_max, people_max, type Role } from "./acts.ts";
 import { Model } from "./model.ts";
 
 export interface StoredHistory {
@@ -93,70 +89,4 @@ async function actor(db: Database): Promise<(act: Act) => Promise<"done" | "last
         return outcomeOf(await acts[act.verb](person, by));
     }
   };
-}
-
-/** An organization's administrator in a team tries verbs of limits: nothing that counts for her rises by them. */
-export async function ownLimitsHistory(db: Database, seed: number): Promise<StoredHistory> {
-  const draw = drawnFrom(seed);
-  const as = (actor: string, within: string | null = null) =>
-    management({
-      ...{ ...managementStores(db), catalog: () => ({ plans: new Map(), models: [], upstreams: [] }), actor, within },
-      now_ms: Date.now,
-      newUuid: uuid,
-      random: (bytes) => crypto.getRandomValues(new Uint8Array(bytes)),
-    });
-  const root = as("cli:root");
-  const organizationId = idOf(uuid(), "org_");
-  const organization = `org-${uuid()}`;
-  const named = { id: organizationId, slug: organization, name: organization };
-  await administration(db).createOrganization({ ...named, plan: null, actor: "cli:root" });
-  const limits = () => ({ week: 1 + draw(1000) });
-  const { id: team } = await root.createTeam({ organization, name: "team", limits: limits(), memberLimits: limits() });
-  const claims = { issuer: "https://login.example", subject: uuid(), kind: "person", memberships: [] } as const;
-  const { person } = await people(db).confirm({ id: idOf(uuid(), "per_"), ...claims });
-  await root.giveMembership({ person: person.id, organization, role: "organization-admin", team });
-  if (draw(2) === 0) await root.updateMemberDefault({ organization, limits: limits() });
-  const she = as(`person:${person.id}`, organizationId);
-  const history: StoredHistory = { acts: 0, refusals: 0, violation: null };
-  let counted = await countedOf(root, person.id, team);
-  for (let round = 0; round < 6 && history.violation === null; round++) {
-    const [words, act] = ownAct(she, draw, { organization, person: person.id, team, limits });
-    history.acts += 1;
-    await act().catch((thrown: unknown) => {
-      if (!(thrown instanceof ManagementError)) throw thrown;
-      history.refusals += 1;
-    });
-    const after = await countedOf(root, person.id, team);
-    if (after > counted) history.violation = `${words} raised her own limit of a week from ${counted} to ${after}`;
-    counted = after;
-  }
-  return history;
-}
-
-interface Own {
-  organization: string;
-  person: string;
-  team: string;
-  limits(): { week: number };
-}
-
-function ownAct(she: Management, draw: Draw, { organization, person, team, limits }: Own) {
-  const week = draw(4) === 0 ? { week: null } : limits();
-  const acts: [string, () => Promise<unknown>][] = [
-    ["updatePersonLimits", () => she.updatePersonLimits({ person, organization, limits: week })],
-    ["updateMemberDefault", () => she.updateMemberDefault({ organization, limits: week })],
-    ["updateTeam limits", () => she.updateTeam({ team, organization, limits: week })],
-    ["updateTeam member_limits", () => she.updateTeam({ team, organization, memberLimits: week })],
-    ["removeTeam", () => she.removeTeam({ team, organization })],
-  ];
-  return acts[draw(acts.length)]!;
-}
-
-/** The least limit of a week that counts for her: her own, or that of members, and that of her team while she is in it. */
-async function countedOf(root: Management, person: string, team: string): Promise<number> {
-  const known = await root.findPerson({ person });
-  const own = known.limits.map(({ limits }) => limits.week);
-  const isInTeam = known.memberships.some((one) => one.team?.id === team);
-  const ofTeam = isInTeam ? [(await root.findTeam({ team })).limits.week] : [];
-  return Math.min(...[...own, ...ofTeam].map((week) => week ?? Number.POSITIVE_INFINITY));
 }

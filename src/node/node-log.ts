@@ -1,0 +1,18 @@
+/** The log of a process that serves, on stderr. */
+import { metricsOperations, probes } from "../api/operations.ts";
+import type { Configuration } from "../config/configuration.ts";
+import { engineNames } from "../config/engine-names.ts";
+import { type Log, logTo } from "../http/log.ts";
+import { systemClock } from "../time/clock.ts";
+import type { Member } from "../workers/member.ts";
+
+export function logOf(configuration: () => Configuration, member: Member | null): Log {
+  return logTo({
+    worker: member?.number,
+    write: (text) => void process.stderr.write(text),
+    clock: systemClock(),
+    settings: () => configuration().log,
+    probes: new Set([...probes, ...metricsOperations].map(({ path }) => path)),
+    hidden: () => engineNames(configuration()),
+  });
+}

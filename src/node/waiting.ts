@@ -1,0 +1,87 @@
+/**
+ * A node that waits for its database, before there is a node: it listens, so that probes and clients learn why it does not
+ * serve, and says so in the log.
+ */
+import { waitingApp } from "../api/waiting.ts";
+import { unreadBodies, unreadLimits } from "../body/unread.ts";
+import type { Configuration, ServerSettings } from "../config/configuration.ts";
+import { configurationHash } from "../config/hash.ts";
+import { lifecycle } from "../http/lifecycle.ts";
+import { freePort, listen } from "../http/listen.ts";
+import type { Log } from "../http/log.ts";
+import { systemClock } from "../time/clock.ts";
+import { seldom } from "../time/seldom.ts";
+import type { Member } from "../workers/member.ts";
+import { boundsOf } from "./bounding.ts";
+import type { WaitingPorts } from "./foundation.ts";
+import { identityIn } from "./listeners.ts";
+import { settingsOf, withPorts } from "./membership.ts";
+import { logOf } from "./node-log.ts";
+
+/** How often the log says that it still waits for the same reason. */
+const logged_every_ms = 30_000;
+
+export interface Waiting extends WaitingPorts {
+  /** An attempt has failed. `why` is a predicate of the database, for anybody. */
+  failed(why: string, error: Error): void;
+  over(isOpen: boolean): void;
+}
+
+/** Throws if it cannot listen. */
+export function beginWaiting(configuration: Configuration, member: Member | null): Waiting {
+  const began_ms = performance.now();
+  const log = logOf(() => configuration, member);
+  const waited_s = () => Math.round((performance.now() - began_ms) / 1000);
+  let problem = "";
+  const isDue = seldom(logged_every_ms, systemClock());
+  const ports = listening(configuration, member, log, () => problem);
+  return {
+    ...ports,
+    failed(why, { message }) {
+      problem = `the database ${why}; this node waits for it`;
+      if (isDue(why)) log.event("warn", "database_awaited", { url: ports.url, waited_s: waited_s(), cause: message });
+    },
+    over(isOpen) {
+      problem = "the database was reached; this node begins to serve";
+      if (isOpen) log.event("info", "database_reached", { waited_s: waited_s() });
+      else log.event("info", "stopped");
+      log.flush();
+    },
+  };
+}
+
+function listening(configuration: Configuration, member: Member | null, log: Log, problem: () => string) {
+  const settings = settingsOf(configuration, member);
+  const { limits } = settings;
+  // The supervisor has checked the ports of workers.
+  const checked = member ? null : { port: freePort(settings.server), operatorPort: freeOperatorPort(settings.server) };
+  const server = checked ? withPorts(settings.server, checked) : settings.server;
+  if (!member && server.console) freePort(server.console);
+  const identity = server.tls ? identityIn(server.tls) : null;
+  const life = lifecycle();
+  const app = waitingApp({
+    bounds: boundsOf(settings, life),
+    unread: unreadBodies(unreadLimits(limits.body_bytes_max)),
+    limits,
+    lifecycle: life,
+    traces: null,
+    // Every connection is closed with its answer, so that clients reach the node itself as soon as it serves.
+    letsGo: () => true,
+    metrics: { request() {} },
+    log,
+    newId: () => Bun.randomUUIDv7("buffer").toHex(),
+    readiness: () => [{ name: "database", severity: "required", problem: problem() }],
+    configurationHash: () => configurationHash(configuration),
+  });
+  const options = { ...limits, isShared: member !== null };
+  const api = listen(app, { ...server, ...options }, identity);
+  const { operator } = server;
+  const operators = operator && listen(app, { ...operator, ...options }, operator.tls === "on" ? identity : null);
+  return {
+    server,
+    url: api.url,
+    handOver: async () => void (await Promise.all([api.refuse(), operators?.refuse()])),
+  };
+}
+
+const freeOperatorPort = ({ operator }: ServerSettings) => operator && freePort(operator);
