@@ -36,7 +36,7 @@ export function unknown(saw: string): Judged {
   return { verdict: "unknown", saw };
 }
 
-const said_characters_max = 120;
+const said_characters_max = 60;
 /** A protocol or a field that an engine has not. */
 const missing = new Set([404, 405, 501]);
 
@@ -45,7 +45,8 @@ export function unanswered({ result, end, isLess }: Heard): Judged | null {
   const { kind, status, said = "" } = end;
   if (result && !isLess) return null;
   if (isLess) return no("refuses the field by its name, and answers without it");
-  const words = said.replaceAll(/\s+/g, " ").slice(0, said_characters_max);
+  const line = said.replaceAll(/\s+/g, " ");
+  const words = line.length > said_characters_max ? `${line.slice(0, said_characters_max - 1)}…` : line;
   const saw = [status === undefined ? kind : `${kind} (${status})`, words].filter(Boolean).join(": ");
   const isNo = kind === "rejected" || (status !== undefined && missing.has(status));
   return isNo ? no(saw) : unknown(saw);
