@@ -118,6 +118,8 @@ export class Follower {
     const { answers } = this.#needs.kept;
     const kept = await available(this.#needs, answers.find(this.#kept.requestId));
     if (!kept?.response) return abandoned(this.#needs, this.#kept);
+    // Its node had stored the response, and died before it was charged: the response stays, and the key is free.
+    if (kept.state === "ended") return void (await available(this.#needs, answers.abandon(kept.requestId)));
     const begun = JSON.parse(kept.response) as ResponseObject;
     if ((await available(this.#needs, endedAsGone(this.#needs, kept, begun))) === null) throw goesOn();
   }
@@ -178,8 +180,11 @@ export class Follower {
     const kept = await this.#needs.kept.answers.find(requestId);
     if (kept === null || (this.#kept.body !== null && kept.body === null)) return "free";
     if (kept.state === "lost" || (this.#kept.state === "ended" && this.#kept.responseId === null)) return "lost";
-    if (kept.state === "ended") return this.#isLate(now_ms) ? "lost" : null;
     const receipt = await this.#needs.ledger.receipt(organizationId, requestId);
+    if (kept.state === "ended") {
+      if (!this.#isLate(now_ms)) return null;
+      return receipt?.recovered && receipt.units.charged === 0 ? "dead" : "lost";
+    }
     if (receipt === null) return isUngranted(this.#needs, age_ms + now_ms - this.#began_ms) ? "dead" : null;
     if (receipt.endedAt === null) return null;
     if (receipt.recovered) return receipt.units.charged === 0 || kept.responseId !== null ? "dead" : "lost";
