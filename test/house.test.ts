@@ -178,8 +178,8 @@ describe("the walls would be seen to fall", () => {
     expect(seen("src/core/usage/a.ts", "../../features/telemetry/a.ts")).toEqual([
       "src/core/usage/a.ts -> features/telemetry",
     ]);
-    expect(seen("src/features/websocket/a.ts", "../responses/a.ts")).toHaveLength(1);
-    expect(seen("src/features/websocket/a.ts", "../../core/operations/a.ts")).toEqual([]);
+    expect(seen("src/features/responses/websocket/a.ts", "../responses/a.ts")).toHaveLength(1);
+    expect(seen("src/features/responses/websocket/a.ts", "../../core/operations/a.ts")).toEqual([]);
     expect(seen("src/stores/redis/a.ts", "../../features/responses/a.ts")).toHaveLength(1);
     expect(seen("src/stores/redis/a.ts", "../../features/responses/store/a.ts")).toEqual([]);
     expect(seen("src/admin/management/a.ts", "../people/a.ts")).toHaveLength(1);

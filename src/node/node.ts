@@ -37,6 +37,7 @@ import { disposable, type Foundation } from "./foundation.ts";
 import { inferenceRuns } from "./inference-runs.ts";
 import type { Listeners } from "./listeners.ts";
 import { problemOf, workersChecks, workersReadings } from "./membership.ts";
+import { contract } from "./operations.ts";
 import { administratorsCheck, readinessChecks, routesCheck } from "./readiness-checks.ts";
 import { readings } from "./readings.ts";
 import { newIdentity, startReporting } from "./reporting.ts";
@@ -255,7 +256,7 @@ function dependenciesOf({ serving, settings, log }: Foundation, parts: Parts): D
     routes: member ? member.routes : async () => engines.routes(),
     letsGo: member ? member.letsGo : () => false,
     configurationHash: configuration.hash,
-    documentation: documentation(() => configuration.current().catalog, serving.contractVersion),
+    documentation: documentation(contract, () => configuration.current().catalog, serving.contractVersion),
     lifecycle,
     metrics: member ? { ...metrics, render: member.metrics } : metrics,
     traces,

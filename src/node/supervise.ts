@@ -1,4 +1,5 @@
 /** Wires a node of several workers: the supervisor with real processes, its log, its signals. */
+import { merger } from "../features/telemetry/merged.ts";
 import type { Configuration } from "../config/configuration.ts";
 import { type Room, tooSmall } from "../config/workers.ts";
 import { freePort } from "../core/http/listen.ts";
@@ -37,6 +38,7 @@ export async function supervise(parts: Supervising): Promise<number> {
     log,
     readFile,
     now_ms: () => performance.now(),
+    metrics: merger(),
     // Checks that nobody else uses them: a port that can be shared would be shared with other programs, too.
     port: freePort(server),
     operatorPort: server.operator && freePort(server.operator),

@@ -1,6 +1,6 @@
 /** One HTTP request on its way through the service: its caller, its start, and the signal that ends its work. */
 
-import type { RequestTrace } from "../../features/telemetry/traces.ts";
+import type { RequestTrace } from "../usage/traces.ts";
 import type { Reservation } from "../body/memory.ts";
 import { Fault, type FaultCode, faultCatalogue } from "../inference/fault.ts";
 import type { Usage } from "../inference/usage.ts";

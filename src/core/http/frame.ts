@@ -3,8 +3,8 @@
  * it, work is a straight line that returns a Response or throws a Fault.
  */
 
-import type { Metrics } from "../../features/telemetry/metrics.ts";
-import type { RequestTrace, Traces } from "../../features/telemetry/traces.ts";
+import type { Observer } from "./observer.ts";
+import type { RequestTrace, Traces } from "../usage/traces.ts";
 import { SlowRefusal } from "../auth/unknown-credentials.ts";
 import type { UnreadBodies } from "../body/unread.ts";
 import { asFault, Fault } from "../inference/fault.ts";
@@ -29,7 +29,7 @@ export interface FrameDependencies {
    * Whether this answer's connection should be closed, so that its client connects again to a worker that has fewer.
    */
   letsGo(): boolean;
-  metrics: Pick<Metrics, "request">;
+  metrics: Pick<Observer, "request">;
   log: Pick<Log, "request" | "event">;
   /** 32 hex digits of a UUIDv7. */
   newId(): string;

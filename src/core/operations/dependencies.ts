@@ -2,7 +2,7 @@
 
 import type { KeptParts } from "../../features/responses/parts.ts";
 import type { ResponseStore } from "../../features/responses/store/responses.ts";
-import type { Metrics } from "../../features/telemetry/metrics.ts";
+import type { Observer } from "../http/observer.ts";
 import type { Arrivals } from "../admission/arrivals.ts";
 import type { Standings } from "../auth/standing.ts";
 import type { Principal } from "../auth/verdict.ts";
@@ -54,7 +54,7 @@ export interface Dependencies extends FrameDependencies {
   /** The hash of the configuration in force. */
   configurationHash(): string;
   documentation: Documentation;
-  metrics: Metrics;
+  metrics: Observer;
   log: Log;
 }
 

@@ -24,7 +24,7 @@ export function isUngranted({ kept }: Pick<KeepingNeeds, "kept">, age_ms: number
   return Math.abs(age_ms) > kept.grant_ms() + admission_ms;
 }
 
-export type KeepingNeeds = Pick<Dependencies, "kept" | "ledger" | "limits" | "log" | "metrics">;
+export type KeepingNeeds = Pick<Dependencies, "kept" | "ledger" | "limits" | "log">;
 
 /** The first entry of a log. */
 export interface LogHead {

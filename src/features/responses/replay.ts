@@ -26,7 +26,7 @@ export async function replay<Wire extends InferenceWire, Reply>(
   { operation, idPrefix, codec }: Adapter<Wire, Reply>,
 ): Promise<Answer> {
   call.watchClient();
-  dependencies.metrics.replayed();
+  dependencies.kept.metrics.replayed();
   noteReplay(dependencies, call, principal, { operation, replayOf: earlier.name.requestId });
   const named = { "x-service-replay-of": earlier.name.requestId };
   if (earlier instanceof EarlierResponse) return json(200, earlier.response, named);

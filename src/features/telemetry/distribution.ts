@@ -1,7 +1,7 @@
 /** The observations of one cell of a histogram. */
 import type { Labels } from "./cells.ts";
 import type { MetricRow } from "./metric.ts";
-import type { Exemplar, ToldValue } from "./text.ts";
+import type { Exemplar, ToldValue } from "../../core/http/observer.ts";
 
 export class Distribution {
   /** Ascending. */

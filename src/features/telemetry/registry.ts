@@ -6,7 +6,8 @@ import { Cells } from "./cells.ts";
 import { Distribution } from "./distribution.ts";
 import type { MetricRow } from "./metric.ts";
 import { type LabelsOf, type MetricName, type NameOf, table } from "./table.ts";
-import { type Format, type Told, type ToldValue, textOf } from "./text.ts";
+import type { Format, Told, ToldValue } from "../../core/http/observer.ts";
+import { textOf } from "./text.ts";
 
 /** A reading for a scrape: one value, or one for each set of labels. */
 export type Reading<Name extends MetricName> = number | Iterable<readonly [LabelsOf<Name>, number]>;

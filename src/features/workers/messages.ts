@@ -5,7 +5,7 @@
  */
 import type { RouteView } from "../../core/routing/view.ts";
 import type { NodeIdentity } from "../../core/store/fleet.ts";
-import type { Format, Told } from "../telemetry/text.ts";
+import type { Format, Told } from "../../core/http/observer.ts";
 
 /** The contents of sluice.yaml. Workers get the bytes that the supervisor has read, and do not read the file themselves. */
 export type FileRead = { bytes: Uint8Array | null } | { code: string };

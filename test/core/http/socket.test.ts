@@ -5,9 +5,9 @@ import type { Call } from "../../../src/core/http/call.ts";
 import { Socket, type SocketOwner } from "../../../src/core/http/socket.ts";
 import { Sockets } from "../../../src/core/http/sockets.ts";
 import type { Dependencies } from "../../../src/core/operations/dependencies.ts";
-import { connectionLimits, ResponsesConnection } from "../../../src/features/websocket/connection.ts";
-import { Lanes } from "../../../src/features/websocket/lanes.ts";
-import { Recent } from "../../../src/features/websocket/recent.ts";
+import { connectionLimits, ResponsesConnection } from "../../../src/features/responses/websocket/connection.ts";
+import { Lanes } from "../../../src/features/responses/websocket/lanes.ts";
+import { Recent } from "../../../src/features/responses/websocket/recent.ts";
 import { plentifulBounds } from "../../harness/bounds.ts";
 import { until } from "../../harness/until.ts";
 

@@ -1,6 +1,6 @@
 /** GET /metrics, for Prometheus: on the operator's port if there is one. */
-import { contentTypes } from "../../features/telemetry/text.ts";
-import { unlisted } from "./unlisted.ts";
+import { contentTypes } from "./text.ts";
+import { unlisted } from "../../core/operations/unlisted.ts";
 
 export const getMetrics = unlisted({
   id: "getMetrics",

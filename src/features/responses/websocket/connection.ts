@@ -2,17 +2,17 @@
  * A client's WebSocket on /v1/responses. Each message is served as a request of its own, by the frame that serves all
  * requests; its answer, a stream or a refusal, goes out as messages.
  */
-import type { Standing } from "../../core/auth/standing.ts";
-import type { Principal } from "../../core/auth/verdict.ts";
-import type { Call, Connection } from "../../core/http/call.ts";
-import { type CloseReason, closeReasons, type Socket, type SocketOwner } from "../../core/http/socket.ts";
-import type { Retiring } from "../../core/http/sockets.ts";
-import { Fault } from "../../core/inference/fault.ts";
-import type { Dependencies } from "../../core/operations/dependencies.ts";
-import { path } from "../../core/operations/responses-examples.ts";
-import { serveOperation } from "../../core/operations/serve-operation.ts";
-import { encodeFault } from "../../core/protocol/openai-responses/fault.ts";
-import { errorEvent } from "../../core/protocol/openai-responses/server-event.ts";
+import type { Standing } from "../../../core/auth/standing.ts";
+import type { Principal } from "../../../core/auth/verdict.ts";
+import type { Call, Connection } from "../../../core/http/call.ts";
+import { type CloseReason, closeReasons, type Socket, type SocketOwner } from "../../../core/http/socket.ts";
+import type { Retiring } from "../../../core/http/sockets.ts";
+import { Fault } from "../../../core/inference/fault.ts";
+import type { Dependencies } from "../../../core/operations/dependencies.ts";
+import { path } from "../../../core/operations/responses-examples.ts";
+import { serveOperation } from "../../../core/operations/serve-operation.ts";
+import { encodeFault } from "../../../core/protocol/openai-responses/fault.ts";
+import { errorEvent } from "../../../core/protocol/openai-responses/server-event.ts";
 import { Create, type SocketState } from "./create.ts";
 import { Lanes } from "./lanes.ts";
 import { Recent } from "./recent.ts";

@@ -1,8 +1,8 @@
 /** GET /v1/responses with an upgrade: a WebSocket for many responses. */
-import { Socket } from "../../core/http/socket.ts";
-import { Fault } from "../../core/inference/fault.ts";
-import { operation } from "../../core/operations/operation.ts";
-import { path } from "../../core/operations/responses-examples.ts";
+import { Socket } from "../../../core/http/socket.ts";
+import { Fault } from "../../../core/inference/fault.ts";
+import { operation } from "../../../core/operations/operation.ts";
+import { path } from "../../../core/operations/responses-examples.ts";
 import { ResponsesConnection } from "./connection.ts";
 
 export const connectResponses = operation({
