@@ -5,7 +5,6 @@ import { countTokens } from "../core/operations/count-tokens.ts";
 import { helloProbe, liveness, operatorReadiness, readiness, rootProbe } from "../core/operations/health.ts";
 import { countInputTokens } from "../core/operations/input-tokens.ts";
 import { createMessage } from "../core/operations/messages.ts";
-import { getMetrics } from "../features/telemetry/operation.ts";
 import { listModels, retrieveModel } from "../core/operations/models.ts";
 import type { Operation } from "../core/operations/operation.ts";
 import { getRequest } from "../core/operations/requests.ts";
@@ -15,6 +14,7 @@ import { getContract, getDocs, getDocsScript } from "../features/openapi/operati
 import { compactResponse } from "../features/responses/compact.ts";
 import { cancelResponse, deleteResponse, getResponse, listInputItems } from "../features/responses/operations.ts";
 import { connectResponses } from "../features/responses/websocket/connect.ts";
+import { getMetrics } from "../features/telemetry/operation.ts";
 
 /** The contract, in the order in which the document shows it. */
 export const operations: readonly Operation[] = [

@@ -1,10 +1,11 @@
 /** Wires a node of several workers: the supervisor with real processes, its log, its signals. */
-import { merger } from "../features/telemetry/merged.ts";
+
 import type { Configuration } from "../config/configuration.ts";
 import { type Room, tooSmall } from "../config/workers.ts";
 import { freePort } from "../core/http/listen.ts";
 import { type Log, logTo } from "../core/http/log.ts";
 import { systemClock } from "../core/time/clock.ts";
+import { merger } from "../features/telemetry/merged.ts";
 import type { Child } from "../features/workers/crew.ts";
 import { wholeLines } from "../features/workers/lines.ts";
 import type { FileRead, Word } from "../features/workers/messages.ts";

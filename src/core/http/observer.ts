@@ -1,4 +1,4 @@
-/** What the path of a request tells whoever observes it: its end, refusals, and decisions about it. */
+/** THE SEAM OF OBSERVERS: they are told of the ends of requests, of refusals, and of decisions. */
 
 export interface Observer {
   request(ended: EndedRequest): void;

@@ -1,11 +1,11 @@
 /** Refuses requests for which there is no room: in memory, or in the number of connections. Each refusal is counted. */
 
-import type { Observer } from "./observer.ts";
 import type { Shortage } from "../body/memory.ts";
 import { Fault } from "../inference/fault.ts";
 import { type Pause, small_bytes } from "../time/yielding.ts";
 import type { Bounds } from "./bounds.ts";
 import type { Call } from "./call.ts";
+import type { Observer } from "./observer.ts";
 
 interface Needs {
   bounds: Bounds;

@@ -1,8 +1,8 @@
 /** The contract as clients get it: rendered once for each catalog, with the page that shows it. */
 
 import type { Documentation } from "../../core/operations/dependencies.ts";
-import type { Catalog } from "../../core/routing/catalog.ts";
 import type { Operation } from "../../core/operations/operation.ts";
+import type { Catalog } from "../../core/routing/catalog.ts";
 import { renderOpenapi } from "./document.ts";
 import { docsPage, docsScript } from "./page.ts";
 

@@ -9,12 +9,11 @@ import type { ResponseObject } from "../../core/protocol/openai-responses/contra
 import { passed } from "../../core/time/clock.ts";
 import type { Fetched } from "../../core/usage/meter.ts";
 import type { Run } from "../../core/usage/run.ts";
-import type { Unkept } from "./parts.ts";
 import { type EarlierResponse, earlierResponse, failedResponse } from "./current-response.ts";
 import { Follower } from "./follower.ts";
 import { LogWriter } from "./log-writer.ts";
 import { answered, answerLost, available, type KeepingNeeds, type LogHead, poll_ms, unavailable } from "./needs.ts";
-import type { OpenAnswer } from "./parts.ts";
+import type { OpenAnswer, Unkept } from "./parts.ts";
 import type { LogName } from "./store/answer-log.ts";
 import type { Claim, Kept } from "./store/kept.ts";
 

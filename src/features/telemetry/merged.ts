@@ -3,9 +3,10 @@
  * gauges combined as their rows say (`across`). The counts of workers that have ended still count: a sum that fell
  * would look like a restart of the node, and all earlier counts like new ones.
  */
+
+import type { Format, Told, ToldValue } from "../../core/http/observer.ts";
 import type { Across, MetricRow } from "./metric.ts";
 import { table } from "./table.ts";
-import type { Format, Told, ToldValue } from "../../core/http/observer.ts";
 import { textOf } from "./text.ts";
 
 /** The metrics of a node whose workers have told theirs. */

@@ -1,6 +1,7 @@
 /** Metrics with their values as text: in Prometheus' format, and as OpenMetrics with exemplars. */
-import type { Format, Told } from "../../core/http/observer.ts";
+
 import { Registry, type RegistryContentType } from "prom-client";
+import type { Format, Told } from "../../core/http/observer.ts";
 
 export const contentTypes: Record<Format, string> = {
   prometheus: "text/plain; version=0.0.4; charset=utf-8",

@@ -1,4 +1,4 @@
-/** What the exporters of traces and metrics are told by the configuration. */
+/** The settings of the exporters of traces and metrics. */
 export interface TelemetrySettings {
   /** The base URL of a collector that takes OTLP over HTTP. */
   endpoint: string;

@@ -3,9 +3,9 @@
  * itself, so that no request can end it.
  */
 import type { Log } from "../../core/http/log.ts";
+import type { Format, Told } from "../../core/http/observer.ts";
 import type { RouteView } from "../../core/routing/view.ts";
 import type { NodeIdentity } from "../../core/store/fleet.ts";
-import type { Format, Told } from "../../core/http/observer.ts";
 import { type Ballot, ballot } from "./ballot.ts";
 import { type Child, crew, type Worker } from "./crew.ts";
 import type { FileRead, NodeState, Order, Word, WorkerRoute } from "./messages.ts";

@@ -46,7 +46,16 @@ function stores() {
   };
   const receipt = { createdAt: new Date(0), endedAt: new Date(1), recovered: true, units: { charged: 0 } };
   const settings = () => ({ open_max: 1, answer_bytes_max: 100_000 });
-  const parts = { answers, logs, settings, open: new Set(), clock, room: { ask() {} }, metrics: { kept() {}, unkept() {}, replayed() {} }, grant_ms: () => 3_000 };
+  const parts = {
+    answers,
+    logs,
+    settings,
+    open: new Set(),
+    clock,
+    room: { ask() {} },
+    metrics: { kept() {}, unkept() {}, replayed() {} },
+    grant_ms: () => 3_000,
+  };
   const needs = {
     kept: parts,
     ledger: { receipt: async () => ({ ...receipt }) },

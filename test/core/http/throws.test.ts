@@ -10,13 +10,13 @@ import { lifecycle } from "../../../src/core/http/lifecycle.ts";
 import { listen } from "../../../src/core/http/listen.ts";
 import type { Adapter, InferenceWire } from "../../../src/core/operations/adapter.ts";
 import { chatAdapter, createChatCompletion } from "../../../src/core/operations/chat.ts";
-import type { Dependencies } from "../../../src/core/operations/dependencies.ts";
 import { infer } from "../../../src/core/operations/infer.ts";
 import { createMessage, messagesAdapter } from "../../../src/core/operations/messages.ts";
 import type { Operation } from "../../../src/core/operations/operation.ts";
 import type { InferenceInput } from "../../../src/core/operations/prepare.ts";
 import { createResponse, responsesAdapter } from "../../../src/core/operations/responses.ts";
 import { serveOperation } from "../../../src/core/operations/serve-operation.ts";
+import { noSinks } from "../../../src/core/operations/sink.ts";
 import type { CatalogModel } from "../../../src/core/routing/catalog.ts";
 import { uuidOf } from "../../../src/core/store/ids.ts";
 import { noLimits } from "../../../src/core/store/plan.ts";
@@ -25,6 +25,8 @@ import { Attempts } from "../../../src/core/usage/attempts.ts";
 import { inputEstimate } from "../../../src/core/usage/input-estimate.ts";
 import { outputCalibration } from "../../../src/core/usage/output-calibration.ts";
 import { runs } from "../../../src/core/usage/run.ts";
+import { storedResponses } from "../../../src/features/responses/records.ts";
+import type { NodeDependencies } from "../../../src/node/app.ts";
 import { ledger } from "../../../src/stores/postgres/ledger.ts";
 import { plentifulBounds } from "../../harness/bounds.ts";
 import { attemptsParts } from "../../harness/patience.ts";
@@ -131,7 +133,7 @@ function serve(saboteur: Saboteur): Bench {
     grant_ms: () => 3_000,
   });
   const estimate = inputEstimate();
-  const dependencies: Dependencies = {
+  const parts: Omit<NodeDependencies, "stored"> = {
     catalog: () => ({ models: new Map([[modelId, model]]), plans: new Map([[plan.name, plan]]) }),
     authenticate: async () => principal() as never,
     pricing: () => null,
@@ -170,6 +172,7 @@ function serve(saboteur: Saboteur): Bench {
       settings: () => ({ store: true, organization_bytes_max: 1e9 }),
     },
     kept: {} as never,
+    sinks: noSinks,
     arrivals: { take() {} },
     tokenCounter: { examine: () => Promise.reject(new Error("not asked")) },
     messages: () => ({ keep_billing_line: false }) as never,
@@ -199,6 +202,7 @@ function serve(saboteur: Saboteur): Bench {
     log: { request() {}, event() {}, flush() {} },
     newId: newHex,
   };
+  const dependencies: NodeDependencies = { ...parts, stored: storedResponses(parts) };
   const sabotaged = saboteur.wrap(dependencies);
   const elysia = new Elysia();
   const mount = <Wire extends InferenceWire, Reply>(
