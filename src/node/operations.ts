@@ -1,15 +1,7 @@
-/** The list of all operations, to which a new one is added. */
-
-import { createChatCompletion } from "../core/operations/chat.ts";
-import { countTokens } from "../core/operations/count-tokens.ts";
+/** The operations of the core and of all features. A feature that is left out of this list is not served. */
 import { helloProbe, liveness, operatorReadiness, readiness, rootProbe } from "../core/operations/health.ts";
-import { countInputTokens } from "../core/operations/input-tokens.ts";
-import { createMessage } from "../core/operations/messages.ts";
-import { listModels, retrieveModel } from "../core/operations/models.ts";
+import { coreOperations } from "../core/operations/list.ts";
 import type { Operation } from "../core/operations/operation.ts";
-import { getRequest } from "../core/operations/requests.ts";
-import { createResponse } from "../core/operations/responses.ts";
-import { getUsage } from "../core/operations/usage.ts";
 import { getContract, getDocs, getDocsScript } from "../features/openapi/operation.ts";
 import { compactResponse } from "../features/responses/compact.ts";
 import { cancelResponse, deleteResponse, getResponse, listInputItems } from "../features/responses/operations.ts";
@@ -18,24 +10,12 @@ import { getMetrics } from "../features/telemetry/operation.ts";
 
 /** The contract, in the order in which the document shows it. */
 export const operations: readonly Operation[] = [
-  listModels,
-  retrieveModel,
-  createChatCompletion,
-  createMessage,
-  countTokens,
-  createResponse,
+  ...coreOperations,
   compactResponse,
-  countInputTokens,
   getResponse,
   deleteResponse,
   cancelResponse,
   listInputItems,
-  getUsage,
-  getRequest,
-  liveness,
-  readiness,
-  rootProbe,
-  helloProbe,
   getContract,
   getDocs,
 ];
