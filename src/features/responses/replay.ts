@@ -54,7 +54,7 @@ function noteReplay(
     .catch((cause) => log.event("warn", "replay_unnoted", { request_id: requestId, cause: String(cause) }));
 }
 
-/** That of an answer whose node did not write it, because it ran an earlier version. It is the same for each repeat. */
+/** The identity of an answer whose log has none, because its node ran an earlier version. It is the same for each repeat. */
 function unknownIdentity({ name }: Follower, idPrefix: string, { model }: InferenceWire): ResponseIdentity {
   const hex = hexOf(name.requestId, "req_");
   // A UUIDv7 begins with the milliseconds.
