@@ -12,7 +12,7 @@ import { addUnits, scriptOf } from "../../src/usage/script.ts";
 import { Tally } from "../../src/usage/tally.ts";
 import { times } from "../harness/depth.ts";
 
-const none: Amount = { deltas: 0, latin: 0, cjk: 0, other: 0 };
+const none: Amount = { deltas: 0, cjkDeltas: 0, otherDeltas: 0, latin: 0, cjk: 0, other: 0 };
 const latin = (deltas: number, units: number): Amount => ({ ...none, deltas, latin: units });
 const streamed = (amount: Amount) => ({ streamed: amount, whole: none });
 const whole = (amount: Amount) => ({ streamed: none, whole: amount });

@@ -49,8 +49,9 @@ def tale(said: list[str], mean: int) -> str:
 def main(folder: str, sentences: str) -> None:
     random.seed(1)
     kinds: dict[str, list[str]] = json.loads(Path(sentences).read_text())
-    every = [sentence for said in kinds.values() for sentence in said]
-    tokenizer = tokenizer_for([json.dumps(list(kinds)), *every * 3], VOCABULARY - 64)
+    # Kinds of few sentences weigh more, so that all get their share of the vocabulary, and none has words of one token.
+    weighed = [sentence for said in kinds.values() for sentence in said * (3 if len(said) > 10 else 12)]
+    tokenizer = tokenizer_for([json.dumps(list(kinds)), *weighed], VOCABULARY - 64)
     tokenizer.add_tokens([AddedToken(one, special=True) for one in (TELL, PONDER, *map(mark, kinds))])
     tokenizer.chat_template = template_for(list(kinds))
     tokenizer.model_max_length = CONTEXT
