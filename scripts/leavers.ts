@@ -4,7 +4,7 @@
 // `npm run test:clients -- leavers` does the same with a vLLM of its own.
 
 import { parseArgs } from "node:util";
-import { type UpstreamProtocol, upstreamProtocols } from "../src/upstream/codecs.ts";
+import { type UpstreamProtocol, upstreamProtocols } from "../src/core/upstream/codecs.ts";
 import { errorOf, leaveAll, shownOf } from "../test/clients/leavers/leaving.ts";
 
 const questions = [

@@ -2,7 +2,7 @@
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import type { UpstreamProtocol } from "../../../src/upstream/codecs.ts";
+import type { UpstreamProtocol } from "../../../src/core/upstream/codecs.ts";
 import { CannotRun } from "../edition.ts";
 import { pythonWith } from "../virtual-environment.ts";
 import { folder, here, hub, hubName, install_ms, logOf, tinyModel, torchPython, vllmPython } from "./models.ts";

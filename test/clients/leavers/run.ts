@@ -3,8 +3,8 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Counts } from "../../../scripts/counts.ts";
-import { upstreamProtocols } from "../../../src/upstream/codecs.ts";
-import { kinds } from "../../usage/leavers.ts";
+import { upstreamProtocols } from "../../../src/core/upstream/codecs.ts";
+import { kinds } from "../../core/usage/leavers.ts";
 import { onlyPinned } from "../edition.ts";
 import { startVllm, vllmVersion } from "../engines/engines.ts";
 import { folder, made } from "../engines/models.ts";
