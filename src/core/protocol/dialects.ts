@@ -138,7 +138,7 @@ export const dialects = {
     load: noLoad,
     signs: { ...noSigns, owners: ["library"], page: { path: "/api/version", form: /^\{"version":"[\d.]+/ } },
   },
-  // Of a message it takes the text or the calls, and nothing else.
+  // It reads the text of a message, or its calls.
   transformers: {
     ...own,
     mark: "transformers",

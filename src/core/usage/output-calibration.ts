@@ -205,7 +205,8 @@ class LearnedCalibration implements RouteCalibration {
     }
     const byDeltas = Math.ceil(tokens);
     const tolerated = byDeltas * text_per_deltas_max + text_beyond_deltas_max;
-    return isSingle && byText <= tolerated ? byDeltas : Math.max(byDeltas, byText);
+    const isExact = isSingle && byText <= tolerated;
+    return isExact ? byDeltas : Math.max(byDeltas, byText);
   }
 }
 

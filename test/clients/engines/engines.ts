@@ -9,7 +9,7 @@ import { folder, here, hub, hubName, install_ms, logOf, tinyModel, torchPython, 
 import { type Server, startServer } from "./server.ts";
 
 /** What an engine may lack in a protocol: docs/engines.md, Real engines. */
-export type Ability = "thoughts" | "replayed thoughts" | "length" | "log probabilities" | "a context";
+export type Ability = "thoughts" | "replayed thoughts" | "length" | "log probabilities" | "a context" | "named calls";
 
 export interface RealEngine {
   version: string;
@@ -65,8 +65,8 @@ export const realEngines: Record<string, RealEngine> = {
     dialect: "transformers",
     protocols: ["openai-chat", "openai-responses"],
     lacks: {
-      "openai-chat": ["replayed thoughts", "log probabilities", "a context"],
-      "openai-responses": ["replayed thoughts", "a context"],
+      "openai-chat": ["replayed thoughts", "log probabilities", "a context", "named calls"],
+      "openai-responses": ["replayed thoughts", "a context", "named calls"],
     },
     model: hubName,
     start: startTransformers,
