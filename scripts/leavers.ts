@@ -42,7 +42,7 @@ if (!engine || !model || !protocol || !(rounds >= 1) || !(characters_max >= 1) |
 }
 const all = await leaveAll(
   { engine, name: model, key, protocols: [protocol] },
-  { rounds, characters_max, seed, questions: values.question },
+  { rounds, characters_max, seed, questions: values.question, taught: values.question },
   (one) => console.log(shownOf(one)),
 );
 for (const isWhole of [true, false]) {

@@ -5,7 +5,7 @@ import type { RequestReceipt } from "../../../src/core/operations/receipt-shape.
 import { dialects } from "../../../src/core/protocol/dialects.ts";
 import { generatedTokens } from "../../../src/core/routing/engine-load.ts";
 import { type UpstreamProtocol, upstreamProtocols } from "../../../src/core/upstream/codecs.ts";
-import { type Chance, chanceOf } from "../../faults/chance.ts";
+import { chanceOf } from "../../faults/chance.ts";
 import { type Sluice, startSluice } from "../../harness/sluice.ts";
 import { until } from "../../harness/until.ts";
 
@@ -25,6 +25,8 @@ export interface Rounds {
   characters_max: number;
   seed: number;
   questions: readonly string[];
+  /** Asked first, and read to their ends. */
+  taught: readonly string[];
 }
 
 export interface Left {
@@ -39,8 +41,6 @@ export interface Left {
   source: string;
 }
 
-/** Of those that do not leave, the route learns. */
-const share_whole = 0.3;
 const tokens_max = 1_500;
 
 export async function leaveAll(place: Place, rounds: Rounds, told: (one: Left) => void): Promise<Left[]> {
@@ -48,13 +48,17 @@ export async function leaveAll(place: Place, rounds: Rounds, told: (one: Left) =
   const service = await startSluice({ config: configTo(place), env: { ENGINE_KEY: place.key }, store: "pglite" });
   const all: Left[] = [];
   try {
+    const ask = async (engine: UpstreamProtocol, question: string, characters: number) => {
+      const one = await leave(service, place, { client: chance.pick(upstreamProtocols), engine }, question, characters);
+      told(one);
+      all.push(one);
+    };
+    // The route learns from whole answers first: how its vocabulary cuts each language.
+    for (const question of rounds.taught)
+      for (const engine of place.protocols) await ask(engine, question, Number.POSITIVE_INFINITY);
     for (let round = 0; round < rounds.rounds; round++)
-      for (const engine of place.protocols) {
-        const client = chance.pick(upstreamProtocols);
-        const one = await leave(service, place, { client, engine }, chance, rounds);
-        told(one);
-        all.push(one);
-      }
+      for (const engine of place.protocols)
+        await ask(engine, chance.pick(rounds.questions), 1 + chance.below(rounds.characters_max));
   } finally {
     service.signal("SIGKILL");
     await service.exited;
@@ -109,18 +113,18 @@ const wires: Record<UpstreamProtocol, Wire> = {
   },
 };
 
+/** Reads so many characters, thinking included, and leaves. */
 async function leave(
   service: Sluice,
   place: Place,
   { client, engine }: Pick<Left, "client" | "engine">,
-  chance: Chance,
-  { characters_max, questions }: Rounds,
+  question: string,
+  characters: number,
 ): Promise<Left> {
   const { path, body, text: textOf } = wires[client];
-  const characters = chance.next() < share_whole ? Number.POSITIVE_INFINITY : 1 + chance.below(characters_max);
   const before = await settledCount(place);
   const leaving = new AbortController();
-  const asked = { model: `engine/${engine}`, stream: true, ...body(chance.pick(questions)) };
+  const asked = { model: `engine/${engine}`, stream: true, ...body(question) };
   let response: Response;
   // A machine that is busy with other things may be slow with the books.
   const isTaken = async () => {
@@ -188,10 +192,15 @@ async function tokensOf({ engine, name }: Place, text: string): Promise<number> 
   return count ?? tokens!.length;
 }
 
-/** The charge ÷ what the engine made (or the client read, where it does not say), of a group together, less 1. */
+/**
+ * By how much the charges of a group are off: together they may be no less than what was read and no more than what was made.
+ * Between the two lies what was on its way when the clients left.
+ */
 export function errorOf(some: readonly Left[]): number {
   const sum = (of: (one: Left) => number) => some.reduce((total, one) => total + of(one), 0);
-  return sum(({ charged }) => charged) / sum(({ made, read }) => made ?? read) - 1;
+  const [read, charged, made] = [sum((one) => one.read), sum((one) => one.charged), sum((one) => one.made ?? one.read)];
+  if (charged > made) return charged / made - 1;
+  return Math.min(0, charged / read - 1);
 }
 
 export function shownOf({ client, engine, isWhole, read, charged, made, source }: Left): string {

@@ -24,27 +24,17 @@ const thinking = tales.map((question) => `Think first. ${question}`);
 interface Way {
   name: string;
   options: readonly string[];
-  questions: readonly string[];
   error_max: number;
 }
 
+const apart = ["--reasoning-parser", "qwen3"];
 /** docs/metering.md promises these bounds. */
 const ways: readonly Way[] = [
-  {
-    name: "thinking told apart",
-    options: ["--reasoning-parser", "qwen3"],
-    questions: [...tales, ...thinking],
-    error_max: 0.05,
-  },
-  { name: "thinking in the text", options: [], questions: [...tales, ...thinking], error_max: 0.15 },
-  {
-    name: "several tokens at a time",
-    options: ["--reasoning-parser", "qwen3", "--stream-interval", "4"],
-    questions: [...tales, ...thinking],
-    error_max: 0.15,
-  },
+  { name: "thinking told apart", options: apart, error_max: 0.05 },
+  { name: "thinking in the text", options: [], error_max: 0.15 },
+  { name: "several tokens at a time", options: [...apart, "--stream-interval", "4"], error_max: 0.15 },
 ];
-const rounds = 20;
+const rounds = 15;
 
 export const leaversSuite = onlyPinned(`vllm ${vllmVersion}`, async () => {
   const model = await storyteller();
@@ -62,11 +52,11 @@ export const leaversSuite = onlyPinned(`vllm ${vllmVersion}`, async () => {
   return sum;
 });
 
-async function leaversOf({ options, questions }: Way, model: string): Promise<Left[]> {
+async function leaversOf({ options }: Way, model: string): Promise<Left[]> {
   const server = await startVllm("stories", model, ["--max-model-len", "4096", ...options]);
   try {
     const place = { engine: `${server.root}/v1`, name: "stories", key: "none", protocols: upstreamProtocols };
-    const how = { rounds, characters_max: 3_000, seed: 1, questions };
+    const how = { rounds, characters_max: 3_000, seed: 1, questions: [...tales, ...thinking], taught: tales };
     return await leaveAll(place, how, (one) => console.log(shownOf(one)));
   } finally {
     await server.stop();
