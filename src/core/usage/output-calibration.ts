@@ -68,8 +68,6 @@ const text_beyond_deltas_max = 2;
 
 const nothing: OutputSums = Object.freeze({ tokens: 0, deltas: 0, codeUnits: 0, textTokens: 0, textCodeUnits: 0 });
 
-const noDeltas = Object.freeze({ cjkDeltas: 0, otherDeltas: 0 });
-
 /** The learned sums of all routes. */
 interface RoutesLearned {
   reported: Learned<OutputSums>;
@@ -125,43 +123,37 @@ class LearnedCalibration implements RouteCalibration {
   get isReporting(): boolean {
     const { reported, reporting, silent } = this.#all;
     const route = this.#route;
-    const names = [route, ...this.#wide(noDeltas).map(([name]) => name)];
-    const hasReported = names.some((name) => (reported.get(name)?.tokens ?? 0) > 0);
-    return !silent.has(route) && (reporting.has(route) || hasReported);
+    return !silent.has(route) && (reporting.has(route) || (reported.get(route)?.tokens ?? 0) > 0);
   }
 
   #learn(from: Learned<OutputSums>, { tokens, streamed, whole }: Observed): void {
-    const units = { ...streamed };
-    for (const script of scripts) units[script] += whole[script];
-    if (!isPlausibleText(units, tokens)) return;
-    learnText(from, this.#route, units, tokens);
+    const all = { ...streamed };
+    for (const script of scripts) all[script] += whole[script];
+    if (!isPlausibleText(all, tokens)) return;
+    learnText(from, this.#route, all, tokens);
     if (whole.deltas > 0) return;
-    const codeUnits = codeUnitsOf(streamed);
+    const units = codeUnitsOf(streamed);
     const { deltas, cjkDeltas, otherDeltas } = streamed;
     const wideDeltas = cjkDeltas + otherDeltas;
     if (wideDeltas <= deltas * wide_share_max) {
-      this.#learnDeltas(from, this.#route, { tokens, deltas, codeUnits });
+      this.#learnDeltas(from, this.#route, { tokens, deltas, units });
       return;
     }
     const wideTokens = tokens - (deltas - wideDeltas);
     for (const [name, own] of this.#wide(streamed)) {
       const share = own / wideDeltas;
-      if (share > wide_share_max) this.#learnDeltas(from, name, { tokens: wideTokens * share, deltas: own, codeUnits });
+      if (share > wide_share_max) this.#learnDeltas(from, name, { tokens: wideTokens * share, deltas: own, units });
     }
   }
 
-  #learnDeltas(
-    from: Learned<OutputSums>,
-    name: string,
-    some: Pick<OutputSums, "tokens" | "deltas" | "codeUnits">,
-  ): void {
+  #learnDeltas(from: Learned<OutputSums>, name: string, some: { tokens: number; deltas: number; units: number }): void {
     const known = from.get(name) ?? nothing;
     const fade = known.tokens > tokens_remembered ? 0.5 : 1;
     const sums = {
       ...nothing,
       tokens: known.tokens * fade + some.tokens,
       deltas: known.deltas * fade + some.deltas,
-      codeUnits: known.codeUnits * fade + some.codeUnits,
+      codeUnits: known.codeUnits * fade + some.units,
     };
     if (isPlausible(sums)) from.learn(name, sums);
   }
