@@ -5,7 +5,7 @@
 
 import { parseArgs } from "node:util";
 import { type UpstreamProtocol, upstreamProtocols } from "../src/core/upstream/codecs.ts";
-import { errorOf, leaveAll, shownOf } from "../test/clients/leavers/leaving.ts";
+import { leaveAll, shownOf, summaryOf } from "../test/clients/leavers/leaving.ts";
 
 const questions = [
   "Tell the story of a lock keeper, in many words.",
@@ -47,5 +47,5 @@ const all = await leaveAll(
 );
 for (const isWhole of [true, false]) {
   const some = all.filter((one) => one.isWhole === isWhole);
-  console.log(`${some.length} ${isWhole ? "whole" : "left"}: ${(errorOf(some) * 100).toFixed(1)} % off`);
+  console.log(`${isWhole ? "whole" : "left"}: ${summaryOf(some)}`);
 }

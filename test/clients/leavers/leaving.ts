@@ -197,10 +197,18 @@ async function tokensOf({ engine, name }: Place, text: string): Promise<number> 
  * Between the two lies what was on its way when the clients left.
  */
 export function errorOf(some: readonly Left[]): number {
+  const { read, charged, made } = sumsOf(some);
+  return charged > made ? charged / made - 1 : Math.min(0, charged / read - 1);
+}
+
+export function summaryOf(some: readonly Left[]): string {
+  const { read, charged, made } = sumsOf(some);
+  return `${some.length}, ${read} read, ${made} made, ${charged} charged: ${(errorOf(some) * 100).toFixed(1)} % off`;
+}
+
+function sumsOf(some: readonly Left[]): { read: number; charged: number; made: number } {
   const sum = (of: (one: Left) => number) => some.reduce((total, one) => total + of(one), 0);
-  const [read, charged, made] = [sum((one) => one.read), sum((one) => one.charged), sum((one) => one.made ?? one.read)];
-  if (charged > made) return charged / made - 1;
-  return Math.min(0, charged / read - 1);
+  return { read: sum((one) => one.read), charged: sum((one) => one.charged), made: sum((one) => one.made ?? one.read) };
 }
 
 export function shownOf({ client, engine, isWhole, read, charged, made, source }: Left): string {

@@ -8,7 +8,7 @@ import { kinds } from "../../core/usage/leavers.ts";
 import { onlyPinned } from "../edition.ts";
 import { startVllm, vllmVersion } from "../engines/engines.ts";
 import { folder, made } from "../engines/models.ts";
-import { errorOf, type Left, leaveAll, shownOf } from "./leaving.ts";
+import { errorOf, type Left, leaveAll, shownOf, summaryOf } from "./leaving.ts";
 
 /** The questions of stories.py, and the sentences of its answers. */
 const stories = {
@@ -34,7 +34,7 @@ const ways: readonly Way[] = [
   { name: "thinking in the text", options: [], error_max: 0.15 },
   { name: "several tokens at a time", options: [...apart, "--stream-interval", "4"], error_max: 0.15 },
 ];
-const rounds = 15;
+const rounds = 12;
 
 export const leaversSuite = onlyPinned(`vllm ${vllmVersion}`, async () => {
   const model = await storyteller();
@@ -46,7 +46,7 @@ export const leaversSuite = onlyPinned(`vllm ${vllmVersion}`, async () => {
       const error = errorOf(some);
       const isRight = some.length > 0 && Math.abs(error) <= way.error_max;
       sum[isRight ? "passed" : "failed"] += 1;
-      console.log(`${way.name}, ${protocol}: ${some.length} left, ${(error * 100).toFixed(1)} % off`);
+      console.log(`${way.name}, ${protocol}: ${summaryOf(some)}`);
     }
   }
   return sum;

@@ -50,9 +50,9 @@ def main(folder: str, sentences: str) -> None:
     random.seed(1)
     kinds: dict[str, list[str]] = json.loads(Path(sentences).read_text())
     # Kinds of few sentences weigh more, so that all get their share of the vocabulary, and none has words of one token.
-    weighed = [sentence for said in kinds.values() for sentence in said * (3 if len(said) > 10 else 12)]
-    # Vocabularies have all letters of Europe, and cut some characters of Chinese.
-    letters = {one for sentence in weighed for one in sentence if "\x7f" < one < "\u0530"}
+    weighed = [sentence for said in kinds.values() for sentence in said * (3 if len(said) > 10 else 8)]
+    # As in cl100k, letters of Europe are tokens or parts of such, and a quarter of Chinese characters is cut.
+    letters = {one for text in weighed for one in text if one > "\x7f" and (one < "\u0530" or ord(one) % 4)}
     tokenizer = tokenizer_for([json.dumps(list(kinds)), *weighed, *sorted(letters) * 200], VOCABULARY - 64)
     tokenizer.add_tokens([AddedToken(one, special=True) for one in (TELL, PONDER, *map(mark, kinds))])
     tokenizer.chat_template = template_for(list(kinds))
