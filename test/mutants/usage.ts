@@ -460,7 +460,7 @@ export const usage: Mutant[] = [
   {
     name: "an absurd report teaches how long tokens are",
     file: "src/core/usage/output-calibration.ts",
-    find: "    if (!isPlausibleText(units, tokens)) return;\n",
+    find: "    if (!isPlausibleText(all, tokens)) return;\n",
     replace: "",
     caughtBy: [outputCalibration],
     rule: "docs/design/usage.md, Counting tokens",
