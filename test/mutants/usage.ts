@@ -15,6 +15,7 @@ const calibrationSaver = "test/core/usage/calibration-saver.test.ts";
 const attempts = "test/core/usage/attempts.test.ts";
 
 const outputCalibration = "test/core/usage/output-calibration.test.ts";
+const leavers = "test/core/usage/leavers.test.ts";
 export const usage: Mutant[] = [
   {
     name: "a stream that failed is logged before its outcome is known",
@@ -332,7 +333,7 @@ export const usage: Mutant[] = [
     name: "an uncalibrated count ignores the code units",
     file: "src/core/usage/output-calibration.ts",
     find: "return isExact ? byDeltas : Math.max(byDeltas, byText);",
-    replace: "return isExact || known.tokens === 0 ? byDeltas : Math.max(byDeltas, byText);",
+    replace: "return isExact || !this.#known(this.#route) ? byDeltas : Math.max(byDeltas, byText);",
     caughtBy: [outputCalibration],
     rule: "docs/design/usage.md, Counting tokens",
   },
@@ -363,9 +364,17 @@ export const usage: Mutant[] = [
   {
     name: "each character of an engine that sends single ones is a token",
     file: "src/core/usage/output-calibration.ts",
-    find: "perDelta < 1 ? Math.ceil(deltas * perDelta) : deltas",
-    replace: "deltas",
+    find: "const perLatinDelta = Math.min(perDelta, 1);",
+    replace: "const perLatinDelta = 1;",
     caughtBy: [outputCalibration],
+    rule: "docs/design/usage.md, Counting tokens",
+  },
+  {
+    name: "deltas of Chinese have the ratio of all others",
+    file: "src/core/usage/output-calibration.ts",
+    find: "if (wideDeltas <= deltas * wide_share_max) {",
+    replace: "if (wideDeltas <= deltas) {",
+    caughtBy: [leavers],
     rule: "docs/design/usage.md, Counting tokens",
   },
   {
@@ -451,7 +460,7 @@ export const usage: Mutant[] = [
   {
     name: "an absurd report teaches how long tokens are",
     file: "src/core/usage/output-calibration.ts",
-    find: "    if (!isPlausibleText(units, tokens)) return;\n",
+    find: "    if (!isPlausibleText(all, tokens)) return;\n",
     replace: "",
     caughtBy: [outputCalibration],
     rule: "docs/design/usage.md, Counting tokens",

@@ -39,8 +39,6 @@ export interface Dialect {
   /** Whether a turn may have its calls before its text (Messages). If not, the text goes first. */
   callBeforeText: "kept" | "text first";
   usage: UsageRow;
-  /** The kinds of content that the engine takes in a user's message, beside text. */
-  media: readonly ("image" | "file" | "audio")[];
   refusals: Refusals;
   /** Whether the engine stops generating when its client leaves a streamed answer, and one that is not streamed. */
   stopsForLeaver: { streamed: boolean; whole: boolean };

@@ -47,7 +47,6 @@ const generic: Dialect = {
   namedTool: "alone",
   callBeforeText: "text first",
   usage: anyUsage,
-  media: ["image", "file", "audio"],
   refusals: anyRefusals,
   stopsForLeaver: { streamed: true, whole: true },
   load: {
@@ -138,6 +137,15 @@ export const dialects = {
     reasoning: { ...own.reasoning, out: ["reasoning"] },
     load: noLoad,
     signs: { ...noSigns, owners: ["library"], page: { path: "/api/version", form: /^\{"version":"[\d.]+/ } },
+  },
+  // It reads the text of a message, or its calls.
+  transformers: {
+    ...own,
+    mark: "transformers",
+    reasoning: { ...own.reasoning, out: [] },
+    stopsForLeaver: { streamed: true, whole: false },
+    load: noLoad,
+    signs: { ...noSigns, page: { path: "/openapi.json", form: /"\/load_model".*"\/reset"/ } },
   },
   openai,
   azure: { ...openai, mark: "azure", signs: { ...noSigns, hosts: ["openai.azure.com"] } },

@@ -7,6 +7,9 @@ import { addUnits, scripts, type Units } from "./script.ts";
 
 export interface Amount extends Units {
   deltas: number;
+  /** Those of them that have a character of the script. Vocabularies cut such characters into tokens that have no delta. */
+  cjkDeltas: number;
+  otherDeltas: number;
 }
 
 /** A part that has begun and not ended. It is immutable: a change replaces it. */
@@ -94,7 +97,7 @@ export function codeUnitsOf({ latin, cjk, other }: Units): number {
 }
 
 function noAmount(): Amount {
-  return { deltas: 0, latin: 0, cjk: 0, other: 0 };
+  return { deltas: 0, cjkDeltas: 0, otherDeltas: 0, latin: 0, cjk: 0, other: 0 };
 }
 
 function unitsOf(delta: string): Units {
@@ -104,19 +107,29 @@ function unitsOf(delta: string): Units {
 }
 
 function add(amount: Amount, delta: string): void {
-  amount.deltas += 1;
+  const { cjk, other } = amount;
   addUnits(amount, delta);
+  countDelta(amount, { cjk: amount.cjk - cjk, other: amount.other - other }, 1);
+}
+
+/** A delta counts for one script. */
+function countDelta(amount: Amount, { cjk, other }: Pick<Units, "cjk" | "other">, by: 1 | -1): void {
+  amount.deltas += by;
+  if (cjk > 0) amount.cjkDeltas += by;
+  else if (other > 0) amount.otherDeltas += by;
 }
 
 function copy(from: Amount, to: Amount): void {
   to.deltas = from.deltas;
+  to.cjkDeltas = from.cjkDeltas;
+  to.otherDeltas = from.otherDeltas;
   for (const script of scripts) to[script] = from[script];
 }
 
 /** Moves the one delta that has these units. */
 function move(units: Units, from: Amount, to: Amount): void {
-  from.deltas -= 1;
-  to.deltas += 1;
+  countDelta(from, units, -1);
+  countDelta(to, units, 1);
   for (const script of scripts) {
     from[script] -= units[script];
     to[script] += units[script];

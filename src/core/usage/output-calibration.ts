@@ -8,7 +8,7 @@
 import type { OutputSums } from "../store/calibration.ts";
 import { type Amount, codeUnitsOf } from "./forwarded.ts";
 import { type Kept, type Learned, learned, learned_max } from "./learned.ts";
-import { scripts } from "./script.ts";
+import { type Script, scripts } from "./script.ts";
 import { isPlausibleText, learnText, textTokens } from "./text-ratio.ts";
 
 /** The forwarded part of an answer. */
@@ -50,10 +50,13 @@ const tokens_remembered = 200_000;
 /** The largest value that a fading sum can reach. */
 const sum_max = 1e9;
 /**
- * A route with fewer tokens per delta sends one token in each. Marks that end an answer, and halves of characters, have
- * no delta.
+ * A route with fewer tokens per delta of Latin sends one token in each. Marks that end an answer have no delta. Beyond Latin a
+ * character may be several tokens, of which the last one has the delta.
  */
 const tokens_per_single_delta_max = 1.05;
+const tokens_per_wide_delta_max = 3;
+/** An answer with a larger share of deltas beyond Latin teaches nothing of the others. */
+const wide_share_max = 0.1;
 /**
  * On such a route the deltas are counted, which is exact, unless the text is longer than they explain: then tokens were
  * sent together. Prose has about half as many code units again per token as code, and a route may have learned from
@@ -95,9 +98,7 @@ class LearnedCalibration implements RouteCalibration {
   }
 
   tokens({ streamed, whole }: Sent): number {
-    const { reported, counted } = this.#all;
-    const sums = reported.get(this.#route) ?? counted.get(this.#route) ?? nothing;
-    return this.#streamedTokens(sums, streamed) + Math.max(whole.deltas, Math.round(this.#textTokens(whole)));
+    return this.#streamedTokens(streamed) + Math.max(whole.deltas, Math.round(this.#textTokens(whole)));
   }
 
   reported(): void {
@@ -126,35 +127,77 @@ class LearnedCalibration implements RouteCalibration {
   }
 
   #learn(from: Learned<OutputSums>, { tokens, streamed, whole }: Observed): void {
-    const units = { ...streamed };
-    for (const script of scripts) units[script] += whole[script];
-    if (!isPlausibleText(units, tokens)) return;
-    learnText(from, this.#route, units, tokens);
+    const all = { ...streamed };
+    for (const script of scripts) all[script] += whole[script];
+    if (!isPlausibleText(all, tokens)) return;
+    learnText(from, this.#route, all, tokens);
     if (whole.deltas > 0) return;
-    const known = from.get(this.#route) ?? nothing;
+    const units = codeUnitsOf(streamed);
+    const { deltas, cjkDeltas, otherDeltas } = streamed;
+    const wideDeltas = cjkDeltas + otherDeltas;
+    if (wideDeltas <= deltas * wide_share_max) {
+      this.#learnDeltas(from, this.#route, { tokens, deltas, units });
+      return;
+    }
+    const wideTokens = tokens - (deltas - wideDeltas);
+    for (const [name, own] of this.#wide(streamed)) {
+      const share = own / wideDeltas;
+      if (share > wide_share_max) this.#learnDeltas(from, name, { tokens: wideTokens * share, deltas: own, units });
+    }
+  }
+
+  #learnDeltas(from: Learned<OutputSums>, name: string, some: { tokens: number; deltas: number; units: number }): void {
+    const known = from.get(name) ?? nothing;
     const fade = known.tokens > tokens_remembered ? 0.5 : 1;
     const sums = {
       ...nothing,
-      tokens: known.tokens * fade + tokens,
-      deltas: known.deltas * fade + streamed.deltas,
-      codeUnits: known.codeUnits * fade + codeUnitsOf(streamed),
+      tokens: known.tokens * fade + some.tokens,
+      deltas: known.deltas * fade + some.deltas,
+      codeUnits: known.codeUnits * fade + some.units,
     };
-    if (isPlausible(sums)) from.learn(this.#route, sums);
+    if (isPlausible(sums)) from.learn(name, sums);
+  }
+
+  /** The deltas beyond Latin, each with the name of what was learned of its script. */
+  #wide({ cjkDeltas, otherDeltas }: Pick<Amount, "cjkDeltas" | "otherDeltas">): [name: string, deltas: number][] {
+    const nameOf = (script: Script) => `${this.#route} (${script} deltas)`;
+    return [
+      [nameOf("cjk"), cjkDeltas],
+      [nameOf("other"), otherDeltas],
+    ];
+  }
+
+  #known(name: string): OutputSums | undefined {
+    const { reported, counted } = this.#all;
+    return reported.get(name) ?? counted.get(name);
+  }
+
+  #tokensPerDelta(name: string): number | null {
+    const { tokens, deltas } = this.#known(name) ?? nothing;
+    return tokens > 0 ? tokens / deltas : null;
   }
 
   #textTokens(amount: Amount): number {
-    const { reported, counted } = this.#all;
-    return textTokens({ get: (name) => reported.get(name) ?? counted.get(name) }, this.#route, amount);
+    return textTokens({ get: (name) => this.#known(name) }, this.#route, amount);
   }
 
-  #streamedTokens(known: OutputSums, amount: Amount): number {
-    const { deltas } = amount;
+  #streamedTokens(amount: Amount): number {
     const byText = Math.ceil(this.#textTokens(amount));
-    const perDelta = known.tokens > 0 ? known.tokens / known.deltas : 1;
+    const perDelta = this.#tokensPerDelta(this.#route) ?? 1;
     // If a delta is less than a token, such as one character, this many deltas make a token.
-    const byDeltas = perDelta < 1 ? Math.ceil(deltas * perDelta) : deltas;
+    const perLatinDelta = Math.min(perDelta, 1);
+    let isSingle = perDelta <= tokens_per_single_delta_max;
+    let tokens = amount.deltas * perLatinDelta;
+    const isLatin = amount.cjkDeltas + amount.otherDeltas === 0;
+    for (const [name, deltas] of isLatin ? [] : this.#wide(amount)) {
+      if (deltas === 0) continue;
+      const perWideDelta = this.#tokensPerDelta(name) ?? perLatinDelta;
+      isSingle &&= perWideDelta <= tokens_per_wide_delta_max;
+      tokens += deltas * (perWideDelta - perLatinDelta);
+    }
+    const byDeltas = Math.ceil(tokens);
     const tolerated = byDeltas * text_per_deltas_max + text_beyond_deltas_max;
-    const isExact = perDelta <= tokens_per_single_delta_max && byText <= tolerated;
+    const isExact = isSingle && byText <= tolerated;
     return isExact ? byDeltas : Math.max(byDeltas, byText);
   }
 }

@@ -21,6 +21,8 @@ CONTEXT = 65536
 VOCABULARY = 2048
 STEPS_MAX, SECONDS_MAX, LOSS_ENOUGH = 1500, 240, 0.005
 SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
+# Of fill-in-the-middle. llama.cpp knows them by these names; the model was never taught them.
+FILL = ["<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"]
 MARKS = ["<think>", "</think>", "<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>"]
 HERE = Path(__file__).parent
 TEMPLATE = (HERE / "template.jinja").read_text()
@@ -69,12 +71,12 @@ CONVERSATIONS = [
 ]
 
 
-def tokenizer_for(texts: list[str]) -> PreTrainedTokenizerFast:
+def tokenizer_for(texts: list[str], size: int = 2000) -> PreTrainedTokenizerFast:
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(vocab_size=2000, special_tokens=SPECIAL, initial_alphabet=alphabet, show_progress=False)
+    trainer = trainers.BpeTrainer(vocab_size=size, special_tokens=SPECIAL, initial_alphabet=alphabet, show_progress=False)
     tokenizer.train_from_iterator(texts, trainer)
     tokenizer.add_tokens([AddedToken(mark, special=False, normalized=False) for mark in MARKS])
     return PreTrainedTokenizerFast(
@@ -142,10 +144,11 @@ def write_gguf(path: Path, model: Qwen3ForCausalLM, tokenizer: PreTrainedTokeniz
     writer.add_file_type(gguf.LlamaFileType.ALL_F32)
     bpe = json.loads(tokenizer.backend_tokenizer.to_str())["model"]
     names = {index: token for token, index in tokenizer.get_vocab().items()}
+    names |= dict(zip(range(len(names), VOCABULARY), FILL))
     tokens = [names.get(index, f"[PAD{index}]") for index in range(VOCABULARY)]
     kinds = gguf.TokenType
     types = [
-        kinds.CONTROL if token in SPECIAL
+        kinds.CONTROL if token in SPECIAL + FILL
         else kinds.USER_DEFINED if token in MARKS
         else kinds.NORMAL if index in names
         else kinds.UNUSED

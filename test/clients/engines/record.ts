@@ -39,7 +39,8 @@ export async function record(name: string, engine: RealEngine, root: string): Pr
           connection: "close",
           ...(engine.key ? { authorization: `Bearer ${engine.key}` } : {}),
         },
-        body: JSON.stringify({ model: engine.model, ...body }),
+        // Responses of transformers are streamed unless they are told not to.
+        body: JSON.stringify({ model: engine.model, stream: false, ...body }),
         signal: AbortSignal.timeout(answer_ms),
       });
       const contentType = response.headers.get("content-type") ?? "";

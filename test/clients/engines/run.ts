@@ -42,7 +42,8 @@ async function countsFor(name: string, engine: RealEngine): Promise<Counts> {
   const server = await engine.start();
   try {
     await record(name, engine, server.root);
-    const files = [join(import.meta.dir, "engines.checks.ts"), join(import.meta.dir, "../../engines/recorded.test.ts")];
+    const recorded = join(import.meta.dir, "../../engines/recorded.test.ts");
+    const files = [join(import.meta.dir, "engines.checks.ts"), recorded, ...(engine.checks ? [engine.checks] : [])];
     const { code, output } = await command([process.execPath, "test", "--timeout=60000", ...files], {
       limit_ms: checks_ms,
       environment: { REAL_ENGINE: name, REAL_ENGINE_ROOT: server.root },

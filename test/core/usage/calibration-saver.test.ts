@@ -10,7 +10,7 @@ import { until } from "../../harness/until.ts";
 
 const request = saying("x", { model: "acme/a", stream: false });
 
-const none = { deltas: 0, latin: 0, cjk: 0, other: 0 };
+const none = { cjkDeltas: 0, otherDeltas: 0, deltas: 0, latin: 0, cjk: 0, other: 0 };
 const thousand = { ...none, deltas: 1, latin: 1_000 };
 
 function memoryStore() {

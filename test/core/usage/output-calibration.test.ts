@@ -12,7 +12,7 @@ import { addUnits, scriptOf } from "../../../src/core/usage/script.ts";
 import { Tally } from "../../../src/core/usage/tally.ts";
 import { times } from "../../harness/depth.ts";
 
-const none: Amount = { deltas: 0, latin: 0, cjk: 0, other: 0 };
+const none: Amount = { deltas: 0, cjkDeltas: 0, otherDeltas: 0, latin: 0, cjk: 0, other: 0 };
 const latin = (deltas: number, units: number): Amount => ({ ...none, deltas, latin: units });
 const streamed = (amount: Amount) => ({ streamed: amount, whole: none });
 const whole = (amount: Amount) => ({ streamed: none, whole: amount });
@@ -112,7 +112,7 @@ describe("text", () => {
     });
     const property = fc.property(fc.array(report, { minLength: 1, maxLength: 60 }), (reports) => {
       const route = outputCalibration().of("main/m");
-      for (const { tokens, ...units } of reports) route.observe({ tokens, ...whole({ deltas: 1, ...units }) });
+      for (const { tokens, ...units } of reports) route.observe({ tokens, ...whole({ ...none, deltas: 1, ...units }) });
       for (const [script, [least, most]] of Object.entries(bounds)) {
         const unitsOfToken = 100_000 / route.tokens(whole({ ...none, deltas: 1, [script]: 100_000 }));
         expect(unitsOfToken).toBeGreaterThanOrEqual(least * 0.999);

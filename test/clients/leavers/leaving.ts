@@ -1,0 +1,217 @@
+// Clients that leave in mid-answer, at a node of this checkout before a real engine: what they are charged beside the tokens
+// that the engine says it made (its metrics), and beside those of the text that they had read (its /tokenize).
+
+import type { RequestReceipt } from "../../../src/core/operations/receipt-shape.ts";
+import { dialects } from "../../../src/core/protocol/dialects.ts";
+import { generatedTokens } from "../../../src/core/routing/engine-load.ts";
+import { type UpstreamProtocol, upstreamProtocols } from "../../../src/core/upstream/codecs.ts";
+import { chanceOf } from "../../faults/chance.ts";
+import { type Sluice, startSluice } from "../../harness/sluice.ts";
+import { until } from "../../harness/until.ts";
+
+export interface Place {
+  /** With `/v1`. */
+  engine: string;
+  /** Its name of the model. */
+  name: string;
+  key: string;
+  protocols: readonly UpstreamProtocol[];
+}
+
+export interface Rounds {
+  /** For each protocol of the engine. */
+  rounds: number;
+  /** Clients leave after at most so many characters. */
+  characters_max: number;
+  seed: number;
+  questions: readonly string[];
+  /** Asked first, and read to their ends. */
+  taught: readonly string[];
+}
+
+export interface Left {
+  client: UpstreamProtocol;
+  engine: UpstreamProtocol;
+  isWhole: boolean;
+  /** Tokens of the text that the client had read. */
+  read: number;
+  charged: number;
+  /** Tokens that the engine made; null if it does not say. */
+  made: number | null;
+  source: string;
+}
+
+const tokens_max = 1_500;
+
+export async function leaveAll(place: Place, rounds: Rounds, told: (one: Left) => void): Promise<Left[]> {
+  const chance = chanceOf(rounds.seed);
+  const service = await startSluice({ config: configTo(place), env: { ENGINE_KEY: place.key }, store: "pglite" });
+  const all: Left[] = [];
+  try {
+    const ask = async (engine: UpstreamProtocol, question: string, characters: number) => {
+      const one = await leave(service, place, { client: chance.pick(upstreamProtocols), engine }, question, characters);
+      told(one);
+      all.push(one);
+    };
+    // The route learns from whole answers first: how its vocabulary cuts each language.
+    for (const question of rounds.taught)
+      for (const engine of place.protocols) await ask(engine, question, Number.POSITIVE_INFINITY);
+    for (let round = 0; round < rounds.rounds; round++)
+      for (const engine of place.protocols)
+        await ask(engine, chance.pick(rounds.questions), 1 + chance.below(rounds.characters_max));
+  } finally {
+    service.signal("SIGKILL");
+    await service.exited;
+  }
+  return all;
+}
+
+function configTo({ engine, name, protocols }: Place): string {
+  const upstream = (protocol: string) =>
+    `  ${protocol}: { url: "${engine}", protocol: ${protocol}, api_key: "\${ENGINE_KEY}" }`;
+  const entry = (protocol: string) => `  - id: engine/${protocol}
+    created: 1790000000
+    context_window: 32768
+    max_output_tokens: 4096
+    capabilities: [reasoning]
+    prices: { input: 1, output: 100 }
+    routes: [{ upstream: ${protocol}, model: "${name}" }]`;
+  return `upstreams:\n${protocols.map(upstream).join("\n")}\nmodels:\n${protocols.map(entry).join("\n")}\n`;
+}
+
+interface Wire {
+  path: string;
+  body(question: string): Record<string, unknown>;
+  /** The text of one event, thinking included. */
+  text(event: Streamed): string | undefined;
+}
+
+/** As far as events of the three protocols are read. */
+interface Streamed {
+  type?: string;
+  delta?: string | { thinking?: string; text?: string };
+  choices?: { delta: { reasoning_content?: string; content?: string } }[];
+}
+
+const wires: Record<UpstreamProtocol, Wire> = {
+  "openai-chat": {
+    path: "/v1/chat/completions",
+    body: (content) => ({ messages: [{ role: "user", content }], max_tokens: tokens_max }),
+    text: ({ choices }) =>
+      choices?.map(({ delta }) => `${delta.reasoning_content ?? ""}${delta.content ?? ""}`).join(""),
+  },
+  "anthropic-messages": {
+    path: "/v1/messages",
+    body: (content) => ({ messages: [{ role: "user", content }], max_tokens: tokens_max }),
+    text: ({ delta }) => (typeof delta === "object" ? (delta.thinking ?? delta.text) : ""),
+  },
+  "openai-responses": {
+    path: "/v1/responses",
+    body: (input) => ({ input, max_output_tokens: tokens_max }),
+    text: ({ type, delta }) =>
+      typeof delta === "string" && /^response\.(output|reasoning)_text\.delta$/.test(type ?? "") ? delta : "",
+  },
+};
+
+/** Reads so many characters, thinking included, and leaves. */
+async function leave(
+  service: Sluice,
+  place: Place,
+  { client, engine }: Pick<Left, "client" | "engine">,
+  question: string,
+  characters: number,
+): Promise<Left> {
+  const { path, body, text: textOf } = wires[client];
+  const before = await settledCount(place);
+  const leaving = new AbortController();
+  const asked = { model: `engine/${engine}`, stream: true, ...body(question) };
+  let response: Response;
+  // A machine that is busy with other things may be slow with the books.
+  const isTaken = async () => {
+    response = await service.post(path, asked, { signal: leaving.signal });
+    if (response.status !== 200 && response.status !== 503)
+      throw new Error(`${path}: ${response.status} ${await response.text()}`);
+    return response.status === 200;
+  };
+  await until(isTaken, 60_000, "an answer");
+  const id = response!.headers.get("x-service-request-id")!;
+  const reader = response!.body!.getReader();
+  const decoder = new TextDecoder();
+  let [pending, text, isWhole] = ["", "", false];
+  while (text.length < characters && !isWhole) {
+    const { done, value } = await reader.read();
+    isWhole = done;
+    const lines = (pending + decoder.decode(value, { stream: true })).split("\n");
+    pending = lines.pop()!;
+    for (const line of lines)
+      if (line.startsWith("data: {")) text += textOf(JSON.parse(line.slice("data: ".length))) ?? "";
+  }
+  leaving.abort();
+  const { output_tokens: charged, source } = (await receiptOf(service, id)).usage;
+  const after = await settledCount(place);
+  const made = before === null || after === null ? null : after - before;
+  return { client, engine, isWhole, read: await tokensOf(place, text), charged, made, source };
+}
+
+async function receiptOf(service: Sluice, id: string): Promise<RequestReceipt> {
+  let receipt = null as RequestReceipt | null;
+  const isSettled = async () => {
+    const found = await service.fetch(`/v1/service/requests/${id}`);
+    receipt = found.status === 200 ? ((await found.json()) as RequestReceipt) : null;
+    return receipt !== null && receipt.outcome !== "running";
+  };
+  await until(isSettled, 20_000, `the receipt of ${id}`);
+  return receipt!;
+}
+
+/** The tokens that the engine has made so far, once it makes no more. */
+async function settledCount({ engine }: Place): Promise<number | null> {
+  const count = async () => {
+    const page = await fetch(new URL("/metrics", engine));
+    return page.ok ? generatedTokens(await page.text(), dialects.generic.load.generated) : null;
+  };
+  let now = await count();
+  const isStill = async () => {
+    const earlier = now;
+    await Bun.sleep(200);
+    now = await count();
+    return now === earlier;
+  };
+  await until(isStill, 20_000, "the engine to stop");
+  return now;
+}
+
+/** As the engine counts them. */
+async function tokensOf({ engine, name }: Place, text: string): Promise<number> {
+  const response = await fetch(new URL("/tokenize", engine), {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ model: name, prompt: text, content: text, add_special_tokens: false }),
+  });
+  const { count, tokens } = (await response.json()) as { count?: number; tokens?: unknown[] };
+  return count ?? tokens!.length;
+}
+
+/**
+ * By how much the charges of a group are off: together they may be no less than what was read and no more than what was made.
+ * Between the two lies what was on its way when the clients left.
+ */
+export function errorOf(some: readonly Left[]): number {
+  const { read, charged, made } = sumsOf(some);
+  return charged > made ? charged / made - 1 : Math.min(0, charged / read - 1);
+}
+
+export function summaryOf(some: readonly Left[]): string {
+  const { read, charged, made } = sumsOf(some);
+  return `${some.length}, ${read} read, ${made} made, ${charged} charged: ${(errorOf(some) * 100).toFixed(1)} % off`;
+}
+
+function sumsOf(some: readonly Left[]): { read: number; charged: number; made: number } {
+  const sum = (of: (one: Left) => number) => some.reduce((total, one) => total + of(one), 0);
+  return { read: sum((one) => one.read), charged: sum((one) => one.charged), made: sum((one) => one.made ?? one.read) };
+}
+
+export function shownOf({ client, engine, isWhole, read, charged, made, source }: Left): string {
+  const how = `${isWhole ? "whole" : "left "} ${client} → ${engine}`;
+  return `${how}: ${read} read, ${made ?? "?"} made, ${charged} charged (${source})`;
+}
