@@ -2,34 +2,34 @@
 
 import type { Mutant } from "./mutant.ts";
 
-const served = "test/http/management.test.ts";
+const served = "test/core/http/management.test.ts";
 const rule = "docs/design/keys.md, Who administers";
 const kinds = "docs/access.md, Kinds of keys";
 const ownLimits = "docs/access.md, Limits of one's own";
-const raising = "test/management/own-limits.test.ts";
+const raising = "test/admin/management/own-limits.test.ts";
 const histories = "test/histories/administration/own-limits/own-limits.test.ts > no act raises what counts";
-const inOrder = "test/management/lock-order.test.ts";
+const inOrder = "test/admin/management/lock-order.test.ts";
 
 export const management: Mutant[] = [
   {
     name: "the kind of a key refuses nothing",
-    file: "src/management/verb.ts",
+    file: "src/admin/management/verb.ts",
     find: "if (onKey) await context.keyFor(",
     replace: "if (onKey) await context.keyOf(",
-    caughtBy: ["test/management/key-kinds.test.ts > gets a secret by a rotation"],
+    caughtBy: ["test/admin/management/key-kinds.test.ts > gets a secret by a rotation"],
     rule: kinds,
   },
   {
     name: "a revoked sign-in keeps what the issuer gave",
-    file: "src/postgres/keys.ts",
+    file: "src/stores/postgres/keys.ts",
     find: "if (uuid !== null && !input.old) await endRow(",
     replace: "if (uuid !== null && input.old) await endRow(",
-    caughtBy: ["test/management/key-kinds.test.ts > revoking a sign-in ends it for good"],
+    caughtBy: ["test/admin/management/key-kinds.test.ts > revoking a sign-in ends it for good"],
     rule: kinds,
   },
   {
     name: "people raise what counts for themselves",
-    file: "src/postgres/own-limits.ts",
+    file: "src/stores/postgres/own-limits.ts",
     find: "if (own === null) return db;",
     replace: "if (own === null || own) return db;",
     caughtBy: [`${raising} > a higher limit of members`],
@@ -37,7 +37,7 @@ export const management: Mutant[] = [
   },
   {
     name: "another team with the same limits stands for one's own",
-    file: "src/store/own-limits.ts",
+    file: "src/admin/store/own-limits.ts",
     find: "place === one.place && team === one.team",
     replace: "place === one.place",
     caughtBy: [`${raising} > which has used nothing yet`],
@@ -45,7 +45,7 @@ export const management: Mutant[] = [
   },
   {
     name: "a new key of one's own is compared with nothing",
-    file: "src/store/own-limits.ts",
+    file: "src/admin/store/own-limits.ts",
     find: '(was.get(entrance) ?? was.get("new") ?? [])',
     replace: "(was.get(entrance) ?? [])",
     caughtBy: [`${raising} > a new key of her own with more`],
@@ -53,7 +53,7 @@ export const management: Mutant[] = [
   },
   {
     name: "a raise of one's own may last longer",
-    file: "src/store/own-limits.ts",
+    file: "src/admin/store/own-limits.ts",
     find: "|| isLonger === true;",
     replace: "|| isLonger === null;",
     caughtBy: [`${raising} > that lasts longer`],
@@ -61,7 +61,7 @@ export const management: Mutant[] = [
   },
   {
     name: "lower limits of one's own are refused, and higher ones are not",
-    file: "src/store/own-limits.ts",
+    file: "src/admin/store/own-limits.ts",
     find: "(after[index] ?? Number.POSITIVE_INFINITY) > limit",
     replace: "(after[index] ?? Number.POSITIVE_INFINITY) < limit",
     caughtBy: [histories],
@@ -69,7 +69,7 @@ export const management: Mutant[] = [
   },
   {
     name: "what counts after the act is taken for what counted before",
-    file: "src/postgres/own-limits.ts",
+    file: "src/stores/postgres/own-limits.ts",
     find: "if (isAnyRaised(before, await countingFor(tx, organization, person)))",
     replace: "if (isAnyRaised(await countingFor(tx, organization, person), before))",
     caughtBy: [histories],
@@ -77,7 +77,7 @@ export const management: Mutant[] = [
   },
   {
     name: "an organization's administrators are not held to their own limits",
-    file: "src/management/own-limits.ts",
+    file: "src/admin/management/own-limits.ts",
     find: "if (within == null || !actor.startsWith(personal))",
     replace: "if (within != null || !actor.startsWith(personal))",
     caughtBy: [histories],
@@ -85,7 +85,7 @@ export const management: Mutant[] = [
   },
   {
     name: "the limits of keys do not count",
-    file: "src/store/own-limits.ts",
+    file: "src/admin/store/own-limits.ts",
     find: 'new Set(["new", "all", ...is.keys()])',
     replace: 'new Set(["new", "all"])',
     caughtBy: [histories],
@@ -93,7 +93,7 @@ export const management: Mutant[] = [
   },
   {
     name: "the organization is locked before the person",
-    file: "src/postgres/own-limits.ts",
+    file: "src/stores/postgres/own-limits.ts",
     find: "order by id for no key update",
     replace: "order by id",
     caughtBy: [`${inOrder} > limits somebody who is signing in`],
@@ -101,7 +101,7 @@ export const management: Mutant[] = [
   },
   {
     name: "a limit waits for those who make administrators",
-    file: "src/postgres/people-administration.ts",
+    file: "src/stores/postgres/people-administration.ts",
     find: "{ id, actor, version, isOnAccess: false }",
     replace: "{ id, actor, version, isOnAccess: true }",
     caughtBy: [`${inOrder} > while she herself is suspended`],
@@ -109,7 +109,7 @@ export const management: Mutant[] = [
   },
   {
     name: "a person's row is locked as if its key could change",
-    file: "src/postgres/people.ts",
+    file: "src/stores/postgres/people.ts",
     find: '.where(eq(person.id, uuid)).for("no key update");',
     replace: '.where(eq(person.id, uuid)).for("update");',
     caughtBy: [`${inOrder} > gets a key and a membership at once`],
@@ -117,7 +117,7 @@ export const management: Mutant[] = [
   },
   {
     name: "every role may do what any role may",
-    file: "src/api/management/gate.ts",
+    file: "src/admin/http/gate.ts",
     find: "if (roles.includes(role)) return;",
     replace: "if (roles.length > 1 || roles.includes(role)) return;",
     caughtBy: [`${served} > is for the roles that it names`],
@@ -125,7 +125,7 @@ export const management: Mutant[] = [
   },
   {
     name: "an organization-admin sees every organization",
-    file: "src/management/context.ts",
+    file: "src/admin/management/context.ts",
     find: "return within === null || within === organizationId;",
     replace: "return within === null || organizationId !== null;",
     caughtBy: [`${served} > shows an organization-admin nothing`],
@@ -133,7 +133,7 @@ export const management: Mutant[] = [
   },
   {
     name: "a list that names no organization is of all",
-    file: "src/management/context.ts",
+    file: "src/admin/management/context.ts",
     find: "return within ?? undefined;",
     replace: "return undefined;",
     caughtBy: [`${served} > a report is of the own organization`],
@@ -141,7 +141,7 @@ export const management: Mutant[] = [
   },
   {
     name: "an organization-admin is told of a team of another organization",
-    file: "src/management/team.ts",
+    file: "src/admin/management/team.ts",
     find: "const byId = found && isInSight(found.organizationId) ? found : null;",
     replace: "const byId = found;",
     caughtBy: [`${served} > a team of another organization is not there`],
@@ -149,7 +149,7 @@ export const management: Mutant[] = [
   },
   {
     name: "a repeat creates once more",
-    file: "src/postgres/acts.ts",
+    file: "src/stores/postgres/acts.ts",
     find: "  if (made) return null;",
     replace: "  if (made || keyHash) return null;",
     caughtBy: [`${served} > with the same key creates nothing`],
@@ -157,34 +157,34 @@ export const management: Mutant[] = [
   },
   {
     name: "two acts take the same place in the audit log",
-    file: "src/postgres/acts.ts",
+    file: "src/stores/postgres/acts.ts",
     find: "from audit_head for update`",
     replace: "from audit_head`",
-    caughtBy: ["test/store/directory.test.ts > acts at once"],
+    caughtBy: ["test/core/store/directory.test.ts > acts at once"],
     rule,
   },
   {
     name: "a key is served from any address",
-    file: "src/auth/authenticate.ts",
+    file: "src/core/auth/authenticate.ts",
     find: "if (verdict.admits?.(address) === false) throw",
     replace: "if (verdict.admits === null) throw",
-    caughtBy: ["test/auth/authenticate.test.ts > a key with addresses"],
+    caughtBy: ["test/core/auth/authenticate.test.ts > a key with addresses"],
     rule: "docs/design/keys.md, From some addresses only",
   },
   {
     name: "a key that is used is stale by its creation",
-    file: "src/postgres/keys.ts",
+    file: "src/stores/postgres/keys.ts",
     find: "coalesce(${apiKey.lastUsedAt}, ${apiKey.createdAt})",
     replace: "${apiKey.createdAt}",
-    caughtBy: ["test/store/directory.test.ts > those that nobody uses are found"],
+    caughtBy: ["test/core/store/directory.test.ts > those that nobody uses are found"],
     rule: "docs/design/keys.md, Changes and last use",
   },
   {
     name: "an act that changes nothing is written down",
-    file: "src/postgres/keys.ts",
+    file: "src/stores/postgres/keys.ts",
     find: "if (changed.length > 0) {",
     replace: "if (changed.length >= 0) {",
-    caughtBy: ["test/store/directory.test.ts > sets what is named, tells authentication"],
+    caughtBy: ["test/core/store/directory.test.ts > sets what is named, tells authentication"],
     rule: "docs/design/keys.md, Changes and last use",
   },
 ];

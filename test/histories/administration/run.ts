@@ -1,6 +1,6 @@
 // Runs histories of people, operators and limits for `npm run histories -- --administration`.
 
-import { openDatabase } from "../../postgres/databases.ts";
+import { openDatabase } from "../../stores/postgres/databases.ts";
 import { modelHistory } from "./model.ts";
 import { agreementHistory } from "./own-limits/agreement.ts";
 import { Beginnings, ownLimitsHistory } from "./own-limits/history.ts";

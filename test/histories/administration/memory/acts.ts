@@ -1,7 +1,7 @@
 // Parts that the acts in memory share, in the order in which src/postgres locks, reads and writes.
 
 import { isDeepStrictEqual } from "node:util";
-import { type Budget, noBudget } from "../../../../src/store/budget.ts";
+import { type Budget, noBudget } from "../../../../src/core/store/budget.ts";
 import type { MemoryTransaction } from "./memory.ts";
 import { memberId, membershipIn, type Reading, type SubjectRow, teamOf } from "./tables.ts";
 

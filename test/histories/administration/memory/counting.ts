@@ -1,8 +1,8 @@
-// The statement of src/postgres/own-limits.ts that reads what counts for a person, on the tables in memory.
+// The statement of src/stores/postgres/own-limits.ts that reads what counts for a person, on the tables in memory.
 
-import type { Budget } from "../../../../src/store/budget.ts";
-import type { CountingLimits } from "../../../../src/store/own-limits.ts";
-import { raisedTo } from "../../../../src/store/raise.ts";
+import type { CountingLimits } from "../../../../src/admin/store/own-limits.ts";
+import type { Budget } from "../../../../src/core/store/budget.ts";
+import { raisedTo } from "../../../../src/core/store/raise.ts";
 import { memberId, type Reading, teamOf } from "./tables.ts";
 
 const names = [

@@ -1,8 +1,8 @@
-// src/postgres/keys.ts and src/postgres/raises.ts in memory.
+// src/stores/postgres/keys.ts and src/stores/postgres/raises.ts in memory.
 
 import { isDeepStrictEqual } from "node:util";
-import type { Administration, Key, KeyChange } from "../../../../src/store/directory.ts";
-import type { Raise } from "../../../../src/store/raise.ts";
+import type { Administration, Key, KeyChange } from "../../../../src/core/store/directory.ts";
+import type { Raise } from "../../../../src/core/store/raise.ts";
 import { audit, isLimited, limitsChanged, setSubject } from "./acts.ts";
 import type { MemoryDatabase, MemoryTransaction } from "./memory.ts";
 import { memberId, type Reading, teamIn } from "./tables.ts";

@@ -1,8 +1,8 @@
 // A database in memory: transactions as READ COMMITTED has them. A statement sees what is committed at its time, and what its
 // own transaction wrote; locks of rows hold until the end.
 
-import { idOf } from "../../../../src/store/ids.ts";
-import type { CountingLimits } from "../../../../src/store/own-limits.ts";
+import type { CountingLimits } from "../../../../src/admin/store/own-limits.ts";
+import { idOf } from "../../../../src/core/store/ids.ts";
 import { countingRows } from "./counting.ts";
 import { type Holder, Scheduler, type Strength } from "./scheduler.ts";
 import { type Reading, type Rows, type TableName, Tables } from "./tables.ts";

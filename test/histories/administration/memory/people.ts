@@ -1,8 +1,8 @@
-// src/postgres/people-administration.ts in memory, and what a sign-in does to the memberships of a person.
+// src/stores/postgres/people-administration.ts in memory, and what a sign-in does to the memberships of a person.
 
 import { isDeepStrictEqual } from "node:util";
-import type { MemberBudget } from "../../../../src/store/budget.ts";
-import { scopes } from "../../../../src/store/directory.ts";
+import type { MemberBudget } from "../../../../src/core/store/budget.ts";
+import { scopes } from "../../../../src/core/store/directory.ts";
 import type {
   KnownPerson,
   Membership,
@@ -10,7 +10,7 @@ import type {
   PeopleAdministration,
   Person,
   PersonChanged,
-} from "../../../../src/store/people.ts";
+} from "../../../../src/core/store/people.ts";
 import { audit, isLimited, refreshMembers } from "./acts.ts";
 import type { MemoryDatabase, MemoryTransaction } from "./memory.ts";
 import { type MembershipRow, memberId, membershipIn, type Reading, teamIn } from "./tables.ts";

@@ -1,7 +1,7 @@
 // The stores of the verbs, in memory: as far as the acts on limits, teams, memberships, keys and raises need them.
 
-import type { ManagementStores } from "../../../../src/management/context.ts";
-import type { Administration, Organization } from "../../../../src/store/directory.ts";
+import type { ManagementStores } from "../../../../src/admin/management/context.ts";
+import type { Administration, Organization } from "../../../../src/core/store/directory.ts";
 import { audit } from "./acts.ts";
 import { keys, raises } from "./keys.ts";
 import type { MemoryDatabase } from "./memory.ts";

@@ -1,9 +1,9 @@
 // The tables that the limits of people depend on, in memory.
 
-import type { Budget } from "../../../../src/store/budget.ts";
-import type { Key, Organization } from "../../../../src/store/directory.ts";
-import type { Membership, Person } from "../../../../src/store/people.ts";
-import type { Raise } from "../../../../src/store/raise.ts";
+import type { Budget } from "../../../../src/core/store/budget.ts";
+import type { Key, Organization } from "../../../../src/core/store/directory.ts";
+import type { Membership, Person } from "../../../../src/core/store/people.ts";
+import type { Raise } from "../../../../src/core/store/raise.ts";
 
 export interface TeamRow {
   id: string;

@@ -1,8 +1,8 @@
-// src/postgres/teams.ts in memory.
+// src/stores/postgres/teams.ts in memory.
 
 import { isDeepStrictEqual } from "node:util";
-import { type Budget, type KeyBudget, noBudget, type Team } from "../../../../src/store/budget.ts";
-import type { Administration } from "../../../../src/store/directory.ts";
+import { type Budget, type KeyBudget, noBudget, type Team } from "../../../../src/core/store/budget.ts";
+import type { Administration } from "../../../../src/core/store/directory.ts";
 import { audit, limitedOnly, refreshMembers, setSubject } from "./acts.ts";
 import type { MemoryDatabase, MemoryTransaction } from "./memory.ts";
 import { type Reading, type TeamRow, teamIn } from "./tables.ts";

@@ -1,7 +1,7 @@
 // The acts of histories of limits: on limits, teams, keys, raises, memberships and plans, drawn from a seed.
 
-import { ManagementError } from "../../../../src/management/error.ts";
-import { type Management, type VerbName, verbNamed } from "../../../../src/management/verbs.ts";
+import { ManagementError } from "../../../../src/admin/management/error.ts";
+import { type Management, type VerbName, verbNamed } from "../../../../src/admin/management/verbs.ts";
 import type { Draw } from "../acts.ts";
 import type { World } from "./world.ts";
 

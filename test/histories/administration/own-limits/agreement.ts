@@ -2,9 +2,9 @@
 // all limits compared. Acts at once have several outcomes; those of Postgres must be among the ones that memory has.
 
 import { isDeepStrictEqual } from "node:util";
-import { ManagementError } from "../../../../src/management/error.ts";
-import type { Database } from "../../../../src/postgres/database.ts";
-import { DatabaseError } from "../../../../src/postgres/database-error.ts";
+import { ManagementError } from "../../../../src/admin/management/error.ts";
+import type { Database } from "../../../../src/stores/postgres/database.ts";
+import { DatabaseError } from "../../../../src/stores/postgres/database-error.ts";
 import { type Draw, drawnFrom } from "../acts.ts";
 import { type Act, type Made, outcomeOf, personNames } from "./acts.ts";
 import { actsAtOnce, atOnce, founded, type OwnLimitsHistory, passing_ms, remember } from "./history.ts";

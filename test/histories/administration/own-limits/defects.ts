@@ -1,7 +1,7 @@
 // The rule of one's own limits as the product has it, and with a part taken out, so that histories must miss it.
 
-import { heldToOwnLimits } from "../../../../src/postgres/own-limits.ts";
-import type { CountingLimits, OwnLimits } from "../../../../src/store/own-limits.ts";
+import type { CountingLimits, OwnLimits } from "../../../../src/admin/store/own-limits.ts";
+import { heldToOwnLimits } from "../../../../src/stores/postgres/own-limits.ts";
 import type { Committed, Memory, Rule } from "../memory/memory.ts";
 import type { Databases } from "../memory/stores.ts";
 

@@ -1,6 +1,6 @@
 // Whether an act has raised what counts for a person: said anew, from the tables, and not as the product says it.
 
-import { type Budget, noBudget } from "../../../../src/store/budget.ts";
+import { type Budget, noBudget } from "../../../../src/core/store/budget.ts";
 import { memberId, type Reading, teamOf } from "../memory/tables.ts";
 
 const names = Object.keys(noBudget) as (keyof Budget)[];

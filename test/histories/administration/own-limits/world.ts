@@ -1,24 +1,24 @@
 // The two worlds of the histories of limits: the product's own stores on Postgres, and in memory. In both the verbs of
-// src/management act, and the rule of src/postgres/own-limits.ts is around every transaction of who is held to it.
+// src/management act, and the rule of src/stores/postgres/own-limits.ts is around every transaction of who is held to it.
 
 import {
   type ManagementOptions,
   type ManagementStores,
   managementContext,
-} from "../../../../src/management/context.ts";
-import { ownLimitsOf } from "../../../../src/management/own-limits.ts";
-import type { Verb } from "../../../../src/management/verb.ts";
-import { type Management, type VerbName, verbNamed } from "../../../../src/management/verbs.ts";
-import { administrationStores } from "../../../../src/postgres/administration.ts";
-import type { Database } from "../../../../src/postgres/database.ts";
-import { people } from "../../../../src/postgres/people.ts";
-import { jsonOf } from "../../../../src/schema/codec.ts";
-import { scopes } from "../../../../src/store/directory.ts";
-import { idOf } from "../../../../src/store/ids.ts";
-import type { OwnLimits } from "../../../../src/store/own-limits.ts";
-import type { NamedMembership, Person } from "../../../../src/store/people.ts";
-import { noLimits } from "../../../../src/store/plan.ts";
-import { managementStores } from "../../../management/stores.ts";
+} from "../../../../src/admin/management/context.ts";
+import { ownLimitsOf } from "../../../../src/admin/management/own-limits.ts";
+import type { Verb } from "../../../../src/admin/management/verb.ts";
+import { type Management, type VerbName, verbNamed } from "../../../../src/admin/management/verbs.ts";
+import type { OwnLimits } from "../../../../src/admin/store/own-limits.ts";
+import { jsonOf } from "../../../../src/core/schema/codec.ts";
+import { scopes } from "../../../../src/core/store/directory.ts";
+import { idOf } from "../../../../src/core/store/ids.ts";
+import type { NamedMembership, Person } from "../../../../src/core/store/people.ts";
+import { noLimits } from "../../../../src/core/store/plan.ts";
+import { administrationStores } from "../../../../src/stores/postgres/administration.ts";
+import type { Database } from "../../../../src/stores/postgres/database.ts";
+import { people } from "../../../../src/stores/postgres/people.ts";
+import { managementStores } from "../../../admin/management/stores.ts";
 import { type Committed, Memory } from "../memory/memory.ts";
 import { confirm } from "../memory/people.ts";
 import { memoryStores } from "../memory/stores.ts";
