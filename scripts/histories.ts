@@ -1,20 +1,20 @@
 // `npm run histories -- --count N --seed S`: simulates N histories of a node's metering, from seed S on. It prints how many
 // ran, and the first violation with its shortest replay. `--keep` runs such a replay; `--teeth` takes out each rule of the
-// protocol and shows that the histories notice. `--administration model` simulates acts on people and operators instead,
-// `stored` does them on Postgres, and `own-limits` has an organization's administrator there. Exits with 1 if a rule was broken.
+// protocol and shows that the histories notice. `--administration model` simulates acts on people and operators instead, and
+// `own-limits` those of an organization's administrators on limits; `stored` and `own-limits-stored` do them on Postgres too.
+// Exits with 1 if a rule was broken.
 
 import { parseArgs } from "node:util";
 import Table from "cli-table3";
-import { type AdministrationOptions, runAdministration } from "../test/histories/administration/run.ts";
+import { type AdministrationOptions, kinds, runAdministration } from "../test/histories/administration/run.ts";
 import { runHistory } from "../test/histories/history.ts";
 import { allMutations } from "../test/histories/mutations-of-changes.ts";
 import { reportOf } from "../test/histories/report.ts";
 import { keepOf, shortest } from "../test/histories/shrink.ts";
 import { caught } from "../test/histories/teeth.ts";
 
-const usage = `usage: npm run histories -- [--count N] [--seed S] [--keep "…" | --administration model|stored|own-limits] | --teeth
+const usage = `usage: npm run histories -- [--count N] [--seed S] [--keep "…" | --administration ${kinds.join("|")}] | --teeth
   N histories (1000) from seed S (1) on; whole numbers, N at least 1.`;
-const kinds = ["model", "stored", "own-limits"] as const;
 const print_every_ms = 10_000;
 const plain = { head: [], border: [] };
 

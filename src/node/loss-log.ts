@@ -1,6 +1,7 @@
 /** Counts what engines were not sent of requests, and logs each kind once an hour for each route. */
 import type { Log } from "../core/http/log.ts";
 import type { Loss } from "../core/protocol/codec.ts";
+import { seldom } from "../core/time/seldom.ts";
 import type { Lost } from "../core/usage/attempts.ts";
 import type { Metrics } from "../features/telemetry/metrics.ts";
 
@@ -19,13 +20,11 @@ export function lossLog(
   { metrics, log }: { metrics: Pick<Metrics, "partLost">; log: Pick<Log, "event"> },
   now_ms: () => number,
 ): (lost: Lost) => void {
-  const next_ms = new Map<string, number>();
+  const isNew = seldom(silence_ms, { now_ms });
   return ({ model, route, loss }) => {
     const { name: upstream, address: replica } = route.upstream;
     metrics.partLost(upstream, loss);
-    const key = `${upstream} ${route.model} ${loss}`;
-    if ((next_ms.get(key) ?? 0) > now_ms()) return;
-    next_ms.set(key, now_ms() + silence_ms);
+    if (!isNew(`${upstream} ${route.model} ${loss}`)) return;
     log.event("warn", "request_part_lost", {
       upstream,
       ...(replica && { replica }),

@@ -7,6 +7,8 @@ const rule = "docs/design/keys.md, Who administers";
 const kinds = "docs/access.md, Kinds of keys";
 const ownLimits = "docs/access.md, Limits of one's own";
 const raising = "test/admin/management/own-limits.test.ts";
+const histories = "test/histories/administration/own-limits/own-limits.test.ts > no act raises what counts";
+const inOrder = "test/admin/management/lock-order.test.ts";
 
 export const management: Mutant[] = [
   {
@@ -55,6 +57,62 @@ export const management: Mutant[] = [
     find: "|| isLonger === true;",
     replace: "|| isLonger === null;",
     caughtBy: [`${raising} > that lasts longer`],
+    rule: ownLimits,
+  },
+  {
+    name: "lower limits of one's own are refused, and higher ones are not",
+    file: "src/admin/store/own-limits.ts",
+    find: "(after[index] ?? Number.POSITIVE_INFINITY) > limit",
+    replace: "(after[index] ?? Number.POSITIVE_INFINITY) < limit",
+    caughtBy: [histories],
+    rule: ownLimits,
+  },
+  {
+    name: "what counts after the act is taken for what counted before",
+    file: "src/stores/postgres/own-limits.ts",
+    find: "if (isAnyRaised(before, await countingFor(tx, organization, person)))",
+    replace: "if (isAnyRaised(await countingFor(tx, organization, person), before))",
+    caughtBy: [histories],
+    rule: ownLimits,
+  },
+  {
+    name: "an organization's administrators are not held to their own limits",
+    file: "src/admin/management/own-limits.ts",
+    find: "if (within == null || !actor.startsWith(personal))",
+    replace: "if (within != null || !actor.startsWith(personal))",
+    caughtBy: [histories],
+    rule: ownLimits,
+  },
+  {
+    name: "the limits of keys do not count",
+    file: "src/admin/store/own-limits.ts",
+    find: 'new Set(["new", "all", ...is.keys()])',
+    replace: 'new Set(["new", "all"])',
+    caughtBy: [histories],
+    rule: ownLimits,
+  },
+  {
+    name: "the organization is locked before the person",
+    file: "src/stores/postgres/own-limits.ts",
+    find: "order by id for no key update",
+    replace: "order by id",
+    caughtBy: [`${inOrder} > limits somebody who is signing in`],
+    rule: ownLimits,
+  },
+  {
+    name: "a limit waits for those who make administrators",
+    file: "src/stores/postgres/people-administration.ts",
+    find: "{ id, actor, version, isOnAccess: false }",
+    replace: "{ id, actor, version, isOnAccess: true }",
+    caughtBy: [`${inOrder} > while she herself is suspended`],
+    rule: ownLimits,
+  },
+  {
+    name: "a person's row is locked as if its key could change",
+    file: "src/stores/postgres/people.ts",
+    find: '.where(eq(person.id, uuid)).for("no key update");',
+    replace: '.where(eq(person.id, uuid)).for("update");',
+    caughtBy: [`${inOrder} > gets a key and a membership at once`],
     rule: ownLimits,
   },
   {

@@ -10,7 +10,6 @@ import { addAgentCommands, agentNames, withoutAgentsOptions } from "./agents/com
 import { addApplyCommand } from "./apply.ts";
 import { addAuditCommands } from "./audit.ts";
 import { addCompletionCommand } from "./completion.ts";
-import { addConformanceCommand } from "./conformance/command.ts";
 import { addConsoleCommand } from "./console.ts";
 import type { CommandContext } from "./context.ts";
 import { addDoctorCommand } from "./doctor.ts";
@@ -115,7 +114,6 @@ export function commands(of: Services, exitWith: (code: number) => void): Comman
   addConsoleCommand(program, context);
   addDoctorCommand(program, context);
   addHealthcheckCommand(program, context);
-  addConformanceCommand(program, context);
   addCompletionCommand(program, context);
   return program;
 }
@@ -130,7 +128,6 @@ const onTheNode = [
   "console",
   "doctor",
   "healthcheck",
-  "conformance",
   "completion",
 ];
 

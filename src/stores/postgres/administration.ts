@@ -73,7 +73,8 @@ export function administration(
   Standings &
   PeopleAdministration &
   RequestList {
-  const db = withAddress(heldToOwnLimits(database, own), address);
+  const held = (other: string | null = null) => withAddress(heldToOwnLimits(database, own, other), address);
+  const db = held();
   return {
     ...organizations(db, isServed),
     ...organizationLife(db),
@@ -87,7 +88,7 @@ export function administration(
     ...standings(db),
     ...requestList(db),
     ...fleet(db),
-    ...peopleAdministration(db),
+    ...peopleAdministration(db, held),
     listAudit: (input) => listAudit(db, input),
     auditHead: () => readAuditHead(db),
   };

@@ -4,22 +4,32 @@
  */
 
 import { type CountingLimits, isAnyRaised, type OwnLimits } from "../../admin/store/own-limits.ts";
-import { bare } from "../../core/store/ids.ts";
-import type { Database, Transaction } from "./database.ts";
+import { bare, uuidOf } from "../../core/store/ids.ts";
+import type { Transaction } from "./database.ts";
 
-/** The same database, for the acts of this person. */
-export function heldToOwnLimits(db: Database, own: OwnLimits | null): Database {
+/** The part of a database that the rule needs: its histories have one in memory. */
+interface Held<Tx> {
+  transaction<T>(work: (tx: Tx) => Promise<T>, options?: { statement_ms?: number }): Promise<T>;
+}
+
+/** The same database, for the acts of this person; `other`: the ID of somebody whose row they lock. */
+export function heldToOwnLimits<Tx extends Pick<Transaction, "query">, Db extends Held<Tx>>(
+  db: Db & Held<Tx>,
+  own: OwnLimits | null,
+  other: string | null = null,
+): Db {
   if (own === null) return db;
   const [person, organization] = [bare(own.personId, "per_"), bare(own.organizationId, "org_")];
+  const people = [person, other === null ? null : uuidOf(other, "per_")].filter((one) => one !== null);
   return {
     ...db,
-    transaction(work, options) {
+    transaction<T>(work: (tx: Tx) => Promise<T>, options?: { statement_ms?: number }) {
       // The sum of earlier use has a time of its own. It changes no limit, and others must not wait for it.
       if (options) return db.transaction(work, options);
       return db.transaction(async (tx) => {
         // Whatever changes limits locks the organization too: what counts is the same until the act's own changes. The
-        // person's row comes first, as at a sign-in.
-        await tx.query("select id from person where id = $1 for no key update", [person]);
+        // rows of people come first, as at a sign-in, and in one order: nobody waits in a ring.
+        await tx.query("select id from person where id = any ($1::uuid[]) order by id for no key update", [people]);
         await tx.query("select id from organization where id = $1 for update", [organization]);
         const before = await countingFor(tx, organization, person);
         const answer = await work(tx);

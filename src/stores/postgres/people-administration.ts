@@ -4,7 +4,7 @@ import { and, eq, exists, gt, isNotNull, isNull, type SQL, sql } from "drizzle-o
 import { membership, person } from "../../../db/schema.ts";
 import { bare, uuid_max, uuidOf } from "../../core/store/ids.ts";
 import type { KnownPerson, PeopleAdministration, PersonChanged, PersonQuery } from "../../core/store/people.ts";
-import { audit, storeNow } from "./acts.ts";
+import { act, audit, storeNow } from "./acts.ts";
 import { keepingAdministrator } from "./administrators.ts";
 import { budgetShown } from "./budgets.ts";
 import type { Database, Transaction } from "./database.ts";
@@ -15,7 +15,11 @@ import { announceChange } from "./revocations.ts";
 import { plainly } from "./rows.ts";
 import { hasUsed } from "./standing.ts";
 
-export function peopleAdministration(db: Database): PeopleAdministration {
+/** `actingOn`: the same database, for an act that locks this person and may be held to the rule of one's own limits. */
+export function peopleAdministration(
+  db: Database,
+  actingOn: (person: string) => Database = () => db,
+): PeopleAdministration {
   const { findPerson, personOf, endIssued } = people(db);
   return {
     findPerson,
@@ -89,7 +93,7 @@ export function peopleAdministration(db: Database): PeopleAdministration {
     memberBudgets: (ids) => plainly(memberBudgets(db, ids)),
 
     setMemberLimits: (id, { organizationId, before, budget }, actor, version) =>
-      changing<"overtaken">(db, { id, actor, version }, async (tx, row) => {
+      changing<"overtaken">(actingOn(id), { id, actor, version, isOnAccess: false }, async (tx, row) => {
         const owner = bare(organizationId, "org_");
         await tx.query("select id from organization where id = $1 for no key update", [owner]);
         const own = await memberLimitOf(tx, owner, row.id);
@@ -150,6 +154,8 @@ interface Change {
   id: string;
   actor: string;
   version?: number | null | undefined;
+  /** False: it takes no administrator away. */
+  isOnAccess?: boolean;
 }
 
 /** Describes a change for the audit log; null where nothing changed. `owner`: the UUID of the organization concerned. */
@@ -163,12 +169,12 @@ type Done = {
 
 async function changing<Refusal extends string>(
   db: Database,
-  { id, actor, version }: Change,
+  { id, actor, version, isOnAccess = true }: Change,
   work: (tx: Transaction, row: PersonRow, at: Date) => Promise<Done | Refusal>,
 ): Promise<PersonChanged | Refusal> {
   let unsummed: string[] = [];
   const locking = (tx: Transaction) => lockPerson(tx, id);
-  const answer = await keepingAdministrator(db, locking, async (tx, row): Promise<PersonChanged | Refusal> => {
+  const changed = async (tx: Transaction, row: PersonRow | null): Promise<PersonChanged | Refusal> => {
     if (!row) return null;
     if (typeof version === "number" && row.version !== version) return { stale: await readLocked(tx, row.id) };
     const at = await storeNow(tx);
@@ -185,7 +191,10 @@ async function changing<Refusal extends string>(
       await audit(tx, at, { actor, action, owner, subject: id, details });
     }
     return readLocked(tx, row.id);
-  });
+  };
+  const answer = isOnAccess
+    ? await keepingAdministrator(db, locking, changed)
+    : await act(db, async (tx) => changed(tx, await locking(tx)));
   await sumAll(db, unsummed);
   return answer;
 }

@@ -117,7 +117,7 @@ async function confirmed(
     })
     .onConflictDoNothing()
     .returning({ id: person.id });
-  const [found] = await tx.drizzle.select().from(person).where(isSubject(issuer, subject)).for("update");
+  const [found] = await tx.drizzle.select().from(person).where(isSubject(issuer, subject)).for("no key update");
   // The person was deleted between the two statements, as a visitor who had not come for long.
   if (!found) return confirmed(tx, confirmation, now);
   const changes = changesOf(found, confirmation, at);
@@ -191,10 +191,11 @@ export function personOf({ subjectHash: _, ...row }: PersonRow): Person {
 }
 
 /** The person's row, locked until the commit. */
+/** It is not locked for update: a new key of the person shares the row while its organization is locked, and would wait. */
 export async function lockPerson(tx: Transaction, id: string): Promise<PersonRow | null> {
   const uuid = uuidOf(id, "per_");
   if (uuid === null) return null;
-  const [row] = await tx.drizzle.select().from(person).where(eq(person.id, uuid)).for("update");
+  const [row] = await tx.drizzle.select().from(person).where(eq(person.id, uuid)).for("no key update");
   return row ?? null;
 }
 

@@ -2,9 +2,7 @@
 
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { times } from "../../harness/depth.ts";
-import { openDatabase } from "../../stores/postgres/databases.ts";
 import { type Defect, defects, modelHistory } from "./model.ts";
-import { ownLimitsHistory } from "./own-limits.ts";
 import { runAdministration } from "./run.ts";
 
 setDefaultTimeout(300_000);
@@ -18,20 +16,6 @@ test("no act takes the last administrator away, in any order of statements", asy
 
 test("the product's acts come out as the model's, and at once they leave an administrator", async () => {
   expect((await runAdministration({ first, count: times(15, 300), kind: "stored" })).violation).toBeNull();
-});
-
-test("no act of an organization's administrator raises what counts for her", async () => {
-  const run = await runAdministration({ first, count: times(8, 300), kind: "own-limits" });
-  expect(run.violation).toBeNull();
-});
-
-test("a rule of one's own limits that is taken out is missed", async () => {
-  const { db, drop } = await openDatabase();
-  let violation: string | null = null;
-  for (let seed = 1; seed <= 20 && violation === null; seed++)
-    violation = (await ownLimitsHistory(db, seed, false)).violation;
-  expect(violation).toContain("raised her own limit of a week");
-  await drop();
 });
 
 test.each(Object.keys(defects) as Defect[])("a rule that is taken out is missed: %s", (defect) => {

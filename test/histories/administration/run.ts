@@ -1,15 +1,21 @@
-// Runs histories of people and operators for `npm run histories -- --administration`.
+// Runs histories of people, operators and limits for `npm run histories -- --administration`.
 
 import { openDatabase } from "../../stores/postgres/databases.ts";
 import { modelHistory } from "./model.ts";
-import { ownLimitsHistory } from "./own-limits.ts";
+import { agreementHistory } from "./own-limits/agreement.ts";
+import { Beginnings, ownLimitsHistory } from "./own-limits/history.ts";
 import { type StoredHistory, storedHistory } from "./stored.ts";
+
+/**
+ * `model`: acts on people and operators; `own-limits`: those of administrators of an organization on limits, in memory.
+ * `stored` and `own-limits-stored`: the same on Postgres, and whether they come out alike.
+ */
+export const kinds = ["model", "stored", "own-limits", "own-limits-stored"] as const;
 
 export interface AdministrationOptions {
   first: number;
   count: number;
-  /** `model`; `stored`: on Postgres; `own-limits`: an organization's administrator, on Postgres. */
-  kind: "model" | "stored" | "own-limits";
+  kind: (typeof kinds)[number];
   /** Called after each history. */
   done?(histories: number): void;
 }
@@ -25,15 +31,16 @@ export async function runAdministration({
   kind,
   done,
 }: AdministrationOptions): Promise<AdministrationRun> {
-  const owned = kind === "model" ? null : await openDatabase();
+  const owned = kind.endsWith("stored") ? await openDatabase() : null;
+  const beginnings = new Beginnings();
+  const historyOf = (seed: number) => {
+    if (owned) return kind === "stored" ? storedHistory(owned.db, seed) : agreementHistory(owned.db, seed);
+    return kind === "model" ? modelHistory(seed) : ownLimitsHistory(seed, { beginnings });
+  };
   const run: AdministrationRun = { histories: 0, acts: 0, refusals: 0, violation: null };
   try {
     for (let seed = first; seed < first + count && run.violation === null; seed++) {
-      const { acts, refusals, violation } = !owned
-        ? modelHistory(seed)
-        : kind === "stored"
-          ? await storedHistory(owned.db, seed)
-          : await ownLimitsHistory(owned.db, seed);
+      const { acts, refusals, violation } = await historyOf(seed);
       run.histories += 1;
       run.acts += acts;
       run.refusals += refusals;

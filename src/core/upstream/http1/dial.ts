@@ -148,7 +148,6 @@ class Greeting {
 
   opened(socket: Socket<Peer>): void {
     socket.setNoDelay(true);
-    this.#line.calls.boundReceiving(socket);
     if (!this.#origin.tls) this.#ready(new Connection(socket, this.#line));
   }
 

@@ -34,7 +34,7 @@ function connected(readersTurns = turns()) {
     freed: () => void freedWhilePaused.push(socket.isPaused),
     closed() {},
     strayed() {},
-    calls: { boundReceiving() {}, hasUnread: () => false },
+    calls: { hasUnread: () => false },
     turns: readersTurns,
     pauses: new ReadPauses({ shortest_ms: pause_ms, longest_ms: pause_ms }, clock, () => 0),
   };

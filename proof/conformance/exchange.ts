@@ -1,6 +1,5 @@
 /** One request to the server under test, and its answer, kept whole so that a report can show both. */
-import { SseDecoder } from "../../../core/sse/decode.ts";
-import type { SseMessage } from "../../../core/sse/message.ts";
+import { messagesOf, type SseMessage } from "./events.ts";
 
 export interface TestRequest {
   method: "GET" | "POST";
@@ -75,14 +74,16 @@ function bodyOf(body: unknown): string | undefined {
 
 async function read(response: Response, exchange: Exchange): Promise<void> {
   const isStream = (response.headers.get("content-type") ?? "").startsWith("text/event-stream");
-  const decoder = new SseDecoder();
   const text = new TextDecoder();
   let bytes = 0;
-  for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
-    bytes += chunk.length;
-    if (bytes > answer_bytes_max) throw new Error(`the answer is larger than ${answer_bytes_max} bytes`);
-    exchange.text += text.decode(chunk, { stream: true });
-    if (isStream) exchange.messages.push(...decoder.push(chunk));
+  try {
+    for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+      bytes += chunk.length;
+      if (bytes > answer_bytes_max) throw new Error(`the answer is larger than ${answer_bytes_max} bytes`);
+      exchange.text += text.decode(chunk, { stream: true });
+    }
+  } finally {
+    if (isStream) exchange.messages = messagesOf(exchange.text);
   }
   exchange.json = parsed(exchange.text);
 }

@@ -1,13 +1,13 @@
-// `sluice conformance`: our own server keeps every rule, over real sockets; and every rule can be broken.
+// `npm run conformance`: our own server keeps every rule, over real sockets; and every rule can be broken.
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { chatSuite } from "../../../src/admin/cli/conformance/chat.ts";
-import { examine, type Finding, judged } from "../../../src/admin/cli/conformance/examine.ts";
-import { type Ask, asking, type Exchange } from "../../../src/admin/cli/conformance/exchange.ts";
-import { messagesSuite } from "../../../src/admin/cli/conformance/messages.ts";
-import { responsesSuite } from "../../../src/admin/cli/conformance/responses.ts";
-import { type Sluice, startSluice } from "../../harness/sluice.ts";
-import { shell } from "./shell.ts";
+import { chatSuite } from "../../proof/conformance/chat.ts";
+import { conformance } from "../../proof/conformance/command.ts";
+import { examine, type Finding, judged } from "../../proof/conformance/examine.ts";
+import { type Ask, asking, type Exchange } from "../../proof/conformance/exchange.ts";
+import { messagesSuite } from "../../proof/conformance/messages.ts";
+import { responsesSuite } from "../../proof/conformance/responses.ts";
+import { type Sluice, startSluice } from "../harness/sluice.ts";
 
 const model = "qwen/qwen3-32b";
 const suites = [chatSuite(model), messagesSuite(model), responsesSuite(model)];
@@ -76,9 +76,23 @@ describe("every rule can be broken", () => {
     });
 });
 
+async function typed(words: string): Promise<{ code: number; out: string; err: string }> {
+  const said = { out: "", err: "" };
+  const code = await conformance(words.split(" "), {
+    key: null,
+    out(text) {
+      said.out += text;
+    },
+    err(text) {
+      said.err += text;
+    },
+  });
+  return { code, ...said };
+}
+
 describe("the command", () => {
   test("asks the first model of the list, and says that all is well", async () => {
-    const { code, out } = await shell().typed(`conformance ${sluice.url} --key ${sluice.key}`);
+    const { code, out } = await typed(`${sluice.url} --key ${sluice.key}`);
     expect([code, out]).toEqual([0, expect.stringMatching(/Responses: \d+ rules kept, 0 broken, 0 unchecked/)]);
   });
 
@@ -89,7 +103,7 @@ describe("the command", () => {
         url.endsWith("/chat/completions") ? Response.json({ id: 7 }) : new Response(null, { status: 404 }),
     });
     try {
-      const { code, out } = await shell().typed(`conformance http://127.0.0.1:${wrong.port}/v1 --model one`);
+      const { code, out } = await typed(`http://127.0.0.1:${wrong.port}/v1 --model one`);
       expect(code).toBe(1);
       expect(out).toContain("found    `object` is nothing");
       expect(out).toContain("source   OpenAI API reference, Chat completions");
@@ -97,7 +111,7 @@ describe("the command", () => {
       expect(out).toContain("Messages: 0 rules kept, 0 broken");
       expect(out).toContain("the protocol isn't served, or the model isn't there (404)");
       expect(out).toContain("no key was given");
-      const json = await shell().typed(`conformance http://127.0.0.1:${wrong.port}/v1 --model one --json`);
+      const json = await typed(`http://127.0.0.1:${wrong.port}/v1 --model one --json`);
       const report = JSON.parse(json.out) as { findings: { answer?: { text: string } }[] };
       expect(report.findings.find(({ answer }) => answer)?.answer?.text).toBe('{"id":7}');
     } finally {
@@ -106,8 +120,8 @@ describe("the command", () => {
   });
 
   test("says what is wrong with its words, and with a server that doesn't answer", async () => {
-    expect(await shell().typed("conformance ftp://example")).toMatchObject({ code: 2 });
-    const { code, err } = await shell().typed("conformance http://127.0.0.1:1");
+    expect(await typed("ftp://example")).toMatchObject({ code: 2 });
+    const { code, err } = await typed("http://127.0.0.1:1");
     expect([code, err]).toEqual([1, expect.stringContaining("name a model with --model")]);
   });
 });

@@ -1,0 +1,70 @@
+// Acts at once wait for each other in one order, person before organization, so that Postgres need not end one of them. Each
+// test holds one lock as an act does, lets the other act come to wait, and then takes the next lock.
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { bare } from "../../../src/core/store/ids.ts";
+import { until } from "../../harness/until.ts";
+import { openDatabase } from "../../stores/postgres/databases.ts";
+import { actingAs, callersIn, newWorld, type World } from "./world.ts";
+
+setDefaultTimeout(60_000);
+let world: World;
+let drop: () => Promise<void>;
+beforeAll(async () => {
+  const owned = await openDatabase();
+  drop = owned.drop;
+  world = await newWorld(owned.db);
+});
+afterAll(() => drop());
+
+/** Until so many acts wait for locks. */
+const waiting = (acts = 1) =>
+  until(async () => {
+    const rows = await world.db.query(
+      "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+    );
+    return rows.length === acts;
+  });
+
+test("an organization's administrator limits somebody who is signing in", async () => {
+  const { db, people, acme } = world;
+  const lea = actingAs(db, callersIn(world)["organization-admin"]);
+  let limiting: Promise<unknown> = Promise.resolve();
+  await db.transaction(async (signIn) => {
+    await signIn.query("select id from person where id = $1 for no key update", [bare(people.ann, "per_")]);
+    limiting = lea.updatePersonLimits({ person: people.ann, organization: "acme", limits: { week: 5 } });
+    limiting.catch(() => {});
+    await waiting();
+    await signIn.query("select id from organization where id = $1 for key share", [bare(acme, "org_")]);
+  });
+  expect(await limiting).toMatchObject({ limits: [{ limits: { week: 5 } }] });
+});
+
+test("an organization's administrator limits somebody while she herself is suspended", async () => {
+  const { db, manage, people, acme } = world;
+  const lea = actingAs(db, callersIn(world)["organization-admin"]);
+  const acts: Promise<unknown>[] = [];
+  await db.transaction(async (other) => {
+    await other.query("select id from organization where id = $1 for update", [bare(acme, "org_")]);
+    acts.push(lea.updatePersonLimits({ person: people.ann, organization: "acme", limits: { week: 4 } }));
+    await waiting();
+    acts.push(manage.suspendPerson({ person: people.lea }));
+    await waiting(2);
+  });
+  const ends = await Promise.allSettled(acts);
+  await manage.resumePerson({ person: people.lea });
+  expect(ends.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled"]);
+});
+
+test("a person gets a key and a membership at once", async () => {
+  const { db, manage, people, acme } = world;
+  let giving: Promise<unknown> = Promise.resolve();
+  await db.transaction(async (creation) => {
+    await creation.query("select id from organization where id = $1 for update", [bare(acme, "org_")]);
+    giving = manage.giveMembership({ person: people.ann, organization: "acme", role: "member", team: "support" });
+    giving.catch(() => {});
+    await waiting();
+    // As the foreign key of a new key does.
+    await creation.query("select id from person where id = $1 for key share", [bare(people.ann, "per_")]);
+  });
+  expect(await giving).toMatchObject({ memberships: [{ team: { name: "support" } }] });
+});

@@ -1,0 +1,105 @@
+// Transactions that run at once in an order that a seed draws. Each waits for its turn before every statement, and for the
+// locks that its statement takes, as rows and advisory locks of Postgres are taken. One of them works at a time.
+
+/** The locks of a row in the order of their strength, as Postgres has them. */
+const strengths = ["key share", "no key update", "update"] as const;
+export type Strength = (typeof strengths)[number];
+
+/** The acts wait for each other: Postgres would end one of them with an error. */
+export class Deadlock extends Error {}
+
+/** What a transaction has: its locks, by the name of the row. */
+export type Holder = Map<string, Strength>;
+
+interface Parked {
+  wanted: { holder: Holder; name: string; strength: Strength } | null;
+  go(): void;
+}
+
+export class Scheduler {
+  readonly #holders = new Set<Holder>();
+  readonly #parked: Parked[] = [];
+  #draw: ((below: number) => number) | null = null;
+  #rested: (() => void) | null = null;
+
+  /** Runs the acts at once; `draw` chooses whose statement is next. Throws Deadlock. */
+  async atOnce<T>(acts: readonly (() => Promise<T>)[], draw: (below: number) => number): Promise<T[]> {
+    this.#draw = acts.length > 1 ? draw : null;
+    let running = acts.length;
+    const ended = () => {
+      running -= 1;
+      this.#rested?.();
+    };
+    const outcomes = acts.map((act) => this.turn().then(act).finally(ended));
+    for (const outcome of outcomes) outcome.catch(() => {});
+    while (this.#draw && running > 0) {
+      const free = this.#parked.filter((one) => this.#isFree(one));
+      if (free.length === 0) {
+        this.#parked.length = 0;
+        this.#holders.clear();
+        this.#draw = null;
+        throw new Deadlock("acts wait for each other");
+      }
+      await this.#step(free[draw(free.length)]!);
+    }
+    this.#draw = null;
+    return Promise.all(outcomes);
+  }
+
+  /** Until the scheduler chooses this one. */
+  turn(): Promise<void> {
+    return this.#draw ? this.#park(null) : done;
+  }
+
+  /** The same, once nobody else has a lock that excludes this one. */
+  async lock(holder: Holder, name: string, strength: Strength): Promise<void> {
+    const has = holder.get(name);
+    if (has && strengths.indexOf(has) >= strengths.indexOf(strength)) return this.turn();
+    if (this.#draw) await this.#park({ holder, name, strength });
+    holder.set(name, strength);
+  }
+
+  began(holder: Holder): void {
+    this.#holders.add(holder);
+  }
+
+  ended(holder: Holder): void {
+    this.#holders.delete(holder);
+  }
+
+  #park(wanted: Parked["wanted"]): Promise<void> {
+    return new Promise((go) => {
+      this.#parked.push({ wanted, go });
+      this.#rested?.();
+    });
+  }
+
+  /** Lets one go on until it waits again, or has ended. */
+  #step(one: Parked): Promise<void> {
+    this.#parked.splice(this.#parked.indexOf(one), 1);
+    return new Promise((resolve) => {
+      this.#rested = () => {
+        this.#rested = null;
+        resolve();
+      };
+      one.go();
+    });
+  }
+
+  #isFree({ wanted }: Parked): boolean {
+    if (!wanted) return true;
+    for (const other of this.#holders) {
+      const has = other === wanted.holder ? undefined : other.get(wanted.name);
+      if (has && excludes(has, wanted.strength)) return false;
+    }
+    return true;
+  }
+}
+
+const done = Promise.resolve();
+
+/** Shares exclude an update of the key alone, and everything else excludes itself. */
+function excludes(one: Strength, other: Strength): boolean {
+  if (one === "key share") return other === "update";
+  return other !== "key share" || one === "update";
+}

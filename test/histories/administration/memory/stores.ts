@@ -1,0 +1,90 @@
+// The stores of the verbs, in memory: as far as the acts on limits, teams, memberships, keys and raises need them.
+
+import type { ManagementStores } from "../../../../src/admin/management/context.ts";
+import type { Administration, Organization } from "../../../../src/core/store/directory.ts";
+import { audit } from "./acts.ts";
+import { keys, raises } from "./keys.ts";
+import type { MemoryDatabase } from "./memory.ts";
+import { people } from "./people.ts";
+import { defaults, teams } from "./teams.ts";
+
+/** The database of each kind of act; that on people also for an act on this one. */
+export type Databases = Record<"teams" | "defaults" | "keys" | "raises" | "people", MemoryDatabase> & {
+  actingOn(person: string): MemoryDatabase;
+};
+
+export function memoryStores(of: Databases): ManagementStores {
+  const limits = { ...teams(of.teams), ...defaults(of.defaults), ...keys(of.keys), ...raises(of.raises) };
+  const administration = { ...organizations(of.defaults), ...limits };
+  return {
+    administration: partly<Administration>(administration),
+    people: partly<ManagementStores["people"]>(people(of.people, of.actingOn)),
+    standings: { standings: async () => new Map(), nearest: async () => [] },
+    ledger: partly({}),
+    refused: partly({}),
+    requests: partly({}),
+    operators: partly({}),
+    plans: partly({}),
+    notices: partly({}),
+    drains: partly({}),
+    fleet: partly({}),
+  };
+}
+
+type Verbs = "createOrganization" | "findOrganization" | "formerOwner" | "setOrganizationPlan" | "listAudit";
+
+function organizations(db: MemoryDatabase): Pick<Administration, Verbs> {
+  const { memory } = db;
+  return {
+    createOrganization: ({ id, slug, name, plan }) =>
+      db.transaction(async (tx) => {
+        const made: Organization = { ...blank, id, slug, name, plan, anchorAt: tx.now, createdAt: tx.now };
+        tx.set("organizations", id, made);
+        return made;
+      }),
+
+    async findOrganization(name) {
+      await memory.scheduler.turn();
+      return memory.get("organizations", name) ?? memory.all("organizations").find(({ slug }) => slug === name) ?? null;
+    },
+
+    formerOwner: async () => null,
+
+    setOrganizationPlan: (id, plan, _, version) =>
+      db.transaction(async (tx) => {
+        await tx.lock(id);
+        const row = tx.get("organizations", id);
+        if (!row) return null;
+        if (typeof version === "number" && row.version !== version) return { stale: row };
+        if (row.status === "closed") return "closed";
+        if (row.plan === plan) return row;
+        tx.set("organizations", id, { ...row, plan, version: row.version + 1 });
+        await audit(tx);
+        return tx.get("organizations", id)!;
+      }),
+
+    listAudit: async () => [],
+  };
+}
+
+const blank = {
+  formerSlugs: [],
+  status: "active",
+  nextAnchor: null,
+  extraUsage: { enabled: false, capUnits: null },
+  keyLifetimeMaxDays: null,
+  keyUnusedMaxDays: null,
+  keepsContent: true,
+  closedAt: null,
+  version: 1,
+} as const satisfies Partial<Organization>;
+
+/** A store of which the acts use these functions alone: to ask for another one is a mistake of the history. */
+function partly<Store extends object>(has: Partial<Store>): Store {
+  return new Proxy(has as Store, {
+    get(store, name) {
+      if (name in store) return store[name as keyof Store];
+      throw new Error(`the stores in memory have no '${String(name)}'`);
+    },
+  });
+}

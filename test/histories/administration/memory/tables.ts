@@ -1,0 +1,101 @@
+// The tables that the limits of people depend on, in memory.
+
+import type { Budget } from "../../../../src/core/store/budget.ts";
+import type { Key, Organization } from "../../../../src/core/store/directory.ts";
+import type { Membership, Person } from "../../../../src/core/store/people.ts";
+import type { Raise } from "../../../../src/core/store/raise.ts";
+
+export interface TeamRow {
+  id: string;
+  organizationId: string;
+  name: string;
+  version: number;
+  isRemoved: boolean;
+}
+
+export interface MembershipRow extends Pick<Membership, "role" | "source"> {
+  personId: string;
+  organizationId: string;
+  teamId: string | null;
+  isEnded: boolean;
+}
+
+/** A team, a key, or a person in an organization, as the ledger knows it. */
+export interface SubjectRow {
+  id: string;
+  organizationId: string;
+  teamId: string | null;
+  personId: string | null;
+  budget: Budget;
+}
+
+export interface MemberLimitRow {
+  personId: string;
+  organizationId: string;
+  budget: Budget;
+}
+
+/** Each by its ID; defaults by that of the organization or the team, limits and raises of people by `memberId`. */
+export interface Rows {
+  organizations: Organization;
+  people: Person;
+  memberships: MembershipRow;
+  teams: TeamRow;
+  subjects: SubjectRow;
+  keyDefaults: Budget;
+  memberDefaults: Budget;
+  memberLimits: MemberLimitRow;
+  keys: Key;
+  raises: Raise;
+}
+export type TableName = keyof Rows;
+
+/** Rows are replaced and never changed in place, so a copy of the maps is a copy of the tables. */
+export class Tables {
+  readonly #tables = new Map<TableName, Map<string, unknown>>();
+
+  table<Name extends TableName>(name: Name): Map<string, Rows[Name]> {
+    let table = this.#tables.get(name);
+    if (!table) {
+      table = new Map();
+      this.#tables.set(name, table);
+    }
+    return table as Map<string, Rows[Name]>;
+  }
+
+  copied(): Tables {
+    const copy = new Tables();
+    for (const [name, table] of this.#tables) copy.#tables.set(name, new Map(table));
+    return copy;
+  }
+}
+
+/** What is committed, or what a transaction sees. */
+export interface Reading {
+  now: Date;
+  get<Name extends TableName>(name: Name, id: string): Rows[Name] | undefined;
+  all<Name extends TableName>(name: Name): Rows[Name][];
+}
+
+/** The id by which the ledger names a person in an organization. */
+export const memberId = (organizationId: string, personId: string): string =>
+  `mem_${organizationId.slice(-16)}${personId.slice(-16)}`;
+
+/** The membership in force of a person in an organization: one by hand before one by a rule. */
+export function membershipIn(of: Reading, organizationId: string, personId: string): MembershipRow | undefined {
+  const there = of
+    .all("memberships")
+    .filter((one) => one.personId === personId && one.organizationId === organizationId && !one.isEnded);
+  return there.find(({ source }) => source === "hand") ?? there[0];
+}
+
+/** The team of that membership, unless it was removed. */
+export function teamOf(of: Reading, organizationId: string, personId: string): TeamRow | null {
+  const { teamId = null } = membershipIn(of, organizationId, personId) ?? {};
+  return teamId === null ? null : teamIn(of, teamId);
+}
+
+export function teamIn(of: Reading, id: string): TeamRow | null {
+  const team = of.get("teams", id);
+  return team && !team.isRemoved ? team : null;
+}

@@ -1,0 +1,116 @@
+// Whether the acts in memory are those of the product on Postgres: the same histories on both, with the outcome of each act and
+// all limits compared. Acts at once have several outcomes; those of Postgres must be among the ones that memory has.
+
+import { isDeepStrictEqual } from "node:util";
+import { ManagementError } from "../../../../src/admin/management/error.ts";
+import type { Database } from "../../../../src/stores/postgres/database.ts";
+import { DatabaseError } from "../../../../src/stores/postgres/database-error.ts";
+import { type Draw, drawnFrom } from "../acts.ts";
+import { type Act, type Made, outcomeOf, personNames } from "./acts.ts";
+import { actsAtOnce, atOnce, founded, type OwnLimitsHistory, passing_ms, remember } from "./history.ts";
+import { MemoryWorld, PostgresWorld, type World } from "./world.ts";
+
+const rounds = 6;
+/** So many orders of statements are tried in memory until one comes out as on Postgres. */
+const orders_max = 3_000;
+
+interface Seen {
+  outcomes: string[];
+  limits: unknown;
+}
+
+/** `db` belongs to the history alone. */
+export async function agreementHistory(db: Database, seed: number): Promise<OwnLimitsHistory> {
+  const draw = drawnFrom(seed);
+  const now_ms = Date.now();
+  const stored = await PostgresWorld.new(db, now_ms);
+  let memory = MemoryWorld.new(now_ms);
+  await founded(memory, drawnFrom(seed));
+  const made = await founded(stored, drawnFrom(seed));
+  const history: OwnLimitsHistory = { acts: 0, refusals: 0, violation: null };
+  for (let round = 0; round < rounds && history.violation === null; round++) {
+    const ms = passing_ms(draw);
+    const acts = actsAtOnce(draw, made, history.acts);
+    const words = acts.map((act) => act.words).join(" | ");
+    await Promise.all([stored.pass(ms), memory.pass(ms)]);
+    const outcomes = await Promise.all(acts.map((act) => outcomeOnPostgres(act, stored)));
+    history.acts += acts.length;
+    history.refusals += outcomes.filter((outcome) => outcome !== "done").length;
+    remember(made, stored);
+    const seen = { outcomes, limits: await limitsIn(stored, made) };
+    const same = await sameInMemory(memory, acts, { seen, made, draw });
+    if (same instanceof MemoryWorld) memory = same;
+    else history.violation = `after ${words}: ${JSON.stringify(seen)} on Postgres, and in memory ${same}`;
+    if (memory.violation) history.violation = memory.violation;
+  }
+  return history;
+}
+
+async function outcomeOnPostgres(act: Act, world: World): Promise<string> {
+  try {
+    return await outcomeOf(act, world);
+  } catch (thrown) {
+    if (thrown instanceof DatabaseError) return `database error ${thrown.code}`;
+    throw thrown;
+  }
+}
+
+/** The world in memory after the acts, in an order of statements that comes out as was seen; else what came out. */
+async function sameInMemory(
+  before: MemoryWorld,
+  acts: readonly Act[],
+  { seen, made, draw }: { seen: Seen; made: Made; draw: Draw },
+): Promise<MemoryWorld | string> {
+  const others = new Set<string>();
+  for (let order = 0; order < (acts.length > 1 ? orders_max : 1); order++) {
+    const world = before.copied();
+    const outcomes = await atOnce(world, acts, drawnFrom(draw(2 ** 30)));
+    const is = { outcomes, limits: await limitsIn(world, made) };
+    if (isDeepStrictEqual(is, seen)) return world;
+    others.add(JSON.stringify(is));
+  }
+  return [...others].join(" or ");
+}
+
+/** Everything that limits somebody, by the verbs that show it. */
+async function limitsIn(world: World, { teams, keys }: Made): Promise<unknown> {
+  const root = world.by("root");
+  const { organization, id } = world;
+  const nameOf = (given: string | undefined) => [...world.names()].find((name) => id(name) === given) ?? null;
+  const raised = (raise: { limits: unknown; until: Date } | null) => raise && [raise.limits, raise.until.toISOString()];
+  const shown: Record<string, unknown> = {
+    members: (await root.findMemberDefault({ organization })).limits,
+    keys: (await root.findKeyDefault({ organization })).limits,
+  };
+  for (const person of personNames) {
+    const { memberships, limits, state } = await root.findPerson({ person: id(person) });
+    shown[person] = [
+      state,
+      memberships.map(({ team, source }) => [nameOf(team?.id), source]),
+      limits.map(({ isOwn, limits, raise }) => [isOwn, limits, raised(raise)]),
+    ];
+  }
+  for (const team of teams) shown[team] = await root.findTeam({ team: id(team) }).then(teamShown, refusal);
+  for (const key of keys) {
+    if (!id(key)) continue;
+    const { team, limits, raise, state, version } = await root.findKeyBudget({ id: id(key) });
+    shown[key] = [nameOf(team?.id), limits, raised(raise), state, version];
+  }
+  return JSON.parse(JSON.stringify(shown));
+
+  function teamShown({
+    limits,
+    keyLimits,
+    memberLimits,
+    raise,
+    keys,
+    version,
+  }: Awaited<ReturnType<typeof root.findTeam>>) {
+    return [limits, keyLimits, memberLimits, raised(raise), keys, version];
+  }
+}
+
+function refusal(thrown: unknown): string {
+  if (thrown instanceof ManagementError) return thrown.code;
+  throw thrown;
+}

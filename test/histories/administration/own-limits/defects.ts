@@ -1,0 +1,58 @@
+// The rule of one's own limits as the product has it, and with a part taken out, so that histories must miss it.
+
+import type { CountingLimits, OwnLimits } from "../../../../src/admin/store/own-limits.ts";
+import { heldToOwnLimits } from "../../../../src/stores/postgres/own-limits.ts";
+import type { Committed, Memory, Rule } from "../memory/memory.ts";
+import type { Databases } from "../memory/stores.ts";
+
+interface Change extends Rule {
+  /** The acts that the rule is not around. */
+  free?: (keyof Databases)[];
+}
+
+const without = (leavesOut: (row: CountingLimits) => boolean) => (rows: CountingLimits[]) =>
+  rows.filter((row) => !leavesOut(row));
+
+export const defects = {
+  "nobody is held to it": { free: ["teams", "defaults", "keys", "raises", "people"] },
+  "raises are free": { free: ["raises"] },
+  "changes of teams are free": { free: ["teams"] },
+  "defaults are free": { free: ["defaults"] },
+  "new keys are free": { free: ["keys"] },
+  "limits of people are free": { free: ["people"] },
+  "the organization is not locked": { unlocked: "organization" },
+  "the person is not locked": { unlocked: "person" },
+  "a raise in force does not count": {
+    reads: (rows) => rows.map((row) => ({ ...row, raised: row.limits, raisedUntil: null })),
+  },
+  "a raise may last longer": { reads: (rows) => rows.map((row) => ({ ...row, raisedUntil: null })) },
+  "only raised limits count": { reads: (rows) => rows.map((row) => ({ ...row, limits: row.raised })) },
+  "teams do not count": { reads: without(({ place }) => place === "team") },
+  "the person does not count": { reads: without(({ place }) => place === "person") },
+  "keys do not count": { reads: without(({ entrance, place }) => place === "key" && entrance !== "new") },
+  "keys to come do not count": { reads: without(({ entrance }) => entrance === "new") },
+  "windows alone count": {
+    reads: (rows) => rows.map((row) => ({ ...row, limits: row.limits.slice(0, 3), raised: row.raised.slice(0, 3) })),
+  },
+} satisfies Record<string, Change>;
+export type Defect = keyof typeof defects;
+
+/** The database of each kind of act, for somebody who may be held to the rule. */
+export function databasesOf(
+  memory: Memory,
+  own: OwnLimits | null,
+  { defect, committed }: { defect: Defect | null; committed: Committed | null },
+): Databases {
+  const change: Change = defect ? defects[defect] : {};
+  const db = memory.database(committed, change);
+  const of = (kind: keyof Databases, other: string | null = null) =>
+    change.free?.includes(kind) ? db : heldToOwnLimits(db, own, other);
+  return {
+    teams: of("teams"),
+    defaults: of("defaults"),
+    keys: of("keys"),
+    raises: of("raises"),
+    people: of("people"),
+    actingOn: (person) => of("people", person),
+  };
+}

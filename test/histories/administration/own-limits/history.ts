@@ -1,0 +1,106 @@
+// Histories of an organization two of whose administrators are held to the rule of one's own limits: what counts for either
+// never rises by an act of theirs, in any order of statements. Others act between, so that there are raises and teams to move to.
+
+import { type Draw, drawnFrom } from "../acts.ts";
+import { Deadlock } from "../memory/scheduler.ts";
+import { type Act, anyAct, type Made, outcomeOf } from "./acts.ts";
+import type { Defect } from "./defects.ts";
+import { MemoryWorld, type World } from "./world.ts";
+
+const rounds = 6;
+const hour_ms = 3_600_000;
+const starts_at_ms = Date.UTC(2026, 0, 5);
+
+export interface OwnLimitsHistory {
+  acts: number;
+  refusals: number;
+  violation: string | null;
+}
+
+export async function ownLimitsHistory(
+  seed: number,
+  { defect = null, beginnings = new Beginnings() }: { defect?: Defect | null; beginnings?: Beginnings } = {},
+): Promise<OwnLimitsHistory> {
+  const draw = drawnFrom(seed);
+  const world = (await beginnings.any(draw)).copied(defect);
+  const made: Made = { teams: [], keys: [] };
+  remember(made, world);
+  const history: OwnLimitsHistory = { acts: 0, refusals: 0, violation: null };
+  for (let round = 0; round < rounds && history.violation === null; round++) {
+    await world.pass(passing_ms(draw));
+    const acts = actsAtOnce(draw, made, history.acts);
+    const outcomes = await atOnce(world, acts, draw).catch(deadlocked);
+    world.violation ??= typeof outcomes === "string" ? outcomes : null;
+    history.acts += acts.length;
+    if (world.violation) history.violation = `${world.violation}, by ${acts.map(({ words }) => words).join(" | ")}`;
+    if (typeof outcomes !== "string") history.refusals += outcomes.filter((outcome) => outcome !== "done").length;
+    remember(made, world);
+  }
+  return history;
+}
+
+/** Worlds in which histories begin. To found one costs as much as the acts of a history, so histories share some. */
+export class Beginnings {
+  readonly #worlds = new Map<number, MemoryWorld>();
+
+  async any(draw: Draw): Promise<MemoryWorld> {
+    const which = draw(beginnings_max);
+    let world = this.#worlds.get(which);
+    if (!world) {
+      world = MemoryWorld.new(starts_at_ms);
+      await founded(world, drawnFrom(which));
+      this.#worlds.set(which, world);
+    }
+    return world;
+  }
+}
+
+const beginnings_max = 500;
+
+function deadlocked(thrown: unknown): string {
+  if (thrown instanceof Deadlock) return thrown.message;
+  throw thrown;
+}
+
+export function atOnce(world: MemoryWorld, acts: readonly Act[], draw: Draw): Promise<string[]> {
+  return world.memory.scheduler.atOnce(
+    acts.map((act) => () => outcomeOf(act, world)),
+    draw,
+  );
+}
+
+/** Up to three acts; `number` is that of the first one. */
+export function actsAtOnce(draw: Draw, made: Made, number: number): Act[] {
+  return Array.from({ length: 1 + draw(3) }, (_, at) => anyAct(draw, made, number + at));
+}
+
+export const passing_ms = (draw: Draw) => (draw(5) === 0 ? hour_ms * (1 + draw(3)) : 0);
+
+/** The organization with two teams, three people, and a key of each and one of nobody. */
+export async function founded(world: World, draw: Draw): Promise<Made> {
+  const root = world.by("root");
+  const { organization, id } = world;
+  const limits = () => ({ week: 1 + draw(1_000), requestsPerMinute: draw(2) === 0 ? 1 + draw(1_000) : null });
+  await world.begin();
+  await world.makeTeam(root, "team a", limits(), draw(2) === 0 ? limits() : null);
+  await world.makeTeam(root, "team b", limits(), limits());
+  for (const [person, team] of [
+    ["she", "team a"],
+    ["he", draw(2) === 0 ? "team a" : "team b"],
+    ["ann", "team b"],
+  ] as const)
+    await root.giveMembership({ person: id(person), organization, role: "organization-admin", team: id(team) });
+  if (draw(2) === 0) await root.updateMemberDefault({ organization, limits: limits() });
+  if (draw(2) === 0) await root.updateKeyDefault({ organization, limits: limits() });
+  for (const person of ["she", "he", "ann"] as const)
+    await world.makeKey(root, `key of ${person}`, { person, limits: draw(2) === 0 ? limits() : {} });
+  await world.makeKey(root, "key of nobody", { team: "team a", limits: limits() });
+  return { teams: ["team a", "team b"], keys: ["key of she", "key of he", "key of ann", "key of nobody"] };
+}
+
+/** Adds what the last acts made. */
+export function remember(made: Made, world: World): void {
+  const names = [...world.names()];
+  made.teams = names.filter((name) => name.startsWith("team "));
+  made.keys = names.filter((name) => name.startsWith("key "));
+}

@@ -1,0 +1,32 @@
+// Histories of limits: no act of a person raises what counts for that person, in any order of statements (docs/access.md, Limits
+// of one's own), and acts never wait for each other in a ring. The rule is the product's own; each part that is taken out is
+// missed. The memory in which they run comes out as Postgres does.
+
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { times } from "../../../harness/depth.ts";
+import { runAdministration } from "../run.ts";
+import { type Defect, defects } from "./defects.ts";
+import { Beginnings, ownLimitsHistory } from "./history.ts";
+
+setDefaultTimeout(300_000);
+const first = 1 + Math.floor(Math.random() * 1_000_000);
+
+test("no act raises what counts for its actor", async () => {
+  const run = await runAdministration({ first, count: times(500, 20_000), kind: "own-limits" });
+  expect(run.violation).toBeNull();
+  expect(run.refusals).toBeGreaterThan(0);
+});
+
+test("the acts come out on Postgres as in memory, at once too", async () => {
+  const run = await runAdministration({ first, count: times(8, 300), kind: "own-limits-stored" });
+  expect(run.violation).toBeNull();
+});
+
+test.each(Object.keys(defects) as Defect[])("a part of the rule that is taken out is missed: %s", async (defect) => {
+  const beginnings = new Beginnings();
+  let violation: string | null = null;
+  for (let seed = 1; seed <= 5_000 && violation === null; seed++) {
+    ({ violation } = await ownLimitsHistory(seed, { defect, beginnings }));
+  }
+  expect(violation).not.toBeNull();
+});

@@ -1,0 +1,230 @@
+// The two worlds of the histories of limits: the product's own stores on Postgres, and in memory. In both the verbs of
+// src/management act, and the rule of src/stores/postgres/own-limits.ts is around every transaction of who is held to it.
+
+import {
+  type ManagementOptions,
+  type ManagementStores,
+  managementContext,
+} from "../../../../src/admin/management/context.ts";
+import { ownLimitsOf } from "../../../../src/admin/management/own-limits.ts";
+import type { Verb } from "../../../../src/admin/management/verb.ts";
+import { type Management, type VerbName, verbNamed } from "../../../../src/admin/management/verbs.ts";
+import type { OwnLimits } from "../../../../src/admin/store/own-limits.ts";
+import { jsonOf } from "../../../../src/core/schema/codec.ts";
+import { scopes } from "../../../../src/core/store/directory.ts";
+import { idOf } from "../../../../src/core/store/ids.ts";
+import type { NamedMembership, Person } from "../../../../src/core/store/people.ts";
+import { noLimits } from "../../../../src/core/store/plan.ts";
+import { administrationStores } from "../../../../src/stores/postgres/administration.ts";
+import type { Database } from "../../../../src/stores/postgres/database.ts";
+import { people } from "../../../../src/stores/postgres/people.ts";
+import { managementStores } from "../../../admin/management/stores.ts";
+import { type Committed, Memory } from "../memory/memory.ts";
+import { confirm } from "../memory/people.ts";
+import { memoryStores } from "../memory/stores.ts";
+import { isBound, type PersonName, personNames } from "./acts.ts";
+import { type Defect, databasesOf } from "./defects.ts";
+import { raisedBy } from "./judge.ts";
+
+type Limits = Record<string, number | null>;
+
+/** An organization, its people, teams and keys by their names. */
+export abstract class World {
+  readonly organization = "acme";
+  readonly #actors = new Map<string, Management>();
+
+  constructor(
+    readonly now_ms: number,
+    protected readonly ids: Map<string, string>,
+  ) {}
+
+  id = (name: string): string => this.ids.get(name)!;
+
+  names = (): IterableIterator<string> => this.ids.keys();
+
+  async begin(): Promise<void> {
+    const stores = this.stores(null, "root");
+    const named = { id: this.id("acme"), slug: this.organization, name: this.organization };
+    await stores.administration.createOrganization({ ...named, plan: null, actor: "cli:root" });
+  }
+
+  /** The verbs, as src/node gives them to this actor. */
+  by(actor: string): Management {
+    let verbs = this.#actors.get(actor);
+    if (!verbs) {
+      verbs = this.#verbsOf(actor);
+      this.#actors.set(actor, verbs);
+    }
+    return verbs;
+  }
+
+  async makeTeam(by: Management, name: string, limits: Limits, memberLimits: Limits | null = null): Promise<void> {
+    const { id } = await by.createTeam({ organization: this.organization, name, limits, memberLimits });
+    this.ids.set(name, id);
+  }
+
+  async makeKey(
+    by: Management,
+    name: string,
+    { person, team, limits }: { person?: PersonName; team?: string; limits?: Limits },
+  ): Promise<void> {
+    const of = { person: person && this.id(person), team: team && this.id(team) };
+    const { id } = await by.createKey({ organization: this.organization, name, limits, ...of });
+    this.ids.set(name, id);
+  }
+
+  /** Null: in no organization. */
+  signIn(person: PersonName, place: { team: string | null } | null): Promise<void> {
+    const team = place?.team == null ? null : this.id(place.team);
+    const one = { organization: this.id("acme"), team, role: "organization-admin", scopes, models: null } as const;
+    return this.confirmed(person, place ? [one] : []);
+  }
+
+  protected abstract confirmed(person: PersonName, memberships: NamedMembership[]): Promise<void>;
+  protected abstract stores(own: OwnLimits | null, actor: string): ManagementStores;
+  protected abstract newUuid(): string;
+  protected abstract random(bytes: number): Uint8Array;
+  /** Raises end so much sooner. */
+  abstract pass(ms: number): Promise<void>;
+
+  #verbsOf(actor: string): Management {
+    const within = isBound(actor) ? this.id("acme") : null;
+    const named = isBound(actor) ? `person:${this.id(actor)}` : `cli:${actor}`;
+    const plans = new Map([["small", { ...noLimits, name: "small", week: 600 }]]);
+    return unwritten({
+      ...this.stores(ownLimitsOf({ actor: named, within }), actor),
+      catalog: () => ({ plans, models: [], upstreams: [] }),
+      actor: named,
+      within,
+      now_ms: () => this.now_ms,
+      newUuid: () => this.newUuid(),
+      random: (bytes) => this.random(bytes),
+    });
+  }
+}
+
+export class MemoryWorld extends World {
+  /** What an act raised of its actor's own limits, in words. */
+  violation: string | null = null;
+
+  private constructor(
+    readonly memory: Memory,
+    ids: Map<string, string>,
+    readonly defect: Defect | null,
+    /** So many IDs were made. */
+    private made = 0,
+  ) {
+    super(memory.now.getTime(), ids);
+  }
+
+  static new(now_ms: number): MemoryWorld {
+    const memory = new Memory(new Date(now_ms));
+    const world = new MemoryWorld(memory, new Map(), null);
+    for (const name of personNames) {
+      const id = idOf(world.newUuid(), "per_");
+      world.ids.set(name, id);
+      memory.tables.table("people").set(id, newPerson(id, name, memory.now));
+    }
+    world.ids.set("acme", idOf(world.newUuid(), "org_"));
+    return world;
+  }
+
+  copied(defect: Defect | null = null): MemoryWorld {
+    return new MemoryWorld(this.memory.copied(), new Map(this.ids), defect, this.made);
+  }
+
+  protected newUuid(): string {
+    this.made += 1;
+    return `01900000-0000-7000-8000-${this.made.toString(16).padStart(12, "0")}`;
+  }
+  /** No two secrets are compared here. */
+  protected random = (bytes: number): Uint8Array => new Uint8Array(bytes);
+
+  protected confirmed(person: PersonName, memberships: NamedMembership[]): Promise<void> {
+    return confirm(this.memory.database(), this.id(person), memberships);
+  }
+
+  async pass(ms: number): Promise<void> {
+    const raises = this.memory.tables.table("raises");
+    for (const [id, raise] of raises) raises.set(id, { ...raise, until: new Date(raise.until.getTime() - ms) });
+  }
+
+  protected stores(own: OwnLimits | null, actor: string): ManagementStores {
+    const judge: Committed = (before, after) => {
+      const raised = own && raisedBy(before, after, own);
+      if (raised) this.violation = `${actor}: ${raised}`;
+    };
+    return memoryStores(databasesOf(this.memory, own, { defect: this.defect, committed: own && judge }));
+  }
+}
+
+export class PostgresWorld extends World {
+  private constructor(
+    readonly db: Database,
+    now_ms: number,
+    ids: Map<string, string>,
+  ) {
+    super(now_ms, ids);
+  }
+
+  static async new(db: Database, now_ms: number): Promise<PostgresWorld> {
+    const world = new PostgresWorld(db, now_ms, new Map());
+    await db.exec("update organization set slug = 'gone-' || left(md5(id::text), 20) where slug = 'acme'");
+    for (const name of personNames) await world.confirmed(name, []);
+    world.ids.set("acme", idOf(world.newUuid(), "org_"));
+    return world;
+  }
+
+  protected newUuid(): string {
+    return Bun.randomUUIDv7();
+  }
+
+  protected random = (bytes: number): Uint8Array => crypto.getRandomValues(new Uint8Array(bytes));
+
+  readonly #subjects = new Map(personNames.map((name) => [name, Bun.randomUUIDv7()]));
+
+  protected async confirmed(person: PersonName, memberships: NamedMembership[]): Promise<void> {
+    const claims = { issuer: "https://login.example", subject: this.#subjects.get(person)!, kind: "person" } as const;
+    const confirmed = await people(this.db).confirm({ id: idOf(this.newUuid(), "per_"), ...claims, memberships });
+    this.ids.set(person, confirmed.person.id);
+  }
+
+  async pass(ms: number): Promise<void> {
+    await this.db.query("update limit_raise set ends_at = ends_at - $1::bigint * interval '1 ms'", [ms]);
+  }
+
+  protected stores(own: OwnLimits | null): ManagementStores {
+    return { ...managementStores(this.db), ...administrationStores(this.db, { own }) };
+  }
+}
+
+/** The verbs without the JSON of their answers, which costs more than the acts. */
+function unwritten(options: ManagementOptions): Management {
+  const context = managementContext(options);
+  return new Proxy({} as Management, {
+    get: (_, name) => {
+      const { act, take, input } = verbNamed(name as VerbName) as Verb;
+      return async (given: unknown = {}) => act(context, take(jsonOf(input, given)));
+    },
+  });
+}
+
+function newPerson(id: string, name: string, at: Date): Person {
+  return {
+    id,
+    issuer: "https://login.example",
+    subject: name,
+    kind: "person",
+    email: null,
+    isEmailVerified: false,
+    name,
+    groups: [],
+    groupsAt: null,
+    createdAt: at,
+    confirmedAt: at,
+    suspendedAt: null,
+    notBefore: null,
+    forgottenAt: null,
+    version: 1,
+  };
+}
