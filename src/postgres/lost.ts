@@ -1,4 +1,4 @@
-/** Confirmed records that are gone, over SQL (migration 0011). */
+/** Confirmed records that are gone, over SQL. */
 import { bare } from "../store/ids.ts";
 import type { Confirmed, Look, Lost, LostReceipts, Place } from "../store/lost.ts";
 import type { Database } from "./database.ts";

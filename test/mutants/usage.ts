@@ -1,8 +1,6 @@
 import type { Mutant } from "./mutant.ts";
 
-/** What migration 0029 replaced of earlier ones. */
-const raised = "db/migrations/0029_raises.sql";
-
+const settlements = "db/migrations/0001_baseline/ledger_settlements.sql";
 const run = "test/usage/run.test.ts";
 const meter = "test/usage/meter.test.ts";
 const tally = "test/usage/tally.test.ts";
@@ -106,7 +104,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "where holds are charged whole, so is what nobody got",
-    file: raised,
+    file: settlements,
     find: "when charge_holds and h.stream then",
     replace: "when charge_holds then",
     caughtBy: ["test/store/ledger.test.ts"],

@@ -34,6 +34,7 @@ create type usage_rate_claim as (
   tokens bigint, tokens_min bigint,
   requests_limit bigint, tokens_limit bigint, elsewhere_ms bigint
 );
+
 -- A correction of an entry that still counts. It is negative where the request took less.
 create type usage_rate_correction as (
   organization_id uuid, subject_id uuid, counts_until timestamptz, entry text, requests bigint, tokens bigint
