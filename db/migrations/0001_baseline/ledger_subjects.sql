@@ -187,27 +187,3 @@ create function usage_refresh_members(organization uuid, person uuid) returns se
       end if;
     end loop;
   end $$;
-
--- The limits and the use of a key and then of its team: a row for each that is limited.
-create function usage_subjects_now(organization uuid, key uuid)
-  returns table (
-    subject_id uuid, is_team boolean, session_units bigint, week_units bigint, month_units bigint,
-    concurrent_requests bigint, running bigint,
-    starts_at timestamptz[], ends_at timestamptz[], used bigint[], held bigint[], at timestamptz
-  )
-  language sql stable
-  as $$
-    select s.subject_id, s.subject_id <> key, s.session_units, s.week_units, s.month_units,
-      s.concurrent_requests, t.running, f.starts_at, f.ends_at, t.used, t.held, clock.at
-    from (select store_now() as at offset 0) clock
-    cross join lateral (
-      select key as id union all select t.team_id from usage_subject t where t.subject_id = key offset 0
-    ) i
-    cross join lateral (
-      select * from usage_subject s where s.subject_id = i.id and s.organization_id = organization
-        and coalesce(s.session_units, s.week_units, s.month_units, s.concurrent_requests) is not null offset 0
-    ) s
-    cross join lateral (select * from usage_windows_at(organization, clock.at) offset 0) f
-    cross join lateral (select * from usage_totals(s.subject_id, f.starts_at) offset 0) t
-    order by 2
-  $$;

@@ -10,8 +10,8 @@ create table kept_response (
   input text not null,
   output text not null,
   response text not null,
-  -- The key by which it was made, and with it the person. Null: nobody's.
-  key_id uuid
+  -- The key by which it was made, and with it the person.
+  key_id uuid not null
 );
 create index kept_response_by_age on kept_response (organization_id, id);
 
@@ -21,13 +21,6 @@ create table kept_response_total (
   organization_id uuid primary key,
   bytes bigint not null
 );
-
--- Nodes of an older version call this one.
-create function kept_response_keep(
-  owner uuid, response_id uuid, previous uuid, said text, answered text, rest text, bytes_max bigint
-) returns boolean
-  language plpgsql volatile
-  as $$ begin return kept_response_keep(owner, response_id, previous, said, answered, rest, bytes_max, null); end $$;
 
 -- A response is worth less than the time of its client: the commit does not wait for the disk. Of an organization that
 -- keeps no content nothing is kept, whatever the node knew when the request began: under the lock of the total, which

@@ -75,16 +75,13 @@ create table usage_total (
 create index usage_total_by_start on usage_total using brin (starts_at) with (pages_per_range = 32, autosummarize = on);
 
 -- The transactions that the roll-ups of a day were added from. A day that has ended and to which no hold points is
--- compared with its records once, and sealed. A later addition removes the seal. `is_split`: its rows have the kinds of all
--- its records. `is_totalled`: the totals have all its roll-ups, or none of them.
+-- compared with its records once, and sealed. A later addition removes the seal.
 create table usage_rolled (
   starts_at timestamptz primary key,
   first_xact bigint not null,
   last_xact bigint not null,
   records bigint not null,
-  sealed_at timestamptz,
-  is_split boolean not null default false,
-  is_totalled boolean not null default false
+  sealed_at timestamptz
 );
 
 -- A row that is inserted into one of these is added to the row of the table that has its key.
@@ -146,22 +143,6 @@ create function usage_recorded_hours(since bigint, until bigint, starts timestam
     group by 1, 2, 3, 4, 5, 6, 7
   $$;
 
--- The hours without the kinds of their units, as the list of requests reads them.
-create function usage_hours(since bigint, until bigint, starts timestamptz, ends timestamptz)
-  returns table (
-    starts_at timestamptz, organization_id uuid, key_id uuid, team_id uuid, model text, operation text, outcome text,
-    records bigint, requests bigint,
-    input_tokens bigint, cached_input_tokens bigint, cache_write_tokens bigint, output_tokens bigint, reasoning_tokens bigint,
-    units bigint, extra_units bigint, uncharged_units bigint, first_xact bigint, last_xact bigint
-  )
-  language sql stable parallel restricted
-  as $$
-    select h.starts_at, h.organization_id, h.key_id, h.team_id, h.model, h.operation, h.outcome, h.records, h.requests,
-      h.input_tokens, h.cached_input_tokens, h.cache_write_tokens, h.output_tokens, h.reasoning_tokens, h.units,
-      h.extra_units, h.uncharged_units, h.first_xact, h.last_xact
-    from usage_recorded_hours(since, until, starts, ends) h
-  $$;
-
 -- Adds what these transactions recorded to the hours, the days and the totals. The audit calls it in the statement that
 -- moves `read_until`.
 create function usage_roll_up(since bigint, until bigint) returns void
@@ -207,15 +188,13 @@ create function usage_roll_up(since bigint, until bigint) returns void
       from days d
       cross join lateral (select date_trunc('month', d.day at time zone 'UTC') at time zone 'UTC' as month) m
       cross join (select '00000000-0000-0000-0000-000000000000'::uuid as id) z
-      left join usage_rolled r on r.starts_at = d.day
-      where coalesce(r.is_totalled, true)
       group by z.id, grouping sets (
         (d.day, d.model, d.operation, d.outcome), (m.month, d.organization_id, d.model, d.operation, d.outcome),
         (m.month, d.organization_id, d.key_id, d.team_id), (d.organization_id, d.key_id, d.team_id)
       )
     )
     insert into usage_rolled as u
-    select d.day, min(d.first_xact), max(d.last_xact), usage_sum(d.records), null, true, true from days d group by 1
+    select d.day, min(d.first_xact), max(d.last_xact), usage_sum(d.records), null from days d group by 1
     on conflict (starts_at) do update set
       first_xact = least(u.first_xact, excluded.first_xact), last_xact = greatest(u.last_xact, excluded.last_xact),
       records = u.records + excluded.records, sealed_at = null
@@ -263,48 +242,13 @@ create function usage_day_differences(day timestamptz)
         or sum(e.sign * e.cache_write_tokens) <> 0 or sum(e.sign * e.output_tokens) <> 0
         or sum(e.sign * e.reasoning_tokens) <> 0 or sum(e.sign * e.units) <> 0
         or sum(e.sign * e.extra_units) <> 0 or sum(e.sign * e.uncharged_units) <> 0
-        or (select coalesce(max(u.is_split::int), 1) = 1 from usage_rolled u where u.starts_at = day) and (
-          sum(e.sign * e.input_units) <> 0 or sum(e.sign * e.cached_input_units) <> 0
-          or sum(e.sign * e.cache_write_units) <> 0 or sum(e.sign * e.output_units) <> 0)
+        or sum(e.sign * e.input_units) <> 0 or sum(e.sign * e.cached_input_units) <> 0
+        or sum(e.sign * e.cache_write_units) <> 0 or sum(e.sign * e.output_units) <> 0
     )
     select d.organization_id, d.kind, day, coalesce(sum(d.used), 0)::bigint, coalesce(sum(d.recorded), 0)::bigint,
       coalesce(sum(d.held), 0)::bigint, coalesce(sum(d.holding), 0)::bigint
     from differing d group by 1, 2
   $$;
-
--- Splits the units of a day that was rolled up before there were kinds, from those of its records that are kept still.
--- The pass waits meanwhile: nothing is added between the look and the change.
-create function usage_split_day(day timestamptz) returns void
-  language plpgsql volatile
-  set enable_seqscan = off set jit = off
-  as $$
-  begin
-    perform from usage_audit for update;
-    with recorded as materialized (
-      select h.* from usage_recorded_hours(
-        (select u.first_xact from usage_rolled u where u.starts_at = day),
-        (select least(u.last_xact + 1, a.read_until) from usage_rolled u, usage_audit a where u.starts_at = day),
-        day, day + interval '24 hours') h
-    ), hours as (
-      update usage_hour u set input_units = r.input_units, cached_input_units = r.cached_input_units,
-        cache_write_units = r.cache_write_units, output_units = r.output_units
-      from recorded r
-      where u.organization_id = r.organization_id and u.starts_at = r.starts_at and u.key_id = r.key_id
-        and u.team_id = r.team_id and u.model = r.model and u.operation = r.operation and u.outcome = r.outcome
-    ), days as (
-      update usage_day u set input_units = r.input_units, cached_input_units = r.cached_input_units,
-        cache_write_units = r.cache_write_units, output_units = r.output_units
-      from (
-        select r.organization_id, r.key_id, r.team_id, r.model, r.operation, r.outcome,
-          usage_sum(r.input_units) as input_units, usage_sum(r.cached_input_units) as cached_input_units,
-          usage_sum(r.cache_write_units) as cache_write_units, usage_sum(r.output_units) as output_units
-        from recorded r group by 1, 2, 3, 4, 5, 6
-      ) r
-      where u.organization_id = r.organization_id and u.starts_at = day and u.key_id = r.key_id
-        and u.team_id = r.team_id and u.model = r.model and u.operation = r.operation and u.outcome = r.outcome
-    )
-    update usage_rolled u set is_split = true where u.starts_at = day;
-  end $$;
 
 -- Compares a day that has ended, and seals it if it agrees and no hold points to it. The pass waits meanwhile: nothing is
 -- added between the look and the seal.
@@ -333,15 +277,15 @@ create function usage_unrolled(since bigint, until bigint)
   as $$
     select h.organization_id, 'day', d.day, 0::bigint, sum(h.units)::bigint, 0::bigint,
       sum(h.input_tokens + h.cached_input_tokens + h.cache_write_tokens + h.output_tokens)::bigint
-    from usage_hours(since, until, '-infinity', 'infinity') h
+    from usage_recorded_hours(since, until, '-infinity', 'infinity') h
     cross join lateral (select date_bin('1 day', h.starts_at, '2000-01-01Z') as day) d
     left join usage_rolled u on u.starts_at = d.day
     where u.starts_at is null or h.first_xact < u.first_xact or h.last_xact > u.last_xact
     group by 1, 3
   $$;
 
--- The totals of days that have been added to them, or of those that have not.
-create function usage_totals_of(starts timestamptz, ends timestamptz, totalled boolean) returns setof usage_total
+-- The totals of the days of a span.
+create function usage_totals_of(starts timestamptz, ends timestamptz) returns setof usage_total
   language sql stable
   set enable_sort = off set jit = off
   as $$
@@ -358,24 +302,11 @@ create function usage_totals_of(starts timestamptz, ends timestamptz, totalled b
     cross join lateral (select date_trunc('month', d.starts_at at time zone 'UTC') at time zone 'UTC' as month) m
     cross join (select '00000000-0000-0000-0000-000000000000'::uuid as id) z
     where d.starts_at >= starts and d.starts_at < ends
-      and d.starts_at = any (array(
-        select r.starts_at from usage_rolled r
-        where r.starts_at >= starts and r.starts_at < ends and r.is_totalled = totalled))
     group by z.id, grouping sets (
       (d.starts_at, d.model, d.operation, d.outcome), (m.month, d.organization_id, d.model, d.operation, d.outcome),
       (m.month, d.organization_id, d.key_id, d.team_id), (d.organization_id, d.key_id, d.team_id)
     )
   $$;
-
--- Adds a day that is in no total. The pass waits meanwhile: nothing is added between the look and the change.
-create function usage_total_day(day timestamptz) returns void
-  language plpgsql volatile
-  as $$
-  begin
-    perform from usage_audit for update;
-    insert into usage_total_added select t.* from usage_totals_of(day, day + interval '24 hours', false) t;
-    update usage_rolled u set is_totalled = true where u.starts_at = day;
-  end $$;
 
 -- Months of keys are gone, whoever deletes them: they are taken off what all months add up to. The pass waits meanwhile.
 create function usage_total_gone() returns trigger
@@ -415,7 +346,7 @@ create function usage_total_differences(month timestamptz)
     ), kept as (
       select t.* from span s join usage_total t on t.starts_at = month or t.starts_at >= s.starts and t.starts_at < s.ends
     ), made as (
-      select d.* from span s cross join lateral usage_totals_of(s.starts, s.ends, true) d where d.starts_at < s.ends
+      select d.* from span s cross join lateral usage_totals_of(s.starts, s.ends) d where d.starts_at < s.ends
       union all
       select 'key_all', 'infinity', t.organization_id, t.key_id, t.team_id, '', '', '',
         usage_sum(t.records), usage_sum(t.requests), usage_sum(t.input_tokens), usage_sum(t.cached_input_tokens),
