@@ -67,7 +67,7 @@ create table audit_entry (
   number bigint not null unique,
   -- The address that the request came from; null: the node itself.
   address text,
-  -- Covers the entry and the hash before it (src/store/audit-chain.ts).
+  -- Covers the entry and the hash before it (src/admin/store/audit-chain.ts).
   hash bytea check (length(hash) = 32)
 );
 create index audit_entry_of_organization on audit_entry (organization_id, id desc);
@@ -135,7 +135,7 @@ create unlogged table fleet_process (
   configuration text not null,
   started_at timestamptz not null,
   reported_at timestamptz not null,
-  -- Readiness, figures and engines: src/store/fleet.ts.
+  -- Readiness, figures and engines: src/core/store/fleet.ts.
   report jsonb not null,
   primary key (node_id, worker)
 ) with (fillfactor = 50);

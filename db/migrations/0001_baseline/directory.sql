@@ -130,7 +130,7 @@ create table key_secret (
 );
 
 -- The plans in force, on every node the same: those of the file that was changed last, and those that were made by
--- management (src/store/plan.ts). Null does not limit. From `changed_at` on a plan's limits count.
+-- management (src/core/store/plan.ts). Null does not limit. From `changed_at` on a plan's limits count.
 create table plan (
   name text primary key,
   source text not null check (source in ('file', 'management')),

@@ -1,4 +1,4 @@
--- The verbs of the ledger: what commands and answers mean is said in src/store/ledger.ts. Each verb is one function that
+-- The verbs of the ledger: what commands and answers mean is said in src/core/store/ledger.ts. Each verb is one function that
 -- carries out all of a batch's commands of its kind, in their order, each seeing those before it; `usage_batch` calls
 -- them, and reads and writes the book once. `limits` has a row for each plan that commands name by its number, in the
 -- order of window kinds; null does not limit, and least() passes nulls by. Loops work on numbers in arrays, copied out of

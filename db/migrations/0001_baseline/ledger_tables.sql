@@ -1,4 +1,4 @@
--- The tables of the ledger: windows, holds of running requests, records of ended ones. src/store/ledger.ts describes the
+-- The tables of the ledger: windows, holds of running requests, records of ended ones. src/core/store/ledger.ts describes the
 -- verbs and their answers. Units are micro-units; IDs are bare UUIDs.
 create type usage_window_kind as enum ('session', 'week', 'month', 'extra');
 create type usage_billing as enum ('plan', 'extra');
@@ -197,7 +197,7 @@ create index usage_record_by_xact on usage_record using brin (xact);
 -- Finds what ended lately in whatever month its id says: 24 kB for 130,000 records.
 create index usage_record_by_end on usage_record using brin (ended_at);
 
--- Requests that were refused, so that their receipts can say so: src/store/refused.ts. They stand in no sum.
+-- Requests that were refused, so that their receipts can say so: src/core/store/refused.ts. They stand in no sum.
 create table usage_refusal (
   request_id uuid primary key,
   organization_id uuid not null,
@@ -214,7 +214,7 @@ create table usage_refusal (
   unique (organization_id, second, place)
 );
 
--- Estimates that are learned from the reports of engines and survive a restart: src/store/calibration.ts. The reader
+-- Estimates that are learned from the reports of engines and survive a restart: src/core/store/calibration.ts. The reader
 -- judges whether they are plausible.
 
 -- Tokens a byte of text, the mean distance of single inputs from that, the bytes that the ratio rests on, and the tokens that

@@ -3,7 +3,7 @@
 -- What a batch calls is PL/pgSQL, which keeps its plans, or a table of SQL, which Postgres inlines. Tables are joined by
 -- `lateral (… offset 0)`: the planner then looks rows up by their key one by one, whatever the statistics say. Left to
 -- itself it reads a whole index, dead entries included, once it has counted a table while it was nearly empty
--- (test/postgres/plans.test.ts).
+-- (test/stores/postgres/plans.test.ts).
 
 -- The least id that a node makes at `at` or later.
 create function usage_record_id(at timestamptz) returns uuid

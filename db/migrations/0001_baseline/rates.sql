@@ -1,4 +1,4 @@
--- Sliding rates where there is no Redis, or while it is away: what src/store/rates.ts says, for many nodes at once. They
+-- Sliding rates where there is no Redis, or while it is away: what src/core/store/rates.ts says, for many nodes at once. They
 -- are of subjects: an organization, and keys and teams of it that are limited (docs/design/usage.md, Sliding limits). The
 -- tables are unlogged: they are about one minute, and every request writes to them. A crash of the server empties them;
 -- then, as after requests that were counted elsewhere, the ledger's own rows say what was admitted.
